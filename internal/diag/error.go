@@ -1,0 +1,63 @@
+package diag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Exit codes of the process. 2 is what the Go runtime uses for its own crashes and is never used on purpose.
+const (
+	ExitPass        = 0
+	ExitFailed      = 1   // an expectation failed
+	ExitUndecided   = 3   // a step failed, the run was disturbed or incomplete, the verdict is UNKNOWN
+	ExitUsage       = 64  // wrong usage of the command line
+	ExitData        = 65  // the scenario, job file or target file has errors
+	ExitUnavailable = 69  // target unavailable or lacking a capability
+	ExitInternal    = 70  // a defect of ours
+	ExitLocked      = 75  // the target is locked by another run
+	ExitRefused     = 77  // refused for safety
+	ExitInterrupted = 130 // ended by a signal
+)
+
+// Error is a fault told to a person.
+type Error struct {
+	Code    string // stable, in kebab case
+	Message string // one sentence: action, quoted subject, cause
+	Hint    string // what to do next, may be empty
+	Exit    int    // exit code of the process; 0 means ExitInternal
+	Err     error  // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.Message, e.Err)
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode returns the exit code of the process for this error.
+func (e *Error) ExitCode() int {
+	if e.Exit == 0 {
+		return ExitInternal
+	}
+	return e.Exit
+}
+
+// ExitCode returns the exit code for any error: that of the first error in its chain that names one, ExitInterrupted
+// for a cancelled context, ExitInternal for everything else, ExitPass for nil.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitPass
+	}
+	var coder interface{ ExitCode() int }
+	if errors.As(err, &coder) {
+		return coder.ExitCode()
+	}
+	if errors.Is(err, context.Canceled) {
+		return ExitInterrupted
+	}
+	return ExitInternal
+}

@@ -1,0 +1,178 @@
+package stat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// The JSON form of a Histogram names its totals and lists the buckets in use from the first on, each as the number of
+// empty buckets before it and its count. The number of empty buckets is written in base 26, the last digit as a small
+// letter (a is 0) and any before it as capitals; the count follows in decimal and is left out where it is 1. Three
+// values of 100, 101 and 300 lie in the buckets 100, 101 and 278:
+//
+//	{"n":3,"sum":501,"sq":110201,"min":100,"max":300,"b":"DwaGu"}
+//
+// Rejected: an array of numbers, three times as large and as slow, of which a bundle holds millions.
+
+// sparse is that form for the general reader.
+type sparse struct {
+	Count uint64  `json:"n"`
+	Sum   float64 `json:"sum"`
+	SumSq float64 `json:"sq"`
+	Min   uint64  `json:"min"`
+	Max   uint64  `json:"max"`
+	Walk  string  `json:"b"`
+}
+
+// MarshalJSON writes only the buckets that are not empty.
+func (h *Histogram) MarshalJSON() ([]byte, error) { return h.AppendJSON(nil), nil }
+
+// AppendJSON appends what MarshalJSON returns, without allocating when dst has room.
+func (h *Histogram) AppendJSON(dst []byte) []byte {
+	dst = strconv.AppendUint(append(dst, `{"n":`...), h.count, 10)
+	dst = appendFloat(append(dst, `,"sum":`...), h.sum)
+	dst = appendFloat(append(dst, `,"sq":`...), h.sumSq)
+	dst = strconv.AppendUint(append(dst, `,"min":`...), h.min, 10)
+	dst = strconv.AppendUint(append(dst, `,"max":`...), h.max, 10)
+	dst = append(dst, `,"b":"`...)
+	low, high := h.used()
+	next := 0
+	for i := low; i < high; i++ {
+		n := h.counts[i]
+		if n == 0 {
+			continue
+		}
+		dst = appendSkip(dst, i-next)
+		if n != 1 {
+			dst = strconv.AppendUint(dst, n, 10)
+		}
+		next = i + 1
+	}
+	return append(dst, '"', '}')
+}
+
+// appendSkip writes the number of empty buckets before one in use.
+func appendSkip(dst []byte, n int) []byte {
+	if n >= 26*26 {
+		dst = append(dst, 'A'+byte(n/(26*26)))
+	}
+	if n >= 26 {
+		dst = append(dst, 'A'+byte(n/26%26))
+	}
+	return append(dst, 'a'+byte(n%26))
+}
+
+// appendFloat writes what encoding/json would, for values that are not negative.
+func appendFloat(dst []byte, f float64) []byte {
+	if f != 0 && (f < 1e-6 || f >= 1e21) {
+		text, err := json.Marshal(f)
+		if err != nil { // an overflow: no sum is better than no histogram
+			return append(dst, '0')
+		}
+		return append(dst, text...)
+	}
+	return strconv.AppendFloat(dst, f, 'f', -1, 64)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote and refuses what cannot be a histogram, so that a damaged or hostile
+// file cannot make a later reader crash or allocate without bound. On an error h is as before.
+func (h *Histogram) UnmarshalJSON(data []byte) error {
+	var out Histogram
+	if err := out.ReadJSON(data); err != nil {
+		return err
+	}
+	*h = out
+	return nil
+}
+
+// ReadJSON is UnmarshalJSON into the memory that h has. On an error h is empty.
+func (h *Histogram) ReadJSON(data []byte) error {
+	h.Reset()
+	err := h.readOwn(data)
+	if errors.Is(err, errNotOwn) {
+		h.Reset()
+		err = h.readAny(data)
+	}
+	if err != nil {
+		h.Reset()
+	}
+	return err
+}
+
+// readAny reads any JSON of the right meaning.
+func (h *Histogram) readAny(data []byte) error {
+	var s sparse
+	if err := json.Unmarshal(data, &s); err != nil {
+		return fmt.Errorf("read histogram: %w", err)
+	}
+	if err := h.walk([]byte(s.Walk)); err != nil {
+		return err
+	}
+	return h.complete(&s)
+}
+
+var errWalk = errors.New("read histogram: bucket or count out of range")
+
+// walk fills the buckets of h, which is empty. After an error every bucket may be dirty, and Reset clears them all.
+func (h *Histogram) walk(text []byte) error {
+	h.count, h.min, h.max = 1, 0, math.MaxUint64
+	first, next, total := -1, 0, uint64(0)
+	for i := 0; i < len(text); {
+		skip := 0
+		for ; i < len(text) && text[i]-'A' < 26; i++ {
+			if skip = skip*26 + int(text[i]-'A'); skip > BucketCount {
+				return errWalk
+			}
+		}
+		if i == len(text) || text[i]-'a' >= 26 {
+			return errWalk
+		}
+		next += skip*26 + int(text[i]-'a')
+		i++
+		count := uint64(1)
+		if i < len(text) && text[i]-'0' < 10 {
+			count = 0
+			for ; i < len(text) && text[i]-'0' < 10; i++ {
+				if count > (math.MaxUint64-9)/10 {
+					return errWalk
+				}
+				count = count*10 + uint64(text[i]-'0')
+			}
+		}
+		if next >= BucketCount || count == 0 || total > math.MaxUint64-count {
+			return errWalk
+		}
+		if next >= len(h.counts) {
+			h.grow(next)
+		}
+		if first < 0 {
+			first = next
+		}
+		h.counts[next] = count
+		total += count
+		next++
+	}
+	if h.count, h.min, h.max = total, 0, 0; first >= 0 {
+		h.min, _ = BucketBounds(first)
+		h.max, _ = BucketBounds(next - 1)
+	}
+	return nil
+}
+
+// complete takes over the totals after checking them against the buckets.
+func (h *Histogram) complete(s *sparse) error {
+	low, high := h.used()
+	switch {
+	case h.count != s.Count || s.Min > s.Max || s.Sum < 0 || s.SumSq < 0:
+		return fmt.Errorf("read histogram: totals do not match buckets")
+	case h.count == 0 && (s.Min != 0 || s.Max != 0):
+		return fmt.Errorf("read histogram: totals do not match buckets")
+	case h.count > 0 && (BucketOf(s.Min) != low || BucketOf(s.Max) != high-1):
+		return fmt.Errorf("read histogram: bounds do not match buckets")
+	}
+	h.sum, h.sumSq, h.min, h.max = s.Sum, s.SumSq, s.Min, s.Max
+	return nil
+}

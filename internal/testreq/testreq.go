@@ -1,0 +1,60 @@
+// Package testreq lets a test that needs a real part (a program, root, a device) say so.
+//
+// On a developer's machine such a test skips with its reason. With BRAGG_TEST_REQUIRE=all, as CI sets it, the same
+// test fails, so that a skip can never hide there.
+package testreq
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Skip ends the test as skipped with its reason, or as failed when everything is required.
+func Skip(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("BRAGG_TEST_REQUIRE") == "all" {
+		t.Fatalf("required here: %s", reason)
+	}
+	t.Skip(reason)
+}
+
+// Program returns the path of a program of PATH and skips where it is missing.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Skip(t, name+" is not installed")
+	}
+	return path
+}
+
+// Root skips where the test does not run as root.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Skip(t, "needs root")
+	}
+}
+
+// RepositoryRoot returns the folder that holds go.mod.
+func RepositoryRoot(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("find the source of package testreq")
+	}
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// Corpus returns a folder of the public corpus that stands beside a checkout ("xray", "fio"), and skips without it.
+func Corpus(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(RepositoryRoot(t), "..", "shared", "corpus", name)
+	if _, err := os.Stat(dir); err != nil {
+		Skip(t, "the corpus of public scenarios and job files does not stand beside this checkout: "+dir)
+	}
+	return dir
+}
