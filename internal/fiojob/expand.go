@@ -1,0 +1,145 @@
+package fiojob
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// expandEnvironment replaces ${NAME}. A variable without a value becomes nothing, as in fio; its name is returned.
+func expandEnvironment(text string, lookup func(string) (string, bool)) (expanded string, missing []string) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), missing
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			b.WriteString("${" + rest)
+			return b.String(), missing
+		}
+		value := ""
+		if lookup != nil {
+			value, _ = lookup(name)
+		}
+		if value == "" {
+			missing = append(missing, name)
+		}
+		if b.Len()+len(value) > textBytesMax {
+			return b.String(), missing
+		}
+		b.WriteString(value)
+		text = after
+	}
+}
+
+var errKeyword = errors.New("the value of a keyword is not known here")
+
+// expandKeywords replaces $pagesize, $mb_memory and $ncpus and then does the arithmetic, which fio leaves to bc.
+func expandKeywords(text string, o Options) (string, error) {
+	found := false
+	for _, k := range []struct {
+		word  string
+		value int64
+	}{{"$pagesize", o.PageSize}, {"$mb_memory", o.MemoryMB}, {"$ncpus", o.CPUs}} {
+		if !strings.Contains(text, k.word) {
+			continue
+		}
+		if k.value <= 0 {
+			return "", errKeyword
+		}
+		text = strings.ReplaceAll(text, k.word, strconv.FormatInt(k.value, 10))
+		found = true
+	}
+	if !found || !strings.ContainsAny(text, "+-*/") {
+		return text, nil
+	}
+	c := calculator{text: text}
+	value, err := c.sum(0)
+	if err != nil || strings.TrimSpace(c.text) != "" {
+		return "", errors.New("want a sum of whole numbers")
+	}
+	return strconv.FormatInt(value, 10), nil
+}
+
+// calculator evaluates + - * / and parentheses over whole numbers, from the left; division drops the fraction.
+type calculator struct{ text string }
+
+const calculatorDepthMax = 32
+
+func (c *calculator) sum(depth int) (int64, error) {
+	left, err := c.product(depth)
+	for err == nil {
+		var right int64
+		switch c.next("+-") {
+		case '+':
+			right, err = c.product(depth)
+			left += right
+		case '-':
+			right, err = c.product(depth)
+			left -= right
+		default:
+			return left, nil
+		}
+	}
+	return 0, err
+}
+
+func (c *calculator) product(depth int) (int64, error) {
+	left, err := c.atom(depth)
+	for err == nil {
+		var right int64
+		switch c.next("*/") {
+		case '*':
+			right, err = c.atom(depth)
+			left *= right
+		case '/':
+			if right, err = c.atom(depth); err == nil && right == 0 {
+				return 0, errors.New("division by zero")
+			}
+			if err == nil {
+				left /= right
+			}
+		default:
+			return left, nil
+		}
+	}
+	return 0, err
+}
+
+func (c *calculator) atom(depth int) (int64, error) {
+	if depth > calculatorDepthMax {
+		return 0, errNumber
+	}
+	switch c.next("(-") {
+	case '(':
+		v, err := c.sum(depth + 1)
+		if err == nil && c.next(")") == 0 {
+			err = errNumber
+		}
+		return v, err
+	case '-':
+		v, err := c.atom(depth + 1)
+		return -v, err
+	}
+	end := 0
+	for end < len(c.text) && c.text[end] >= '0' && c.text[end] <= '9' {
+		end++
+	}
+	v, err := strconv.ParseInt(c.text[:end], 10, 64)
+	c.text = c.text[end:]
+	return v, err
+}
+
+// next takes one of the characters off the front, or returns 0.
+func (c *calculator) next(characters string) byte {
+	c.text = strings.TrimLeft(c.text, " \t")
+	if c.text == "" || strings.IndexByte(characters, c.text[0]) < 0 {
+		return 0
+	}
+	b := c.text[0]
+	c.text = c.text[1:]
+	return b
+}

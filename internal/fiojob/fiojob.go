@@ -1,0 +1,151 @@
+// Package fiojob reads fio's job files: sections, inheritance, environment, sizes, percentages, comma triples.
+//
+// It knows the format and the meaning of each option as a value; it drives no load. Every option of a file is
+// classified (Native, Ignored, Delegate, Refused, Unknown), so that a generator can say exactly what it lacks.
+//
+//	text ──Parse──▶ File (sections as written) ──Jobs──▶ []Job (typed, inherited, defaults filled in)
+//	Job ──Resolve──▶ Job without percentages ──Extents──▶ byte ranges of each clone
+//	File ──Scale, Prefill, WithRuntime──▶ File ──Print──▶ text that fio reads the same way
+//
+// What a person obviously meant wins over what fio would read ("bs = 4k" is 4096 and not 4), and a warning says so.
+// docs/formats/jobfile.md describes the format.
+package fiojob
+
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Direction indexes fio's comma triples.
+type Direction int
+
+const (
+	Read Direction = iota
+	Write
+	Trim
+)
+
+// Size is a number of bytes, or a percentage of the device or file when Percent is not 0.
+type Size struct {
+	Bytes   int64
+	Percent float64
+	Set     bool
+}
+
+// Split is one entry of bssplit: Percent of the operations have size Bytes.
+type Split struct {
+	Bytes   int64
+	Percent float64
+}
+
+// Distribution says how random offsets are drawn. Every kind but "random" draws without a map of what was touched.
+type Distribution struct {
+	Kind      string  // "random" (uniform), "zipf", "pareto", "normal", "zoned", "zoned_abs"
+	Parameter float64 // theta of zipf, h of pareto, deviation of normal in percent; 0 for the other kinds
+}
+
+// Job is one job of a file after inheritance, with defaults filled in. NumJobs is not expanded.
+type Job struct {
+	Name    string // name=, else the section's
+	Section string
+	Group   int // reporting group: stonewall and new_group start another
+	Pos     diag.Position
+
+	Filenames []string
+	Directory string
+	NrFiles   int
+	OpenFiles int
+
+	ReadWrite     string // "read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randtrim", …
+	Sequence      int64  // N of "randread:N" (operations) or "read:N" (bytes to skip, may be negative)
+	RWSequencer   string // "sequential", "identical": what N of "randread:N" does
+	RWMixRead     int    // percent
+	BlockSize     [3]int64
+	BlockRange    [3][2]int64 // low and high; zero when not set
+	BlockSplit    [3][]Split
+	BlockAlign    [3]int64
+	PercentRandom [3]int
+
+	Size            Size
+	FileSize        Size
+	Offset          Size
+	OffsetIncrement Size
+	IOSize          Size
+	ZoneMode        string // "none", "strided"
+	ZoneSize        int64
+	ZoneRange       int64
+	ZoneSkip        Size
+	NoRandomMap     bool
+	Distribution    Distribution
+
+	IOEngine                                                                   string
+	IODepth                                                                    int
+	IODepthBatch, IODepthBatchCompleteMin, IODepthBatchCompleteMax, IODepthLow int
+	Direct                                                                     bool
+	Sync                                                                       string // "none", "sync", "dsync"
+	FSync                                                                      int
+	FDataSync                                                                  int
+	EndFSync                                                                   bool
+
+	NumJobs         int
+	Runtime         time.Duration
+	TimeBased       bool
+	RampTime        time.Duration
+	StartDelay      time.Duration
+	Loops           int
+	NumberIOs       int64
+	Stonewall       bool
+	GroupReporting  bool
+	ThinkTime       time.Duration
+	ThinkTimeBlocks int
+
+	Rate        [3]int64 // bytes per second, 0: none
+	RateIOPS    [3]float64
+	RateProcess string // "linear", "poisson"
+
+	ContinueOnError string // "none", "read", "write", "io", "verify", "all"
+	ZeroBuffers     bool
+	RefillBuffers   bool
+	ScrambleBuffers bool
+	RandSeed        uint64
+	RandRepeat      bool
+
+	// Options are all options that hold for this job as they were written, in fio's own spelling, for "job options" of
+	// reports and for the command line.
+	Options []Option
+
+	newGroup bool
+	// percentFloor is the least that a percentage of a scaled job comes to, in bytes.
+	percentFloor int64
+	source       string // the header line
+	kbBase       int64  // what k means in this job: 1024 or 1000
+}
+
+// Option is one line of a file.
+type Option struct {
+	Key   string // canonical: "bs", never "blocksize"
+	Value string // as written, after environment and keywords, without blanks around it
+	Exact string // the value as real fio must be given it to mean the same: "4096" for "4k" after a blank
+	Bare  bool   // without "="
+	Class Class
+	Why   string // for every class but Native and Unknown: the reason, a clause without a capital
+	// Report says that the option only shapes fio's own output, logs and files; no generator needs it, fio neither.
+	Report bool
+	Pos    diag.Position
+
+	source      string // the line, for diagnostics
+	keyWidth    int
+	valueColumn int
+}
+
+// Class says how the native engine treats an option.
+type Class string
+
+const (
+	Native   Class = "native"
+	Ignored  Class = "ignored"  // accepted without effect; the table says why
+	Delegate Class = "delegate" // only real fio has it
+	Refused  Class = "refused"  // runs code
+	Unknown  Class = "unknown"
+)

@@ -1,0 +1,213 @@
+package fiojob
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// number is a number of a job file, read as its author meant it.
+type number struct {
+	value   int64
+	percent float64
+	isPct   bool
+	literal string // what fio itself reads, when that is something else
+}
+
+var errNumber = errors.New("want a number")
+
+// splitNumber cuts text into sign, digits with an optional fraction, and what follows.
+func splitNumber(text string) (negative bool, digits, rest string) {
+	s := strings.TrimSpace(text)
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		negative, s = s[0] == '-', s[1:]
+	}
+	end := 0
+	if len(s) > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X') {
+		for end = 2; end < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[end]) >= 0; {
+			end++
+		}
+		return negative, s[:end], s[end:]
+	}
+	for dots := 0; end < len(s) && (s[end] >= '0' && s[end] <= '9' || s[end] == '.' && dots == 0); end++ {
+		if s[end] == '.' {
+			dots++
+		}
+	}
+	return negative, s[:end], s[end:]
+}
+
+// readNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the meaning of a bare k.
+func readNumber(text string, kb int64) (number, error) {
+	negative, digits, rest := splitNumber(text)
+	if digits == "" || digits == "." {
+		return number{}, errNumber
+	}
+	suffix := strings.ToLower(strings.TrimSpace(rest))
+	var n number
+	if suffix == "%" {
+		n.isPct = true
+		value, err := strconv.ParseFloat(digits, 64)
+		if err != nil || negative || value > 100 {
+			return number{}, errors.New("want a percentage from 0 to 100")
+		}
+		n.percent = value
+		if value != math.Trunc(value) {
+			n.literal = strconv.FormatFloat(math.Trunc(value), 'f', -1, 64)
+		}
+		return n, nil
+	}
+	factor, known := suffixFactor(suffix, kb)
+	if !known {
+		return number{}, fmt.Errorf("%w with one of the suffixes k, m, g, t, p, and not %q", errNumber, suffix)
+	}
+	value, err := scaledInteger(digits, factor)
+	if err != nil {
+		return number{}, err
+	}
+	if negative {
+		value = -value
+	}
+	n.value = value
+	if read := literalNumber(negative, digits, rest, kb); read != strconv.FormatInt(value, 10) {
+		n.literal = read
+	}
+	return n, nil
+}
+
+var errTooLarge = errors.New("the number is too large")
+
+// scaledInteger returns digits × factor, rounded. digits are decimal, with or without a point, or hexadecimal.
+func scaledInteger(digits string, factor int64) (int64, error) {
+	if strings.Contains(digits, ".") {
+		f, err := strconv.ParseFloat(digits, 64)
+		if f *= float64(factor); err != nil || f >= math.MaxInt64 {
+			return 0, errTooLarge
+		}
+		return int64(math.Round(f)), nil
+	}
+	base := 10
+	if hex := strings.TrimPrefix(strings.ToLower(digits), "0x"); len(hex) < len(digits) {
+		digits, base = hex, 16
+	}
+	v, err := strconv.ParseInt(digits, base, 64)
+	if err != nil || v > math.MaxInt64/factor {
+		return 0, errTooLarge
+	}
+	return v * factor, nil
+}
+
+// suffixFactor reads a suffix as it is meant: kib is always 1024, although fio with kb_base=1024 takes it as 1000.
+func suffixFactor(suffix string, kb int64) (int64, bool) {
+	if suffix == "" || suffix == "b" {
+		return 1, true
+	}
+	power := strings.IndexByte("kmgtp", suffix[0]) + 1
+	if power == 0 {
+		return 0, false
+	}
+	switch suffix[1:] {
+	case "", "b":
+	case "i", "ib":
+		kb = 1024
+	default:
+		return 0, false
+	}
+	factor := int64(1)
+	for range power {
+		factor *= kb
+	}
+	return factor, true
+}
+
+// literalNumber says what fio 3.33 reads: digits up to the first other character; a suffix counts only directly
+// behind them, and kib is the opposite of kb.
+func literalNumber(negative bool, digits, rest string, kb int64) string {
+	whole, _, fraction := strings.Cut(digits, ".")
+	if whole == "" {
+		return "nothing"
+	}
+	factor := int64(1)
+	hexadecimal := len(digits) > 1 && digits[1]|0x20 == 'x'
+	if rest != "" && !fraction && !hexadecimal {
+		suffix := strings.ToLower(rest)
+		if i := strings.IndexFunc(suffix, func(r rune) bool { return r < 'a' || r > 'z' }); i >= 0 {
+			suffix = suffix[:i]
+		}
+		if len(suffix) == 3 && strings.HasSuffix(suffix, "ib") {
+			opposite := int64(1000)
+			if kb == 1000 {
+				opposite = 1024
+			}
+			factor, _ = suffixFactor(suffix[:1], opposite)
+		} else if f, ok := suffixFactor(suffix, kb); ok {
+			factor = f
+		}
+	}
+	value, err := scaledInteger(whole, max(factor, 1))
+	if err != nil {
+		return "nothing"
+	}
+	if negative {
+		value = -value
+	}
+	return strconv.FormatInt(value, 10)
+}
+
+// timeUnits are fio's; wordUnits are those that people write and fio reads as microseconds.
+var timeUnits = map[string]time.Duration{
+	"us": time.Microsecond, "usec": time.Microsecond, "ms": time.Millisecond, "msec": time.Millisecond,
+	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+}
+
+var wordUnits = map[string]time.Duration{
+	"sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+	"min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour, "day": 24 * time.Hour,
+	"days": 24 * time.Hour, "µs": time.Microsecond, "usecs": time.Microsecond, "msecs": time.Millisecond,
+	"ns": time.Nanosecond, "nsec": time.Nanosecond,
+}
+
+// readTime reads a time whose default unit is unit. literal is what fio itself reads, when that is something else.
+func readTime(text string, unit time.Duration) (d time.Duration, literal string, err error) {
+	negative, digits, rest := splitNumber(text)
+	if digits == "" || digits == "." || negative {
+		return 0, "", errors.New("want a time such as 30s, 5m or 100ms")
+	}
+	suffix := strings.ToLower(strings.TrimSpace(rest))
+	used, known := unit, suffix == ""
+	if u, ok := timeUnits[suffix]; ok {
+		used, known = u, true
+	} else if u, ok := wordUnits[suffix]; ok {
+		used, known = u, true
+	}
+	if !known {
+		return 0, "", fmt.Errorf("want a time in us, ms, s, m, h or d, and not %q", suffix)
+	}
+	value, err := scaledInteger(digits, int64(used))
+	if err != nil {
+		return 0, "", err
+	}
+	d = time.Duration(value)
+	if read, ok := literalTime(digits, rest, unit); !ok || read != d {
+		literal = read.String()
+	}
+	return d, literal, nil
+}
+
+func literalTime(digits, rest string, unit time.Duration) (time.Duration, bool) {
+	whole, _, fraction := strings.Cut(digits, ".")
+	used := unit
+	if suffix := strings.ToLower(rest); suffix != "" && !fraction {
+		u, ok := timeUnits[suffix]
+		if !ok {
+			u = time.Microsecond
+		}
+		used = u
+	}
+	value, err := scaledInteger(whole, int64(used))
+	return time.Duration(value), err == nil && !(fraction && rest != "")
+}

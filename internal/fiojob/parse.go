@@ -1,0 +1,403 @@
+package fiojob
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Options says what a job file may see of its surroundings. The zero value shows it nothing.
+type Options struct {
+	Env func(name string) (string, bool) // for ${NAME}; nil: no variable has a value
+	FS  fs.FS                            // for include, nil refuses it; names are slash paths below its root
+
+	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
+}
+
+// File is a parsed job file.
+type File struct {
+	Name     string
+	Sections []Section // as written, in order, globals too
+	jobs     []Job
+}
+
+// Section is one [section] as it was written.
+type Section struct {
+	Name    string
+	Global  bool
+	Pos     diag.Position
+	Options []Option
+}
+
+// Jobs returns the jobs in the file's order. The caller may change the Jobs, not what their slices hold.
+func (f *File) Jobs() []Job { return slices.Clone(f.jobs) }
+
+// Parse reads a job file. It reports every problem at once and always returns a File; where the List has errors, the
+// jobs hold what could be understood. name is used in positions and to find included files.
+func Parse(name, text string, options Options) (*File, diag.List) {
+	p := &parser{options: options, reported: map[diag.Position]string{}}
+	if len(text) > textBytesMax {
+		p.report(diag.Diagnostic{
+			Code: "file-too-large", Pos: diag.Position{File: name},
+			Message: fmt.Sprintf("job file has %d bytes, at most %d are read", len(text), textBytesMax),
+		})
+		return &File{Name: name}, p.diags
+	}
+	x := lexer{p: p}
+	x.text(name, strings.TrimPrefix(text, "\ufeff"), 0)
+	f := &File{Name: name}
+	global, group := defaultJob(), 0
+	for i := range x.sections {
+		raw := &x.sections[i]
+		section := Section{Name: raw.name, Global: raw.global, Pos: raw.pos}
+		if raw.global {
+			section.Options = p.apply(&global, raw)
+			f.Sections = append(f.Sections, section)
+			continue
+		}
+		job := global.clone()
+		job.Name, job.Section, job.Pos, job.source = raw.name, raw.name, raw.pos, raw.source
+		section.Options = p.apply(&job, raw)
+		f.Sections = append(f.Sections, section)
+		if len(f.jobs) > 0 && (job.Stonewall || job.newGroup) {
+			group++
+		}
+		job.Group = group
+		p.finish(&job, raw, section.Options)
+		f.jobs = append(f.jobs, job)
+	}
+	p.checkClones(f.jobs)
+	if len(f.jobs) == 0 && !p.diags.HasErrors() {
+		p.report(diag.Diagnostic{
+			Code: "no-job", Pos: diag.Position{File: name, Line: 1}, Message: "the file defines no job",
+			Hint: "add a section such as [job1] below [global]",
+		})
+	}
+	return f, p.diags.Sorted()
+}
+
+// Bounds of a file's jobs. fio 3.33 starts 4096 at most.
+const (
+	clonesMax     = 4096
+	cloneFilesMax = 1 << 16 // clones × files
+	// buffersBytesMax bounds the buffers of all operations in flight. X-Ray's largest file needs 512 MiB.
+	buffersBytesMax = 64 << 30
+)
+
+func (p *parser) checkClones(jobs []Job) {
+	clones, files := 0, 0
+	buffers := int64(0)
+	for i := range jobs {
+		j := &jobs[i]
+		_, block := j.BlockBounds()
+		if buffers += int64(j.NumJobs*j.IODepth) * block; buffers > buffersBytesMax {
+			p.report(diag.Diagnostic{
+				Code: "too-much-memory", Pos: j.Pos, Source: j.source,
+				Message: fmt.Sprintf("the operations in flight of the jobs up to here need buffers of %d GiB", buffers>>30),
+				Hint:    "lower bs, iodepth or numjobs",
+			})
+			return
+		}
+		clones += j.NumJobs
+		files += j.NumJobs * len(j.Filenames)
+		if clones > clonesMax || files > cloneFilesMax {
+			p.report(diag.Diagnostic{
+				Code: "too-many-clones", Pos: j.Pos, Source: j.source,
+				Message: fmt.Sprintf("more than %d clones of jobs, or %d files opened by them", clonesMax, cloneFilesMax),
+			})
+			return
+		}
+	}
+}
+
+// defaultJob is what fio assumes where a file says nothing.
+func defaultJob() Job {
+	return Job{
+		ReadWrite: "read", RWMixRead: 50, BlockSize: [3]int64{4096, 4096, 4096}, PercentRandom: [3]int{100, 100, 100},
+		NrFiles: 1, ZoneMode: "none", IOEngine: "psync", IODepth: 1, IODepthBatch: 1, IODepthBatchCompleteMin: 1,
+		Sync: "none", NumJobs: 1, Loops: 1, ThinkTimeBlocks: 1, RateProcess: "linear", ContinueOnError: "none",
+		ScrambleBuffers: true, RandRepeat: true, RWSequencer: "sequential",
+		Distribution: Distribution{Kind: "random"}, kbBase: 1024,
+	}
+}
+
+// clone returns a Job that shares no slice with j.
+func (j *Job) clone() Job {
+	c := *j
+	c.Filenames = slices.Clone(j.Filenames)
+	c.Options = slices.Clone(j.Options)
+	for d := range c.BlockSplit {
+		c.BlockSplit[d] = slices.Clone(j.BlockSplit[d])
+	}
+	return c
+}
+
+type parser struct {
+	options  Options
+	diags    diag.List
+	included int
+	// zonesWarned says that the file was told about zonesize without zonemode.
+	zonesWarned bool
+	reported    map[diag.Position]string // last message per place, so that one global option is not blamed per job
+}
+
+func (p *parser) full() bool { return len(p.diags) == problemsMax }
+
+func (p *parser) report(d diag.Diagnostic) {
+	switch {
+	case p.full() || p.reported[d.Pos] == d.Message:
+		return
+	case len(p.diags) == problemsMax-1:
+		d = diag.Diagnostic{Code: "too-many-problems", Pos: d.Pos, Message: "more problems are not shown"}
+	}
+	p.reported[d.Pos] = d.Message
+	p.diags.Add(d)
+}
+
+// apply gives a section's options to job in their order, aliases resolved, and returns them.
+func (p *parser) apply(job *Job, raw *rawSection) []Option {
+	// fio sorts kb_base first: it decides what k means in the whole section.
+	for _, o := range raw.options {
+		if o.key == "kb_base" {
+			switch o.value {
+			case "1000":
+				job.kbBase = 1000
+			case "1024":
+				job.kbBase = 1024
+			}
+		}
+	}
+	var out []Option
+	seen := map[string]bool{}
+	for _, o := range raw.options {
+		key := canonical(o.key)
+		option, ok := p.option(job, o, seen[key])
+		seen[key] = true
+		if !ok {
+			continue
+		}
+		out = append(out, option)
+		job.keep(option)
+	}
+	return out
+}
+
+// keep records o as an option of j and drops an older one of the same key.
+func (j *Job) keep(o Option) {
+	j.Options = slices.DeleteFunc(j.Options, func(old Option) bool { return old.Key == o.Key })
+	j.Options = append(j.Options, o)
+}
+
+// option looks up one option, reads its value into job and returns it. ok is false when it cannot be understood.
+func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
+	s, found := lookup(raw.key)
+	o := Option{
+		Key: raw.key, Bare: raw.bare, Class: Unknown, Pos: raw.pos,
+		source: raw.source, keyWidth: len(raw.key), valueColumn: raw.valueColumn,
+	}
+	a := &arg{p: p, option: &o, kb: job.kbBase, raw: raw, repeated: repeated}
+	if !found {
+		hint := ""
+		if !p.full() && len(raw.key) < nameBytesMax {
+			if near := diag.Nearest(raw.key, optionNames()); near != "" {
+				hint = fmt.Sprintf("did you mean %s?", near)
+			}
+		}
+		p.report(diag.Diagnostic{
+			Code: "unknown-option", Pos: raw.pos, Width: len(raw.key), Source: raw.source,
+			Message: fmt.Sprintf("unknown option %q", raw.key), Hint: hint,
+		})
+		return o, false
+	}
+	o.Key, o.Class, o.Why, o.Report = s.name, s.class, s.why, s.report
+	if !a.expand() {
+		return o, false
+	}
+	if o.Class == Refused {
+		a.problem("refused-option", fmt.Sprintf("option %q is refused: %s", s.name, s.why), "remove it")
+		return o, true
+	}
+	problems := a.errors
+	if s.apply != nil {
+		s.apply(job, a)
+	} else if s.note {
+		a.warn("option-ignored", fmt.Sprintf("option %q has no effect: %s", s.name, s.why), "remove it")
+	}
+	return o, a.errors == problems
+}
+
+// finish fills in what depends on several options of a job and checks what only they decide together.
+func (p *parser) finish(j *Job, raw *rawSection, own []Option) {
+	at := func(key string) (Option, bool) {
+		i := slices.IndexFunc(j.Options, func(o Option) bool { return o.Key == key })
+		if i < 0 {
+			return Option{Pos: raw.pos, source: raw.source, Key: raw.name}, false
+		}
+		return j.Options[i], true
+	}
+	blame := func(severity diag.Severity, o Option, code, message, hint string) {
+		p.report(diag.Diagnostic{
+			Code: code, Severity: severity, Pos: o.Pos, Width: o.keyWidth, Source: o.source, Message: message, Hint: hint,
+		})
+	}
+	if j.ZoneMode == "none" && j.ZoneSize > 0 {
+		j.ZoneMode = "strided"
+		if o, _ := at("zonesize"); !p.zonesWarned {
+			p.zonesWarned = true // once a file: X-Ray's have it in every job
+			blame(diag.SeverityWarning, o, "zonesize-without-zonemode", "zonesize without zonemode is read as strided zones",
+				"write zonemode=strided beside it; fio since 3.9 refuses the file as it is")
+		}
+	}
+	if j.IODepthBatchCompleteMax < j.IODepthBatchCompleteMin {
+		j.IODepthBatchCompleteMax = j.IODepthBatchCompleteMin
+	}
+	if j.IODepthLow == 0 || j.IODepthLow > j.IODepth {
+		j.IODepthLow = j.IODepth
+	}
+	if len(j.Filenames) == 0 && strings.HasPrefix(j.Section, "/") {
+		j.Filenames = []string{j.Section}
+	}
+	if len(j.Filenames) > 0 {
+		j.NrFiles = len(j.Filenames)
+	}
+	if j.OpenFiles == 0 {
+		j.OpenFiles = j.NrFiles
+	}
+	if j.Rate != [3]int64{} && j.RateIOPS != [3]float64{} {
+		o, _ := at("rate_iops")
+		blame(diag.SeverityError, o, "rate-twice", "rate and rate_iops are both set", "keep one of them")
+	}
+	bs := slices.IndexFunc(own, func(o Option) bool { return o.Key == "bs" })
+	split := slices.ContainsFunc(own, func(o Option) bool { return o.Key == "bssplit" || o.Key == "bsrange" })
+	if bs >= 0 && !split && (j.hasSplit() || j.hasRange()) {
+		blame(diag.SeverityWarning, own[bs], "bs-without-effect", "bssplit or bsrange of [global] overrides bs of this job",
+			"move bssplit or bsrange to the jobs that mean it")
+	}
+	p.checkAlignment(j, at, blame)
+}
+
+func (j *Job) hasSplit() bool {
+	return slices.ContainsFunc(j.BlockSplit[:], func(s []Split) bool { return len(s) > 0 })
+}
+
+func (j *Job) hasRange() bool { return j.BlockRange != [3][2]int64{} }
+
+const sectorBytes = 512
+
+// checkAlignment finds what direct I/O would refuse for every operation.
+func (p *parser) checkAlignment(j *Job, at func(string) (Option, bool),
+	blame func(diag.Severity, Option, string, string, string)) {
+	if !j.Direct {
+		return
+	}
+	for _, d := range j.Directions() {
+		for _, size := range j.BlockSizes(d) {
+			if size.Bytes%sectorBytes == 0 {
+				continue
+			}
+			o, ok := at("bssplit")
+			if !ok {
+				o, ok = at("bsrange")
+			}
+			if !ok {
+				o, _ = at("bs")
+			}
+			blame(diag.SeverityError, o, "misaligned-block",
+				fmt.Sprintf("direct I/O in blocks of %d bytes, which is no multiple of %d", size.Bytes, sectorBytes),
+				"use a multiple of 512, better of 4096, or direct=0")
+			return
+		}
+	}
+	if j.Offset.Bytes%sectorBytes != 0 {
+		o, _ := at("offset")
+		blame(diag.SeverityError, o, "misaligned-offset",
+			fmt.Sprintf("direct I/O from offset %d, which is no multiple of %d", j.Offset.Bytes, sectorBytes), "")
+	}
+}
+
+// Directions returns the directions that the job's operations have.
+func (j *Job) Directions() []Direction {
+	switch strings.TrimPrefix(j.ReadWrite, "rand") {
+	case "read":
+		return []Direction{Read}
+	case "write":
+		return []Direction{Write}
+	case "trim":
+		return []Direction{Trim}
+	case "trimwrite":
+		return []Direction{Write, Trim}
+	}
+	return []Direction{Read, Write}
+}
+
+// Random tells whether offsets are drawn, at least in part (percentage_random), and not only counted up.
+func (j *Job) Random() bool { return strings.HasPrefix(j.ReadWrite, "rand") }
+
+// Writes tells whether the job changes its files: it writes or trims.
+func (j *Job) Writes() bool { return j.ReadWrite != "read" && j.ReadWrite != "randread" }
+
+// BlockSizes returns the block sizes of one direction with their shares: those of bssplit, else low and high of
+// bsrange, else the one of bs.
+func (j *Job) BlockSizes(d Direction) []Split {
+	switch {
+	case len(j.BlockSplit[d]) > 0:
+		return slices.Clone(j.BlockSplit[d])
+	case j.BlockRange[d][1] > 0:
+		low, high := j.BlockRange[d][0], j.BlockRange[d][1]
+		if low == high {
+			return []Split{{Bytes: low, Percent: 100}}
+		}
+		return []Split{{Bytes: low, Percent: 50}, {Bytes: high, Percent: 50}}
+	}
+	return []Split{{Bytes: j.BlockSize[d], Percent: 100}}
+}
+
+// BlockBounds returns the smallest and the largest block of all directions that the job has.
+func (j *Job) BlockBounds() (smallest, largest int64) {
+	for _, d := range j.Directions() {
+		for _, s := range j.BlockSizes(d) {
+			if smallest == 0 || s.Bytes < smallest {
+				smallest = s.Bytes
+			}
+			largest = max(largest, s.Bytes)
+		}
+	}
+	return max(smallest, 1), max(largest, 1)
+}
+
+// With returns the job with one more option, or an error when key or value cannot be understood.
+func (j Job) With(key, value string) (Job, error) {
+	p := &parser{reported: map[diag.Position]string{}}
+	j = j.clone()
+	o, ok := p.option(&j, rawOption{key: key, value: value}, false)
+	if !ok || p.diags.HasErrors() {
+		return j, fmt.Errorf("set option %s=%s: %w", key, value, p.diags.Err())
+	}
+	o.Pos = j.Pos
+	j.keep(o)
+	return j, nil
+}
+
+// Has tells whether the file sets the option, by its canonical name, for this job.
+func (j *Job) Has(key string) bool {
+	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key })
+}
+
+// On tells whether the file switches an option on for this job, by its canonical name.
+func (j *Job) On(key string) bool {
+	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key && o.Exact == "1" })
+}
+
+// WithRuntime returns the job bounded to d: a shorter runtime of its own stays. 0 changes nothing.
+func (j Job) WithRuntime(d time.Duration) Job {
+	if d > 0 && (j.Runtime == 0 || d < j.Runtime) {
+		j = j.clone()
+		j.Runtime = d
+		j.set("runtime", formatTime(d))
+	}
+	return j
+}

@@ -1,0 +1,367 @@
+package fiojob
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options whose values have a grammar of their own.
+
+var readWriteValues = []string{
+	"read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "readwrite", "randrw", "trimwrite", "randtrimwrite",
+}
+
+// setReadWrite reads "randread" and "randread:8" (operations) or "read:17m", "read:-8k" (bytes to skip).
+func setReadWrite(j *Job, a *arg) {
+	text, postfix, has := strings.Cut(a.text, ":")
+	v, ok := a.choice(strings.TrimSpace(text), readWriteValues, map[string]string{"readwrite": "rw"})
+	if !ok {
+		return
+	}
+	j.ReadWrite, j.Sequence, a.option.Exact = v, 0, v
+	if !has {
+		return
+	}
+	low := int64(math.MinInt64)
+	if strings.HasPrefix(v, "rand") {
+		low = 1
+	}
+	n, err := readNumber(postfix, j.kbBase)
+	if err != nil || n.isPct || n.value < low {
+		a.bad("want operations in a row after rand…: or bytes to skip after a sequential pattern")
+		return
+	}
+	j.Sequence = n.value
+	a.option.Exact = fmt.Sprintf("%s:%d", v, n.value)
+}
+
+// filesMax bounds the files of one job.
+const filesMax = 1024
+
+// setFilename reads a list with colons between names; a backslash makes a colon part of a name.
+func setFilename(j *Job, a *arg) {
+	a.blank()
+	names, rest := []string(nil), a.text
+	for rest != "" {
+		var name strings.Builder
+		i := 0
+		for i < len(rest) && rest[i] != ':' {
+			if rest[i] == '\\' && i+1 < len(rest) && rest[i+1] == ':' {
+				i++
+			}
+			name.WriteByte(rest[i])
+			i++
+		}
+		rest = rest[min(i+1, len(rest)):]
+		if name.Len() > 0 {
+			names = append(names, name.String())
+		}
+	}
+	switch {
+	case len(names) == 0:
+		a.bad("want the name of a file or device")
+		return
+	case len(names) > filesMax:
+		a.bad(fmt.Sprintf("%d files, at most %d are possible", len(names), filesMax))
+		return
+	}
+	switch {
+	case a.repeated: // a second line in one section adds to the first
+		names = append(j.Filenames, names...)
+	case len(j.Filenames) > 0 && !slices.Equal(j.Filenames, names):
+		// Real fio adds a job's files to those of [global]. Nobody who names a device again means to write the other too.
+		a.warn("filename-replaces", "filename replaces that of [global]; fio itself uses the files of both",
+			"remove filename from [global]")
+	}
+	j.Filenames = names
+	a.option.Exact = joinFilenames(names, nil)
+}
+
+func joinFilenames(names []string, rename func(string) string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		if rename != nil {
+			n = rename(n)
+		}
+		out[i] = strings.ReplaceAll(n, ":", `\:`)
+	}
+	return strings.Join(out, ":")
+}
+
+const blockBytesMax = 1 << 30
+
+// setBlockSize reads bs. fio's ba follows bs unless it is set.
+var setBlockSize = bytesTriple(func(j *Job) *[3]int64 { return &j.BlockSize }, 1, blockBytesMax)
+
+// setBlockRange reads bsrange: low-high for each direction, swapped when reversed.
+func setBlockRange(j *Job, a *arg) {
+	a.triple(func(d Direction, text string) (string, bool) {
+		lowText, highText, found := strings.Cut(text, "-")
+		if !found {
+			lowText, highText, found = strings.Cut(text, ":")
+		}
+		if !found {
+			a.bad("want low-high, such as 4k-16k")
+			return "", false
+		}
+		low, ok := a.number(lowText, 1, blockBytesMax)
+		if !ok {
+			return "", false
+		}
+		high, ok := a.number(highText, 1, blockBytesMax)
+		if !ok {
+			return "", false
+		}
+		low, high = min(low, high), max(low, high)
+		j.BlockRange[d] = [2]int64{low, high}
+		return exactBytes(low) + "-" + exactBytes(high), true
+	})
+}
+
+// splitsMax is fio's bound on the entries of one direction.
+const splitsMax = 64
+
+// setBlockSplit reads bssplit: size/percent:size/percent for each direction. Entries without a percentage, or with 0,
+// share what the others leave; where the sum stays below 100, the last entry takes the rest, as it does in fio.
+func setBlockSplit(j *Job, a *arg) {
+	a.triple(func(d Direction, text string) (string, bool) {
+		splits, exact, ok := a.splits(text)
+		if ok {
+			j.BlockSplit[d] = splits
+		}
+		return exact, ok
+	})
+}
+
+func (a *arg) splits(text string) (out []Split, exact string, ok bool) {
+	var open []int
+	var printed []string
+	sum := 0.0
+	for entry := range strings.SplitSeq(text, ":") {
+		sizeText, shareText, _ := strings.Cut(entry, "/")
+		n, err := readNumber(sizeText, a.kb)
+		if err != nil || n.isPct || n.value < 1 || n.value > blockBytesMax {
+			a.bad(fmt.Sprintf("want size/percent:size/percent, and not %q", entry))
+			return nil, "", false
+		}
+		share := 0
+		if shareText = strings.TrimSpace(shareText); shareText != "" {
+			share, err = strconv.Atoi(shareText)
+			if err != nil || share < 0 || share > 100 {
+				a.bad(fmt.Sprintf("want a whole percentage from 0 to 100, and not %q", shareText))
+				return nil, "", false
+			}
+		}
+		if share == 0 {
+			open = append(open, len(out))
+			printed = append(printed, exactBytes(n.value)+"/")
+		} else {
+			printed = append(printed, fmt.Sprintf("%s/%d", exactBytes(n.value), share))
+		}
+		sum += float64(share)
+		out = append(out, Split{Bytes: n.value, Percent: float64(share)})
+		if len(out) > splitsMax {
+			a.bad(fmt.Sprintf("more than %d block sizes", splitsMax))
+			return nil, "", false
+		}
+	}
+	return out, strings.Join(printed, ":"), a.fillSplits(out, open, sum)
+}
+
+// fillSplits makes the shares sum to 100.
+func (a *arg) fillSplits(out []Split, open []int, sum float64) bool {
+	switch {
+	case sum > 100:
+		a.bad(fmt.Sprintf("the percentages add up to %g", sum))
+		return false
+	case len(open) > 0:
+		for _, i := range open {
+			out[i].Percent = (100 - sum) / float64(len(open))
+		}
+	case sum < 100:
+		out[len(out)-1].Percent += 100 - sum
+		a.warn("percentages-incomplete", fmt.Sprintf("the percentages add up to %g; the last block size takes the rest", sum),
+			"let them add up to 100")
+	}
+	return true
+}
+
+// setMix reads rwmixread and rwmixwrite. "70:30" means its first value; fio takes the last.
+func setMix(write bool) apply {
+	return func(j *Job, a *arg) {
+		text := a.text
+		if first, last, found := strings.Cut(text, ":"); found {
+			text = first
+			a.meant(first, last)
+		}
+		v, ok := a.number(strings.TrimSuffix(text, "%"), 0, 100)
+		if !ok {
+			return
+		}
+		a.option.Exact = strconv.FormatInt(v, 10)
+		if write {
+			v = 100 - v
+		}
+		j.RWMixRead = int(v)
+	}
+}
+
+// setDistribution reads random_distribution. A centre, normal and zoned distributions are left to fio.
+func setDistribution(j *Job, a *arg) {
+	kind, rest, has := strings.Cut(a.text, ":")
+	kind, ok := a.choice(kind, []string{"random", "zipf", "pareto", "normal", "zoned", "zoned_abs"}, nil)
+	if !ok {
+		return
+	}
+	d := Distribution{Kind: kind, Parameter: map[string]float64{"zipf": 1.1, "pareto": 0.2}[kind]}
+	text, _, centre := strings.Cut(rest, ":")
+	if kind == "normal" || kind == "zoned" || kind == "zoned_abs" || centre {
+		a.delegate("only fio has this distribution of offsets")
+	}
+	if has && (kind == "zipf" || kind == "pareto" || kind == "normal") {
+		value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || math.IsNaN(value) {
+			a.bad("want a number after the colon, such as zipf:1.2")
+			return
+		}
+		d.Parameter = value
+	}
+	switch {
+	case kind == "zipf" && (d.Parameter <= 0 || d.Parameter == 1 || d.Parameter > distributionMax):
+		a.bad("want a theta above 0 that is not 1")
+		return
+	case kind == "pareto" && (d.Parameter <= 0 || d.Parameter >= 1):
+		a.bad("want a power between 0 and 1")
+		return
+	case kind == "normal" && (d.Parameter < 0 || d.Parameter >= 100):
+		a.bad("want a deviation from 0 to below 100")
+		return
+	}
+	j.Distribution = d
+}
+
+const distributionMax = 100
+
+// setFileSize reads filesize; a range draws a size per file, which only fio does.
+func setFileSize(j *Job, a *arg) {
+	if low, high, found := strings.Cut(a.text, "-"); found {
+		if n, err := readNumber(low, j.kbBase); err == nil {
+			if m, err := readNumber(high, j.kbBase); err == nil && !n.isPct && !m.isPct {
+				a.delegate("a range of file sizes is drawn by fio only")
+				j.FileSize = Size{Bytes: max(n.value, m.value), Set: true}
+				return
+			}
+		}
+	}
+	size(func(j *Job) *Size { return &j.FileSize })(j, a)
+}
+
+// setStartDelay reads startdelay; a range draws a delay per clone, which only fio does.
+func setStartDelay(j *Job, a *arg) {
+	if strings.Contains(a.text, "-") {
+		a.delegate("a range of start delays is drawn by fio only")
+		return
+	}
+	duration(func(j *Job) *time.Duration { return &j.StartDelay }, time.Second)(j, a)
+}
+
+var nativeEngines = map[string]bool{
+	"libaio": true, "io_uring": true, "psync": true, "sync": true, "vsync": true, "pvsync": true, "pvsync2": true,
+	"mmap": true, "posixaio": true, "null": true,
+}
+
+// Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
+// hardware of their own; codeEngines run code; fileEngines create, cut, rearrange and delete files.
+const (
+	deviceEngines = " sg splice mtd "
+	farEngines    = " cpuio net netsplice gfapi gfapi_async io_uring_cmd nbd rdma rados rbd pmemblk dev-dax libpmem http " +
+		"libhdfs nfs libiscsi xnvme libblkio-virtio-blk-vfio-pci windowsaio solarisaio guasi binject "
+	codeEngines = " exec external "
+	fileEngines = " falloc ftruncate filecreate filestat filedelete dircreate dirstat dirdelete e4defrag "
+)
+
+func setEngine(j *Job, a *arg) {
+	name, _, _ := strings.Cut(a.text, ":")
+	in := func(list string) bool { return name != "" && strings.Contains(list, " "+name+" ") }
+	switch {
+	case nativeEngines[a.text]:
+		if a.raw.blankBefore {
+			a.refusedByFio(a.text)
+		}
+	case in(codeEngines) || strings.ContainsAny(a.text, "/"):
+		a.option.Class, a.option.Why = Refused, "it runs a program or loads foreign code"
+		a.problem("refused-option", fmt.Sprintf("ioengine=%s is refused: %s", a.text, a.option.Why), "use libaio or io_uring")
+		return
+	case in(fileEngines):
+		a.option.Class, a.option.Why = Refused, "it creates, cuts or deletes files, and workloads use devices"
+		a.problem("refused-option", fmt.Sprintf("ioengine=%s is refused: %s", a.text, a.option.Why), "")
+		return
+	case in(deviceEngines):
+		a.delegate("only fio has this I/O engine")
+	case in(farEngines):
+		a.delegate("only fio has this I/O engine, and it does not use the devices of the VM")
+	default:
+		a.bad("no such I/O engine")
+		return
+	}
+	j.IOEngine = a.text
+}
+
+// delegate says that only fio knows this value of an option that is otherwise native.
+func (a *arg) delegate(why string) { a.option.Class, a.option.Why = Delegate, why }
+
+// only makes an option native for the listed values and leaves all others to fio.
+func only(why string, values ...string) apply {
+	return func(_ *Job, a *arg) {
+		for _, v := range values {
+			if a.text == v {
+				return
+			}
+		}
+		a.delegate(why)
+	}
+}
+
+// setZoneSkip reads zoneskip; what a percentage of it means is fio's own.
+func setZoneSkip(j *Job, a *arg) {
+	size(func(j *Job) *Size { return &j.ZoneSkip })(j, a)
+	if j.ZoneSkip.Percent > 0 {
+		a.delegate("only fio reads zoneskip as a percentage")
+	}
+}
+
+// noFile refuses values that open a file of the machine: the part behind mark is a path.
+func noFile(mark string) apply {
+	return func(_ *Job, a *arg) {
+		if strings.Contains(a.text, mark) {
+			a.option.Class, a.option.Why = Refused, "it opens a file of the machine that is no device of the VM"
+			a.problem("refused-option", fmt.Sprintf("%s=%s is refused: %s", a.option.Key, a.text, a.option.Why), "")
+		}
+	}
+}
+
+// setBuffered is the inverse of direct.
+func setBuffered(j *Job, a *arg) {
+	buffered := !j.Direct
+	a.boolean(&buffered, false)
+	j.Direct = !buffered
+}
+
+func setSeed(j *Job, a *arg) {
+	if v, err := strconv.ParseUint(strings.TrimSpace(a.text), 0, 64); err == nil {
+		j.RandSeed = v
+		return
+	}
+	if v, ok := a.number(a.text, 0, math.MaxInt64); ok {
+		j.RandSeed = uint64(v)
+	}
+}
+
+// UsesFiles tells whether an I/O engine of fio works on the files and devices that a job names, and on nothing else.
+func UsesFiles(engine string) bool {
+	return nativeEngines[engine] || strings.Contains(deviceEngines, " "+engine+" ")
+}

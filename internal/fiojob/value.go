@@ -1,0 +1,399 @@
+package fiojob
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// arg is the value of one option while it is read.
+type arg struct {
+	p      *parser
+	option *Option
+	raw    rawOption
+	text   string
+	kb     int64
+	errors int
+	// repeated says that the same section had the option before.
+	repeated bool
+}
+
+// valueBytesMax bounds one value.
+const valueBytesMax = 64 << 10
+
+func (a *arg) place(severity diag.Severity, code, message, hint string) {
+	column, width := a.raw.valueColumn, len(a.raw.value)
+	if a.raw.bare || width == 0 || code == "refused-option" || code == "option-ignored" {
+		column, width = a.raw.pos.Column, len(a.raw.key)
+	}
+	pos := a.raw.pos
+	pos.Column = column
+	a.p.report(diag.Diagnostic{
+		Code: code, Severity: severity, Pos: pos, Width: width, Source: a.raw.source, Message: message, Hint: hint,
+	})
+}
+
+func (a *arg) problem(code, message, hint string) {
+	a.errors++
+	a.place(diag.SeverityError, code, message, hint)
+}
+
+func (a *arg) warn(code, message, hint string) { a.place(diag.SeverityWarning, code, message, hint) }
+
+// bad reports a value that cannot be read.
+func (a *arg) bad(want string) {
+	a.problem("bad-value", fmt.Sprintf("%s=%s: %s", a.option.Key, a.text, want), "")
+}
+
+// meant warns that the value is read as its author meant it although fio reads it otherwise.
+func (a *arg) meant(taken, fio string) {
+	a.warn("fio-reads-otherwise", fmt.Sprintf("%s is taken as %s; fio itself reads %s", a.written(), taken, fio),
+		fmt.Sprintf("write %s=%s", a.option.Key, taken))
+}
+
+// refusedByFio warns that the value is read as its author meant it although fio stops there.
+func (a *arg) refusedByFio(taken string) {
+	a.warn("fio-refuses", fmt.Sprintf("%s is taken as %s; fio itself refuses it", a.written(), taken),
+		fmt.Sprintf("write %s=%s", a.option.Key, taken))
+}
+
+func (a *arg) written() string {
+	if a.raw.bare {
+		return strconv.Quote(a.raw.key)
+	}
+	blank := ""
+	if a.raw.blankBefore {
+		blank = " "
+	}
+	return strconv.Quote(a.raw.key + "=" + blank + a.raw.value)
+}
+
+// expand replaces variables and keywords and settles the option's Value. It returns false after reporting an error.
+func (a *arg) expand() bool {
+	text, missing := expandEnvironment(a.raw.value, a.p.options.Env)
+	if len(text) > valueBytesMax {
+		a.problem("value-too-long", fmt.Sprintf("the value of %s has more than %d bytes", a.option.Key, valueBytesMax), "")
+		return false
+	}
+	if len(missing) > 0 {
+		name := missing[0]
+		if strings.TrimSpace(text) == "" {
+			a.problem("variable-without-value", fmt.Sprintf("variable %q has no value, so that %s is empty", name, a.option.Key),
+				fmt.Sprintf("set %s or write the value", name))
+			return false
+		}
+		a.warn("variable-without-value", fmt.Sprintf("variable %q has no value and is left out", name), "")
+	}
+	text, err := expandKeywords(text, a.p.options)
+	if err != nil {
+		a.text = a.raw.value
+		a.bad(err.Error())
+		return false
+	}
+	a.text = strings.TrimSpace(text)
+	a.option.Value, a.option.Exact = a.text, a.text
+	return true
+}
+
+// blank warns about a blank after "=", which fio takes into a text.
+func (a *arg) blank() {
+	if a.raw.blankBefore {
+		a.meant(a.text, "a text that starts with a blank")
+	}
+}
+
+// number reads one number with bounds and warns where fio would read another.
+func (a *arg) number(text string, low, high int64) (int64, bool) {
+	n, err := readNumber(text, a.kb)
+	switch {
+	case err != nil:
+		a.bad(err.Error())
+		return 0, false
+	case n.isPct:
+		a.bad("a percentage is not possible here")
+		return 0, false
+	case n.value < low || n.value > high:
+		a.bad(boundsText(low, high))
+		return 0, false
+	}
+	a.explain(text, n)
+	return n.value, true
+}
+
+// explain warns when fio reads the text of n otherwise: a fraction, an unknown suffix, a blank in front of a suffix.
+func (a *arg) explain(text string, n number) {
+	literal := n.literal
+	if literal == "" && a.raw.blankBefore && !n.isPct && strings.HasPrefix(a.text, text) {
+		// Behind a blank the digits count and the suffix does not.
+		negative, digits, _ := splitNumber(text)
+		if plain := literalNumber(negative, digits, "", a.kb); plain != strconv.FormatInt(n.value, 10) {
+			literal = plain
+		}
+	}
+	if literal == "" {
+		return
+	}
+	if n.isPct {
+		a.warn("fio-reads-otherwise", fmt.Sprintf("%s is taken as %s %%; fio itself reads %s bytes", a.written(),
+			strconv.FormatFloat(n.percent, 'f', -1, 64), literal), "write whole percentages or bytes")
+		return
+	}
+	a.meant(shortNumber(n.value, a.kb), literal)
+}
+
+// shortNumber prints n with the largest of fio's suffixes that loses nothing.
+func shortNumber(n, kb int64) string {
+	suffixes := "kmgtp"
+	power := 0
+	for n != 0 && n%kb == 0 && power < len(suffixes) {
+		n /= kb
+		power++
+	}
+	text := strconv.FormatInt(n, 10)
+	if power > 0 {
+		text += suffixes[power-1 : power]
+	}
+	return text
+}
+
+func boundsText(low, high int64) string {
+	switch {
+	case high == math.MaxInt64 || high == math.MaxInt32:
+		return fmt.Sprintf("want at least %d", low)
+	case low == math.MinInt64:
+		return fmt.Sprintf("want at most %d", high)
+	}
+	return fmt.Sprintf("want %d to %d", low, high)
+}
+
+// triple reads "read[,write[,trim]]": one value holds for all, two give trim the second, an empty place stays as it
+// was. It calls one for every direction that has a value and returns the texts as set.
+func (a *arg) triple(one func(d Direction, text string) (exact string, ok bool)) {
+	if a.text == "" {
+		a.bad("want a value")
+		return
+	}
+	parts := strings.Split(a.text, ",")
+	if len(parts) > 3 {
+		a.bad("want at most three values, for read, write and trim")
+		return
+	}
+	exact := make([]string, len(parts))
+	texts := make([]string, 3)
+	copy(texts, parts)
+	switch len(parts) {
+	case 1:
+		texts[Write], texts[Trim] = parts[0], parts[0]
+	case 2:
+		texts[Trim] = parts[1]
+	}
+	for d, text := range texts {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			continue
+		}
+		out, ok := one(Direction(d), text)
+		if !ok {
+			return
+		}
+		if d < len(exact) {
+			exact[d] = out
+		}
+	}
+	a.option.Exact = strings.Join(exact, ",")
+}
+
+// apply reads the value of an option into a job.
+type apply func(j *Job, a *arg)
+
+// flag reads the options that are on when they stand alone.
+func flag(field func(*Job) *bool) apply {
+	return func(j *Job, a *arg) { a.boolean(field(j), true) }
+}
+
+// boolean reads 0 and 1.
+func boolean(field func(*Job) *bool) apply {
+	return func(j *Job, a *arg) { a.boolean(field(j), false) }
+}
+
+func (a *arg) boolean(field *bool, bareAllowed bool) {
+	if a.raw.bare {
+		*field = true
+		a.option.Exact = "1"
+		if !bareAllowed {
+			a.refusedByFio("1")
+		}
+		return
+	}
+	switch strings.ToLower(a.text) {
+	case "1":
+		*field, a.option.Exact = true, "1"
+	case "0":
+		*field, a.option.Exact = false, "0"
+	case "true", "yes", "on":
+		*field, a.option.Exact = true, "1"
+		a.refusedByFio("1")
+	case "false", "no", "off":
+		*field, a.option.Exact = false, "0"
+		a.refusedByFio("0")
+	default:
+		a.bad("want 0 or 1")
+	}
+}
+
+// count reads a plain integer. fio takes lists too and uses their first value.
+func count(field func(*Job) *int, low, high int64) apply {
+	return func(j *Job, a *arg) {
+		text := a.text
+		if i := strings.IndexAny(text, ",:-"); i > 0 {
+			text = text[:i]
+			a.warn("several-values", fmt.Sprintf("%s: one number is possible, the first counts", a.written()),
+				fmt.Sprintf("write %s=%s", a.option.Key, text))
+		}
+		v, ok := a.number(text, low, high)
+		if ok {
+			*field(j) = int(v)
+			a.option.Exact = strconv.FormatInt(v, 10)
+		}
+	}
+}
+
+// bytesOf reads one number of bytes.
+func bytesOf(field func(*Job) *int64, low, high int64) apply {
+	return func(j *Job, a *arg) {
+		if v, ok := a.number(a.text, low, high); ok {
+			*field(j) = v
+			a.option.Exact = exactBytes(v)
+		}
+	}
+}
+
+// exactBytes prints a number of bytes for fio, whose k is 1024 unless it is told kb_base, which is never printed.
+func exactBytes(n int64) string { return shortNumber(n, 1024) }
+
+// bytesTriple reads bytes for each direction.
+func bytesTriple(field func(*Job) *[3]int64, low, high int64) apply {
+	return func(j *Job, a *arg) {
+		a.triple(func(d Direction, text string) (string, bool) {
+			v, ok := a.number(text, low, high)
+			if ok {
+				field(j)[d] = v
+			}
+			return exactBytes(v), ok
+		})
+	}
+}
+
+// countTriple reads integers for each direction.
+func countTriple(low, high int64, set func(j *Job, d Direction, v int64)) apply {
+	return func(j *Job, a *arg) {
+		a.triple(func(d Direction, text string) (string, bool) {
+			v, ok := a.number(text, low, high)
+			if ok {
+				set(j, d, v)
+			}
+			return strconv.FormatInt(v, 10), ok
+		})
+	}
+}
+
+// size reads bytes or a percentage.
+func size(field func(*Job) *Size) apply {
+	return func(j *Job, a *arg) {
+		n, err := readNumber(a.text, a.kb)
+		if err != nil {
+			a.bad(err.Error())
+			return
+		}
+		if n.value < 0 {
+			a.bad("want at least 0")
+			return
+		}
+		a.explain(a.text, n)
+		*field(j) = Size{Bytes: n.value, Percent: n.percent, Set: true}
+		if n.isPct && n.percent == 0 {
+			*field(j) = Size{Set: true}
+		}
+		a.option.Exact = formatSize(*field(j))
+	}
+}
+
+// duration reads a time whose default unit is unit.
+func duration(field func(*Job) *time.Duration, unit time.Duration) apply {
+	return func(j *Job, a *arg) {
+		d, literal, err := readTime(a.text, unit)
+		if err != nil {
+			a.bad(err.Error())
+			return
+		}
+		a.option.Exact = formatTime(d)
+		if literal != "" {
+			a.meant(a.option.Exact, literal)
+		} else if a.raw.blankBefore && strings.TrimRight(a.text, "0123456789") != "" {
+			a.meant(a.option.Exact, "the digits alone")
+		}
+		*field(j) = d
+	}
+}
+
+// choice reads one of values; alias maps other spellings to them.
+func choice(field func(*Job) *string, values []string, alias map[string]string) apply {
+	return func(j *Job, a *arg) {
+		if v, ok := a.choice(a.text, values, alias); ok {
+			*field(j) = v
+			a.option.Exact = v
+		}
+	}
+}
+
+func (a *arg) choice(text string, values []string, alias map[string]string) (string, bool) {
+	if to, ok := alias[text]; ok {
+		if a.raw.blankBefore {
+			a.refusedByFio(to)
+		}
+		return to, true
+	}
+	if lower := strings.ToLower(text); slices.Contains(values, lower) {
+		if lower != text || a.raw.blankBefore {
+			a.refusedByFio(lower)
+		}
+		return lower, true
+	}
+	hint := "one of " + strings.Join(values, ", ")
+	if near := diag.Nearest(text, values); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	a.problem("bad-value", fmt.Sprintf("%s has no value %q", a.option.Key, text), hint)
+	return "", false
+}
+
+func textOf(field func(*Job) *string) apply {
+	return func(j *Job, a *arg) {
+		a.blank()
+		*field(j) = a.text
+	}
+}
+
+// formatSize prints a Size so that fio reads it back; fio knows whole percentages only.
+func formatSize(s Size) string {
+	if s.Percent > 0 {
+		return strconv.FormatInt(max(1, int64(s.Percent)), 10) + "%"
+	}
+	return exactBytes(s.Bytes)
+}
+
+// formatTime prints a time in the largest unit that fits it exactly.
+func formatTime(d time.Duration) string {
+	switch {
+	case d%time.Second == 0:
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	case d%time.Millisecond == 0:
+		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
+	}
+	return strconv.FormatInt(int64(d/time.Microsecond), 10) + "us"
+}
