@@ -1,0 +1,22 @@
+package jinja
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTheDocumentationNamesFiltersAndTests(t *testing.T) {
+	page, err := os.ReadFile("../../docs/formats/scenario.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, names := range map[string][]string{"| filters |": sortedKeys(filters()), "| tests |": sortedKeys(testTable), "| functions |": sortedKeys(globals(nil).names)} {
+		_, after, found := strings.Cut(string(page), row)
+		line, _, _ := strings.Cut(after, "\n")
+		listed := strings.FieldsFunc(line, func(r rune) bool { return r == '`' || r == ' ' || r == '|' || r == ',' })
+		if !found || strings.Join(listed, " ") != strings.Join(names, " ") {
+			t.Errorf("%s lists %v, and there are %v", row, listed, names)
+		}
+	}
+}

@@ -1,0 +1,417 @@
+package jinja
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// eval computes an expression. Its errors carry the place of the innermost expression that failed.
+func (m *machine) eval(x expr, scope *frame) (any, error) {
+	if err := m.step(); err != nil {
+		return nil, err
+	}
+	v, err := m.compute(x, scope)
+	if err == nil {
+		return v, nil
+	}
+	if endsRun(err) {
+		return nil, err
+	}
+	return nil, x.place().fault("template-value", err.Error(), "")
+}
+
+func (m *machine) compute(x expr, scope *frame) (any, error) {
+	switch x := x.(type) {
+	case constExpr:
+		return x.value, nil
+	case nameExpr:
+		v, ok := scope.get(x.name)
+		if !ok {
+			return undefined{x.name}, nil
+		}
+		return v, nil
+	case listExpr:
+		return m.list(x, scope)
+	case dictExpr:
+		return m.dict(x, scope)
+	case unaryExpr:
+		v, err := m.value(x.x, scope)
+		if err != nil || x.op == "+" {
+			return v, err
+		}
+		return negate(v)
+	case binaryExpr:
+		left, err := m.value(x.left, scope)
+		if err != nil {
+			return nil, err
+		}
+		right, err := m.value(x.right, scope)
+		if err != nil {
+			return nil, err
+		}
+		return m.binary(x.op, left, right)
+	case logicExpr, notExpr, condExpr, compareExpr:
+		return m.logic(x, scope)
+	case attrExpr, itemExpr, sliceExpr:
+		return m.access(x, scope)
+	}
+	return m.invoke(x, scope)
+}
+
+// value is eval for operands that must have a value.
+func (m *machine) value(x expr, scope *frame) (any, error) {
+	v, err := m.eval(x, scope)
+	if u, ok := v.(undefined); ok && err == nil {
+		return nil, x.place().fault("undefined-name", fmt.Sprintf("%q has no value here", u.name), "")
+	}
+	return v, err
+}
+
+func (m *machine) values(xs []expr, scope *frame) ([]any, error) {
+	out := make([]any, 0, len(xs))
+	for _, x := range xs {
+		v, err := m.eval(x, scope)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, m.pay(16 * len(out))
+}
+
+func (m *machine) list(x listExpr, scope *frame) (any, error) {
+	items, err := m.values(x.items, scope)
+	if err != nil {
+		return nil, err
+	}
+	return &list{items: items, tuple: x.tuple}, nil
+}
+
+func (m *machine) dict(x dictExpr, scope *frame) (any, error) {
+	d := &dict{}
+	for i := range x.keys {
+		k, err := m.value(x.keys[i], scope)
+		if err != nil {
+			return nil, err
+		}
+		if !hashable(k) {
+			return nil, fmt.Errorf("%s cannot be a key", describeValue(k))
+		}
+		v, err := m.eval(x.values[i], scope)
+		if err != nil {
+			return nil, err
+		}
+		d.set(k, v)
+	}
+	return d, m.pay(64 * len(d.keys))
+}
+
+func hashable(v any) bool {
+	switch v.(type) {
+	case nil, bool, int64, float64, string:
+		return true
+	}
+	return false
+}
+
+// logic computes and, or, not, comparisons and conditional expressions. As in Python, and and or give an operand.
+func (m *machine) logic(x expr, scope *frame) (any, error) {
+	switch x := x.(type) {
+	case notExpr:
+		v, err := m.eval(x.x, scope)
+		return !truth(v), err
+	case logicExpr:
+		left, err := m.eval(x.left, scope)
+		if err != nil || truth(left) == (x.op == "or") {
+			return left, err
+		}
+		return m.eval(x.right, scope)
+	case condExpr:
+		c, err := m.eval(x.cond, scope)
+		switch {
+		case err != nil:
+			return nil, err
+		case truth(c):
+			return m.eval(x.then, scope)
+		case x.other == nil:
+			return "", nil
+		}
+		return m.eval(x.other, scope)
+	}
+	c := x.(compareExpr)
+	left, err := m.value(c.first, scope)
+	if err != nil {
+		return nil, err
+	}
+	for i, op := range c.ops {
+		right, err := m.value(c.rest[i], scope)
+		if err != nil {
+			return nil, err
+		}
+		holds, err := m.compare(op, left, right)
+		if err != nil || !holds {
+			return false, err
+		}
+		left = right
+	}
+	return true, nil
+}
+
+func (m *machine) compare(op string, a, b any) (bool, error) {
+	switch op {
+	case "==":
+		return m.equal(a, b, 0), nil
+	case "!=":
+		return !m.equal(a, b, 0), nil
+	case "in", "not in":
+		found, err := m.contains(b, a)
+		return found == (op == "in"), err
+	}
+	c, err := m.order(a, b, 0)
+	switch op {
+	case "<":
+		return c < 0, err
+	case "<=":
+		return c <= 0, err
+	case ">":
+		return c > 0, err
+	}
+	return c >= 0, err
+}
+
+func (m *machine) contains(container, v any) (bool, error) {
+	m.workOn(container)
+	switch c := container.(type) {
+	case string:
+		s, ok := v.(string)
+		if !ok {
+			return false, fmt.Errorf("only text can be in text, not %s", describeValue(v))
+		}
+		return strings.Contains(c, s), nil
+	case *list:
+		for _, item := range c.items {
+			if m.equal(item, v, 0) {
+				return true, nil
+			}
+		}
+		return false, nil
+	case *dict:
+		if !hashable(v) {
+			return false, fmt.Errorf("%s cannot be a key", describeValue(v))
+		}
+		_, ok := c.get(v)
+		return ok, nil
+	case numbers:
+		i, f, whole, ok := numeric(v)
+		if !whole {
+			i = int64(f)
+			ok = ok && float64(i) == f
+		}
+		if !ok || c.count == 0 {
+			return false, nil
+		}
+		n := (i - c.start) / c.step
+		return n >= 0 && n < c.count && c.start+n*c.step == i, nil
+	}
+	return false, fmt.Errorf("nothing can be in %s", describeValue(container))
+}
+
+// access computes x.name, x[index] and slices.
+func (m *machine) access(x expr, scope *frame) (any, error) {
+	switch x := x.(type) {
+	case attrExpr:
+		v, err := m.value(x.x, scope)
+		if err != nil {
+			return nil, err
+		}
+		return m.attribute(v, x.name)
+	case itemExpr:
+		v, err := m.value(x.x, scope)
+		if err != nil {
+			return nil, err
+		}
+		i, err := m.value(x.index, scope)
+		if err != nil {
+			return nil, err
+		}
+		if _, text := v.(string); text {
+			m.workOn(v)
+		}
+		return item(v, i)
+	}
+	return m.slice(x.(sliceExpr), scope)
+}
+
+func (m *machine) attribute(v any, name string) (any, error) {
+	switch o := v.(type) {
+	case *loopState:
+		if a, ok := o.attribute(name); ok {
+			return a, nil
+		}
+		f := unknown(at{}, "attribute", "loop."+name, loopAttributes)
+		return nil, fmt.Errorf("%s", f.Message)
+	case *namespace:
+		if a, ok := o.attributes.get(name); ok {
+			return a, nil
+		}
+		return undefined{name}, nil
+	case *dict:
+		if fn, ok := dictMethod(o, name); ok {
+			return fn, nil
+		}
+		if a, ok := o.get(name); ok {
+			return a, nil
+		}
+		return undefined{name}, nil
+	case string:
+		if fn, ok := stringMethod(o, name); ok {
+			return fn, nil
+		}
+	case *list:
+		if fn, ok := listMethod(o, name); ok {
+			return fn, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no attribute %q", describeValue(v), shorten(name))
+}
+
+func item(v, index any) (any, error) {
+	if d, ok := v.(*dict); ok {
+		if !hashable(index) {
+			return nil, fmt.Errorf("%s cannot be a key", describeValue(index))
+		}
+		if a, ok := d.get(index); ok {
+			return a, nil
+		}
+		return undefined{str(index)}, nil
+	}
+	i, _, whole, ok := numeric(index)
+	if !ok || !whole {
+		return nil, fmt.Errorf("the index is %s, not a whole number", describeValue(index))
+	}
+	var n int64
+	var get func(int64) any
+	switch s := v.(type) {
+	case *list:
+		n, get = int64(len(s.items)), func(i int64) any { return s.items[i] }
+	case numbers:
+		n, get = s.count, func(i int64) any { return s.item(int(i)) }
+	case string:
+		runes := []rune(s)
+		n, get = int64(len(runes)), func(i int64) any { return string(runes[i]) }
+	default:
+		return nil, fmt.Errorf("%s has no items", describeValue(v))
+	}
+	if i < 0 {
+		i += n
+	}
+	if i < 0 || i >= n {
+		return nil, fmt.Errorf("there is no item %s among %d", str(index), n)
+	}
+	return get(i), nil
+}
+
+// slice is x[low:high:step] of a text, a list or a range.
+func (m *machine) slice(x sliceExpr, scope *frame) (any, error) {
+	v, err := m.value(x.x, scope)
+	if err != nil {
+		return nil, err
+	}
+	var bounds [3]*int64
+	for i, e := range []expr{x.low, x.high, x.step} {
+		if e == nil {
+			continue
+		}
+		b, err := m.value(e, scope)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			continue
+		}
+		n, _, whole, ok := numeric(b)
+		if !ok || !whole {
+			return nil, e.place().fault("template-value",
+				"a bound of the slice is "+describeValue(b)+", not a whole number", "")
+		}
+		bounds[i] = &n
+	}
+	m.workOn(v)
+	switch s := v.(type) {
+	case string:
+		runes := []rune(s)
+		indices, err := sliceIndices(bounds, int64(len(runes)))
+		var b strings.Builder
+		for i := range indices.count {
+			b.WriteRune(runes[indices.start+i*indices.step])
+		}
+		if err != nil {
+			return nil, err
+		}
+		return m.text(b.String())
+	case *list:
+		indices, err := sliceIndices(bounds, int64(len(s.items)))
+		if err == nil {
+			err = m.pay(16 * int(indices.count))
+		}
+		if err != nil {
+			return nil, err
+		}
+		out := &list{tuple: s.tuple}
+		for i := range indices.count {
+			out.items = append(out.items, s.items[indices.start+i*indices.step])
+		}
+		return out, nil
+	case numbers:
+		indices, err := sliceIndices(bounds, s.count)
+		return numbers{s.start + indices.start*s.step, s.step * indices.step, indices.count}, err
+	}
+	return nil, fmt.Errorf("%s cannot be cut", describeValue(v))
+}
+
+// sliceIndices cuts the bounds to a list of n items, as Python does.
+func sliceIndices(bounds [3]*int64, n int64) (numbers, error) {
+	step := int64(1)
+	if bounds[2] != nil {
+		step = *bounds[2]
+	}
+	if step == 0 {
+		return numbers{}, fmt.Errorf("the step of the slice is 0")
+	}
+	step = min(max(step, -n-1), n+1)
+	low, high := int64(0), n
+	if step < 0 {
+		low, high = -1, n-1
+	}
+	cut := func(b *int64, absent int64) int64 {
+		if b == nil {
+			return absent
+		}
+		i := *b
+		if i < 0 {
+			i += n
+		}
+		return min(max(i, low), high)
+	}
+	start, stop := cut(bounds[0], low), cut(bounds[1], high)
+	if step < 0 {
+		start, stop = cut(bounds[0], high), cut(bounds[1], low)
+	}
+	return span(start, stop, step), nil
+}
+
+// span counts the numbers from start to before stop.
+func span(start, stop, step int64) numbers {
+	count := int64(0)
+	switch {
+	case step > 0 && start < stop:
+		count = (stop-start-1)/step + 1
+	case step < 0 && start > stop:
+		count = (start-stop-1)/-step + 1
+	}
+	return numbers{start, step, count}
+}
+
+// runeCount is the length of a text in characters.
+func runeCount(s string) int64 { return int64(utf8.RuneCountInString(s)) }

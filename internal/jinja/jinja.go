@@ -1,0 +1,110 @@
+// Package jinja renders the part of the Jinja template language that scenarios need, on text from strangers.
+//
+// Expressions mean what they mean in Python: 4 / 2 is 2.0, -7 // 2 is -4, 'a' + 1 is an error. Loops, conditions, set,
+// with, filters and tests are there; everything that reads files, defines macros, calls out of the template or depends
+// on chance is not. Rendering is bounded in steps, in output and in the memory of its values, so it always ends. Every
+// byte of the output knows which bytes of the template it comes from, and faults are collected, not thrown.
+//
+//	text ──scan──▶ segments ──parse──▶ statements ──check──▶ names known ──run──▶ output with origins
+package jinja
+
+import (
+	"slices"
+	"sort"
+)
+
+// Limits bound one rendering. Zero fields mean the defaults.
+type Limits struct {
+	Steps       int // evaluations of an expression or statement
+	OutputBytes int
+	ValueBytes  int // of all text and lists that expressions make, in total
+}
+
+// The defaults are far above what any known scenario needs, which is some thousand steps.
+const (
+	stepsDefault       = 1_000_000
+	outputBytesDefault = 4 << 20
+	valueBytesDefault  = 64 << 20
+	faultsMax          = 20
+)
+
+// Fault is one problem, at a byte range of the template.
+type Fault struct {
+	Offset, Width int
+	Code          string // stable, in kebab case
+	Message       string
+	Hint          string
+	Subject       string   // the unknown name, filter or test
+	Choices       []string // what Subject could have been
+}
+
+// Span says where a stretch of the output comes from. It reaches to the Out of the next Span.
+type Span struct {
+	Out, Source int  // byte offsets
+	Width       int  // bytes of the tag in the template; 0 for verbatim text
+	Verbatim    bool // byte Out+i comes from byte Source+i
+}
+
+// Output is a rendered template.
+type Output struct {
+	Text  string
+	spans []Span // ordered by Out
+}
+
+// Origin returns the byte of the template that made byte out of the output, and the width of the tag that computed it,
+// or 0 when the text was copied.
+func (o *Output) Origin(out int) (source, width int) {
+	i := sort.Search(len(o.spans), func(i int) bool { return o.spans[i].Out > out }) - 1
+	if i < 0 {
+		return 0, 0
+	}
+	s := o.spans[i]
+	if s.Verbatim {
+		return s.Source + out - s.Out, 0
+	}
+	return s.Source, s.Width
+}
+
+// Render renders source with variables, which are nil, bool, int64, float64 or string. With faults the output is nil.
+// Line ends must be single line feeds.
+func Render(source string, variables map[string]any, limits Limits) (*Output, []Fault) {
+	if limits.Steps == 0 {
+		limits.Steps = stepsDefault
+	}
+	if limits.OutputBytes == 0 {
+		limits.OutputBytes = outputBytesDefault
+	}
+	if limits.ValueBytes == 0 {
+		limits.ValueBytes = valueBytesDefault
+	}
+	body, faults := parse(source)
+	definesNames := func(f Fault) bool { return slices.Contains([]string{"macro", "import", "from"}, f.Subject) }
+	if !slices.ContainsFunc(faults, definesNames) { // those tags are refused; the names would only be complained about too
+		faults = append(faults, checkNames(body, variables)...)
+	}
+	if len(faults) > 0 {
+		slices.SortStableFunc(faults, func(a, b Fault) int { return a.Offset - b.Offset })
+		return nil, faults[:min(len(faults), faultsMax)]
+	}
+	m := &machine{limits: limits, filters: filters(), reported: map[int]bool{}}
+	m.run(body, globals(variables))
+	if len(m.faults) > 0 {
+		return nil, m.faults
+	}
+	return &Output{Text: m.out.String(), spans: m.spans}, nil
+}
+
+// at is a byte range of the template.
+type at struct{ offset, width int }
+
+func (a at) place() at { return a }
+
+// to returns the range from the start of a to the end of b.
+func (a at) to(b at) at { return at{a.offset, b.offset + b.width - a.offset} }
+
+// fault makes a Fault there.
+func (a at) fault(code, message, hint string) *Fault {
+	return &Fault{Offset: a.offset, Width: a.width, Code: code, Message: message, Hint: hint}
+}
+
+func (f *Fault) Error() string { return f.Message }
