@@ -1,0 +1,130 @@
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// keys of each mapping; the JSON Schema names the same ones, which a test compares.
+var (
+	topKeys = []string{"id", "name", "display_name", "summary", "description", "tags", "estimated_runtime", "vars",
+		"presets", "vms", "workloads", "results", "setup", "run", "teardown"}
+	topRequired = []string{"name", "display_name", "summary", "description", "estimated_runtime", "vms", "workloads",
+		"results", "setup", "run"}
+)
+
+// Longest names, in characters. X-Ray refuses longer group names, because it builds VM names from them.
+const (
+	scenarioNameMax = 100
+	groupNameMax    = 18
+	entryNameMax    = 120
+)
+
+// document reads the whole document. References between sections are checked when all of them are known.
+func (p *parser) document(root node) {
+	if root.Kind != mappingNode {
+		p.report(root, "wrong-shape", "it begins with name:, display_name:, summary: …",
+			"the document is %s where a mapping is wanted", root.Kind)
+		return
+	}
+	at := node{Line: 1, Column: 1, Width: 1}
+	if len(root.Items) > 0 {
+		at = root.Items[0]
+	}
+	f := p.fields(root, at, "the scenario", topKeys)
+	f.require(topRequired...)
+	p.identity(f)
+	p.groups(f)
+	p.workloads(f)
+	p.results(f)
+	p.sc.Setup = p.phase(f, "setup", true)
+	p.sc.Run = p.phase(f, "run", true)
+	p.sc.Teardown = p.phase(f, "teardown", false)
+	p.variablesUnused()
+}
+
+func (p *parser) identity(f fields) {
+	sc := p.sc
+	sc.ID, sc.Name, sc.DisplayName = f.text("id"), f.text("name"), f.text("display_name")
+	sc.Summary, sc.Description = f.text("summary"), f.text("description")
+	sc.Tags = f.texts("tags")
+	sc.EstimatedRuntime = f.duration("estimated_runtime")
+	if n, ok := f.get("name"); ok && n.Kind == scalarNode {
+		p.checkName(n, "the scenario", scenarioNameMax)
+		if strings.ContainsFunc(n.Text, badInFileName) {
+			p.report(n, "bad-name", "use letters, digits, - and _",
+				"the name of the scenario becomes part of file names and cannot be %q", n.Text)
+		}
+	}
+}
+
+func badInFileName(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.+()", r)
+}
+
+// entry is one "- name: {…}" of a section.
+type entry struct {
+	name  node
+	value node
+}
+
+// section reads a list of named entries. Entries of the same name are an error, and the later one is left out.
+func (p *parser) section(f fields, name string) []entry {
+	var out []entry
+	seen := map[string]node{}
+	for _, item := range f.list(name) {
+		if item.Kind != mappingNode || len(item.Items) == 0 {
+			p.report(item, "wrong-shape", fmt.Sprintf("write %q", "- name:")+" and its keys below, indented",
+				"an entry of %s is %s where a name with its keys is wanted", name, quoteNode(item))
+			continue
+		}
+		if p.misindented(item, name) {
+			continue
+		}
+		for i := 0; i+1 < len(item.Items); i += 2 {
+			e := entry{name: item.Items[i], value: item.Items[i+1]}
+			if first, twice := seen[e.name.Text]; twice {
+				p.report(e.name, "duplicate-name", "", "%s has %q twice; the first is in line %d", name,
+					e.name.Text, first.Line)
+				continue
+			}
+			seen[e.name.Text] = e.name
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// misindented recognises the commonest slip: the keys of an entry stand at the depth of its name.
+func (p *parser) misindented(item node, section string) bool {
+	if len(item.Items) < 4 || !isNull(item.Items[1]) {
+		return false
+	}
+	p.report(item.Items[2], "wrong-indent", fmt.Sprintf("indent the keys of %q deeper than the name", item.Items[0].Text),
+		"%q stands beside the name %q of this entry of %s, not below it", item.Items[2].Text, item.Items[0].Text, section)
+	return true
+}
+
+// tags finds what a template computes.
+var tags = regexp.MustCompile(`(?s)\{[{%].*?[%}]\}`)
+
+// variablesUnused warns about variables that no tag of the template mentions.
+func (p *parser) variablesUnused() {
+	if len(p.sc.Variables) == 0 {
+		return
+	}
+	used := map[string]bool{}
+	for _, tag := range tags.FindAllString(strings.Join(p.source, "\n"), -1) {
+		for _, word := range strings.FieldsFunc(tag, func(r rune) bool { return !isIdentifier("_" + string(r)) }) {
+			used[word] = true
+		}
+	}
+	for _, v := range p.sc.Variables {
+		if !used[v.Name] {
+			n := node{Line: v.Pos.Line, Column: v.Pos.Column, Width: len(v.Name)}
+			p.warn(n, "unused-variable", "", "the variable %q is never used", v.Name)
+		}
+	}
+}

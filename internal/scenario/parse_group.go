@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+var (
+	groupKeys = []string{"template", "template_type", "vcpus", "ram_mb", "data_disks", "nodes", "count_per_node",
+		"count_per_cluster", "exporter_ports"}
+	diskKeys      = []string{"count", "size"}
+	templateTypes = []string{"DISK", "OVF"}
+)
+
+// Bounds and defaults of a group. The defaults and groupVMsMax are X-Ray's; the others only catch slips.
+const (
+	vcpusDefault  = 2
+	ramMiBDefault = 2048
+	vcpusMax      = 4096
+	ramMiBMax     = 64 << 20
+	disksMax      = 256
+	diskGiBMax    = 1 << 20
+	groupVMsMax   = 10_000
+)
+
+func (p *parser) groups(f fields) {
+	for _, e := range p.section(f, "vms") {
+		p.checkName(e.name, "the VM group", groupNameMax)
+		p.sc.Groups = append(p.sc.Groups, p.group(e))
+	}
+}
+
+func (p *parser) group(e entry) Group {
+	f := p.fields(e.value, e.name, fmt.Sprintf("VM group %q", e.name.Text), groupKeys)
+	f.require("template")
+	g := Group{
+		Name:         e.name.Text,
+		Template:     f.text("template"),
+		TemplateType: f.oneOf("template_type", templateTypes),
+		VCPUs:        int(f.integer("vcpus", 1, vcpusMax, vcpusDefault)),
+		RAMBytes:     f.integer("ram_mb", 1, ramMiBMax, ramMiBDefault) * unit.MiB,
+		PerNode:      int(f.integer("count_per_node", 1, groupVMsMax, 0)),
+		PerCluster:   int(f.integer("count_per_cluster", 1, groupVMsMax, 0)),
+		Pos:          p.pos(e.name),
+	}
+	p.disks(f, &g)
+	p.placement(f, &g)
+	for _, n := range f.list("exporter_ports") {
+		port, ok := asInt(n)
+		if !ok || port < 1 || port > 65535 {
+			p.report(n, "out-of-range", "", "%s: %s is no port; ports are from 1 to 65535", f.what, quoteNode(n))
+			continue
+		}
+		g.ExporterPorts = append(g.ExporterPorts, int(port))
+	}
+	return g
+}
+
+// disks reads count and size, or a list of sizes in GiB that must be equal, as X-Ray wants them.
+func (p *parser) disks(f fields, g *Group) {
+	n, ok := f.get("data_disks")
+	switch {
+	case !ok:
+	case n.Kind == mappingNode:
+		d := p.fields(n, f.key["data_disks"], "data_disks of "+f.what, diskKeys)
+		d.require(diskKeys...)
+		g.DiskCount = int(d.integer("count", 0, disksMax, 0))
+		g.DiskBytes = d.integer("size", 1, diskGiBMax, 0) * unit.GiB
+	case n.Kind == sequenceNode:
+		for _, item := range n.Items {
+			size, ok := asInt(item)
+			switch {
+			case !ok || size < 1 || size > diskGiBMax:
+				p.report(item, "wrong-type", "", "%s: the disk size %s is no whole number of GiB", f.what, quoteNode(item))
+			case g.DiskBytes != 0 && g.DiskBytes != size*unit.GiB:
+				p.report(item, "unequal-disks", "", "%s: all data disks must have the same size; the first has %d GiB",
+					f.what, g.DiskBytes/unit.GiB)
+			default:
+				g.DiskBytes = size * unit.GiB
+			}
+		}
+		g.DiskCount = len(n.Items)
+	default:
+		p.report(n, "wrong-shape", "write count: and size: below it",
+			"%s: data_disks is %s where count and size are wanted", f.what, quoteNode(n))
+	}
+}
+
+// placement reads the node slice and the counts.
+func (p *parser) placement(f fields, g *Group) {
+	if n, ok := f.get("nodes"); ok {
+		g.Nodes = f.text("nodes")
+		if _, err := ParseNodes(g.Nodes); err != nil && n.Kind == scalarNode {
+			p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: %v", f.what, err)
+			g.Nodes = ""
+		}
+	}
+	if n, both := f.key["count_per_cluster"]; both && g.PerNode != 0 && g.PerCluster != 0 {
+		p.report(n, "count-twice", "", "%s: count_per_cluster and count_per_node exclude each other", f.what)
+	}
+}

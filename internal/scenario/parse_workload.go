@@ -1,0 +1,90 @@
+package scenario
+
+import "fmt"
+
+var (
+	workloadKeys = []string{"vm_group", "config_file", "iogen_params", "generator", "options"}
+	iogenKeys    = []string{"reporting_interval"}
+)
+
+func (p *parser) workloads(f fields) {
+	for _, e := range p.section(f, "workloads") {
+		p.checkName(e.name, "the workload", entryNameMax)
+		p.sc.Workloads = append(p.sc.Workloads, p.workload(e))
+	}
+}
+
+func (p *parser) workload(e entry) Workload {
+	f := p.fields(e.value, e.name, fmt.Sprintf("workload %q", e.name.Text), workloadKeys)
+	f.require("vm_group")
+	w := Workload{
+		Name:       e.name.Text,
+		Group:      p.groupRef(f, "vm_group"),
+		ConfigFile: f.text("config_file"),
+		Generator:  f.text("generator"),
+		Pos:        p.pos(e.name),
+	}
+	if n, ok := f.get("config_file"); ok {
+		p.wanted = append(p.wanted, wantedFile{name: w.ConfigFile, at: n, what: f.what})
+	} else if w.Generator == "" {
+		f.require("config_file") // other generators may need options only
+	}
+	if n, ok := f.get("iogen_params"); ok {
+		params := p.fields(n, f.key["iogen_params"], "iogen_params of "+f.what, iogenKeys)
+		w.ReportingInterval = params.duration("reporting_interval")
+	}
+	w.Options = p.options(f)
+	return w
+}
+
+// options reads the extension's free options; what they mean is the generator's business.
+func (p *parser) options(f fields) map[string]string {
+	n, ok := f.get("options")
+	if !ok {
+		return nil
+	}
+	o := p.fields(n, f.key["options"], "options of "+f.what, nil)
+	out := map[string]string{}
+	for _, name := range o.names {
+		out[name] = o.text(name)
+	}
+	return out
+}
+
+// groupRef reads the name of a VM group and reports one that does not exist.
+func (p *parser) groupRef(f fields, key string) string {
+	name := f.text(key)
+	if _, ok := p.sc.Group(name); ok || name == "" {
+		return name
+	}
+	n, _ := f.get(key)
+	p.report(n, "unknown-group", suggest(name, p.groupNames()), "%s: there is no VM group %q", f.what, name)
+	return ""
+}
+
+// workloadRef reads the name of a workload and reports one that does not exist.
+func (p *parser) workloadRef(f fields, key string) string {
+	name := f.text(key)
+	if _, ok := p.sc.Workload(name); ok || name == "" {
+		return name
+	}
+	n, _ := f.get(key)
+	p.report(n, "unknown-workload", suggest(name, p.workloadNames()), "%s: there is no workload %q", f.what, name)
+	return ""
+}
+
+func (p *parser) groupNames() []string {
+	var names []string
+	for _, g := range p.sc.Groups {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+func (p *parser) workloadNames() []string {
+	var names []string
+	for _, w := range p.sc.Workloads {
+		names = append(names, w.Name)
+	}
+	return names
+}

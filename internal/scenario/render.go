@@ -1,0 +1,81 @@
+package scenario
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/jinja"
+)
+
+// renderedText is a rendered template that knows where its bytes come from.
+type renderedText struct {
+	out         *jinja.Output
+	lineStarts  []int // of the rendered text
+	sourceLines lineTable
+}
+
+// render fills the variables in. With faults there is no text.
+func render(source string, values map[string]any) (*renderedText, []fault) {
+	table := newLineTable(source)
+	out, problems := jinja.Render(source, values, jinja.Limits{OutputBytes: renderedBytesMax})
+	var faults []fault
+	for _, problem := range problems {
+		f := fault{Code: problem.Code, Message: problem.Message, Hint: problem.Hint, Width: problem.Width}
+		f.Line, f.Column = table.position(problem.Offset)
+		if f.Hint == "" && problem.Subject != "" {
+			f.Hint = suggestName(problem)
+		}
+		faults = append(faults, f)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return &renderedText{out: out, lineStarts: newLineTable(out.Text), sourceLines: table}, nil
+}
+
+// renderedBytesMax bounds the text after rendering.
+const renderedBytesMax = 4 << 20
+
+func suggestName(problem jinja.Fault) string {
+	if near := diag.Nearest(problem.Subject, problem.Choices); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if problem.Code == "undefined-name" {
+		return "define it in vars"
+	}
+	return suggest(problem.Subject, problem.Choices)
+}
+
+// place finds where a byte of the rendered text stands in the template.
+func (r *renderedText) place(line, column int) (int, int, int) {
+	if line < 1 || line > len(r.lineStarts) {
+		return 0, 0, 0
+	}
+	at := min(r.lineStarts[line-1]+max(column, 1)-1, max(len(r.out.Text)-1, 0))
+	from, width := r.out.Origin(at)
+	srcLine, srcColumn := r.sourceLines.position(from)
+	return srcLine, srcColumn, width
+}
+
+// lineTable holds the offset of every line's first byte.
+type lineTable []int
+
+func newLineTable(text string) lineTable {
+	table := lineTable{0}
+	for at := 0; ; {
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			return table
+		}
+		at += next + 1
+		table = append(table, at)
+	}
+}
+
+// position returns the line and the column, both from 1, of a byte.
+func (t lineTable) position(offset int) (line, column int) {
+	i := sort.SearchInts(t, offset+1) - 1
+	return i + 1, offset - t[i] + 1
+}

@@ -1,0 +1,189 @@
+// Package scenario reads scenario folders: test.yml, its variables and presets, and the job files beside it.
+//
+// It renders the templates and parses strictly, and keeps for every value the place in the user's own text. It knows
+// the shape of the document, not what steps mean: steps are calls with raw arguments that package run binds.
+//
+//	folder + variables ──Load──▶ rendered text with line map ──Parse──▶ Scenario, or all diagnostics
+//
+// Scenarios are untrusted. Rendering and YAML parsing happen in a child process with a deadline and a memory bound.
+package scenario
+
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Scenario is one parsed document. It is immutable after Load and holds no runtime object.
+type Scenario struct {
+	ID               string        `json:"id,omitempty"`
+	Name             string        `json:"name"`
+	DisplayName      string        `json:"display_name"`
+	Summary          string        `json:"summary"`
+	Description      string        `json:"description"` // as written; X-Ray's are HTML and untrusted
+	Tags             []string      `json:"tags,omitempty"`
+	EstimatedRuntime time.Duration `json:"estimated_runtime_ns"`
+
+	Variables []Variable `json:"variables,omitempty"`
+	Presets   []string   `json:"presets,omitempty"` // names offered
+	Preset    string     `json:"preset,omitempty"`  // name chosen
+
+	Groups    []Group    `json:"groups"`
+	Workloads []Workload `json:"workloads"`
+	Results   []Result   `json:"results"`
+	Setup     []Call     `json:"setup"`
+	Run       []Call     `json:"run"`
+	Teardown  []Call     `json:"teardown"`
+
+	Dir      string            `json:"-"` // of the folder; empty for a shipped scenario
+	Files    map[string]string `json:"-"` // job files and playbooks that the document names, by their name
+	Source   string            `json:"-"` // test.yml as written
+	Rendered string            `json:"-"`
+	Hash     string            `json:"hash"` // SHA-256 of the source, the files and the chosen variables
+	Warnings diag.List         `json:"warnings,omitempty"`
+}
+
+// Variable is one entry of vars with the value chosen for this run.
+type Variable struct {
+	Name        string        `json:"name"`
+	DisplayName string        `json:"display_name,omitempty"`
+	Description string        `json:"description,omitempty"`
+	Default     any           `json:"default"` // string, int64, float64 or bool; so are Min, Max, Options, Value
+	Min         any           `json:"min,omitempty"`
+	Max         any           `json:"max,omitempty"`
+	Options     []any         `json:"options,omitempty"`
+	Value       any           `json:"value"`
+	Origin      string        `json:"origin"`           // "default", "preset small", "command line"
+	Hidden      bool          `json:"hidden,omitempty"` // its name begins with "_"
+	Pos         diag.Position `json:"-"`
+}
+
+// Group is a set of identical VMs.
+type Group struct {
+	Name          string        `json:"name"`
+	Template      string        `json:"template"`
+	TemplateType  string        `json:"template_type,omitempty"` // "DISK" or "OVF"; empty is "DISK"
+	VCPUs         int           `json:"vcpus,omitempty"`
+	RAMBytes      int64         `json:"ram_bytes,omitempty"`
+	DiskCount     int           `json:"disk_count,omitempty"`
+	DiskBytes     int64         `json:"disk_bytes,omitempty"` // of each data disk
+	Nodes         string        `json:"nodes,omitempty"`      // slice text: "0", ":n-1", "all"; empty is all
+	PerNode       int           `json:"count_per_node,omitempty"`
+	PerCluster    int           `json:"count_per_cluster,omitempty"` // neither: one per node
+	ExporterPorts []int         `json:"exporter_ports,omitempty"`
+	Pos           diag.Position `json:"-"`
+}
+
+// Workload is a load definition that one group runs.
+type Workload struct {
+	Name              string            `json:"name"`
+	Group             string            `json:"vm_group"`
+	ConfigFile        string            `json:"config_file"`
+	ReportingInterval time.Duration     `json:"reporting_interval_ns,omitempty"`
+	Generator         string            `json:"generator,omitempty"` // extension; empty: the engine of the run
+	Options           map[string]string `json:"options,omitempty"`   // extension
+	Pos               diag.Position     `json:"-"`
+}
+
+// ResultSource says where the data of a Result comes from.
+type ResultSource string
+
+const (
+	FromGroup    ResultSource = "vm_group"      // device traffic of the whole group in the run phase
+	FromWorkload ResultSource = "workload_name" // what the workload itself recorded
+	FromQuery    ResultSource = "query"         // PromQL
+	FromMetric   ResultSource = "metric"        // cluster metric, per node
+)
+
+// Result is one chart that the scenario wants.
+type Result struct {
+	Name          string        `json:"name"`
+	Title         string        `json:"title,omitempty"`
+	Description   string        `json:"description,omitempty"`
+	XLabel        string        `json:"x_label,omitempty"`
+	YLabel        string        `json:"y_label,omitempty"`
+	Source        ResultSource  `json:"source"`
+	Group         string        `json:"vm_group,omitempty"`
+	Workload      string        `json:"workload_name,omitempty"`
+	Mask          string        `json:"workload_mask,omitempty"` // cuts the window to the runs of that workload
+	Type          string        `json:"result_type,omitempty"`   // iops, bandwidth, latency, errors, active, generic
+	Query         string        `json:"query,omitempty"`
+	Metric        string        `json:"metric,omitempty"`
+	Aggregate     string        `json:"aggregate,omitempty"` // sum, min, mean, median, max; empty: one series each
+	Step          time.Duration `json:"step_ns,omitempty"`
+	ReportMetrics []string      `json:"report_metrics,omitempty"`
+	ReportGroup   string        `json:"report_group,omitempty"`
+	Hint          string        `json:"result_hint,omitempty"`
+	Expected      *float64      `json:"result_expected_value,omitempty"`
+	Bands         []Band        `json:"result_value_bands,omitempty"`
+	Expect        []Expectation `json:"expect,omitempty"` // extension: thresholds that set the exit code
+	Pos           diag.Position `json:"-"`
+}
+
+// Band is a range of values drawn behind a chart.
+type Band struct {
+	Name  string  `json:"name"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// Expectation is a threshold: "p99 < 5ms", "mean >= 10000". Statistic is mean, median, p95, p99, p99.9, max, min, cv or
+// time_to_complete; Value is in the unit of the result (IOPS, bytes/s, nanoseconds, seconds).
+type Expectation struct {
+	Statistic string        `json:"statistic"`
+	Operator  string        `json:"operator"` // < <= > >= == !=
+	Value     float64       `json:"value"`
+	Text      string        `json:"text"`             // as written
+	Window    string        `json:"window,omitempty"` // name of a window; empty: the whole result
+	Pos       diag.Position `json:"-"`
+}
+
+// Call is one step as written.
+type Call struct {
+	Name string        `json:"name"` // dotted: "workload.Start"
+	Args []Argument    `json:"args,omitempty"`
+	Pos  diag.Position `json:"position"`
+
+	Width        int `json:"-"` // bytes that the name takes at Pos
+	RenderedLine int `json:"-"` // line in Scenario.Rendered, for Point
+}
+
+// Argument is one argument of a Call. Value is nil, string, int64, float64, bool, []any or map[string]any.
+type Argument struct {
+	Name     string        `json:"name"`
+	Value    any           `json:"value"`
+	Pos      diag.Position `json:"-"` // of the name
+	ValuePos diag.Position `json:"-"`
+	Width    int           `json:"-"` // bytes that the value takes at ValuePos
+
+	RenderedLine int `json:"-"` // of the value, for Point
+}
+
+// Point fills in what a diagnostic at d.Pos shows of the text: the user's line and, when it differs, the rendered one
+// (from 1; 0 means unknown).
+func (s *Scenario) Point(d diag.Diagnostic, renderedLine int) diag.Diagnostic {
+	p := parser{source: splitLines(s.Source), rendered: splitLines(s.Rendered)}
+	shown := p.diagnostic(d.Pos.Line, d.Pos.Column, d.Width, renderedLine)
+	d.Width, d.Source, d.Rendered = shown.Width, shown.Source, shown.Rendered
+	return d
+}
+
+// Group returns the group with that name.
+func (s *Scenario) Group(name string) (Group, bool) {
+	for _, g := range s.Groups {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return Group{}, false
+}
+
+// Workload returns the workload with that name.
+func (s *Scenario) Workload(name string) (Workload, bool) {
+	for _, w := range s.Workloads {
+		if w.Name == name {
+			return w, true
+		}
+	}
+	return Workload{}, false
+}

@@ -1,0 +1,161 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// kind is the shape of a node.
+type kind uint8
+
+const (
+	scalarNode kind = iota
+	sequenceNode
+	mappingNode
+)
+
+func (k kind) String() string { return [...]string{"a single value", "a list", "a mapping"}[k] }
+
+// node is one value of the rendered document with its place in the user's own text. It is what the child process hands
+// to its parent, so that the parent never runs the YAML parser on text from outside.
+type node struct {
+	Kind         kind
+	Text         string // of a scalar
+	Quoted       bool   // a scalar that is text whatever it looks like
+	Line, Column int    // in test.yml as written, from 1; the column counts bytes
+	Width        int    // bytes to underline there
+	RenderedLine int    // line in the rendered text, from 1
+	Items        []node // of a sequence; of a mapping: key, value, key, value, …
+}
+
+// nodesMax bounds the values of one document; the corpus has at most some thousand.
+const nodesMax = 100_000
+
+// placer finds where a place of the rendered text stands in the user's text. All count from 1, columns in bytes.
+type placer interface {
+	place(line, column int) (srcLine, srcColumn, width int)
+}
+
+// treeBuilder turns the YAML library's nodes into ours and refuses what scenarios do not have.
+type treeBuilder struct {
+	lines  []string // of the rendered text
+	place  placer
+	faults []fault
+	count  int
+	cursor columnCursor
+}
+
+// fault is a problem that the child found. Line and Column are in the user's text; 0 means unknown.
+type fault struct {
+	Code, Message, Hint string
+	Line, Column, Width int
+	RenderedLine        int
+}
+
+func (b *treeBuilder) build(y *yaml.Node) node {
+	b.count++
+	if b.count == nodesMax+1 {
+		b.fault(y, "too-many-values", fmt.Sprintf("the document has more than %d values", nodesMax), "")
+	}
+	if b.count > nodesMax {
+		return node{}
+	}
+	column := b.byteColumn(y.Line, y.Column)
+	n := node{Text: y.Value, RenderedLine: y.Line}
+	n.Line, n.Column, n.Width = b.place.place(y.Line, column)
+	n.Width = max(n.Width, 1)
+	b.refuse(y)
+	switch y.Kind {
+	case yaml.ScalarNode:
+		n.Kind = scalarNode
+		n.Quoted = y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
+		n.Width = b.extent(n, column, scalarWidth(b.line(y.Line), column, y.Value))
+		return n
+	case yaml.SequenceNode:
+		n.Kind = sequenceNode
+	case yaml.MappingNode:
+		n.Kind = mappingNode
+	}
+	for _, c := range y.Content {
+		n.Items = append(n.Items, b.build(c))
+	}
+	return n
+}
+
+// extent is the width in the user's text of what takes width bytes of the rendered line: "group_1" may be written as
+// "group_{{ g }}".
+func (b *treeBuilder) extent(n node, column, width int) int {
+	line, last, tag := b.place.place(n.RenderedLine, column+width-1)
+	if line != n.Line || last < n.Column {
+		return n.Width
+	}
+	return max(last+max(tag, 1)-n.Column, n.Width)
+}
+
+// refuse reports anchors, aliases and tags: scenarios have no use for them, and they are how small texts become large.
+func (b *treeBuilder) refuse(y *yaml.Node) {
+	switch {
+	case y.Kind == yaml.AliasNode:
+		b.fault(y, "yaml-alias", fmt.Sprintf("aliases are not allowed: *%s", y.Value),
+			"write the value out, or use a variable")
+	case y.Anchor != "":
+		b.fault(y, "yaml-anchor", fmt.Sprintf("anchors are not allowed: &%s", y.Anchor), "use a variable in vars")
+	case y.Style&yaml.TaggedStyle != 0:
+		b.fault(y, "yaml-tag", fmt.Sprintf("tags are not allowed: %s", y.Tag), "quote the value to make it text")
+	}
+}
+
+func (b *treeBuilder) fault(y *yaml.Node, code, message, hint string) {
+	f := fault{Code: code, Message: message, Hint: hint, RenderedLine: y.Line}
+	f.Line, f.Column, f.Width = b.place.place(y.Line, b.byteColumn(y.Line, y.Column))
+	b.faults = append(b.faults, f)
+}
+
+func (b *treeBuilder) line(n int) string {
+	if n < 1 || n > len(b.lines) {
+		return ""
+	}
+	return b.lines[n-1]
+}
+
+// columnCursor remembers how far into a line the last value stood, so that a long line is walked once, not once per value.
+type columnCursor struct{ line, column, at int }
+
+// byteColumn turns the library's column, which counts characters from 1, into one that counts bytes.
+func (b *treeBuilder) byteColumn(number, column int) int {
+	line, c := b.line(number), &b.cursor
+	if c.line != number || c.column > column {
+		*c = columnCursor{line: number, column: 1}
+	}
+	for c.column < column && c.at < len(line) {
+		_, size := utf8.DecodeRuneInString(line[c.at:])
+		c.at += size
+		c.column++
+	}
+	return c.at + 1
+}
+
+// scalarWidth says how many bytes of line the scalar at column takes, quotes included.
+func scalarWidth(line string, column int, value string) int {
+	if column < 1 || column > len(line) {
+		return 1
+	}
+	rest := line[column-1:]
+	if quote := rest[0]; quote == '"' || quote == '\'' {
+		if end := strings.IndexByte(rest[1:], quote); end >= 0 {
+			return end + 2
+		}
+		return len(strings.TrimRight(rest, " "))
+	}
+	first, _, _ := strings.Cut(value, "\n")
+	if first != "" && strings.HasPrefix(rest, first) {
+		return len(first)
+	}
+	if end := strings.Index(rest, " #"); end > 0 {
+		rest = rest[:end]
+	}
+	return max(1, len(strings.TrimRight(rest, " ")))
+}
