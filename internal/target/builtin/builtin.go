@@ -1,0 +1,175 @@
+// Package builtin is the list of providers, and opens targets by what a user writes: "local", "local:8", "fake:4", or
+// the path of a target file.
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/target/local"
+)
+
+// Providers lists all providers. A new one is one line here.
+func Providers() []target.Provider {
+	return []target.Provider{
+		local.Provider(),
+		fake.Provider(),
+	}
+}
+
+const fileBytesMax = 1 << 20
+
+// Load turns what a user wrote into a Config; the empty text means "local". A name of a provider stands for that
+// provider; a file of the same name is meant by "./local".
+func Load(spec string) (target.Config, error) {
+	if spec == "" {
+		spec = "local"
+	}
+	name, count, counted := strings.Cut(spec, ":")
+	if provider, ok := find(name); ok && provider.MakesNodes {
+		c := target.Config{Provider: name, Name: name, Allow: target.Allow{NodePower: true}}
+		if !counted {
+			return c, nil
+		}
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 1 {
+			return target.Config{}, &diag.Error{
+				Code: "target-node-count", Exit: diag.ExitUsage, Message: fmt.Sprintf("open target %q: %q is no number of nodes", spec, count),
+				Hint: fmt.Sprintf("write %s:4 for four nodes", name),
+			}
+		}
+		c.NodeCount = n
+		return c, nil
+	}
+	text, err := readFile(spec)
+	if err != nil {
+		return target.Config{}, unreadable(spec, err)
+	}
+	c, list := target.ParseConfig(spec, text, Providers())
+	return c, list.Err()
+}
+
+func find(name string) (target.Provider, bool) {
+	all := Providers()
+	i := slices.IndexFunc(all, func(p target.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return target.Provider{}, false
+	}
+	return all[i], true
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, fileBytesMax+1)) // one more than allowed, so that the parser can tell
+}
+
+func unreadable(spec string, err error) error {
+	var names []string
+	for _, p := range Providers() {
+		names = append(names, p.Name)
+	}
+	e := &diag.Error{
+		Code: "target-unreadable", Exit: diag.ExitUsage, Message: fmt.Sprintf("read target file %q", spec), Err: err,
+		Hint: "a target is a file, or one of " + strings.Join(names, ", ") + " with an optional number of nodes",
+	}
+	if near := diag.Nearest(spec, names); near != "" && errors.Is(err, fs.ErrNotExist) {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return e
+}
+
+// Open opens the target that spec names; see Load.
+func Open(ctx context.Context, spec string, o target.OpenOptions) (target.Target, error) {
+	c, err := Load(spec)
+	if err != nil {
+		return nil, err
+	}
+	return OpenConfig(ctx, c, o)
+}
+
+// OpenConfig opens the target that c describes.
+func OpenConfig(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
+	p, ok := find(c.Provider)
+	if !ok {
+		return nil, &diag.Error{
+			Code: "target-unknown-provider", Exit: diag.ExitData, Message: fmt.Sprintf("open target %q: unknown provider %q", c.Name, c.Provider),
+		}
+	}
+	t, err := p.Open(ctx, c, o)
+	if err != nil {
+		return nil, fmt.Errorf("open target %q: %w", c.Name, err)
+	}
+	return t, nil
+}
+
+// Check opens a target and reports what it has and every problem that shows without changing anything: in the file, in
+// the references to secrets, in reaching the platform. It never prints a secret.
+func Check(ctx context.Context, spec string, o target.OpenOptions) (target.Inventory, diag.List) {
+	var list diag.List
+	c, err := Load(spec)
+	if err != nil {
+		return target.Inventory{}, append(list, problems(spec, err)...)
+	}
+	place := diag.Position{File: c.File}
+	for _, name := range slices.Sorted(maps.Keys(c.Credentials)) {
+		if _, err := c.Credentials[name].Secret.Read(ctx); err != nil {
+			list.Errorf(place, "target-secret", "credential %q: %v", name, err)
+		}
+	}
+	t, err := OpenConfig(ctx, c, o)
+	if err != nil {
+		return target.Inventory{}, append(list, problems(spec, err)...)
+	}
+	defer t.Close()
+	inventory, err := t.Inventory(ctx)
+	if err != nil {
+		return target.Inventory{}, append(list, problems(spec, err)...)
+	}
+	if len(inventory.Nodes) == 0 {
+		list.Errorf(place, "target-no-nodes", "the target has no nodes")
+	}
+	if ready, ok := t.(target.ReadyChecker); ok {
+		if err := ready.Ready(ctx); err != nil {
+			list.Warnf(place, "target-not-ready", "the target is not ready: %v", err)
+		}
+	}
+	return inventory, list
+}
+
+// problems turns an error into diagnostics, keeping those that have places.
+func problems(spec string, err error) diag.List {
+	var listed *diag.ListError
+	if errors.As(err, &listed) {
+		return listed.List
+	}
+	d := diag.Diagnostic{Code: "target-unavailable", Message: err.Error(), Pos: diag.Position{File: spec}}
+	var told *diag.Error
+	if errors.As(err, &told) {
+		d.Code, d.Hint = told.Code, told.Hint
+	}
+	var list diag.List
+	list.Add(d)
+	return list
+}

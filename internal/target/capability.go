@@ -1,0 +1,70 @@
+package target
+
+// Capability names one thing a target can do beyond creating and deleting VMs.
+type Capability string
+
+const (
+	CapAgents     Capability = "agents"
+	CapVMPower    Capability = "vm-power"
+	CapClone      Capability = "clone"
+	CapSnapshot   Capability = "snapshot"
+	CapMigrate    Capability = "migrate"
+	CapRelocate   Capability = "relocate-datastore"
+	CapPlacement  Capability = "placement"
+	CapNodePower  Capability = "node-power"
+	CapReady      Capability = "ready-check"
+	CapDatastore  Capability = "datastore-check"
+	CapDrain      Capability = "write-cache-check"
+	CapNodeMeter  Capability = "node-metrics"
+	CapGuestShell Capability = "guest-shell"
+	// CapPlaybook and CapHostShell need a controller that may run programs of the scenario: --allow-shell.
+	CapPlaybook  Capability = "playbook"
+	CapHostShell Capability = "host-shell"
+)
+
+// Capabilities lists what t can do, found from the interfaces it implements, in a fixed order.
+func Capabilities(t Target) []Capability {
+	var have []Capability
+	add := func(ok bool, c Capability) {
+		if ok {
+			have = append(have, c)
+		}
+	}
+	_, ok := t.(AgentDialer)
+	add(ok, CapAgents)
+	_, ok = t.(VMPower)
+	add(ok, CapVMPower)
+	_, ok = t.(Cloner)
+	add(ok, CapClone)
+	_, ok = t.(Snapshotter)
+	add(ok, CapSnapshot)
+	_, ok = t.(Migrator)
+	add(ok, CapMigrate)
+	_, ok = t.(DatastoreRelocator)
+	add(ok, CapRelocate)
+	_, ok = t.(Placer)
+	add(ok, CapPlacement)
+	_, ok = t.(NodePower)
+	add(ok, CapNodePower)
+	_, ok = t.(ReadyChecker)
+	add(ok, CapReady)
+	_, ok = t.(DatastoreChecker)
+	add(ok, CapDatastore)
+	_, ok = t.(DrainChecker)
+	add(ok, CapDrain)
+	_, ok = t.(NodeMeter)
+	add(ok, CapNodeMeter)
+	_, ok = t.(GuestShell)
+	add(ok, CapGuestShell)
+	// On an imaginary target the controller's own programs are imagined too.
+	simulator, ok := t.(Simulator)
+	imaginary := ok && simulator.Simulated()
+	add(imaginary, CapPlaybook)
+	add(imaginary, CapHostShell)
+	return have
+}
+
+// Simulator is a target that may be imaginary as a whole: whoever would run a program on its behalf only notes it.
+type Simulator interface {
+	Simulated() bool
+}

@@ -1,0 +1,298 @@
+// Package fake is a target in memory that has every capability. Nothing in it is real, and it says so: it is for
+// planning against a cluster that one does not have, and for tests of everything above targets.
+//
+// It keeps to the contract of package target as a real provider does, records every operation, and can be told to
+// fail. Agents are real servers on the far end of a pipe when OpenOptions.ServeAgent provides them.
+package fake
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+const (
+	nodesDefault  = 4
+	nodesMax      = 256
+	nodeCPUs      = 256
+	nodeRAMBytes  = 4 * unit.TiB
+	capacityBytes = 1024 * unit.TiB
+)
+
+// Operation is one call that changed something, or tried to.
+type Operation struct {
+	Name    string // of the method: "PowerOnVMs"
+	Subject string // name of a VM, or id of a node
+	Detail  string // name of a snapshot, id of a node, …
+}
+
+// Fault decides whether an operation fails. It is called before the operation has any effect.
+type Fault func(op Operation) error
+
+// Target is the fake.
+type Target struct {
+	config target.Config
+	serve  func(ctx context.Context, conn net.Conn, vm target.VM) error
+	nodes  []target.Node
+
+	mu         sync.Mutex
+	machines   map[string]*machine
+	nodesOff   map[string]bool
+	operations []Operation
+	fault      Fault
+	samples    int
+	closed     bool
+}
+
+// machine is one VM.
+type machine struct {
+	mark      string
+	vm        target.VM
+	template  string
+	snapshots []string
+	datastore string
+	ha        bool
+	balancing bool
+	cycle     *cycle // nil: powered off
+}
+
+// cycle is one power cycle of a VM with its agents.
+type cycle struct {
+	ctx    context.Context // of this power cycle; kept because it outlives every call
+	cut    context.CancelFunc
+	agents sync.WaitGroup
+}
+
+var (
+	_ target.Target             = (*Target)(nil)
+	_ target.AgentDialer        = (*Target)(nil)
+	_ target.VMPower            = (*Target)(nil)
+	_ target.Cloner             = (*Target)(nil)
+	_ target.Snapshotter        = (*Target)(nil)
+	_ target.Migrator           = (*Target)(nil)
+	_ target.DatastoreRelocator = (*Target)(nil)
+	_ target.Placer             = (*Target)(nil)
+	_ target.NodePower          = (*Target)(nil)
+	_ target.ReadyChecker       = (*Target)(nil)
+	_ target.NodeMeter          = (*Target)(nil)
+	_ target.GuestShell         = (*Target)(nil)
+	_ target.DatastoreChecker   = (*Target)(nil)
+	_ target.DrainChecker       = (*Target)(nil)
+	_ target.Simulator          = (*Target)(nil)
+)
+
+// Provider is the entry of the list of providers.
+func Provider() target.Provider {
+	return target.Provider{
+		Name: "fake", Summary: "an imaginary cluster in memory, with every capability", MakesNodes: true,
+		Open: func(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
+			return Open(ctx, c, o)
+		},
+	}
+}
+
+// Open makes an empty cluster.
+func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
+	if c.NodeCount == 0 {
+		c.NodeCount = nodesDefault
+	}
+	if c.NodeCount < 0 || c.NodeCount > nodesMax {
+		return nil, &diag.Error{
+			Code: "target-node-count", Exit: diag.ExitUsage,
+			Message: fmt.Sprintf("open fake target: %d nodes, want 1 to %d", c.NodeCount, nodesMax),
+		}
+	}
+	t := &Target{
+		config: c, serve: o.ServeAgent, nodes: target.VirtualNodes(c.NodeCount), machines: map[string]*machine{},
+		nodesOff: map[string]bool{},
+	}
+	for i := range t.nodes {
+		t.nodes[i].CPUs, t.nodes[i].RAMBytes = nodeCPUs, nodeRAMBytes
+	}
+	return t, nil
+}
+
+// Simulated returns true.
+func (t *Target) Simulated() bool { return true }
+
+// SetFault makes operations fail as f says, nil none.
+func (t *Target) SetFault(f Fault) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault = f
+}
+
+// Operations returns what was asked of the target so far.
+func (t *Target) Operations() []Operation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.operations)
+}
+
+// record notes an operation and returns its injected failure. The caller holds the lock.
+func (t *Target) record(ctx context.Context, op Operation) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if t.closed {
+		return errors.New("the target is closed")
+	}
+	t.operations = append(t.operations, op)
+	if t.fault != nil {
+		return t.fault(op)
+	}
+	return nil
+}
+
+// Inventory describes the cluster.
+func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
+	if ctx.Err() != nil {
+		return target.Inventory{}, context.Cause(ctx)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	inventory := target.Inventory{
+		Provider: "fake", Name: t.config.Name, Simulated: true, Nodes: slices.Clone(t.nodes),
+		Templates: slices.Sorted(maps.Keys(t.config.Templates)), AnyTemplate: len(t.config.Templates) == 0,
+		FreeBytes: capacityBytes, TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
+		PowerAllowed: t.config.Allow.NodePower, Imitated: map[target.Capability]string{},
+	}
+	if inventory.Name == "" {
+		inventory.Name = "fake"
+	}
+	for _, c := range target.Capabilities(t) {
+		inventory.Imitated[c] = "everything here is imagined"
+	}
+	for _, m := range t.machines {
+		for _, d := range m.vm.Disks {
+			inventory.FreeBytes -= d.SizeBytes
+		}
+	}
+	return inventory, nil
+}
+
+// Close cuts the power of all VMs and waits for their agents.
+func (t *Target) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	cycles := t.cut(func(*machine) bool { return true })
+	t.mu.Unlock()
+	wait(cycles)
+	return nil
+}
+
+// cut powers off the machines that match and returns what the caller has to wait for once it has released the lock.
+func (t *Target) cut(match func(*machine) bool) []*cycle {
+	var cycles []*cycle
+	for _, m := range t.machines {
+		if m.cycle != nil && match(m) {
+			m.cycle.cut()
+			cycles = append(cycles, m.cycle)
+			m.cycle = nil
+		}
+	}
+	return cycles
+}
+
+func wait(cycles []*cycle) {
+	for _, c := range cycles {
+		c.agents.Wait()
+	}
+}
+
+// find returns the machine of vm if it carries the tag; nil and nil when it does not exist. The caller holds the lock.
+func (t *Target) find(tag target.Tag, vm target.VM) (*machine, error) {
+	if err := tag.Check(); err != nil {
+		return nil, err
+	}
+	m := t.machines[vm.ID]
+	if m != nil && m.mark != tag.Mark() {
+		return nil, target.Foreign(fmt.Sprintf("vm %q", vm.Name))
+	}
+	return m, nil
+}
+
+// each calls do for every VM while holding the lock. All must carry the tag before anything is done to one.
+func (t *Target) each(ctx context.Context, tag target.Tag, vms []target.VM, op Operation, do func(*machine) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	machines := make([]*machine, len(vms))
+	for i, vm := range vms {
+		m, err := t.find(tag, vm)
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.Name, err)
+		}
+		machines[i] = m
+	}
+	var errs []error
+	for i, vm := range vms {
+		op.Subject = vm.Name
+		err := t.record(ctx, op)
+		if err == nil && machines[i] == nil {
+			err = errors.New("it does not exist")
+		}
+		if err == nil {
+			err = do(machines[i])
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s vm %q: %w", op.Name, vm.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Target) nodeIsOn(id string) error {
+	if !slices.ContainsFunc(t.nodes, func(n target.Node) bool { return n.ID == id }) {
+		return fmt.Errorf("find node %q: no such node", id)
+	}
+	if t.nodesOff[id] {
+		return fmt.Errorf("node %q is switched off", id)
+	}
+	return nil
+}
+
+func (m *machine) value() target.VM {
+	vm := m.vm
+	vm.Addresses, vm.Disks = slices.Clone(vm.Addresses), slices.Clone(vm.Disks)
+	vm.Power = target.PowerOff
+	if m.cycle != nil {
+		vm.Power = target.PowerOn
+	}
+	return vm
+}
+
+func vmID(mark, name string) string {
+	sum := sha256.Sum256([]byte(mark + "\x00" + name))
+	return "fake-" + hex.EncodeToString(sum[:8])
+}
+
+// Owned lists the VMs that carry the tag.
+func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	if err := tag.Check(); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	mark, vms := tag.Mark(), []target.VM{}
+	for _, m := range t.machines {
+		if m.mark == mark {
+			vms = append(vms, m.value())
+		}
+	}
+	slices.SortFunc(vms, func(a, b target.VM) int { return strings.Compare(a.Name, b.Name) })
+	return vms, nil
+}

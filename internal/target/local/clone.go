@@ -1,0 +1,109 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// CloneVM makes powered-off copies of a VM as its disks stand. A disk of a clone may be larger than its source, never
+// smaller. Linked or not makes no difference here: blocks are shared wherever the file system can.
+func (t *Target) CloneVM(
+	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, _ bool,
+) ([]target.VM, error) {
+	m, err := t.machine(tag, source.ID)
+	if err != nil {
+		return nil, fmt.Errorf("clone vm %q: %w", source.Name, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := t.usable(m); err != nil {
+		return nil, fmt.Errorf("clone vm %q: %w", source.Name, err)
+	}
+	disks := m.record.VM.Disks
+	for _, spec := range specs {
+		if len(spec.DiskBytes) != len(disks) {
+			return nil, fmt.Errorf("clone vm %q: clone %q has %d disks, the source %d", source.Name, spec.Name,
+				len(spec.DiskBytes), len(disks))
+		}
+		for i, size := range spec.DiskBytes {
+			if size < disks[i].SizeBytes {
+				return nil, fmt.Errorf("clone vm %q: disk %d of clone %q is smaller than its source", source.Name, i, spec.Name)
+			}
+		}
+	}
+	vms, err := t.create(ctx, tag, specs, func(ctx context.Context, path string, index int, sizeBytes int64) error {
+		return copyDisk(ctx, path, disks[index].Path, sizeBytes)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("clone vm %q: %w", source.Name, err)
+	}
+	return vms, nil
+}
+
+const snapshotsMax = 10_000 // of one VM
+
+// SnapshotVMs copies the disks of VMs beside them. Snapshots are numbered, so that one name may be used again.
+func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
+	machines, err := t.resolve(tag, vms, false)
+	if err != nil {
+		return fmt.Errorf("snapshot VMs: %w", err)
+	}
+	return t.onEach(ctx, "snapshot", vms, func(i int) error {
+		machines[i].mu.Lock()
+		defer machines[i].mu.Unlock()
+		if err := t.usable(machines[i]); err != nil {
+			return err
+		}
+		return t.snapshot(ctx, machines[i], name)
+	})
+}
+
+// snapshotInfo lies beside the copies of a snapshot.
+type snapshotInfo struct {
+	Name string `json:"name"`
+}
+
+func (t *Target) snapshot(ctx context.Context, m *machine, name string) (err error) {
+	all := t.store.path(m.id, "snapshots")
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return err
+	}
+	dir, err := nextFolder(all)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir)) // half a snapshot is none
+		}
+	}()
+	for _, d := range m.record.VM.Disks {
+		if err := copyDisk(ctx, filepath.Join(dir, filepath.Base(d.Path)), d.Path, d.SizeBytes); err != nil {
+			return err
+		}
+	}
+	return replaceJSON(filepath.Join(dir, "snapshot.json"), snapshotInfo{Name: name})
+}
+
+// nextFolder makes the folder with the next free number.
+func nextFolder(parent string) (string, error) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return "", err
+	}
+	for n := len(entries) + 1; n <= snapshotsMax; n++ {
+		dir := filepath.Join(parent, strconv.Itoa(n))
+		if err := os.Mkdir(dir, 0o700); err == nil {
+			return dir, nil
+		} else if !os.IsExist(err) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("more than %d snapshots", snapshotsMax)
+}

@@ -1,0 +1,134 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// markVariable is in the environment of every process of a VM, with processMark as its value. Children inherit it,
+// so that even those that left the process group are found, and nothing else can be taken for one: not a process that
+// got a former pid, not one with a similar name.
+const markVariable = "BRAGG_VM="
+
+func (m *machine) processMark() string { return m.mark + "/" + m.id }
+
+// PowerOffVMs kills everything that runs in VMs, at once and without a word, as a power cut would. A VM that does not
+// exist any more is off.
+func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	machines, err := t.resolve(tag, vms, true)
+	if err != nil {
+		return fmt.Errorf("power off VMs: %w", err)
+	}
+	err = t.onEach(ctx, "power off", vms, func(i int) error {
+		if m := find(machines, vms[i].ID); m != nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			t.killLocked(m)
+		}
+		return nil
+	})
+	t.sweep(machines)
+	return err
+}
+
+// killLocked ends the process of a VM, if there is one, and waits until it is gone. The caller holds the lock of m.
+func (t *Target) killLocked(m *machine) {
+	p := m.process
+	if p == nil {
+		return
+	}
+	pid := p.command.Process.Pid
+	if p.alive() {
+		t.meter.stopping(m) // while its children can still be counted
+		t.groups.kill(p.group)
+		// The process leads its group: as long as it has not been waited for, nobody else can have that number.
+		_ = p.command.Process.Kill()
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	<-p.exited
+	t.meter.stopped(m, p)
+	if !p.dialed {
+		_ = p.conn.Close()
+	}
+	t.groups.remove(m.id)
+	m.process = nil
+	m.record.VM.Power = target.PowerOff
+}
+
+// sweep kills what is left of VMs: processes that left the group of their VM's process, or whose controller died.
+func (t *Target) sweep(machines []*machine) {
+	const (
+		roundsMax = 200
+		pause     = 5 * time.Millisecond
+	)
+	for range roundsMax {
+		marked := markedProcesses()
+		left := 0
+		for _, m := range machines {
+			for _, pid := range marked[m.processMark()] {
+				left++
+				killMarked(pid, m.processMark())
+			}
+		}
+		if left == 0 {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// markedProcesses returns the processes of all VMs of all controllers on this machine, by their mark.
+func markedProcesses() map[string][]int {
+	marked := map[string][]int{}
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return marked
+	}
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if mark, ok := markOf(pid); ok {
+			marked[mark] = append(marked[mark], pid)
+		}
+	}
+	return marked
+}
+
+// markOf returns the mark of a process. A process that has ended has none, even before it was waited for.
+func markOf(pid int) (string, bool) {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return "", false
+	}
+	for variable := range bytes.SplitSeq(environment, []byte{0}) {
+		if value, ok := bytes.CutPrefix(variable, []byte(markVariable)); ok {
+			return string(value), true
+		}
+	}
+	return "", false
+}
+
+// killMarked kills a process if it carries the mark. The descriptor pins the process: the check and the signal meet
+// the same one even when the number is reused in between.
+func killMarked(pid int, mark string) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if found, ok := markOf(pid); ok && found == mark {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+}

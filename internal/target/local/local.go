@@ -1,0 +1,227 @@
+// Package local is the target that every machine has: virtual nodes on which a VM is an agent process with data disks
+// that are files. Nothing has to be installed.
+//
+// Real here: processes that start and die, data that is copied, bytes that go to files, an address for each VM.
+// Imitated, and said so in Inventory.Imitated: nodes, migration, power of nodes.
+//
+//	Create ──▶ owner file, folder, sparse disk files        (store.go)
+//	PowerOnVMs ──▶ process with one end of a socket pair     (process.go); DialAgent hands out the other end
+//	PowerOffVMs ──▶ SIGKILL to everything of the VM          (kill.go)
+//
+// The processes of a Target live as long as the Target: they end when it is closed, and when this program dies in
+// whatever way. The folders stay until Delete.
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+const (
+	nodesDefault = 4
+	nodesMax     = 256
+	// parallelMax bounds how many VMs one call works on at the same time.
+	parallelMax = 8
+)
+
+// Target is this machine, divided into virtual nodes. It implements every interface listed below.
+type Target struct {
+	config  target.Config
+	options target.OpenOptions
+	store   *store
+	nodes   []target.Node
+	spawner *spawner
+	groups  *cgroups
+	meter   *meter
+	address *addressPool
+
+	mu       sync.Mutex
+	machines map[string]*machine // by id; those that this process knows
+	nodesOff map[string]bool
+	closed   bool
+}
+
+var (
+	_ target.Target       = (*Target)(nil)
+	_ target.AgentDialer  = (*Target)(nil)
+	_ target.VMPower      = (*Target)(nil)
+	_ target.Cloner       = (*Target)(nil)
+	_ target.Snapshotter  = (*Target)(nil)
+	_ target.Migrator     = (*Target)(nil)
+	_ target.NodePower    = (*Target)(nil)
+	_ target.ReadyChecker = (*Target)(nil)
+	_ target.NodeMeter    = (*Target)(nil)
+)
+
+// Provider is the entry of the list of providers.
+func Provider() target.Provider {
+	return target.Provider{
+		Name:       "local",
+		Summary:    "this machine: virtual nodes, agent processes as VMs, files as disks",
+		MakesNodes: true,
+		Open: func(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
+			return Open(ctx, c, o)
+		},
+	}
+}
+
+// Open opens this machine as a target. OpenOptions.Dir is required.
+func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
+	if c.NodeCount == 0 {
+		c.NodeCount = nodesDefault
+	}
+	if c.NodeCount < 0 || c.NodeCount > nodesMax {
+		return nil, &diag.Error{
+			Code: "target-node-count", Exit: diag.ExitUsage,
+			Message: fmt.Sprintf("open local target: %d nodes, want 1 to %d", c.NodeCount, nodesMax),
+		}
+	}
+	groups, err := cgroupsFor(c.Options)
+	if err != nil {
+		return nil, err
+	}
+	if o.Dir == "" {
+		return nil, &diag.Error{Code: "target-no-directory", Message: "open local target: no directory for VMs"}
+	}
+	if len(o.AgentCommand) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("open local target: find this program: %w", err)
+		}
+		o.AgentCommand = []string{self, "__agent"}
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open local target: %w", err)
+	}
+	s, err := openStore(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open local target: %w", err)
+	}
+	off, err := s.readNodesOff()
+	if err != nil {
+		return nil, fmt.Errorf("open local target: %w", err)
+	}
+	t := &Target{
+		config: c, options: o, store: s, nodes: target.VirtualNodes(c.NodeCount), spawner: newSpawner(),
+		groups: groups, address: newAddressPool(), machines: map[string]*machine{}, nodesOff: off,
+	}
+	for i := range t.nodes {
+		t.nodes[i].CPUs, t.nodes[i].RAMBytes = runtime.NumCPU(), machineRAM()
+	}
+	t.meter = newMeter(t.nodes, time.Now())
+	return t, nil
+}
+
+// cgroupsFor reads the options of the target file. "cgroups: off" leaves this machine's control groups alone.
+func cgroupsFor(options map[string]string) (*cgroups, error) {
+	for name := range options {
+		if name != "cgroups" {
+			return nil, &diag.Error{
+				Code: "target-unknown-option", Exit: diag.ExitData, Message: fmt.Sprintf("open local target: unknown option %q", name),
+				Hint: "known: cgroups",
+			}
+		}
+	}
+	switch options["cgroups"] {
+	case "", "auto":
+		return openCgroups(), nil
+	case "off", "false":
+		return &cgroups{reason: "switched off in the target file"}, nil
+	}
+	return nil, &diag.Error{
+		Code: "target-unknown-option", Exit: diag.ExitData,
+		Message: fmt.Sprintf("open local target: option cgroups is %q, want auto or off", options["cgroups"]),
+	}
+}
+
+// Inventory describes the machine.
+func (t *Target) Inventory(context.Context) (target.Inventory, error) {
+	dir, err := t.store.existing()
+	if err != nil {
+		return target.Inventory{}, fmt.Errorf("read free space: %w", err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return target.Inventory{}, fmt.Errorf("read free space of %q: %w", dir, err)
+	}
+	name := t.config.Name
+	if name == "" {
+		name = "local"
+	}
+	inventory := target.Inventory{
+		Provider: "local", Name: name, Nodes: slices.Clone(t.nodes), AnyTemplate: true, Overcommits: true,
+		// As df counts: blocks reserved for root are neither free nor used, and no part of the total.
+		FreeBytes: int64(fs.Bavail) * fs.Bsize, TotalBytes: int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize,
+		PowerAllowed: t.config.Allow.NodePower, Imitated: imitated(),
+	}
+	inventory.Facts = append(inventory.Facts, t.config.Facts...)
+	inventory.Facts = append(inventory.Facts,
+		target.Fact{Name: "VM limits", Value: t.groups.describe()},
+		target.Fact{Name: "disk copies", Value: describeCopies(dir)},
+	)
+	return inventory, nil
+}
+
+func imitated() map[target.Capability]string {
+	return map[target.Capability]string{
+		target.CapMigrate:   "the VM's process goes on where it is; only the name of its node changes",
+		target.CapNodePower: "nodes are names: power off kills the processes of the node's VMs, nothing else fails with it",
+		target.CapSnapshot: "copies of the disk files, by reflink where the file system can; while a VM runs they are " +
+			"taken file by file and not at one instant",
+		target.CapReady:     "ready means that no node is switched off",
+		target.CapNodeMeter: "CPU time and connection bytes of the node's own VM processes",
+	}
+}
+
+// Close ends the processes of all VMs that this Target started and waits for them. Their folders stay.
+func (t *Target) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	machines := make([]*machine, 0, len(t.machines))
+	for _, m := range t.machines {
+		machines = append(machines, m)
+	}
+	t.mu.Unlock()
+	for _, m := range machines {
+		m.mu.Lock()
+		t.killLocked(m)
+		m.mu.Unlock()
+	}
+	t.sweep(machines)
+	t.spawner.close()
+	t.address.close()
+	return nil
+}
+
+// node returns the node with that id and whether its power is on.
+func (t *Target) node(id string) (target.Node, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range t.nodes {
+		if n.ID == id {
+			return n, !t.nodesOff[id], nil
+		}
+	}
+	return target.Node{}, false, fmt.Errorf("find node %q: no such node", id)
+}
+
+// machineRAM returns the memory of this machine, 0 when it is not known.
+func machineRAM() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}

@@ -1,0 +1,310 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// machine is one VM that this process knows. Its lock is held over every change of its power, place or disks, so that
+// calls on one VM follow each other.
+type machine struct {
+	id   string
+	mark string
+
+	mu      sync.Mutex
+	record  record
+	process *process // nil: powered off, as far as this Target started it
+	gone    bool     // deleted
+}
+
+// machine returns the VM if it exists and carries the tag. errGone says that it does not exist.
+func (t *Target) machine(tag target.Tag, id string) (*machine, error) {
+	if err := t.store.check(id, tag); err != nil {
+		return nil, err
+	}
+	o, err := t.store.readOwner(id)
+	if err != nil {
+		return nil, errGone
+	}
+	t.mu.Lock()
+	m, closed := t.machines[id], t.closed
+	if m == nil && !closed {
+		m = &machine{id: id, mark: o.Mark}
+		t.machines[id] = m
+	}
+	t.mu.Unlock()
+	if closed {
+		return nil, errClosed
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.record.complete() {
+		// Not read yet, or read while another call was creating it.
+		m.record = t.store.readRecord(o)
+	}
+	return m, nil
+}
+
+// usable tells why nothing can be done with a VM any more. The caller holds the lock of m.
+func (t *Target) usable(m *machine) error {
+	if m.gone {
+		return errGone
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errClosed
+	}
+	return nil
+}
+
+var errClosed = errors.New("the target is closed")
+
+// power returns the present power state. The caller holds the lock.
+func (m *machine) power() target.PowerState {
+	if m.process != nil && m.process.alive() {
+		return target.PowerOn
+	}
+	return target.PowerOff
+}
+
+// vm returns the VM as a value. The caller holds the lock.
+func (m *machine) vm() target.VM {
+	vm := m.record.VM
+	vm.Power = m.power()
+	return vm
+}
+
+// onEach calls do with the index of every VM, several at once, and returns all errors. Not one call is started after ctx ended.
+func (t *Target) onEach(ctx context.Context, action string, vms []target.VM, do func(i int) error) error {
+	errs := make([]error, len(vms))
+	slots := make(chan struct{}, parallelMax)
+	var all sync.WaitGroup
+	for i, vm := range vms {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			errs[i] = context.Cause(ctx)
+			break
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := do(i); err != nil {
+				errs[i] = fmt.Errorf("%s vm %q: %w", action, vm.Name, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Create makes powered-off VMs with sparse disk files.
+func (t *Target) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
+	return t.create(ctx, tag, specs, func(_ context.Context, path string, _ int, sizeBytes int64) error {
+		return makeSparse(path, sizeBytes)
+	})
+}
+
+// makeDisk makes the file of a data disk.
+type makeDisk func(ctx context.Context, path string, index int, sizeBytes int64) error
+
+// create makes VMs whose disks disk makes. On an error it removes what it had made.
+func (t *Target) create(ctx context.Context, tag target.Tag, specs []target.VMSpec, disk makeDisk) ([]target.VM, error) {
+	if err := tag.Check(); err != nil {
+		return nil, err
+	}
+	for _, spec := range specs {
+		if err := t.checkSpec(spec); err != nil {
+			return nil, fmt.Errorf("create vm %q: %w", spec.Name, err)
+		}
+	}
+	vms := make([]target.VM, len(specs))
+	for i, spec := range specs {
+		vms[i] = target.VM{ID: vmID(tag.Mark(), spec.Name), Name: spec.Name}
+	}
+	made := make([]bool, len(specs))
+	err := t.onEach(ctx, "create", vms, func(i int) error {
+		o := owner{
+			Format: 1, ID: vms[i].ID, Name: vms[i].Name, Mark: tag.Mark(), Controller: tag.Controller, Run: tag.Run,
+			Created: time.Now().UTC(),
+		}
+		if err := t.store.claim(o); err != nil {
+			return err
+		}
+		made[i] = true
+		vm, err := t.build(ctx, o, specs[i], disk)
+		if err == nil {
+			vms[i] = vm
+		}
+		return err
+	})
+	if err == nil {
+		return vms, nil
+	}
+	for i := range vms {
+		if made[i] {
+			t.address.release(vms[i].ID)
+			err = errors.Join(err, t.store.remove(vms[i].ID))
+		}
+	}
+	return nil, err
+}
+
+const disksMax = 128
+
+func (t *Target) checkSpec(spec target.VMSpec) error {
+	_, on, err := t.node(spec.NodeID)
+	if err != nil {
+		return err
+	}
+	if !on {
+		return fmt.Errorf("node %q is switched off", spec.NodeID)
+	}
+	if !utf8.ValidString(spec.Name) || !utf8.ValidString(spec.Group) {
+		return errors.New("the name is no UTF-8")
+	}
+	if len(spec.DiskBytes) > disksMax {
+		return fmt.Errorf("%d disks, want at most %d", len(spec.DiskBytes), disksMax)
+	}
+	for _, size := range spec.DiskBytes {
+		if size <= 0 {
+			return fmt.Errorf("disk of %d bytes", size)
+		}
+	}
+	return nil
+}
+
+// build makes everything of a VM but its owner file.
+func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk makeDisk) (target.VM, error) {
+	address, err := t.address.reserve(o.ID, "")
+	if err != nil {
+		return target.VM{}, err
+	}
+	if err := os.Mkdir(t.store.path(o.ID), 0o700); err != nil {
+		return target.VM{}, fmt.Errorf("make folder: %w", err)
+	}
+	vm := target.VM{
+		ID: o.ID, Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: spec.NodeID,
+		Addresses: []string{address}, Disks: []target.Disk{}, Power: target.PowerOff,
+	}
+	for i, size := range spec.DiskBytes {
+		name := diskName(i)
+		path := t.store.path(o.ID, name)
+		if err := disk(ctx, path, i, size); err != nil {
+			return target.VM{}, fmt.Errorf("make disk %s: %w", name, err)
+		}
+		vm.Disks = append(vm.Disks, target.Disk{Device: "/dev/" + name, Path: path, SizeBytes: size})
+	}
+	if err := t.store.writeRecord(o.ID, record{VM: vm, Spec: spec}); err != nil {
+		return target.VM{}, fmt.Errorf("record vm: %w", err)
+	}
+	return vm, nil
+}
+
+// diskName returns the name of the i-th data disk as Linux gives it: sda holds the system, data begins at sdb, and
+// after sdz comes sdaa.
+func diskName(i int) string {
+	suffix := ""
+	for n := i + 2; n > 0; n = (n - 1) / 26 {
+		suffix = string(rune('a'+(n-1)%26)) + suffix
+	}
+	return "sd" + suffix
+}
+
+// Delete powers off and removes VMs. What is gone already is no error.
+func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	machines, err := t.resolve(tag, vms, true)
+	if err != nil {
+		return fmt.Errorf("delete VMs: %w", err)
+	}
+	for _, m := range machines {
+		m.mu.Lock()
+		t.killLocked(m)
+		m.mu.Unlock()
+	}
+	t.sweep(machines)
+	return t.onEach(ctx, "delete", vms, func(i int) error {
+		m := find(machines, vms[i].ID)
+		if m == nil {
+			return nil
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		t.killLocked(m)
+		if err := t.store.remove(m.id); err != nil {
+			return err
+		}
+		m.gone = true
+		t.address.release(m.id)
+		t.groups.remove(m.id)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.machines, m.id)
+		return nil
+	})
+}
+
+func find(machines []*machine, id string) *machine {
+	for _, m := range machines {
+		if m.id == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// resolve returns the machines of vms, all of which must carry the tag. With orGone, those that do not exist are left
+// out, else they are an error.
+func (t *Target) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*machine, error) {
+	var machines []*machine
+	for _, vm := range vms {
+		m, err := t.machine(tag, vm.ID)
+		if orGone && errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find vm %q: %w", vm.Name, err)
+		}
+		machines = append(machines, m)
+	}
+	return machines, nil
+}
+
+// Owned lists the VMs that carry the tag, those too that another process left behind.
+func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	owners, err := t.store.owned(tag)
+	if err != nil {
+		return nil, err
+	}
+	marked := markedProcesses()
+	vms := []target.VM{}
+	for _, o := range owners {
+		m, err := t.machine(tag, o.ID)
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list vm %q: %w", o.Name, err)
+		}
+		m.mu.Lock()
+		vm := m.vm()
+		if len(marked[m.processMark()]) > 0 {
+			vm.Power = target.PowerOn
+		}
+		m.mu.Unlock()
+		vms = append(vms, vm)
+	}
+	return vms, nil
+}

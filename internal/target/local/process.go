@@ -1,0 +1,288 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// process is one power cycle of a VM.
+type process struct {
+	command *exec.Cmd
+	exited  chan struct{} // closed once the process is gone and waited for
+	conn    *countedConn  // our end of the socket pair
+	dialed  bool          // conn was handed out, and closing it is somebody else's duty
+	group   string        // path of its cgroup, or ""
+}
+
+// countedConn counts the bytes between the controller and a VM, which are all the network traffic that a VM has.
+type countedConn struct {
+	net.Conn
+	received atomic.Int64 // by the VM
+	sent     atomic.Int64 // by the VM
+}
+
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+func (c *countedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// agentConfig is what an agent's process is told; package agent reads it as its Config.
+type agentConfig struct {
+	VM           string        `json:"vm"`
+	VCPUs        int           `json:"vcpus,omitempty"`
+	RAMBytes     int64         `json:"ram_bytes,omitempty"`
+	Devices      []agentDevice `json:"devices"`
+	ConnectionFD int           `json:"connection_fd"`
+	MetricsFD    int           `json:"metrics_fd,omitempty"`
+}
+
+type agentDevice struct {
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	SizeBytes int64  `json:"size_bytes"`
+}
+
+// PowerOnVMs starts the processes of VMs. What runs already is left alone.
+func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	machines, err := t.resolve(tag, vms, false)
+	if err != nil {
+		return fmt.Errorf("power on VMs: %w", err)
+	}
+	marked := markedProcesses()
+	return t.onEach(ctx, "power on", vms, func(i int) error {
+		m := machines[i]
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if err := t.usable(m); err != nil {
+			return err
+		}
+		switch _, on, err := t.node(m.record.VM.NodeID); {
+		case !m.record.complete():
+			return errors.New("its creation was cut short")
+		case err != nil:
+			return err
+		case !on:
+			return fmt.Errorf("node %q is switched off", m.record.VM.NodeID)
+		case m.process != nil && m.process.alive():
+			return nil
+		}
+		t.killLocked(m)
+		if len(marked[m.processMark()]) > 0 {
+			t.sweep([]*machine{m}) // left by a controller that died, and about to end by itself
+		}
+		p, err := t.start(m)
+		if err != nil {
+			return err
+		}
+		m.process = p
+		m.record.VM.Power = target.PowerOn
+		t.meter.started(m, p)
+		return nil
+	})
+}
+
+// start starts the process of a VM. The caller holds the lock of m.
+func (t *Target) start(m *machine) (*process, error) {
+	address, err := t.address.reserve(m.id, m.record.VM.Addresses[0])
+	if err != nil {
+		return nil, err
+	}
+	near, far, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer far.Close()
+	files := []*os.File{far}
+	metrics := listenMetrics(address)
+	if metrics != nil {
+		defer metrics.Close()
+		files = append(files, metrics)
+	}
+	p := &process{exited: make(chan struct{}), conn: near}
+	if p.command, p.group, err = t.spawn(m, files); err != nil {
+		_ = near.Close()
+		return nil, fmt.Errorf("start its process: %w", err)
+	}
+	go func() {
+		defer close(p.exited)
+		_ = p.command.Wait() // how it ended is in ProcessState
+	}()
+	return p, nil
+}
+
+// argument is the agent's configuration. Inherited files begin at descriptor 3: the connection, then the metrics.
+func (m *machine) argument(files int) (string, error) {
+	const firstInherited = 3
+	config := agentConfig{
+		VM: m.record.VM.Name, VCPUs: m.record.Spec.VCPUs, RAMBytes: m.record.Spec.RAMBytes,
+		ConnectionFD: firstInherited, Devices: []agentDevice{},
+	}
+	if files > 1 {
+		config.MetricsFD = firstInherited + 1
+	}
+	for _, d := range m.record.VM.Disks {
+		config.Devices = append(config.Devices, agentDevice{d.Device, d.Path, d.SizeBytes})
+	}
+	text, err := json.Marshal(config)
+	return string(text), err
+}
+
+// spawn starts the process of a VM, in a cgroup of its own where that can be had, and returns the path of the group.
+func (t *Target) spawn(m *machine, files []*os.File) (command *exec.Cmd, group string, err error) {
+	argument, err := m.argument(len(files))
+	if err != nil {
+		return nil, "", err
+	}
+	logPath := t.store.path(m.id, "agent.log")
+	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	defer log.Close()
+	build := func() *exec.Cmd {
+		c := exec.Command(t.options.AgentCommand[0], append(slices.Clone(t.options.AgentCommand[1:]), argument)...)
+		c.Dir, c.Stdout, c.Stderr, c.ExtraFiles = t.store.path(m.id), log, log, files
+		c.Env = append(agentEnvironment(m.record.Spec.VCPUs), markVariable+m.processMark())
+		// A session of its own keeps the terminal's signals away and makes one process group of the VM. The death
+		// signal reaches a process that is stopped too, which the closing socket pair does not.
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+		return c
+	}
+	if g, err := t.groups.make(m.id, m.record.Spec.VCPUs, m.record.Spec.RAMBytes); err == nil {
+		defer g.Close()
+		command = build()
+		command.SysProcAttr.UseCgroupFD, command.SysProcAttr.CgroupFD = true, int(g.Fd())
+		if t.spawner.start(command) == nil {
+			return command, g.Name(), nil
+		}
+		// A container may forbid the system call that starts in a group. The VM then runs without its limits.
+		t.groups.remove(m.id)
+	}
+	command = build()
+	return command, "", t.spawner.start(command)
+}
+
+func socketPair() (near *countedConn, far *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make socket pair: %w", err)
+	}
+	ours := os.NewFile(uintptr(fds[0]), "agent")
+	defer ours.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		_ = unix.Close(fds[1])
+		return nil, nil, fmt.Errorf("make socket pair: %w", err)
+	}
+	return &countedConn{Conn: conn}, os.NewFile(uintptr(fds[1]), "controller"), nil
+}
+
+// listenMetrics opens the listener that the agent inherits: on node_exporter's port, or on any where that is taken
+// for all addresses of the machine. Nil when the address cannot be had at all; the agent then has no metrics.
+func listenMetrics(address string) *os.File {
+	const exporterPort = "9100"
+	for _, port := range []string{exporterPort, "0"} {
+		l, err := net.Listen("tcp4", net.JoinHostPort(address, port))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		if f, err := l.(*net.TCPListener).File(); err == nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// agentEnvironment passes on what a program needs to run and nothing else: secrets of the controller's environment
+// stay with the controller.
+func agentEnvironment(vcpus int) []string {
+	kept := []string{"PATH=", "HOME=", "TMPDIR=", "LANG=", "LC_", "TZ=", "BRAGG_", "GODEBUG=", "GORACE=", "GOCOVERDIR=", "GOTRACEBACK="}
+	var env []string
+	for _, e := range os.Environ() {
+		if slices.ContainsFunc(kept, func(k string) bool { return strings.HasPrefix(e, k) }) &&
+			!strings.HasPrefix(e, markVariable) {
+			env = append(env, e)
+		}
+	}
+	if vcpus > 0 && vcpus < runtime.NumCPU() {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(vcpus)) // holds also where there is no cgroup
+	}
+	return env
+}
+
+// DialAgent hands out our end of the VM's socket pair, once in each power cycle. Closing it ends the VM's process.
+func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	t.mu.Lock()
+	m := t.machines[vm.ID]
+	t.mu.Unlock()
+	if m == nil {
+		return nil, fmt.Errorf("dial agent of vm %q: this program did not start it", vm.Name)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.process == nil:
+		return nil, fmt.Errorf("dial agent of vm %q: powered off", vm.Name)
+	case !m.process.alive():
+		return nil, fmt.Errorf("dial agent of vm %q: its process ended: %v%s", vm.Name, m.process.command.ProcessState,
+			t.lastWords(m.id))
+	case m.process.dialed:
+		return nil, fmt.Errorf("dial agent of vm %q: connected already in this power cycle", vm.Name)
+	}
+	m.process.dialed = true
+	return m.process.conn, nil
+}
+
+// lastWords returns the end of what the VM's process said.
+func (t *Target) lastWords(id string) string {
+	const bytesMax = 400
+	f, err := os.Open(t.store.path(id, "agent.log"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if _, err := f.Seek(-bytesMax, io.SeekEnd); err != nil {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, bytesMax))
+	if said := strings.TrimSpace(string(text)); said != "" {
+		return ": " + said
+	}
+	return ""
+}

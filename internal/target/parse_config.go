@@ -1,0 +1,295 @@
+package target
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+var configKeys = []string{
+	"provider", "name", "nodes", "endpoint", "templates", "pool", "network", "addresses", "credentials", "facts", "allow",
+	"options",
+}
+
+func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) {
+	if root.Kind != yaml.MappingNode {
+		p.errorf(root, "target-type", "", "target file: want keys with values, found %s", p.found(root))
+		return
+	}
+	places := map[string]entry{}
+	for _, e := range p.entries(root, "target file", configKeys) {
+		places[e.key.Value] = e
+	}
+	provider := p.provider(root, places, c, providers)
+	c.Allow.NodePower = provider.MakesNodes
+	for _, key := range configKeys {
+		if e, ok := places[key]; ok {
+			p.field(e, c, provider)
+		}
+	}
+	if _, listed := places["nodes"]; !listed && provider.Name != "" && !provider.MakesNodes {
+		p.errorf(root, "target-missing-key", "", `target file: key "nodes" is missing`)
+	}
+	p.references(places, c)
+}
+
+func (p *configParser) provider(root *yaml.Node, places map[string]entry, c *Config, providers []Provider) Provider {
+	var names []string
+	for _, known := range providers {
+		names = append(names, known.Name)
+	}
+	known := "known: " + strings.Join(names, ", ")
+	e, ok := places["provider"]
+	if !ok {
+		p.errorf(root, "target-missing-key", known, `target file: key "provider" is missing`)
+		return Provider{}
+	}
+	c.Provider = p.text(e)
+	i := slices.Index(names, c.Provider)
+	if i < 0 {
+		if c.Provider != "" {
+			if near := diag.Nearest(c.Provider, names); near != "" {
+				known = fmt.Sprintf("did you mean %q?", near)
+			}
+			p.errorf(e.value, "target-unknown-provider", known, "unknown provider %q", c.Provider)
+		}
+		return Provider{}
+	}
+	return providers[i]
+}
+
+func (p *configParser) field(e entry, c *Config, provider Provider) {
+	switch e.key.Value {
+	case "name":
+		c.Name = p.text(e)
+	case "nodes":
+		p.nodes(e, c, provider)
+	case "endpoint":
+		c.Endpoint = p.text(e)
+	case "templates":
+		c.Templates = map[string]string{}
+		for _, f := range p.texts(e) {
+			c.Templates[f.Name] = f.Value
+		}
+	case "pool":
+		c.Pool = p.text(e)
+	case "network":
+		c.Network = p.text(e)
+	case "addresses":
+		c.Addresses = p.addresses(e)
+	case "credentials":
+		p.private = true
+		defer func() { p.private = false }()
+		c.Credentials = map[string]Credential{}
+		for _, inner := range p.entries(e.value, "credentials", nil) {
+			c.Credentials[inner.key.Value] = p.credential(inner)
+		}
+	case "facts":
+		c.Facts = p.texts(e)
+	case "allow":
+		for _, inner := range p.entries(e.value, "allow", []string{"node_power"}) {
+			c.Allow.NodePower = p.boolean(inner)
+		}
+	case "options":
+		c.Options = map[string]string{}
+		for _, f := range p.texts(e) {
+			c.Options[f.Name] = f.Value
+		}
+	}
+}
+
+func (p *configParser) nodes(e entry, c *Config, provider Provider) {
+	if e.value.Kind == yaml.ScalarNode {
+		if provider.Name != "" && !provider.MakesNodes {
+			p.errorf(e.value, "target-nodes", "", "nodes: provider %q needs a list of nodes", provider.Name)
+			return
+		}
+		c.NodeCount = p.number(e, 1, configNodesMax)
+		return
+	}
+	if e.value.Kind != yaml.SequenceNode {
+		p.errorf(e.value, "target-type", "", "nodes: want a list or a number, found %s", p.found(e.value))
+		return
+	}
+	switch {
+	case provider.MakesNodes:
+		p.errorf(e.value, "target-nodes", `write how many: "nodes: 4"`, "nodes: provider %q makes its own", provider.Name)
+		return
+	case len(e.value.Content) == 0 || len(e.value.Content) > configNodesMax:
+		p.errorf(e.value, "target-number", "", "nodes: want 1 to %d", configNodesMax)
+		return
+	}
+	seen := map[string]bool{}
+	for _, item := range e.value.Content {
+		n := p.node(item)
+		if n.ID != "" && seen[n.ID] {
+			p.errorf(item, "target-duplicate-node", "", "nodes: id %q is here twice", n.ID)
+		}
+		seen[n.ID] = true
+		c.Nodes = append(c.Nodes, n)
+	}
+}
+
+func (p *configParser) node(item *yaml.Node) NodeConfig {
+	var n NodeConfig
+	entries := p.entries(item, "node", []string{"id", "name", "address", "bmc"})
+	for _, e := range entries {
+		switch e.key.Value {
+		case "id":
+			n.ID = p.text(e)
+		case "name":
+			n.Name = p.text(e)
+		case "address":
+			n.Address = p.text(e)
+		case "bmc":
+			n.BMC = p.bmc(e)
+		}
+	}
+	if !has(entries, "id") && item.Kind == yaml.MappingNode {
+		p.errorf(item, "target-missing-key", "", `node: key "id" is missing`)
+	}
+	return n
+}
+
+func (p *configParser) bmc(outer entry) *BMC {
+	b := &BMC{Protocol: "redfish"}
+	protocols := []string{"ipmi", "redfish"}
+	entries := p.entries(outer.value, "bmc", []string{"protocol", "address", "credential"})
+	for _, e := range entries {
+		switch e.key.Value {
+		case "protocol":
+			b.Protocol = p.text(e)
+			if b.Protocol != "" && !slices.Contains(protocols, b.Protocol) {
+				p.errorf(e.value, "target-bmc", "known: "+strings.Join(protocols, ", "), "unknown BMC protocol %q", b.Protocol)
+			}
+		case "address":
+			b.Address = p.text(e)
+		case "credential":
+			b.Credential = p.text(e)
+		}
+	}
+	if !has(entries, "address") && outer.value.Kind == yaml.MappingNode {
+		p.errorf(outer.key, "target-missing-key", "", `bmc: key "address" is missing`)
+	}
+	return b
+}
+
+func has(entries []entry, key string) bool {
+	return slices.ContainsFunc(entries, func(e entry) bool { return e.key.Value == key })
+}
+
+func (p *configParser) addresses(outer entry) Addresses {
+	if outer.value.Kind == yaml.ScalarNode {
+		if outer.value.Value != "dhcp" {
+			p.errorf(outer.value, "target-address", "", `addresses: want "dhcp" or a range, found %s`, p.found(outer.value))
+		}
+		return Addresses{DHCP: true}
+	}
+	var a Addresses
+	var first, last, gateway netip.Addr
+	entries := p.entries(outer.value, "addresses", []string{"first", "last", "prefix", "gateway"})
+	for _, e := range entries {
+		switch e.key.Value {
+		case "first":
+			first = p.address(e)
+			a.First = e.value.Value
+		case "last":
+			last = p.address(e)
+			a.Last = e.value.Value
+		case "prefix":
+			a.Prefix = p.number(e, 1, 128)
+		case "gateway":
+			gateway = p.address(e)
+			a.Gateway = e.value.Value
+		}
+	}
+	for _, key := range []string{"first", "last", "prefix"} {
+		if !has(entries, key) && outer.value.Kind == yaml.MappingNode {
+			p.errorf(outer.key, "target-missing-key", "", "addresses: key %q is missing", key)
+		}
+	}
+	switch {
+	case !first.IsValid() || !last.IsValid():
+	case first.Is4() != last.Is4() || last.Less(first):
+		p.errorf(outer.value, "target-address", "", "addresses: %s to %s is no range", first, last)
+	case a.Prefix > first.BitLen():
+		p.errorf(outer.value, "target-address", "", "addresses: prefix /%d is longer than an address", a.Prefix)
+	case !netip.PrefixFrom(first, a.Prefix).Masked().Contains(last):
+		p.errorf(outer.value, "target-address", "", "addresses: %s and %s are not in one network /%d", first, last, a.Prefix)
+	case gateway.IsValid() && !netip.PrefixFrom(first, a.Prefix).Masked().Contains(gateway):
+		p.errorf(outer.value, "target-address", "", "addresses: gateway %s is not in the network of %s/%d", gateway, first, a.Prefix)
+	}
+	return a
+}
+
+func (p *configParser) credential(outer entry) Credential {
+	var c Credential
+	entries := p.entries(outer.value, "credential "+outer.key.Value, []string{"user", "secret"})
+	for _, e := range entries {
+		switch e.key.Value {
+		case "user":
+			c.User = p.text(e)
+		case "secret":
+			c.Secret = p.secret(e)
+		}
+	}
+	if !has(entries, "secret") && outer.value.Kind == yaml.MappingNode {
+		p.errorf(outer.key, "target-missing-key", "", "credential %q: key \"secret\" is missing", outer.key.Value)
+	}
+	return c
+}
+
+func (p *configParser) secret(outer entry) Secret {
+	if outer.value.Kind == yaml.ScalarNode {
+		p.errorf(outer.value, "target-secret", `write "secret: {env: NAME}", {file: PATH} or {command: [PROGRAM, ARGUMENT]}`,
+			"a target file holds no secrets, only where they are kept")
+		return Secret{}
+	}
+	var s Secret
+	entries := p.entries(outer.value, "secret", []string{"env", "file", "command"})
+	for _, e := range entries {
+		switch e.key.Value {
+		case "env":
+			s.Env = p.text(e)
+		case "file":
+			s.File = p.text(e)
+		case "command":
+			s.Command = p.command(e)
+		}
+	}
+	if len(entries) != 1 && outer.value.Kind == yaml.MappingNode {
+		p.errorf(outer.key, "target-secret", "", "secret: want exactly one of env, file, command")
+	}
+	return s
+}
+
+func (p *configParser) command(e entry) []string {
+	if e.value.Kind != yaml.SequenceNode || len(e.value.Content) == 0 {
+		p.errorf(e.value, "target-secret", "no shell is involved: each argument stands alone",
+			"command: want a list of a program and its arguments, found %s", p.found(e.value))
+		return nil
+	}
+	var words []string
+	for _, n := range e.value.Content {
+		words = append(words, p.text(entry{e.key, n}))
+	}
+	return words
+}
+
+// references checks that names lead somewhere.
+func (p *configParser) references(places map[string]entry, c *Config) {
+	for i, n := range c.Nodes {
+		if n.BMC == nil || n.BMC.Credential == "" {
+			continue
+		}
+		if _, ok := c.Credentials[n.BMC.Credential]; !ok {
+			p.errorf(places["nodes"].value.Content[i], "target-credential", "", "node %q: no credential %q in this file", n.ID,
+				n.BMC.Credential)
+		}
+	}
+}

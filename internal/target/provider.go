@@ -1,0 +1,29 @@
+package target
+
+import (
+	"context"
+	"net"
+)
+
+// Provider makes Targets of one kind.
+type Provider struct {
+	Name    string // as target files spell it
+	Summary string // one sentence
+	// MakesNodes: the provider makes its own nodes, of which a target file says how many. Switching those harms nobody
+	// and is allowed by default.
+	MakesNodes bool
+	Open       func(ctx context.Context, c Config, o OpenOptions) (Target, error)
+}
+
+// OpenOptions is what a provider needs of this program rather than of the target file.
+type OpenOptions struct {
+	// Dir is where a provider keeps what has to survive the controller: for the local target the VMs themselves. It is
+	// made when it is missing. Opening the same Dir again finds everything with Owned.
+	Dir string
+	// AgentCommand starts an agent on this machine; its configuration is appended as one argument. Empty: this
+	// program with the hidden verb of the agent.
+	AgentCommand []string
+	// ServeAgent is the agent of a VM that exists in memory only: it serves one connection until that closes or ctx
+	// ends, with all load on it ended.
+	ServeAgent func(ctx context.Context, conn net.Conn, vm VM) error
+}

@@ -1,0 +1,198 @@
+// Package targettest is the contract that every provider keeps, as a suite of tests: package target says it in words,
+// this says it in code.
+//
+//	targettest.Run(t, targettest.Harness{Open: …, Greet: …})
+//
+// Everything that a target offers beyond the basics is tested when it offers it, found through target.Capabilities.
+package targettest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Harness adapts the suite to one provider.
+type Harness struct {
+	// Open opens a target without VMs of ours. The suite closes it.
+	Open func(t *testing.T) target.Target
+	// Reopen opens the target that Open opened before, as another process would after a crash: t is not closed.
+	// Nil where nothing outlives the process.
+	Reopen func(t *testing.T, before target.Target) target.Target
+	// Greet speaks with an agent over conn and returns something that differs after each power cycle.
+	Greet func(ctx context.Context, conn net.Conn) (string, error)
+	// WriteDisk and ReadDisk reach the data of a disk from outside. Nil where disks hold no data.
+	WriteDisk func(t *testing.T, d target.Disk, offset int64, data []byte)
+	ReadDisk  func(t *testing.T, d target.Disk, offset int64, length int) []byte
+	// Leftovers returns what a deleted VM left behind: processes, files. Nil where nothing can be left.
+	Leftovers func(t *testing.T, before target.Target) []string
+}
+
+// Run runs the suite.
+func Run(t *testing.T, h Harness) {
+	tests := map[string]func(*suite){
+		"inventory":             (*suite).inventory,
+		"create and delete":     (*suite).createAndDelete,
+		"all or nothing":        (*suite).allOrNothing,
+		"foreign tag":           (*suite).foreignTag,
+		"incomplete tag":        (*suite).incompleteTag,
+		"two owners, one name":  (*suite).twoOwners,
+		"hostile names":         (*suite).hostileNames,
+		"power":                 (*suite).power,
+		"dial":                  (*suite).dial,
+		"clone":                 (*suite).clone,
+		"snapshot":              (*suite).snapshot,
+		"migrate":               (*suite).migrate,
+		"node power":            (*suite).nodePower,
+		"node meter":            (*suite).nodeMeter,
+		"placement":             (*suite).placement,
+		"cancelled context":     (*suite).cancelled,
+		"many calls at once":    (*suite).concurrent,
+		"found after a crash":   (*suite).reopened,
+		"closed":                (*suite).closed,
+		"values are not shared": (*suite).values,
+	}
+	names := make([]string, 0, len(tests))
+	for name := range tests {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			s := &suite{T: t, h: h, target: h.Open(t), tag: NewTag("run-1")}
+			defer s.finish()
+			s.caps = target.Capabilities(s.target)
+			tests[name](s)
+		})
+	}
+}
+
+// NewTag returns a tag that nobody else has.
+func NewTag(run string) target.Tag {
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:])
+	return target.Tag{Controller: "targettest", Run: run, Nonce: hex.EncodeToString(nonce[:])}
+}
+
+// suite is one test with its target.
+type suite struct {
+	*testing.T
+	h      Harness
+	target target.Target
+	tag    target.Tag
+	caps   []target.Capability
+	done   bool
+}
+
+// finish deletes what the test made and checks that nothing is left.
+func (s *suite) finish() {
+	s.Helper()
+	if s.done {
+		return
+	}
+	vms, err := s.target.Owned(context.Background(), s.tag)
+	if err != nil {
+		s.Errorf("list what is left: %v", err)
+	}
+	if err := s.target.Delete(context.Background(), s.tag, vms); err != nil {
+		s.Errorf("delete what is left: %v", err)
+	}
+	if s.h.Leftovers != nil {
+		if left := s.h.Leftovers(s.T, s.target); len(left) > 0 {
+			s.Errorf("deleted VMs left behind: %q", left)
+		}
+	}
+	if err := s.target.Close(); err != nil {
+		s.Errorf("close: %v", err)
+	}
+}
+
+// needs ends the test quietly where the target does not offer a capability: there is nothing to keep.
+func (s *suite) needs(c target.Capability) bool { return slices.Contains(s.caps, c) }
+
+// require returns t as the interface of a capability, which Capabilities has found before.
+func require[T any](s *suite) T {
+	s.Helper()
+	offered, ok := s.target.(T)
+	if !ok {
+		s.Fatalf("the target lists a capability and does not implement %T", *new(T))
+	}
+	return offered
+}
+
+func (s *suite) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// specs describes n VMs with two small disks, spread over the nodes.
+func (s *suite) specs(group string, n int) []target.VMSpec {
+	s.Helper()
+	inventory, err := s.target.Inventory(s.Context())
+	s.must(err)
+	template := "ubuntu1604"
+	if !inventory.AnyTemplate {
+		template = inventory.Templates[0]
+	}
+	specs := make([]target.VMSpec, n)
+	for i := range specs {
+		specs[i] = target.VMSpec{
+			Name: fmt.Sprintf("%s-%04d", group, i+1), Group: group, Ordinal: i, Template: template, VCPUs: 1,
+			RAMBytes: 512 << 20, DiskBytes: []int64{4 << 20, 8 << 20}, NodeID: inventory.Nodes[i%len(inventory.Nodes)].ID,
+		}
+	}
+	return specs
+}
+
+func (s *suite) create(group string, n int) []target.VM {
+	s.Helper()
+	vms, err := s.target.Create(s.Context(), s.tag, s.specs(group, n))
+	s.must(err)
+	return vms
+}
+
+func (s *suite) powerOn(vms []target.VM) {
+	s.Helper()
+	s.must(require[target.VMPower](s).PowerOnVMs(s.Context(), s.tag, vms))
+}
+
+// owned returns what carries the tag of the test.
+func (s *suite) owned() []target.VM {
+	s.Helper()
+	vms, err := s.target.Owned(s.Context(), s.tag)
+	s.must(err)
+	return vms
+}
+
+func (s *suite) wantPower(want target.PowerState) {
+	s.Helper()
+	for _, vm := range s.owned() {
+		if vm.Power != want {
+			s.Errorf("vm %q is %s, want %s", vm.Name, vm.Power, want)
+		}
+	}
+}
+
+func (s *suite) wantRefused(what string, err error) {
+	s.Helper()
+	if diag.ExitCode(err) != diag.ExitRefused {
+		s.Errorf("%s: got %v, want a refusal", what, err)
+	}
+}
+
+func names(vms []target.VM) []string {
+	all := make([]string, len(vms))
+	for i, vm := range vms {
+		all[i] = vm.Name
+	}
+	return all
+}
