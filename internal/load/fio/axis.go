@@ -1,0 +1,36 @@
+package fio
+
+import "time"
+
+// axis is the run's time axis: monotonic nanoseconds since its zero.
+type axis struct {
+	base      time.Time // with a monotonic reading
+	baseNanos int64     // of base on the axis
+}
+
+// newAxis starts an axis whose zero is a moment of wall time; 0 puts zero here and now.
+func newAxis(zeroUnixNanos int64) axis {
+	now := time.Now()
+	a := axis{base: now}
+	if zeroUnixNanos != 0 {
+		a.baseNanos = now.UnixNano() - zeroUnixNanos
+	}
+	return a
+}
+
+func (a axis) now() int64 { return a.of(time.Now()) }
+
+func (a axis) of(t time.Time) int64 { return a.baseNanos + int64(t.Sub(a.base)) }
+
+// stampLagMax is how much older than its arrival a document's own stamp may be to be believed.
+const stampLagMax = 2 * time.Second
+
+// at returns when a document was made: by fio's own stamp, which waiting in a pipe does not change, unless the wall
+// clock was set meanwhile.
+func (a axis) at(d arrival) int64 {
+	stamp := time.UnixMilli(d.document.TimestampMillis)
+	if lag := d.at.Round(0).Sub(stamp); lag >= 0 && lag < stampLagMax {
+		return a.of(d.at) - int64(lag)
+	}
+	return a.of(d.at)
+}

@@ -1,0 +1,92 @@
+package fio
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// tail keeps the first and the last of what fio says besides documents: the first line is mostly the cause, and a
+// failing device can make it say millions.
+type tail struct {
+	mutex sync.Mutex
+	first []string
+	last  []string
+	part  []byte
+	names *strings.Replacer // of the machine's paths by the VM's device names
+}
+
+// newTail names devices in what fio says as job files name them.
+func newTail(devices []load.Device) *tail {
+	// A path may begin like another: the longest goes first.
+	devices = slices.SortedFunc(slices.Values(devices), func(a, b load.Device) int { return len(b.Path) - len(a.Path) })
+	var pairs []string
+	for _, d := range devices {
+		if d.Path != "" {
+			pairs = append(pairs, d.Path, d.Name)
+		}
+	}
+	return &tail{names: strings.NewReplacer(pairs...)}
+}
+
+const (
+	tailLines     = 4 // of each end
+	tailLineBytes = 400
+)
+
+// Write takes fio's standard error.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, b := range p {
+		switch {
+		case b == '\n':
+			t.add(string(t.part))
+			t.part = t.part[:0]
+		case len(t.part) < tailLineBytes:
+			t.part = append(t.part, b)
+		}
+	}
+	return len(p), nil
+}
+
+// line takes one line of fio's standard output.
+func (t *tail) line(text string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.add(text)
+}
+
+func (t *tail) add(text string) {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return
+	case len(text) > tailLineBytes:
+		text = text[:tailLineBytes]
+	}
+	if len(t.first) < tailLines {
+		t.first = append(t.first, text)
+		return
+	}
+	if len(t.last) == tailLines {
+		t.last = append(t.last[:0], t.last[1:]...)
+	}
+	t.last = append(t.last, text)
+}
+
+// quoted returns what was said, for the end of an error's text.
+func (t *tail) quoted() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	all := append(append([]string(nil), t.first...), t.last...)
+	if len(t.part) > 0 {
+		all = append(all, string(t.part))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ": " + t.names.Replace(strings.Join(all, "; "))
+}

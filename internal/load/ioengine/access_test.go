@@ -1,0 +1,184 @@
+//go:build linux
+
+package ioengine_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+func command(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// loop makes a loop device of 64 MiB.
+func loop(t *testing.T, args ...string) string {
+	t.Helper()
+	testreq.Root(t)
+	testreq.Program(t, "losetup")
+	path := filepath.Join(t.TempDir(), "backing")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 64*mib); err != nil {
+		t.Fatal(err)
+	}
+	device := command(t, "losetup", append(args, "--find", "--show", path)...)
+	t.Cleanup(func() { command(t, "losetup", "--detach", device) })
+	return device
+}
+
+func TestFallBackByVariable(t *testing.T) {
+	t.Setenv("BRAGG_IO_URING", "off")
+	plan, err := ioengine.New().Plan(job("rw=randread ioengine=libaio iodepth=8"))
+	if err != nil || plan.Engine != "native psync (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
+		t.Errorf("plan %+v, %v", plan, err)
+	}
+}
+
+// A file system without direct access is used buffered, and the instance says so.
+func TestFileSystemWithoutDirectAccess(t *testing.T) {
+	testreq.Root(t)
+	dir := filepath.Join(t.TempDir(), "ram")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "mount", "-t", "ramfs", "none", dir)
+	t.Cleanup(func() { command(t, "umount", dir) })
+	path := filepath.Join(dir, "disk")
+	if err := os.WriteFile(path, make([]byte, 2*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := job("rw=write bs=64k direct=1 size=1m ioengine=libaio")
+	w.Devices = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: 2 * mib}}
+	instance, err := ioengine.New().Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if engine := instance.(load.Describer).Engine(); !strings.Contains(engine, "buffered") || !strings.Contains(engine, path) {
+		t.Errorf("engine %q does not say that access is buffered", engine)
+	}
+	var log loadtest.Log
+	if err := instance.Run(t.Context(), &log); err != nil {
+		t.Fatal(err)
+	}
+	if sum := loadtest.Add(log.Intervals()); sum.Directions[1].Operations != 16 {
+		t.Errorf("%d writes, want 16", sum.Directions[1].Operations)
+	}
+}
+
+// What direct access would refuse for each operation is refused once, before the start.
+func TestMisalignedDirectAccess(t *testing.T) {
+	device := loop(t, "--sector-size", "4096", "--direct-io=on")
+	for options, says := range map[string]string{
+		"rw=randread bs=512":                            "block size 512",
+		"rw=randread bs=4k ba=1k":                       "alignment 1024",
+		"rw=read bs=4k offset=512":                      "offset 512",
+		"rw=read:1k bs=4k":                              "skip 1024",
+		"rw=randrw bs=8k,2k size=1m":                    "block size 2048",
+		"rw=read bs=4k zonesize=1m zoneskip=1k size=8m": "distance of zones",
+	} {
+		w := job(options + " direct=1 ioengine=libaio")
+		w.Devices = []load.Device{{Name: "/dev/sdb", Path: device, SizeBytes: 64 * mib}}
+		nothingLeft := loadtest.NothingLeft(t)
+		if _, err := ioengine.New().Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want an error with %q", options, err, says)
+		}
+		nothingLeft()
+	}
+}
+
+// A device that is mounted is never written.
+func TestMountedDeviceIsRefused(t *testing.T) {
+	testreq.Program(t, "mkfs.ext4")
+	device := loop(t)
+	command(t, "mkfs.ext4", "-q", device)
+	dir := filepath.Join(t.TempDir(), "mounted")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "mount", device, dir)
+	t.Cleanup(func() { command(t, "umount", dir) })
+	w := job("rw=write bs=64k size=1m")
+	w.Devices = []load.Device{{Name: "/dev/sdb", Path: device, SizeBytes: 64 * mib}}
+	if _, err := ioengine.New().Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("writing to a mounted device: %v", err)
+	}
+}
+
+// A device smaller than its workload was told is found before anything is written.
+func TestSmallDevice(t *testing.T) {
+	w := files(t, job("rw=write bs=64k size=32m"))
+	if err := os.Truncate(w.Devices[0].Path, 16*mib); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ioengine.New().Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "16 MiB") {
+		t.Errorf("prepare: %v", err)
+	}
+	if _, err := ioengine.New().Prepare(t.Context(), job("rw=write bs=64k size=32m")); err == nil || !strings.Contains(err.Error(), "/dev/sdb") {
+		t.Errorf("prepare without the file: %v", err)
+	}
+}
+
+// A device that stops to answer cannot hold the end of a run: after a while its operations are left to the kernel. A
+// frozen file system is such a device.
+func TestHangingDevice(t *testing.T) {
+	testreq.Program(t, "mkfs.ext4")
+	device := loop(t)
+	command(t, "mkfs.ext4", "-q", device)
+	dir := filepath.Join(t.TempDir(), "frozen")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "mount", device, dir)
+	t.Cleanup(func() {
+		// What hangs ends soon after the thaw and lets go of the file.
+		var err error
+		for range 100 {
+			if err = exec.Command("umount", dir).Run(); err == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Errorf("umount: %v", err)
+	})
+	path := filepath.Join(dir, "disk")
+	if err := os.WriteFile(path, make([]byte, 8*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer ioengine.SetDrainMax(400 * time.Millisecond)()
+	for _, options := range []string{"ioengine=libaio iodepth=4", "ioengine=psync"} {
+		w := job("rw=randwrite bs=4k size=8m direct=1 time_based " + options)
+		w.Runtime = 200 * time.Millisecond
+		w.Devices = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: 8 * mib}}
+		instance, err := ioengine.New().Prepare(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log loadtest.Log
+		command(t, "fsfreeze", "--freeze", dir)
+		err = instance.Run(t.Context(), &log)
+		command(t, "fsfreeze", "--unfreeze", dir)
+		if err == nil || !strings.Contains(err.Error(), "hang") {
+			t.Errorf("%s: %v, want an error that says that operations hang", options, err)
+		}
+		loadtest.CheckIntervals(t, w, log.Intervals())
+		if err := instance.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package ioengine
+
+// backend does operations for one worker. Calls come from the worker's thread only, one per batch.
+type backend interface {
+	// exchange hands over the slots of batch and waits until at least one operation in flight has completed, or
+	// waitNanos are over; 0 does not wait. It puts what has completed into done, which holds every slot there is, and
+	// returns how many. An error ends the load.
+	exchange(batch []int32, done []completion, waitNanos int64) (int, error)
+	// start is called once, on the worker's thread, before the first exchange.
+	start() error
+	// stop is called once, on the worker's thread, when nothing is in flight any more.
+	stop() error
+	// cpuNanos returns the CPU time of threads of its own. It is called from another goroutine.
+	cpuNanos() int64
+	close() error
+}
+
+// completion is one finished operation: bytes transferred, or −errno.
+type completion struct {
+	slot   int32
+	result int32
+}
+
+// slot is one place of the queue: an operation that is being prepared or is in flight.
+type slot struct {
+	intended  int64 // when the operation was due; in a closed loop when it was submitted
+	submitted int64
+	offset    int64
+	size      int64
+	buffer    []byte // as long as the largest block
+	clone     int32  // index in the worker
+	device    int32  // index in Workload.Devices
+	file      *file
+	direction uint8
+	kind      opKind
+}
+
+type opKind uint8
+
+const (
+	opRead opKind = iota
+	opWrite
+	opSync
+	opDataSync
+)
+
+// nullBackend completes everything at once and touches nothing.
+type nullBackend struct{}
+
+func (nullBackend) start() error    { return nil }
+func (nullBackend) stop() error     { return nil }
+func (nullBackend) close() error    { return nil }
+func (nullBackend) cpuNanos() int64 { return 0 }
+
+func (nullBackend) exchange(batch []int32, done []completion, waitNanos int64) (int, error) {
+	if len(batch) == 0 {
+		pause(waitNanos)
+		return 0, nil
+	}
+	for i, s := range batch {
+		done[i] = completion{slot: s, result: wholeSize}
+	}
+	return len(batch), nil
+}
+
+// wholeSize stands for the size of the operation in the result of a back end that cannot fall short.
+const wholeSize = 1<<31 - 1

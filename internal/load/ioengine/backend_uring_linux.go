@@ -1,0 +1,132 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// probeUring tries to make a ring, which is the only way to know whether the kernel lets this process have one: it may
+// be switched off (kernel.io_uring_disabled), hidden by a seccomp filter as in most containers, or not there.
+func probeUring() error {
+	r, err := newRing(1)
+	if err == nil {
+		return r.close()
+	}
+	why := err
+	if setting, readErr := os.ReadFile("/proc/sys/kernel/io_uring_disabled"); readErr == nil {
+		if value := strings.TrimSpace(string(setting)); value != "0" {
+			why = fmt.Errorf("kernel.io_uring_disabled=%s: %w", value, err)
+		}
+	}
+	return why
+}
+
+// uringBackend does operations with io_uring: one system call submits a batch and waits for the first completion.
+// Files are registered always, buffers where the limit of locked memory allows it.
+type uringBackend struct {
+	ring  *ring
+	slots []slot
+	fixed bool // buffers are registered
+}
+
+// fixedBufferMax is the largest memory that can be registered as one buffer.
+const fixedBufferMax = 1 << 30
+
+func newUringBackend(w *worker, files []*file) (backend, error) {
+	r, err := newRing(len(w.slots))
+	if err != nil {
+		return nil, err
+	}
+	b := &uringBackend{ring: r, slots: w.slots}
+	if len(r.entries) < len(w.slots) {
+		return nil, errors.Join(fmt.Errorf("set up io_uring: queue depths of one worker add up to %d, more than %d",
+			len(w.slots), len(r.entries)), r.close())
+	}
+	// Registered once, descriptors and pages of buffers need not be looked up for each operation.
+	descriptors := make([]int32, len(files))
+	for i, f := range files {
+		descriptors[i] = int32(f.fd)
+	}
+	if err := r.register(registerFiles, unsafe.Pointer(&descriptors[0]), len(descriptors)); err != nil {
+		return nil, errors.Join(fmt.Errorf("register files with io_uring: %w", err), r.close())
+	}
+	if n := len(w.arena); n <= fixedBufferMax {
+		vector := unix.Iovec{Base: &w.arena[0]}
+		vector.SetLen(n)
+		// Refused where the limit of locked memory is too low; operations then pin their buffers one by one.
+		b.fixed = r.register(registerBuffers, unsafe.Pointer(&vector), 1) == nil
+	}
+	return b, nil
+}
+
+func (b *uringBackend) start() error {
+	if err := b.ring.enable(); err != nil {
+		return fmt.Errorf("enable io_uring: %w", err)
+	}
+	return nil
+}
+
+// stop lets go of files and buffers. A ring that is only closed keeps them until the kernel comes round to it, and a file
+// system could not be unmounted meanwhile.
+func (b *uringBackend) stop() error {
+	if err := b.ring.register(unregisterFiles, nil, 0); err != nil {
+		return fmt.Errorf("release files of io_uring: %w", err)
+	}
+	if b.fixed {
+		if err := b.ring.register(unregisterBuffers, nil, 0); err != nil {
+			return fmt.Errorf("release buffers of io_uring: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int64) (int, error) {
+	for _, i := range batch {
+		b.prepare(i)
+	}
+	n := b.ring.take(done)
+	minimum := uint32(0)
+	if n == 0 && waitNanos > 0 {
+		minimum = 1
+	}
+	if err := b.ring.enter(minimum, waitNanos); err != nil {
+		return n, err
+	}
+	return n + b.ring.take(done[n:]), nil
+}
+
+// prepare writes the queue entry of one slot.
+func (b *uringBackend) prepare(i int32) {
+	s, e := &b.slots[i], b.ring.entry()
+	e.userData = uint64(i)
+	e.flags, e.fd = entryFixedFile, s.file.index
+	switch {
+	case s.kind == opRead && b.fixed:
+		e.opcode = opcodeReadFixed
+	case s.kind == opRead:
+		e.opcode = opcodeRead
+	case s.kind == opWrite && b.fixed:
+		e.opcode = opcodeWriteFixed
+	case s.kind == opWrite:
+		e.opcode = opcodeWrite
+	case s.kind == opDataSync:
+		e.opcode, e.opFlags = opcodeFsync, fsyncDataSync
+		return
+	default:
+		e.opcode = opcodeFsync
+		return
+	}
+	e.offset = uint64(s.offset)
+	e.address = uint64(uintptr(unsafe.Pointer(&s.buffer[0])))
+	e.length = uint32(s.size)
+}
+
+// cpuNanos knows nothing of the kernel's own worker threads, which do what cannot be started without blocking.
+func (b *uringBackend) cpuNanos() int64 { return 0 }
+
+func (b *uringBackend) close() error { return b.ring.close() }

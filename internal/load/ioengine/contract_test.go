@@ -1,0 +1,32 @@
+package ioengine_test
+
+import (
+	"testing"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+func TestContractOfUring(t *testing.T) {
+	requireUring(t)
+	loadtest.Run(t, ioengine.New(), nil)
+}
+
+func TestContractOfPsync(t *testing.T) {
+	loadtest.Run(t, ioengine.Generator{Backend: "psync"}, nil)
+}
+
+func requireUring(t testing.TB) {
+	t.Helper()
+	plan, err := ioengine.New().Plan(job("rw=read ioengine=io_uring"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Engine != "native io_uring" {
+		testreq.Skip(t, "needs io_uring: "+plan.Engine)
+	}
+}
+
+var _ load.Generator = ioengine.Generator{}

@@ -1,0 +1,184 @@
+package ioengine
+
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// order says where the operations of one direction of one stream go.
+type order struct {
+	region  region
+	sizes   sizes
+	align   int64 // of random offsets
+	hot     hotspots
+	percent int   // of operations at a random place; the others go on where the one before ended
+	hold    int64 // random: a new place only every hold operations ("randread:8"); 0 and 1: always
+	same    bool  // the operations between go to that same place and not on from it
+	skip    int64 // sequential: bytes to jump after each operation ("read:17m"), may be negative
+}
+
+// region is the part of a device that a stream touches: length bytes from start on, or windows of it that are strided
+// apart. After zoneBytes of operations in one window the stream moves on to the next and at last to the first again.
+type region struct {
+	start, length int64
+	zoneBytes     int64 // 0: no zones, one window as long as the region
+	zoneRange     int64 // length of a window
+	zoneStride    int64 // from window to window
+	zones         int64
+}
+
+// window returns the length of the part that is used at a time.
+func (r *region) window() int64 {
+	if r.zoneBytes > 0 {
+		return min(r.zoneRange, r.length)
+	}
+	return r.length
+}
+
+// end returns where the last byte of the region that can be touched ends.
+func (r *region) end() int64 {
+	if r.zoneBytes > 0 {
+		return r.start + (r.zones-1)*r.zoneStride + r.window()
+	}
+	return r.start + r.length
+}
+
+// cursor gives the operations of one direction of a stream, in order. What is drawn for operation n (its size, whether
+// its place is random, the place) depends on the key and n alone; only what is sequential builds on the operation
+// before. So the n-th operation is the same in every run with the same seed, at any speed and queue depth.
+type cursor struct {
+	order
+	n        uint64
+	last     int64 // the operation before, from the window's start
+	position int64 // its end
+	zone     int64
+	zoneDone int64
+	deck     *deck // nil: no random map
+	front    bool  // which end of the deck is ours
+
+	sizeKey, placeKey, choiceKey uint64
+}
+
+func newCursor(o order, deck *deck, front bool, key uint64) cursor {
+	c := cursor{order: o, deck: deck, front: front}
+	c.sizeKey, c.placeKey, c.choiceKey = load.Key(key, keySize), load.Key(key, keyPlace), load.Key(key, keyChoice)
+	if c.skip < 0 {
+		c.position = o.region.window()
+	}
+	return c
+}
+
+// next returns the place of the next operation on the device, and its size.
+func (c *cursor) next() (offset, size int64) {
+	base := c.region.start + c.zone*c.region.zoneStride
+	random := c.percent == 100 && c.hold <= 1 || c.percent > 0 && c.random()
+	switch {
+	case random && c.deck != nil:
+		offset, size = c.deck.next(c.front)
+	default:
+		size = c.sizes.smallest
+		if c.sizes.smallest != c.sizes.largest {
+			size = c.sizes.at(load.Draw(c.sizeKey, c.n))
+		}
+		switch {
+		case random:
+			offset = c.place(size)
+		case c.same && c.last+size <= c.region.window():
+			offset = c.last
+		default:
+			offset = c.follow(size)
+		}
+	}
+	c.n++
+	c.last, c.position = offset, offset+size
+	if c.region.zoneBytes > 0 {
+		c.stride(size)
+	}
+	return base + offset, size
+}
+
+// random draws whether operation n goes to a random place.
+func (c *cursor) random() bool {
+	if c.hold > 1 {
+		return c.n%uint64(c.hold) == 0
+	}
+	return load.DrawBelow(c.choiceKey, c.n, 100) < uint64(c.percent)
+}
+
+// place draws an offset so that the whole operation lies in the window.
+func (c *cursor) place(size int64) int64 {
+	places := uint64((c.region.window()-size)/c.align) + 1
+	if c.hot.kind != hotNone {
+		return int64(c.hot.draw(c.placeKey, c.n)%places) * c.align
+	}
+	return int64(load.DrawBelow(c.placeKey, c.n, places)) * c.align
+}
+
+// follow goes on where the operation before ended, and begins again where the window is over: at its start, or at its
+// end when it goes backwards. A rest that is smaller than the operation is left out, as fio does.
+func (c *cursor) follow(size int64) int64 {
+	at := c.position
+	if c.n > 0 {
+		at += c.skip
+	}
+	if window := c.region.window(); at < 0 || at+size > window {
+		at = 0
+		if c.skip < 0 {
+			at = (window - size) / c.align * c.align
+		}
+	}
+	return at
+}
+
+// stride moves to the next window when enough was done in this one.
+func (c *cursor) stride(size int64) {
+	c.zoneDone += size
+	if c.zoneDone < c.region.zoneBytes {
+		return
+	}
+	c.zoneDone, c.position = 0, 0
+	c.zone++
+	if c.zone >= c.region.zones {
+		c.zone = 0
+	}
+}
+
+// hotspots skews random places: some blocks are touched far more often than others. Ranks are scattered over the
+// window by a permutation, so that hot blocks do not lie together.
+type hotspots struct {
+	kind     hotKind
+	exponent float64 // pareto: rank = blocks·u^exponent
+	zipf     zipf
+	blocks   uint64
+	scatter  permutation
+}
+
+type hotKind uint8
+
+const (
+	hotNone hotKind = iota
+	hotPareto
+	hotZipf
+)
+
+func (h *hotspots) draw(key, n uint64) uint64 {
+	var rank uint64
+	switch h.kind {
+	case hotPareto:
+		rank = uint64(float64(h.blocks) * math.Pow(load.DrawUnit(key, n), h.exponent))
+	case hotZipf:
+		rank = h.zipf.draw(key, n)
+	}
+	return h.scatter.at(min(rank, h.blocks-1))
+}
+
+// newPareto: the share f of the hottest blocks gets f^a of the accesses with a = log(1−h)/log(h), so that h = 0.2 is
+// "80 % of the accesses go to 20 % of the blocks" (the self-similar distribution of Gray et al.: Quickly Generating
+// Billion-Record Synthetic Databases, SIGMOD 1994).
+func newPareto(h float64, blocks, key uint64) hotspots {
+	return hotspots{
+		kind: hotPareto, exponent: math.Log(h) / math.Log(1-h), blocks: blocks,
+		scatter: newPermutation(blocks, key),
+	}
+}

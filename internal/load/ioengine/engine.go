@@ -1,0 +1,224 @@
+// Package ioengine is the native load generator: it reads fio's job files and does their I/O with io_uring, with
+// pread and pwrite, or not at all (null), in this process.
+//
+//	job file ──fiojob──▶ jobs ──compile──▶ program ──Prepare──▶ instance: workers with lanes ──Run──▶ intervals
+//
+// A lane is one clone of one job, what fio runs as a process; a stream is a lane on one device. A worker is one thread
+// that drives some lanes through one back end; a timeline collects what the workers recorded, once per period.
+//
+// What to read: spec.go and extent.go work a job out (program); cursor.go, deck.go and sizes.go say what operation n
+// of a stream is; content.go what is written; lane.go when it is issued; worker.go is the loop; record.go and
+// timeline.go make intervals; backend*.go do the operations.
+//
+// What it is not: it emulates no option by another. What it lacks is refused with the option's name, and the caller
+// may choose real fio.
+package ioengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Generator is the native engine as a load.Generator.
+type Generator struct {
+	// Backend, if set, is used for every job whatever ioengine says: "io_uring", "psync" or "null". The option
+	// "backend" of a Workload does the same.
+	Backend string
+}
+
+// New returns the generator with its defaults.
+func New() Generator { return Generator{} }
+
+var _ load.Generator = Generator{}
+
+// Plan says what w would do, without opening a device.
+func (g Generator) Plan(w load.Workload) (load.Plan, error) {
+	file, issues, err := readJobs(w)
+	if err != nil {
+		return load.Plan{Issues: issues}, err
+	}
+	p, err := g.compile(w, file.Jobs())
+	issues = append(issues, p.issues...)
+	if err != nil {
+		return load.Plan{Issues: issues}, err
+	}
+	plan := load.Plan{
+		Engine: p.engine(), Extents: p.extents(), Command: file.CommandLine(), Issues: issues,
+		BytesWritten: p.bytesWritten(), MemoryBytes: p.memory(), Notes: p.notes(),
+	}
+	for i := range p.jobs {
+		plan.Jobs = append(plan.Jobs, p.jobs[i].plan())
+		plan.BlockBytesMax = max(plan.BlockBytesMax, p.jobs[i].blockMax())
+	}
+	if w.Scale != (load.Scale{}) {
+		full := w
+		full.Scale = load.Scale{}
+		if file, _, err := readJobs(full); err == nil {
+			if unscaled, err := g.compile(full, file.Jobs()); err == nil {
+				plan.ScaledFrom = touched(unscaled.extents())
+			}
+		}
+	}
+	return plan, nil
+}
+
+// touched adds up extents; a range that is read and written counts once.
+func touched(extents []load.Extent) int64 {
+	for i := range extents {
+		extents[i].Writes = false
+	}
+	var sum int64
+	for _, e := range mergeExtents(extents) {
+		sum += e.Length
+	}
+	return sum
+}
+
+// Options of a Workload.
+const (
+	optionBackend      = "backend"         // as Generator.Backend
+	optionPrefillDepth = "prefill_iodepth" // queue depth of a prefill
+)
+
+// readJobs parses the job file and makes of it what the workload asks for: its rehearsal, its runtime, its prefill.
+func readJobs(w load.Workload) (*fiojob.File, diag.List, error) {
+	depth, err := prefillDepth(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for _, d := range w.Devices {
+		names = append(names, d.Name)
+	}
+	file, issues := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
+	issues = append(issues, file.Unsupported()...)
+	issues = append(issues, file.Undeclared(names)...)
+	if err := issues.Err(); err != nil {
+		return nil, issues, err
+	}
+	size := func(name string) (int64, bool) {
+		for _, d := range w.Devices {
+			if d.Name == name {
+				return d.SizeBytes, d.SizeBytes > 0
+			}
+		}
+		return 0, false
+	}
+	file = file.Resolve(size).Scale(w.Scale.Factor, w.Scale.BlocksMin)
+	switch {
+	case w.Prefill && depth > 0:
+		file = file.Prefill().WithDepth(depth)
+	case w.Prefill:
+		file = file.Prefill()
+	default:
+		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
+	}
+	return file, issues, nil
+}
+
+// prefillDepth reads the options of a workload, all of them.
+func prefillDepth(w load.Workload) (depth int, err error) {
+	for key, value := range w.Options {
+		bad := &diag.Error{
+			Code: "bad-generator-option", Exit: diag.ExitData,
+			Message: fmt.Sprintf("option %q of workload %q: the native engine has no such option", key, w.Name),
+			Hint:    "it has " + optionBackend,
+		}
+		switch key {
+		case optionBackend:
+		case optionPrefillDepth:
+			if depth, err = strconv.Atoi(value); err != nil || depth < 1 {
+				bad.Message = fmt.Sprintf("option %q of workload %q: want a queue depth, and not %q", key, w.Name, value)
+				return 0, bad
+			}
+		default:
+			return 0, bad
+		}
+	}
+	return depth, nil
+}
+
+// compile makes the program and applies the choice of a back end.
+func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error) {
+	p, err := compile(w, jobs)
+	if err != nil {
+		return p, err
+	}
+	choice := g.Backend
+	if option := w.Options[optionBackend]; option != "" {
+		choice = option
+	}
+	switch kind := backendKind(choice); kind {
+	case "":
+	case kindUring, kindPsync, kindNull:
+		for i := range p.jobs {
+			p.jobs[i].kind = kind
+		}
+	default:
+		return p, &diag.Error{
+			Code: "unknown-backend", Message: fmt.Sprintf("choose back end %q: there is none of that name", choice),
+			Hint: "io_uring, psync or null", Exit: diag.ExitUsage,
+		}
+	}
+	p.fallBack()
+	return p, nil
+}
+
+// Prepare opens the devices and allocates everything that Run needs.
+func (g Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	file, _, err := readJobs(w)
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.compile(w, file.Jobs())
+	if err != nil {
+		return nil, err
+	}
+	instance, err := prepare(p)
+	var refused *uringError
+	if errors.As(err, &refused) {
+		// The kernel allowed a small ring and not this one: the limit of locked memory on old kernels.
+		p.refused = refused
+		p.fallBack()
+		instance, err = prepare(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return instance, nil
+}
+
+// plan tells a reader what the job does.
+func (s *jobSpec) plan() load.JobPlan {
+	j := &s.job
+	plan := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: s.depth, Clones: len(s.clones)}
+	switch {
+	case s.reads && s.writes && blockSizes(j, fiojob.Read) != blockSizes(j, fiojob.Write):
+		plan.BlockSizes = blockSizes(j, fiojob.Read) + "," + blockSizes(j, fiojob.Write)
+	case s.reads:
+		plan.BlockSizes = blockSizes(j, fiojob.Read)
+	default:
+		plan.BlockSizes = blockSizes(j, fiojob.Write)
+	}
+	for _, c := range s.clones {
+		for d, rate := range c.rate {
+			if c.inBytes && rate > 0 {
+				rate /= s.sizes[d].mean()
+			}
+			plan.RateIOPS += rate
+		}
+		for _, stream := range c.streams {
+			plan.SizeBytes += stream.region.used()
+		}
+	}
+	return plan
+}

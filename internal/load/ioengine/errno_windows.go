@@ -1,0 +1,3 @@
+package ioengine
+
+func errnoName(int) string { return "" }

@@ -1,0 +1,68 @@
+package ioengine
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Error classes are errno numbers, and numbers above them for what has no errno.
+const (
+	errnoMax        = 200
+	classShortRead  = errnoMax + 1
+	classShortWrite = errnoMax + 2
+	errorClassCount = errnoMax + 3
+)
+
+// errorClass returns the class of a result that is not the whole size: negative results are −errno.
+func errorClass(direction uint8, result int32) int {
+	switch {
+	case result >= 0 && direction == uint8(interval.Read):
+		return classShortRead
+	case result >= 0:
+		return classShortWrite
+	case result < -errnoMax:
+		return 0
+	}
+	return int(-result)
+}
+
+func errorClassName(class int) string {
+	switch class {
+	case classShortRead:
+		return "short-read"
+	case classShortWrite:
+		return "short-write"
+	}
+	if name := errnoName(class); name != "" {
+		return name
+	}
+	return fmt.Sprintf("errno-%d", class)
+}
+
+// operationError says which operation failed. It ends the workload unless continue_on_error holds for it.
+func operationError(s *slot, name, path string, result int32) error {
+	verb := [...]string{"read", "write", "trim"}[s.direction]
+	if s.kind == opSync {
+		verb = "sync"
+	}
+	var cause error
+	if result < 0 {
+		cause = syscall.Errno(-result)
+	} else {
+		cause = fmt.Errorf("only %d bytes were transferred", result)
+	}
+	message := fmt.Sprintf("%s %d bytes at offset %d of device %q", verb, s.size, s.offset, name)
+	if s.kind == opSync {
+		message = fmt.Sprintf("sync device %q", name)
+	}
+	if path != name {
+		message += fmt.Sprintf(" (%s)", path)
+	}
+	return &diag.Error{
+		Code: "io-error", Message: message, Err: cause, Exit: diag.ExitUndecided,
+		Hint: "continue_on_error=all counts errors and goes on",
+	}
+}

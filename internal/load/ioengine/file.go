@@ -1,0 +1,57 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// file is an open device.
+type file struct {
+	handle *os.File
+	index  int32 // among the files of its instance
+	fd     int
+	direct bool
+	align  int64 // what offsets, sizes and buffers must be a multiple of: 1 for buffered access
+	size   int64
+	note   string // what came out otherwise than asked for
+}
+
+func (f *file) close() error {
+	if f.handle == nil {
+		return nil
+	}
+	return f.handle.Close()
+}
+
+// sizeOf returns the size of a regular file or block device.
+func sizeOf(handle *os.File) (int64, error) {
+	info, err := handle.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if info.Mode().IsRegular() {
+		return info.Size(), nil
+	}
+	if info.Mode()&os.ModeDevice == 0 || info.Mode()&os.ModeCharDevice != 0 {
+		return 0, fmt.Errorf("%s is neither a regular file nor a block device", info.Mode().Type())
+	}
+	return handle.Seek(0, io.SeekEnd)
+}
+
+// resultOf turns what the os package returns into a result.
+func resultOf(n int, err error) int32 {
+	if err == nil || n > 0 {
+		return int32(n)
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) && errno != 0 && errno <= errnoMax {
+		return -int32(errno)
+	}
+	if errors.Is(err, io.EOF) {
+		return 0
+	}
+	return -int32(syscall.EIO)
+}

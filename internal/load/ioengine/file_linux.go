@@ -1,0 +1,109 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func (f *file) readAt(buffer []byte, offset int64) int32 {
+	for {
+		n, err := unix.Pread(f.fd, buffer, offset)
+		if err != unix.EINTR {
+			return resultOf(n, err)
+		}
+	}
+}
+
+func (f *file) writeAt(buffer []byte, offset int64) int32 {
+	for {
+		n, err := unix.Pwrite(f.fd, buffer, offset)
+		if err != unix.EINTR {
+			return resultOf(n, err)
+		}
+	}
+}
+
+func (f *file) sync(dataOnly bool) int32 {
+	if dataOnly {
+		return resultOf(0, unix.Fdatasync(f.fd))
+	}
+	return resultOf(0, unix.Fsync(f.fd))
+}
+
+// access says how a device is opened.
+type access struct {
+	write  bool
+	direct bool
+	sync   string // "", "sync", "dsync"
+}
+
+// openDevice opens what exists and never makes a file. A file system that has no direct access (tmpfs) gives a
+// buffered file with a note.
+func openDevice(path string, a access) (*file, error) {
+	flags := unix.O_RDONLY
+	if a.write {
+		flags = unix.O_RDWR
+		if err := refuseHeld(path); err != nil {
+			return nil, err
+		}
+	}
+	switch a.sync {
+	case "sync":
+		flags |= unix.O_SYNC
+	case "dsync":
+		flags |= unix.O_DSYNC
+	}
+	f := &file{align: 1, direct: a.direct}
+	if a.direct {
+		flags |= unix.O_DIRECT
+	}
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EINVAL) && a.direct {
+		f.direct = false
+		f.note = fmt.Sprintf("buffered: the file system of %s has no direct access", path)
+		fd, err = unix.Open(path, flags&^unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f.fd, f.handle = fd, os.NewFile(uintptr(fd), path)
+	if f.size, err = sizeOf(f.handle); err == nil && f.direct {
+		f.align = directAlignment(fd)
+	}
+	if err != nil {
+		f.handle.Close()
+		return nil, fmt.Errorf("open %q: %w", path, err)
+	}
+	return f, nil
+}
+
+// refuseHeld refuses a block device that is mounted, used as swap or held by another driver: only then does an
+// exclusive open fail. For regular files O_EXCL without O_CREAT means nothing.
+func refuseHeld(path string) error {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return nil
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %q for writing: it is in use (mounted, swap or held by a driver): %w", path, err)
+	}
+	return unix.Close(fd)
+}
+
+// directAlignment asks the kernel what direct access must be aligned to: statx since Linux 6.1, the logical block of a
+// block device before; 512 where neither is known.
+func directAlignment(fd int) int64 {
+	var stx unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &stx)
+	if err == nil && stx.Mask&unix.STATX_DIOALIGN != 0 && stx.Dio_offset_align > 0 {
+		return int64(max(stx.Dio_offset_align, stx.Dio_mem_align))
+	}
+	if size, err := unix.IoctlGetInt(fd, unix.BLKSSZGET); err == nil && size > 0 {
+		return int64(size)
+	}
+	return 512
+}

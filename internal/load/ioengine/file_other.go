@@ -1,0 +1,49 @@
+//go:build !linux
+
+package ioengine
+
+import (
+	"fmt"
+	"os"
+)
+
+func (f *file) readAt(buffer []byte, offset int64) int32 {
+	return resultOf(f.handle.ReadAt(buffer, offset))
+}
+
+func (f *file) writeAt(buffer []byte, offset int64) int32 {
+	return resultOf(f.handle.WriteAt(buffer, offset))
+}
+
+func (f *file) sync(bool) int32 { return resultOf(0, f.handle.Sync()) }
+
+// access says how a device is opened.
+type access struct {
+	write  bool
+	direct bool
+	sync   string
+}
+
+// openDevice opens what exists. Direct access is not offered on this system yet.
+func openDevice(path string, a access) (*file, error) {
+	flags := os.O_RDONLY
+	if a.write {
+		flags = os.O_RDWR
+	}
+	if a.sync == "sync" || a.sync == "dsync" {
+		flags |= os.O_SYNC
+	}
+	handle, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{handle: handle, fd: -1, align: 1}
+	if a.direct {
+		f.note = "buffered: no direct access on this system"
+	}
+	if f.size, err = sizeOf(handle); err != nil {
+		handle.Close()
+		return nil, fmt.Errorf("open %q: %w", path, err)
+	}
+	return f, nil
+}

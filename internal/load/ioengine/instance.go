@@ -1,0 +1,220 @@
+package ioengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// instance is one prepared workload.
+type instance struct {
+	program *program
+	shared  shared
+	names   []string // of devices
+	phases  [][]*worker
+	opened  []openFile
+	closed  bool
+	// abandoned: operations hang, so that nothing can be released.
+	abandoned bool
+}
+
+type openFile struct {
+	device string
+	access access
+	file   *file
+}
+
+const intervalLengthDefault = time.Second
+
+// Run drives the load; see load.Instance.
+func (in *instance) Run(ctx context.Context, sink load.Sink) error {
+	if in.closed {
+		return errors.New("run workload: it was closed or run before")
+	}
+	w := &in.program.workload
+	in.shared.clock = newClock(w.ZeroUnixNanos)
+	in.shared.period = int64(w.IntervalLength)
+	if in.shared.period <= 0 {
+		in.shared.period = int64(intervalLengthDefault)
+	}
+	in.waitForStart(ctx)
+	start := in.shared.clock.now()
+	stopped := context.AfterFunc(ctx, func() { in.shared.stop.Store(true) })
+	defer stopped()
+	workers := slices.Concat(in.phases...)
+	for _, worker := range workers {
+		worker.periodEnd = floorTo(start, in.shared.period) + in.shared.period
+	}
+	t := newTimeline(in, workers, start, sink)
+	collected := make(chan struct{})
+	finished := make(chan int64, 1)
+	go func() {
+		defer close(collected)
+		t.run(finished)
+	}()
+	err := in.runPhases()
+	finished <- in.shared.clock.now()
+	<-collected
+	return errors.Join(err, in.Close())
+}
+
+// waitForStart sleeps until the workload's moment on the run's time axis, or until ctx ends.
+func (in *instance) waitForStart(ctx context.Context) {
+	start := in.program.workload.StartNanos
+	if start == 0 {
+		return
+	}
+	wait := start - in.shared.clock.now()
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(time.Duration(wait))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		in.shared.stop.Store(true)
+	}
+}
+
+// runPhases runs the workers between two stonewalls at the same time, phase after phase.
+func (in *instance) runPhases() error {
+	for _, workers := range in.phases {
+		if in.shared.stop.Load() {
+			return nil
+		}
+		if err := in.runPhase(workers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *instance) runPhase(workers []*worker) error {
+	addPlaces(len(workers))
+	defer addPlaces(-len(workers))
+	start := in.shared.clock.now()
+	errs := make(chan error, len(workers))
+	for _, w := range workers {
+		w.begin(start)
+		go func() { errs <- w.run() }()
+	}
+	look := time.NewTicker(drainMax / 16)
+	defer look.Stop()
+	var first error
+	for ended := range workers {
+		err := in.await(errs, look.C, workers)
+		if errors.Is(err, errHang) {
+			in.abandon(errs, len(workers)-ended)
+			return err
+		}
+		if err != nil && first == nil {
+			first = err
+			in.shared.stop.Store(true)
+		}
+	}
+	return first
+}
+
+var errHang = errors.New("operations do not complete")
+
+// abandon leaves workers behind whose operations hang. Their memory and files stay, because the kernel still uses them,
+// until the device answers after all; only then a goroutine that outlives Run releases everything.
+func (in *instance) abandon(errs <-chan error, workers int) {
+	in.shared.stop.Store(true)
+	in.abandoned = true
+	go func() {
+		var late error
+		for range workers {
+			late = errors.Join(late, <-errs)
+		}
+		_ = errors.Join(late, in.release()) // nobody waits for it; that they hang was reported
+	}()
+}
+
+// drainMax bounds how long operations in flight are waited for after the end of the load, so that a device that hangs
+// cannot hold the end of a run.
+var drainMax = 30 * time.Second
+
+// await waits for the next worker to end, or gives up on all of them.
+func (in *instance) await(errs <-chan error, look <-chan time.Time, workers []*worker) error {
+	for {
+		select {
+		case err := <-errs:
+			return err
+		case <-look:
+		}
+		now := in.shared.clock.now()
+		for _, w := range workers {
+			if w.overdue(now) < drainMax {
+				continue
+			}
+			hanging := 0
+			for _, w := range workers {
+				hanging += w.hanging()
+			}
+			return &diag.Error{
+				Code: "operations-hang", Exit: diag.ExitUndecided, Err: errHang,
+				Message: fmt.Sprintf("end workload %q: %d operations hang %s after the end", in.program.workload.Name, hanging, drainMax),
+				Hint:    "the device does not answer; they stay with the kernel until it does",
+			}
+		}
+	}
+}
+
+// expectedEnd returns when the load will end by its runtime, 0 where that is not known.
+func (in *instance) expectedEnd(start int64) int64 {
+	if len(in.phases) != 1 {
+		return 0
+	}
+	var end int64
+	for i := range in.program.jobs {
+		j := &in.program.jobs[i]
+		if j.runtime == 0 {
+			return 0
+		}
+		end = max(end, start+int64(j.job.StartDelay+j.job.RampTime+j.runtime))
+	}
+	return end
+}
+
+// Engine says what drives the load; see load.Describer.
+func (in *instance) Engine() string {
+	text := in.program.engine()
+	for _, o := range in.opened {
+		if o.file.note != "" {
+			text += "; " + o.file.note
+		}
+	}
+	return text
+}
+
+// Close releases what Prepare took.
+func (in *instance) Close() error {
+	if in.closed {
+		return nil
+	}
+	in.closed = true
+	if in.abandoned {
+		return nil
+	}
+	return in.release()
+}
+
+func (in *instance) release() error {
+	var errs []error
+	for _, workers := range in.phases {
+		for _, w := range workers {
+			errs = append(errs, w.close())
+		}
+	}
+	for _, o := range in.opened {
+		errs = append(errs, o.file.close())
+	}
+	return errors.Join(errs...)
+}

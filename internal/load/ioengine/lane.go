@@ -1,0 +1,381 @@
+package ioengine
+
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// lane is one clone of a job while it runs: its queue, its schedule and its streams, one for each device. It belongs
+// to one worker and is touched under that worker's lock only.
+type lane struct {
+	spec    *cloneSpec
+	job     *jobSpec
+	index   int32 // in the worker
+	streams []stream
+	turn    int
+	free    []int32 // slots that are not in use, a stack
+
+	pacers [2]load.Pacer
+	due    [2]load.Pacer // copies that count what is due and not yet issued
+	paced  [2]bool
+	active [2]bool
+	closed closedReason
+
+	start       int64 // first operation
+	measureFrom int64 // end of the ramp: operations before do not count
+	end         int64 // no operation starts from here on
+	rampDue     uint64
+	issued      uint64 // by the pacers
+	left        int64  // operations that may still be issued
+
+	mixKey     uint64
+	mixRead    uint64 // percent
+	n          uint64
+	zero       bool
+	inFlight   int
+	thinkLeft  int
+	thinking   bool
+	pauseUntil int64 // thinktime, or a rest after many errors in a row
+	failures   int
+	unsynced   int
+	syncs      [2]int // syncs to issue: full and data only
+	syncStream *stream
+	low        int  // iodepth_low: the queue is filled again when it has drained to this
+	draining   bool // it was full and has not
+}
+
+// closedReason says why a lane issues nothing any more.
+type closedReason uint8
+
+const (
+	stillOpen closedReason = iota
+	closedDone
+	closedTime
+)
+
+// stream is one clone on one device.
+type stream struct {
+	device     int32
+	file       *file
+	cursors    [2]cursor
+	left       int64 // bytes
+	contentKey uint64
+	writes     uint64
+}
+
+const never = math.MaxInt64
+
+func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
+	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
+	l.active = [2]bool{job.reads, job.writes}
+	for d, rate := range spec.rate {
+		l.paced[d] = l.active[d] && rate > 0
+	}
+	if spec.count > 0 {
+		l.left = spec.count
+	}
+	l.mixRead = uint64(min(max(job.job.RWMixRead, 0), 100))
+	l.zero = job.job.ZeroBuffers
+	l.thinkLeft = max(1, job.job.ThinkTimeBlocks)
+	if l.low = job.job.IODepthLow; l.low <= 0 || l.low > job.depth {
+		l.low = job.depth
+	}
+	for i := range spec.streams {
+		l.streams = append(l.streams, newStream(&spec.streams[i], job, files))
+	}
+	return l
+}
+
+func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
+	s := stream{device: int32(spec.device), left: never, contentKey: load.Key(spec.key, keyContent)}
+	if len(files) > 0 {
+		s.file = files[spec.device]
+	}
+	if spec.amount > 0 {
+		s.left = spec.amount
+	}
+	shared := job.reads && job.writes && job.sizes[0].equal(&job.sizes[1])
+	var both *deck
+	for d, active := range [2]bool{job.reads, job.writes} {
+		if !active {
+			continue
+		}
+		o := job.order(d, spec.region, load.Key(spec.key, keyHot))
+		var own *deck
+		if job.mapped(d, &o) {
+			if own = both; own == nil {
+				own = newDeck(spec.region.window(), &o.sizes, load.Key(spec.key, uint64(keyDeck+d)))
+			}
+			if shared {
+				both = own
+			}
+		}
+		s.cursors[d] = newCursor(o, own, d == 0, load.Key(spec.key, uint64(keyCursor+d)))
+	}
+	return s
+}
+
+// begin fixes the lane's times on the run's axis.
+func (l *lane) begin(start int64) {
+	j := &l.job.job
+	l.start = start + int64(j.StartDelay)
+	l.measureFrom = l.start + int64(j.RampTime)
+	l.end = never
+	if l.job.runtime > 0 {
+		l.end = l.measureFrom + int64(l.job.runtime)
+	}
+	for d := range l.pacers {
+		if l.paced[d] {
+			key := load.Key(l.spec.key, uint64(keyPacer+d))
+			l.pacers[d] = load.NewPacer(l.start, l.spec.rate[d], j.RateProcess == "poisson", key)
+			l.due[d] = l.pacers[d]
+		}
+	}
+	l.rampDue = l.dueBy(l.measureFrom)
+}
+
+// dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
+// size has no more of them than it has left to do.
+func (l *lane) dueBy(t int64) uint64 {
+	t = min(t, l.end)
+	limit := l.remaining()
+	var sum uint64
+	for d := range l.due {
+		if !l.paced[d] {
+			continue
+		}
+		if l.due[d].Count() < l.pacers[d].Count() {
+			l.due[d] = l.pacers[d]
+		}
+		ahead := l.pacers[d].Count()
+		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
+			l.due[d].Advance(l.weight(interval.Direction(d), l.job.sizes[d].mean()))
+		}
+		sum += l.due[d].Count()
+	}
+	return sum
+}
+
+// remaining returns how many operations are left, estimated where sizes are mixed.
+func (l *lane) remaining() uint64 {
+	var bytes int64
+	for i := range l.streams {
+		if l.streams[i].left == never {
+			return uint64(max(0, l.left))
+		}
+		bytes += max(0, l.streams[i].left)
+	}
+	mean := l.job.sizes[0].mean()
+	if !l.active[0] {
+		mean = l.job.sizes[1].mean()
+	}
+	return min(uint64(max(0, l.left)), uint64(math.Ceil(float64(bytes)/mean)))
+}
+
+func (l *lane) weight(_ interval.Direction, size float64) float64 {
+	if l.spec.inBytes {
+		return size
+	}
+	return 1
+}
+
+// choose returns the direction of the next operation and when it was due; wait says from when on there may be one,
+// and is 0 when there is one now.
+func (l *lane) choose(now int64) (direction int, intended, wait int64) {
+	first := -1
+	for d := range l.pacers {
+		if l.paced[d] && (first < 0 || l.pacers[d].Next() < l.pacers[first].Next()) {
+			first = d
+		}
+	}
+	if first >= 0 {
+		if due := l.pacers[first].Next(); due <= now {
+			return first, due, 0
+		}
+	}
+	read, write := l.active[0] && !l.paced[0], l.active[1] && !l.paced[1]
+	switch {
+	case read && write:
+		if load.DrawBelow(l.mixKey, l.n, 100) < l.mixRead {
+			return 0, 0, 0
+		}
+		return 1, 0, 0
+	case read:
+		return 0, 0, 0
+	case write:
+		return 1, 0, 0
+	}
+	return 0, 0, l.pacers[first].Next()
+}
+
+// fill puts every operation that may start now into the worker's batch, and returns when to look again.
+func (l *lane) fill(w *worker, now int64) int64 {
+	if l.closed != stillOpen {
+		l.finish(w)
+		return never
+	}
+	switch {
+	case now < l.start:
+		return l.start
+	case now >= l.end:
+		l.catchUp(w)
+		l.close(closedTime)
+		l.finish(w)
+		return never
+	case l.thinking && l.inFlight > 0:
+		return never
+	case l.thinking && l.pauseUntil == 0:
+		l.pauseUntil = now + int64(l.job.job.ThinkTime)
+		return l.pauseUntil
+	case now < l.pauseUntil:
+		return l.pauseUntil
+	case l.draining && l.inFlight > l.low:
+		return never
+	}
+	l.thinking, l.draining, l.pauseUntil = false, false, 0
+	for len(l.free) > 0 {
+		if l.syncs != [2]int{} {
+			l.issueSync(w)
+			continue
+		}
+		direction, intended, wait := l.choose(now)
+		if wait > 0 {
+			return min(wait, l.end)
+		}
+		if !l.issue(w, direction, intended) {
+			l.finish(w)
+			return never
+		}
+		if l.thinking {
+			return never
+		}
+	}
+	l.draining = l.low < l.job.depth
+	return never
+}
+
+// catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
+// some microseconds late would leave operations out.
+func (l *lane) catchUp(w *worker) {
+	for len(l.free) > 0 && l.paced != [2]bool{} && !l.thinking {
+		direction, intended, wait := l.choose(l.end - 1)
+		if wait > 0 || !l.paced[direction] || !l.issue(w, direction, intended) {
+			return
+		}
+	}
+}
+
+// issue takes the next operation of the direction; it returns false when the lane has done its part.
+func (l *lane) issue(w *worker, direction int, intended int64) bool {
+	s := l.nextStream()
+	if s == nil || l.left <= 0 {
+		l.close(closedDone)
+		return false
+	}
+	offset, size := s.cursors[direction].next()
+	s.left -= size
+	l.left--
+	l.n++
+	i := l.take(w)
+	sl := &w.slots[i]
+	sl.offset, sl.size = offset, size
+	sl.device, sl.file = s.device, s.file
+	sl.direction, sl.kind = uint8(direction), opKind(direction)
+	sl.intended = never
+	if l.paced[direction] {
+		sl.intended = intended
+		l.issued++
+		l.pacers[direction].Advance(l.weight(interval.Direction(direction), float64(size)))
+	}
+	if direction == int(interval.Write) {
+		l.wrote(s, sl, w.pool)
+	}
+	if l.job.job.ThinkTime > 0 {
+		if l.thinkLeft--; l.thinkLeft == 0 {
+			l.thinkLeft, l.thinking = max(1, l.job.job.ThinkTimeBlocks), true
+		}
+	}
+	return true
+}
+
+// wrote makes the content of a write and notes the syncs that are due after it.
+func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
+	if !l.zero && l.job.kind != kindNull {
+		fillContent(sl.buffer[:sl.size], pool, load.Draw(s.contentKey, s.writes))
+	}
+	s.writes++
+	l.unsynced++
+	j := &l.job.job
+	if j.FSync > 0 && s.writes%uint64(j.FSync) == 0 {
+		l.syncs[0]++
+		l.syncStream = s
+	}
+	if j.FDataSync > 0 && s.writes%uint64(j.FDataSync) == 0 {
+		l.syncs[1]++
+		l.syncStream = s
+	}
+}
+
+func (l *lane) issueSync(w *worker) {
+	i := l.take(w)
+	sl := &w.slots[i]
+	sl.kind = opSync
+	if l.syncs[0] == 0 {
+		sl.kind = opDataSync
+		l.syncs[1]--
+	} else {
+		l.syncs[0]--
+	}
+	sl.offset, sl.size, sl.direction = 0, 0, uint8(interval.Write)
+	sl.device, sl.file = l.syncStream.device, l.syncStream.file
+}
+
+func (l *lane) take(w *worker) int32 {
+	top := len(l.free) - 1
+	i := l.free[top]
+	l.free = l.free[:top]
+	l.inFlight++
+	w.batch[w.batched] = i
+	w.batched++
+	return i
+}
+
+// nextStream goes round the devices that have something left to do.
+func (l *lane) nextStream() *stream {
+	for range l.streams {
+		s := &l.streams[l.turn]
+		if l.turn++; l.turn == len(l.streams) {
+			l.turn = 0
+		}
+		if s.left > 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+func (l *lane) close(why closedReason) { l.closed = why }
+
+// stop closes the lane before its time.
+func (l *lane) stop(now int64) {
+	if l.closed == stillOpen {
+		l.end = min(l.end, max(now, l.measureFrom))
+		l.close(closedTime)
+	}
+}
+
+// finish issues the last sync of end_fsync when everything before it is done.
+func (l *lane) finish(w *worker) {
+	if !l.job.job.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
+		return
+	}
+	l.unsynced = 0
+	for i := range l.streams {
+		if l.streams[i].writes > 0 && len(l.free) > 0 {
+			l.syncs[0], l.syncStream = 1, &l.streams[i]
+			l.issueSync(w)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package ioengine
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Operation is one operation of a plan.
+type Operation struct {
+	Job       string
+	Clone     int
+	Device    string
+	Direction interval.Direction
+	Offset    int64
+	Size      int64
+	DueNanos  int64 // in an open loop, from the start of the workload; 0 in a closed loop
+}
+
+// Operations calls each for what w would do, clone after clone in the order of issue, until each returns false, which
+// goes on with the next clone. It does nothing to any device. A closed loop that only time ends goes on for ever. The
+// operations are those of a run with the same seed, because they do not depend on how fast the device is; only the
+// order of directions does, where one of two has a rate.
+func (g Generator) Operations(w load.Workload, each func(Operation) bool) error {
+	file, _, err := readJobs(w)
+	if err != nil {
+		return err
+	}
+	w.Options = map[string]string{optionBackend: string(kindNull)}
+	p, err := g.compile(w, file.Jobs())
+	if err != nil {
+		return err
+	}
+	for i := range p.jobs {
+		job := &p.jobs[i]
+		job.depth = 1
+		for c := range job.clones {
+			l := newLane(&job.clones[c], job, nil)
+			l.free = append(l.free, 0)
+			l.begin(0)
+			p.dryRun(&l, func(s *slot) bool {
+				o := Operation{
+					Job: job.job.Name, Clone: c, Device: w.Devices[s.device].Name,
+					Direction: interval.Direction(s.direction), Offset: s.offset, Size: s.size,
+				}
+				if s.intended != never {
+					o.DueNanos = s.intended
+				}
+				return each(o)
+			})
+		}
+	}
+	return nil
+}
+
+// dryRun lets a lane issue one operation after the other, each completing at once, with the clock moving from one due
+// time to the next.
+func (p *program) dryRun(l *lane, each func(*slot) bool) {
+	w := &worker{slots: make([]slot, 1), batch: make([]int32, 1)}
+	for now := int64(0); ; {
+		w.batched = 0
+		wake := l.fill(w, now)
+		if w.batched == 0 {
+			if wake == never {
+				return
+			}
+			now = max(now+1, wake)
+			continue
+		}
+		l.free = append(l.free, 0)
+		l.inFlight = 0
+		if s := &w.slots[0]; s.kind <= opWrite && !each(s) {
+			return
+		}
+	}
+}
+
+// String is the operation as one line of a plan.
+func (o Operation) String() string {
+	return fmt.Sprintf("%d %s.%d %s %s %d %d", o.DueNanos/1000, o.Job, o.Clone, o.Device, o.Direction, o.Offset, o.Size)
+}

@@ -1,0 +1,232 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// prepare opens the devices and builds the workers of a program.
+func prepare(p *program) (*instance, error) {
+	in := &instance{program: p, names: make([]string, len(p.workload.Devices))}
+	for i, d := range p.workload.Devices {
+		in.names[i] = d.Name
+	}
+	in.shared.devices = p.workload.Devices
+	in.shared.openLoop = p.openLoop
+	if err := in.build(); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+func (in *instance) build() error {
+	for phase := 0; ; phase++ {
+		workers, err := in.buildPhase(phase)
+		if err != nil {
+			return err
+		}
+		if len(workers) == 0 {
+			return nil
+		}
+		in.phases = append(in.phases, workers)
+	}
+}
+
+// buildPhase makes the workers for the jobs between two stonewalls. Lanes of io_uring and null share as many workers as
+// there are CPUs; a lane of psync blocks its thread and has a worker of its own.
+func (in *instance) buildPhase(phase int) ([]*worker, error) {
+	var workers []*worker
+	groups := map[backendKind][]*worker{}
+	for i := range in.program.jobs {
+		job := &in.program.jobs[i]
+		if job.phase != phase {
+			continue
+		}
+		files, err := in.open(job)
+		if err != nil {
+			return nil, err
+		}
+		for c := range job.clones {
+			group := groups[job.kind]
+			var w *worker
+			if n := len(group); job.kind == kindPsync || n < runtime.NumCPU() {
+				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool()}
+				groups[job.kind] = append(group, w)
+				workers = append(workers, w)
+			} else {
+				w = group[c%n]
+				for _, other := range group {
+					if len(other.lanes) < len(w.lanes) {
+						w = other
+					}
+				}
+			}
+			w.lanes = append(w.lanes, newLane(&job.clones[c], job, files))
+		}
+	}
+	for _, w := range workers {
+		if err := in.equip(w); err != nil {
+			return nil, err
+		}
+	}
+	return workers, nil
+}
+
+// open returns the files of a job by device. Jobs that open a device in the same way share it.
+func (in *instance) open(job *jobSpec) ([]*file, error) {
+	files := make([]*file, len(in.program.workload.Devices))
+	if job.kind == kindNull {
+		return files, nil
+	}
+	how := access{write: job.writes, direct: job.job.Direct, sync: job.job.Sync}
+	for _, c := range job.clones {
+		for _, s := range c.streams {
+			if files[s.device] != nil {
+				continue
+			}
+			device := in.program.workload.Devices[s.device]
+			f, err := in.openOnce(device, how)
+			if err == nil {
+				err = checkAccess(job, device, f)
+			}
+			if err != nil {
+				return nil, err
+			}
+			files[s.device] = f
+		}
+	}
+	return files, in.checkEnds(job, files)
+}
+
+func (in *instance) openOnce(device load.Device, how access) (*file, error) {
+	for _, o := range in.opened {
+		if o.device == device.Name && o.access == how {
+			return o.file, nil
+		}
+	}
+	f, err := openDevice(device.Path, how)
+	if err != nil {
+		return nil, &diag.Error{
+			Code: "open-device", Message: fmt.Sprintf("open device %q", device.Name), Err: err, Exit: diag.ExitUnavailable,
+		}
+	}
+	f.index = int32(len(in.opened))
+	in.opened = append(in.opened, openFile{device: device.Name, access: how, file: f})
+	return f, nil
+}
+
+// checkAccess refuses what direct access would answer with EINVAL on every operation.
+func checkAccess(job *jobSpec, device load.Device, f *file) error {
+	if !f.direct || f.align <= 1 {
+		return nil
+	}
+	wrong := func(what string, n int64) error {
+		return &diag.Error{
+			Code: "misaligned", Exit: diag.ExitData,
+			Message: fmt.Sprintf("job %q: %s %d is no multiple of %d bytes, which direct access to device %q needs",
+				job.job.Name, what, n, f.align, device.Name),
+			Hint: "change it, or use direct=0",
+		}
+	}
+	for d, active := range [2]bool{job.reads, job.writes} {
+		if !active {
+			continue
+		}
+		if n := job.sizes[d].smallest; n%f.align != 0 {
+			return wrong("block size", n)
+		}
+		if n := job.align(d); n%f.align != 0 {
+			return wrong("alignment", n)
+		}
+	}
+	for _, c := range job.clones {
+		for _, s := range c.streams {
+			if n := s.region.start; n%f.align != 0 {
+				return wrong("offset", n)
+			}
+			if n := s.region.zoneStride; n%f.align != 0 {
+				return wrong("distance of zones", n)
+			}
+		}
+	}
+	if n := job.job.Sequence; !job.random && n%f.align != 0 {
+		return wrong("skip", n)
+	}
+	return nil
+}
+
+// checkEnds refuses a device that is smaller than the workload was told.
+func (in *instance) checkEnds(job *jobSpec, files []*file) error {
+	for _, c := range job.clones {
+		for _, s := range c.streams {
+			if end := s.region.end(); end > files[s.device].size {
+				return &diag.Error{
+					Code: "device-too-small", Exit: diag.ExitUnavailable,
+					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.job.Name,
+						in.names[s.device], unit.FormatBytes(end), unit.FormatBytes(files[s.device].size)),
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// equip gives a worker its slots, buffers, recorders and back end.
+func (in *instance) equip(w *worker) error {
+	total, bytes := 0, int64(0)
+	for i := range w.lanes {
+		total += w.lanes[i].job.depth
+		bytes += w.lanes[i].job.bufferCount() * w.lanes[i].job.bufferBytes()
+	}
+	memory, err := newArena(int(bytes))
+	if err != nil {
+		return err
+	}
+	w.arena = memory
+	w.slots = make([]slot, total)
+	w.batch = make([]int32, total)
+	w.done = make([]completion, total)
+	next, at := 0, int64(0)
+	for i := range w.lanes {
+		l := &w.lanes[i]
+		l.index = int32(i)
+		size, count := l.job.bufferBytes(), l.job.bufferCount()
+		l.free = make([]int32, 0, l.job.depth)
+		for k := range l.job.depth {
+			s := &w.slots[next]
+			s.clone = int32(i)
+			if count > 0 {
+				from := at + int64(k)%count*size
+				s.buffer = memory[from : from+size : from+size]
+			}
+			l.free = append(l.free, int32(next))
+			next++
+		}
+		at += count * size
+	}
+	w.record = w.newRecorder()
+	for range sparesOfWorker {
+		w.spare = append(w.spare, w.newRecorder())
+	}
+	w.periods = make([]period, 0, 8)
+	switch w.kind {
+	case kindNull:
+		w.backend = nullBackend{}
+	case kindPsync:
+		w.backend = newPsyncBackend(w.slots)
+	default:
+		files := make([]*file, len(in.opened))
+		for i := range in.opened {
+			files[i] = in.opened[i].file
+		}
+		if w.backend, err = newUringBackend(w, files); err != nil {
+			return &uringError{err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package ioengine
+
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// recorder counts what one worker completed in one period. All its memory is there before the load starts; recording
+// is a few additions. A full recorder is handed over by swapping it for an empty one.
+type recorder struct {
+	dirs    [interval.DirectionCount]dirRecord
+	devices []interval.DeviceTraffic // by index in Workload.Devices
+	used    bool
+}
+
+type dirRecord struct {
+	operations, bytes uint64
+	service           stat.Histogram
+	response          stat.Histogram
+	open              bool     // response is recorded
+	errors            []uint64 // by error class; nil until the first error
+}
+
+// newRecorder makes room for every latency in the directions that are active.
+func newRecorder(active, open [interval.DirectionCount]bool, devices int) *recorder {
+	r := &recorder{devices: make([]interval.DeviceTraffic, devices)}
+	for d := range r.dirs {
+		r.dirs[d].open = open[d]
+		if active[d] {
+			r.dirs[d].service.Reserve()
+		}
+		if open[d] {
+			r.dirs[d].response.Reserve()
+		}
+	}
+	return r
+}
+
+// complete records one successful operation; now is when it was reaped.
+func (r *recorder) complete(s *slot, now int64) {
+	r.used = true
+	d := &r.dirs[s.direction]
+	service := uint64(max(0, now-s.submitted))
+	d.operations++
+	d.bytes += uint64(s.size)
+	d.service.Record(service)
+	if d.open {
+		d.response.Record(uint64(max(0, now-s.intended)))
+	}
+	c := &r.devices[s.device][s.direction]
+	c.Operations++
+	c.Bytes += uint64(s.size)
+	c.ServiceNanos += service
+}
+
+// fail records one failed operation.
+func (r *recorder) fail(direction uint8, class int) {
+	r.used = true
+	d := &r.dirs[direction]
+	if d.errors == nil {
+		d.errors = make([]uint64, errorClassCount)
+	}
+	d.errors[class]++
+}
+
+// addTo merges the recorder into an interval and empties it.
+func (r *recorder) addTo(iv *interval.Interval, names []string) {
+	if !r.used {
+		return
+	}
+	r.used = false
+	for i := range r.dirs {
+		d, into := &r.dirs[i], &iv.Directions[i]
+		into.Operations += d.operations
+		into.Bytes += d.bytes
+		d.operations, d.bytes = 0, 0
+		if d.service.Count() > 0 {
+			into.Service = mergeInto(into.Service, &d.service)
+		}
+		if d.open && d.response.Count() > 0 {
+			into.Response = mergeInto(into.Response, &d.response)
+		}
+		for class, n := range d.errors {
+			if n == 0 {
+				continue
+			}
+			if into.Errors == nil {
+				into.Errors = map[string]uint64{}
+			}
+			into.Errors[errorClassName(class)] += n
+			d.errors[class] = 0
+		}
+	}
+	for i := range r.devices {
+		if r.devices[i] == (interval.DeviceTraffic{}) {
+			continue
+		}
+		if iv.Devices == nil {
+			iv.Devices = map[string]interval.DeviceTraffic{}
+		}
+		sum := iv.Devices[names[i]]
+		for d := range sum {
+			sum[d].Operations += r.devices[i][d].Operations
+			sum[d].Bytes += r.devices[i][d].Bytes
+			sum[d].ServiceNanos += r.devices[i][d].ServiceNanos
+		}
+		iv.Devices[names[i]] = sum
+		r.devices[i] = interval.DeviceTraffic{}
+	}
+}
+
+// mergeInto adds from to a histogram that the interval owns, and empties from.
+func mergeInto(into, from *stat.Histogram) *stat.Histogram {
+	if into == nil {
+		into = &stat.Histogram{}
+	}
+	into.Merge(from)
+	from.Reset()
+	return into
+}

@@ -1,0 +1,81 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// uringOffVariable makes this process behave as if the kernel refused io_uring.
+const uringOffVariable = "BRAGG_IO_URING"
+
+// fallBack gives jobs that want io_uring to psync where the kernel refuses it. Queue depths stay, served by threads.
+func (p *program) fallBack() {
+	for i := range p.jobs {
+		if p.jobs[i].kind != kindUring {
+			continue
+		}
+		if p.refused == nil {
+			if p.refused = uringRefused(); p.refused == nil {
+				return
+			}
+		}
+		p.jobs[i].kind = kindPsync
+	}
+}
+
+var errUringOff = errors.New(uringOffVariable + "=off")
+
+// uringError is a ring that could not be made for a worker.
+type uringError struct{ error }
+
+func (e *uringError) Unwrap() error { return e.error }
+
+// notes says what comes out otherwise than the job file asks for.
+func (p *program) notes() []string {
+	var notes []string
+	for i := range p.jobs {
+		spec := &p.jobs[i]
+		if spec.kind == kindPsync && spec.depth > psyncThreadsMax {
+			notes = append(notes, fmt.Sprintf("job %q: %d threads serve the queue depth of %d", spec.job.Name, psyncThreadsMax, spec.depth))
+		}
+	}
+	for i := range p.jobs {
+		j := &p.jobs[i].job
+		for key, value := range map[string]int{
+			"iodepth_batch": j.IODepthBatch, "iodepth_batch_complete_min": j.IODepthBatchCompleteMin,
+			"iodepth_batch_complete_max": j.IODepthBatchCompleteMax,
+		} {
+			if value > 1 {
+				notes = append(notes, fmt.Sprintf("job %q: %s=%d has no effect: whatever is ready is submitted and reaped at once",
+					j.Name, key, value))
+			}
+		}
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+func uringRefused() error {
+	if os.Getenv(uringOffVariable) == "off" {
+		return errUringOff
+	}
+	return probeUring()
+}
+
+// engine describes the back ends in use: "native io_uring", "native psync (io_uring refused: …)".
+func (p *program) engine() string {
+	var kinds []string
+	for i := range p.jobs {
+		if kind := string(p.jobs[i].kind); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	text := "native " + strings.Join(kinds, " and ")
+	if p.refused != nil {
+		text += " (io_uring refused: " + p.refused.Error() + ")"
+	}
+	return text
+}

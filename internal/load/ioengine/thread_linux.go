@@ -1,0 +1,53 @@
+package ioengine
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// threadClock reads the CPU time of the thread that made it, from any thread.
+type threadClock struct {
+	id      int32
+	base    int64
+	stopped int64 // what was used, once the thread has given up
+}
+
+// newThreadClock is called on a goroutine that is locked to its thread.
+func newThreadClock() threadClock {
+	// The clock of a thread: the complement of its id, shifted, with the bits for "one thread" (4) and "scheduler" (2);
+	// see clock_getcpuclockid(3) and the kernel's posix-timers.h.
+	c := threadClock{id: ^int32(unix.Gettid())<<3 | 6}
+	c.base = c.read()
+	return c
+}
+
+func (c *threadClock) read() int64 {
+	var ts unix.Timespec
+	if c.id == 0 || unix.ClockGettime(c.id, &ts) != nil {
+		return c.base
+	}
+	return ts.Nano()
+}
+
+// nanos returns the CPU time used since newThreadClock.
+func (c *threadClock) nanos() int64 {
+	if c.stopped != 0 {
+		return c.stopped
+	}
+	return c.read() - c.base
+}
+
+// stop is called before the goroutine leaves the thread to others.
+func (c *threadClock) stop() { c.stopped = max(1, c.read()-c.base) }
+
+// pause sleeps on the thread itself, because a timer of the runtime wakes a locked thread much later. Signals may cut
+// it short; callers look at the clock anyway.
+func pause(nanos int64) {
+	if nanos <= 0 {
+		return
+	}
+	ts := unix.NsecToTimespec(nanos)
+	_ = unix.Nanosleep(&ts, nil)
+}
+
+// sharpenTimers lets sleeps of this thread end when asked and not up to 50 µs later, the default slack.
+func sharpenTimers() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }

@@ -1,0 +1,277 @@
+package ioengine
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// worker drives some lanes from one thread of the operating system:
+//
+//	fill: every lane puts what may start now into the batch ──▶ exchange: the back end takes the batch and waits for
+//	completions ──▶ reap: completions are recorded and free their slots
+//
+// One lock guards everything of the worker and is free only during exchange. It is taken once per batch, never per
+// operation, and is uncontended but for the moment in each period when the timeline collects what was recorded. So a
+// worker that is blocked in the kernel cannot hold an interval back.
+type worker struct {
+	shared  *shared
+	kind    backendKind
+	backend backend
+	pool    []byte // of random content
+	arena   arena  // of buffers
+
+	mu        sync.Mutex
+	lanes     []lane
+	slots     []slot
+	batch     []int32
+	batched   int
+	done      []completion
+	inFlight  int
+	record    *recorder
+	spare     []*recorder
+	periodEnd int64
+	periods   []period // over and not yet collected
+	cpu       threadClock
+	begun     bool
+	endedAt   int64 // when the load was seen to have ended with operations in flight
+}
+
+// shared is what all workers of an instance use.
+type shared struct {
+	clock   clock
+	stop    atomic.Bool
+	period  int64 // length of an interval
+	devices []load.Device
+	// openLoop says for which directions response times are recorded.
+	openLoop [interval.DirectionCount]bool
+}
+
+// period is a period that is over.
+type period struct {
+	end         int64
+	record      *recorder // nil when nothing completed
+	due, issued uint64    // since the start
+	inFlight    int
+}
+
+const (
+	// waitMaxNanos bounds how long a worker sleeps before it looks whether it shall stop.
+	waitMaxNanos = int64(20 * time.Millisecond)
+	// sparesOfWorker recorders wait empty; more are made only when nobody collects for seconds.
+	sparesOfWorker = 2
+	// restAfterErrors keeps a job whose operations all fail at once from taking a whole CPU.
+	restAfterErrors = int64(time.Millisecond)
+)
+
+// begin fixes the moment from which the times of all lanes count. The timeline may already look at the worker.
+func (w *worker) begin(start int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = true
+	for i := range w.lanes {
+		w.lanes[i].begin(start)
+	}
+}
+
+// close releases the back end and the buffers.
+func (w *worker) close() error {
+	var err error
+	if w.backend != nil {
+		err = w.backend.close()
+	}
+	return errors.Join(err, w.arena.free())
+}
+
+func (w *worker) run() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	sharpenTimers()
+	if err := w.backend.start(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cpu = newThreadClock()
+	defer func() { w.cpu.stop() }()
+	now := w.shared.clock.now()
+	var failure error
+	for {
+		if w.shared.stop.Load() {
+			for i := range w.lanes {
+				w.lanes[i].stop(now)
+			}
+		}
+		wake := w.fill(now)
+		if w.batched == 0 && w.inFlight == 0 && w.allClosed() {
+			return errors.Join(failure, w.backend.stop())
+		}
+		count, err := w.exchange(wake, now)
+		if err != nil {
+			w.shared.stop.Store(true)
+			return err
+		}
+		now = w.shared.clock.now()
+		w.closePeriods(now)
+		if err := w.reap(w.done[:count], now); err != nil && failure == nil {
+			// The others stop, and what is in flight here ends as usual.
+			failure = err
+			w.shared.stop.Store(true)
+		}
+	}
+}
+
+func (w *worker) fill(now int64) (wake int64) {
+	w.batched = 0
+	wake = never
+	for i := range w.lanes {
+		wake = min(wake, w.lanes[i].fill(w, now))
+	}
+	return wake
+}
+
+// exchange stamps the batch and gives it to the back end. The lock is free meanwhile.
+func (w *worker) exchange(wake, now int64) (int, error) {
+	if w.batched > 0 {
+		now = w.shared.clock.now()
+		for _, i := range w.batch[:w.batched] {
+			s := &w.slots[i]
+			s.submitted = now
+			if s.intended == never {
+				s.intended = now
+			}
+		}
+		w.inFlight += w.batched
+	}
+	wait := min(max(wake-now, 0), waitMaxNanos)
+	w.mu.Unlock()
+	count, err := w.backend.exchange(w.batch[:w.batched], w.done, wait)
+	w.mu.Lock()
+	w.inFlight -= count
+	return count, err
+}
+
+func (w *worker) allClosed() bool {
+	for i := range w.lanes {
+		if w.lanes[i].closed == stillOpen {
+			return false
+		}
+	}
+	return true
+}
+
+// reap records completions and frees their slots. The first error that its job does not tolerate is returned, after
+// all completions were seen.
+func (w *worker) reap(done []completion, now int64) error {
+	var firstErr error
+	for _, c := range done {
+		s := &w.slots[c.slot]
+		l := &w.lanes[s.clone]
+		l.free = append(l.free, c.slot)
+		l.inFlight--
+		if int64(c.result) == s.size || c.result == wholeSize {
+			l.failures = 0
+			if s.kind <= opWrite && s.intended >= l.measureFrom {
+				w.record.complete(s, now)
+			}
+			continue
+		}
+		if err := w.failed(l, s, c.result, now); err != nil && firstErr == nil {
+			firstErr = err
+		}
+	}
+	return firstErr
+}
+
+func (w *worker) failed(l *lane, s *slot, result int32, now int64) error {
+	w.record.fail(s.direction, errorClass(s.direction, result))
+	if !l.job.tolerates(interval.Direction(s.direction)) {
+		d := w.shared.devices[s.device]
+		return operationError(s, d.Name, d.Path, result)
+	}
+	l.failures++
+	if l.failures >= 2*l.job.depth {
+		l.pauseUntil = now + restAfterErrors
+	}
+	return nil
+}
+
+// overdue tells for how long operations have been in flight although the load of this worker has ended.
+func (w *worker) overdue(now int64) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ended := w.inFlight > 0
+	for i := range w.lanes {
+		l := &w.lanes[i]
+		ended = ended && (l.closed != stillOpen || now >= l.end || w.shared.stop.Load())
+	}
+	switch {
+	case !ended:
+		w.endedAt = 0
+	case w.endedAt == 0:
+		w.endedAt = now
+	default:
+		return time.Duration(now - w.endedAt)
+	}
+	return 0
+}
+
+func (w *worker) hanging() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.inFlight
+}
+
+// closePeriods ends every period that is over at now.
+func (w *worker) closePeriods(now int64) {
+	for w.periodEnd <= now {
+		w.closePeriod(w.periodEnd)
+		w.periodEnd += w.shared.period
+	}
+}
+
+// closePeriod puts aside what was recorded, for the timeline.
+func (w *worker) closePeriod(end int64) {
+	p := period{end: end, inFlight: w.inFlight}
+	if w.record.used {
+		p.record, w.record = w.record, w.takeSpare()
+	}
+	for i := range w.lanes {
+		if w.begun {
+			l := &w.lanes[i]
+			p.due += saturatingSub(l.dueBy(end), l.rampDue)
+			p.issued += saturatingSub(l.issued, l.rampDue)
+		}
+	}
+	w.periods = append(w.periods, p)
+}
+
+func saturatingSub(a, b uint64) uint64 { return a - min(a, b) }
+
+func (w *worker) takeSpare() *recorder {
+	if n := len(w.spare); n > 0 {
+		r := w.spare[n-1]
+		w.spare = w.spare[:n-1]
+		return r
+	}
+	return w.newRecorder()
+}
+
+func (w *worker) newRecorder() *recorder {
+	var active, open [interval.DirectionCount]bool
+	for i := range w.lanes {
+		for d := range w.lanes[i].active {
+			active[d] = active[d] || w.lanes[i].active[d]
+		}
+	}
+	open = w.shared.openLoop
+	for d := range open {
+		open[d] = open[d] && active[d]
+	}
+	return newRecorder(active, open, len(w.shared.devices))
+}

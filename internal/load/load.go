@@ -1,0 +1,133 @@
+// Package load defines what it means to drive load: a Workload is a value that says what to do, a Generator knows how,
+// a Runner does it somewhere, and Intervals come back every second.
+//
+//	Workload ──▶ Generator.Plan    what would be touched (pure)
+//	Workload ──▶ Generator.Prepare ──▶ Instance.Run(ctx, sink) ──▶ Intervals
+//	Workload ──▶ Runner.Run(ctx, w, sink)    the same, in this process or in an agent; callers cannot tell
+//
+// The contract of generators is checked by loadtest.
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Workload says what one VM shall do. It is plain data and travels as JSON.
+type Workload struct {
+	Name     string `json:"name"`
+	Group    string `json:"group"`
+	VM       string `json:"vm"`
+	Ordinal  int    `json:"ordinal"` // of the VM in its group; clones must not share offsets or content
+	Instance int    `json:"instance"`
+
+	Generator  string            `json:"generator"`   // "native", "fio"
+	ConfigName string            `json:"config_name"` // file name, for messages
+	Config     string            `json:"config"`      // text of the job file
+	Options    map[string]string `json:"options,omitempty"`
+
+	Devices []Device `json:"devices"` // what job files may name; anything else is refused
+
+	Runtime time.Duration `json:"runtime_ns"` // 0: to completion
+	Prefill bool          `json:"prefill,omitempty"`
+	Seed    uint64        `json:"seed"`  // of the run; streams derive from it, the name, the ordinal and the instance
+	Scale   Scale         `json:"scale"` // of a rehearsal
+
+	// StartNanos is when to start on the run's time axis whose zero is ZeroUnixNanos; 0 starts at once. Intervals are
+	// reported on this axis. Without ZeroUnixNanos the axis begins when Run is called.
+	StartNanos     int64         `json:"start_ns"`
+	ZeroUnixNanos  int64         `json:"zero_unix_ns"`
+	IntervalLength time.Duration `json:"interval_ns"` // 0: one second
+}
+
+// Device maps a name in job files to what is opened.
+type Device struct {
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	SizeBytes int64  `json:"size_bytes"`
+}
+
+// Scale shrinks byte extents of a rehearsal: size, filesize, offset, zonesize, zoneskip and io_size are multiplied by
+// Factor, rounded to a multiple of the largest block of the job, and kept to at least BlocksMin such blocks. Rates and
+// block sizes stay. The zero value changes nothing.
+type Scale struct {
+	Factor    float64 `json:"factor,omitempty"`
+	BlocksMin int     `json:"blocks_min,omitempty"`
+}
+
+// Plan is what a workload would do, found without touching anything.
+type Plan struct {
+	Engine  string    `json:"engine"` // generator, back end and version: "native io_uring", "fio 3.33"
+	Jobs    []JobPlan `json:"jobs"`
+	Extents []Extent  `json:"extents"` // of all jobs, per device, merged and sorted
+	Command string    `json:"command"` // the equivalent fio command
+	Notes   []string  `json:"notes,omitempty"`
+	Issues  diag.List `json:"issues,omitempty"` // warnings; errors are returned as error
+	// ScaledFrom is the extent before Scale, in bytes touched, 0 without scaling.
+	ScaledFrom int64 `json:"scaled_from_bytes,omitempty"`
+	// BytesWritten bounds what is written: exact for size-bound jobs, -1 where only a rate or the device limits it.
+	BytesWritten  int64 `json:"bytes_written"`
+	BlockBytesMax int64 `json:"block_bytes_max"`
+	// MemoryBytes is what the generator allocates for buffers on the VM; 0 where it is not known.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+}
+
+// JobPlan is one job of the file.
+type JobPlan struct {
+	Name       string  `json:"name"`
+	Pattern    string  `json:"pattern"` // "randread", "write", …
+	BlockSizes string  `json:"block_sizes"`
+	QueueDepth int     `json:"queue_depth"`
+	RateIOPS   float64 `json:"rate_iops,omitempty"` // 0: closed loop
+	SizeBytes  int64   `json:"size_bytes"`
+	Clones     int     `json:"clones"`
+}
+
+// Extent is a byte range of one device.
+type Extent struct {
+	Device string `json:"device"`
+	Offset int64  `json:"offset"`
+	Length int64  `json:"length"`
+	Writes bool   `json:"writes"`
+}
+
+// Generator turns Workloads into load. Implementations are values without state.
+type Generator interface {
+	// Plan parses the configuration and says what would happen. It opens nothing. An option that the generator lacks
+	// is an error that names it.
+	Plan(w Workload) (Plan, error)
+	// Prepare opens devices and allocates; nothing is written yet. The caller calls Run once, or Close.
+	Prepare(ctx context.Context, w Workload) (Instance, error)
+}
+
+// Instance is one prepared workload.
+type Instance interface {
+	// Run drives the load until it is complete, the runtime is over or ctx ends, delivers an Interval for every
+	// elapsed period (periods without traffic too) and then one with Final set. It returns nil also when ctx ended the
+	// load; it returns an error when the load could not be driven. All goroutines and descriptors are gone afterwards.
+	Run(ctx context.Context, sink Sink) error
+	// Close releases what Prepare took. After Run it does nothing.
+	Close() error
+}
+
+// Sink receives intervals in the order of Sequence. It must not keep the caller waiting for long, and it owns what it
+// was given.
+type Sink interface {
+	Interval(iv interval.Interval)
+}
+
+// SinkFunc is a function as a Sink.
+type SinkFunc func(interval.Interval)
+
+// Interval calls f.
+func (f SinkFunc) Interval(iv interval.Interval) { f(iv) }
+
+// Runner runs workloads on one VM.
+type Runner interface {
+	// Run prepares and runs w, and blocks until the last interval was delivered. A cancelled ctx stops the load and is
+	// no error. Losing the VM (power off, crash) is ErrLost.
+	Run(ctx context.Context, w Workload, sink Sink) error
+}

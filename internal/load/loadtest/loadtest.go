@@ -1,0 +1,240 @@
+// Package loadtest is the contract of load.Generator as tests. Every generator that reads fio job files runs it:
+//
+//	func TestContract(t *testing.T) { loadtest.Run(t, ioengine.New(), nil) }
+//
+// It judges from outside: by the intervals that come out, by what is in the files afterwards, and by what is left of
+// the process (goroutines, descriptors).
+package loadtest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// DeviceBytes is the size of each device of a Workload made here.
+const DeviceBytes = 16 << 20
+
+// Change adapts a workload to the generator under test; nil changes nothing.
+type Change func(w *load.Workload)
+
+// Run checks the contract of g.
+func Run(t *testing.T, g load.Generator, change Change) {
+	s := suite{generator: g, change: change}
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, s suite)
+	}{
+		{"size-bound", testSizeBound},
+		{"intervals", testIntervals},
+		{"reads change nothing", testReads},
+		{"start", testStart},
+		{"cancel", testCancel},
+		{"cancel before the start", testCancelBeforeStart},
+		{"close without run", testCloseWithoutRun},
+		{"refusals", testRefusals},
+		{"repeat", testRepeat},
+		{"prefill", testPrefill},
+		{"scale", testScale},
+		{"several devices", testDevices},
+		{"disk full", testDiskFull},
+		{"broken device", testBrokenDevice},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
+	}
+}
+
+type suite struct {
+	generator load.Generator
+	change    Change
+}
+
+// workload returns a workload on two devices, /dev/sdb and /dev/sdc, which are files full of one byte each.
+func (s suite) workload(t testing.TB, config string) load.Workload {
+	t.Helper()
+	w := load.Workload{
+		Name: "contract", Group: "group", VM: "group-0001", Instance: 3, Generator: "under-test", Seed: 42,
+		ConfigName: "contract.fio", Config: config,
+	}
+	for i, name := range []string{"/dev/sdb", "/dev/sdc"} {
+		path := filepath.Join(t.TempDir(), filepath.Base(name))
+		if err := os.WriteFile(path, bytes.Repeat([]byte{fill(i)}, DeviceBytes), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.Devices = append(w.Devices, load.Device{Name: name, Path: path, SizeBytes: DeviceBytes})
+	}
+	return s.changed(w)
+}
+
+func (s suite) changed(w load.Workload) load.Workload {
+	if s.change != nil {
+		s.change(&w)
+	}
+	return w
+}
+
+func fill(device int) byte { return byte(0xA0 + device) }
+
+// hangGuard ends a test that would wait for ever; no test measures it.
+const hangGuard = time.Minute
+
+// run runs w and returns its intervals.
+func (s suite) run(t testing.TB, ctx context.Context, w load.Workload) ([]interval.Interval, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, hangGuard)
+	defer cancel()
+	var log Log
+	runner := load.LocalRunner{Generators: map[string]load.Generator{w.Generator: s.generator}}
+	err := runner.Run(ctx, w, &log)
+	return log.Intervals(), err
+}
+
+// mustRun is run for a workload that has to end well; it checks what holds for the intervals of every workload.
+func (s suite) mustRun(t testing.TB, w load.Workload) Sum {
+	t.Helper()
+	all, err := s.run(t, t.Context(), w)
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	CheckIntervals(t, w, all)
+	return Add(all)
+}
+
+// Log is a Sink that keeps what it gets.
+type Log struct {
+	mu  sync.Mutex
+	all []interval.Interval
+}
+
+// Interval keeps iv.
+func (l *Log) Interval(iv interval.Interval) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, iv)
+}
+
+// Intervals returns what came so far.
+func (l *Log) Intervals() []interval.Interval {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]interval.Interval(nil), l.all...)
+}
+
+// Sum is what all intervals of a workload add up to.
+type Sum struct {
+	interval.Interval
+	Count int
+}
+
+// Add adds up intervals: counts, bytes, errors, histograms, due operations and length.
+func Add(all []interval.Interval) Sum {
+	var s Sum
+	for i := range all {
+		iv := &all[i]
+		for d := range iv.Directions {
+			s.Directions[d].Add(&iv.Directions[d])
+		}
+		s.Due += iv.Due
+		s.NotIssued += iv.NotIssued
+		s.StalledNanos += iv.StalledNanos
+		s.CPUNanos += iv.CPUNanos
+		s.LengthNanos += iv.LengthNanos
+		s.Count++
+	}
+	return s
+}
+
+// CheckIntervals checks what the contract says of the intervals of one workload, whatever it does.
+func CheckIntervals(t testing.TB, w load.Workload, all []interval.Interval) {
+	t.Helper()
+	if len(all) == 0 {
+		t.Fatal("no interval was delivered")
+	}
+	for i := range all {
+		iv := &all[i]
+		if iv.Sequence != int64(i) {
+			t.Errorf("interval %d has sequence %d", i, iv.Sequence)
+		}
+		if iv.Workload != w.Name || iv.Group != w.Group || iv.VM != w.VM || iv.Instance != w.Instance || iv.Prefill != w.Prefill {
+			t.Errorf("interval %d does not carry its workload: %+v", i, iv)
+		}
+		if iv.Final != (i == len(all)-1) {
+			t.Errorf("interval %d of %d: final is %v", i, len(all), iv.Final)
+		}
+		if iv.LengthNanos < 0 || i > 0 && iv.StartNanos != all[i-1].EndNanos() {
+			t.Errorf("interval %d starts at %d and is %d long, after one that ended at %d", i, iv.StartNanos, iv.LengthNanos,
+				all[max(0, i-1)].EndNanos())
+		}
+		checkTraffic(t, i, iv)
+	}
+}
+
+func checkTraffic(t testing.TB, i int, iv *interval.Interval) {
+	t.Helper()
+	var devices [interval.DirectionCount]interval.DeviceCount
+	for _, d := range iv.Devices {
+		for k := range d {
+			devices[k].Operations += d[k].Operations
+			devices[k].Bytes += d[k].Bytes
+		}
+	}
+	for d := range iv.Directions {
+		traffic := &iv.Directions[d]
+		var recorded uint64
+		if traffic.Service != nil {
+			recorded = traffic.Service.Count()
+		}
+		if recorded != traffic.Operations {
+			t.Errorf("interval %d, %s: %d operations and %d service times", i, interval.Direction(d), traffic.Operations, recorded)
+		}
+		if r := traffic.Response; r != nil && r.Count() != traffic.Operations {
+			t.Errorf("interval %d, %s: %d operations and %d response times", i, interval.Direction(d), traffic.Operations, r.Count())
+		}
+		if iv.Devices != nil && (devices[d].Operations != traffic.Operations || devices[d].Bytes != traffic.Bytes) {
+			t.Errorf("interval %d, %s: devices do not add up: %+v", i, interval.Direction(d), iv.Devices)
+		}
+	}
+}
+
+// NothingLeft returns a check to call after the load: no goroutine and no descriptor is there that was not before.
+func NothingLeft(t testing.TB) func() {
+	t.Helper()
+	ignore := goleak.IgnoreCurrent()
+	before := descriptors()
+	return func() {
+		t.Helper()
+		if err := goleak.Find(ignore); err != nil {
+			t.Errorf("goroutines are left: %v", err)
+		}
+		for fd, name := range descriptors() {
+			if before[fd] != name {
+				t.Errorf("descriptor %s is left open: %s", fd, name)
+			}
+		}
+	}
+}
+
+// descriptors lists what is open, where the system shows it.
+func descriptors() map[string]string {
+	open := map[string]string{}
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return open
+	}
+	for _, e := range entries {
+		// The descriptor of this listing itself is gone by now.
+		if name, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			open[e.Name()] = name
+		}
+	}
+	return open
+}
