@@ -1,0 +1,89 @@
+package result_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+func manifest(run string) result.Manifest {
+	return result.Manifest{
+		Run: run, Created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
+		Scenario: result.ScenarioInfo{Name: "four_corners"},
+		Target:   result.TargetInfo{Provider: "fake", Name: "fake:4", Nodes: []result.NodeInfo{{ID: "node-1", Name: "node-1"}}},
+	}
+}
+
+func anInterval(second int64) interval.Interval {
+	iv := interval.Interval{
+		Workload: "OLTP", Group: "g", VM: "g-0001", Instance: 1, Sequence: second,
+		StartNanos: second * 1e9, LengthNanos: 1e9,
+	}
+	iv.Directions[interval.Read] = interval.Traffic{Operations: 3, Bytes: 3 << 12, Service: &stat.Histogram{}}
+	for i := range uint64(3) {
+		iv.Directions[interval.Read].Service.Record(100_000*(i+1) + uint64(second))
+	}
+	return iv
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run-1")
+	w, err := result.Create(dir, manifest("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range int64(10) {
+		if err := w.Interval(anInterval(s)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Event(interval.Event{AtNanos: s, Kind: interval.EventLog, Message: "m"}); err != nil {
+			t.Fatal(err)
+		}
+		err := w.Sample(result.Sample{AtNanos: s, Name: "a", Labels: map[string]string{"vm": "x"}, Value: float64(s)},
+			result.Sample{AtNanos: s, Name: "a", Labels: map[string]string{"vm": "y"}, Value: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Seal(result.Summary{Verdict: result.Pass, Ended: result.EndedCompleted}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := result.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.VerifySeal(); err != nil {
+		t.Error(err)
+	}
+	var intervals, events, samples int
+	for iv, err := range b.Intervals() {
+		if err != nil || iv.Directions[interval.Read].Service.Count() != 3 {
+			t.Fatal(iv, err)
+		}
+		intervals++
+	}
+	for _, err := range b.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events++
+	}
+	for s, err := range b.Samples() {
+		if err != nil || s.Labels["vm"] == "" {
+			t.Fatal(s, err)
+		}
+		samples++
+	}
+	if intervals != 10 || events != 10 || samples != 20 {
+		t.Errorf("read %d intervals, %d events, %d samples", intervals, events, samples)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".reserve")); err == nil {
+		t.Error("the reserve was not given back")
+	}
+}

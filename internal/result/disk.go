@@ -1,0 +1,167 @@
+package result
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrBusy says that another process is writing the bundle.
+var ErrBusy = errors.New("another process is writing this bundle")
+
+// unbornPrefix begins the name of a file that is not whole yet. No attachment's name begins with a dot.
+const unbornPrefix = ".bragg-"
+
+// ReplaceFile writes a file that afterwards is there whole or not at all, also after a power loss. What a killed writer
+// leaves beside it, RemoveUnborn removes.
+func ReplaceFile(path string, write func(io.Writer) error) error {
+	dir := filepath.Dir(path)
+	release, err := lockDir(dir, unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	defer release()
+	f, err := os.CreateTemp(dir, unbornPrefix+"*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err == nil {
+		err = errors.Join(w.Flush(), f.Chmod(0o644), f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func writeFileAtomic(dir, name string, text []byte) error {
+	return ReplaceFile(filepath.Join(dir, name), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// RemoveUnborn removes the files that killed writers left half written in a bundle. Folders in which anybody writes a
+// file at this moment are passed over.
+func RemoveUnborn(dir string) error {
+	err := removeUnborn(dir)
+	walkErr := filepath.WalkDir(filepath.Join(dir, attachmentsDir), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return removeUnborn(path)
+	})
+	if err = errors.Join(err, walkErr); err != nil {
+		return fmt.Errorf("remove half-written files: %w", err)
+	}
+	return nil
+}
+
+func removeUnborn(dir string) error {
+	release, err := lockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), unbornPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return err
+}
+
+// lockDir locks a folder: shared by those who write a file there, exclusive by who removes half-written ones. The kernel
+// gives the lock back when its holder dies.
+func lockDir(dir string, how int) (release func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.Fd()), how); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return func() {
+		unlockFile(d)
+		_ = d.Close()
+	}, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// lockTries and lockPause outlast a reader that just looks whether there is a writer, which takes a lock to do so.
+const (
+	lockTries = 10
+	lockPause = 5 * time.Millisecond
+)
+
+// lockFile takes the writer's lock. It ends with unlockFile or the process.
+func lockFile(f *os.File) error {
+	for try := 1; ; try++ {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		if try == lockTries {
+			return ErrBusy
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// unlockFile gives the lock back. Closing alone would not do: a process that is just being started holds a copy of the
+// descriptor until it executes its program, and the lock with it.
+func unlockFile(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
+// locked tells whether a writer holds the lock of f.
+func locked(f *os.File) bool {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == nil {
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	}
+	return errors.Is(err, unix.EWOULDBLOCK)
+}
+
+// checkAttachmentName refuses names that lead out of the folder or hide in it.
+func checkAttachmentName(name string) error {
+	if name == "" || len(name) > 1000 || strings.ContainsAny(name, "\x00\\") || path.Clean(name) != name ||
+		!filepath.IsLocal(name) {
+		return fmt.Errorf("name %q: want a plain relative path", name)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") || len(part) > 200 {
+			return fmt.Errorf("name %q: want parts of at most 200 bytes that do not begin with a dot", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Listed is one entry of a runs directory.
+type Listed struct {
+	Dir      string
+	Manifest Manifest
+	State    State
+	Live     bool  // a process is writing it now
+	Seal     *Seal // nil unless sealed
+	Err      error // why it cannot be read; then only Dir is set
+}
+
+// List returns the bundles in a runs directory, newest first. Folders without a manifest are passed over; a bundle that
+// cannot be read is listed with its error. A runs directory that does not exist is empty.
+func List(runs string) ([]Listed, error) {
+	entries, err := os.ReadDir(runs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	var found []Listed
+	for _, e := range entries {
+		dir := filepath.Join(runs, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(dir, manifestFile)); err != nil {
+			continue
+		}
+		found = append(found, listed(dir))
+	}
+	slices.SortFunc(found, func(a, b Listed) int {
+		if c := b.Manifest.Created.Compare(a.Manifest.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(b.Dir, a.Dir)
+	})
+	return found, nil
+}
+
+func listed(dir string) Listed {
+	b, err := Open(dir)
+	if err != nil {
+		return Listed{Dir: dir, Err: err}
+	}
+	defer b.Close()
+	return Listed{Dir: dir, Manifest: b.Manifest(), State: b.State(), Live: b.Live(), Seal: b.Sealed()}
+}
+
+// Find returns the folder of the run that name means: a path to a bundle, a run id, the beginning of exactly one run
+// id, or "last" for the newest.
+func Find(runs, name string) (string, error) {
+	if _, err := os.Stat(filepath.Join(name, manifestFile)); err == nil {
+		return filepath.Clean(name), nil
+	}
+	all, err := List(runs)
+	if err != nil {
+		return "", err
+	}
+	if name == "last" && len(all) > 0 {
+		return all[0].Dir, nil
+	}
+	var matches []string
+	for _, l := range all {
+		id := filepath.Base(l.Dir)
+		if id == name {
+			return l.Dir, nil
+		}
+		if name != "" && strings.HasPrefix(id, name) {
+			matches = append(matches, l.Dir)
+		}
+	}
+	switch len(matches) {
+	case 0:
+		return "", fmt.Errorf("find run %q: no such run in %q", name, runs)
+	case 1:
+		return matches[0], nil
+	}
+	return "", fmt.Errorf("find run %q: %d runs begin like that", name, len(matches))
+}
+
+// Remove deletes the folder of one run. It refuses a name that is not a run of the directory and a run that is being
+// written.
+func Remove(runs, id string) error {
+	if id == "" || id == "." || id == ".." || strings.ContainsAny(id, `/\`) {
+		return fmt.Errorf("remove run %q: not a run id", id)
+	}
+	dir := filepath.Join(runs, id)
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("remove run %q: %w", id, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("remove run %q: not a folder", id)
+	}
+	b, err := Open(dir)
+	if err == nil {
+		live := b.Live()
+		if err := b.Close(); err != nil {
+			return fmt.Errorf("remove run %q: %w", id, err)
+		}
+		if live {
+			return fmt.Errorf("remove run %q: %w", id, ErrBusy)
+		}
+	} else if _, statErr := os.Lstat(filepath.Join(dir, manifestFile)); statErr != nil {
+		return fmt.Errorf("remove run %q: no bundle there", id)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove run %q: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Package result is the bundle on disk: one folder that holds everything of a run and can be copied, archived and
+// compared. It writes, seals and reads bundles; it does not evaluate or draw.
+//
+//	Create ──▶ Writer: manifest.json, plan.json, events.ndjson, {intervals,samples}.ndjson.zst (append only)
+//	Writer.Seal(Summary) ──▶ summary.json and seal.json with the hash of every file
+//	Open ──▶ Bundle: read only, lazy, also for a bundle that was cut off at any byte
+//
+// docs/formats/bundle.md is the contract with other programs.
+package result
+
+import "time"
+
+// FormatVersion is raised when a reader of the former version could misread a bundle.
+const FormatVersion = 1
+
+// State of a bundle.
+type State string
+
+const (
+	StateRunning State = "running" // being written, or its writer died
+	StateSealed  State = "sealed"  // complete and hashed
+	StateAborted State = "aborted" // sealed after the writer died
+)
+
+// Manifest identifies a run. It is written first and never changed.
+type Manifest struct {
+	Format      int               `json:"format"`
+	Run         string            `json:"run"` // id: sortable time and random part
+	Label       string            `json:"label,omitempty"`
+	Created     time.Time         `json:"created"` // wall time of zero on the run's axis
+	Scenario    ScenarioInfo      `json:"scenario"`
+	Target      TargetInfo        `json:"target"`
+	Rehearsal   *Rehearsal        `json:"rehearsal,omitempty"`
+	Versions    map[string]string `json:"versions"`    // bragg, go, kernel, fio, …
+	Environment map[string]string `json:"environment"` // cpu model, cores, memory, file system, …
+	Engines     map[string]string `json:"engines"`     // workload name → "native io_uring, bragg 1.0"
+	Seed        uint64            `json:"seed"`
+	CommandLine []string          `json:"command_line,omitempty"`
+}
+
+// ScenarioInfo is what a report needs of the scenario.
+type ScenarioInfo struct {
+	Name        string            `json:"name"`
+	DisplayName string            `json:"display_name"`
+	Summary     string            `json:"summary"`
+	Description string            `json:"description"`
+	Tags        []string          `json:"tags,omitempty"`
+	Hash        string            `json:"hash"`
+	Preset      string            `json:"preset,omitempty"`
+	Variables   map[string]string `json:"variables,omitempty"`
+	Origins     map[string]string `json:"origins,omitempty"` // variable → default, preset, command line
+}
+
+// TargetInfo is what a report needs of the target.
+type TargetInfo struct {
+	Provider  string            `json:"provider"`
+	Name      string            `json:"name"`
+	Simulated bool              `json:"simulated"`
+	Nodes     []NodeInfo        `json:"nodes"`
+	Facts     [][2]string       `json:"facts,omitempty"`
+	Imitated  map[string]string `json:"imitated,omitempty"`
+}
+
+// NodeInfo is one node of the target.
+type NodeInfo struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Rehearsal holds every factor by which a run was made smaller than the scenario.
+type Rehearsal struct {
+	Asked      time.Duration      `json:"asked_ns"`
+	TimeFactor float64            `json:"time_factor"`
+	SizeFactor map[string]float64 `json:"size_factor"` // per group
+	Counts     map[string][2]int  `json:"counts"`      // group → VMs in the scenario, VMs now
+	Notes      []string           `json:"notes,omitempty"`
+}
+
+// Sample is one scraped or read metric value.
+type Sample struct {
+	AtNanos int64             `json:"at_ns"`
+	Name    string            `json:"name"` // Prometheus metric name
+	Labels  map[string]string `json:"labels"`
+	Value   float64           `json:"value"`
+}

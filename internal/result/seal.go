@@ -1,0 +1,159 @@
+package result
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+)
+
+// Seal is the content of seal.json: the end of the run and the hash of every file of the bundle.
+type Seal struct {
+	Format  int          `json:"format"`
+	State   State        `json:"state"`
+	Sealed  time.Time    `json:"sealed"`
+	Verdict Verdict      `json:"verdict"`
+	Ended   string       `json:"ended"`
+	Length  int64        `json:"duration_ns"`
+	Files   []SealedFile `json:"files"`
+}
+
+// SealedFile is one file of a sealed bundle.
+type SealedFile struct {
+	Name   string `json:"name"` // slash-separated, relative to the folder
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // hex
+}
+
+// Seal ends writing: it writes the summary, syncs every file and writes the hash of each as the last thing. A Writer
+// that had met an error seals too, with what could be written; the error is returned when sealing itself fails.
+func (w *Writer) Seal(s Summary) error {
+	if !w.shut() {
+		return ErrClosed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.closeFiles()
+	w.freeReserve()
+	if err := w.writeSeal(s); err != nil {
+		return fmt.Errorf("seal bundle %q: %w", w.dir, err)
+	}
+	return nil
+}
+
+func (w *Writer) writeSeal(s Summary) error {
+	// Room was made by giving back the reserve, so what a full disk had stopped is tried once more.
+	if err := w.flush(true); err != nil {
+		return err
+	}
+	for _, sync := range []func() error{w.events.Sync, w.intervals.file.Sync, w.samples.file.Sync} {
+		if err := sync(); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := writeFileAtomic(w.dir, summaryFile, append(text, '\n')); err != nil {
+		return err
+	}
+	seal := Seal{
+		Format: FormatVersion, State: StateSealed, Sealed: time.Now().UTC(),
+		Verdict: s.Verdict, Ended: s.Ended, Length: s.Duration,
+	}
+	if s.Ended == EndedAborted {
+		seal.State = StateAborted
+	}
+	b, err := Open(w.dir)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	names, err := b.files()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		file, err := b.hash(name)
+		if err != nil {
+			return err
+		}
+		seal.Files = append(seal.Files, file)
+	}
+	if text, err = json.MarshalIndent(seal, "", "  "); err != nil {
+		return err
+	}
+	return writeFileAtomic(w.dir, sealFile, append(text, '\n'))
+}
+
+// files lists the files of the bundle that a seal covers.
+func (b *Bundle) files() ([]string, error) {
+	var names []string
+	for _, name := range []string{manifestFile, planFile, eventsFile, intervalsFile, samplesFile, summaryFile} {
+		_, err := b.root.Stat(name)
+		if err == nil {
+			names = append(names, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	attached, err := b.Attachments()
+	for _, name := range attached {
+		names = append(names, path.Join(attachmentsDir, name))
+	}
+	return names, err
+}
+
+func (b *Bundle) hash(name string) (SealedFile, error) {
+	f, err := b.openRegular(name)
+	if err != nil {
+		return SealedFile{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return SealedFile{Name: name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
+}
+
+// Sealed returns the seal, nil when the bundle has none.
+func (b *Bundle) Sealed() *Seal { return b.seal }
+
+// VerifySeal compares every file with the seal and reports every difference, wrapped around ErrDamaged.
+func (b *Bundle) VerifySeal() error {
+	if b.seal == nil {
+		return fmt.Errorf("verify bundle %q: it is not sealed", b.dir)
+	}
+	var faults []error
+	sealed := map[string]bool{}
+	for _, want := range b.seal.Files {
+		sealed[want.Name] = true
+		have, err := b.hash(want.Name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			faults = append(faults, fmt.Errorf("%w: %s is missing", ErrDamaged, want.Name))
+		case err != nil:
+			faults = append(faults, err)
+		case have != want:
+			faults = append(faults, fmt.Errorf("%w: %s was changed after sealing", ErrDamaged, want.Name))
+		}
+	}
+	names, err := b.files()
+	if err != nil {
+		faults = append(faults, err)
+	}
+	for _, name := range names {
+		if !sealed[name] {
+			faults = append(faults, fmt.Errorf("%w: %s was added after sealing", ErrDamaged, name))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("verify bundle %q: %w", b.dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package result
+
+import (
+	"encoding/json"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Verdict of a run as a whole.
+type Verdict string
+
+const (
+	Pass      Verdict = "PASS"
+	Failed    Verdict = "FAIL"
+	Undecided Verdict = "UNKNOWN"
+)
+
+// Ended says how a run came to its end.
+const (
+	EndedCompleted   = "completed"
+	EndedFailed      = "failed"
+	EndedInterrupted = "interrupted"
+	EndedAborted     = "aborted" // its controller died; sealed afterwards
+)
+
+// Summary is everything that reports read: evaluated results, windows, roll-ups. It is written once, by Seal, so that
+// a report of ten hours costs seconds.
+type Summary struct {
+	Verdict  Verdict         `json:"verdict"`
+	Reason   string          `json:"reason"` // one sentence
+	Ended    string          `json:"ended"`  // "completed", "failed", "interrupted", "aborted"
+	Duration int64           `json:"duration_ns"`
+	Results  []Evaluated     `json:"results"`
+	Loads    []LoadSummary   `json:"workloads"`
+	Windows  []Window        `json:"windows"`            // the stretches between steps of the run phase, in order
+	Findings json.RawMessage `json:"findings,omitempty"` // []finding.Finding
+	Caveats  []string        `json:"caveats,omitempty"`
+	Phases   []Window        `json:"phases"`
+}
+
+// Evaluated is one result of the scenario with its data.
+type Evaluated struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Type        string   `json:"type"`   // iops, bandwidth, latency, errors, active, generic, metric
+	Unit        string   `json:"unit"`   // "IOPS", "B/s", "ns", "errors", "MHz", "kB/s", "" when not known
+	Source      string   `json:"source"` // where the numbers come from, one sentence
+	Aggregate   string   `json:"aggregate,omitempty"`
+	ReportGroup string   `json:"report_group,omitempty"`
+	Hint        string   `json:"hint,omitempty"`
+	Expected    *float64 `json:"expected,omitempty"`
+	Bands       []Band   `json:"bands,omitempty"`
+	Simulated   bool     `json:"simulated,omitempty"`
+	FromNanos   int64    `json:"from_ns"` // the window that the scenario asked for
+	ToNanos     int64    `json:"to_ns"`
+	Series      []Series `json:"series"`
+	Stats       []Stats  `json:"stats"`             // of the whole window first, then per Window, in order
+	Metrics     []Metric `json:"metrics,omitempty"` // report_metrics: Variability, Median, AnyFail …
+	Missing     string   `json:"missing,omitempty"` // why there is no data
+	Checks      []Check  `json:"checks,omitempty"`
+}
+
+// Series is one line of a chart. Points are [seconds on the run's axis, value]; a gap is a point whose value is null.
+type Series struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Kind   string            `json:"kind,omitempty"` // "service", "response" for latency
+	// Statistic is what each point of a latency series says of the operations in its interval: "mean" (as X-Ray draws
+	// it) or "p99". Empty for every other type.
+	Statistic string `json:"statistic,omitempty"`
+	Points    Points `json:"points"`
+	// ReducedFrom is the number of points before they were thinned out for drawing, 0 when these are all. Of each
+	// stretch the smallest and the largest value were kept, so no peak is lost; Stats come from all points.
+	ReducedFrom int `json:"reduced_from,omitempty"`
+}
+
+// Points are the points of a Series in rising order of time. Value NaN is a gap and becomes null in JSON.
+type Points []Point
+
+// Point is a value at a time in seconds on the run's axis: the middle of the interval that it tells of.
+type Point struct{ Seconds, Value float64 }
+
+// Band is a named range of values.
+type Band struct {
+	Name  string  `json:"name"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// Metric is one of X-Ray's report metrics.
+type Metric struct {
+	Name   string `json:"name"`
+	Series string `json:"series,omitempty"` // of a result with several series
+	Value  Number `json:"value"`
+	Unit   string `json:"unit"`
+	Pass   *bool  `json:"pass,omitempty"`
+}
+
+// Check is an expectation and what came of it. A check that could not be decided has not passed and has a Reason.
+type Check struct {
+	Text   string `json:"text"`
+	Window string `json:"window,omitempty"`
+	Value  Number `json:"value"`
+	Unit   string `json:"unit"`
+	Passed bool   `json:"passed"`
+	Reason string `json:"reason,omitempty"` // why it could not be decided
+}
+
+// Window is a named stretch of the run's axis.
+type Window struct {
+	Name      string `json:"name"`
+	FromNanos int64  `json:"from_ns"`
+	ToNanos   int64  `json:"to_ns"`
+	// Before and After name the events that bound it.
+	Before string `json:"begins_with,omitempty"`
+	After  string `json:"ends_with,omitempty"`
+}
+
+// Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of
+// operations; those of every other type from the points. Fields that have no meaning are NaN and null in JSON.
+type Stats struct {
+	Window string `json:"window"` // "" is the whole result
+	Series string `json:"series"`
+	Kind   string `json:"kind,omitempty"` // as Series.Kind
+	Count  uint64 `json:"count"`          // operations for latency, points otherwise
+	Gaps   int    `json:"gaps,omitempty"` // points missing in the window
+	Mean   Number `json:"mean"`
+	Median Number `json:"median"`
+	P95    Number `json:"p95"`
+	P99    Number `json:"p99"`
+	P999   Number `json:"p999"`
+	Max    Number `json:"max"`
+	Min    Number `json:"min"`
+	CV     Number `json:"cv"` // coefficient of variation: standard deviation by mean
+}
+
+// EngineSeparator stands between the engines of one LoadSummary when they differ from VM to VM.
+const EngineSeparator = " | "
+
+// LoadSummary is one start of one workload. Engine is what really drove it, all distinct ones.
+type LoadSummary struct {
+	Workload  string `json:"workload"`
+	Group     string `json:"group"`
+	Instance  int    `json:"instance"`
+	Prefill   bool   `json:"prefill,omitempty"`
+	Engine    string `json:"engine"`
+	VMs       int    `json:"vms"`
+	FromNanos int64  `json:"from_ns"`
+	ToNanos   int64  `json:"to_ns"`
+	// CompletionNanos is the time to complete of a size-bound workload: from the start to the last operation.
+	// 0: time-bound.
+	CompletionNanos int64                                     `json:"completion_ns,omitempty"`
+	Total           interval.Traffic                          `json:"total"`
+	Directions      [interval.DirectionCount]interval.Traffic `json:"dirs"`
+	Due             uint64                                    `json:"due,omitempty"`
+	NotIssued       uint64                                    `json:"not_issued,omitempty"`
+	CPUNanos        int64                                     `json:"cpu_ns,omitempty"`
+	StalledNanos    int64                                     `json:"stalled_ns,omitempty"`
+	Error           string                                    `json:"error,omitempty"`
+}

@@ -1,0 +1,442 @@
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Names of the files of a bundle. Whatever else lies in the folder (journal, metric store, disks of VMs) is not part
+// of the bundle and stands outside its seal.
+const (
+	manifestFile   = "manifest.json"
+	planFile       = "plan.json"
+	eventsFile     = "events.ndjson"
+	intervalsFile  = "intervals.ndjson.zst"
+	samplesFile    = "samples.ndjson.zst"
+	summaryFile    = "summary.json"
+	sealFile       = "seal.json"
+	attachmentsDir = "attachments"
+	reserveFile    = ".reserve"
+)
+
+const (
+	// flushEvery bounds what a killed process loses of intervals and samples. Events are written at once.
+	flushEvery = time.Second
+	// syncEvery bounds what a power loss takes.
+	syncEvery = 10 * time.Second
+	// flushBytes is how much text waits for a flush at most.
+	flushBytes = 4 << 20
+	// samplesPerFlush bounds how far one call can overshoot flushBytes.
+	samplesPerFlush = 10_000
+	// reserveBytes are taken from the disk at the start and given back when it is full, so that the last events and
+	// the summary still find room.
+	reserveBytes = 4 << 20
+	// attachmentBytesMax bounds one attached file.
+	attachmentBytesMax = 256 << 20
+)
+
+// ErrSealed says that a bundle is complete and takes nothing more.
+var ErrSealed = errors.New("bundle is sealed")
+
+// ErrClosed says that the Writer was closed or sealed before.
+var ErrClosed = errors.New("bundle writer is closed")
+
+// Writer appends to one bundle. Its methods may be called from several goroutines. The first error of writing is kept:
+// every later call returns it, and Failed tells whoever guards the run.
+//
+// An event is handed to the kernel before Event returns. Intervals and samples are collected and handed over once a
+// second as one compressed frame. Everything is synced to the disk every ten seconds, and by Seal.
+type Writer struct {
+	dir      string
+	manifest Manifest
+
+	mu        sync.Mutex
+	events    *os.File
+	intervals *appender
+	samples   *appender
+	series    map[string]int // identity of a sampled series → its number in the file
+	dirty     bool           // written since the last sync
+	synced    time.Time
+	err       error
+	failed    chan struct{}
+	closed    bool
+	stop      chan struct{}
+	stopped   chan struct{}
+}
+
+// Create makes the folder dir, which must not exist or be empty of bundle files, writes the manifest and returns a
+// Writer. Format, when 0, is set to FormatVersion.
+func Create(dir string, m Manifest) (*Writer, error) {
+	if m.Format == 0 {
+		m.Format = FormatVersion
+	}
+	if m.Format != FormatVersion {
+		return nil, fmt.Errorf("create bundle %q: cannot write format %d", dir, m.Format)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create bundle: %w", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, manifestFile)); err == nil {
+		return nil, fmt.Errorf("create bundle %q: there is one already", dir)
+	}
+	w := &Writer{dir: dir, manifest: m, series: map[string]int{}}
+	if err := w.open(os.O_CREATE | os.O_EXCL); err != nil {
+		return nil, fmt.Errorf("create bundle %q: %w", dir, err)
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err == nil {
+		err = writeFileAtomic(dir, manifestFile, append(text, '\n'))
+	}
+	if err != nil {
+		w.freeReserve()
+		w.closeFiles()
+		return nil, fmt.Errorf("create bundle %q: %w", dir, err)
+	}
+	w.start()
+	return w, nil
+}
+
+// Continue opens an unsealed bundle whose writer died, cuts off what it left half written, and appends. It is refused
+// while another process writes.
+func Continue(dir string) (*Writer, error) {
+	b, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if b.State() == StateSealed || b.State() == StateAborted {
+		return nil, fmt.Errorf("continue bundle %q: %w", dir, ErrSealed)
+	}
+	w := &Writer{dir: dir, manifest: b.Manifest(), series: map[string]int{}}
+	if err := w.open(os.O_CREATE); err != nil {
+		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
+	}
+	err = ErrSealed
+	if _, statErr := os.Lstat(filepath.Join(dir, sealFile)); statErr != nil { // looked at again under the lock
+		err = errors.Join(RemoveUnborn(dir), w.cutTails())
+	}
+	if err != nil {
+		w.freeReserve()
+		w.closeFiles()
+		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
+	}
+	w.start()
+	return w, nil
+}
+
+func (w *Writer) open(flag int) error {
+	flag |= os.O_RDWR | os.O_APPEND
+	var err error
+	if w.events, err = os.OpenFile(filepath.Join(w.dir, eventsFile), flag, 0o644); err != nil {
+		return err
+	}
+	if err := lockFile(w.events); err != nil {
+		w.closeFiles()
+		return err
+	}
+	if w.intervals, err = newAppender(filepath.Join(w.dir, intervalsFile), flag); err != nil {
+		w.closeFiles()
+		return err
+	}
+	if w.samples, err = newAppender(filepath.Join(w.dir, samplesFile), flag); err != nil {
+		w.closeFiles()
+		return err
+	}
+	return w.takeReserve()
+}
+
+// takeReserve takes the reserve; a disk that is too full for it is too full for a run.
+func (w *Writer) takeReserve() error {
+	f, err := os.OpenFile(filepath.Join(w.dir, reserveFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, reserveBytes))
+	if err2 := f.Close(); err == nil {
+		err = err2
+	}
+	if err != nil {
+		w.freeReserve()
+		w.closeFiles()
+	}
+	return err
+}
+
+func (w *Writer) freeReserve() { _ = os.Remove(filepath.Join(w.dir, reserveFile)) }
+
+func (w *Writer) start() {
+	w.synced = time.Now()
+	w.failed = make(chan struct{})
+	w.stop = make(chan struct{})
+	w.stopped = make(chan struct{})
+	go w.flushLoop()
+}
+
+func (w *Writer) flushLoop() {
+	defer close(w.stopped)
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			w.mu.Lock()
+			if w.err == nil {
+				_ = w.fail(w.flush(time.Since(w.synced) >= syncEvery))
+			}
+			w.mu.Unlock()
+		}
+	}
+}
+
+// Dir returns the folder.
+func (w *Writer) Dir() string { return w.dir }
+
+// Failed is closed at the first error of writing: a full disk, usually. Err tells it.
+func (w *Writer) Failed() <-chan struct{} { return w.failed }
+
+// Err returns the first error of writing.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// fail keeps the first error, if there is one. The caller holds the lock. The reserve is given back, so that Seal finds
+// room.
+func (w *Writer) fail(err error) error {
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("write bundle %q: %w", w.dir, err)
+		w.freeReserve()
+		close(w.failed)
+	}
+	return w.err
+}
+
+// Event appends one event.
+func (w *Writer) Event(e interval.Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write event: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// After a full disk events are still tried: the reserve makes room for them.
+	if w.closed {
+		return ErrClosed
+	}
+	w.dirty = true
+	return w.fail(appendAll(w.events, append(line, '\n')))
+}
+
+func (w *Writer) usable() error {
+	if w.closed {
+		return ErrClosed
+	}
+	return w.err
+}
+
+// Interval appends one interval. It is encoded before Interval returns.
+func (w *Writer) Interval(iv interval.Interval) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	w.intervals.text = append(interval.AppendJSON(w.intervals.text, &iv), '\n')
+	return w.flushIfFull(w.intervals)
+}
+
+// Sample appends samples. Those of one call that carry the same time are kept together on disk, so one call per
+// scrape is best.
+func (w *Writer) Sample(samples ...Sample) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(samples, samplesPerFlush) {
+		w.samples.text = appendSamples(w.samples.text, chunk, w.series)
+		if err := w.flushIfFull(w.samples); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) flushIfFull(a *appender) error {
+	if len(a.text) < flushBytes {
+		return nil
+	}
+	w.dirty = true
+	return w.fail(a.flush())
+}
+
+// Flush hands over to the kernel what was collected, so that Open sees it.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	return w.fail(w.flush(false))
+}
+
+func (w *Writer) flush(sync bool) error {
+	for _, a := range []*appender{w.intervals, w.samples} {
+		if len(a.text) == 0 {
+			continue
+		}
+		w.dirty = true
+		if err := a.flush(); err != nil {
+			return err
+		}
+	}
+	if !sync || !w.dirty {
+		return nil
+	}
+	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	w.dirty, w.synced = false, time.Now()
+	return nil
+}
+
+// WritePlan writes the plan as JSON. A later call replaces it.
+func (w *Writer) WritePlan(plan any) error {
+	text, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	return w.fail(writeFileAtomic(w.dir, planFile, append(text, '\n')))
+}
+
+// Attach copies r into the bundle under name, a slash-separated relative path: job files, playbooks, logs. A name that
+// leads out of the folder is refused. A later call with the same name replaces the file.
+func (w *Writer) Attach(name string, r io.Reader) error {
+	if err := checkAttachmentName(name); err != nil {
+		return fmt.Errorf("attach file: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, attachmentBytesMax+1))
+	if err != nil {
+		return fmt.Errorf("attach %q: %w", name, err)
+	}
+	if len(text) > attachmentBytesMax {
+		return fmt.Errorf("attach %q: larger than %d bytes", name, attachmentBytesMax)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return err
+	}
+	dir := filepath.Join(w.dir, attachmentsDir, filepath.FromSlash(filepath.Dir(name)))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return w.fail(err)
+	}
+	return w.fail(writeFileAtomic(dir, filepath.Base(name), text))
+}
+
+// Close writes what was collected and leaves the bundle unsealed. After Seal or Close it does nothing.
+func (w *Writer) Close() error {
+	if !w.shut() {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		_ = w.fail(w.flush(true))
+	}
+	w.freeReserve()
+	w.closeFiles()
+	return w.err
+}
+
+// shut stops the flusher and refuses further writing. It returns false when that had been done before.
+func (w *Writer) shut() bool {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return false
+	}
+	w.closed = true
+	w.mu.Unlock()
+	close(w.stop)
+	<-w.stopped
+	return true
+}
+
+func (w *Writer) closeFiles() {
+	if w.events != nil {
+		unlockFile(w.events)
+		_ = w.events.Close()
+	}
+	w.intervals.close()
+	w.samples.close()
+}
+
+// appender is one framed file and the text that waits for its next frame.
+type appender struct {
+	file    *os.File
+	encoder *zstd.Encoder
+	text    []byte
+	frame   []byte
+}
+
+func newAppender(path string, flag int) (*appender, error) {
+	encoder, err := newFrameEncoder()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &appender{file: f, encoder: encoder}, nil
+}
+
+func (a *appender) flush() error {
+	a.frame = a.encoder.EncodeAll(a.text, a.frame[:0])
+	if err := appendAll(a.file, a.frame); err != nil {
+		return err // the text stays, for one more try by Seal
+	}
+	a.text = a.text[:0]
+	return nil
+}
+
+func (a *appender) close() {
+	if a != nil {
+		_ = a.file.Close()
+		_ = a.encoder.Close()
+	}
+}
+
+// appendAll appends p or, when the disk takes only a part, cuts the file back, so that it never ends in the middle of a
+// frame or line while its writer lives.
+func appendAll(f *os.File, p []byte) error {
+	n, err := f.Write(p)
+	if err != nil && n > 0 {
+		if info, statErr := f.Stat(); statErr == nil {
+			_ = f.Truncate(info.Size() - int64(n))
+		}
+	}
+	return err
+}
