@@ -1,0 +1,21 @@
+package metric
+
+import (
+	"github.com/prometheus/prometheus/promql"
+
+	"github.com/prometheus/prometheus/promql/parser/posrange"
+
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Quantile is what PromQL says of h after it became a native histogram.
+func Quantile(h *stat.Histogram, q float64) float64 {
+	var e exponential
+	e.add(h)
+	native := e.histogram()
+	if err := native.Validate(); err != nil {
+		panic(err)
+	}
+	v, _ := promql.HistogramQuantile(q, native.ToFloat(nil), "", posrange.PositionRange{})
+	return v
+}

@@ -1,0 +1,235 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Names of the metrics made from intervals.
+const (
+	Operations   = "bragg_operations_total"
+	Bytes        = "bragg_bytes_total"
+	Errors       = "bragg_errors_total"
+	ServiceTime  = "bragg_service_time_seconds"
+	ResponseTime = "bragg_response_time_seconds"
+	Due          = "bragg_operations_due_total"
+	NotIssued    = "bragg_operations_not_issued_total"
+	Backlog      = "bragg_backlog_operations"
+	InFlight     = "bragg_in_flight_operations"
+	CPU          = "bragg_generator_cpu_seconds_total"
+	Stalled      = "bragg_generator_stalled_seconds_total"
+)
+
+// loadKey names what one generator on one VM does over all its starts: its counters never fall.
+type loadKey struct {
+	workload, vm string
+	prefill      bool
+}
+
+type loadSeries struct {
+	labels   map[string]string
+	lastT    int64 // milliseconds of the newest values
+	counters map[counterKey]*counter
+	times    map[counterKey]*timeSeries
+}
+
+type counterKey struct{ name, direction, class string }
+
+// counter is one series; gauges use it too.
+type counter struct {
+	labels labels.Labels
+	ref    storage.SeriesRef
+	value  float64
+}
+
+type timeSeries struct {
+	labels labels.Labels
+	ref    storage.SeriesRef
+	cells  exponential
+}
+
+// AppendInterval adds the values of one interval at its end. Intervals of one workload and VM must come in their order.
+func (s *Store) AppendInterval(iv *interval.Interval) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.load(iv)
+	start := max(s.millis(iv.StartNanos), l.lastT)
+	end := max(s.millis(iv.EndNanos()), start+1)
+	m := moment{store: s, load: l, start: start, end: end}
+	if start > l.lastT && l.lastT > 0 {
+		m.holdAt(start)
+	}
+	for d := range iv.Directions {
+		m.direction(interval.Direction(d), &iv.Directions[d])
+	}
+	m.add(counterKey{name: Due}, float64(iv.Due))
+	m.add(counterKey{name: NotIssued}, float64(iv.NotIssued))
+	m.add(counterKey{name: CPU}, float64(iv.CPUNanos)/1e9)
+	m.add(counterKey{name: Stalled}, float64(iv.StalledNanos)/1e9)
+	m.set(counterKey{name: Backlog}, float64(iv.Backlog))
+	m.set(counterKey{name: InFlight}, float64(iv.InFlight))
+	m.finish()
+	l.lastT = end
+	if m.err != nil {
+		return fmt.Errorf("append interval of %q: %w", iv.VM, m.err)
+	}
+	return s.commitIfDue()
+}
+
+func (s *Store) load(iv *interval.Interval) *loadSeries {
+	key := loadKey{iv.Workload, iv.VM, iv.Prefill}
+	l := s.loads[key]
+	if l == nil {
+		l = &loadSeries{counters: map[counterKey]*counter{}, times: map[counterKey]*timeSeries{}}
+		l.labels = s.vmLabels(iv.Group, iv.VM)
+		l.labels["workload"] = iv.Workload
+		if iv.Prefill {
+			l.labels["prefill"] = "true"
+		}
+		s.loads[key] = l
+	}
+	return l
+}
+
+// vmLabels are the labels of everything that tells of one VM. A VM keeps the node label it first had, because a label
+// that changes would make two half series of one.
+func (s *Store) vmLabels(group, vm string) map[string]string {
+	return map[string]string{
+		"run": s.run, "scenario": s.scenario, "vm_group": group, "vm": vm, "instance": vm, "node": s.nodes[vm],
+	}
+}
+
+// moment appends the values of one interval.
+type moment struct {
+	store      *Store
+	load       *loadSeries
+	start, end int64
+	err        error
+}
+
+func (m *moment) direction(d interval.Direction, t *interval.Traffic) {
+	name := d.String()
+	if _, seen := m.load.counters[counterKey{Operations, name, ""}]; !seen && t.Operations == 0 && len(t.Errors) == 0 {
+		return // a direction that this load never had makes no series
+	}
+	m.add(counterKey{Operations, name, ""}, float64(t.Operations))
+	m.add(counterKey{Bytes, name, ""}, float64(t.Bytes))
+	for class, n := range t.Errors {
+		m.add(counterKey{Errors, name, class}, float64(n))
+	}
+	m.times(counterKey{ServiceTime, name, ""}, t.Service)
+	m.times(counterKey{ResponseTime, name, ""}, t.Response)
+}
+
+// add raises a counter. A counter begins at 0 at the start of its first interval, so that rate sees that one too. It
+// makes no series until it is first raised.
+func (m *moment) add(key counterKey, by float64) {
+	c := m.load.counters[key]
+	if c == nil {
+		if by == 0 && key.name != Operations && key.name != Bytes {
+			return
+		}
+		c = &counter{labels: m.labels(key)}
+		m.load.counters[key] = c
+		if m.start > m.load.lastT {
+			m.float(c, m.start)
+		}
+	}
+	c.value += by
+}
+
+func (m *moment) set(key counterKey, value float64) {
+	c := m.load.counters[key]
+	if c == nil {
+		c = &counter{labels: m.labels(key)}
+		m.load.counters[key] = c
+	}
+	c.value = value
+}
+
+func (m *moment) times(key counterKey, h *stat.Histogram) {
+	t := m.load.times[key]
+	if t == nil {
+		if h == nil || h.Count() == 0 {
+			return
+		}
+		t = &timeSeries{labels: m.labels(key)}
+		m.load.times[key] = t
+		if m.start > m.load.lastT {
+			m.histogram(t, m.start)
+		}
+	}
+	t.cells.add(h)
+}
+
+// holdAt repeats all counters at the start of an interval that does not follow the one before: nothing was counted in
+// between, and what is counted now belongs behind this moment.
+func (m *moment) holdAt(t int64) {
+	for key, c := range m.load.counters {
+		if key.name != Backlog && key.name != InFlight {
+			m.float(c, t)
+		}
+	}
+	for _, h := range m.load.times {
+		m.histogram(h, t)
+	}
+}
+
+func (m *moment) finish() {
+	for _, c := range m.load.counters {
+		m.float(c, m.end)
+	}
+	for _, t := range m.load.times {
+		m.histogram(t, m.end)
+	}
+}
+
+func (m *moment) float(c *counter, t int64) {
+	var err error
+	c.ref, err = m.store.float(c.ref, c.labels, t, c.value)
+	m.err = errors.Join(m.err, err)
+}
+
+func (m *moment) histogram(t *timeSeries, at int64) {
+	m.store.pending++
+	var err error
+	t.ref, err = m.store.appender().Append(t.ref, t.labels, 0, at, 0, t.cells.histogram(), nil, storage.AOptions{})
+	m.err = errors.Join(m.err, tolerate(err))
+}
+
+func (m *moment) labels(key counterKey) labels.Labels {
+	b := labels.NewScratchBuilder(10)
+	b.Add(model.MetricNameLabel, key.name)
+	for name, value := range m.load.labels {
+		if value != "" {
+			b.Add(name, value)
+		}
+	}
+	if key.direction != "" {
+		b.Add("direction", key.direction)
+	}
+	if key.class != "" {
+		b.Add("class", key.class)
+	}
+	b.Sort()
+	return b.Labels()
+}
+
+// tolerate forgives values that the store has already or that come too late for it; the record has them.
+func tolerate(err error) error {
+	for _, known := range []error{
+		storage.ErrOutOfOrderSample, storage.ErrOutOfBounds, storage.ErrTooOldSample, storage.ErrDuplicateSampleForTimestamp,
+	} {
+		if errors.Is(err, known) {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package metric
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Series is one series of an answer.
+type Series struct {
+	Labels map[string]string
+	Points result.Points
+}
+
+// Window is a stretch of the run's axis, cut into steps.
+type Window struct {
+	FromNanos, ToNanos int64
+	Step               time.Duration
+}
+
+var macroPattern = regexp.MustCompile(`__curie_filter_\w*?__`)
+
+// Expand replaces the macros of X-Ray's scenarios by label matchers: __curie_filter_scenario__ selects this run,
+// __curie_filter_vm_group__ the VMs of group. Any other __curie_filter_…__ is an error.
+func (s *Store) Expand(expr, group string) (string, error) {
+	return Expand(expr, s.run, group)
+}
+
+// Expand is Store.Expand without a store.
+func Expand(expr, run, group string) (string, error) {
+	var fault error
+	out := macroPattern.ReplaceAllStringFunc(expr, func(macro string) string {
+		switch macro {
+		case "__curie_filter_scenario__":
+			return "run=" + strconv.Quote(run)
+		case "__curie_filter_vm_group__":
+			if group == "" {
+				fault = fmt.Errorf("expand query: %s needs a vm_group", macro)
+			}
+			return "vm_group=" + strconv.Quote(group)
+		}
+		fault = fmt.Errorf("expand query: no macro %s: there are __curie_filter_scenario__ and __curie_filter_vm_group__", macro)
+		return macro
+	})
+	return out, fault
+}
+
+// Range evaluates expr at every step of w. All series of the answer have a point at every step; a step without a
+// value is NaN.
+func (s *Store) Range(ctx context.Context, expr string, w Window) ([]Series, error) {
+	step := max(w.Step, time.Millisecond)
+	if w.ToNanos < w.FromNanos {
+		return nil, fmt.Errorf("query %q: the window ends before it begins", shorten(expr))
+	}
+	if n := (w.ToNanos - w.FromNanos) / int64(step); n > queryPointsMax {
+		return nil, fmt.Errorf("query %q: %d steps, at most %d: take a longer step", shorten(expr), n, queryPointsMax)
+	}
+	if err := s.Flush(); err != nil {
+		return nil, err
+	}
+	from, to := s.millis(w.FromNanos), s.millis(w.ToNanos)
+	q, err := s.engine.NewRangeQuery(ctx, s.db, nil, expr, time.UnixMilli(from), time.UnixMilli(to), step)
+	if err != nil {
+		return nil, fmt.Errorf("query %q: %w", shorten(expr), err)
+	}
+	defer q.Close()
+	matrix, err := q.Exec(ctx).Matrix()
+	if err != nil {
+		return nil, fmt.Errorf("query %q: %w", shorten(expr), err)
+	}
+	answer := make([]Series, 0, len(matrix))
+	for _, series := range matrix {
+		if len(series.Histograms) > 0 && len(series.Floats) == 0 {
+			return nil, fmt.Errorf("query %q: the answer is a histogram: apply histogram_quantile or histogram_avg", shorten(expr))
+		}
+		points := make(result.Points, 0, (to-from)/step.Milliseconds()+1)
+		next := 0
+		for t := from; t <= to; t += step.Milliseconds() {
+			value := math.NaN()
+			if next < len(series.Floats) && series.Floats[next].T == t {
+				value = series.Floats[next].F
+				next++
+			}
+			points = append(points, result.Point{Seconds: s.seconds(t), Value: value})
+		}
+		answer = append(answer, Series{Labels: labelMap(series.Metric), Points: points})
+	}
+	return answer, nil
+}
+
+// Instant evaluates expr at one moment. Each series of the answer has one point.
+func (s *Store) Instant(ctx context.Context, expr string, atNanos int64) ([]Series, error) {
+	if err := s.Flush(); err != nil {
+		return nil, err
+	}
+	q, err := s.engine.NewInstantQuery(ctx, s.db, nil, expr, time.UnixMilli(s.millis(atNanos)))
+	if err != nil {
+		return nil, fmt.Errorf("query %q: %w", shorten(expr), err)
+	}
+	defer q.Close()
+	res := q.Exec(ctx)
+	if res.Err != nil {
+		return nil, fmt.Errorf("query %q: %w", shorten(expr), res.Err)
+	}
+	var answer []Series
+	add := func(ls labels.Labels, t int64, v float64) {
+		answer = append(answer, Series{labelMap(ls), result.Points{{Seconds: s.seconds(t), Value: v}}})
+	}
+	switch v := res.Value.(type) {
+	case promql.Scalar:
+		add(labels.EmptyLabels(), v.T, v.V)
+	case promql.Vector:
+		for _, sample := range v {
+			if sample.H != nil {
+				add(sample.Metric, sample.T, sample.H.Count)
+				continue
+			}
+			add(sample.Metric, sample.T, sample.F)
+		}
+	default:
+		return nil, fmt.Errorf("query %q: a %s has no value at one moment", shorten(expr), res.Value.Type())
+	}
+	return answer, nil
+}
+
+// Check parses expr and reports what is wrong with it.
+func (s *Store) Check(expr string) error {
+	if _, err := s.parser.ParseExpr(expr); err != nil {
+		return fmt.Errorf("query %q: %w", shorten(expr), err)
+	}
+	return nil
+}
+
+func (s *Store) seconds(millis int64) float64 { return float64(millis-s.zeroMillis) / 1000 }
+
+func labelMap(ls labels.Labels) map[string]string {
+	out := make(map[string]string, ls.Len())
+	ls.Range(func(l labels.Label) { out[l.Name] = l.Value })
+	return out
+}
+
+// shorten makes a query fit into a message.
+func shorten(expr string) string {
+	expr = strings.Join(strings.Fields(expr), " ")
+	if len(expr) > 120 {
+		return expr[:117] + "…"
+	}
+	return expr
+}
+
+// Name is what a reader calls the series: the values of the labels that tell it apart, or all where there are none.
+func (s Series) Name() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
+		switch name {
+		case model.MetricNameLabel, "run", "scenario":
+		case "instance":
+			if s.Labels["vm"] == "" {
+				parts = append(parts, s.Labels[name])
+			}
+		default:
+			parts = append(parts, s.Labels[name])
+		}
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, " ")
+}

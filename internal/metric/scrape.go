@@ -1,0 +1,236 @@
+package metric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+const (
+	scrapeBytesMax    = 16 << 20
+	scrapeSamplesMax  = 50_000
+	scrapeTimeoutMax  = 10 * time.Second
+	scrapesAtOnce     = 32
+	scrapeIdlePerHost = 1
+	acceptText        = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8"
+)
+
+// Exporter is one address where a Prometheus exporter answers.
+type Exporter struct {
+	Address string // host:port
+	// Labels are set on every sample; a label of the exporter with the same name becomes exported_<name>.
+	Labels map[string]string
+	// Whole: every metric is wanted, whatever Keep says. Our own agents have few and all of them are asked for.
+	Whole bool
+}
+
+// VMExporter describes an exporter on a VM with the labels that everything about a VM has. X-Ray's instance is the
+// name of the VM, whatever the port.
+func VMExporter(address, group, vm, node string) Exporter {
+	return Exporter{Address: address,
+		Labels: map[string]string{"vm_group": group, "vm": vm, "instance": vm, "node": node, "job": "bragg"}}
+}
+
+// Scraper asks exporters for their metrics at a steady interval. Set and Run may be called from different goroutines.
+type Scraper struct {
+	Interval time.Duration // default: 5 s
+	// Now returns the present moment on the run's axis. A sample carries the moment at which its scrape began.
+	Now func() int64
+	// Keep tells whether a metric is wanted; nil keeps all. up and scrape_duration_seconds are made in any case.
+	Keep func(name string) bool
+	// Sink takes the samples of one scrape. It is called from several goroutines, and owns what it is given.
+	Sink func([]result.Sample)
+
+	mu        sync.Mutex
+	exporters []Exporter
+}
+
+// Set replaces the list of exporters; the next round uses it. VMs come and go in a run.
+func (s *Scraper) Set(exporters []Exporter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.exporters = slices.Clone(exporters)
+}
+
+// Run scrapes until ctx ends and returns when no request is under way any more.
+func (s *Scraper) Run(ctx context.Context) {
+	interval := s.Interval
+	if interval <= 0 {
+		interval = 5 * time.Second
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	client := newScrapeClient()
+	defer client.CloseIdleConnections()
+	for {
+		s.round(ctx, client, interval)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Once scrapes all exporters one time.
+func (s *Scraper) Once(ctx context.Context) {
+	client := newScrapeClient()
+	defer client.CloseIdleConnections()
+	s.round(ctx, client, scrapeTimeoutMax)
+}
+
+func newScrapeClient() *http.Client {
+	// No proxy and no redirects: an exporter is asked where it is, or not at all.
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: scrapeTimeoutMax}).DialContext,
+			MaxIdleConnsPerHost: scrapeIdlePerHost, DisableCompression: false,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (s *Scraper) round(ctx context.Context, client *http.Client, interval time.Duration) {
+	s.mu.Lock()
+	exporters := s.exporters
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, min(interval, scrapeTimeoutMax))
+	defer cancel()
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, scrapesAtOnce)
+	for _, e := range exporters {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			s.scrape(ctx, client, e)
+		})
+	}
+	wait.Wait()
+}
+
+// scrape asks one exporter. An exporter that does not answer leaves up = 0 and nothing else: a gap.
+func (s *Scraper) scrape(ctx context.Context, client *http.Client, e Exporter) {
+	at, begin := s.Now(), time.Now()
+	samples, err := s.fetch(ctx, client, e, at)
+	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return // the run ended in mid-scrape, which says nothing about the exporter
+	}
+	up := 1.0
+	if err != nil {
+		up, samples = 0, nil
+	}
+	own := make(map[string]string, len(e.Labels)+1)
+	for name, value := range e.Labels {
+		own[name] = value
+	}
+	if _, port, err := net.SplitHostPort(e.Address); err == nil {
+		own["port"] = port
+	}
+	samples = append(samples,
+		result.Sample{AtNanos: at, Name: "up", Labels: own, Value: up},
+		result.Sample{AtNanos: at, Name: "scrape_duration_seconds", Labels: own, Value: time.Since(begin).Seconds()})
+	s.Sink(samples)
+}
+
+func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at int64) ([]result.Sample, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Address+"/metrics", nil)
+	if err != nil {
+		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
+	}
+	request.Header.Set("Accept", acceptText)
+	request.Header.Set("User-Agent", "bragg")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("scrape %q: %s", e.Address, response.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, scrapeBytesMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
+	}
+	if len(body) > scrapeBytesMax {
+		return nil, fmt.Errorf("scrape %q: more than %d bytes", e.Address, scrapeBytesMax)
+	}
+	keep := s.Keep
+	if e.Whole {
+		keep = nil
+	}
+	samples, err := parseExposition(body, response.Header.Get("Content-Type"), keep)
+	if err != nil {
+		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
+	}
+	for i := range samples {
+		samples[i].AtNanos = at
+		samples[i].Labels = mergeLabels(samples[i].Labels, e.Labels)
+	}
+	return samples, nil
+}
+
+// parseExposition reads the text format or OpenMetrics. Timestamps of the exporter are passed over: its clock is not
+// the run's.
+func parseExposition(body []byte, contentType string, keep func(string) bool) ([]result.Sample, error) {
+	if strings.Contains(contentType, "protobuf") {
+		return nil, errors.New("the exporter answered in a format that was not asked for")
+	}
+	p, err := textparse.New(body, contentType, nil, textparse.ParserOptions{FallbackContentType: "text/plain"})
+	if p == nil {
+		return nil, err
+	}
+	var samples []result.Sample
+	var ls labels.Labels
+	for {
+		entry, err := p.Next()
+		if errors.Is(err, io.EOF) {
+			return samples, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if entry != textparse.EntrySeries {
+			continue
+		}
+		_, _, value := p.Series()
+		p.Labels(&ls)
+		name := ls.Get(model.MetricNameLabel)
+		if keep != nil && !keep(name) {
+			continue
+		}
+		if len(samples) == scrapeSamplesMax {
+			return nil, errors.New("more than " + strconv.Itoa(scrapeSamplesMax) + " samples")
+		}
+		own := make(map[string]string, ls.Len())
+		ls.Range(func(l labels.Label) {
+			if l.Name != model.MetricNameLabel {
+				own[strings.Clone(l.Name)] = strings.Clone(l.Value)
+			}
+		})
+		samples = append(samples, result.Sample{Name: strings.Clone(name), Labels: own, Value: value})
+	}
+}
+
+func mergeLabels(own, set map[string]string) map[string]string {
+	for name, value := range set {
+		if have, taken := own[name]; taken {
+			own["exported_"+name] = have
+		}
+		own[name] = value
+	}
+	return own
+}
