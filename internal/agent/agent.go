@@ -1,0 +1,166 @@
+// Package agent is what runs inside a VM: it takes workloads, runs them with the generators it was given, and hands
+// back intervals. It holds the wire protocol, the server half and the client half; it starts no processes of its own
+// and offers no shell, only the typed operations of protocol.go.
+//
+//	controller: Client.Run(workload, sink) ◀── HTTP/2 over one connection ──▶ Server ──▶ Generator ──▶ Intervals
+//
+// A connection is any net.Conn: an inherited socket pair on the local target, mutual TLS elsewhere. Work outlives a
+// connection: an agent that is cut off keeps running, buffers intervals, and delivers them when the controller is
+// back, each exactly once. Whether losing the connection ends the process is up to Command.
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Options say what an agent is. Generators is required, everything else has a default.
+type Options struct {
+	Generators map[string]load.Generator // by the name that workloads use
+	VM         string                    // name of the VM, for messages and metrics
+	Version    string                    // of the program
+	// Devices are what workloads may touch. A workload that names another device or path is refused. Nil allows what
+	// the workload itself lists, for an agent in a VM of its own.
+	Devices []load.Device
+	// MetricsAddress is told in Hello: where Prometheus finds this agent's metrics.
+	MetricsAddress string
+	VCPUs          int
+	RAMBytes       int64
+	// BufferFor is how long intervals are kept for a controller that is away. 0: 20 minutes.
+	BufferFor time.Duration
+	// ErrorLog receives faults of connections. Nil discards them.
+	ErrorLog *log.Logger
+}
+
+// Server is the server half. It owns all running workloads; connections come and go.
+type Server struct {
+	options Options
+	boot    string // random, new with every start, so that a controller notices a power cycle
+	started time.Time
+	meter   *meter
+
+	stop context.CancelFunc // ends all workloads
+	ctx  context.Context    // of all workloads; the one place where a context is kept, because work outlives requests
+
+	mu       sync.Mutex
+	tasks    map[string]*task
+	order    []string // ids in the order of their start, for forgetting the oldest
+	fence    uint64   // highest seen
+	closed   bool
+	running  sync.WaitGroup
+	buffered atomic.Int64 // bytes in all buffers
+}
+
+// NewServer returns a server without connections.
+func NewServer(o Options) *Server {
+	if o.BufferFor <= 0 {
+		o.BufferFor = bufferForDefault
+	}
+	if o.ErrorLog == nil {
+		o.ErrorLog = log.New(discard{}, "", 0)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{options: o, boot: randomID(), started: time.Now(), tasks: map[string]*task{}, ctx: ctx, stop: stop}
+	s.meter = newMeter(o)
+	return s
+}
+
+// Serve serves one connection until it closes or ctx ends, then stops all load and waits for it.
+func Serve(ctx context.Context, conn net.Conn, o Options) error {
+	s := NewServer(o)
+	defer s.Close()
+	return s.ServeConn(ctx, conn)
+}
+
+// ServeConn serves one connection until the peer closes it (nil) or ctx ends. Workloads go on afterwards.
+func (s *Server) ServeConn(ctx context.Context, conn net.Conn) error {
+	listener := newOneConn(s.meter.count(conn))
+	server := s.httpServer(ctx)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // it ends when the connection does
+	}()
+	var err error
+	select {
+	case <-listener.gone:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	_ = server.Close()
+	_ = listener.Close()
+	_ = conn.Close()
+	<-served
+	return err
+}
+
+// strangerPatience is how long a connection from the network may take to say what it is. An inherited connection has
+// all the time it wants: it may be used for the first time long after the VM was started.
+const strangerPatience = 30 * time.Second
+
+// ServeListener serves every connection that l accepts until ctx ends.
+func (s *Server) ServeListener(ctx context.Context, l net.Listener) error {
+	server := s.httpServer(ctx)
+	server.ReadHeaderTimeout = strangerPatience
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stopped()
+	err := server.Serve(countingListener{l, s.meter})
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close stops all load, waits until it has ended, and refuses everything from then on.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.running.Wait()
+}
+
+func (s *Server) httpServer(ctx context.Context) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:        s.Handler(),
+		Protocols:      protocols,
+		MaxHeaderBytes: headerBytesMax,
+		ErrorLog:       s.options.ErrorLog,
+		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+}
+
+func (s *Server) hello() Hello {
+	h := Hello{
+		Protocol: ProtocolVersion, Version: s.options.Version, Boot: s.boot, VM: s.options.VM, PID: os.Getpid(),
+		MetricsAddress: s.options.MetricsAddress, UnixNanos: time.Now().UnixNano(),
+		UptimeNanos: time.Since(s.started).Nanoseconds(),
+	}
+	for name := range s.options.Generators {
+		h.Generators = append(h.Generators, name)
+	}
+	return h
+}
+
+func randomID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: it crashes the program instead
+	return hex.EncodeToString(b[:])
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

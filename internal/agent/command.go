@@ -1,0 +1,161 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Config is the one argument of an agent's process, as JSON.
+type Config struct {
+	VM       string        `json:"vm"`
+	VCPUs    int           `json:"vcpus,omitempty"`
+	RAMBytes int64         `json:"ram_bytes,omitempty"`
+	Devices  []load.Device `json:"devices,omitempty"`
+	// ConnectionFD is an inherited, connected stream socket. When it closes, the agent ends at once.
+	ConnectionFD int `json:"connection_fd,omitempty"`
+	// MetricsFD is an inherited listener for /metrics; 0: none.
+	MetricsFD int `json:"metrics_fd,omitempty"`
+	// Listen is the address for controllers, with mutual TLS 1.3, instead of ConnectionFD.
+	Listen string `json:"listen,omitempty"`
+	TLS    TLS    `json:"tls,omitzero"`
+	// MetricsListen is the address for /metrics of an agent that listens; empty: none.
+	MetricsListen string `json:"metrics_listen,omitempty"`
+}
+
+// Program is what the surrounding program gives to Command.
+type Program struct {
+	Generators map[string]load.Generator
+	Version    string
+	Stderr     io.Writer
+}
+
+// Command is the body of an agent's process: it serves until the connection closes, ctx ends or the system asks the
+// process to end, and returns the exit code. The caller exits with it at once, so that whatever a generator still
+// holds ends with the process.
+func Command(ctx context.Context, args []string, p Program) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command(ctx, args, p); err != nil {
+		fmt.Fprintf(p.Stderr, "agent: %v\n", err)
+		return diag.ExitCode(err)
+	}
+	return diag.ExitPass
+}
+
+func command(ctx context.Context, args []string, p Program) error {
+	if len(args) != 1 {
+		return &diag.Error{Code: "usage", Message: "want one argument, the configuration as JSON", Exit: diag.ExitUsage}
+	}
+	var c Config
+	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
+		return &diag.Error{Code: "usage", Message: "read configuration", Err: err, Exit: diag.ExitUsage}
+	}
+	options := Options{
+		Generators: p.Generators, VM: c.VM, Version: p.Version, Devices: c.Devices, VCPUs: c.VCPUs, RAMBytes: c.RAMBytes,
+		ErrorLog: log.New(p.Stderr, "agent: ", 0),
+	}
+	metrics, err := metricsListener(c)
+	if err != nil {
+		return err
+	}
+	if metrics != nil {
+		options.MetricsAddress = metrics.Addr().String()
+	}
+	s := NewServer(options)
+	if metrics != nil {
+		stop := s.serveMetrics(metrics)
+		defer stop()
+	}
+	defer s.closeWithin(time.Second)
+	if c.Listen != "" {
+		return s.listenTLS(ctx, c)
+	}
+	conn, err := inheritedConn(c.ConnectionFD)
+	if err != nil {
+		return err
+	}
+	err = s.ServeConn(ctx, conn)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// closeWithin stops all load and waits for it, but not for long: the process is about to end, and the load with it.
+func (s *Server) closeWithin(limit time.Duration) {
+	closed := make(chan struct{})
+	go func() {
+		s.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(limit):
+	}
+}
+
+func inheritedConn(fd int) (net.Conn, error) {
+	file := os.NewFile(uintptr(fd), "connection")
+	if fd < 3 || file == nil {
+		return nil, &diag.Error{Code: "usage", Message: fmt.Sprintf("%d is no inherited connection", fd), Exit: diag.ExitUsage}
+	}
+	defer file.Close()
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("take over connection %d: %w", fd, err)
+	}
+	return conn, nil
+}
+
+func metricsListener(c Config) (net.Listener, error) {
+	switch {
+	case c.MetricsListen != "":
+		l, err := net.Listen("tcp", c.MetricsListen)
+		if err != nil {
+			return nil, fmt.Errorf("offer metrics: %w", err)
+		}
+		return l, nil
+	case c.MetricsFD < 3:
+		return nil, nil
+	}
+	file := os.NewFile(uintptr(c.MetricsFD), "metrics")
+	if file == nil {
+		return nil, fmt.Errorf("take over listener %d: not open", c.MetricsFD)
+	}
+	defer file.Close()
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("take over listener %d: %w", c.MetricsFD, err)
+	}
+	return l, nil
+}
+
+// serveMetrics serves /metrics until the returned function is called.
+func (s *Server) serveMetrics(l net.Listener) (stop func()) {
+	server := &http.Server{
+		Handler: s.MetricsHandler(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: headerBytesMax, ErrorLog: s.options.ErrorLog,
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(countingListener{l, s.meter})
+	}()
+	return func() {
+		_ = server.Close()
+		<-done
+	}
+}
