@@ -1,0 +1,173 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Config is what an Engine needs besides the plan.
+type Config struct {
+	Target  target.Target
+	Journal *Journal // its header holds the tag
+	// Runner reaches the agent of a powered-on VM. It is called anew for every start of a load and whenever a step asks
+	// whether the VM answers; it may hand out a connection that it keeps.
+	Runner func(ctx context.Context, vm target.VM) (load.Runner, error)
+	// Intervals receives what loads deliver, from several goroutines at once.
+	Intervals load.Sink
+	// Events receives events in the order of their times, one at a time.
+	Events func(interval.Event)
+	// Zero is the start of the run's time axis, with its monotonic reading.
+	Zero time.Time
+	// Dir is a folder for what programs of the scenario leave; it stays with the run.
+	Dir string
+	// Collect copies the logs of agents into the bundle; may be nil.
+	Collect func(ctx context.Context, vms []target.VM) error
+	// Failpoint makes named places fail in tests; nil otherwise.
+	Failpoint func(name string) error
+	// TeardownDeadline bounds each step of teardown beyond its estimate; UndoDeadline each part of undoing. 0: ten minutes.
+	TeardownDeadline time.Duration
+	UndoDeadline     time.Duration
+}
+
+func (c *Config) fail() failpoints { return c.Failpoint }
+
+const (
+	teardownDeadlineDefault = 10 * time.Minute
+	undoDeadlineDefault     = 10 * time.Minute
+	// graceLength is how long what was cancelled may take to return before the run goes on without it.
+	graceLength = 30 * time.Second
+)
+
+// Validate reports everything that is missing.
+func (c *Config) Validate() error {
+	var errs []error
+	missing := func(absent bool, name string) {
+		if absent {
+			errs = append(errs, fmt.Errorf("engine config lacks %s", name))
+		}
+	}
+	missing(c.Target == nil, "Target")
+	missing(c.Journal == nil, "Journal")
+	missing(c.Runner == nil, "Runner")
+	missing(c.Intervals == nil, "Intervals")
+	missing(c.Events == nil, "Events")
+	missing(c.Zero.IsZero(), "Zero")
+	return errors.Join(errs...)
+}
+
+// Outcome is what came of a run.
+type Outcome struct {
+	Ended  string // Completed, Failed or Interrupted
+	Reason string // why it did not complete, one sentence
+	// Problems are failures after the run phase: of teardown, of undoing, of loads nobody waited for.
+	Problems []string
+	// Left is what the run changed outside and could not or was told not to undo.
+	Left []Thing
+}
+
+// Engine executes one plan once.
+type Engine struct {
+	plan *Plan
+	cfg  Config
+
+	outcomes chan outcome
+	finished chan struct{} // closed when the loop has ended
+	fleet    *fleet
+	nodes    *nodes
+	loads    *loads
+	work     sync.WaitGroup // steps, loads and background work
+
+	background     context.Context // of loads and background work
+	stopBackground context.CancelFunc
+
+	emitMu sync.Mutex
+	phase  Phase // guarded by emitMu: loads name it in their events
+}
+
+// New prepares an engine. Nothing happens before Run.
+func New(plan *Plan, cfg Config) (*Engine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.TeardownDeadline == 0 {
+		cfg.TeardownDeadline = teardownDeadlineDefault
+	}
+	if cfg.UndoDeadline == 0 {
+		cfg.UndoDeadline = undoDeadlineDefault
+	}
+	e := &Engine{plan: plan, cfg: cfg, outcomes: make(chan outcome), finished: make(chan struct{})}
+	e.fleet = &fleet{plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
+		fail: cfg.fail(), runner: cfg.Runner, cuts: map[string]int{}, placed: e.placed}
+	e.nodes = &nodes{list: plan.Target.Nodes, fleet: e.fleet}
+	e.loads = &loads{engine: e, latest: map[string]*loadRun{}, count: map[string]int{}}
+	return e, nil
+}
+
+// StopLevel says how hard to stop.
+type StopLevel int
+
+const (
+	// StopAndUndo ends setup or run, then undoes everything.
+	StopAndUndo StopLevel = 1
+	// StopOnly ends everything, undoing too; what is left stays in the journal.
+	StopOnly StopLevel = 2
+)
+
+// Stop asks the run to end. It returns at once and may be called at any time from any goroutine; a level that is not
+// above the former one changes nothing.
+func (e *Engine) Stop(level StopLevel) { go e.post(outcome{Stop: int(level)}) }
+
+// Guard ends setup or run because of reason ("space ran out"), then undoes everything. Like Stop it returns at once.
+func (e *Engine) Guard(reason string) { go e.post(outcome{Guard: reason}) }
+
+// post hands an outcome to the loop; after the end it does nothing.
+func (e *Engine) post(o outcome) {
+	select {
+	case e.outcomes <- o:
+	case <-e.finished:
+	}
+}
+
+// want asks the machine for leave to begin background work; 0 means no.
+func (e *Engine) want(name string) int {
+	reply := make(chan int, 1)
+	e.post(outcome{Wanted: name, reply: reply})
+	select {
+	case handle := <-reply:
+		return handle
+	case <-e.finished:
+		return 0
+	}
+}
+
+// emit stamps an event with the time and hands it out. The lock keeps events in the order of their times.
+func (e *Engine) emit(ev interval.Event) {
+	e.emitMu.Lock()
+	defer e.emitMu.Unlock()
+	ev.AtNanos = time.Since(e.cfg.Zero).Nanoseconds()
+	e.cfg.Events(ev)
+}
+
+// placed tells on which node a VM is from now on.
+func (e *Engine) placed(vm target.VM) {
+	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: vm.Group, Subject: vm.Name, Node: vm.NodeID})
+}
+
+func (e *Engine) phaseName() string {
+	e.emitMu.Lock()
+	defer e.emitMu.Unlock()
+	return string(e.phase)
+}
+
+func (e *Engine) setPhase(p Phase) {
+	e.emitMu.Lock()
+	defer e.emitMu.Unlock()
+	e.phase = p
+}

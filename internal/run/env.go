@@ -1,0 +1,149 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Env is what a running step sees. What creates, deletes or switches anything outside goes through VMs, Power and
+// Nodes, which journal the intent first; Target is there for what ends with the VMs (snapshots, migration, placement)
+// and for questions.
+type Env struct {
+	VMs    VMs
+	Power  VMSwitch
+	Nodes  NodeSwitch
+	Loads  Loads
+	Notes  Notes
+	Work   Work
+	Target target.Target
+	Tag    target.Tag
+	Plan   *Plan
+	Step   PlanStep // the one that runs
+	// Scenario is the document; Dir the folder in which programs of the scenario run and whose content stays with the run.
+	Scenario *scenario.Scenario
+	Dir      string
+	// Private is where a step may make a folder for what holds secrets. It may not exist yet, and ends with the journal.
+	Private string
+
+	collect func(ctx context.Context, vms []target.VM) error
+}
+
+// VMs are the machines of this run and no others.
+type VMs interface {
+	// Of returns the VMs of a group in the order of their ordinals; "" is every group.
+	Of(group string) []target.VM
+	// Deploy creates the VMs of a group as planned, powered off.
+	Deploy(ctx context.Context, group string) ([]target.VM, error)
+	// Grow clones the group's first VM as it stands until the group has as many VMs as the scenario's count comes to
+	// in this plan, and returns the new ones. They are powered on when the first VM is.
+	Grow(ctx context.Context, group string, scenarioCount int, linked bool) ([]target.VM, error)
+	// Delete removes all VMs of the run.
+	Delete(ctx context.Context) error
+	// Refresh asks the target for nodes, addresses and power states.
+	Refresh(ctx context.Context) error
+}
+
+// VMSwitch switches and moves VMs.
+type VMSwitch interface {
+	On(ctx context.Context, vms []target.VM) error
+	Off(ctx context.Context, vms []target.VM) error
+	// Reach returns nil when the VM's agent answers.
+	Reach(ctx context.Context, vm target.VM) error
+	// Move migrates running VMs to a node.
+	Move(ctx context.Context, vms []target.VM, nodeID string) error
+}
+
+// NodeSwitch switches nodes, by their index in the plan.
+type NodeSwitch interface {
+	Off(ctx context.Context, index int) error
+	Shutdown(ctx context.Context, index int) error
+	On(ctx context.Context, index int) error
+	State(ctx context.Context, index int) (target.PowerState, error)
+	// SwitchedOff returns the indexes of nodes that this run powered off and not on again.
+	SwitchedOff() []int
+}
+
+// Loads starts workloads and waits for them. A workload has at most one run of its load and one of its prefill at a time.
+type Loads interface {
+	// Start starts a load on all VMs of its group and returns once the last VM was started. Where some VM cannot be
+	// reached nothing is started.
+	Start(ctx context.Context, spec LoadSpec) error
+	// Wait waits until the load has ended, at most until timeout after its expected end; a load without a runtime is
+	// expected to end at once. VMs that this run itself powered off are no failure; others are.
+	Wait(ctx context.Context, workload string, prefill bool, timeout time.Duration) error
+	// Stop ends a load and waits for its last interval.
+	Stop(ctx context.Context, workload string) error
+}
+
+// Notes tells the world what happens.
+type Notes interface {
+	// Annotate marks this moment on charts. Outside the run phase it only logs.
+	Annotate(text string)
+	Log(text string)
+	// Disturb says that something casts doubt on numbers.
+	Disturb(subject, text string)
+}
+
+// Work goes on beside the steps that follow.
+type Work interface {
+	// Go starts work that ends by itself, or when the phase ends and ctx with it.
+	Go(name string, work func(ctx context.Context) error) error
+}
+
+// Collect copies the logs of agents into the bundle.
+func (e *Env) Collect(ctx context.Context, vms []target.VM) error {
+	if e.collect == nil {
+		e.Notes.Log("logs are not collected here")
+		return nil
+	}
+	return e.collect(ctx, vms)
+}
+
+// WaitFor asks check every poll until it returns true, for at most timeout.
+func WaitFor(ctx context.Context, timeout, poll time.Duration, check func() bool) error {
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	for {
+		if check() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+			return context.DeadlineExceeded
+		case <-time.After(poll):
+		}
+	}
+}
+
+// notes emits events of one step.
+type notes struct {
+	engine *Engine
+	step   PlanStep
+}
+
+func (n notes) event(kind interval.EventKind, text string) interval.Event {
+	return interval.Event{Kind: kind, Phase: string(n.step.Phase), Step: n.step.Name, StepID: n.step.ID,
+		Group: n.step.Group, Workload: n.step.Workload, Message: text}
+}
+
+func (n notes) Annotate(text string) {
+	kind := interval.EventAnnotation
+	if n.step.Phase != Run {
+		kind = interval.EventLog
+	}
+	n.engine.emit(n.event(kind, text))
+}
+
+func (n notes) Log(text string) { n.engine.emit(n.event(interval.EventLog, text)) }
+
+func (n notes) Disturb(subject, text string) {
+	ev := n.event(interval.EventDisturbance, text)
+	ev.Subject = subject
+	n.engine.emit(ev)
+}

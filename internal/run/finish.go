@@ -1,0 +1,208 @@
+package run
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// finish writes steps, sums, undo order and notes into the plan.
+func (c *compiler) finish() {
+	c.finishSteps()
+	c.finishFootprint()
+	c.finishUndo()
+	c.fit()
+	c.plan.Warnings = append(c.plan.Warnings, c.problems...)
+	c.plan.Warnings = append(c.plan.Warnings, c.sc.Warnings...)
+}
+
+func (c *compiler) finishSteps() {
+	starts, lengths := c.timeline(c.factor)
+	var ignored diag.List
+	v := c.newView(&ignored)
+	v.bytes = c.loadBytes()
+	for i, b := range c.steps {
+		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line,
+			Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i]}
+		s.Group, s.Workload = references(b.kind, b.step)
+		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
+		for _, need := range b.kind.Needs {
+			if text, ok := c.inventory.Imitated[need]; ok && !c.inventory.Simulated {
+				s.Imitated = text
+				c.imitate(need, text)
+			}
+		}
+		if d, ok := b.step.(Describer); ok {
+			e := d.Effect(v)
+			s.Subject = e.Subject
+			s.Rough = e.Load != nil && e.Load.Runtime == 0 && !e.Load.Async
+			c.finishPower(s.ID, e)
+		}
+		v.play(b.step)
+		c.addEstimate(s)
+		c.plan.Steps = append(c.plan.Steps, s)
+		c.plan.bound = append(c.plan.bound, b)
+	}
+}
+
+func (c *compiler) imitate(need target.Capability, text string) {
+	if c.plan.Target.Imitated == nil {
+		c.plan.Target.Imitated = map[target.Capability]string{}
+	}
+	c.plan.Target.Imitated[need] = text
+}
+
+func (c *compiler) finishPower(id int, e Effect) {
+	add := func(indexes []int, action string) {
+		for _, i := range indexes {
+			c.plan.Power = append(c.plan.Power, PowerOperation{StepID: id, Node: c.inventory.Nodes[i].Name, Action: action})
+		}
+	}
+	add(e.PowersOff, "off")
+	add(e.PowersOn, "on")
+}
+
+func (c *compiler) addEstimate(s PlanStep) {
+	e := &c.plan.Estimate
+	switch s.Phase {
+	case Setup:
+		e.Setup += s.Duration
+	case Run:
+		e.Run += s.Duration
+	case Teardown:
+		e.Teardown += s.Duration
+	}
+	e.Total += s.Duration
+	e.Rough = e.Rough || s.Rough
+}
+
+func (c *compiler) finishFootprint() {
+	f := &c.plan.Footprint
+	snapshots := c.snapshotCounts()
+	for _, g := range c.plan.Groups {
+		f.VMs += g.CountFinal
+		f.TouchedBytes += g.TouchedBytes * int64(g.CountFinal)
+		f.SnapshotBytes += g.TouchedBytes * int64(g.CountFinal) * int64(snapshots[g.Name])
+		for _, d := range g.Disks {
+			f.DiskBytes += d.SizeBytes * int64(g.CountFinal)
+		}
+	}
+	unbound := false
+	for _, start := range c.loadStarts() {
+		p := c.plan.workloads[start.Workload]
+		answer := p.loadPlan
+		if start.Prefill {
+			answer = p.fillPlan
+		}
+		if answer == nil {
+			continue
+		}
+		group, _ := c.plan.Group(p.scenario.Group)
+		if answer.BytesWritten < 0 {
+			unbound = true
+			continue
+		}
+		f.WrittenKnownBytes += answer.BytesWritten * int64(group.CountFinal)
+	}
+	f.WrittenBytes = f.WrittenKnownBytes
+	if unbound {
+		f.WrittenBytes = -1
+	}
+}
+
+// loadStarts returns every load that a step begins.
+func (c *compiler) loadStarts() []LoadSpec {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	var out []LoadSpec
+	for _, b := range c.steps {
+		if d, ok := b.step.(Describer); ok {
+			if e := d.Effect(v); e.Load != nil {
+				out = append(out, *e.Load)
+			}
+		}
+		v.play(b.step)
+	}
+	return out
+}
+
+// snapshotCounts returns how many snapshots are taken of each VM of a group.
+func (c *compiler) snapshotCounts() map[string]int {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	out := map[string]int{}
+	for _, b := range c.steps {
+		if d, ok := b.step.(Describer); ok {
+			e := d.Effect(v)
+			out[e.Snapshot] += e.Snapshots
+		}
+		v.play(b.step)
+	}
+	return out
+}
+
+func (c *compiler) finishUndo() {
+	undo := &c.plan.Undo
+	var off []string
+	for _, p := range c.plan.Power {
+		if p.Action == "off" && !slices.Contains(off, p.Node) {
+			off = append(off, p.Node)
+		}
+	}
+	if len(off) > 0 {
+		*undo = append(*undo, "power on the nodes that this run powered off: "+quotedList(off))
+	}
+	for _, b := range slices.Backward(c.steps) {
+		if _, ok := b.step.(Undoer); ok {
+			*undo = append(*undo, fmt.Sprintf("take back %s (line %d)", b.kind.Name, b.call.Pos.Line))
+		}
+	}
+	if c.plan.Footprint.VMs > 0 {
+		*undo = append(*undo, fmt.Sprintf("delete the %d VMs of this run with their disks and snapshots", c.plan.Footprint.VMs))
+	}
+}
+
+// argumentValues returns the bound arguments of a step as plain values, durations in seconds.
+func argumentValues(kind Kind, step Step) map[string]any {
+	out := map[string]any{}
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range kind.Arguments() {
+		field := fields.Field(a.index)
+		if field.Kind() == reflect.Pointer {
+			if field.IsNil() {
+				continue
+			}
+			field = field.Elem()
+		}
+		if a.secret {
+			out[a.Name] = "***"
+			continue
+		}
+		if d, ok := field.Interface().(time.Duration); ok {
+			out[a.Name] = d.Seconds() / a.unit.Seconds()
+			continue
+		}
+		if !field.IsZero() || field.Kind() == reflect.Bool {
+			out[a.Name] = field.Interface()
+		}
+	}
+	return out
+}
+
+// references returns the group and the workload that a step's arguments name.
+func references(kind Kind, step Step) (group, workload string) {
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range kind.Arguments() {
+		switch a.Refers {
+		case "group":
+			group = fields.Field(a.index).String()
+		case "workload":
+			workload = fields.Field(a.index).String()
+		}
+	}
+	return group, workload
+}

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// unbornSuffix ends the name of a file in the control directory that is not whole yet.
+const unbornSuffix = ".new"
+
+// Journals returns the ids of all runs that have a journal in a runs directory. A directory that does not exist has
+// none.
+func Journals(runs string) ([]string, error) {
+	entries, err := os.ReadDir(controlDir(runs))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list journals: %w", err)
+	}
+	var ids []string
+	for _, entry := range entries {
+		if id, ok := strings.CutSuffix(entry.Name(), journalSuffix); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// RemoveUnborn removes what is left of controllers that died while they made their journal or the directory's identity.
+// They had touched nothing. While another controller is making one, it does nothing.
+func RemoveUnborn(runs string) error {
+	dir := controlDir(runs)
+	release, err := lockControl(dir, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove unborn files: %w", err)
+	}
+	defer release()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("remove unborn files: %w", err)
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), unbornSuffix) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+			return fmt.Errorf("remove unborn file: %w", err)
+		}
+	}
+	return nil
+}
+
+// lockControl locks the control directory: shared by those who make a file there, exclusive by who removes unborn ones. The
+// kernel gives the lock back when its holder dies.
+func lockControl(dir string, how int) (release func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.Fd()), how); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return func() { _ = unlock(d) }, nil
+}

@@ -1,0 +1,108 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Kind registers one verb of scenarios.
+type Kind struct {
+	Name    string // dotted, X-Ray's spelling: "workload.Start"
+	Summary string // one sentence
+	Doc     string // what a user has to know beyond the summary; paragraphs, no headings
+	// Example is the text of a whole scenario (test.yml) that uses the step, with one workload file named load.fio at
+	// most. It lints, compiles and runs on the fake target.
+	Example string
+	// Needs lists what the target must be able to do.
+	Needs []target.Capability
+	// SwitchesNodes: the owner of the target must have allowed power operations.
+	SwitchesNodes bool
+	// New returns a step with no argument set; bind fills its fields.
+	New func() Step
+}
+
+// Step is one action. Its exported fields with an arg tag are its arguments, set before any method is called.
+//
+//	Workload string        `arg:"workload_name,required" of:"workload"`
+//	Runtime  time.Duration `arg:"runtime_secs" unit:"s" scale:"runtime" default:"60"`
+//
+// Run blocks until the action is done or ctx ends, and then returns ctx's error. Steps of a run never run at the same
+// time; what a step starts in the background goes through Env.
+type Step interface {
+	Run(ctx context.Context, env *Env) error
+}
+
+// Checker finds what is wrong with a step's arguments on this target, before anything is touched.
+type Checker interface {
+	Check(v *View, problems *Problems)
+}
+
+// Expander replaces a step by other calls. Such a step is never run itself.
+type Expander interface {
+	Expand(v *View) []scenario.Call
+}
+
+// Undoer takes back what Run did and the end of the run's VMs does not end. Undo is called at the end of the run in the
+// reverse order of Run, whether Run succeeded, failed or was cut off, and also after a restart with a step that was
+// bound anew from the journal. It must be idempotent.
+type Undoer interface {
+	Undo(ctx context.Context, env *Env) error
+}
+
+// Estimator says how long Run will block, as far as the arguments tell.
+type Estimator interface {
+	Estimate(v *View) time.Duration
+}
+
+// Describer says what a step will do to groups, loads and nodes, as far as the plan has to know.
+type Describer interface {
+	Effect(v *View) Effect
+}
+
+// Effect is what one step does to the simulated state of a plan.
+type Effect struct {
+	Subject string // group, workload or nodes, for titles: "OLTP"
+	Deploys string // group whose VMs come into being
+	Grows   string // group that grows to GrowTo VMs, counted as the scenario counts
+	GrowTo  int
+	Load    *LoadSpec // load that begins; blocks until it ended unless Async
+	Stops   string    // workload that ends here
+	// PowersOff and PowersOn are indexes of nodes.
+	PowersOff []int
+	PowersOn  []int
+	// Snapshots is how many snapshots of each VM of group Snapshot are taken.
+	Snapshot  string
+	Snapshots int
+	// CleansUp: all VMs of this run are gone afterwards.
+	CleansUp bool
+}
+
+// Catalog is what a plan may use.
+type Catalog struct {
+	Steps      []Kind
+	Generators map[string]load.Generator // by name: "native", "fio"
+}
+
+// Kind returns the step kind with that name.
+func (c Catalog) Kind(name string) (Kind, bool) {
+	i := slices.IndexFunc(c.Steps, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return c.Steps[i], true
+}
+
+// StepNames returns the names of all kinds, sorted.
+func (c Catalog) StepNames() []string {
+	names := make([]string, len(c.Steps))
+	for i, k := range c.Steps {
+		names[i] = k.Name
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,293 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/fake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// head is the beginning of most scenarios here: one group of one VM per node, and one workload.
+const head = `name: lab
+display_name: Lab
+summary: A scenario of the tests
+description: Nothing to see
+tags: [test]
+estimated_runtime: 60
+vms:
+  - Workers:
+      template: ubuntu1604
+      data_disks: {count: 2, size: 1}
+      count_per_node: 1
+workloads:
+  - Load:
+      vm_group: Workers
+      config_file: load.fio
+  - Other:
+      vm_group: Workers
+      config_file: load.fio
+results: []
+`
+
+const deployed = `setup:
+  - vm_group.CloneFromTemplate: {vm_group_name: Workers}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+`
+
+// loadText parses a scenario.
+func loadText(t testing.TB, text string) *scenario.Scenario {
+	t.Helper()
+	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte("[disk0]\nfilename=/dev/sdb\nsize=64m\n")}}
+	sc, err := scenario.Load(context.Background(), scenario.Source{FS: files, Name: "lab", Trusted: true}, scenario.Options{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return sc
+}
+
+// plain plans any workload as the first 64 MiB of each device, scaled, and writes them once when it prefills.
+type plain struct{}
+
+func (plain) Plan(w load.Workload) (load.Plan, error) {
+	const block = 8192
+	p := load.Plan{Engine: "plain", Command: fmt.Sprintf("fio %s --runtime=%s", w.ConfigName, w.Runtime), BlockBytesMax: block, BytesWritten: -1,
+		Jobs: []load.JobPlan{{Name: "disk0", Pattern: "randread", BlockSizes: "8k", QueueDepth: 4, SizeBytes: 64 << 20, Clones: 1}}}
+	length := int64(64 << 20)
+	if w.Scale.Factor > 0 {
+		p.ScaledFrom = length
+		length = max(int64(float64(length)*w.Scale.Factor)/block, int64(w.Scale.BlocksMin)) * block
+	}
+	var total int64
+	for _, d := range w.Devices {
+		p.Extents = append(p.Extents, load.Extent{Device: d.Name, Length: length, Writes: w.Prefill})
+		total += length
+	}
+	if w.Prefill {
+		p.BytesWritten = total
+	}
+	return p, nil
+}
+
+func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
+	return nil, errors.New("plans only")
+}
+
+func catalog() run.Catalog {
+	return run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+}
+
+// lab is a fake target with agents that pass the time, and a place for runs. Its fields are guarded by mu.
+type lab struct {
+	t    *testing.T
+	fake *fake.Target
+	runs string
+
+	mu       sync.Mutex
+	events   []interval.Event
+	loads    []load.Workload // as they began
+	began    []time.Time
+	active   int
+	peak     int
+	loadErr  func(w load.Workload) error // what a load returns at its end
+	hang     bool                        // loads do not hear of their context
+	stubborn time.Duration               // how long a load takes to stop
+}
+
+func newLab(t *testing.T, nodes int) *lab {
+	t.Helper()
+	l := &lab{t: t, runs: t.TempDir()}
+	serve := func(ctx context.Context, _ net.Conn, _ target.VM) error { <-ctx.Done(); return nil }
+	var err error
+	l.fake, err = fake.Open(t.Context(), target.Config{Provider: "fake", Name: "lab", NodeCount: nodes,
+		Allow: target.Allow{NodePower: true}}, target.OpenOptions{ServeAgent: serve})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.fake.Close() })
+	return l
+}
+
+func (l *lab) plan(sc *scenario.Scenario, options run.Options) *run.Plan {
+	l.t.Helper()
+	inventory, err := l.fake.Inventory(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog(), options)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return plan
+}
+
+// journal begins the journal of run "r1".
+func (l *lab) journal(files run.Files, failpoint func(string) error) (*run.Journal, error) {
+	tag, err := run.NewTag(l.runs, "r1", nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return run.CreateJournal(l.runs, run.Header{Run: "r1", Tag: tag, Scenario: "lab"}, files, failpoint)
+}
+
+// engine prepares a run of the scenario in text.
+func (l *lab) engine(text string, change func(*run.Config)) *run.Engine {
+	l.t.Helper()
+	plan := l.plan(loadText(l.t, text), run.Options{Seed: 7})
+	journal, err := l.journal(nil, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = journal.Close() })
+	cfg := run.Config{Target: l.fake, Journal: journal, Runner: l.runner, Zero: time.Now(), Events: l.event,
+		Intervals: load.SinkFunc(func(interval.Interval) {}), Dir: l.runs}
+	if change != nil {
+		change(&cfg)
+	}
+	engine, err := run.New(plan, cfg)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return engine
+}
+
+// run executes the scenario in text to its end.
+func (l *lab) run(text string, change func(*run.Config)) run.Outcome {
+	l.t.Helper()
+	outcome, err := l.engine(text, change).Run(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return outcome
+}
+
+func (l *lab) event(e interval.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// messages returns the messages of all events of a kind.
+func (l *lab) messages(kind interval.EventKind) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, e := range l.events {
+		if e.Kind == kind {
+			out = append(out, e.Message)
+		}
+	}
+	return out
+}
+
+// mustBeClean fails unless nothing of the run is left on the target.
+func (l *lab) mustBeClean() {
+	l.t.Helper()
+	header, err := run.RecoverRun(l.runs, "r1")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	vms, err := l.fake.Owned(context.Background(), header.Header.Tag)
+	if err != nil || len(vms) > 0 {
+		l.t.Errorf("%d VMs are left (%v)", len(vms), err)
+	}
+	if err := l.fake.Ready(context.Background()); err != nil {
+		l.t.Errorf("left behind: %v", err)
+	}
+}
+
+func (l *lab) runner(ctx context.Context, vm target.VM) (load.Runner, error) {
+	conn, err := l.fake.DialAgent(ctx, vm)
+	if err != nil {
+		return nil, err
+	}
+	return &idle{lab: l, conn: conn}, nil
+}
+
+// idle runs a workload that only takes its time. It notices when its VM loses power, because the pipe closes.
+type idle struct {
+	lab  *lab
+	conn net.Conn
+}
+
+const prefillTakes = 2 * time.Second
+
+func (r *idle) Run(ctx context.Context, w load.Workload, sink load.Sink) error {
+	l := r.lab
+	l.mu.Lock()
+	l.loads, l.began = append(l.loads, w), append(l.began, time.Now())
+	l.active++
+	l.peak = max(l.peak, l.active)
+	hang, stubborn, fail := l.hang, l.stubborn, l.loadErr
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.active--
+		l.mu.Unlock()
+	}()
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		_, _ = r.conn.Read(make([]byte, 1))
+	}()
+	defer func() { _ = r.conn.Close(); <-lost }()
+	length := w.Runtime
+	if length == 0 {
+		length = prefillTakes
+	}
+	done := ctx.Done()
+	if hang {
+		done = nil
+	}
+	end := time.NewTimer(length)
+	defer end.Stop()
+	select {
+	case <-end.C:
+		sink.Interval(interval.Interval{Workload: w.Name, VM: w.VM, Instance: w.Instance, Final: true})
+		if fail != nil {
+			return fail(w)
+		}
+		return nil
+	case <-done:
+		time.Sleep(stubborn)
+		return nil
+	case <-lost:
+		return fmt.Errorf("run %s: %w", w.Name, load.ErrLost)
+	}
+}
+
+// operations returns what was done to the target, without the calls that only concern single VMs.
+func (l *lab) operations(names ...string) []string {
+	var out []string
+	for _, op := range l.fake.Operations() {
+		if slices.Contains(names, op.Name) {
+			out = append(out, strings.TrimSpace(op.Name+" "+op.Subject+" "+op.Detail))
+		}
+	}
+	return out
+}
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,284 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+func TestStaggerSpreadsOverGaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 4)
+		outcome := l.run(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 100, stagger_secs: 30, async: True}
+  - test.Wait: {duration_secs: 200}
+`, nil)
+		if outcome.Ended != run.Completed {
+			t.Fatal(outcome)
+		}
+		first := l.began[0]
+		for i, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 30 * time.Second} {
+			if got := l.began[i].Sub(first); got != want {
+				t.Errorf("VM %d began after %v, want %v: n VMs have n−1 gaps", i, got, want)
+			}
+		}
+		// The step itself returns only when the last VM was started.
+		for _, e := range l.events {
+			if e.Kind == interval.EventStepEnded && e.Step == "workload.Start" {
+				if took := time.Duration(e.AtNanos) - time.Duration(startOf(l, "workload.Start").AtNanos); took != 30*time.Second {
+					t.Errorf("an async start with stagger took %v, want 30 s", took)
+				}
+			}
+		}
+	})
+}
+
+func startOf(l *lab, step string) interval.Event {
+	for _, e := range l.events {
+		if e.Kind == interval.EventStepStarted && e.Step == step {
+			return e
+		}
+	}
+	return interval.Event{}
+}
+
+func TestPrefillIsBoundedAndSharesItsDepth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 4)
+		text := strings.Replace(head, "count_per_node: 1", "count_per_node: 5", 1)
+		outcome := l.run(text+strings.Replace(deployed, "setup:", "setup:", 1)+`  - workload.PrefillRun: {workload_name: Load}
+run:
+  - test.Wait: {duration_secs: 1}
+`, nil)
+		if outcome.Ended != run.Completed {
+			t.Fatal(outcome)
+		}
+		if l.peak != 8 || len(l.loads) != 20 {
+			t.Errorf("%d VMs prefilled, %d at a time; want 20, 8 at a time", len(l.loads), l.peak)
+		}
+		for _, w := range l.loads {
+			// Eight VMs at a time on four nodes are two per node, which share four writes in flight.
+			if !w.Prefill || w.Runtime != 0 || w.Options[run.OptionPrefillDepth] != "2" {
+				t.Fatalf("prefill %+v", w)
+			}
+		}
+	})
+}
+
+func TestWorkloadCarriesWhatItsVMNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.run(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 5}
+  - workload.Start: {workload_name: Load, runtime_secs: 5, seed: abc}
+  - workload.Start: {workload_name: Other, runtime_secs: 5, seed: abc}
+`, nil)
+		if len(l.loads) != 6 {
+			t.Fatalf("%d loads", len(l.loads))
+		}
+		w := l.loads[0]
+		if w.VM != "Workers-0001" && w.VM != "Workers-0002" || w.Group != "Workers" || w.ConfigName != "load.fio" ||
+			!strings.Contains(w.Config, "/dev/sdb") || len(w.Devices) != 2 || w.Devices[1].Name != "/dev/sdc" ||
+			w.Runtime != 5*time.Second || w.ZeroUnixNanos == 0 || w.Instance != 1 {
+			t.Errorf("workload %+v", w)
+		}
+		if w.Seed != 7 || l.loads[2].Seed == 7 || l.loads[2].Seed != l.loads[4].Seed {
+			t.Errorf("seeds %d, %d, %d: without one the run's holds, equal texts give equal seeds", w.Seed, l.loads[2].Seed, l.loads[4].Seed)
+		}
+		if l.loads[2].Instance != 2 || l.loads[4].Instance != 1 {
+			t.Errorf("instances %d and %d, want 2 for the second start and 1 for the other workload", l.loads[2].Instance, l.loads[4].Instance)
+		}
+	})
+}
+
+// A VM that this run powers off under its load is annotated and no failure.
+func TestLossByOurOwnHandIsExpected(t *testing.T) {
+	for name, cut := range map[string]string{
+		"node":     "nodes.PowerOff: {nodes: 1}",
+		"shutdown": "nodes.Shutdown: {nodes: 1}",
+		"group":    "vm_group.PowerOff: {vm_group_name: Workers}",
+		"clean-up": "cluster.CleanUp: {}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, 2)
+				outcome := l.run(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 60, async: True}
+  - test.Wait: {duration_secs: 5}
+  - `+cut+`
+  - workload.Wait: {workload_name: Load}
+`, nil)
+				if outcome.Ended != run.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
+					t.Errorf("outcome %+v", outcome)
+				}
+				if !slices.ContainsFunc(l.messages(interval.EventAnnotation), func(m string) bool {
+					return strings.Contains(m, "Workers-0002, which this run powered off")
+				}) {
+					t.Errorf("annotations %q", l.messages(interval.EventAnnotation))
+				}
+				if !slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.CutByRun && e.Subject == "Workers-0002" }) {
+					t.Error("no event is marked as a cut by the run")
+				}
+				l.mustBeClean()
+			})
+		})
+	}
+}
+
+// A VM that goes away for any other reason fails the step, once the others have ended.
+func TestForeignLossFailsTheStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		engine := l.engine(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 60}
+  - test.Wait: {duration_secs: 100}
+`, nil)
+		go func() {
+			time.Sleep(10 * time.Second)
+			left, _ := run.RecoverRun(l.runs, "r1")
+			vms, _ := l.fake.Owned(t.Context(), left.Header.Tag)
+			_ = l.fake.PowerOffVMs(t.Context(), left.Header.Tag, vms[1:])
+		}()
+		began := time.Now()
+		outcome, _ := engine.Run(t.Context())
+		want := `workload.Start: run workload "Load" on 1 of 2 VMs (Workers-0002): run Load: agent lost`
+		if outcome.Ended != run.Failed || outcome.Reason != want {
+			t.Errorf("ended %s because of %q, want %q", outcome.Ended, outcome.Reason, want)
+		}
+		if took := time.Since(began); took < 60*time.Second || took > 70*time.Second {
+			t.Errorf("took %v: the other VM has to run to its end, the wait after it must not begin", took)
+		}
+		l.mustBeClean()
+	})
+}
+
+// A load that fails on all its VMs ends the run phase at once, even when nobody waits for it yet.
+func TestTotalFailureEndsThePhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.loadErr = func(load.Workload) error { return errors.New("EIO") }
+		began := time.Now()
+		outcome := l.run(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 10, async: True}
+  - test.Wait: {duration_secs: 1000}
+  - workload.Wait: {workload_name: Load}
+`, nil)
+		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "on 2 of 2 VMs") {
+			t.Errorf("outcome %+v", outcome)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("took %v", took)
+		}
+		l.mustBeClean()
+	})
+}
+
+func TestWaitTimesOut(t *testing.T) {
+	cases := map[string]struct {
+		steps string
+		want  time.Duration
+	}{
+		"sync with runtime: runtime and 300 s":         {"workload.Start: {workload_name: Load, runtime_secs: 10}", 310 * time.Second},
+		"sync with timeout: runtime and timeout":       {"workload.Start: {workload_name: Load, runtime_secs: 10, timeout_secs: 7}", 17 * time.Second},
+		"stagger counts":                               {"workload.Start: {workload_name: Load, runtime_secs: 10, timeout_secs: 7, stagger_secs: 5}", 22 * time.Second},
+		"without a runtime the timeout is all":         {"workload.Start: {workload_name: Load, timeout_secs: 40}", 40 * time.Second},
+		"without anything 300 s":                       {"workload.Start: {workload_name: Load}", 300 * time.Second},
+		"a later wait counts from the expected finish": {"workload.Start: {workload_name: Load, runtime_secs: 10, async: True}\n  - test.Wait: {duration_secs: 4}\n  - workload.Wait: {workload_name: Load, timeout_secs: 7}", 17 * time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, 2)
+				engine := l.engine(head+deployed+"run:\n  - "+c.steps+"\n", func(cfg *run.Config) {
+					cfg.Runner = endless(l)
+				})
+				outcome, _ := engine.Run(t.Context())
+				if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "has not ended in time") {
+					t.Fatalf("outcome %+v", outcome)
+				}
+				if got := failedAfter(l); got != c.want {
+					t.Errorf("gave up %v after the start, want %v", got, c.want)
+				}
+				l.mustBeClean()
+			})
+		})
+	}
+}
+
+// endless gives runners whose loads end only when they are stopped.
+func endless(l *lab) func(context.Context, target.VM) (load.Runner, error) {
+	return func(ctx context.Context, vm target.VM) (load.Runner, error) {
+		inner, err := l.runner(ctx, vm)
+		if err != nil {
+			return nil, err
+		}
+		return runnerFunc(func(ctx context.Context, w load.Workload, sink load.Sink) error {
+			w.Runtime = 1000 * time.Hour
+			return inner.Run(ctx, w, sink)
+		}), nil
+	}
+}
+
+type runnerFunc func(context.Context, load.Workload, load.Sink) error
+
+func (f runnerFunc) Run(ctx context.Context, w load.Workload, s load.Sink) error { return f(ctx, w, s) }
+
+// failedAfter returns the time from the first load's start to the first failed step's end.
+func failedAfter(l *lab) time.Duration {
+	var start int64
+	for _, e := range l.events {
+		if e.Kind == interval.EventWorkloadStart && start == 0 {
+			start = e.AtNanos
+		}
+		if e.Kind == interval.EventStepEnded && e.Error != "" {
+			return time.Duration(e.AtNanos - start)
+		}
+	}
+	return -1
+}
+
+func TestStopEndsALoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.stubborn = 3 * time.Second
+		began := time.Now()
+		outcome := l.run(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 1000, async: True}
+  - test.Wait: {duration_secs: 10}
+  - workload.Stop: {workload_name: Load}
+  - test.Wait: {duration_secs: 1}
+`, nil)
+		if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+			t.Errorf("outcome %+v", outcome)
+		}
+		if took := time.Since(began); took < 14*time.Second || took > 20*time.Second {
+			t.Errorf("took %v: Stop waits for the last interval", took)
+		}
+	})
+}
+
+func TestStartNeedsAllVMs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 3)
+		outcome := l.run(head+deployed+`run:
+  - nodes.PowerOff: {nodes: 1}
+  - workload.Start: {workload_name: Load, runtime_secs: 10}
+`, nil)
+		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, `start workload "Load" on 1 of 3 VMs (Workers-0002)`) {
+			t.Errorf("outcome %+v", outcome)
+		}
+		if len(l.loads) > 0 {
+			t.Errorf("%d VMs got the load although one cannot be reached", len(l.loads))
+		}
+		l.mustBeClean()
+	})
+}

@@ -1,0 +1,389 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// reachConcurrentMax bounds how many VMs are dialled at a time.
+const reachConcurrentMax = 32
+
+// prefillDepthPerNode is how many writes a prefill keeps in flight on each node, as X-Ray has it.
+const prefillDepthPerNode = 4
+
+// OptionPrefillDepth is the workload option that carries the queue depth of a prefill to its generator.
+const OptionPrefillDepth = "prefill_iodepth"
+
+// ErrStopping says that nothing new may begin because the run is ending.
+var ErrStopping = errors.New("run is stopping")
+
+// loads keeps the loads of a run. The table is guarded by mu; a loadRun is written by its own goroutines and may be
+// read by others once done is closed.
+type loads struct {
+	engine *Engine
+	mu     sync.Mutex
+	latest map[string]*loadRun // by loadKey
+	count  map[string]int      // starts by loadKey: a prefill is not counted as a start of the load
+}
+
+// loadRun is one start of one load on all VMs of its group.
+type loadRun struct {
+	spec     LoadSpec
+	group    string
+	instance int
+	handle   int
+	started  time.Time
+	members  []*member
+	cancel   context.CancelFunc
+	launched chan struct{} // closed when the last VM was started
+	done     chan struct{} // closed when all VMs have ended; failure is final then
+	failure  error
+}
+
+// member is one VM of a loadRun.
+type member struct {
+	vm      target.VM
+	runner  load.Runner
+	cuts    int // of the VM when the load began
+	err     error
+	skipped bool // the load was stopped before its turn came
+}
+
+func (l *loads) Start(ctx context.Context, spec LoadSpec) error {
+	e := l.engine
+	if err := e.cfg.fail().at("load.start"); err != nil {
+		return err
+	}
+	w, ok := e.plan.Workload(spec.Workload)
+	if !ok {
+		return fmt.Errorf("start workload %q: not in the plan", spec.Workload)
+	}
+	run := &loadRun{spec: spec, group: w.Group, launched: make(chan struct{}), done: make(chan struct{})}
+	if err := l.gather(ctx, run); err != nil {
+		return err
+	}
+	if err := l.register(run); err != nil {
+		return err
+	}
+	bg, cancel := context.WithCancel(e.background)
+	run.cancel = cancel
+	run.started = time.Now()
+	e.work.Go(func() { l.drive(bg, run, w) })
+	select {
+	case <-run.launched:
+	case <-run.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return e.cfg.fail().at("load.started")
+}
+
+// gather reaches all VMs of the group.
+func (l *loads) gather(ctx context.Context, run *loadRun) error {
+	e := l.engine
+	for _, vm := range e.fleet.Of(run.group) {
+		run.members = append(run.members, &member{vm: vm, cuts: e.fleet.cutsOf(vm.Name)})
+	}
+	if len(run.members) == 0 {
+		return fmt.Errorf("start workload %q: group %q has no VM", run.spec.Workload, run.group)
+	}
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, reachConcurrentMax)
+	for _, m := range run.members {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if m.err = e.cfg.fail().at("load.reach"); m.err == nil {
+				m.runner, m.err = e.cfg.Runner(ctx, m.vm)
+			}
+		})
+	}
+	wait.Wait()
+	return joinMembers(fmt.Sprintf("start workload %q", run.spec.Workload), run.members)
+}
+
+// joinMembers returns nil, or one error that names the VMs that have one.
+func joinMembers(action string, members []*member) error {
+	const shownMax = 3
+	var texts []string
+	var first error
+	for _, m := range members {
+		if m.err == nil {
+			continue
+		}
+		if first == nil {
+			first = m.err
+		}
+		texts = append(texts, m.vm.Name)
+	}
+	if first == nil {
+		return nil
+	}
+	names := strings.Join(texts[:min(len(texts), shownMax)], ", ")
+	if len(texts) > shownMax {
+		names += fmt.Sprintf(" and %d more", len(texts)-shownMax)
+	}
+	return fmt.Errorf("%s on %d of %d VMs (%s): %w", action, len(texts), len(members), names, first)
+}
+
+// register asks the machine whether the load may begin and enters it in the table.
+func (l *loads) register(run *loadRun) error {
+	handle := l.engine.want(loadKey(run.spec.Workload, run.spec.Prefill))
+	if handle == 0 {
+		return fmt.Errorf("start workload %q: %w", run.spec.Workload, ErrStopping)
+	}
+	run.handle = handle
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := loadKey(run.spec.Workload, run.spec.Prefill)
+	if old := l.latest[key]; old != nil {
+		select {
+		case <-old.done:
+		default:
+			l.engine.post(outcome{Finished: handle})
+			return fmt.Errorf("start workload %q: it is running already", run.spec.Workload)
+		}
+	}
+	l.count[key]++
+	run.instance = l.count[key]
+	l.latest[key] = run
+	return nil
+}
+
+// drive runs the load on all its VMs and closes the run.
+func (l *loads) drive(ctx context.Context, run *loadRun, w PlanWorkload) {
+	e := l.engine
+	e.emit(l.event(run, interval.EventWorkloadStart))
+	gap := time.Duration(0)
+	if n := len(run.members); n > 1 {
+		gap = run.spec.Stagger / time.Duration(n-1)
+	}
+	slots := make(chan struct{}, max(1, len(run.members)))
+	if run.spec.MaxConcurrent > 0 {
+		slots = make(chan struct{}, run.spec.MaxConcurrent)
+	}
+	var wait sync.WaitGroup
+	for i, m := range run.members {
+		if !l.awaitTurn(ctx, run.started.Add(gap*time.Duration(i)), slots) {
+			m.skipped = true
+			continue
+		}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			l.driveMember(ctx, run, m, w)
+		})
+	}
+	close(run.launched)
+	wait.Wait()
+	stopped := ctx.Err() != nil
+	run.cancel()
+	fatal := l.judge(run, stopped)
+	end := l.event(run, interval.EventWorkloadEnd)
+	text := ""
+	if run.failure != nil {
+		text = run.failure.Error()
+		end.Error = text
+	}
+	e.emit(end)
+	close(run.done)
+	if err := e.cfg.fail().at("load.ended"); err != nil && text == "" {
+		text = err.Error()
+	}
+	e.post(outcome{Finished: run.handle, Err: text, Fatal: fatal})
+}
+
+// awaitTurn waits for a moment and then for a free slot; false when the load was stopped before.
+func (l *loads) awaitTurn(ctx context.Context, at time.Time, slots chan struct{}) bool {
+	if d := time.Until(at); d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *loads) driveMember(ctx context.Context, run *loadRun, m *member, w PlanWorkload) {
+	if run.spec.Timeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, run.spec.Timeout)
+		defer cancel()
+		m.err = m.runner.Run(bounded, l.value(run, m, w), l.engine.cfg.Intervals)
+		if m.err == nil && ctx.Err() == nil && bounded.Err() != nil {
+			m.err = fmt.Errorf("did not complete within %v", run.spec.Timeout)
+		}
+	} else {
+		m.err = m.runner.Run(ctx, l.value(run, m, w), l.engine.cfg.Intervals)
+	}
+	if m.err != nil && l.expected(m) {
+		l.engine.emit(interval.Event{Kind: interval.EventAnnotation, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
+			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, CutByRun: true,
+			Message: fmt.Sprintf("%s ended on %s, which this run powered off", run.spec.Workload, m.vm.Name)})
+		m.err = nil
+	} else if m.err != nil {
+		l.engine.emit(interval.Event{Kind: interval.EventDisturbance, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
+			Instance: run.instance, Group: run.group, Subject: m.vm.Name, Error: m.err.Error(),
+			Message: fmt.Sprintf("%s failed on %s", run.spec.Workload, m.vm.Name)})
+	}
+}
+
+// expected tells whether this run itself took the VM away under the load.
+func (l *loads) expected(m *member) bool {
+	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.cutsOf(m.vm.Name) > m.cuts
+}
+
+// judge decides what came of the run; fatal when the load runs nowhere although nobody wanted that.
+func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
+	failed := 0
+	for _, m := range run.members {
+		if m.err != nil {
+			failed++
+		}
+	}
+	what := "run workload"
+	if run.spec.Prefill {
+		what = "prefill for workload"
+	}
+	run.failure = joinMembers(fmt.Sprintf("%s %q", what, run.spec.Workload), run.members)
+	return failed == len(run.members) && !stopped
+}
+
+// value is the workload that one VM receives.
+func (l *loads) value(run *loadRun, m *member, w PlanWorkload) load.Workload {
+	e := l.engine
+	v := load.Workload{
+		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance,
+		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.scenario.Files[w.ConfigFile],
+		Options: maps.Clone(w.Options), Runtime: run.spec.Runtime, Prefill: run.spec.Prefill,
+		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
+	}
+	if run.spec.Prefill {
+		if v.Options == nil {
+			v.Options = map[string]string{}
+		}
+		v.Options[OptionPrefillDepth] = strconv.Itoa(prefillDepth(run))
+	}
+	for _, d := range m.vm.Disks {
+		path := d.Path
+		if path == "" {
+			path = d.Device
+		}
+		v.Devices = append(v.Devices, load.Device{Name: d.Device, Path: path, SizeBytes: l.nominalSize(w.Group, d)})
+	}
+	return v
+}
+
+// nominalSize returns the size of a disk as the scenario counts, from which a generator scales; the disk itself is
+// smaller in a rehearsal and holds every scaled extent.
+func (l *loads) nominalSize(group string, d target.Disk) int64 {
+	g, _ := l.engine.plan.Group(group)
+	for _, planned := range g.Disks {
+		if planned.Device == d.Device {
+			return planned.ScenarioBytes
+		}
+	}
+	return d.SizeBytes
+}
+
+// prefillDepth shares the writes in flight of a node among the VMs that prefill there at the same time.
+func prefillDepth(run *loadRun) int {
+	if run.spec.MaxConcurrent == 0 {
+		return prefillDepthPerNode
+	}
+	var nodeIDs []string
+	for _, m := range run.members {
+		nodeIDs = append(nodeIDs, m.vm.NodeID)
+	}
+	slices.Sort(nodeIDs)
+	count := len(slices.Compact(nodeIDs))
+	perNode := (min(len(run.members), run.spec.MaxConcurrent) + count - 1) / count
+	return max(1, prefillDepthPerNode/perNode)
+}
+
+// seedOf derives the seed of a load that a step gave one from the run's, so that equal texts mean equal streams.
+func seedOf(run uint64, text string) uint64 {
+	if text == "" {
+		return run
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text))
+	return run ^ h.Sum64()
+}
+
+func (l *loads) event(run *loadRun, kind interval.EventKind) interval.Event {
+	ev := interval.Event{Kind: kind, Phase: l.engine.phaseName(), Workload: run.spec.Workload, Instance: run.instance,
+		Group: run.group, Prefill: run.spec.Prefill}
+	if run.spec.Prefill {
+		ev.Message = "prefill"
+	}
+	return ev
+}
+
+func (l *loads) find(workload string, prefill bool) *loadRun {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest[loadKey(workload, prefill)]
+}
+
+func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout time.Duration) error {
+	if err := l.engine.cfg.fail().at("load.wait"); err != nil {
+		return err
+	}
+	run := l.find(workload, prefill)
+	if run == nil {
+		return fmt.Errorf("wait for workload %q: it was never started", workload)
+	}
+	if run.spec.Runtime > 0 {
+		timeout += time.Until(run.started.Add(run.spec.Runtime + run.spec.Stagger))
+	}
+	select {
+	case <-run.done: // whatever the time
+		return run.failure
+	default:
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-run.done:
+		return run.failure
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return fmt.Errorf("wait for workload %q: it has not ended in time, %v after its start", workload,
+			time.Since(run.started).Round(time.Second))
+	}
+}
+
+func (l *loads) Stop(ctx context.Context, workload string) error {
+	if err := l.engine.cfg.fail().at("load.stop"); err != nil {
+		return err
+	}
+	run := l.find(workload, false)
+	if run == nil {
+		return fmt.Errorf("stop workload %q: it was never started", workload)
+	}
+	run.cancel()
+	select {
+	case <-run.done:
+		return run.failure
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

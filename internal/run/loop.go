@@ -1,0 +1,266 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Run executes the plan: setup, run, teardown, undo. It blocks until nothing of the run goes on any more. A cancelled
+// ctx stops the run like Stop(StopAndUndo); undoing does not hear of it. The error is nil also for a run that failed:
+// that is in the Outcome.
+func (e *Engine) Run(ctx context.Context) (Outcome, error) {
+	base := context.WithoutCancel(ctx)
+	e.background, e.stopBackground = context.WithCancel(base)
+	defer func() { e.stopBackground() }()
+	e.emit(interval.Event{Kind: interval.EventRunStarted, Message: e.plan.Scenario.DisplayName})
+	l := &loop{engine: e, base: base, state: e.initialState()}
+	l.turn(outcome{Start: true})
+	if err := e.cfg.fail().at("run.start"); err != nil {
+		l.turn(outcome{Guard: err.Error()})
+	}
+	stop := ctx.Done()
+	for l.state.Stage != stageEnded {
+		select {
+		case o := <-e.outcomes:
+			l.turn(o)
+		case <-stop:
+			stop = nil
+			l.turn(outcome{Stop: int(StopAndUndo)})
+		case <-l.grace:
+			l.turn(outcome{Grace: true})
+		}
+	}
+	close(e.finished)
+	e.settle(l.state.GaveUp || l.state.StopLevel >= int(StopOnly))
+	return l.outcome(), nil
+}
+
+// settle waits for all goroutines; when some were given up, or the user is impatient, at most for the grace.
+func (e *Engine) settle(impatient bool) {
+	done := make(chan struct{})
+	go func() {
+		e.work.Wait()
+		close(done)
+	}()
+	if !impatient {
+		<-done
+		return
+	}
+	select {
+	case <-done:
+	case <-time.After(graceLength):
+	}
+}
+
+func (e *Engine) initialState() state {
+	s := state{Stage: stageIdle}
+	for _, p := range e.plan.Steps {
+		s.steps = append(s.steps, stepRef{ID: p.ID, Phase: p.Phase, Name: p.Name})
+	}
+	return s
+}
+
+// loop owns the state. Its fields are touched by the goroutine of Run only.
+type loop struct {
+	engine     *Engine
+	base       context.Context // never cancelled
+	state      state
+	cancelStep context.CancelFunc
+	cancelUndo context.CancelFunc
+	grace      <-chan time.Time
+}
+
+// turn feeds one outcome to the machine and does what it says.
+func (l *loop) turn(o outcome) {
+	next, actions := l.state.next(o)
+	l.state = next
+	for _, a := range actions {
+		l.perform(a)
+	}
+}
+
+func (l *loop) perform(a action) {
+	e := l.engine
+	switch a.Kind {
+	case actBeginPhase:
+		l.beginPhase(a.Phase)
+	case actEndPhase:
+		e.emit(interval.Event{Kind: interval.EventPhaseEnded, Phase: string(a.Phase), Error: a.Err})
+	case actRunStep:
+		l.runStep(a.Step)
+	case actCancelStep:
+		l.cancelStep()
+	case actGrant:
+		a.reply <- a.Handle
+	case actRefuse:
+		a.reply <- 0
+	case actStopBackground:
+		e.stopBackground()
+	case actUndo:
+		l.undo(a.Undo)
+	case actCancelUndo:
+		l.cancelUndo()
+	case actStartGrace:
+		l.grace = time.After(graceLength)
+	case actAbandoned:
+		_, _ = e.cfg.Journal.append(record{Kind: recordAbandoned}, true) // what is open stays open without it, too
+	case actFinish:
+		l.finish()
+	}
+}
+
+func (l *loop) beginPhase(p Phase) {
+	e := l.engine
+	e.setPhase(p)
+	if p == Teardown {
+		// Loads of setup and run have ended; teardown may start its own.
+		e.stopBackground()
+		e.background, e.stopBackground = context.WithCancel(l.base)
+	}
+	e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(p)})
+	_, err := e.cfg.Journal.append(record{Kind: recordPhase, Text: string(p)}, false)
+	if err == nil {
+		err = e.cfg.fail().at("phase." + string(p))
+	}
+	if err != nil && p != Teardown {
+		l.report(outcome{Journal: true, Err: err.Error()})
+	}
+}
+
+// report posts an outcome from within a turn.
+func (l *loop) report(o outcome) { l.engine.work.Go(func() { l.engine.post(o) }) }
+
+func (l *loop) runStep(id int) {
+	e := l.engine
+	p := e.plan.Steps[id-1]
+	ctx, cancel := context.WithCancel(l.base)
+	if p.Phase == Teardown {
+		ctx, cancel = context.WithTimeout(l.base, p.Duration+e.cfg.TeardownDeadline)
+	}
+	l.cancelStep = cancel
+	e.emit(e.stepEvent(p, interval.EventStepStarted, nil))
+	e.work.Go(func() {
+		defer cancel()
+		err := patient(ctx, func() error { return e.callStep(ctx, p) })
+		e.emit(e.stepEvent(p, interval.EventStepEnded, err))
+		o := outcome{StepDone: id}
+		if err != nil {
+			o.Err = err.Error()
+		}
+		e.post(o)
+		if errors.Is(err, ErrJournalBroken) {
+			e.post(outcome{Journal: true, Err: err.Error()})
+		}
+	})
+}
+
+// patient runs act and, once ctx has ended, gives it the grace to return. A step that hangs must not keep the run from
+// undoing; its goroutine is given up.
+func patient(ctx context.Context, act func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- act() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(graceLength):
+		return fmt.Errorf("did not return within %v after it was cancelled: %w", graceLength, ctx.Err())
+	}
+}
+
+// callStep runs one step. A panic in a step is a defect, but undoing still has to happen: it becomes an error.
+func (e *Engine) callStep(ctx context.Context, p PlanStep) (err error) {
+	env := e.env(p)
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("defect in step %s: %v", p.Name, r)
+			env.Notes.Log(fmt.Sprintf("%v\n%s", r, debug.Stack()))
+		}
+	}()
+	if err := e.cfg.fail().at("step.before"); err != nil {
+		return err
+	}
+	b := e.plan.bound[p.ID-1]
+	if _, ok := b.step.(Undoer); ok {
+		call := b.call
+		thing := Thing{Kind: ThingStep, Call: &call, Step: p.ID}
+		err = e.cfg.Journal.intend(thing, func() error { return b.step.Run(ctx, env) })
+	} else {
+		err = b.step.Run(ctx, env)
+	}
+	if err != nil {
+		return err
+	}
+	return e.cfg.fail().at("step.after")
+}
+
+func (e *Engine) env(p PlanStep) *Env {
+	return &Env{VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: e.loads, Notes: notes{engine: e, step: p},
+		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: e.plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
+		Private: e.cfg.Journal.private(), collect: e.cfg.Collect}
+}
+
+func (e *Engine) stepEvent(p PlanStep, kind interval.EventKind, err error) interval.Event {
+	ev := interval.Event{Kind: kind, Phase: string(p.Phase), Step: p.Name, StepID: p.ID, Workload: p.Workload,
+		Group: p.Group, Message: p.Subject, Simulate: p.Imitated != ""}
+	if p.Nodes {
+		ev.Subject = p.Subject
+	}
+	if err != nil {
+		ev.Error = err.Error()
+	}
+	return ev
+}
+
+func (l *loop) finish() {
+	e := l.engine
+	_ = e.cfg.fail().at("run.end")
+	if len(e.cfg.Journal.Left()) == 0 {
+		if err := e.cfg.Journal.end(l.state.Ended); err != nil {
+			l.state.Problems = append(l.state.Problems, "journal: "+err.Error())
+		}
+	}
+	e.emit(interval.Event{Kind: interval.EventRunEnded, Message: l.state.Ended, Error: l.state.Reason})
+	_ = e.cfg.fail().at("run.ended")
+}
+
+func (l *loop) outcome() Outcome {
+	s := l.state
+	return Outcome{Ended: s.Ended, Reason: s.Reason, Problems: s.Problems, Left: l.engine.cfg.Journal.Left()}
+}
+
+// work is background work of steps.
+type work struct{ engine *Engine }
+
+func (w *work) Go(name string, act func(ctx context.Context) error) error {
+	e := w.engine
+	if err := e.cfg.fail().at("background.start"); err != nil {
+		return err
+	}
+	handle := e.want(name)
+	if handle == 0 {
+		return fmt.Errorf("start %s: %w", name, ErrStopping)
+	}
+	ctx := e.background
+	e.work.Go(func() {
+		err := act(ctx)
+		if err == nil {
+			err = e.cfg.fail().at("background.ended")
+		}
+		o := outcome{Finished: handle}
+		if err != nil && ctx.Err() == nil {
+			o.Err = fmt.Sprintf("%s: %v", name, err)
+		}
+		e.post(o)
+	})
+	return nil
+}

@@ -1,0 +1,282 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// WriteText prints the plan for a reader: where VMs go, what is written, what is switched, how long it takes.
+func (p *Plan) WriteText(w io.Writer) error {
+	var b strings.Builder
+	p.textHead(&b)
+	p.textGroups(&b)
+	p.textWorkloads(&b)
+	p.textSteps(&b)
+	p.textTail(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// clean keeps hostile names from writing control codes to a terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+func (p *Plan) textHead(b *strings.Builder) {
+	fmt.Fprintf(b, "Scenario   %s (%s)\n", clean(p.Scenario.DisplayName), clean(p.Scenario.Name))
+	kind := ""
+	if p.Target.Simulated {
+		kind = ", simulated"
+	}
+	fmt.Fprintf(b, "Target     %s (%s%s), %d nodes\n", clean(p.Target.Name), clean(p.Target.Provider), kind, len(p.Target.Nodes))
+	rough := ""
+	if p.Estimate.Rough {
+		rough = " (roughly: size-bound steps assume " + unit.FormatRate(bytesPerSecondAssumed) + ")"
+	}
+	fmt.Fprintf(b, "Duration   setup %s, run %s, teardown %s%s\n", unit.FormatDuration(p.Estimate.Setup),
+		unit.FormatDuration(p.Estimate.Run), unit.FormatDuration(p.Estimate.Teardown), rough)
+	p.textFootprint(b)
+	if r := p.Rehearsal; r != nil {
+		fmt.Fprintf(b, "\nREHEARSAL  asked for %s; all durations × %.6g\n", unit.FormatDuration(r.Asked), r.TimeFactor)
+		p.textFactors(b)
+	}
+}
+
+// textFactors prints the factors of a rehearsal; groups with the same ones share a line.
+func (p *Plan) textFactors(b *strings.Builder) {
+	var lines []string
+	names := map[string][]string{}
+	for _, g := range p.Groups {
+		line := fmt.Sprintf("sizes × %.6g, %d VMs instead of %d", p.Rehearsal.SizeFactor[g.Name], g.CountFinal, g.ScenarioCountFinal)
+		if names[line] == nil {
+			lines = append(lines, line)
+		}
+		names[line] = append(names[line], clean(g.Name))
+	}
+	for _, line := range lines {
+		fmt.Fprintf(b, "           %s: %s\n", few(names[line], "groups"), line)
+	}
+}
+
+// few joins names, and only counts what goes beyond a handful.
+func few(names []string, what string) string {
+	if len(names) > namesShownMax {
+		return fmt.Sprintf("%s … %s (%d %s)", names[0], names[len(names)-1], len(names), what)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p *Plan) textFootprint(b *strings.Builder) {
+	f := p.Footprint
+	fmt.Fprintf(b, "Footprint  %d VMs, %s touched", f.VMs, unit.FormatBytes(f.TouchedBytes))
+	if f.SnapshotBytes > 0 {
+		fmt.Fprintf(b, ", at most %s more for snapshots", unit.FormatBytes(f.SnapshotBytes))
+	}
+	if f.BoundBytes > 0 {
+		fmt.Fprintf(b, " (bound %s)", unit.FormatBytes(f.BoundBytes))
+	}
+	if p.Target.FreeBytes > 0 {
+		fmt.Fprintf(b, ", %s free", unit.FormatBytes(p.Target.FreeBytes))
+	}
+	written := "at most " + unit.FormatBytes(f.WrittenKnownBytes)
+	if f.WrittenBytes < 0 {
+		written = "at least " + unit.FormatBytes(f.WrittenKnownBytes) + ", beyond that bound by time and device only"
+	}
+	fmt.Fprintf(b, "\nWritten    %s\n", written)
+}
+
+func (p *Plan) textGroups(b *strings.Builder) {
+	fmt.Fprintf(b, "\nVMs\n")
+	for _, g := range p.Groups {
+		grown := ""
+		if g.CountFinal > g.Count {
+			grown = fmt.Sprintf(", grows to %d", g.CountFinal)
+		}
+		fmt.Fprintf(b, "  %s: %d%s; template %s, %d vCPUs, %s", clean(g.Name), g.Count, grown, clean(g.Template), g.VCPUs,
+			unit.FormatBytes(g.RAMBytes))
+		if len(g.Disks) > 0 {
+			fmt.Fprintf(b, ", %d × %s (%s)", len(g.Disks), unit.FormatBytes(g.Disks[0].SizeBytes), span(g.Disks))
+		}
+		b.WriteString("\n")
+		p.textPlacement(b, g)
+	}
+}
+
+// namesShownMax bounds how many VM names are shown per node; JSON has all.
+const namesShownMax = 4
+
+func span(disks []PlanDisk) string {
+	if len(disks) == 1 {
+		return disks[0].Device
+	}
+	return disks[0].Device + " … " + disks[len(disks)-1].Device
+}
+
+func (p *Plan) textPlacement(b *strings.Builder, g PlanGroup) {
+	for _, n := range p.Target.Nodes {
+		var names []string
+		for _, vm := range g.VMs {
+			if vm.NodeID == n.ID {
+				names = append(names, vm.Name)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		more := ""
+		if len(names) > namesShownMax {
+			more = fmt.Sprintf(" … %s (%d)", names[len(names)-1], len(names))
+			names = names[:namesShownMax-1]
+		}
+		fmt.Fprintf(b, "    on %s: %s%s\n", clean(n.Name), strings.Join(names, " "), more)
+	}
+}
+
+func (p *Plan) textWorkloads(b *strings.Builder) {
+	fmt.Fprintf(b, "\nWorkloads (per VM)\n")
+	if len(p.Workloads) == 0 {
+		b.WriteString("  none\n")
+	}
+	for _, w := range p.Workloads {
+		fmt.Fprintf(b, "  %s on %s: %s with %s\n", clean(w.Name), clean(w.Group), clean(w.ConfigFile), w.Generator)
+		if w.Load == nil && w.Prefill == nil {
+			b.WriteString("    not used by any step\n")
+		}
+		textLoad(b, "load", w.Load)
+		textLoad(b, "prefill", w.Prefill)
+	}
+}
+
+func textLoad(b *strings.Builder, label string, p *load.Plan) {
+	if p == nil {
+		return
+	}
+	fmt.Fprintf(b, "    %s: engine %s\n", label, p.Engine)
+	textJobs(b, p.Jobs)
+	textExtents(b, p.Extents)
+	if p.Command != "" {
+		fmt.Fprintf(b, "      %s\n", clean(p.Command))
+	}
+}
+
+// textJobs prints the jobs of a file; equal ones share a line.
+func textJobs(b *strings.Builder, jobs []load.JobPlan) {
+	var lines []string
+	names := map[string][]string{}
+	for _, j := range jobs {
+		line := fmt.Sprintf("%s %s, depth %d", j.Pattern, j.BlockSizes, j.QueueDepth)
+		if j.RateIOPS > 0 {
+			line += fmt.Sprintf(", %s IOPS", unit.FormatCount(j.RateIOPS))
+		}
+		line += ", " + unit.FormatBytes(j.SizeBytes)
+		if j.Clones > 1 {
+			line += fmt.Sprintf(", %d clones", j.Clones)
+		}
+		if names[line] == nil {
+			lines = append(lines, line)
+		}
+		names[line] = append(names[line], clean(j.Name))
+	}
+	for _, line := range lines {
+		fmt.Fprintf(b, "      [%s] %s\n", few(names[line], "jobs"), line)
+	}
+}
+
+// textExtents prints every byte range; devices with the same one share a line and are all named.
+func textExtents(b *strings.Builder, extents []load.Extent) {
+	var lines []string
+	devices := map[string][]string{}
+	for _, e := range extents {
+		verb := "reads "
+		if e.Writes {
+			verb = "writes"
+		}
+		line := fmt.Sprintf("%s bytes %d to %d (%s)", verb, e.Offset, e.Offset+e.Length, unit.FormatBytes(e.Length))
+		if devices[line] == nil {
+			lines = append(lines, line)
+		}
+		devices[line] = append(devices[line], clean(e.Device))
+	}
+	for _, line := range lines {
+		fmt.Fprintf(b, "      %s of %s\n", line, strings.Join(devices[line], " "))
+	}
+}
+
+func (p *Plan) textSteps(b *strings.Builder) {
+	for _, phase := range []Phase{Setup, Run, Teardown} {
+		var lines strings.Builder
+		table := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
+		for _, s := range p.Steps {
+			if s.Phase != phase {
+				continue
+			}
+			note := ""
+			if s.Within != "" {
+				note = "part of " + s.Within
+			}
+			if s.Imitated != "" {
+				note = strings.TrimPrefix(note+"; imitated: "+clean(s.Imitated), "; ")
+			}
+			fmt.Fprintf(table, "  %d\t+%s\t%s\t%s\t%s\t%s\n", s.ID, unit.FormatDuration(s.Start.Round(time.Second)), s.Name,
+				clean(s.Subject), lengthText(s), note)
+		}
+		_ = table.Flush()
+		if lines.Len() == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\nSteps of %s\n", phase)
+		for line := range strings.Lines(lines.String()) {
+			fmt.Fprintln(b, strings.TrimRight(line, " \n"))
+		}
+	}
+}
+
+func lengthText(s PlanStep) string {
+	if limit, ok := s.Args["wait_secs"].(float64); ok && limit > 0 {
+		return "at most " + unit.FormatDuration(time.Duration(limit*float64(time.Second)))
+	}
+	if s.Duration == 0 {
+		return "short"
+	}
+	if s.Rough {
+		return "about " + unit.FormatDuration(s.Duration)
+	}
+	return unit.FormatDuration(s.Duration)
+}
+
+func (p *Plan) textTail(b *strings.Builder) {
+	if len(p.Power) > 0 {
+		b.WriteString("\nPower operations\n")
+		for _, o := range p.Power {
+			fmt.Fprintf(b, "  step %d: power %s %s\n", o.StepID, o.Action, clean(o.Node))
+		}
+	}
+	textList(b, "Undone at the end, whatever happens", p.Undo)
+	textList(b, "Notes", p.Notes)
+	var unfit []string
+	for _, u := range p.Unfit {
+		unfit = append(unfit, u.Message+" ("+u.Hint+")")
+	}
+	textList(b, "DOES NOT FIT", unfit)
+}
+
+func textList(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(b, "  %s\n", clean(line))
+	}
+}

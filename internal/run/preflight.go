@@ -1,0 +1,91 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// fullPercentDefault is how full the storage may be after a run at most.
+const fullPercentDefault = 70
+
+// Unfit is one reason why a plan does not fit its target.
+type Unfit struct {
+	Resource string `json:"resource"` // "ram", "cpu", "space"
+	Subject  string `json:"subject"`  // node or storage
+	Message  string `json:"message"`
+	Hint     string `json:"hint"`
+}
+
+// Preflight refuses a plan that does not fit the target's memory, CPUs or space.
+func Preflight(p *Plan) error {
+	if len(p.Unfit) == 0 {
+		return nil
+	}
+	first := p.Unfit[0]
+	message := first.Message
+	for _, u := range p.Unfit[1:] {
+		message += "; " + u.Message
+	}
+	return &diag.Error{Code: "does-not-fit", Message: message, Hint: first.Hint, Exit: diag.ExitUnavailable}
+}
+
+// fit compares what the plan takes with what the target has. What the target does not tell is not checked.
+func (c *compiler) fit() {
+	ram, cpus, largest := map[string]int64{}, map[string]int{}, map[string]int{}
+	for _, g := range c.plan.Groups {
+		for _, vm := range g.VMs {
+			ram[vm.NodeID] += g.RAMBytes
+			cpus[vm.NodeID] += g.VCPUs
+			largest[vm.NodeID] = max(largest[vm.NodeID], g.VCPUs)
+		}
+	}
+	for _, n := range c.inventory.Nodes {
+		if c.inventory.Overcommits {
+			continue // sizes of VMs are limits there, nothing is reserved
+		}
+		if n.RAMBytes > 0 && ram[n.ID] > n.RAMBytes {
+			c.unfit("ram", n.Name, fmt.Sprintf("VMs on node %q need %s of memory and it has %s", n.Name,
+				unit.FormatBytes(ram[n.ID]), unit.FormatBytes(n.RAMBytes)), "use fewer VMs per node, or --rehearse")
+		}
+		if n.CPUs > 0 && largest[n.ID] > n.CPUs {
+			c.unfit("cpu", n.Name, fmt.Sprintf("a VM on node %q wants %d vCPUs and the node has %d CPUs", n.Name,
+				largest[n.ID], n.CPUs), "choose smaller VMs or larger nodes")
+		} else if n.CPUs > 0 && cpus[n.ID] > n.CPUs {
+			c.note("VMs on node %q have %d vCPUs together, it has %d CPUs: they will wait for each other", n.Name,
+				cpus[n.ID], n.CPUs)
+		}
+	}
+	c.fitSpace()
+}
+
+func (c *compiler) fitSpace() {
+	total, free, need := c.inventory.TotalBytes, c.inventory.FreeBytes, c.plan.Footprint.Bytes()
+	if total <= 0 || need == 0 {
+		return
+	}
+	limit := cmp.Or(c.options.FullPercentMax, fullPercentDefault)
+	after := 100 * float64(total-free+need) / float64(total)
+	switch {
+	case after <= limit:
+		return
+	case c.options.Rehearse > 0 && c.options.FullPercentMax == 0 && need <= free/rehearsalFreeDivisor:
+		// A rehearsal takes a quarter of the free space at most. Refusing it on a disk that is nearly full anyway would
+		// help nobody.
+		c.note("the storage will be %.0f %% full during the run", after)
+		return
+	}
+	hint := "free some space, use --rehearse, or allow more with --max-full"
+	if c.options.Rehearse > 0 {
+		hint = "free some space, lower --rehearse-size, or allow more with --max-full"
+	}
+	c.unfit("space", c.inventory.Name, fmt.Sprintf(
+		"the run takes %s and %s of %s are free: the storage would be %.0f %% full, more than %.0f %%",
+		unit.FormatBytes(need), unit.FormatBytes(free), unit.FormatBytes(total), after, limit), hint)
+}
+
+func (c *compiler) unfit(resource, subject, message, hint string) {
+	c.plan.Unfit = append(c.plan.Unfit, Unfit{Resource: resource, Subject: subject, Message: message, Hint: hint})
+}

@@ -1,0 +1,96 @@
+package run
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// checkReferences reports arguments that name a group, workload, file or node that does not exist.
+func checkReferences(kind Kind, step Step, v *View, problems *Problems) {
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range kind.Arguments() {
+		field := fields.Field(a.index)
+		if a.Type == "nodes" {
+			checkNodes(a.Name, field.String(), len(v.Inventory.Nodes), problems)
+			continue
+		}
+		if a.Refers == "" || field.Kind() != reflect.String || field.String() == "" {
+			continue
+		}
+		name := field.String()
+		known := referable(v, a.Refers)
+		if contains(known, name) {
+			continue
+		}
+		hint := fmt.Sprintf("the scenario has no %s", a.Refers)
+		if near := diag.Nearest(name, known); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		} else if len(known) > 0 {
+			hint = fmt.Sprintf("the scenario has %s", quotedList(known))
+		}
+		problems.Hint(a.Name, "unknown-"+a.Refers, hint, fmt.Sprintf("there is no %s %q", a.Refers, name))
+	}
+}
+
+func checkNodes(arg, text string, count int, problems *Problems) {
+	if text == "" {
+		return // missing and required: reported already
+	}
+	slice, err := scenario.ParseNodes(text)
+	if err != nil {
+		problems.Hint(arg, "node-slice", `write indexes like 0, :2, n-1 or all`, err.Error())
+		return
+	}
+	indexes, err := slice.Select(count)
+	switch {
+	case err != nil:
+		problems.Errorf(arg, "node-range", "%v", err)
+	case len(indexes) == 0:
+		problems.Errorf(arg, "node-range", "nodes %q select none of the target's %d nodes", text, count)
+	}
+}
+
+func referable(v *View, kind string) []string {
+	var names []string
+	switch kind {
+	case "group":
+		return v.GroupNames()
+	case "workload":
+		for _, w := range v.Scenario.Workloads {
+			names = append(names, w.Name)
+		}
+	case "file":
+		for name := range v.Scenario.Files {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// quotedList shows at most five names.
+func quotedList(names []string) string {
+	const shownMax = 5
+	text := ""
+	for i, n := range names {
+		if i == shownMax {
+			return text + fmt.Sprintf(" and %d more", len(names)-shownMax)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", n)
+	}
+	return text
+}

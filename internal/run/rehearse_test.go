@@ -1,0 +1,136 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// TestRehearsalCounts: at least one VM a group and one more for each growth, at most 16 in all beyond that, nobody gets
+// more than the scenario has, small groups are not starved, and growth stays growth.
+func TestRehearsalCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var groups []scenario.Group
+		counts := map[string][]int{}
+		least := 0
+		for i := range rapid.IntRange(1, 24).Draw(t, "groups") {
+			name := fmt.Sprint("g", i)
+			groups = append(groups, scenario.Group{Name: name})
+			n := rapid.IntRange(1, 400).Draw(t, "count")
+			series := []int{n}
+			for range rapid.IntRange(0, 3).Draw(t, "grows") {
+				n += rapid.IntRange(1, 200).Draw(t, "more")
+				series = append(series, n)
+			}
+			counts[name] = series
+			least += len(series)
+		}
+		scaled := rehearsalCounts(groups, counts)
+		total := 0
+		for name, series := range counts {
+			last := 0
+			for _, n := range series {
+				m, ok := scaled[name][n]
+				if !ok || m <= last || m > n {
+					t.Fatalf("%s: %v becomes %v", name, series, scaled[name])
+				}
+				last = m
+			}
+			total += last
+		}
+		if total > max(rehearsalVMsMax, least) {
+			t.Fatalf("%d VMs, at most %d", total, max(rehearsalVMsMax, least))
+		}
+		checkFair(t, counts, scaled, total)
+	})
+}
+
+func checkFair(t *rapid.T, counts map[string][]int, scaled map[string]map[int]int, total int) {
+	full := 0
+	final := func(name string) int { return scaled[name][slices.Max(counts[name])] }
+	for _, series := range counts {
+		full += slices.Max(series)
+	}
+	if total < min(full, rehearsalVMsMax) {
+		t.Fatalf("only %d of %d VMs", total, min(full, rehearsalVMsMax))
+	}
+	for a := range counts {
+		for b := range counts {
+			short := final(a) < slices.Max(counts[a])
+			if short && final(b) > len(counts[b]) && final(b) > final(a)+1 {
+				t.Fatalf("%s has %d VMs of %d while %s has %d", a, final(a), slices.Max(counts[a]), b, final(b))
+			}
+		}
+	}
+}
+
+func TestScaling(t *testing.T) {
+	for _, c := range []struct {
+		kind   scaling
+		length time.Duration
+		factor float64
+		want   time.Duration
+	}{
+		{scaleRuntime, time.Hour, 0.01, 36 * time.Second},
+		{scaleRuntime, time.Minute, 0.01, 3 * time.Second},
+		{scaleRuntime, 2 * time.Second, 0.01, 2 * time.Second}, // shorter than the floor as it stands
+		{scaleWait, 10 * time.Second, 0.01, time.Second},
+		{scaleWait, time.Hour, 1, time.Hour},
+		{scaleGap, 900 * time.Second, 0.001, 900 * time.Millisecond},
+		{scaleTimeout, 2400 * time.Second, 0.001, 5 * time.Minute},
+		{scaleTimeout, 120 * time.Second, 0.001, 120 * time.Second},
+		{scaleTimeout, 0, 0.001, 0},
+		{scaleNone, time.Hour, 0.001, time.Hour},
+	} {
+		if got := c.kind.apply(c.length, c.factor); got != c.want {
+			t.Errorf("%s %v × %v is %v, want %v", c.kind, c.length, c.factor, got, c.want)
+		}
+	}
+}
+
+func TestDeviceNames(t *testing.T) {
+	for i, want := range map[int]string{0: "/dev/sdb", 1: "/dev/sdc", 24: "/dev/sdz", 25: "/dev/sdaa", 50: "/dev/sdaz", 51: "/dev/sdba"} {
+		if got := deviceName(i); got != want {
+			t.Errorf("disk %d is %s, want %s", i, got, want)
+		}
+	}
+}
+
+// VM names are file and host names, whatever a group is called, and no two VMs share one.
+func TestVMNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var groups []scenario.Group
+		for i, name := range rapid.SliceOfNDistinct(rapid.StringN(1, 6, 18), 1, 8, rapid.ID[string]).Draw(t, "names") {
+			groups = append(groups, scenario.Group{Name: name, PerNode: i})
+		}
+		seen := map[string]bool{}
+		for _, prefix := range namePrefixes(groups) {
+			for i := range 3 {
+				name := vmName(prefix, i)
+				if seen[name] {
+					t.Fatalf("two VMs are called %q", name)
+				}
+				seen[name] = true
+				for _, r := range name {
+					if !(r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+						t.Fatalf("name %q", name)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestPlacementDealsInTurn(t *testing.T) {
+	nodes := []int{2, 0, 3}
+	for ordinal, want := range []int{2, 0, 3, 2, 0, 3, 2} {
+		if got := placement(ordinal, nodes); got != want {
+			t.Errorf("VM %d is on node %d, want %d", ordinal, got, want)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+// Package run is the engine: it turns a scenario into a Plan and a Plan into events, and leaves nothing behind.
+//
+// It knows no concrete step, provider or generator: it is handed a Catalog of steps and generators, a target.Target and
+// a way to reach the VMs. It draws nothing and stores no result; events and intervals go to whoever asked for them.
+//
+//	Compile:  Scenario + Inventory + Catalog ──▶ Plan, or all diagnostics at once
+//	Engine:   Plan ──▶ machine (pure: state, outcome → state, actions) ──▶ loop (performs actions) ──▶ Events
+//	Journal:  intent, synced ──▶ act ──▶ done; after a kill: Recover ──▶ Undo
+//
+// Map of the package:
+//
+//	kind.go, bind.go, refer.go   Step, Kind, Catalog; arguments bound to struct fields; names and node slices checked
+//	view.go, place.go            what a step may ask at plan time; where VMs go
+//	compile.go, expand.go        calls → bound steps → timeline
+//	plan.go, plantext.go         the Plan as a value, as JSON and as text
+//	workplan.go, rehearse.go, preflight.go  what workloads touch; how a run is made smaller; does it fit
+//	machine.go                   the pure state machine
+//	engine.go, loop.go, perform.go  the thin loop around it
+//	env.go, fleet.go, nodes.go, loads.go  what a running step sees
+//	journal.go, record.go, recover.go, undo.go  what survives a kill, and how it is undone
+//	lease.go, control.go         one run at a time
+//	failpoint.go                 named places where a test makes things fail
+package run

@@ -1,0 +1,151 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// undo starts one part of undoing. It has its own deadline and a context that no stop of the run cancels.
+func (l *loop) undo(item undoItem) {
+	e := l.engine
+	ctx, cancel := context.WithTimeout(l.base, e.cfg.UndoDeadline)
+	l.cancelUndo = cancel
+	if item == undoSteps {
+		e.setPhase(Undoing)
+		e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(Undoing)})
+	}
+	e.work.Go(func() {
+		defer cancel()
+		u := undoer{fleet: e.fleet, nodes: e.nodes, journal: e.cfg.Journal, fail: e.cfg.fail(),
+			env: func(thing Thing) (*Env, Step, error) { return e.undoEnv(thing) },
+			say: func(text string) {
+				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(Undoing), Message: text})
+			},
+			goOn: true}
+		err := patient(ctx, func() error { return u.item(ctx, item) })
+		if item == undoVMs {
+			ev := interval.Event{Kind: interval.EventPhaseEnded, Phase: string(Undoing)}
+			if err != nil {
+				ev.Error = err.Error()
+			}
+			e.emit(ev)
+		}
+		o := outcome{UndoDone: item}
+		if err != nil {
+			o.Err = err.Error()
+		}
+		e.post(o)
+	})
+}
+
+func (e *Engine) undoEnv(thing Thing) (*Env, Step, error) {
+	p := e.plan.Steps[thing.Step-1]
+	p.Phase = Undoing
+	return e.env(p), e.plan.bound[thing.Step-1].step, nil
+}
+
+// undoer takes back what a journal says is changed outside. The engine uses it at the end of a run, Undo after a kill.
+type undoer struct {
+	fleet   *fleet
+	nodes   *nodes
+	journal *Journal
+	fail    failpoints
+	env     func(thing Thing) (*Env, Step, error)
+	say     func(text string)
+	goOn    bool
+}
+
+func (u *undoer) item(ctx context.Context, item undoItem) error {
+	if err := u.fail.at("undo." + string(item)); err != nil {
+		return err
+	}
+	switch item {
+	case undoPower:
+		return u.power(ctx)
+	case undoSteps:
+		return u.steps(ctx)
+	}
+	return errors.Join(u.vms(ctx), u.fail.at("undo.done"))
+}
+
+// Attempts to power a node on: a BMC that misses a command once is common.
+const (
+	powerAttemptsMax = 3
+	powerRetryDelay  = 2 * time.Second
+)
+
+// power powers on every node that this run powered off.
+func (u *undoer) power(ctx context.Context) error {
+	var errs []error
+	for _, t := range u.left(ThingNodeOff) {
+		errs = append(errs, u.powerNode(ctx, t))
+	}
+	return errors.Join(errs...)
+}
+
+func (u *undoer) powerNode(ctx context.Context, t Thing) error {
+	index := slices.IndexFunc(u.nodes.list, func(n target.Node) bool { return n.ID == t.Node })
+	if index < 0 {
+		return fmt.Errorf("power on node %q: the target no longer has it", t.Node)
+	}
+	u.say(fmt.Sprintf("powering on node %q, which this run powered off", u.nodes.list[index].Name))
+	var err error
+	for attempt := range powerAttemptsMax {
+		if attempt > 0 {
+			select {
+			case <-time.After(powerRetryDelay):
+			case <-ctx.Done():
+				return err
+			}
+		}
+		if err = u.nodes.On(ctx, index); err == nil || errors.Is(err, ErrJournalBroken) {
+			return nil // powered on; that the journal cannot say so does no harm
+		}
+	}
+	return err
+}
+
+// steps takes back what Undoers did, the last first.
+func (u *undoer) steps(ctx context.Context) error {
+	var errs []error
+	for _, t := range slices.Backward(u.left(ThingStep)) {
+		env, step, err := u.env(t)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		back, ok := step.(Undoer)
+		if !ok {
+			errs = append(errs, fmt.Errorf("take back %s: it cannot be undone", t.Call.Name))
+			continue
+		}
+		if err := back.Undo(ctx, env); err != nil {
+			errs = append(errs, fmt.Errorf("take back %s: %w", t.Call.Name, err))
+			continue
+		}
+		_ = u.journal.undone(t) // a lost record only means that it is undone again
+	}
+	return errors.Join(errs...)
+}
+
+// vms deletes the VMs of the run.
+func (u *undoer) vms(ctx context.Context) error {
+	if len(u.left(ThingVMs)) == 0 {
+		return nil
+	}
+	err := u.fleet.Delete(ctx)
+	if errors.Is(err, ErrJournalBroken) {
+		return nil
+	}
+	return err
+}
+
+func (u *undoer) left(kind ThingKind) []Thing {
+	return slices.DeleteFunc(u.journal.Left(), func(t Thing) bool { return t.Kind != kind })
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// View is what a step may ask while a plan is made: the scenario, the target, and the state that the steps before it
+// will have left. It is read only.
+type View struct {
+	Scenario  *scenario.Scenario
+	Inventory target.Inventory
+	// AllowShell: the user allows steps that run programs of the scenario.
+	AllowShell bool
+
+	groups map[string]*groupState
+	loads  map[string]loadState // by loadKey
+	bytes  map[string]int64     // by loadKey: bytes of one run of that load over all VMs
+	clock  time.Duration
+	// unsure: a step before this one is wrong, so that what it would have done is not known.
+	unsure bool
+}
+
+// groupState is one group at one moment of the plan, counted as the scenario counts, before a rehearsal shrinks it.
+type groupState struct {
+	nodes    []int
+	count    int
+	deployed bool
+}
+
+type loadState struct {
+	ends time.Duration // on the clock of the plan
+}
+
+// loadKey names a load of a workload: its prefill and its run proper are apart.
+func loadKey(workload string, prefill bool) string {
+	if prefill {
+		return "prefill " + workload
+	}
+	return "load " + workload
+}
+
+// GroupNodes returns the indexes of the nodes on which the group's VMs are placed.
+func (v *View) GroupNodes(group string) []int {
+	if g := v.groups[group]; g != nil {
+		return g.nodes
+	}
+	return nil
+}
+
+// GroupCount returns how many VMs the group has at this point of the scenario (or will have, once deployed).
+func (v *View) GroupCount(group string) int {
+	if g := v.groups[group]; g != nil {
+		return g.count
+	}
+	return 0
+}
+
+// Deployed tells whether a step before this one deployed the group. After a wrong step the answer is yes, so that one
+// mistake is not reported many times over.
+func (v *View) Deployed(group string) bool {
+	return v.unsure || v.groups[group] != nil && v.groups[group].deployed
+}
+
+// GroupNames returns the names of all groups in the order of the scenario.
+func (v *View) GroupNames() []string {
+	names := make([]string, len(v.Scenario.Groups))
+	for i, g := range v.Scenario.Groups {
+		names[i] = g.Name
+	}
+	return names
+}
+
+// Started tells whether a step before this one started the workload (or its prefill).
+func (v *View) Started(workload string, prefill bool) bool {
+	_, ok := v.loads[loadKey(workload, prefill)]
+	return ok || v.unsure
+}
+
+// LoadLeft returns how long the load will still run at this point of the plan.
+func (v *View) LoadLeft(workload string, prefill bool) time.Duration {
+	return max(0, v.loads[loadKey(workload, prefill)].ends-v.clock)
+}
+
+// bytesPerSecondAssumed is the throughput by which the length of size-bound work is estimated where nothing better is
+// known. It only shapes the estimate of a plan.
+const bytesPerSecondAssumed = 200e6
+
+// Transfer estimates how long a size-bound load takes, from the bytes that it moves.
+func (v *View) Transfer(workload string, prefill bool) time.Duration {
+	n := v.bytes[loadKey(workload, prefill)]
+	return time.Duration(float64(n) / bytesPerSecondAssumed * float64(time.Second))
+}

@@ -1,0 +1,301 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// engineDefault is the generator of workloads when nobody chose one.
+const engineDefault = "native"
+
+// workloadPlan is a workload while the plan is made.
+type workloadPlan struct {
+	scenario  scenario.Workload
+	generator string
+	load      bool          // some step starts it
+	prefill   bool          // some step prefills it
+	runtime   time.Duration // the longest that a step asks for; 0: to completion
+	loadPlan  *load.Plan
+	fillPlan  *load.Plan
+	scale     load.Scale
+}
+
+// planGroups places the VMs of every group, with the counts of a rehearsal where one was asked for.
+func (c *compiler) planGroups() {
+	counts, deployed := c.groupCounts()
+	scaled := map[string]map[int]int{}
+	if c.options.Rehearse > 0 {
+		scaled = rehearsalCounts(c.sc.Groups, counts)
+	}
+	prefixes := namePrefixes(c.sc.Groups)
+	var ignored diag.List
+	first := c.newView(&ignored)
+	for _, g := range c.sc.Groups {
+		series := counts[g.Name]
+		p := PlanGroup{
+			Name: g.Name, Prefix: prefixes[g.Name], Template: g.Template,
+			VCPUs: cmp.Or(g.VCPUs, vcpusDefault), RAMBytes: cmp.Or(g.RAMBytes, ramBytesDefault),
+			ExporterPorts: g.ExporterPorts, NodeIndexes: first.groups[g.Name].nodes, Counts: scaled[g.Name],
+			ScenarioCount: series[0], ScenarioCountFinal: slices.Max(series), VMs: []PlanVM{}, Disks: []PlanDisk{},
+		}
+		p.Count, p.CountFinal = p.Scaled(p.ScenarioCount), p.Scaled(p.ScenarioCountFinal)
+		for i := range g.DiskCount {
+			p.Disks = append(p.Disks, PlanDisk{Device: deviceName(i), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
+		}
+		if !deployed[g.Name] {
+			p.Count, p.CountFinal = 0, 0
+		}
+		for i := range p.CountFinal {
+			node := c.inventory.Nodes[placement(i, p.NodeIndexes)]
+			p.VMs = append(p.VMs, PlanVM{Name: vmName(p.Prefix, i), NodeID: node.ID, Grown: i >= p.Count})
+		}
+		c.plan.Groups = append(c.plan.Groups, p)
+	}
+}
+
+// groupCounts returns for each group the counts that it goes through, as the scenario counts, and whether a step
+// deploys it at all.
+func (c *compiler) groupCounts() (map[string][]int, map[string]bool) {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	counts, deployed := map[string][]int{}, map[string]bool{}
+	for name, g := range v.groups {
+		counts[name] = []int{g.count}
+	}
+	for _, b := range c.steps {
+		if d, ok := b.step.(Describer); ok {
+			e := d.Effect(v)
+			if e.Deploys != "" {
+				deployed[e.Deploys] = true
+			}
+			if e.Grows != "" {
+				counts[e.Grows] = append(counts[e.Grows], e.GrowTo)
+			}
+		}
+		v.play(b.step)
+	}
+	return counts, deployed
+}
+
+// planWorkloads asks each generator what its workloads would touch, shrinks them for a rehearsal, and sums up.
+func (c *compiler) planWorkloads() {
+	c.chooseGenerators()
+	c.noteUses()
+	if c.problems.HasErrors() {
+		return
+	}
+	for _, w := range c.sc.Workloads {
+		c.planWorkload(c.plan.workloads[w.Name], true)
+	}
+	if c.problems.HasErrors() {
+		return
+	}
+	if c.options.Rehearse > 0 {
+		c.rehearseSizes()
+	}
+	for i := range c.plan.Groups {
+		c.plan.Groups[i].TouchedBytes = extentBytes(c.groupExtents(c.plan.Groups[i].Name))
+	}
+}
+
+// listWorkloads puts the workloads into the plan, when sizes and times are chosen.
+func (c *compiler) listWorkloads() {
+	for _, w := range c.sc.Workloads {
+		p := c.plan.workloads[w.Name]
+		c.plan.Workloads = append(c.plan.Workloads, PlanWorkload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
+			Generator: p.generator, Options: c.loadOptions(p), Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
+	}
+}
+
+func (c *compiler) chooseGenerators() {
+	names := slices.Sorted(maps.Keys(c.catalog.Generators))
+	for _, w := range c.sc.Workloads {
+		p := &workloadPlan{scenario: w, generator: cmp.Or(c.options.Engine, w.Generator, engineDefault)}
+		c.plan.workloads[w.Name] = p
+		if _, ok := c.catalog.Generators[p.generator]; !ok {
+			d := diag.Diagnostic{Code: "unknown-generator", Pos: w.Pos, Hint: "there are " + quotedList(names),
+				Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", w.Name, p.generator)}
+			if near := diag.Nearest(p.generator, names); near != "" {
+				d.Hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			c.problems.Add(d)
+		}
+	}
+}
+
+// noteUses finds out which workloads are started and prefilled, and for how long.
+func (c *compiler) noteUses() {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	for _, b := range c.steps {
+		if d, ok := b.step.(Describer); ok {
+			if e := d.Effect(v); e.Load != nil {
+				p := c.plan.workloads[e.Load.Workload]
+				if e.Load.Prefill {
+					p.prefill = true
+				} else {
+					p.load = true
+					p.runtime = max(p.runtime, e.Load.Runtime)
+				}
+			}
+		}
+		v.play(b.step)
+	}
+}
+
+// planWorkload fills in what the generator says for the present sizes. Errors are reported when report is set; those of
+// a workload that no step uses are warnings.
+func (c *compiler) planWorkload(p *workloadPlan, report bool) {
+	p.loadPlan, p.fillPlan = nil, nil
+	used := p.load || p.prefill
+	if p.load || !used {
+		p.loadPlan = c.askGenerator(p, false, used, report)
+	}
+	if p.prefill {
+		p.fillPlan = c.askGenerator(p, true, used, report)
+	}
+	if !used {
+		p.loadPlan = nil // was asked for its warnings only
+	}
+}
+
+func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *load.Plan {
+	group, ok := c.plan.Group(p.scenario.Group)
+	if !ok {
+		if report {
+			c.problems.Errorf(p.scenario.Pos, "unknown-group", "workload %q: there is no group %q", p.scenario.Name, p.scenario.Group)
+		}
+		return nil
+	}
+	w := c.workloadValue(p, group)
+	w.Prefill = prefill
+	if prefill {
+		w.Runtime = 0
+	}
+	answer, err := c.catalog.Generators[p.generator].Plan(w)
+	if report {
+		c.reportGenerator(p, answer.Issues, err, used)
+	}
+	if err != nil {
+		return nil
+	}
+	return &answer
+}
+
+func (c *compiler) workloadValue(p *workloadPlan, group PlanGroup) load.Workload {
+	w := load.Workload{
+		Name: p.scenario.Name, Group: group.Name, VM: vmName(group.Prefix, 0), Instance: 1, Generator: p.generator,
+		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: c.loadOptions(p),
+		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
+	}
+	for _, d := range group.Disks {
+		// The generator scales by itself, so it is told the size that the scenario counts with.
+		w.Devices = append(w.Devices, load.Device{Name: d.Device, Path: d.Device, SizeBytes: d.ScenarioBytes})
+	}
+	return w
+}
+
+// loadOptions returns the options of a workload for its generator.
+func (c *compiler) loadOptions(p *workloadPlan) map[string]string { return p.scenario.Options }
+
+func (c *compiler) reportGenerator(p *workloadPlan, issues diag.List, err error, used bool) {
+	add := func(d diag.Diagnostic) {
+		if !used && d.Severity == diag.SeverityError {
+			d.Severity = diag.SeverityWarning
+		}
+		if !slices.Contains(c.problems, d) { // several workloads share one file
+			c.problems.Add(d)
+		}
+	}
+	for _, d := range issues {
+		add(d)
+	}
+	if err == nil {
+		return
+	}
+	var list *diag.ListError
+	if errors.As(err, &list) {
+		for _, d := range list.List {
+			add(d)
+		}
+		return
+	}
+	d := diag.Diagnostic{Code: "bad-workload", Severity: diag.SeverityError, Pos: p.scenario.Pos,
+		Message: fmt.Sprintf("workload %q: %v", p.scenario.Name, err)}
+	var user *diag.Error
+	if errors.As(err, &user) {
+		d.Hint = user.Hint
+	}
+	add(d)
+}
+
+// groupExtents merges the extents of all workloads of a group.
+func (c *compiler) groupExtents(group string) []load.Extent {
+	var all []load.Extent
+	for _, w := range c.sc.Workloads {
+		p := c.plan.workloads[w.Name]
+		if w.Group != group || p == nil {
+			continue
+		}
+		for _, answer := range []*load.Plan{p.loadPlan, p.fillPlan} {
+			if answer != nil {
+				all = append(all, answer.Extents...)
+			}
+		}
+	}
+	return mergeExtents(all)
+}
+
+// mergeExtents joins extents that touch or overlap, per device, and sorts them.
+func mergeExtents(all []load.Extent) []load.Extent {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b load.Extent) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Length, b.Length))
+	})
+	var out []load.Extent
+	for _, e := range all {
+		if n := len(out); n > 0 && out[n-1].Device == e.Device && e.Offset <= out[n-1].Offset+out[n-1].Length {
+			last := &out[n-1]
+			last.Length = max(last.Length, e.Offset+e.Length-last.Offset)
+			last.Writes = last.Writes || e.Writes
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func extentBytes(extents []load.Extent) int64 {
+	var n int64
+	for _, e := range extents {
+		n += e.Length
+	}
+	return n
+}
+
+// loadBytes returns for each load how many bytes one run of it moves over all VMs, where its size bounds it.
+func (c *compiler) loadBytes() map[string]int64 {
+	out := map[string]int64{}
+	for name, p := range c.plan.workloads {
+		group, _ := c.plan.Group(p.scenario.Group)
+		for prefill, answer := range map[bool]*load.Plan{false: p.loadPlan, true: p.fillPlan} {
+			if answer == nil {
+				continue
+			}
+			n := answer.BytesWritten
+			if n <= 0 {
+				n = extentBytes(answer.Extents)
+			}
+			out[loadKey(name, prefill)] = n * int64(group.CountFinal)
+		}
+	}
+	return out
+}
