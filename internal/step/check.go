@@ -1,0 +1,46 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// checkProvider reports a check that means nothing on this kind of target. A simulated target stands for any.
+func checkProvider(v *run.View, problems *run.Problems, step string, providers ...string) {
+	if v.Inventory.Simulated || slices.Contains(providers, v.Inventory.Provider) {
+		return
+	}
+	problems.Hint("", "lacks-capability", "it is meant for "+strings.Join(providers, " or "),
+		fmt.Sprintf("%s means nothing on a target of provider %q", step, v.Inventory.Provider))
+}
+
+// ready asks the target whether its services answer and are up.
+func ready(ctx context.Context, env *run.Env) error {
+	checker, ok := env.Target.(target.ReadyChecker)
+	if !ok {
+		return errors.New("check the cluster: the target cannot tell whether it is ready")
+	}
+	if err := checker.Ready(ctx); err != nil {
+		return fmt.Errorf("check the cluster: %w", err)
+	}
+	return nil
+}
+
+// datastoreVisible asks the target whether a node sees a datastore.
+func datastoreVisible(ctx context.Context, env *run.Env, index int, datastore string) error {
+	checker, ok := env.Target.(target.DatastoreChecker)
+	if !ok {
+		return errors.New("check a datastore: the target cannot tell")
+	}
+	node := nodeAt(index, env.Plan.Target.Nodes)
+	if err := checker.DatastoreVisible(ctx, node.ID, datastore); err != nil {
+		return fmt.Errorf("check that node %q sees datastore %q: %w", node.Name, datastore, err)
+	}
+	return nil
+}

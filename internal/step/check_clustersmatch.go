@@ -1,0 +1,36 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var checkClustersMatch = run.Kind{
+	Name:    "check.ClustersMatch",
+	Summary: "Check that management and storage agree about the cluster.",
+	Doc:     "The target asks its management software whether every node of the target file is there and up.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - check.ClustersMatch: {}
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapReady},
+	New:   func() run.Step { return new(clustersMatch) },
+}
+
+type clustersMatch struct {
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+}
+
+func (s *clustersMatch) Run(ctx context.Context, env *run.Env) error {
+	if err := ready(ctx, env); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "The clusters match")
+	return nil
+}

@@ -1,0 +1,52 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var checkHypervisorConnectivity = run.Kind{
+	Name:    "check.HypervisorConnectivity",
+	Summary: "Check that the hypervisor of a node answers.",
+	Doc:     "The node is given by its index; the target asks its management software, which loses touch with a node whose hypervisor is gone.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - check.HypervisorConnectivity:
+      node_index: 0
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapReady},
+	New:   func() run.Step { return new(hypervisorConnectivity) },
+}
+
+type hypervisorConnectivity struct {
+	Node     int  `arg:"node_index,required" doc:"Index of the node."`
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+}
+
+func (s *hypervisorConnectivity) Check(v *run.View, problems *run.Problems) {
+	checkNodeIndex("node_index", s.Node, v, problems)
+}
+
+func (s *hypervisorConnectivity) Run(ctx context.Context, env *run.Env) error {
+	want := nodeAt(s.Node, env.Plan.Target.Nodes)
+	inventory, err := env.Target.Inventory(ctx)
+	if err != nil {
+		return fmt.Errorf("check node %q: %w", want.Name, err)
+	}
+	if !slices.ContainsFunc(inventory.Nodes, func(n target.Node) bool { return n.ID == want.ID }) {
+		return fmt.Errorf("check node %q: it is no node of the target any more", want.Name)
+	}
+	if err := ready(ctx, env); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "The hypervisor of %s answers", want.Name)
+	return nil
+}

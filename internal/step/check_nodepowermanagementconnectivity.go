@@ -1,0 +1,53 @@
+package step
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var checkNodePowerManagementConnectivity = run.Kind{
+	Name:    "check.NodePowerManagementConnectivity",
+	Summary: "Check that the BMC of a node answers.",
+	Doc:     "The node is given by its index.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - check.NodePowerManagementConnectivity:
+      node_index: 0
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapNodePower},
+	New:   func() run.Step { return new(nodePowerManagementConnectivity) },
+}
+
+type nodePowerManagementConnectivity struct {
+	Node     int  `arg:"node_index,required" doc:"Index of the node."`
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+}
+
+func (s *nodePowerManagementConnectivity) Check(v *run.View, problems *run.Problems) {
+	checkNodeIndex("node_index", s.Node, v, problems)
+	if count := len(v.Inventory.Nodes); s.Node < count && s.Node >= -count {
+		if n := nodeAt(s.Node, v.Inventory.Nodes); !n.HasBMC {
+			problems.Hint("node_index", "lacks-capability", "add its BMC to the target file", fmt.Sprintf("node %d (%s) has no BMC", s.Node, n.Name))
+		}
+	}
+}
+
+func (s *nodePowerManagementConnectivity) Run(ctx context.Context, env *run.Env) error {
+	index := s.Node
+	if index < 0 {
+		index += len(env.Plan.Target.Nodes)
+	}
+	name := env.Plan.Target.Nodes[index].Name
+	if _, err := env.Nodes.State(ctx, index); err != nil {
+		return fmt.Errorf("check the BMC of node %q: %w", name, err)
+	}
+	annotate(env, s.Annotate, "The BMC of %s answers", name)
+	return nil
+}

@@ -1,0 +1,49 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var checkOobConfigured = run.Kind{
+	Name:    "check.OobConfigured",
+	Summary: "Check that every node has a BMC.",
+	Doc:     "The target file says so; the plan is refused when one lacks it.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - check.OobConfigured: {}
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapNodePower},
+	New:   func() run.Step { return new(oobConfigured) },
+}
+
+type oobConfigured struct {
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+}
+
+func (s *oobConfigured) Check(v *run.View, problems *run.Problems) {
+	var without []string
+	for _, n := range v.Inventory.Nodes {
+		if !n.HasBMC {
+			without = append(without, n.Name)
+		}
+	}
+	if len(without) > 0 {
+		problems.Hint("", "lacks-capability", "add the BMCs to the target file",
+			fmt.Sprintf("%d nodes have no BMC: %s", len(without), strings.Join(without, ", ")))
+	}
+}
+
+// Run has nothing left to do: Check has refused nodes without a BMC.
+func (s *oobConfigured) Run(_ context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "Every node has a BMC")
+	return nil
+}

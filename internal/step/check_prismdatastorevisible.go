@@ -1,0 +1,45 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var checkPrismDatastoreVisible = run.Kind{
+	Name:    "check.PrismDatastoreVisible",
+	Summary: "Check that a node sees a datastore, as Prism says.",
+	Doc:     "Only on Nutanix. The node is given by its index.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - check.PrismDatastoreVisible:
+      datastore_name: default
+      node_index: 0
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapDatastore},
+	New:   func() run.Step { return new(prismDatastoreVisible) },
+}
+
+type prismDatastoreVisible struct {
+	Datastore string `arg:"datastore_name,required" doc:"Name of the datastore."`
+	Node      int    `arg:"node_index,required" doc:"Index of the node."`
+	Annotate  bool   `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+}
+
+func (s *prismDatastoreVisible) Check(v *run.View, problems *run.Problems) {
+	checkNodeIndex("node_index", s.Node, v, problems)
+	checkProvider(v, problems, "check.PrismDatastoreVisible", "nutanix")
+}
+
+func (s *prismDatastoreVisible) Run(ctx context.Context, env *run.Env) error {
+	if err := datastoreVisible(ctx, env, s.Node, s.Datastore); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s sees datastore %q", nodeAt(s.Node, env.Plan.Target.Nodes).Name, s.Datastore)
+	return nil
+}

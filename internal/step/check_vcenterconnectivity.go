@@ -1,0 +1,40 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var checkVCenterConnectivity = run.Kind{
+	Name:    "check.VCenterConnectivity",
+	Summary: "Check that vCenter answers and accepts the login.",
+	Doc:     "Only on vSphere.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - check.VCenterConnectivity: {}
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapReady},
+	New:   func() run.Step { return new(vCenterConnectivity) },
+}
+
+type vCenterConnectivity struct {
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+}
+
+func (s *vCenterConnectivity) Check(v *run.View, problems *run.Problems) {
+	checkProvider(v, problems, "check.VCenterConnectivity", "vsphere")
+}
+
+func (s *vCenterConnectivity) Run(ctx context.Context, env *run.Env) error {
+	if err := ready(ctx, env); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "vCenter answers")
+	return nil
+}

@@ -1,0 +1,44 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var clusterCleanUp = run.Kind{
+	Name:    "cluster.CleanUp",
+	Summary: "Power on the nodes that this run powered off and delete this run's VMs.",
+	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of anybody else stay, whatever their names. At the " +
+		"beginning of setup the step therefore finds nothing to do. What it does at the end of teardown happens at the end " +
+		"of every run anyway.",
+	Example: exampleLoad + `
+setup:
+  - cluster.CleanUp: {}
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+run:
+  - test.Wait:
+      duration_secs: 1
+teardown:
+  - cluster.CleanUp: {}
+`,
+	New: func() run.Step { return new(cleanUp) },
+}
+
+type cleanUp struct {
+	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
+}
+
+func (s *cleanUp) Effect(*run.View) run.Effect { return run.Effect{CleansUp: true} }
+
+func (s *cleanUp) Run(ctx context.Context, env *run.Env) error {
+	for _, index := range env.Nodes.SwitchedOff() {
+		annotate(env, s.Annotate, "Powering on %s", env.Plan.Target.Nodes[index].Name)
+		if err := env.Nodes.On(ctx, index); err != nil {
+			return err
+		}
+	}
+	annotate(env, s.Annotate, "Deleting the run's VMs")
+	return env.VMs.Delete(ctx)
+}

@@ -1,0 +1,41 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var clusterDeleteCurieVMs = run.Kind{
+	Name:    "cluster.DeleteCurieVMs",
+	Summary: "Delete all VMs of this run with their disks and snapshots.",
+	Doc: "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched. At the end of every run this " +
+		"happens anyway.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+run:
+  - test.Wait:
+      duration_secs: 1
+teardown:
+  - cluster.DeleteCurieVMs: {}
+`,
+	New: func() run.Step { return new(deleteAll) },
+}
+
+type deleteAll struct {
+	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
+}
+
+func (s *deleteAll) Effect(*run.View) run.Effect { return run.Effect{CleansUp: true} }
+
+func (s *deleteAll) Run(ctx context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "Deleting all VMs of the run")
+	if err := env.VMs.Delete(ctx); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "Finished deleting all VMs of the run")
+	return nil
+}

@@ -1,0 +1,43 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var clusterPowerOffCurieVMs = run.Kind{
+	Name:    "cluster.PowerOffCurieVMs",
+	Summary: "Power off all VMs of this run.",
+	Doc:     "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - test.Wait:
+      duration_secs: 1
+teardown:
+  - cluster.PowerOffCurieVMs: {}
+`,
+	Needs: []target.Capability{target.CapVMPower},
+	New:   func() run.Step { return new(powerOffAll) },
+}
+
+type powerOffAll struct {
+	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
+}
+
+func (s *powerOffAll) Run(ctx context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "Powering off all VMs of the run")
+	if vms := env.VMs.Of(""); len(vms) > 0 {
+		if err := env.Power.Off(ctx, vms); err != nil {
+			return err
+		}
+	}
+	annotate(env, s.Annotate, "Finished powering off all VMs of the run")
+	return nil
+}

@@ -1,0 +1,44 @@
+package step
+
+// exampleHead begins the examples of all kinds: a small scenario with one group and one workload whose job file is
+// load.fio. Each example adds its phases.
+const exampleHead = `name: example
+display_name: Example
+summary: What one step looks like in a scenario
+description: An example of the guide to steps.
+tags: [example]
+estimated_runtime: 60
+vms:
+  - Workers:
+      template: ubuntu1604
+      data_disks:
+        count: 1
+        size: 1
+      count_per_node: 1
+`
+
+const exampleLoad = exampleHead + `workloads:
+  - Load:
+      vm_group: Workers
+      config_file: load.fio
+results:
+  - Load IOPS:
+      workload_name: Load
+      result_type: iops
+      aggregate: sum
+`
+
+// ExampleJob is the text of load.fio, the job file of all examples.
+const ExampleJob = `[global]
+ioengine=libaio
+direct=1
+time_based
+norandommap
+
+[disk0]
+filename=/dev/sdb
+size=64m
+bs=8k
+rw=randread
+iodepth=4
+`

@@ -1,0 +1,51 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var experimentalWaitOplogEmpty = run.Kind{
+	Name:    "experimental.WaitOplogEmpty",
+	Summary: "Wait until the cluster's write cache is empty.",
+	Doc:     "The name is that of Nutanix's write cache; any target that can tell whether its cache is empty offers the step.",
+	Example: exampleLoad + `
+setup:
+  - experimental.WaitOplogEmpty:
+      timeout: 60
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapDrain},
+	New:   func() run.Step { return new(waitOplogEmpty) },
+}
+
+// drainPoll is how often the cluster is asked whether its write cache is empty.
+const drainPoll = time.Second
+
+type waitOplogEmpty struct {
+	Timeout time.Duration `arg:"timeout" unit:"s" scale:"timeout" default:"1200" doc:"How long it may take."`
+}
+
+func (s *waitOplogEmpty) Run(ctx context.Context, env *run.Env) error {
+	checker, ok := env.Target.(target.DrainChecker)
+	if !ok {
+		return errors.New("wait for an empty write cache: the target cannot tell")
+	}
+	var last error
+	err := run.WaitFor(ctx, s.Timeout, drainPoll, func() bool {
+		empty, err := checker.WriteCacheEmpty(ctx)
+		last = err
+		return empty && err == nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("wait %v for an empty write cache: %w", s.Timeout, errors.Join(errors.New("it is not empty"), last))
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package step_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/target"
+	targets "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+var update = flag.Bool("update", false, "rewrite goldens")
+
+// TestGuide keeps docs/guides/steps.md, which is written from the catalog.
+func TestGuide(t *testing.T) {
+	path := filepath.Join(testreq.RepositoryRoot(t), "docs", "guides", "steps.md")
+	got := guide(t)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, path, got, 0o644)
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Error("docs/guides/steps.md is not what the catalog says; go test ./internal/step -run Guide -update writes it anew")
+	}
+}
+
+func guide(t *testing.T) string {
+	var b bytes.Buffer
+	b.WriteString(guideHead)
+	b.WriteString("\n| step | on the local target |\n|---|---|\n")
+	for _, k := range step.All() {
+		fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", k.Name, anchor(k.Name), onLocal(t, k))
+	}
+	b.WriteString(guideMiddle)
+	for _, k := range step.All() {
+		describeKind(&b, k)
+	}
+	return b.String()
+}
+
+const guideHead = `# Steps
+
+What a scenario can do in its phases ` + "`setup`, `run` and `teardown`" + `. Names, arguments and defaults are X-Ray's;
+where its code and its documents differ, the code's meaning holds. This page is written from the program's catalog.
+
+## Real or imitated
+
+On the local target a VM is an agent process with disk files of its own, and a node is a name. What drives load does real
+I/O. What a step does to nodes, or needs a hypervisor for, is imitated as well as one machine can, and says so in plan
+and report:
+`
+
+const guideMiddle = `
+A step that a target does not offer is refused when the plan is made, with its line, before anything is touched. Steps
+that run programs of the scenario need ` + "`--allow-shell`" + ` besides.
+
+Whatever steps did is undone at the end of a run, also after a failure, a stop or a kill: nodes that the run powered off
+are powered on first, then the VMs of the run are deleted.
+`
+
+func anchor(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name, ".", ""))
+}
+
+// onLocal says in one cell what the local target makes of a step.
+func onLocal(t *testing.T, k run.Kind) string {
+	t.Helper()
+	tgt, err := targets.Open(t.Context(), "local:3", target.OpenOptions{Dir: filepath.Join(t.TempDir(), "vms")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tgt.Close()
+	inventory, err := tgt.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+	if k.Name == "experimental.Shell" {
+		return "real, with `--allow-shell` only"
+	}
+	plan, err := run.Compile(parse(t, k.Example), inventory, target.Capabilities(tgt), catalog, run.Options{AllowShell: true})
+	if err != nil {
+		if code := diag.ExitCode(err); code != diag.ExitUnavailable {
+			t.Fatalf("%s on the local target: exit code %d\n%s", k.Name, code, describe(t, err))
+		}
+		return "not offered"
+	}
+	var imitated []string
+	for _, s := range plan.Steps {
+		if (s.Name == k.Name || s.Within == k.Name) && s.Imitated != "" && !slices.Contains(imitated, s.Imitated) {
+			imitated = append(imitated, s.Imitated)
+		}
+	}
+	if len(imitated) > 0 {
+		return "imitated: " + strings.Join(imitated, "; ")
+	}
+	return "real"
+}
+
+func describeKind(b *bytes.Buffer, k run.Kind) {
+	fmt.Fprintf(b, "\n## %s\n\n%s %s\n", k.Name, k.Summary, strings.ReplaceAll(k.Doc, "_", "\\_"))
+	if len(k.Needs) > 0 {
+		var needs []string
+		for _, n := range k.Needs {
+			needs = append(needs, "`"+string(n)+"`")
+		}
+		fmt.Fprintf(b, "\nThe target must offer %s.\n", strings.Join(needs, " and "))
+	}
+	b.WriteString("\n| argument | type | default | |\n|---|---|---|---|\n")
+	for _, a := range k.Arguments() {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", a.Name, a.Type, defaultText(a), strings.ReplaceAll(a.Doc, "|", "\\|"))
+	}
+	_, phases, _ := strings.Cut(k.Example, "\nsetup:")
+	fmt.Fprintf(b, "\n```yaml\nsetup:%s```\n", phases)
+}
+
+func defaultText(a run.Argument) string {
+	switch {
+	case a.Required:
+		return "required"
+	case a.Default == "":
+		return "–"
+	case a.Type == "yes/no":
+		return map[string]string{"true": "`True`", "false": "`False`"}[a.Default]
+	}
+	return "`" + a.Default + "`"
+}

@@ -1,0 +1,94 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// nodeNeeds are the capabilities of steps that switch nodes.
+var nodeNeeds = []target.Capability{target.CapNodePower}
+
+// nodePoll is how often nodes are asked for their state.
+const nodePoll = time.Second
+
+// nodeIndexes returns the indexes of a slice that Compile has checked.
+func nodeIndexes(nodes run.Nodes, count int) []int {
+	indexes, err := scenario.SelectNodes(string(nodes), count)
+	if err != nil {
+		return nil // not compiled
+	}
+	return indexes
+}
+
+// checkBMC reports nodes without a controller that could power them on again.
+func checkBMC(nodes run.Nodes, v *run.View, problems *run.Problems) {
+	for _, i := range nodeIndexes(nodes, len(v.Inventory.Nodes)) {
+		if n := v.Inventory.Nodes[i]; !n.HasBMC {
+			problems.Hint("nodes", "lacks-capability", "add its BMC to the target file",
+				fmt.Sprintf("node %d (%s) has no BMC that could power it on again", i, n.Name))
+		}
+	}
+}
+
+// nodeNames names the nodes of a slice for titles: "node-0, node-1".
+func nodeNames(nodes run.Nodes, all []target.Node) string {
+	var names []string
+	for _, i := range nodeIndexes(nodes, len(all)) {
+		names = append(names, all[i].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// eachNode acts on all nodes at the same time.
+func eachNode(indexes []int, act func(index int) error) error {
+	errs := make([]error, len(indexes))
+	var wait sync.WaitGroup
+	for k, index := range indexes {
+		wait.Go(func() { errs[k] = act(index) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// waitNodes waits until all nodes have the state and, when they are to be on, the cluster says that it is ready.
+func waitNodes(ctx context.Context, env *run.Env, indexes []int, want target.PowerState, timeout time.Duration) error {
+	waiting := slices.Clone(indexes)
+	ready, _ := env.Target.(target.ReadyChecker)
+	reason := errors.New("not asked yet")
+	err := run.WaitFor(ctx, timeout, nodePoll, func() bool {
+		waiting = slices.DeleteFunc(waiting, func(index int) bool {
+			state, err := env.Nodes.State(ctx, index)
+			if err == nil && state != want {
+				err = fmt.Errorf("it is %s", state)
+			}
+			if err != nil {
+				reason = fmt.Errorf("%s: %w", env.Plan.Target.Nodes[index].Name, err)
+			}
+			return err == nil
+		})
+		if len(waiting) > 0 {
+			return false
+		}
+		if want != target.PowerOn || ready == nil {
+			return true
+		}
+		err := ready.Ready(ctx)
+		if err != nil {
+			reason = fmt.Errorf("the cluster is not ready: %w", err)
+		}
+		return err == nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("wait %v for nodes to be %s: %w", timeout, want, reason)
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var nodesPowerOff = run.Kind{
+	Name:    "nodes.PowerOff",
+	Summary: "Cut the power of nodes through their BMC, without a shutdown.",
+	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
+		"Loads on VMs of these nodes end; that is annotated and no failure. Whatever happens later, the nodes are powered " +
+		"on again at the end of the run, before anything else is undone.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - workload.Start:
+      workload_name: Load
+      runtime_secs: 5
+      async: True
+  - nodes.PowerOff:
+      nodes: n-1
+  - workload.Wait:
+      workload_name: Load
+`,
+	Needs:         nodeNeeds,
+	SwitchesNodes: true,
+	New:           func() run.Step { return new(powerOffNodes) },
+}
+
+type powerOffNodes struct {
+	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be off; 0 does not wait."`
+	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+}
+
+func (s *powerOffNodes) Check(v *run.View, problems *run.Problems) { checkBMC(s.Nodes, v, problems) }
+
+func (s *powerOffNodes) Effect(v *run.View) run.Effect {
+	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes), PowersOff: nodeIndexes(s.Nodes, len(v.Inventory.Nodes))}
+}
+
+func (s *powerOffNodes) Run(ctx context.Context, env *run.Env) error {
+	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
+	err := eachNode(indexes, func(index int) error {
+		annotate(env, s.Annotate, "Cutting the power of %s", env.Plan.Target.Nodes[index].Name)
+		return env.Nodes.Off(ctx, index)
+	})
+	if err != nil || s.Wait <= 0 {
+		return err
+	}
+	if err := waitNodes(ctx, env, indexes, target.PowerOff, s.Wait); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		annotate(env, s.Annotate, "%s is off", env.Plan.Target.Nodes[index].Name)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var nodesPowerOn = run.Kind{
+	Name:    "nodes.PowerOn",
+	Summary: "Power on nodes through their BMC.",
+	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are on " +
+		"and the cluster, where it can tell, is ready. VMs do not come back by themselves on every target: " +
+		"vm_group.PowerOn starts them.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - cluster.CleanUp: {}
+run:
+  - nodes.PowerOff:
+      nodes: 0
+  - nodes.PowerOn:
+      nodes: 0
+`,
+	Needs:         nodeNeeds,
+	SwitchesNodes: true,
+	New:           func() run.Step { return new(powerOnNodes) },
+}
+
+type powerOnNodes struct {
+	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be ready; 0 does not wait."`
+	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+}
+
+func (s *powerOnNodes) Check(v *run.View, problems *run.Problems) { checkBMC(s.Nodes, v, problems) }
+
+func (s *powerOnNodes) Effect(v *run.View) run.Effect {
+	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes), PowersOn: nodeIndexes(s.Nodes, len(v.Inventory.Nodes))}
+}
+
+func (s *powerOnNodes) Run(ctx context.Context, env *run.Env) error {
+	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
+	err := eachNode(indexes, func(index int) error {
+		annotate(env, s.Annotate, "Powering on %s", env.Plan.Target.Nodes[index].Name)
+		return env.Nodes.On(ctx, index)
+	})
+	if err != nil || s.Wait <= 0 {
+		return err
+	}
+	if err := waitNodes(ctx, env, indexes, target.PowerOn, s.Wait); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		annotate(env, s.Annotate, "%s is on", env.Plan.Target.Nodes[index].Name)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var nodesShutdown = run.Kind{
+	Name:    "nodes.Shutdown",
+	Summary: "Ask nodes to shut down in an orderly way.",
+	Doc: "The requests go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
+		"Loads on VMs that are still there end; that is annotated and no failure. The nodes are powered on again at the " +
+		"end of the run at the latest.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - cluster.CleanUp: {}
+run:
+  - nodes.Shutdown:
+      nodes: 0
+  - nodes.PowerOn:
+      nodes: 0
+`,
+	Needs:         nodeNeeds,
+	SwitchesNodes: true,
+	New:           func() run.Step { return new(shutdownNodes) },
+}
+
+type shutdownNodes struct {
+	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be off; 0 does not wait."`
+	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+}
+
+func (s *shutdownNodes) Check(v *run.View, problems *run.Problems) { checkBMC(s.Nodes, v, problems) }
+
+func (s *shutdownNodes) Effect(v *run.View) run.Effect {
+	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes), PowersOff: nodeIndexes(s.Nodes, len(v.Inventory.Nodes))}
+}
+
+func (s *shutdownNodes) Run(ctx context.Context, env *run.Env) error {
+	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
+	err := eachNode(indexes, func(index int) error {
+		annotate(env, s.Annotate, "Shutting down %s", env.Plan.Target.Nodes[index].Name)
+		return env.Nodes.Shutdown(ctx, index)
+	})
+	if err != nil || s.Wait <= 0 {
+		return err
+	}
+	if err := waitNodes(ctx, env, indexes, target.PowerOff, s.Wait); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		annotate(env, s.Annotate, "%s is off", env.Plan.Target.Nodes[index].Name)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var nodesWaitForPowerOff = run.Kind{
+	Name:    "nodes.WaitForPowerOff",
+	Summary: "Wait until nodes are off.",
+	Doc:     "For nodes that were switched off with wait_secs: 0.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - cluster.CleanUp: {}
+run:
+  - nodes.PowerOff:
+      nodes: 0
+      wait_secs: 0
+  - nodes.WaitForPowerOff:
+      nodes: 0
+`,
+	Needs: nodeNeeds,
+	New:   func() run.Step { return new(waitNodesOff) },
+}
+
+type waitNodesOff struct {
+	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take."`
+	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+}
+
+func (s *waitNodesOff) Effect(v *run.View) run.Effect {
+	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes)}
+}
+
+func (s *waitNodesOff) Run(ctx context.Context, env *run.Env) error {
+	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
+	if err := waitNodes(ctx, env, indexes, target.PowerOff, s.Wait); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		annotate(env, s.Annotate, "%s is off", env.Plan.Target.Nodes[index].Name)
+	}
+	return nil
+}

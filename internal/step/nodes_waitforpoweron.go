@@ -1,0 +1,51 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var nodesWaitForPowerOn = run.Kind{
+	Name:    "nodes.WaitForPowerOn",
+	Summary: "Wait until nodes are on and the cluster is ready.",
+	Doc:     "For nodes that were powered on with wait_secs: 0.",
+	Example: exampleHead + `workloads: []
+results: []
+setup:
+  - cluster.CleanUp: {}
+run:
+  - nodes.PowerOff:
+      nodes: 0
+  - nodes.PowerOn:
+      nodes: 0
+      wait_secs: 0
+  - nodes.WaitForPowerOn:
+      nodes: 0
+`,
+	Needs: nodeNeeds,
+	New:   func() run.Step { return new(waitNodesOn) },
+}
+
+type waitNodesOn struct {
+	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take."`
+	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+}
+
+func (s *waitNodesOn) Effect(v *run.View) run.Effect {
+	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes)}
+}
+
+func (s *waitNodesOn) Run(ctx context.Context, env *run.Env) error {
+	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
+	if err := waitNodes(ctx, env, indexes, target.PowerOn, s.Wait); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		annotate(env, s.Annotate, "%s is on", env.Plan.Target.Nodes[index].Name)
+	}
+	return nil
+}

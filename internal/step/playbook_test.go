@@ -1,0 +1,101 @@
+package step_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// ansible stands in for ansible-playbook: it keeps what it was given.
+const ansible = `#!/bin/sh
+while [ $# -gt 1 ]; do
+	case "$1" in
+	--inventory) inventory=$2; shift ;;
+	--extra-vars) vars=${2#@}; shift ;;
+	--forks) echo "$2" > "$KEPT/forks"; shift ;;
+	esac
+	shift
+done
+cp "$inventory" "$KEPT/inventory.json"; cp "$vars" "$KEPT/vars.json"
+pwd > "$KEPT/pwd"; echo "$1" > "$KEPT/playbook"
+ls -l "$inventory" | cut -c1-10 > "$KEPT/mode"; echo "$inventory" > "$KEPT/place"
+`
+
+func TestPlaybook(t *testing.T) {
+	bin, kept, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(bin, "ansible-playbook"), ansible, 0o755)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("KEPT", kept)
+	text := begin + `run:
+  - playbook.Run:
+      filename: site.yml
+      inventory: [A, nodes]
+      remote_user: nutanix
+      remote_pass: "top secret"
+      forks: 255
+      variables: {iterations: 3}
+`
+	writeFile(t, filepath.Join(dir, "test.yml"), text, 0o644)
+	writeFile(t, filepath.Join(dir, "load.fio"), step.ExampleJob, 0o644)
+	writeFile(t, filepath.Join(dir, "site.yml"), "- hosts: all\n", 0o644)
+	sc, err := scenario.Load(t.Context(), scenario.Source{Path: dir, Trusted: true}, scenario.Options{})
+	if err != nil {
+		t.Fatal(describe(t, err))
+	}
+	l := newLab(t, 3)
+	outcome := l.run(sc, run.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
+		real(cfg, inventory)
+		for i := range inventory.Nodes {
+			inventory.Nodes[i].Address = "192.0.2." + string(rune('1'+i))
+		}
+	})
+	wantCompleted(t, outcome)
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(kept, name))
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.TrimSpace(string(data))
+	}
+	var inventory map[string]struct {
+		Hosts map[string]any
+		Vars  map[string]string
+	}
+	if err := json.Unmarshal([]byte(read("inventory.json")), &inventory); err != nil {
+		t.Fatal(err)
+	}
+	if len(inventory["A"].Hosts) != 3 || len(inventory["nodes"].Hosts) != 3 || inventory["A"].Vars["ansible_password"] != "top secret" {
+		t.Errorf("inventory %+v", inventory)
+	}
+	var vars map[string]any
+	if err := json.Unmarshal([]byte(read("vars.json")), &vars); err != nil || vars["iterations"] != 3.0 || vars["output_directory"] == "" {
+		t.Errorf("variables %v, %v", vars, err)
+	}
+	if read("forks") != "255" || read("pwd") != dir || read("playbook") != filepath.Join(dir, "site.yml") || read("mode") != "-rw-------" {
+		t.Errorf("forks %s in %s with %s, mode %s", read("forks"), read("pwd"), read("playbook"), read("mode"))
+	}
+	// What holds passwords goes with the journal, also when nobody is left to remove it.
+	private := filepath.Dir(filepath.Dir(read("place")))
+	writeFile(t, filepath.Join(private, "left"), "by a kill", 0o600)
+	if err := run.RemoveJournal(l.runs, "r1"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(private); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", private, err)
+	}
+	// Passwords of a scenario stand in no plan.
+	plan, err := planOn(t, sc, "fake:3", run.Options{})
+	if err != nil {
+		t.Fatal(describe(t, err))
+	}
+	if data, _ := json.Marshal(plan); strings.Contains(string(data), "top secret") {
+		t.Error("the plan holds a password")
+	}
+}

@@ -1,0 +1,70 @@
+// Package step holds the verbs of scenarios, one file each, and their list.
+//
+// A step is a struct whose exported fields are its arguments, with X-Ray's names and defaults, and one method that
+// runs. It acts through run.Env only: what it creates or switches is journalled there and undone at the end.
+//
+//	All() ──▶ run.Catalog ──▶ run.Compile binds ──▶ Step.Run
+//
+// To add a step: one file with a Kind, one line in All.
+package step
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+// All lists every step, in the order of the guide.
+func All() []run.Kind {
+	return []run.Kind{
+		checkClusterReady,
+		checkClustersMatch,
+		checkHypervisorConnectivity,
+		checkNodePowerManagementConnectivity,
+		checkOobConfigured,
+		checkPrismConnectivity,
+		checkPrismDatastoreVisible,
+		checkPrismHostInSameCluster,
+		checkVCenterConnectivity,
+		checkVSphereDatastoreVisible,
+		clusterCleanUp,
+		clusterDeleteCurieVMs,
+		clusterPowerOffCurieVMs,
+		experimentalShell,
+		experimentalWaitOplogEmpty,
+		metaRollingUpgrade,
+		nodesPowerOff,
+		nodesPowerOn,
+		nodesShutdown,
+		nodesWaitForPowerOff,
+		nodesWaitForPowerOn,
+		playbookRun,
+		testCollectCurieVMLogs,
+		testWait,
+		groupCloneFromTemplate,
+		groupCreatePeriodicSnapshots,
+		groupDisableHA,
+		groupEnableHA,
+		groupGrow,
+		groupMigrateGroup,
+		groupPowerOff,
+		groupPowerOn,
+		groupRelocateGroupDatastore,
+		groupResetGroupPlacement,
+		groupRunCommand,
+		groupWaitForPowerOn,
+		workloadPrefillRun,
+		workloadPrefillStart,
+		workloadPrefillWait,
+		workloadStart,
+		workloadStop,
+		workloadWait,
+	}
+}
+
+// annotate marks the moment on charts where the scenario asked for it.
+func annotate(env *run.Env, on bool, format string, args ...any) {
+	if on {
+		env.Notes.Annotate(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,398 @@
+package step_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/fake"
+)
+
+const begin = `name: lab
+display_name: Lab
+summary: A scenario of the tests
+description: Nothing to see
+tags: [test]
+estimated_runtime: 60
+vms:
+  - A:
+      template: ubuntu1604
+      data_disks: {count: 1, size: 1}
+      count_per_node: 1
+  - B:
+      template: ubuntu1604
+      data_disks: {count: 1, size: 1}
+      nodes: "1:"
+      count_per_cluster: 1
+workloads:
+  - Load:
+      vm_group: A
+      config_file: load.fio
+results: []
+setup:
+  - vm_group.CloneFromTemplate: {vm_group_name: A, power_on: True}
+  - vm_group.CloneFromTemplate: {vm_group_name: B}
+`
+
+// play runs phases on three fake nodes and returns the lab for questions.
+func play(t *testing.T, phases string, change func(*run.Config, *target.Inventory)) (*lab, run.Outcome) {
+	t.Helper()
+	l := newLab(t, 3)
+	return l, l.run(parse(t, begin+phases), run.Options{AllowShell: true}, change)
+}
+
+func wantOperations(t *testing.T, l *lab, want []string, names ...string) {
+	t.Helper()
+	got := l.operations(names...)
+	for i := range got {
+		got[i] = strings.TrimSpace(got[i])
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("operations\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func wantCompleted(t *testing.T, outcome run.Outcome) {
+	t.Helper()
+	if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+		t.Fatalf("outcome %+v", outcome)
+	}
+}
+
+// CloneFromTemplate switches balancing and restart off, unless told otherwise.
+func TestCloneFromTemplateSetsPlacement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\n", nil)
+		wantCompleted(t, outcome)
+		if n := len(l.operations("SetHA", "SetBalancing")); n != 8 {
+			t.Errorf("%d placement operations, want two for each of 4 VMs", n)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 3)
+		text := strings.ReplaceAll(begin, "vm_group_name: B", "vm_group_name: B, disable_ha: False, disable_drs: False")
+		wantCompleted(t, l.run(parse(t, text+"run:\n  - test.Wait: {duration_secs: 1}\n"), run.Options{}, nil))
+		if n := len(l.operations("SetHA", "SetBalancing")); n != 6 {
+			t.Errorf("%d placement operations, want two for each of 3 VMs", n)
+		}
+	})
+}
+
+// Grow clones the first VM as it stands and follows its power state.
+func TestGrowFollowsPowerState(t *testing.T) {
+	for name, c := range map[string]struct{ before, want string }{
+		"off": {"", ""},
+		"on":  {"  - vm_group.PowerOn: {vm_group_name: B}\n", "PowerOnVMs B-0001\nPowerOnVMs B-0002\nPowerOnVMs B-0003\nPowerOnVMs B-0004"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, outcome := play(t, c.before+"run:\n  - vm_group.Grow: {vm_group_name: B, count_per_node: 2, linked_clone: True}\n", nil)
+				wantCompleted(t, outcome)
+				var on []string
+				for _, op := range l.operations("PowerOnVMs") {
+					if strings.Contains(op, "B-") {
+						on = append(on, strings.TrimSpace(op))
+					}
+				}
+				if got := strings.Join(on, "\n"); got != c.want {
+					t.Errorf("powered on %q, want %q", got, c.want)
+				}
+				// Two nodes for B: 2 per node are 4, dealt in turn.
+				clones := l.operations("CloneVM")
+				if len(clones) != 3 || !strings.Contains(clones[0], "B-0002") {
+					t.Errorf("clones %q", clones)
+				}
+			})
+		})
+	}
+}
+
+func TestMigrateAndReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, `run:
+  - vm_group.MigrateGroup: {vm_group_name: A, from_node: 0, to_node: -1}
+  - vm_group.ResetGroupPlacement: {vm_group_name: A}
+  - vm_group.ResetGroupPlacement: {vm_group_name: A}
+`, nil)
+		wantCompleted(t, outcome)
+		wantOperations(t, l, []string{"MigrateVMs A-0001 node-3", "MigrateVMs A-0001 node-1"}, "MigrateVMs")
+		var placed []string
+		for _, e := range l.events {
+			if e.Kind == interval.EventPlaced && e.Subject == "A-0001" {
+				placed = append(placed, e.Node)
+			}
+		}
+		if want := []string{"node-1", "node-3", "node-1"}; !reflect.DeepEqual(placed, want) {
+			t.Errorf("A-0001 was placed on %q, want %q", placed, want)
+		}
+	})
+}
+
+// A rolling upgrade moves VMs aside, so that loads live through it, and restarts one node after the other.
+func TestRollingUpgrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, `run:
+  - workload.Start: {workload_name: Load, runtime_secs: 100, async: True}
+  - meta.RollingUpgrade: {node_count: 2}
+  - workload.Wait: {workload_name: Load}
+`, nil)
+		wantCompleted(t, outcome)
+		wantOperations(t, l, []string{
+			"MigrateVMs A-0001 node-2", "ShutdownNode node-1", "PowerOnNode node-1", "MigrateVMs A-0001 node-1",
+			// B lies on node-2, the first of its own nodes; it is off and moved all the same.
+			"MigrateVMs A-0002 node-3", "MigrateVMs B-0001 node-3", "ShutdownNode node-2", "PowerOnNode node-2",
+			"MigrateVMs A-0002 node-2", "MigrateVMs B-0001 node-2",
+		}, "MigrateVMs", "ShutdownNode", "PowerOnNode")
+		for _, m := range l.messages(interval.EventAnnotation) {
+			if strings.Contains(m, "powered off") {
+				t.Errorf("a load was lost: %s", m)
+			}
+		}
+	})
+}
+
+func TestPeriodicSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		l, outcome := play(t, "run:\n  - vm_group.CreatePeriodicSnapshots: {vm_group_name: A, num_snapshots: 3, interval_minutes: 10}\n", nil)
+		wantCompleted(t, outcome)
+		if took := time.Since(began); took < 20*time.Minute || took > 21*time.Minute {
+			t.Errorf("three snapshots took %v, want two intervals of 10 minutes", took)
+		}
+		if n := len(l.operations("SnapshotVMs")); n != 9 {
+			t.Errorf("%d snapshots, want 3 of each of 3 VMs", n)
+		}
+		if n := len(l.messages(interval.EventAnnotation)); n != 3 {
+			t.Errorf("%d annotations, want one per snapshot", n)
+		}
+	})
+}
+
+// Snapshots in the background end with the run phase.
+func TestAsyncSnapshotsEndWithThePhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, `run:
+  - vm_group.CreatePeriodicSnapshots: {vm_group_name: A, num_snapshots: 100, interval_minutes: 1, async: True}
+  - test.Wait: {duration_secs: 90}
+`, nil)
+		wantCompleted(t, outcome)
+		if n := len(l.operations("SnapshotVMs")); n != 6 {
+			t.Errorf("%d snapshots in 90 s, want 2 of each of 3 VMs", n)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 3)
+		l.fake.SetFault(func(op fake.Operation) error {
+			if op.Name == "SnapshotVMs" {
+				return errors.New("no space")
+			}
+			return nil
+		})
+		outcome := l.run(parse(t, begin+`run:
+  - vm_group.CreatePeriodicSnapshots: {vm_group_name: A, num_snapshots: 2, interval_minutes: 1, async: True}
+  - test.Wait: {duration_secs: 90}
+`), run.Options{}, nil)
+		if len(outcome.Problems) != 1 || !strings.Contains(outcome.Problems[0], "no space") {
+			t.Errorf("a snapshot that fails in the background: %+v", outcome)
+		}
+	})
+}
+
+// Powering on in batches, as softening a boot storm asks.
+func TestPowerOnInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, "  - vm_group.PowerOff: {vm_group_name: A}\nrun:\n  - vm_group.PowerOn: {vm_group_name: A, max_concurrent: 2}\n", nil)
+		wantCompleted(t, outcome)
+		if n := len(l.operations("PowerOnVMs")); n != 6 {
+			t.Errorf("%d VMs were powered on, want 3 twice", n)
+		}
+	})
+}
+
+// A VM whose agent does not answer ends the wait after a bound, with its name.
+func TestPowerOnTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 3)
+		began := time.Now()
+		outcome := l.run(parse(t, begin+"run:\n  - test.Wait: {duration_secs: 1}\n"), run.Options{}, func(cfg *run.Config, _ *target.Inventory) {
+			inner := cfg.Runner
+			cfg.Runner = func(ctx context.Context, vm target.VM) (load.Runner, error) {
+				if vm.Name == "A-0002" {
+					return nil, errors.New("no route to host")
+				}
+				return inner(ctx, vm)
+			}
+		})
+		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, `first "A-0002", to answer within 2m0s: no route to host`) {
+			t.Errorf("outcome %+v", outcome)
+		}
+		if took := time.Since(began); took < 2*time.Minute || took > 3*time.Minute {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A BMC that fails in a step fails the run; undoing asks it again.
+func TestNodePowerOnFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 3)
+		refused := 0
+		l.fake.SetFault(func(op fake.Operation) error {
+			if op.Name == "PowerOnNode" && refused < 1 {
+				refused++
+				return errors.New("BMC does not answer")
+			}
+			return nil
+		})
+		outcome := l.run(parse(t, begin+"run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0, wait_secs: 30}\n"), run.Options{}, nil)
+		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "BMC does not answer") || len(outcome.Left) > 0 {
+			t.Errorf("outcome %+v", outcome)
+		}
+	})
+}
+
+func TestCollectLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked int
+		_, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\nteardown:\n  - test.CollectCurieVMLogs: {}\n",
+			func(cfg *run.Config, _ *target.Inventory) {
+				cfg.Collect = func(_ context.Context, vms []target.VM) error { asked = len(vms); return nil }
+			})
+		wantCompleted(t, outcome)
+		if asked != 4 {
+			t.Errorf("asked for the logs of %d VMs, want 4", asked)
+		}
+	})
+}
+
+// Only steps that ask for it mark charts, and only in the run phase.
+func TestAnnotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, `  - test.Wait: {duration_secs: 1, annotate: True}
+run:
+  - test.Wait: {duration_secs: 1}
+  - test.Wait: {duration_secs: 1, annotate: True}
+  - nodes.PowerOff: {nodes: "0", wait_secs: 0}
+  - nodes.PowerOn: {nodes: "0", annotate: False}
+`, nil)
+		wantCompleted(t, outcome)
+		want := []string{"Waiting for 1 s", "Waited for 1 s", "Cutting the power of node-1"}
+		if got := l.messages(interval.EventAnnotation); !reflect.DeepEqual(got, want) {
+			t.Errorf("annotations %q, want %q", got, want)
+		}
+	})
+}
+
+// Steps count nodes from 0 while nodes are named otherwise: a reader is told names only.
+func TestChecksNameNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, outcome := play(t, `run:
+  - check.HypervisorConnectivity: {node_index: 0}
+  - check.NodePowerManagementConnectivity: {node_index: -1}
+  - check.PrismHostInSameCluster: {node_index: 1}
+`, nil)
+		wantCompleted(t, outcome)
+		want := []string{"The hypervisor of node-1 answers", "The BMC of node-3 answers", "node-2 belongs to the cluster"}
+		if got := l.messages(interval.EventAnnotation); !reflect.DeepEqual(got, want) {
+			t.Errorf("annotations %q, want %q", got, want)
+		}
+	})
+}
+
+// real makes the plan of a target that is not simulated, so that programs are run.
+func real(_ *run.Config, inventory *target.Inventory) { inventory.Simulated = false }
+
+func TestShellRunsInTheRunsFolder(t *testing.T) {
+	var dir string
+	l, outcome := play(t, "run:\n  - experimental.Shell: {cmd: 'echo hello > made; echo shown', annotate: True}\n",
+		func(cfg *run.Config, inventory *target.Inventory) { real(cfg, inventory); dir = cfg.Dir })
+	wantCompleted(t, outcome)
+	if made, err := os.ReadFile(filepath.Join(dir, "made")); err != nil || string(made) != "hello\n" {
+		t.Errorf("file %q, %v", made, err)
+	}
+	if logs := strings.Join(l.messages(interval.EventLog), "\n"); !strings.Contains(logs, "shown") {
+		t.Errorf("output is not logged: %q", logs)
+	}
+	_, outcome = play(t, "run:\n  - experimental.Shell: {cmd: 'echo oops >&2; exit 7'}\n", real)
+	if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "exit status 7") {
+		t.Errorf("outcome %+v", outcome)
+	}
+}
+
+// A simulated target stands for any, and nothing is run on its behalf.
+func TestShellIsOnlyNotedOnASimulatedTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dir string
+		l := newLab(t, 3)
+		outcome := l.run(parse(t, begin+"run:\n  - experimental.Shell: {cmd: 'echo hello > made'}\n"), run.Options{},
+			func(cfg *run.Config, _ *target.Inventory) { dir = cfg.Dir })
+		wantCompleted(t, outcome)
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			t.Errorf("it ran: %v", entries)
+		}
+	})
+}
+
+// Stopping kills the program and what it started.
+func TestShellIsKilled(t *testing.T) {
+	l := newLab(t, 3)
+	text := begin + "run:\n  - experimental.Shell: {cmd: 'sleep 1000 & echo $! > child; wait'}\n"
+	var child string
+	began := time.Now()
+	outcome := l.run(parse(t, text), run.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
+		real(cfg, inventory)
+		child = filepath.Join(cfg.Dir, "child")
+		l.ready = func(engine *run.Engine) {
+			for {
+				if text, _ := os.ReadFile(child); len(text) > 1 {
+					engine.Stop(run.StopAndUndo)
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+	})
+	if outcome.Ended != run.Interrupted || time.Since(began) > time.Minute {
+		t.Errorf("outcome %+v after %v", outcome, time.Since(began))
+	}
+	id, _ := os.ReadFile(child)
+	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(id)) + "/stat")
+	if err == nil && !strings.Contains(string(stat), ") Z ") {
+		t.Errorf("its child still runs: %s", stat)
+	}
+}
+
+func TestRunCommandFailure(t *testing.T) {
+	for name, want := range map[string]string{"": run.Failed, ", fail_on_error: False": run.Completed} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, 3)
+			l.fake.SetFault(func(op fake.Operation) error {
+				if op.Name == "RunInVM" && op.Subject == "A-0002" {
+					return errors.New("exit status 1")
+				}
+				return nil
+			})
+			outcome := l.run(parse(t, begin+"run:\n  - vm_group.RunCommand: {vm_group_name: A, command: sync"+name+"}\n"), run.Options{}, nil)
+			if outcome.Ended != want {
+				t.Errorf("%q: outcome %+v, want %s", name, outcome, want)
+			}
+			wanted := 3
+			if want == run.Failed {
+				wanted = 2 // it ends with the first failure
+			}
+			if n := len(l.operations("RunInVM")); n != wanted {
+				t.Errorf("ran on %d VMs, want %d", n, wanted)
+			}
+		})
+	}
+}

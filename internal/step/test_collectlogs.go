@@ -1,0 +1,34 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var testCollectCurieVMLogs = run.Kind{
+	Name:    "test.CollectCurieVMLogs",
+	Summary: "Copy the logs of the agents on all VMs into the run's folder.",
+	Doc:     "The name is X-Ray's. VMs that are powered off are left out.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - test.Wait:
+      duration_secs: 1
+teardown:
+  - test.CollectCurieVMLogs: {}
+`,
+	New: func() run.Step { return new(collectLogs) },
+}
+
+type collectLogs struct {
+	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
+}
+
+func (s *collectLogs) Run(ctx context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "Collecting logs")
+	return env.Collect(ctx, env.VMs.Of(""))
+}

@@ -1,0 +1,54 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+var testWait = run.Kind{
+	Name:    "test.Wait",
+	Summary: "Wait for a while.",
+	Doc:     "Loads that were started with async go on. A stop of the run ends the wait.",
+	Example: exampleLoad + `
+setup:
+  - cluster.CleanUp: {}
+run:
+  - test.Wait:
+      duration_secs: 2
+      annotate: True
+`,
+	New: func() run.Step { return new(wait) },
+}
+
+type wait struct {
+	Duration time.Duration `arg:"duration_secs,required" unit:"s" scale:"wait" doc:"How long to wait."`
+	Annotate bool          `arg:"annotate" default:"false" doc:"Mark beginning and end on charts."`
+}
+
+func (s *wait) Check(_ *run.View, problems *run.Problems) {
+	if s.Duration <= 0 {
+		problems.Errorf("duration_secs", "argument-range", "duration_secs must be more than 0, not %v", s.Duration.Seconds())
+	}
+}
+
+func (s *wait) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: unit.FormatDuration(s.Duration)}
+}
+
+func (s *wait) Estimate(*run.View) time.Duration { return s.Duration }
+
+func (s *wait) Run(ctx context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "Waiting for %s", unit.FormatDuration(s.Duration))
+	timer := time.NewTimer(s.Duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	annotate(env, s.Annotate, "Waited for %s", unit.FormatDuration(s.Duration))
+	return nil
+}

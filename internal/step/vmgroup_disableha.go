@@ -1,0 +1,44 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var groupDisableHA = run.Kind{
+	Name:    "vm_group.DisableHA",
+	Summary: "Keep the cluster from restarting the run's VMs on another node after a node failure.",
+	Doc:     "As in X-Ray the step names a group and acts on all VMs of the run.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+  - vm_group.DisableHA:
+      vm_group_name: Workers
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapPlacement},
+	New:   func() run.Step { return new(disableHA) },
+}
+
+type disableHA struct {
+	Group    string `arg:"vm_group_name,required" of:"group" doc:"A group; all VMs of the run are meant."`
+	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
+}
+
+func (s *disableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
+
+func (s *disableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+
+func (s *disableHA) Run(ctx context.Context, env *run.Env) error {
+	if err := setHA(ctx, env, false); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: restart after a node failure is off", s.Group)
+	return nil
+}

@@ -1,0 +1,47 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var groupEnableHA = run.Kind{
+	Name:    "vm_group.EnableHA",
+	Summary: "Let the cluster restart the run's VMs on another node after a node failure.",
+	Doc: "As in X-Ray the step names a group and acts on all VMs of the run. At the end of the run it is taken back before " +
+		"VMs are deleted, so that the cluster restarts none that is on its way out.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+  - vm_group.EnableHA:
+      vm_group_name: Workers
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapPlacement},
+	New:   func() run.Step { return new(enableHA) },
+}
+
+type enableHA struct {
+	Group    string `arg:"vm_group_name,required" of:"group" doc:"A group; all VMs of the run are meant."`
+	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
+}
+
+func (s *enableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
+
+func (s *enableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+
+func (s *enableHA) Run(ctx context.Context, env *run.Env) error {
+	if err := setHA(ctx, env, true); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: restart after a node failure is on", s.Group)
+	return nil
+}
+
+func (s *enableHA) Undo(ctx context.Context, env *run.Env) error { return setHA(ctx, env, false) }

@@ -1,0 +1,25 @@
+package step
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// setHA switches restart after a node failure for all VMs of the run. X-Ray asks for a group and acts on all.
+func setHA(ctx context.Context, env *run.Env, enabled bool) error {
+	placer, ok := env.Target.(target.Placer)
+	if !ok {
+		return fmt.Errorf("set restart after a node failure: the target cannot")
+	}
+	vms := env.VMs.Of("")
+	if len(vms) == 0 {
+		return nil
+	}
+	if err := placer.SetHA(ctx, env.Tag, vms, enabled); err != nil {
+		return fmt.Errorf("set restart after a node failure of %d VMs: %w", len(vms), err)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var groupPowerOff = run.Kind{
+	Name:    "vm_group.PowerOff",
+	Summary: "Cut the power of a group's VMs, without a shutdown.",
+	Doc:     "A load that still runs there ends; that is annotated and no failure.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - test.Wait:
+      duration_secs: 1
+  - vm_group.PowerOff:
+      vm_group_name: Workers
+      annotate: True
+`,
+	Needs: []target.Capability{target.CapVMPower},
+	New:   func() run.Step { return new(powerOffGroup) },
+}
+
+type powerOffGroup struct {
+	Group    string `arg:"vm_group_name,required" of:"group" doc:"Group to power off."`
+	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
+}
+
+func (s *powerOffGroup) Check(v *run.View, problems *run.Problems) {
+	checkDeployed(s.Group, v, problems)
+}
+
+func (s *powerOffGroup) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+
+func (s *powerOffGroup) Run(ctx context.Context, env *run.Env) error {
+	vms, err := groupVMs(env, s.Group)
+	if err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: powering off VMs", s.Group)
+	return env.Power.Off(ctx, vms)
+}

@@ -1,0 +1,109 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var groupPowerOn = run.Kind{
+	Name:    "vm_group.PowerOn",
+	Summary: "Power on the VMs of a group and wait until their agents answer.",
+	Doc: "At most max_concurrent VMs are powered on at a time, which softens a boot storm. The wait is bounded by one " +
+		"minute and another for every twenty VMs begun.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+  - vm_group.PowerOn:
+      vm_group_name: Workers
+      max_concurrent: 2
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: []target.Capability{target.CapVMPower},
+	New:   func() run.Step { return new(powerOn) },
+}
+
+const powerOnConcurrentDefault = 100
+
+type powerOn struct {
+	Group         string `arg:"vm_group_name,required" of:"group" doc:"Group to power on."`
+	MaxConcurrent int    `arg:"max_concurrent" default:"100" doc:"How many VMs are powered on at a time."`
+	Annotate      bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
+}
+
+func (s *powerOn) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+
+func (s *powerOn) Check(v *run.View, problems *run.Problems) {
+	checkDeployed(s.Group, v, problems)
+	if s.MaxConcurrent < 1 {
+		problems.Errorf("max_concurrent", "argument-range", "max_concurrent must be at least 1, not %d", s.MaxConcurrent)
+	}
+}
+
+func (s *powerOn) Run(ctx context.Context, env *run.Env) error {
+	vms, err := groupVMs(env, s.Group)
+	if err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: powering on VMs", s.Group)
+	for batch := range slices.Chunk(vms, s.MaxConcurrent) {
+		if err := env.Power.On(ctx, batch); err != nil {
+			return err
+		}
+	}
+	// X-Ray's bound: a minute, and one more per twenty VMs begun.
+	timeout := time.Minute * time.Duration(1+(len(vms)+19)/20)
+	if err := waitReachable(ctx, env, s.Group, timeout); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: finished powering on VMs", s.Group)
+	return nil
+}
+
+// checkDeployed warns where a step uses a group that no step before it deployed.
+func checkDeployed(group string, v *run.View, problems *run.Problems) {
+	if group != "" && !v.Deployed(group) {
+		problems.Errorf("vm_group_name", "not-deployed",
+			"group %q has no VM here: no vm_group.CloneFromTemplate comes before", group)
+	}
+}
+
+// groupVMs returns the VMs of a group, of which there must be some.
+func groupVMs(env *run.Env, group string) ([]target.VM, error) {
+	vms := env.VMs.Of(group)
+	if len(vms) == 0 {
+		return nil, fmt.Errorf("group %q has no VM", group)
+	}
+	return vms, nil
+}
+
+// reachPoll is how often VMs that do not answer yet are tried again.
+const reachPoll = 250 * time.Millisecond
+
+// waitReachable waits until the agents of all VMs of a group answer.
+func waitReachable(ctx context.Context, env *run.Env, group string, timeout time.Duration) error {
+	waiting := env.VMs.Of(group)
+	var last error
+	err := run.WaitFor(ctx, timeout, reachPoll, func() bool {
+		waiting = slices.DeleteFunc(waiting, func(vm target.VM) bool {
+			err := env.Power.Reach(ctx, vm)
+			if err != nil {
+				last = err
+			}
+			return err == nil
+		})
+		return len(waiting) == 0
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", len(waiting), group,
+			waiting[0].Name, timeout, last)
+	}
+	return err
+}

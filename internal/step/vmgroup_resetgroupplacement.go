@@ -1,0 +1,74 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var groupResetGroupPlacement = run.Kind{
+	Name:    "vm_group.ResetGroupPlacement",
+	Summary: "Migrate VMs of a group back to the nodes where the plan placed them.",
+	Doc:     "VMs that are where they belong are left alone.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - vm_group.MigrateGroup:
+      vm_group_name: Workers
+      from_node: 0
+      to_node: 1
+  - vm_group.ResetGroupPlacement:
+      vm_group_name: Workers
+`,
+	Needs: []target.Capability{target.CapMigrate},
+	New:   func() run.Step { return new(resetGroupPlacement) },
+}
+
+type resetGroupPlacement struct {
+	Group    string `arg:"vm_group_name,required" of:"group" doc:"Group whose VMs go back."`
+	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
+}
+
+func (s *resetGroupPlacement) Check(v *run.View, problems *run.Problems) {
+	checkDeployed(s.Group, v, problems)
+}
+
+func (s *resetGroupPlacement) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+
+func (s *resetGroupPlacement) Run(ctx context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "%s: migrating VMs back", s.Group)
+	if err := resetPlacement(ctx, env, s.Group); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: finished migrating VMs back", s.Group)
+	return nil
+}
+
+// resetPlacement moves the VMs of a group that are not where the plan placed them, node by node.
+func resetPlacement(ctx context.Context, env *run.Env, group string) error {
+	if err := env.VMs.Refresh(ctx); err != nil {
+		return err
+	}
+	home := map[string]string{}
+	if g, ok := env.Plan.Group(group); ok {
+		for _, vm := range g.VMs {
+			home[vm.Name] = vm.NodeID
+		}
+	}
+	for _, node := range env.Plan.Target.Nodes {
+		var astray []target.VM
+		for _, vm := range env.VMs.Of(group) {
+			if home[vm.Name] == node.ID && vm.NodeID != node.ID {
+				astray = append(astray, vm)
+			}
+		}
+		if err := env.Power.Move(ctx, astray, node.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package step
+
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// agentNeeds are the capabilities of steps that drive load.
+var agentNeeds = []target.Capability{target.CapAgents}
+
+// value returns what p points to, 0 for nil.
+func value(p *time.Duration) time.Duration {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+func checkNotNegative(problems *run.Problems, name string, d *time.Duration) {
+	if d != nil && *d < 0 {
+		problems.Errorf(name, "argument-range", "%s must not be negative", name)
+	}
+}
+
+// checkWorkloadDeployed reports a workload whose group has no VM yet.
+func checkWorkloadDeployed(workload string, v *run.View, problems *run.Problems) {
+	w, ok := v.Scenario.Workload(workload)
+	if ok && !v.Deployed(w.Group) {
+		problems.Errorf("workload_name", "not-deployed",
+			"group %q of workload %q has no VM here: no vm_group.CloneFromTemplate comes before", w.Group, workload)
+	}
+}
+
+// checkStarted reports a wait for something that no step before started.
+func checkStarted(workload string, prefill bool, v *run.View, problems *run.Problems) {
+	if workload == "" || v.Started(workload, prefill) {
+		return
+	}
+	what, step := "workload", "workload.Start"
+	if prefill {
+		what, step = "prefill of workload", "workload.PrefillStart"
+	}
+	problems.Errorf("workload_name", "not-started", "%s %q is not running here: no %s comes before", what, workload, step)
+}

@@ -1,0 +1,68 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var workloadPrefillStart = run.Kind{
+	Name:    "workload.PrefillStart",
+	Summary: "Begin to write everything that a workload will read, on all VMs at the same time.",
+	Doc: "What is written is what workload.PrefillRun writes. Without async the step waits for the end, 7200 seconds at " +
+		"most.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+  - workload.PrefillStart:
+      workload_name: Load
+      async: True
+  - workload.PrefillWait:
+      workload_name: Load
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: agentNeeds,
+	New:   func() run.Step { return new(prefillStart) },
+}
+
+type prefillStart struct {
+	Workload string `arg:"workload_name,required" of:"workload" doc:"Workload whose files to write."`
+	Async    bool   `arg:"async" default:"false" doc:"Go on with the next step meanwhile."`
+	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the end on charts."`
+}
+
+func (s *prefillStart) spec() run.LoadSpec {
+	return run.LoadSpec{Workload: s.Workload, Prefill: true, Async: s.Async}
+}
+
+func (s *prefillStart) Check(v *run.View, problems *run.Problems) {
+	checkWorkloadDeployed(s.Workload, v, problems)
+}
+
+func (s *prefillStart) Effect(*run.View) run.Effect {
+	spec := s.spec()
+	return run.Effect{Subject: s.Workload, Load: &spec}
+}
+
+func (s *prefillStart) Estimate(v *run.View) time.Duration {
+	if s.Async {
+		return 0
+	}
+	return v.Transfer(s.Workload, true)
+}
+
+func (s *prefillStart) Run(ctx context.Context, env *run.Env) error {
+	if err := env.Loads.Start(ctx, s.spec()); err != nil || s.Async {
+		return err
+	}
+	if err := env.Loads.Wait(ctx, s.Workload, true, prefillTimeoutDefault); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: finished prefill", s.Workload)
+	return nil
+}

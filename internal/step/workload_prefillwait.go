@@ -1,0 +1,53 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var workloadPrefillWait = run.Kind{
+	Name:    "workload.PrefillWait",
+	Summary: "Wait for the end of a prefill that was started with async.",
+	Doc:     "A VM that could not be prefilled fails the step.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+  - workload.PrefillStart:
+      workload_name: Load
+      async: True
+  - workload.PrefillWait:
+      workload_name: Load
+      timeout_secs: 3600
+run:
+  - test.Wait:
+      duration_secs: 1
+`,
+	Needs: agentNeeds,
+	New:   func() run.Step { return new(prefillWait) },
+}
+
+type prefillWait struct {
+	Workload string        `arg:"workload_name,required" of:"workload" doc:"Workload whose prefill to wait for."`
+	Timeout  time.Duration `arg:"timeout_secs" unit:"s" scale:"timeout" default:"7200" doc:"How long it may take from here on."`
+	Annotate bool          `arg:"annotate" default:"false" doc:"Mark the end on charts."`
+}
+
+func (s *prefillWait) Check(v *run.View, problems *run.Problems) {
+	checkStarted(s.Workload, true, v, problems)
+}
+
+func (s *prefillWait) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Workload} }
+
+func (s *prefillWait) Estimate(v *run.View) time.Duration { return v.LoadLeft(s.Workload, true) }
+
+func (s *prefillWait) Run(ctx context.Context, env *run.Env) error {
+	if err := env.Loads.Wait(ctx, s.Workload, true, s.Timeout); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: finished prefill", s.Workload)
+	return nil
+}

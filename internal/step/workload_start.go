@@ -1,0 +1,104 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+var workloadStart = run.Kind{
+	Name:    "workload.Start",
+	Summary: "Start a workload on all VMs of its group and, unless async is set, wait for its end.",
+	Doc: "runtime_secs counts on each VM from its own start; without it the workload runs until it is complete. " +
+		"stagger_secs spreads the starts: with n VMs there are n−1 gaps, the first VM starts at once and the last when the " +
+		"span is over, and the step returns no earlier than that, with async too.\n\n" +
+		"Without async the step waits until runtime and stagger are over and then for timeout_secs more, 300 unless given; " +
+		"for a workload without a runtime timeout_secs is all it may take. With async there is nothing to time out, so " +
+		"timeout_secs is refused; workload.Wait or workload.Stop come later.\n\n" +
+		"A VM that this run itself powered off meanwhile is annotated and no failure. A VM that is lost for another reason, " +
+		"or where the workload fails, makes the step fail once the others have ended.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+  - vm_group.PowerOn:
+      vm_group_name: Workers
+run:
+  - workload.Start:
+      workload_name: Load
+      runtime_secs: 5
+      stagger_secs: 2
+      annotate: True
+`,
+	Needs: agentNeeds,
+	New:   func() run.Step { return new(start) },
+}
+
+// timeoutDefault is how long a workload may take beyond its runtime, as X-Ray has it.
+const timeoutDefault = 300 * time.Second
+
+type start struct {
+	Workload string         `arg:"workload_name,required" of:"workload" doc:"Workload to start."`
+	Runtime  *time.Duration `arg:"runtime_secs" unit:"s" scale:"runtime" doc:"How long it runs on each VM; without it, to completion."`
+	Timeout  *time.Duration `arg:"timeout_secs" unit:"s" scale:"timeout" doc:"How long it may take beyond its runtime; 300 without it. Not with async."`
+	Annotate bool           `arg:"annotate" default:"false" doc:"Mark start and end on charts."`
+	Async    bool           `arg:"async" default:"false" doc:"Go on with the next step while the workload runs."`
+	Stagger  *time.Duration `arg:"stagger_secs" unit:"s" scale:"gap" doc:"Span over which the starts of the VMs are spread."`
+	Seed     string         `arg:"seed" doc:"Text from which random offsets and content derive; equal texts give equal streams."`
+}
+
+func (s *start) spec() run.LoadSpec {
+	return run.LoadSpec{Workload: s.Workload, Runtime: value(s.Runtime), Stagger: value(s.Stagger), Seed: s.Seed, Async: s.Async}
+}
+
+func (s *start) Check(v *run.View, problems *run.Problems) {
+	checkWorkloadDeployed(s.Workload, v, problems)
+	if s.Async && s.Timeout != nil {
+		problems.Hint("timeout_secs", "timeout-with-async", "leave it out here and give it to workload.Wait",
+			"timeout_secs does not go with async: there is nothing that waits")
+	}
+	checkNotNegative(problems, "runtime_secs", s.Runtime)
+	checkNotNegative(problems, "timeout_secs", s.Timeout)
+	checkNotNegative(problems, "stagger_secs", s.Stagger)
+	if left := v.LoadLeft(s.Workload, false); left > 0 && s.Runtime != nil {
+		problems.Warnf("workload_name", "still-running", "%q may still be running here, for about %s", s.Workload,
+			unit.FormatDuration(left))
+	}
+}
+
+func (s *start) Effect(*run.View) run.Effect {
+	spec := s.spec()
+	return run.Effect{Subject: s.Workload, Load: &spec}
+}
+
+// Estimate: an async start still blocks until the last VM was started.
+func (s *start) Estimate(v *run.View) time.Duration {
+	if s.Async {
+		return value(s.Stagger)
+	}
+	if s.Runtime == nil {
+		return value(s.Stagger) + v.Transfer(s.Workload, false)
+	}
+	return value(s.Stagger) + *s.Runtime
+}
+
+func (s *start) Run(ctx context.Context, env *run.Env) error {
+	annotate(env, s.Annotate, "%s: starting workload", s.Workload)
+	if err := env.Loads.Start(ctx, s.spec()); err != nil {
+		return err
+	}
+	if s.Async {
+		return nil
+	}
+	timeout := timeoutDefault
+	if s.Timeout != nil {
+		timeout = *s.Timeout
+	}
+	if err := env.Loads.Wait(ctx, s.Workload, false, timeout); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: finished workload", s.Workload)
+	return nil
+}

@@ -1,0 +1,52 @@
+package step
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var workloadStop = run.Kind{
+	Name:    "workload.Stop",
+	Summary: "End a workload that was started with async.",
+	Doc: "The last interval of each VM is waited for. A workload that had ended or failed on some VM before makes no " +
+		"difference to the others; a failure is reported here.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - workload.Start:
+      workload_name: Load
+      runtime_secs: 60
+      async: True
+  - test.Wait:
+      duration_secs: 3
+  - workload.Stop:
+      workload_name: Load
+`,
+	Needs: agentNeeds,
+	New:   func() run.Step { return new(stop) },
+}
+
+type stop struct {
+	Workload string `arg:"workload_name,required" of:"workload" doc:"Workload to end."`
+	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
+}
+
+func (s *stop) Check(v *run.View, problems *run.Problems) {
+	checkStarted(s.Workload, false, v, problems)
+}
+
+func (s *stop) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Workload, Stops: s.Workload}
+}
+
+func (s *stop) Run(ctx context.Context, env *run.Env) error {
+	if err := env.Loads.Stop(ctx, s.Workload); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: stopped workload", s.Workload)
+	return nil
+}

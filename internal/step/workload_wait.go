@@ -1,0 +1,58 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+var workloadWait = run.Kind{
+	Name:    "workload.Wait",
+	Summary: "Wait for the end of a workload that was started with async.",
+	Doc: "The wait lasts until the runtime given to workload.Start and its stagger are over, and then for timeout_secs " +
+		"more, 300 unless given. VMs that this run itself powered off are not waited for.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+  - vm_group.PowerOn:
+      vm_group_name: Workers
+run:
+  - workload.Start:
+      workload_name: Load
+      runtime_secs: 5
+      async: True
+  - workload.Wait:
+      workload_name: Load
+`,
+	Needs: agentNeeds,
+	New:   func() run.Step { return new(waitWorkload) },
+}
+
+type waitWorkload struct {
+	Workload string         `arg:"workload_name,required" of:"workload" doc:"Workload to wait for."`
+	Timeout  *time.Duration `arg:"timeout_secs" unit:"s" scale:"timeout" doc:"How long it may take beyond its runtime; 300 without it."`
+	Annotate bool           `arg:"annotate" default:"false" doc:"Mark the end on charts."`
+}
+
+func (s *waitWorkload) Check(v *run.View, problems *run.Problems) {
+	checkStarted(s.Workload, false, v, problems)
+	checkNotNegative(problems, "timeout_secs", s.Timeout)
+}
+
+func (s *waitWorkload) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Workload} }
+
+func (s *waitWorkload) Estimate(v *run.View) time.Duration { return v.LoadLeft(s.Workload, false) }
+
+func (s *waitWorkload) Run(ctx context.Context, env *run.Env) error {
+	timeout := timeoutDefault
+	if s.Timeout != nil {
+		timeout = *s.Timeout
+	}
+	if err := env.Loads.Wait(ctx, s.Workload, false, timeout); err != nil {
+		return err
+	}
+	annotate(env, s.Annotate, "%s: finished workload", s.Workload)
+	return nil
+}
