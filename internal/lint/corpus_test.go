@@ -1,0 +1,60 @@
+package lint_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/lint"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+var catalog = run.Catalog{Steps: step.All()}
+
+func describe(all []finding.Finding) string {
+	var b strings.Builder
+	for _, f := range all {
+		if f.Pos != nil {
+			fmt.Fprintf(&b, "%s:%d: ", filepath.Base(f.Pos.File), f.Pos.Line)
+		}
+		fmt.Fprintf(&b, "%s: %s", f.Severity, f.Claim)
+		for _, e := range f.Evidence {
+			fmt.Fprintf(&b, " (%s)", e)
+		}
+		if f.Advice != "" {
+			fmt.Fprintf(&b, " → %s", f.Advice)
+		}
+		fmt.Fprintf(&b, " [%s]\n", f.Code)
+	}
+	return b.String()
+}
+
+func TestCorpusHasNoErrors(t *testing.T) {
+	docs, err := filepath.Glob(filepath.Join(testreq.Corpus(t, "xray"), "*", "*", "test.yml"))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	var b strings.Builder
+	for _, doc := range docs {
+		sc, err := scenario.Load(context.Background(), scenario.Source{Path: doc, Trusted: true}, scenario.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := lint.Check(sc, catalog)
+		for _, f := range all {
+			if f.Severity == finding.Fail || f.Severity == finding.Unknown {
+				t.Errorf("%s: %s", doc, describe([]finding.Finding{f}))
+			}
+		}
+		all = slices.DeleteFunc(all, func(f finding.Finding) bool { return f.Code == "job-file" }) // fiojob has its own goldens
+		fmt.Fprintf(&b, "%s\n%s\n", filepath.Base(filepath.Dir(doc)), describe(all))
+	}
+	golden(t, "testdata/corpus.golden", b.String())
+}

@@ -1,0 +1,65 @@
+package lint
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+var ruleAsyncCutOff = Rule{
+	Code:     "async-cut-off",
+	Severity: finding.Warning,
+	Summary:  "A workload that was started with async is neither waited for nor stopped, and the run phase ends before it.",
+	Doc: "It is cut off where the run phase ends, and a step that failed meanwhile goes unnoticed. Add workload.Wait, or " +
+		"workload.Stop where the end is meant to come early.",
+	Check: func(f *Facts) []finding.Finding {
+		var out []finding.Finding
+		for _, c := range f.Calls {
+			if found, ok := cutOff(f, c); ok {
+				out = append(out, found)
+			}
+		}
+		return out
+	},
+}
+
+// cutOff follows the steps after an asynchronous start to the end of the run phase.
+func cutOff(f *Facts, start Call) (finding.Finding, bool) {
+	if !start.Starts() || !start.Flag("async") || start.Phase == "teardown" {
+		return finding.Finding{}, false
+	}
+	name := start.Text("workload_name")
+	var passed time.Duration
+	sure := true
+	for _, c := range f.Calls[start.Index+1:] {
+		if c.Phase == "teardown" {
+			break
+		}
+		if c.Text("workload_name") == name && (c.Name == "workload.Wait" || c.Name == "workload.Stop" || c.Starts()) {
+			return finding.Finding{}, false
+		}
+		d, known := c.Takes()
+		passed += d
+		sure = sure && known
+	}
+	runtime, bounded := start.Seconds("runtime_secs")
+	// The last VM starts when the stagger is over, which the step itself waits for.
+	if bounded && passed >= runtime*98/100 {
+		return finding.Finding{}, false
+	}
+	found := finding.Finding{Subject: name, Pos: &start.Pos, Advice: "Add workload.Wait or workload.Stop."}
+	switch {
+	case !bounded:
+		found.Claim = fmt.Sprintf("%q is started with async and without runtime_secs, and nothing waits for it or stops it.", name)
+	case sure:
+		found.Claim = fmt.Sprintf("%q would run for %s, and the run phase ends %s after its start.",
+			name, unit.FormatDuration(runtime), unit.FormatDuration(passed))
+	default:
+		found.Severity = finding.Info
+		found.Claim = fmt.Sprintf("Nothing waits for the end of %q, which runs for %s; the steps after it take at least %s.",
+			name, unit.FormatDuration(runtime), unit.FormatDuration(passed))
+	}
+	return found, true
+}

@@ -1,0 +1,44 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/fiojob"
+)
+
+var ruleReadWithoutData = Rule{
+	Code:     "read-without-data",
+	Severity: finding.Warning,
+	Summary:  "A workload reads disks that nothing has written.",
+	Doc: "Most storage answers a read of what was never written without touching a disk, so the numbers are too good. Prefill " +
+		"first with workload.PrefillRun.",
+	Check: func(f *Facts) []finding.Finding {
+		var out []finding.Finding
+		filled, told := map[string]bool{}, map[string]bool{}
+		for _, c := range f.Calls {
+			for _, g := range f.Groups(c) {
+				filled[g] = filled[g] || c.Prefills() || c.RunsPrograms()
+			}
+			w, ok := f.Workload(c)
+			jobs, readable := f.Jobs(w)
+			if !ok || !readable || !c.Starts() {
+				continue
+			}
+			reads := slices.ContainsFunc(jobs, func(j fiojob.Job) bool {
+				return slices.Contains(j.Directions(), fiojob.Read)
+			})
+			if reads && !filled[w.Group] && !told[w.Name] {
+				told[w.Name] = true
+				out = append(out, finding.Finding{Subject: w.Name, Pos: &c.Pos,
+					Claim: fmt.Sprintf("%q reads the disks of group %q before anything has written them.",
+						w.Name, w.Group),
+					Advice: "Add workload.PrefillRun for this workload to setup."})
+			}
+			writes := slices.ContainsFunc(jobs, func(j fiojob.Job) bool { return j.Writes() })
+			filled[w.Group] = filled[w.Group] || writes
+		}
+		return out
+	},
+}

@@ -1,0 +1,38 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+var ruleResultGroupIdle = Rule{
+	Code:     "result-group-idle",
+	Severity: finding.Warning,
+	Summary:  "A result shows the device traffic of a group on which nothing runs in the run phase.",
+	Doc:      "The chart will show zero, or nothing. Name the group that carries the load.",
+	Check: func(f *Facts) []finding.Finding {
+		var out []finding.Finding
+		for _, r := range f.Scenario.Results {
+			if r.Source != scenario.FromGroup || r.Group == "" || groupBusy(f, r.Group) {
+				continue
+			}
+			out = append(out, finding.Finding{Subject: r.Name, Pos: &r.Pos,
+				Claim: fmt.Sprintf("Result %q shows the traffic of group %q, on which nothing runs in the run phase.", r.Name, r.Group)})
+		}
+		return out
+	},
+}
+
+func groupBusy(f *Facts, group string) bool {
+	for _, w := range f.Scenario.Workloads {
+		if w.Group == group && runsInRun(f, w.Name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.Calls, func(c Call) bool {
+		return c.Phase == "run" && (c.RunsPrograms() || c.Prefills()) && slices.Contains(f.Groups(c), group)
+	})
+}

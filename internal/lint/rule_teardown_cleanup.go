@@ -1,0 +1,25 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+var ruleTeardownCleanUp = Rule{
+	Code:     "teardown-cleanup",
+	Severity: finding.Info,
+	Summary:  "The scenario makes VMs and its teardown does not remove them.",
+	Doc:      "Here they are removed at the end in any case. X-Ray leaves them behind without cluster.CleanUp.",
+	Check: func(f *Facts) []finding.Finding {
+		makes := slices.ContainsFunc(f.Calls, func(c Call) bool { return c.Name == "vm_group.CloneFromTemplate" })
+		removes := slices.ContainsFunc(f.Calls, func(c Call) bool {
+			return c.Phase == "teardown" && (c.Name == "cluster.CleanUp" || c.Name == "cluster.DeleteCurieVMs")
+		})
+		if !makes || removes {
+			return nil
+		}
+		return []finding.Finding{{Subject: "teardown", Pos: find(f, "teardown:"),
+			Claim: "The teardown does not remove the VMs that the scenario makes.", Advice: "Add cluster.CleanUp to teardown."}}
+	},
+}

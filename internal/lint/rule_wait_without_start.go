@@ -1,0 +1,29 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+var ruleWaitWithoutStart = Rule{
+	Code:     "wait-without-start",
+	Severity: finding.Warning,
+	Summary:  "A workload is waited for or stopped, and no earlier step starts it with async.",
+	Doc:      "There is nothing to wait for: either the start is missing, or it lacks async and has ended already.",
+	Check: func(f *Facts) []finding.Finding {
+		var out []finding.Finding
+		started := map[string]bool{}
+		for _, c := range f.Calls {
+			name := c.Text("workload_name")
+			switch {
+			case c.Starts() && c.Flag("async"):
+				started[name] = true
+			case (c.Name == "workload.Wait" || c.Name == "workload.Stop") && name != "" && !started[name]:
+				out = append(out, finding.Finding{Subject: name, Pos: &c.Pos,
+					Claim: fmt.Sprintf("%s: no earlier step starts %q with async.", c.Name, name)})
+			}
+		}
+		return out
+	},
+}

@@ -1,0 +1,28 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+var ruleWorkloadUnused = Rule{
+	Code:     "workload-unused",
+	Severity: finding.Warning,
+	Summary:  "A workload is never started and never prefilled.",
+	Doc:      "It does nothing. Either a step is missing, or the workload is left over.",
+	Check: func(f *Facts) []finding.Finding {
+		var out []finding.Finding
+		for _, w := range f.Scenario.Workloads {
+			used := false
+			for _, c := range f.Calls {
+				used = used || c.Text("workload_name") == w.Name
+			}
+			if !used {
+				out = append(out, finding.Finding{Subject: w.Name, Pos: &w.Pos,
+					Claim: fmt.Sprintf("No step uses the workload %q.", w.Name)})
+			}
+		}
+		return out
+	},
+}
