@@ -1,0 +1,26 @@
+// Package analysis turns the record of a run into numbers: the windows between its steps, series on a common grid of
+// seconds, statistics per window, and roll-ups per start of a workload. It reads values of package result and interval
+// and makes values of package result; it opens nothing and knows no scenario.
+//
+//	events ──▶ Timeline: phases, runs of workloads, windows
+//	intervals ──▶ Grid (rates per VM and second), Latency (merged histograms), Loads (roll-ups)
+//	Grid, Timeline ──▶ series, result.Stats, result.LoadSummary
+//
+// What was not delivered stays missing (NaN) everywhere; an interval without operations is a zero.
+package analysis
+
+import (
+	"math"
+	"time"
+)
+
+// nan is a missing value.
+var nan = math.NaN()
+
+func isMissing(v float64) bool { return math.IsNaN(v) }
+
+// CellLength is the resolution of the grid: generators deliver an interval a second.
+const CellLength = time.Second
+
+// seconds converts nanoseconds on the run's axis.
+func seconds(nanos int64) float64 { return float64(nanos) / 1e9 }

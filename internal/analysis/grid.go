@@ -1,0 +1,318 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Grid holds, for every workload on every VM, what was done in each whole second of the run's axis. Generators end
+// their intervals at whole seconds, so an interval is one cell, but for the first and the last of a load; one that
+// does not fit is shared among the seconds that it covers by time.
+//
+// At the edges of a load a second is covered in part. Its rate is that of the part; a second covered less than half
+// has none. The last interval of a load that ran for a set time is not drawn: it holds what was in flight when the time
+// was up, and its rate is neither that of the load nor that of the storage. Of a load that ran until its data was
+// through, it is the end of the work, and joins the second before when it is short.
+//
+// VMs that start together end within the same second, but some just before nine tenths of it and some behind. A sum over
+// those that happen to have a rate there would fall to a fraction, so a sum has no value in such a second (see Combine).
+type Grid struct {
+	OriginNanos int64 // a whole second
+	Cells       int
+	// SizeBound names the workloads that ran until their data was through. Prefills always do.
+	SizeBound map[string]bool
+
+	tracks map[trackKey]*Track
+	keys   []trackKey
+}
+
+type trackKey struct {
+	workload, group, vm string
+	prefill             bool
+}
+
+// Track is one workload on one VM. The slices begin at the cell First and are as long as each other.
+type Track struct {
+	Workload, Group, VM string
+	Prefill             bool
+
+	First   int
+	Covered []float32 // seconds of the cell that intervals cover
+	// Operations, Bytes, Service and Response are what was done in that time; the latter two are sums of nanoseconds,
+	// and equal in a closed loop. They are NaN where a generator measures no latency.
+	Operations []float32
+	Bytes      []float32
+	Service    []float32
+	Response   []float32
+	// Errors counts failed operations since the first interval; empty while there was none.
+	Errors  []float64
+	failed  float64
+	pending *part
+	// ends are the cells in which a load that ran for a set time came to its end.
+	ends map[int]bool
+}
+
+// coveredMin is how many seconds of a cell must be covered for it to have a rate.
+const coveredMin = 0.5
+
+// NewGrid covers [from, to) of the run's axis in whole seconds.
+func NewGrid(from, to int64) *Grid {
+	cell := int64(CellLength)
+	origin := from - ((from%cell)+cell)%cell
+	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), tracks: map[trackKey]*Track{}}
+}
+
+// Drain tells whether an interval holds little but what was in flight when the time of a load was up.
+func Drain(iv *interval.Interval, sizeBound map[string]bool) bool {
+	return iv.Final && !iv.Prefill && !sizeBound[iv.Workload] && iv.LengthNanos < 9*int64(CellLength)/10
+}
+
+// Add takes one interval. Intervals of one workload and VM must come in their order. Intervals shorter than half a
+// second are joined to stretches of about a second first.
+func (g *Grid) Add(iv *interval.Interval) {
+	if iv.EndNanos() <= g.OriginNanos || iv.StartNanos >= g.end() {
+		return
+	}
+	t := g.track(iv)
+	p := partOf(iv)
+	if iv.Final && !iv.Prefill && !g.SizeBound[iv.Workload] {
+		t.end(g.cellAt(p.from), g.cellAt(p.to-1))
+	}
+	if Drain(iv, g.SizeBound) && (t.First >= 0 || t.pending != nil) {
+		g.flush(t)
+		t.fail(g.cellAt(p.to-1), p.failed)
+		return
+	}
+	if t.pending != nil && p.from-t.pending.to < int64(CellLength)/10 {
+		t.pending.join(p)
+	} else {
+		g.flush(t)
+		t.pending = &p
+	}
+	short := p.to-p.from < int64(CellLength)/2
+	if !short || iv.Final || t.pending.to-t.pending.from >= 19*int64(CellLength)/20 {
+		g.flush(t)
+	}
+	if iv.Final {
+		t.joinTail()
+	}
+}
+
+// Close takes over what waits to be joined. The Grid can be read afterwards.
+func (g *Grid) Close() {
+	for _, t := range g.tracks {
+		g.flush(t)
+	}
+}
+
+func (g *Grid) flush(t *Track) {
+	if t.pending == nil {
+		return
+	}
+	p := t.pending
+	t.pending = nil
+	cell := int64(CellLength)
+	length := float64(max(p.to-p.from, 1))
+	for c := g.cellAt(p.from); c <= g.cellAt(p.to-1); c++ {
+		start := g.OriginNanos + int64(c)*cell
+		overlap := min(p.to, start+cell) - max(p.from, start)
+		if overlap > 0 {
+			t.add(c, p, float64(overlap)/length, float64(overlap)/1e9)
+		}
+	}
+	t.fail(g.cellAt(p.to-1), p.failed)
+}
+
+// cellAt returns the cell of a moment, kept inside the grid.
+func (g *Grid) cellAt(at int64) int {
+	return int(min(max((at-g.OriginNanos)/int64(CellLength), 0), int64(g.Cells)-1))
+}
+
+func (g *Grid) end() int64 { return g.OriginNanos + int64(g.Cells)*int64(CellLength) }
+
+// CellStart returns the start of the first cell whose middle lies at or behind a moment.
+func (g *Grid) CellStart(at int64) int64 {
+	first, _ := g.cellsOf(at, at)
+	return g.OriginNanos + int64(first)*int64(CellLength)
+}
+
+// cellsOf returns the cells whose middle lies in [from, to).
+func (g *Grid) cellsOf(from, to int64) (first, behind int) {
+	cell := int64(CellLength)
+	index := func(at int64) int {
+		i := (at - g.OriginNanos - cell/2 + cell - 1)
+		if i < 0 {
+			return 0
+		}
+		return int(min(i/cell, int64(g.Cells)))
+	}
+	return index(from), index(to)
+}
+
+// part is a stretch of one track with what was done in it.
+type part struct {
+	from, to                             int64
+	operations, bytes, service, response float64
+	failed                               float64
+}
+
+func partOf(iv *interval.Interval) part {
+	p := part{from: iv.StartNanos, to: iv.EndNanos()}
+	for d := range iv.Directions {
+		t := &iv.Directions[d]
+		p.operations += float64(t.Operations)
+		p.bytes += float64(t.Bytes)
+		p.failed += float64(t.ErrorCount())
+		switch {
+		case t.Service != nil:
+			p.service += t.Service.Sum()
+			p.response += t.ResponseOrService().Sum()
+		case t.Operations > 0: // a generator that measures no latency
+			p.service, p.response = nan, nan
+		}
+	}
+	return p
+}
+
+func (p *part) join(o part) {
+	p.to = o.to
+	p.operations += o.operations
+	p.bytes += o.bytes
+	p.service += o.service
+	p.response += o.response
+	p.failed += o.failed
+}
+
+func (g *Grid) track(iv *interval.Interval) *Track {
+	key := trackKey{iv.Workload, iv.Group, iv.VM, iv.Prefill}
+	t := g.tracks[key]
+	if t == nil {
+		key.workload, key.group, key.vm = strings.Clone(key.workload), strings.Clone(key.group), strings.Clone(key.vm)
+		t = &Track{Workload: key.workload, Group: key.group, VM: key.vm, Prefill: key.prefill, First: -1}
+		g.tracks[key] = t
+		g.keys = append(g.keys, key)
+	}
+	return t
+}
+
+// add puts a share of a part into a cell.
+func (t *Track) add(cell int, p *part, share, covered float64) {
+	if t.First < 0 {
+		t.First = cell
+	}
+	if cell < t.First {
+		t.shift(t.First - cell)
+	}
+	i := cell - t.First
+	for len(t.Covered) <= i {
+		t.Covered = append(t.Covered, 0)
+		t.Operations = append(t.Operations, 0)
+		t.Bytes = append(t.Bytes, 0)
+		t.Service = append(t.Service, 0)
+		t.Response = append(t.Response, 0)
+	}
+	t.Covered[i] += float32(covered)
+	t.Operations[i] += float32(p.operations * share)
+	t.Bytes[i] += float32(p.bytes * share)
+	t.Service[i] += float32(p.service * share)
+	t.Response[i] += float32(p.response * share)
+}
+
+// joinTail puts a last second that is covered less than half into the one before.
+func (t *Track) joinTail() {
+	last := len(t.Covered) - 1
+	if last < 1 || t.Covered[last] >= coveredMin || t.Covered[last-1] == 0 {
+		return
+	}
+	for _, s := range []*[]float32{&t.Covered, &t.Operations, &t.Bytes, &t.Service, &t.Response} {
+		(*s)[last-1] += (*s)[last]
+		*s = (*s)[:last]
+	}
+}
+
+func (t *Track) end(first, last int) {
+	if t.ends == nil {
+		t.ends = map[int]bool{}
+	}
+	for c := first; c <= last; c++ {
+		t.ends[c] = true
+	}
+}
+
+// endsUndrawn tells whether a load that ran before ended in a cell without covering enough of it for a rate.
+func (t *Track) endsUndrawn(cell int) bool {
+	return t.ends[cell] && t.First >= 0 && t.First < cell && isMissing(t.rate(t.Operations, cell))
+}
+
+// fail says that n more operations had failed by the end of a cell.
+func (t *Track) fail(cell int, n float64) {
+	if t.failed += n; t.failed == 0 {
+		return
+	}
+	if t.First < 0 {
+		t.First = cell
+	}
+	last := 0.0
+	if n := len(t.Errors); n > 0 {
+		last = t.Errors[n-1]
+	}
+	i := max(cell-t.First, 0)
+	for len(t.Errors) <= i {
+		t.Errors = append(t.Errors, last)
+	}
+	for ; i < len(t.Errors); i++ {
+		t.Errors[i] = t.failed
+	}
+}
+
+// shift makes room in front, for an interval that was delivered late.
+func (t *Track) shift(n int) {
+	for _, s := range []*[]float32{&t.Covered, &t.Operations, &t.Bytes, &t.Service, &t.Response} {
+		*s = append(make([]float32, n), *s...)
+	}
+	if t.Errors != nil {
+		t.Errors = append(make([]float64, n), t.Errors...)
+	}
+	t.First -= n
+}
+
+// Tracks returns the tracks for which keep is true, sorted by VM and workload.
+func (g *Grid) Tracks(keep func(t *Track) bool) []*Track {
+	var list []*Track
+	for _, key := range g.keys {
+		if t := g.tracks[key]; keep(t) {
+			list = append(list, t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Track) int {
+		if c := strings.Compare(a.VM, b.VM); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Workload, b.Workload)
+	})
+	return list
+}
+
+// rate returns what s holds per second at a cell of the grid, NaN where there is nothing.
+func (t *Track) rate(s []float32, cell int) float64 {
+	i := cell - t.First
+	if t.First < 0 || i < 0 || i >= len(s) || t.Covered[i] < coveredMin {
+		return nan
+	}
+	return float64(s[i]) / float64(t.Covered[i])
+}
+
+// errorsAt returns the number of errors up to the end of a cell: the last number known, NaN before the first interval.
+// A count of errors cannot fall because its VM went away.
+func (t *Track) errorsAt(cell int) float64 {
+	switch n := len(t.Errors); {
+	case t.First < 0 || cell < t.First:
+		return nan
+	case n == 0:
+		return 0
+	default:
+		return t.Errors[min(cell-t.First, n-1)]
+	}
+}

@@ -1,0 +1,148 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Times are the latencies of many operations, kept so that both kinds can be told: service time of all, and response
+// time, which in a closed loop is the service time and is not recorded twice.
+type Times struct {
+	closed         stat.Histogram // service time of closed loops
+	open, response stat.Histogram // both times of open loops
+}
+
+// Add merges the latencies of one interval.
+func (t *Times) Add(iv *interval.Interval) {
+	for d := range iv.Directions {
+		traffic := &iv.Directions[d]
+		if traffic.Response == nil {
+			t.closed.Merge(traffic.Service)
+			continue
+		}
+		t.open.Merge(traffic.Service)
+		t.response.Merge(traffic.Response)
+	}
+}
+
+// Merge adds what o holds.
+func (t *Times) Merge(o *Times) {
+	t.closed.Merge(&o.closed)
+	t.open.Merge(&o.open)
+	t.response.Merge(&o.response)
+}
+
+// Service returns the service times of all operations.
+func (t *Times) Service() *stat.Histogram {
+	h := t.closed.Clone()
+	h.Merge(&t.open)
+	return h
+}
+
+// Response returns the response times of all operations, nil when all loops were closed: then they equal the service
+// times.
+func (t *Times) Response() *stat.Histogram {
+	if t.response.Count() == 0 {
+		return nil
+	}
+	h := t.closed.Clone()
+	h.Merge(&t.response)
+	return h
+}
+
+// Empty tells whether no operation was added.
+func (t *Times) Empty() bool { return t.closed.Count() == 0 && t.open.Count() == 0 }
+
+// Latency collects the latencies of a choice of intervals per window, and for drawing a percentile per stretch of
+// time. An interval belongs where its middle lies.
+type Latency struct {
+	Windows []result.Window // in order, without overlap
+	// FromNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0.
+	FromNanos, BinNanos int64
+	// SizeBound is as in Grid: what drains after a load has no point of its own on the line, but counts in its window.
+	SizeBound map[string]bool
+	// PerVM keeps the windows of each VM apart as well.
+	PerVM bool
+
+	windows []Times
+	bins    []Times
+	vms     map[string][]Times
+}
+
+// Add merges one interval.
+func (l *Latency) Add(iv *interval.Interval) {
+	middle := iv.StartNanos + iv.LengthNanos/2
+	if l.windows == nil {
+		l.windows = make([]Times, len(l.Windows))
+		l.vms = map[string][]Times{}
+	}
+	w, ok := slices.BinarySearchFunc(l.Windows, middle, func(w result.Window, at int64) int {
+		switch {
+		case w.ToNanos <= at:
+			return -1
+		case w.FromNanos > at:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return
+	}
+	if l.PerVM {
+		if l.vms[iv.VM] == nil {
+			l.vms[strings.Clone(iv.VM)] = make([]Times, len(l.Windows))
+		}
+		l.vms[iv.VM][w].Add(iv)
+	} else {
+		l.windows[w].Add(iv)
+	}
+	if l.BinNanos > 0 && !Drain(iv, l.SizeBound) {
+		bin := int(max(middle-l.FromNanos, 0) / l.BinNanos)
+		for len(l.bins) <= bin {
+			l.bins = append(l.bins, Times{})
+		}
+		l.bins[bin].Add(iv)
+	}
+}
+
+// Of returns the times per window, of one VM when PerVM is set. The slice has an element for each window, or is nil.
+func (l *Latency) Of(vm string) []Times {
+	if l.PerVM {
+		return l.vms[vm]
+	}
+	return l.windows
+}
+
+// VMs lists the VMs that delivered anything, sorted.
+func (l *Latency) VMs() []string {
+	var names []string
+	for name := range l.vms {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Line returns quantile q of every bin, for service and for response times. The second is nil when all loops were
+// closed. Bins with too few operations for it are missing.
+func (l *Latency) Line(q float64) (service, response result.Points) {
+	open := slices.ContainsFunc(l.bins, func(t Times) bool { return t.response.Count() > 0 })
+	for i := range l.bins {
+		at := seconds(l.FromNanos + int64(i)*l.BinNanos + l.BinNanos/2)
+		s := l.bins[i].Service()
+		service = append(service, result.Point{Seconds: at, Value: s.Percentile(q)})
+		if !open {
+			continue
+		}
+		r := l.bins[i].Response()
+		if r == nil {
+			r = s
+		}
+		response = append(response, result.Point{Seconds: at, Value: r.Percentile(q)})
+	}
+	return service, response
+}

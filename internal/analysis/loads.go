@@ -1,0 +1,123 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Loads rolls up intervals per start of a workload.
+type Loads struct {
+	loads map[loadKey]*roll
+}
+
+type loadKey struct {
+	workload, group string
+	instance        int
+	prefill         bool
+}
+
+type roll struct {
+	summary result.LoadSummary
+	vms     map[string]bool
+	busy    int64 // end of the last interval in which an operation completed
+}
+
+// Add merges one interval.
+func (l *Loads) Add(iv *interval.Interval) {
+	key := loadKey{iv.Workload, iv.Group, iv.Instance, iv.Prefill}
+	r := l.loads[key]
+	if r == nil {
+		if l.loads == nil {
+			l.loads = map[loadKey]*roll{}
+		}
+		key.workload, key.group = strings.Clone(key.workload), strings.Clone(key.group)
+		r = &roll{vms: map[string]bool{}}
+		r.summary = result.LoadSummary{Workload: key.workload, Group: key.group, Instance: key.instance,
+			Prefill: key.prefill, FromNanos: iv.StartNanos, ToNanos: iv.EndNanos()}
+		l.loads[key] = r
+	}
+	if !r.vms[iv.VM] {
+		r.vms[strings.Clone(iv.VM)] = true
+	}
+	s := &r.summary
+	s.FromNanos, s.ToNanos = min(s.FromNanos, iv.StartNanos), max(s.ToNanos, iv.EndNanos())
+	for d := range iv.Directions {
+		if iv.Directions[d].Operations > 0 {
+			r.busy = max(r.busy, iv.EndNanos())
+		}
+		accumulate(&s.Directions[d], &iv.Directions[d])
+	}
+	s.Due += iv.Due
+	s.NotIssued += iv.NotIssued
+	s.CPUNanos += iv.CPUNanos
+	s.StalledNanos += iv.StalledNanos
+}
+
+// accumulate merges o into t, whose histograms belong to t alone.
+func accumulate(t, o *interval.Traffic) {
+	if t.Response == nil && o.Response != nil {
+		t.Response = t.Service.CloneOrNew() // what came before was a closed loop
+	}
+	if t.Response != nil {
+		t.Response.Merge(o.ResponseOrService())
+	}
+	if o.Service != nil {
+		if t.Service == nil {
+			t.Service = o.Service.Clone()
+		} else {
+			t.Service.Merge(o.Service)
+		}
+	}
+	t.Operations += o.Operations
+	t.Bytes += o.Bytes
+	for class, n := range o.Errors {
+		if t.Errors == nil {
+			t.Errors = map[string]uint64{}
+		}
+		t.Errors[strings.Clone(class)] += n
+	}
+}
+
+// Summaries returns the roll-ups in order of their start. engines names the engine per workload; sizeBound says for
+// which workloads only the amount of data bounds the load, so that their time to complete is a result. It counts from
+// the first VM's first interval to the end of the last interval in which an operation completed, on the slowest VM.
+func (l *Loads) Summaries(t *Timeline, engines map[string]string, sizeBound map[string]bool) []result.LoadSummary {
+	list := make([]result.LoadSummary, 0, len(l.loads))
+	for _, r := range l.loads {
+		s := r.summary
+		s.VMs = len(r.vms)
+		s.Engine = engines[s.Workload]
+		for d := range s.Directions {
+			accumulate(&s.Total, &s.Directions[d])
+		}
+		ended := s.Prefill
+		for _, start := range t.StartsOf(s.Workload) {
+			if start.Instance == s.Instance && !s.Prefill {
+				s.Error, ended = start.Error, start.Ended
+			}
+		}
+		if (sizeBound[s.Workload] || s.Prefill) && r.busy > 0 && ended && s.Error == "" {
+			s.CompletionNanos = r.busy - s.FromNanos
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b result.LoadSummary) int {
+		return cmp.Or(cmp.Compare(a.FromNanos, b.FromNanos), strings.Compare(a.Workload, b.Workload),
+			cmp.Compare(a.Instance, b.Instance), strings.Compare(a.Group, b.Group))
+	})
+	return list
+}
+
+// Groups returns the groups that have a load, sorted.
+func (l *Loads) Groups() []string {
+	groups := map[string]bool{}
+	for key := range l.loads {
+		groups[key.group] = true
+	}
+	return slices.Sorted(maps.Keys(groups))
+}

@@ -1,0 +1,256 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Quantity is what a series on the grid shows.
+type Quantity string
+
+const (
+	IOPS      Quantity = "iops"
+	Bandwidth Quantity = "bandwidth"
+	ErrorsSum Quantity = "errors" // cumulative
+	Active    Quantity = "active" // 1 where operations completed
+	Service   Quantity = "service"
+	Response  Quantity = "response"
+)
+
+// Line is a series on the grid: one value per cell from First on, NaN where nothing was delivered.
+type Line struct {
+	Name   string
+	First  int
+	Values []float64
+	// Weights are operations per second for latencies, which are averaged by them; nil for everything else.
+	Weights []float64
+	// Ends marks the cells in which a load of the VM ended without a rate; nil when there is none.
+	Ends []bool
+}
+
+// Span is a half-open range of cells.
+type Span struct{ From, To int }
+
+// Span returns the cells whose middle lies in [from, to) of the run's axis.
+func (g *Grid) Span(from, to int64) Span {
+	a, b := g.cellsOf(from, to)
+	return Span{a, max(a, b)}
+}
+
+// VMLine adds up the tracks of one VM. A VM has a value where any of its tracks has one.
+func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
+	l := Line{Name: name, First: in.From, Values: make([]float64, in.To-in.From)}
+	if q == Service || q == Response {
+		l.Weights = make([]float64, in.To-in.From)
+	}
+	for i := range l.Values {
+		l.Values[i] = nan
+		for _, t := range tracks {
+			l.addTrack(i, t, q)
+			if q != ErrorsSum && t.endsUndrawn(in.From+i) {
+				l.endsAt(i)
+			}
+		}
+	}
+	for i := range l.Weights {
+		// Sums of nanoseconds so far; a second without an operation has no latency.
+		if l.Weights[i] > 0 {
+			l.Values[i] /= l.Weights[i]
+		} else {
+			l.Values[i] = nan
+		}
+	}
+	if q == ErrorsSum && len(l.Values) > 0 {
+		l.fromZero(tracks)
+	}
+	return l
+}
+
+func (l *Line) addTrack(i int, t *Track, q Quantity) {
+	cell := l.First + i
+	var v float64
+	switch q {
+	case IOPS:
+		v = t.rate(t.Operations, cell)
+	case Bandwidth:
+		v = t.rate(t.Bytes, cell)
+	case ErrorsSum:
+		v = t.errorsAt(cell)
+	case Active:
+		v = t.rate(t.Operations, cell)
+		if v > 0 {
+			v = 1
+		}
+	case Service:
+		v = t.rate(t.Service, cell)
+	case Response:
+		v = t.rate(t.Response, cell)
+	}
+	if isMissing(v) {
+		return
+	}
+	if isMissing(l.Values[i]) {
+		l.Values[i] = 0
+	}
+	l.Values[i] += v
+	if q == Active {
+		l.Values[i] = min(l.Values[i], 1)
+	}
+	if l.Weights != nil {
+		l.Weights[i] += t.rate(t.Operations, cell)
+	}
+}
+
+func (l *Line) endsAt(i int) {
+	if l.Ends == nil {
+		l.Ends = make([]bool, len(l.Values))
+	}
+	l.Ends[i] = true
+}
+
+// fromZero counts errors from the beginning of the line only.
+func (l *Line) fromZero(tracks []*Track) {
+	var before float64
+	for _, t := range tracks {
+		if v := t.errorsAt(l.First - 1); l.First > 0 && !isMissing(v) {
+			before += v
+		}
+	}
+	for i := range l.Values {
+		l.Values[i] -= before
+	}
+}
+
+// Aggregates are the ways to make one line of several.
+var Aggregates = []string{"sum", "min", "mean", "median", "max"}
+
+// Combine makes one line of lines that cover the same cells. Where some lines have no value, the others are combined;
+// where none has one, the result has none. The mean of latencies is weighted by operations, so it is the mean over all
+// operations; so is their sum, which has no meaning of its own. A sum has no value in a cell in which a line ends without a rate: it would
+// lack what that line did there.
+func Combine(lines []Line, how string) Line {
+	if len(lines) == 0 {
+		return Line{}
+	}
+	out := Line{Name: "all", First: lines[0].First, Values: make([]float64, len(lines[0].Values))}
+	weighted := lines[0].Weights != nil && (how == "mean" || how == "sum")
+	present := make([]float64, 0, len(lines))
+	weights := make([]float64, 0, len(lines))
+	for i := range out.Values {
+		present, weights = present[:0], weights[:0]
+		if how == "sum" && !weighted && slices.ContainsFunc(lines, func(l Line) bool { return l.Ends != nil && l.Ends[i] }) {
+			out.Values[i] = nan
+			continue
+		}
+		for _, l := range lines {
+			if !isMissing(l.Values[i]) {
+				present = append(present, l.Values[i])
+				if weighted {
+					weights = append(weights, l.Weights[i])
+				}
+			}
+		}
+		if weighted {
+			out.Values[i] = weightedMean(present, weights)
+		} else {
+			out.Values[i] = combine(present, how)
+		}
+	}
+	return out
+}
+
+func weightedMean(values, weights []float64) float64 {
+	var sum, weight float64
+	for i, v := range values {
+		sum += v * weights[i]
+		weight += weights[i]
+	}
+	return sum / weight // NaN when there is nothing
+}
+
+// combine changes the order of values.
+func combine(values []float64, how string) float64 {
+	if len(values) == 0 {
+		return nan
+	}
+	switch how {
+	case "min":
+		return slices.Min(values)
+	case "max":
+		return slices.Max(values)
+	case "median":
+		return medianOf(values)
+	}
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	if how == "mean" {
+		sum /= float64(len(values))
+	}
+	return sum
+}
+
+// medianOf sorts values.
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// Resample averages a line over steps of several cells; a latency by operations, a cumulative count by its last value.
+// A step is missing where more than half of its cells are.
+func (l Line) Resample(step time.Duration, q Quantity) (points []float64, cells int) {
+	cells = max(1, int((step+CellLength/2)/CellLength))
+	if cells == 1 {
+		return l.Values, 1
+	}
+	for from := 0; from < len(l.Values); from += cells {
+		to := min(from+cells, len(l.Values))
+		points = append(points, l.step(from, to, q))
+	}
+	return points, cells
+}
+
+func (l Line) step(from, to int, q Quantity) float64 {
+	var sum, weight, last float64
+	n := 0
+	for i := from; i < to; i++ {
+		if isMissing(l.Values[i]) {
+			continue
+		}
+		w := 1.0
+		if l.Weights != nil {
+			w = l.Weights[i]
+		}
+		sum += w * l.Values[i]
+		weight += w
+		last = l.Values[i]
+		n++
+	}
+	switch {
+	case n == 0 || 2*n < to-from && l.Weights == nil:
+		return nan
+	case q == ErrorsSum:
+		return last
+	case q == Active:
+		return math.Ceil(sum / weight)
+	}
+	return sum / weight
+}
+
+// Points places the values of a line, resampled by step, at the middle of their stretch on the run's axis.
+func (g *Grid) Points(l Line, step time.Duration, q Quantity) result.Points {
+	values, cells := l.Resample(step, q)
+	points := make(result.Points, len(values))
+	for i, v := range values {
+		from := l.First + i*cells
+		to := min(from+cells, l.First+len(l.Values))
+		middle := g.OriginNanos + (int64(from)+int64(to))*int64(CellLength)/2
+		points[i] = result.Point{Seconds: seconds(middle), Value: v}
+	}
+	return points
+}

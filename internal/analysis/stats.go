@@ -1,0 +1,85 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// PointStats are the statistics of the points of one series in [from, to) of the run's axis. Percentiles are of points
+// by the nearest-rank definition, the coefficient of variation is that of a sample (divided by n−1).
+func PointStats(points result.Points, from, to int64) result.Stats {
+	var values []float64
+	first, last, gaps := -1, -1, 0
+	for i, p := range points {
+		if at := p.Seconds * 1e9; at < float64(from) || at >= float64(to) {
+			continue
+		}
+		if isMissing(p.Value) {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		last = i
+		values = append(values, p.Value)
+	}
+	if first >= 0 {
+		gaps = last - first + 1 - len(values)
+	}
+	s := noStats()
+	s.Count, s.Gaps = uint64(len(values)), gaps
+	if len(values) == 0 {
+		return s
+	}
+	slices.Sort(values)
+	mean, deviation := meanDeviation(values)
+	s.Mean, s.Median = result.Number(mean), result.Number(medianOf(values))
+	s.P95, s.P99, s.P999 = percentile(values, 0.95), percentile(values, 0.99), percentile(values, 0.999)
+	s.Min, s.Max = result.Number(values[0]), result.Number(values[len(values)-1])
+	s.CV = result.Number(deviation / mean)
+	return s
+}
+
+// HistogramStats are the statistics of operations.
+func HistogramStats(h *stat.Histogram) result.Stats {
+	s := noStats()
+	if h == nil || h.Count() == 0 {
+		return s
+	}
+	s.Count = h.Count()
+	s.Mean, s.Median = result.Number(h.Mean()), result.Number(h.Quantile(0.5))
+	s.P95, s.P99, s.P999 = result.Number(h.Percentile(0.95)), result.Number(h.Percentile(0.99)), result.Number(h.Percentile(0.999))
+	s.Min, s.Max = result.Number(h.Min()), result.Number(h.Max())
+	s.CV = result.Number(h.StdDev() / h.Mean())
+	return s
+}
+
+func noStats() result.Stats {
+	n := result.Number(nan)
+	return result.Stats{Mean: n, Median: n, P95: n, P99: n, P999: n, Max: n, Min: n, CV: n}
+}
+
+// meanDeviation returns mean and sample standard deviation, the latter NaN for a single value.
+func meanDeviation(values []float64) (mean, deviation float64) {
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
+	var squares float64
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(squares / float64(len(values)-1))
+}
+
+// percentile returns the smallest of sorted values with at least q·n values at or below it, NaN of too few values.
+func percentile(sorted []float64, q float64) result.Number {
+	if uint64(len(sorted)) < stat.PercentileNeeds(q) {
+		return result.Number(nan)
+	}
+	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return result.Number(sorted[min(max(i, 0), len(sorted)-1)])
+}

@@ -1,0 +1,141 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+const (
+	// windowsMax bounds how many windows a run is cut into; what follows stays one window.
+	windowsMax = 100
+	// instantShare and instantMax tell a step that is a moment on the axis from one that has a window of its own.
+	instantMax   = 2 * time.Second
+	instantShare = 0.01 // of the phase
+)
+
+// act is a step of the run phase that does something.
+type act struct {
+	label    string
+	from, to int64
+}
+
+// Windows cuts the run phase at its steps into the stretches before, during and between them and after the last. Steps
+// that only wait do not cut. A step that takes no more than two seconds or a hundredth of the phase, whichever is less,
+// is a moment and has no window of its own. The windows cover the phase without gap or overlap.
+func (t *Timeline) Windows() []result.Window {
+	phase, ok := t.Phase("run")
+	if !ok || phase.ToNanos <= phase.FromNanos {
+		return nil
+	}
+	acts := t.acts(phase)
+	shortest := min(int64(instantMax), int64(instantShare*float64(phase.ToNanos-phase.FromNanos)))
+	var windows []result.Window
+	at, after := phase.FromNanos, ""
+	emit := func(to int64, name, before string) {
+		// What is shorter than a moment belongs to the window before it.
+		if n := len(windows); to-at < max(shortest, 1) && n > 0 {
+			windows[n-1].ToNanos = max(windows[n-1].ToNanos, to)
+		} else if to-at >= max(shortest, 1) {
+			windows = append(windows, result.Window{Name: name, FromNanos: at, ToNanos: to, Before: after, After: before})
+		} else {
+			return // at the very start: the next window begins here
+		}
+		at = max(at, to)
+	}
+	for _, a := range acts {
+		if len(windows) >= windowsMax-2 {
+			break
+		}
+		emit(a.from, between(after, a.label), a.label)
+		if a.to-a.from >= shortest && a.to > at {
+			after = a.label
+			emit(a.to, "during "+a.label, a.label)
+		}
+		after = a.label
+	}
+	emit(phase.ToNanos, between(after, ""), "")
+	if len(windows) == 0 {
+		windows = []result.Window{{Name: "run", FromNanos: phase.FromNanos, ToNanos: phase.ToNanos}}
+	}
+	windows[len(windows)-1].ToNanos = phase.ToNanos
+	return windows
+}
+
+func between(after, before string) string {
+	switch {
+	case after == "" && before == "":
+		return "run"
+	case after == "":
+		return "before " + before
+	case before == "":
+		return "after " + after
+	}
+	return "between " + after + " and " + before
+}
+
+// acts lists the steps of the phase that do more than wait, with labels that differ.
+func (t *Timeline) acts(phase result.Window) []act {
+	var acts []act
+	open := map[int]int{}
+	for _, e := range t.events {
+		if e.Phase != "run" || waits(e.Step) || e.AtNanos < phase.FromNanos || e.AtNanos > phase.ToNanos {
+			continue
+		}
+		switch e.Kind {
+		case interval.EventStepStarted:
+			open[e.StepID] = len(acts)
+			acts = append(acts, act{label: stepLabel(e), from: e.AtNanos, to: phase.ToNanos})
+		case interval.EventStepEnded:
+			if i, ok := open[e.StepID]; ok {
+				acts[i].to = e.AtNanos
+				delete(open, e.StepID)
+			}
+		}
+	}
+	slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.from, b.from) })
+	number(acts)
+	return acts
+}
+
+// waits tells whether a step only lets time pass: test.Wait, workload.Wait, vm_group.WaitForPowerOn …
+func waits(step string) bool {
+	_, verb, _ := strings.Cut(step, ".")
+	return strings.HasPrefix(verb, "Wait") || strings.HasSuffix(verb, "Wait")
+}
+
+// stepLabel is what a reader calls a step: the name of the workload that it starts, else the step and what it is about,
+// as in "nodes.PowerOff node-2".
+func stepLabel(e interval.Event) string {
+	if e.Step == "workload.Start" && e.Workload != "" {
+		return e.Workload
+	}
+	return strings.TrimSpace(e.Step + " " + cmp.Or(e.Workload, e.Subject, e.Group))
+}
+
+// number tells steps with the same label apart: "Random Read", "Random Read (2)".
+func number(acts []act) {
+	count, taken := map[string]int{}, map[string]bool{}
+	for _, a := range acts {
+		taken[a.label] = true
+	}
+	for i := range acts {
+		label := acts[i].label
+		if count[label]++; count[label] == 1 {
+			continue
+		}
+		// A workload may itself be called "Random Read (2)".
+		for acts[i].label = ""; acts[i].label == ""; {
+			if name := fmt.Sprintf("%s (%d)", label, count[label]); taken[name] {
+				count[label]++
+			} else {
+				acts[i].label, taken[name] = name, true
+			}
+		}
+	}
+}

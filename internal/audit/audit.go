@@ -1,0 +1,114 @@
+// Package audit asks of a finished run whether its numbers are valid: whether the generator ran when it should have,
+// whether data is missing, whether a percentile rests on enough operations, whether the load could have been served
+// from memory. It judges the measurement, never the thing measured.
+//
+//	intervals ──Digest.Add──▶ Digest ┐
+//	manifest, plan, events, summary ─┴──Check──▶ findings, worst first
+//
+// A rule is one file and one line in Rules. Every rule is described for users in docs/guides/audit.md.
+package audit
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Input is what rules read. Rules change nothing in it.
+type Input struct {
+	Manifest result.Manifest
+	Summary  result.Summary
+	Events   []interval.Event
+	Plan     json.RawMessage // plan.json; rules that need it say nothing without it
+	Digest   *Digest         // of the intervals; rules that need it say nothing without it
+}
+
+// Rule is one question asked of every run.
+type Rule struct {
+	Code          string // of its findings
+	Summary       string // one line for a list
+	Documentation string // why it matters and what to do
+	Example       string // a claim as it would be printed
+	Check         func(in *Input) []finding.Finding
+}
+
+// Rules lists all rules. To add one: a file beside this one, a line here, a section in docs/guides/audit.md.
+func Rules() []Rule {
+	return []Rule{
+		runIncomplete,
+		rehearsal,
+		simulated,
+		generatorStalled,
+		generatorBusy,
+		notIssued,
+		backlogAtEnd,
+		loadErrors,
+		intervalsMissing,
+		identicalSamples,
+		fewSamples,
+		shortWorkload,
+		responseBeyondService,
+		cacheReads,
+		notSteady,
+		engineFallback,
+	}
+}
+
+// Check asks all rules. The findings come ordered by severity, worst first, and then by rule.
+func Check(in Input) []finding.Finding {
+	list := []finding.Finding{}
+	for _, r := range Rules() {
+		for _, f := range r.Check(&in) {
+			f.Code = cmp.Or(f.Code, r.Code)
+			if f.Severity == finding.Unknown && in.Manifest.Rehearsal != nil && f.Code != runIncomplete.Code {
+				// No number of a rehearsal is a claim, so a doubt about one is said and decides nothing. A rehearsal
+				// asks whether everything works.
+				f.Severity = finding.Warning
+			}
+			list = append(list, f)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b finding.Finding) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
+	return list
+}
+
+func rank(s finding.Severity) int {
+	return slices.Index([]finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}, s)
+}
+
+// name is how claims call one start of a workload.
+func (in *Input) name(l *result.LoadSummary) string {
+	if l.Prefill {
+		return l.Workload + " (prefill)"
+	}
+	start := 0
+	for i := range in.Summary.Loads {
+		other := &in.Summary.Loads[i]
+		if other.Workload == l.Workload && !other.Prefill {
+			start++
+		}
+		if other == l {
+			break
+		}
+	}
+	if start > 1 {
+		return fmt.Sprintf("%s (start %d)", l.Workload, start)
+	}
+	return l.Workload
+}
+
+// measured lists the workloads whose numbers are results: not prefills.
+func measured(in *Input) []*result.LoadSummary {
+	var list []*result.LoadSummary
+	for i := range in.Summary.Loads {
+		if !in.Summary.Loads[i].Prefill {
+			list = append(list, &in.Summary.Loads[i])
+		}
+	}
+	return list
+}

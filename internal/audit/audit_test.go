@@ -1,0 +1,76 @@
+package audit_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+func TestEveryRuleIsDescribed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range audit.Rules() {
+		if r.Code == "" || r.Summary == "" || r.Documentation == "" || r.Example == "" || r.Check == nil {
+			t.Errorf("rule %q lacks a part", r.Code)
+		}
+		if seen[r.Code] {
+			t.Errorf("rule %q is listed twice", r.Code)
+		}
+		seen[r.Code] = true
+	}
+}
+
+func TestEmptyInputIsIncomplete(t *testing.T) {
+	found := audit.Check(audit.Input{Digest: audit.NewDigest()})
+	if len(found) != 1 || found[0].Code != "run-incomplete" {
+		t.Errorf("an empty run has findings %v, want run-incomplete alone", found)
+	}
+	if again := audit.Check(audit.Input{}); len(again) != 1 {
+		t.Errorf("without a digest: %v", again)
+	}
+}
+
+// TestGuideNamesEveryRule keeps docs/guides/audit.md and the list of rules together.
+func TestGuideNamesEveryRule(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join(testreq.RepositoryRoot(t), "docs", "guides", "audit.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range audit.Rules() {
+		if !strings.Contains(string(guide), "\n## "+r.Code+"\n") || !strings.Contains(string(guide), r.Example[:20]) {
+			t.Errorf("the guide lacks rule %q or its example", r.Code)
+		}
+	}
+}
+
+// A rehearsal asks whether everything works, not how fast: doubts about its numbers do not make it undecided.
+func TestRehearsalIsDecidedWithDoubtfulNumbers(t *testing.T) {
+	stalled := interval.Interval{Workload: "A", VM: "vm", Instance: 1, LengthNanos: 10e9, StalledNanos: 5e9, Final: true}
+	for _, c := range []struct {
+		rehearsal *result.Rehearsal
+		want      finding.Severity
+	}{{nil, finding.Unknown}, {&result.Rehearsal{Asked: 1e9}, finding.Warning}} {
+		digest := audit.NewDigest()
+		digest.Add(&stalled)
+		in := audit.Input{Digest: digest, Manifest: result.Manifest{Rehearsal: c.rehearsal},
+			Summary: result.Summary{Ended: "completed", Loads: []result.LoadSummary{{Workload: "A", Instance: 1, ToNanos: 10e9}}}}
+		found := false
+		for _, f := range audit.Check(in) {
+			if f.Code == "generator-stalled" {
+				found = true
+				if f.Severity != c.want {
+					t.Errorf("rehearsal %v: severity %s, want %s", c.rehearsal != nil, f.Severity, c.want)
+				}
+			}
+		}
+		if !found {
+			t.Error("the stall was not found")
+		}
+	}
+}

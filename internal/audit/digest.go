@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// gapsKept bounds the gaps that a Stream remembers one by one; all of them are counted.
+const gapsKept = 16
+
+// Digest is what rules need of intervals. It is fed once with every interval of a run, in the order in which each
+// workload on each VM delivered them, and stays small however long the run is.
+type Digest struct {
+	streams map[streamKey]*Stream
+	keys    []streamKey // in order of first sight
+	loads   map[loadKey]*profile
+	seed    maphash.Seed
+}
+
+type streamKey struct {
+	workload, vm string
+	instance     int
+	prefill      bool
+}
+
+type loadKey struct {
+	workload string
+	instance int
+}
+
+// Stream is one start of one workload on one VM.
+type Stream struct {
+	Workload, Group, VM string
+	Instance            int
+	Prefill             bool
+
+	Intervals  int
+	Missing    int64 // sequence numbers that never came
+	Gaps       []Gap // the first ones
+	FirstNanos int64
+	LastNanos  int64
+	Final      bool
+
+	Operations, Bytes, Errors, Due, NotIssued uint64
+	BacklogEnd, BacklogMax                    uint64
+	CPUNanos, StalledNanos                    int64
+	StallMaxNanos, StallMaxAt                 int64
+
+	fingerprint uint64 // of counts and latencies, interval by interval
+	busy        int    // intervals with operations
+	sequence    int64
+}
+
+// Gap is a stretch without an interval.
+type Gap struct{ FromNanos, ToNanos int64 }
+
+// NewDigest returns an empty Digest.
+func NewDigest() *Digest {
+	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*profile{}, seed: maphash.MakeSeed()}
+}
+
+// Add takes one interval. It keeps nothing of it.
+func (d *Digest) Add(iv *interval.Interval) {
+	key := streamKey{iv.Workload, iv.VM, iv.Instance, iv.Prefill}
+	s := d.streams[key]
+	if s == nil {
+		s = &Stream{Workload: iv.Workload, Group: iv.Group, VM: iv.VM, Instance: iv.Instance, Prefill: iv.Prefill,
+			FirstNanos: iv.StartNanos, LastNanos: iv.StartNanos, sequence: -1}
+		d.streams[key] = s
+		d.keys = append(d.keys, key)
+	}
+	s.follow(iv)
+	s.count(iv)
+	operations := s.trace(iv, d.seed)
+	if iv.Prefill {
+		return
+	}
+	p := d.loads[loadKey{iv.Workload, iv.Instance}]
+	if p == nil {
+		p = &profile{}
+		d.loads[loadKey{iv.Workload, iv.Instance}] = p
+	}
+	p.add(iv.StartNanos, iv.EndNanos(), float64(operations))
+}
+
+// follow checks that iv comes right after the interval before it.
+func (s *Stream) follow(iv *interval.Interval) {
+	if missing := iv.Sequence - s.sequence - 1; missing > 0 {
+		s.Missing += missing
+		s.gap(s.LastNanos, iv.StartNanos)
+	} else if s.Intervals > 0 && iv.StartNanos-s.LastNanos > max(iv.LengthNanos, 1)/2 {
+		s.Missing++
+		s.gap(s.LastNanos, iv.StartNanos)
+	}
+	s.sequence = max(s.sequence, iv.Sequence)
+	s.LastNanos = max(s.LastNanos, iv.EndNanos())
+	s.Final = s.Final || iv.Final
+	s.Intervals++
+}
+
+func (s *Stream) gap(from, to int64) {
+	if len(s.Gaps) < gapsKept {
+		s.Gaps = append(s.Gaps, Gap{from, to})
+	}
+}
+
+func (s *Stream) count(iv *interval.Interval) {
+	for i := range iv.Directions {
+		t := &iv.Directions[i]
+		s.Operations += t.Operations
+		s.Bytes += t.Bytes
+		s.Errors += t.ErrorCount()
+	}
+	s.Due += iv.Due
+	s.NotIssued += iv.NotIssued
+	s.BacklogEnd = iv.Backlog
+	s.BacklogMax = max(s.BacklogMax, iv.Backlog)
+	s.CPUNanos += iv.CPUNanos
+	s.StalledNanos += iv.StalledNanos
+	if iv.StalledNanos > s.StallMaxNanos {
+		s.StallMaxNanos, s.StallMaxAt = iv.StalledNanos, iv.StartNanos
+	}
+}
+
+// trace folds the interval into the fingerprint and returns its operations. Sums of latencies in nanoseconds never
+// repeat by chance, counts of a load with a rate do.
+func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) uint64 {
+	var operations uint64
+	var latency float64
+	for i := range iv.Directions {
+		operations += iv.Directions[i].Operations
+		latency += latencySum(iv.Directions[i].Service)
+	}
+	if operations > 0 && latency > 0 {
+		s.busy++
+		s.fingerprint = maphash.Comparable(seed, [3]uint64{s.fingerprint, operations, math.Float64bits(latency)})
+	}
+	return operations
+}
+
+func latencySum(h *stat.Histogram) float64 {
+	if h == nil {
+		return 0
+	}
+	return h.Sum()
+}
+
+// Streams lists every stream in the order of first sight.
+func (d *Digest) Streams() []*Stream {
+	if d == nil {
+		return nil
+	}
+	list := make([]*Stream, len(d.keys))
+	for i, k := range d.keys {
+		list[i] = d.streams[k]
+	}
+	return list
+}
+
+// of lists the streams of one start of a workload.
+func (d *Digest) of(workload string, instance int, prefill bool) []*Stream {
+	return slices.DeleteFunc(d.Streams(), func(s *Stream) bool {
+		return s.Workload != workload || s.Instance != instance || s.Prefill != prefill
+	})
+}
+
+// lasted is how long the stream was observed.
+func (s *Stream) lasted() int64 { return s.LastNanos - s.FirstNanos }

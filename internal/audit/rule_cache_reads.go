@@ -1,0 +1,103 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// unwrittenNoticed is the share of a workload's data that nothing wrote before.
+const unwrittenNoticed = 0.05
+
+var cacheReads = Rule{
+	Code:    "cache-suspected",
+	Summary: "reads may have been answered without touching a disk",
+	Documentation: "Two causes are looked for. Reads of ranges that nothing wrote before: thin storage answers them with " +
+		"zeros from its own maps. And buffered I/O (direct=0) on less data than there is memory: the page cache of the " +
+		"VM answers it. Both give numbers that no disk can do.",
+	Example: `randread reads 4 GiB on each VM that nothing wrote before: thin storage answers that without a disk.`,
+	Check:   checkCacheReads,
+}
+
+func checkCacheReads(in *Input) []finding.Finding {
+	p := in.plan()
+	var list []finding.Finding
+	for _, w := range p.Workloads {
+		if w.Load == nil || !w.Load.reads() || !started(in, w.Name) {
+			continue
+		}
+		unwritten, all := bytes(without(w.Load.Extents, writtenBefore(in, p, w))), bytes(w.Load.Extents)
+		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
+				Claim: fmt.Sprintf("%s reads %s on each VM that nothing wrote before: thin storage answers that without a disk.",
+					w.Name, unit.FormatBytes(unwritten)),
+				Evidence: []string{fmt.Sprintf("it reads in %s", unit.FormatBytes(all))},
+				Advice:   "Add workload.PrefillRun for this workload to the setup phase.",
+			})
+		}
+		if f, ok := buffered(p, w, all); ok {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// writtenBefore collects what prefills of the group and loads that began earlier wrote. A load that also writes its
+// own range counts as written.
+func writtenBefore(in *Input, p plan, reader planWorkload) []extent {
+	var list []extent
+	begin := begins(in, reader.Name)
+	for _, w := range p.Workloads {
+		if w.Group != reader.Group {
+			continue
+		}
+		for _, l := range in.Summary.Loads {
+			if l.Workload != w.Name || l.FromNanos > begin {
+				continue
+			}
+			part := w.Load
+			if l.Prefill {
+				part = w.Prefill
+			}
+			if part == nil {
+				continue
+			}
+			for _, e := range part.Extents {
+				if e.Writes {
+					list = append(list, e)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func buffered(p plan, w planWorkload, touched int64) (finding.Finding, bool) {
+	if w.Load.Command == "" || w.Load.direct() {
+		return finding.Finding{}, false
+	}
+	for _, g := range p.Groups {
+		if g.Name != w.Group || g.RAMBytes == 0 || touched == 0 || touched >= g.RAMBytes {
+			continue
+		}
+		return finding.Finding{Severity: finding.Warning, Subject: w.Name,
+			Claim: fmt.Sprintf("%s is buffered I/O on %s in VMs with %s of memory: the page cache can answer it.", w.Name,
+				unit.FormatBytes(touched), unit.FormatBytes(g.RAMBytes)),
+			Advice: "Set direct=1 in the job file, or use more data than memory.",
+		}, true
+	}
+	return finding.Finding{}, false
+}
+
+func started(in *Input, workload string) bool { return begins(in, workload) >= 0 }
+
+// begins returns when the first measured start of a workload began, -1 when it never did.
+func begins(in *Input, workload string) int64 {
+	for _, l := range measured(in) {
+		if l.Workload == workload {
+			return l.FromNanos
+		}
+	}
+	return -1
+}

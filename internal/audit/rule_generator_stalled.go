@@ -1,0 +1,57 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+const (
+	// stallNoticed is the shortest single stall worth a finding: longer than a time slice of a busy scheduler.
+	stallNoticed = int64(100e6)
+	// stallShareNoticed and stallShareUndecided are shares of a workload's time, summed over its VMs.
+	stallShareNoticed   = 0.01
+	stallShareUndecided = 0.10
+)
+
+var generatorStalled = Rule{
+	Code:    "generator-stalled",
+	Summary: "the load generator itself did not run for a while",
+	Documentation: "The generator was stopped, or another program had its CPU. Nothing was submitted in that time, so " +
+		"throughput is too low and, with a rate, response times contain the stall. It is the measuring machine's " +
+		"fault, not the target's. Above a tenth of the time the run decides nothing.",
+	Example: `The generator of OLTP did not run for 2.3 s (4.1 % of its time), longest 2.1 s at 3:07 on OLTP-0001.`,
+	Check:   checkGeneratorStalled,
+}
+
+func checkGeneratorStalled(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		var stalled, lasted int64
+		var worst *Stream
+		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+			stalled += s.StalledNanos
+			lasted += s.lasted()
+			if worst == nil || s.StallMaxNanos > worst.StallMaxNanos {
+				worst = s
+			}
+		}
+		if lasted <= 0 || stalled == 0 {
+			continue
+		}
+		ratio := float64(stalled) / float64(lasted)
+		if worst.StallMaxNanos < stallNoticed && ratio < stallShareNoticed {
+			continue
+		}
+		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim: fmt.Sprintf("The generator of %s did not run for %s (%s of its time), longest %s at %s on %s.", in.name(l),
+				span(stalled), percent(ratio), span(worst.StallMaxNanos), clock(worst.StallMaxAt), worst.VM),
+			Advice: "Give the generator's machine more CPU, or run fewer VMs on it.",
+		}
+		if ratio >= stallShareUndecided {
+			f.Severity = finding.Unknown
+		}
+		list = append(list, f)
+	}
+	return list
+}

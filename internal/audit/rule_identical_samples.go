@@ -1,0 +1,44 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+// identicalIntervals is how many busy intervals must agree in every count and every latency sum.
+const identicalIntervals = 5
+
+var identicalSamples = Rule{
+	Code:    "identical-samples",
+	Summary: "two series hold the very same raw samples",
+	Documentation: "Latencies in nanoseconds never repeat second by second on two VMs. Series that agree in every " +
+		"sample were copied or recorded twice, and one of them describes nothing.",
+	Example: `The raw samples of OLTP on OLTP-0001 and of OLTP on OLTP-0002 are identical in all 300 busy intervals.`,
+	Check:   checkIdenticalSamples,
+}
+
+func checkIdenticalSamples(in *Input) []finding.Finding {
+	if in.Manifest.Target.Simulated {
+		return nil // a simulated load may well repeat itself
+	}
+	var list []finding.Finding
+	first := map[[2]uint64]*Stream{}
+	for _, s := range in.Digest.Streams() {
+		if s.busy < identicalIntervals {
+			continue
+		}
+		key := [2]uint64{s.fingerprint, uint64(s.busy)}
+		other := first[key]
+		if other == nil {
+			first[key] = s
+			continue
+		}
+		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: s.Workload,
+			Claim: fmt.Sprintf("The raw samples of %s on %s and of %s on %s are identical in all %d busy intervals.",
+				other.Workload, other.VM, s.Workload, s.VM, s.busy),
+			Advice: "This is a fault of the measurement. Do not use these numbers, and report it.",
+		})
+	}
+	return list
+}

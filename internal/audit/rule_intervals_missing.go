@@ -1,0 +1,84 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// missingShareUndecided is the share of missing intervals from which a mean says little about the whole.
+const missingShareUndecided = 0.05
+
+var intervalsMissing = Rule{
+	Code:    "intervals-missing",
+	Summary: "seconds of a workload were not recorded",
+	Documentation: "Intervals were lost with an agent or on the way. Charts show gaps, totals are too small, and what " +
+		"happened in the gap is not known. A VM whose power was cut records nothing meanwhile; that is expected.",
+	Example: `41 of 1,140 intervals of OLTP on OLTP-0003 are missing (3.6 %), the first from 5:00 to 5:41.`,
+	Check:   checkIntervalsMissing,
+}
+
+func checkIntervalsMissing(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		var missing, all int64
+		var first *Stream
+		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
+		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+			all += int64(s.Intervals) + s.Missing
+			missing += s.Missing
+			if s.Missing > 0 && first == nil {
+				first = s
+			}
+			if s.Missing > 0 && len(f.Evidence) < evidenceMax {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %d missing, first gap from %s to %s", s.VM, s.Missing,
+					clock(s.Gaps[0].FromNanos), clock(s.Gaps[0].ToNanos)))
+			}
+		}
+		if missing == 0 {
+			continue
+		}
+		f.FromNanos, f.ToNanos = first.Gaps[0].FromNanos, first.Gaps[0].ToNanos
+		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", whole(uint64(missing)), whole(uint64(all)), in.name(l),
+			share(uint64(missing), uint64(all)))
+		if float64(missing) >= missingShareUndecided*float64(all) {
+			f.Severity = finding.Unknown
+		}
+		list = append(list, f)
+	}
+	return append(list, unfinished(in)...)
+}
+
+// unfinished finds streams that never said that they were done: their last intervals may be missing. A VM that the run
+// itself powered off could not say so.
+func unfinished(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
+		n := 0
+		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+			if s.Final || in.cutByRun(s) {
+				continue
+			}
+			n++
+			if len(f.Evidence) < evidenceMax {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s", s.VM, clock(s.LastNanos)))
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		f.Claim = fmt.Sprintf("%s on %s ended without a last interval; what came after is not recorded.", in.name(l), plural(n, "VM"))
+		list = append(list, f)
+	}
+	return list
+}
+
+// cutByRun tells whether the run itself powered off the VM of s under its workload.
+func (in *Input) cutByRun(s *Stream) bool {
+	return slices.ContainsFunc(in.Events, func(e interval.Event) bool {
+		return e.CutByRun && e.Subject == s.VM && e.Workload == s.Workload && e.Instance == s.Instance && e.Prefill == s.Prefill
+	})
+}

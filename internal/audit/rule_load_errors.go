@@ -1,0 +1,48 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+var loadErrors = Rule{
+	Code:    "load-errors",
+	Summary: "operations of a workload failed",
+	Documentation: "A failed operation moved no data. It counts neither as an operation nor in any latency, so a load " +
+		"that fails fast can look quick.",
+	Example: `9 of 2,030,009 operations of OLTP failed (less than 0.01 %): 9 EIO.`,
+	Check:   checkLoadErrors,
+}
+
+func checkLoadErrors(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for i := range in.Summary.Loads {
+		l := &in.Summary.Loads[i]
+		failed := l.Total.ErrorCount()
+		if failed == 0 {
+			continue
+		}
+		all := failed + l.Total.Operations
+		var classes []string
+		for _, c := range slices.Sorted(maps.Keys(l.Total.Errors)) {
+			classes = append(classes, whole(l.Total.Errors[c])+" "+c)
+		}
+		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", whole(failed), whole(all), in.name(l),
+				share(failed, all), strings.Join(classes, ", "))}
+		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+			if s.Errors > 0 && len(f.Evidence) < evidenceMax {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s failed", s.VM, whole(s.Errors)))
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// evidenceMax bounds the lines of evidence of one finding.
+const evidenceMax = 10

@@ -1,0 +1,45 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+var runIncomplete = Rule{
+	Code:    "run-incomplete",
+	Summary: "the run did not come to its planned end, or a step or workload failed",
+	Documentation: "Statistics of a run that was cut short describe the part that ran, not the scenario. Windows after " +
+		"the failure are missing or shorter than planned.",
+	Example: `The run was interrupted after 4 m 10 s; the numbers describe only what ran until then.`,
+	Check:   checkRunIncomplete,
+}
+
+func checkRunIncomplete(in *Input) []finding.Finding {
+	var list []finding.Finding
+	if ended := in.Summary.Ended; ended != result.EndedCompleted {
+		verb := map[string]string{result.EndedFailed: "failed", result.EndedInterrupted: "was interrupted",
+			result.EndedAborted: "was aborted because its controller died"}[ended]
+		if verb == "" {
+			verb = "did not reach its end"
+		}
+		list = append(list, finding.Finding{Severity: finding.Unknown,
+			Claim: fmt.Sprintf("The run %s after %s; the numbers describe only what ran until then.", verb, span(in.Summary.Duration))})
+	}
+	for _, e := range in.Events {
+		if e.Kind == interval.EventStepEnded && e.Error != "" && (e.Phase == "setup" || e.Phase == "run") {
+			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: e.Step, FromNanos: e.AtNanos, ToNanos: e.AtNanos,
+				Claim: fmt.Sprintf("Step %s of the %s phase failed at %s: %s.", e.Step, e.Phase, clock(e.AtNanos), e.Error)})
+		}
+	}
+	for i := range in.Summary.Loads {
+		l := &in.Summary.Loads[i]
+		if l.Error != "" {
+			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+				Claim: fmt.Sprintf("Workload %s ended with an error: %s.", in.name(l), l.Error)})
+		}
+	}
+	return list
+}

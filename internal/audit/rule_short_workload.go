@@ -1,0 +1,49 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// shortNanos is the shortest load whose mean is worth anything: caches and queues need seconds to fill.
+const shortNanos = int64(10e9)
+
+var shortWorkload = Rule{
+	Code:    "short-workload",
+	Summary: "a workload ran for less than ten seconds",
+	Documentation: "In the first seconds caches, queues and power states of devices are still changing. A mean over so " +
+		"short a time describes the start.",
+	Example: `randread ran for only 4.2 s.`,
+	Check:   checkShortWorkload,
+}
+
+func checkShortWorkload(in *Input) []finding.Finding {
+	f := finding.Finding{Severity: finding.Warning}
+	var shortest *result.LoadSummary
+	for _, l := range measured(in) {
+		lasted := l.ToNanos - l.FromNanos
+		if lasted >= shortNanos {
+			continue
+		}
+		if shortest == nil || lasted < shortest.ToNanos-shortest.FromNanos {
+			shortest = l
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", in.name(l), span(lasted)))
+	}
+	switch {
+	case shortest == nil:
+		return nil
+	case len(f.Evidence) == 1:
+		f.Claim = fmt.Sprintf("%s ran for only %s.", in.name(shortest), span(shortest.ToNanos-shortest.FromNanos))
+		f.Subject, f.FromNanos, f.ToNanos, f.Evidence = shortest.Workload, shortest.FromNanos, shortest.ToNanos, nil
+	default:
+		f.Claim = fmt.Sprintf("%d workloads ran for less than %s, the shortest, %s, for %s.", len(f.Evidence), span(shortNanos),
+			in.name(shortest), span(shortest.ToNanos-shortest.FromNanos))
+	}
+	if in.Manifest.Rehearsal != nil {
+		f.Severity = finding.Info // the rehearsal's own finding says it all
+	}
+	return []finding.Finding{f}
+}

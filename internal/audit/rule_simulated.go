@@ -1,0 +1,50 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+var simulated = Rule{
+	Code:    "simulated",
+	Summary: "the target is simulated, or imitates something that the scenario did",
+	Documentation: "Numbers of a simulated target describe a model, not a system. On a target that imitates an " +
+		"operation (the local target's migration moves nothing), the load is real and the effect of the operation is not.",
+	Example: `The target "fake:4" is simulated: no storage was touched.`,
+	Check:   checkSimulated,
+}
+
+func checkSimulated(in *Input) []finding.Finding {
+	t := in.Manifest.Target
+	if t.Simulated {
+		return []finding.Finding{{Severity: finding.Warning, Subject: t.Name,
+			Claim: fmt.Sprintf("The target %q is simulated: no storage was touched.", t.Name)}}
+	}
+	steps := map[string]bool{}
+	for _, e := range in.Events {
+		if e.Simulate && e.Kind == interval.EventStepStarted && e.Step != "" {
+			steps[e.Step] = true
+		}
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	f := finding.Finding{Severity: finding.Warning, Subject: t.Name,
+		Claim: fmt.Sprintf("%s only imitated on the target %q.", wereSteps(len(steps)), t.Name)}
+	f.Evidence = slices.Sorted(maps.Keys(steps))
+	for _, what := range slices.Sorted(maps.Keys(t.Imitated)) {
+		f.Caveats = append(f.Caveats, what+": "+t.Imitated[what])
+	}
+	return []finding.Finding{f}
+}
+
+func wereSteps(n int) string {
+	if n == 1 {
+		return "1 kind of step was"
+	}
+	return fmt.Sprintf("%d kinds of steps were", n)
+}

@@ -1,0 +1,223 @@
+package audit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+const second = int64(1e9)
+
+// made is a sound run of 60 s: one workload with a rate on two VMs. A test breaks one thing.
+type made struct {
+	in        audit.Input
+	intervals []interval.Interval
+}
+
+const soundPlan = `{"groups": [{"name": "g", "ram_bytes": 1073741824, "count_final": 2}],
+ "workloads": [{"name": "w", "vm_group": "g",
+  "load": {"command": "fio --direct=1", "jobs": [{"pattern": "randread"}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296}]},
+  "prefill": {"command": "fio", "jobs": [{"pattern": "write"}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296, "writes": true}]}}]}`
+
+func sound() *made {
+	m := &made{in: audit.Input{Plan: json.RawMessage(soundPlan)}}
+	m.in.Summary = result.Summary{Ended: result.EndedCompleted, Duration: 70 * second, Loads: []result.LoadSummary{
+		{Workload: "w", Group: "g", Instance: 1, Prefill: true, Engine: "native io_uring, bragg 1", VMs: 2, FromNanos: 0, ToNanos: 5 * second},
+		{Workload: "w", Group: "g", Instance: 2, Engine: "native io_uring, bragg 1", VMs: 2, FromNanos: 10 * second, ToNanos: 70 * second, Due: 60_000},
+	}}
+	random := rand.New(rand.NewPCG(1, 2))
+	load := &m.in.Summary.Loads[1]
+	for at := int64(10); at < 70; at++ {
+		for vm := range 2 {
+			iv := interval.Interval{Workload: "w", Group: "g", VM: fmt.Sprintf("vm-%d", vm+1), Instance: 2, Sequence: at - 10, StartNanos: at * second,
+				LengthNanos: second, Final: at == 69, Due: 500, CPUNanos: second / 10}
+			t := &iv.Directions[interval.Read]
+			t.Operations, t.Bytes = 500, 500*8192
+			t.Service, t.Response = &stat.Histogram{}, &stat.Histogram{}
+			for range 500 {
+				v := uint64(1e6 + 1e5*random.ExpFloat64())
+				t.Service.Record(v)
+				t.Response.Record(v + 1000)
+			}
+			load.Directions[interval.Read].Add(t)
+			load.Total.Add(t)
+			m.intervals = append(m.intervals, iv)
+		}
+	}
+	return m
+}
+
+func (m *made) check() []finding.Finding {
+	m.in.Digest = audit.NewDigest()
+	for i := range m.intervals {
+		m.in.Digest.Add(&m.intervals[i])
+	}
+	return audit.Check(m.in)
+}
+
+func (m *made) load() *result.LoadSummary { return &m.in.Summary.Loads[1] }
+
+func TestSoundRunHasNoFinding(t *testing.T) {
+	if found := sound().check(); len(found) != 0 {
+		t.Errorf("a sound run has findings %+v", found)
+	}
+}
+
+func TestRules(t *testing.T) {
+	cases := []struct {
+		name     string
+		change   func(*made)
+		code     string
+		severity finding.Severity
+		claim    string
+	}{
+		{"interrupted", func(m *made) { m.in.Summary.Ended = result.EndedInterrupted }, "run-incomplete", finding.Unknown, "was interrupted after 1 m 10 s"},
+		{"a step failed", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 20 * second, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Error: "no answer"}}
+		}, "run-incomplete", finding.Unknown, "Step nodes.PowerOff of the run phase failed at 0:20: no answer."},
+		{"a workload failed", func(m *made) { m.load().Error = "EBADF" }, "run-incomplete", finding.Unknown, "w ended with an error: EBADF"},
+		{"rehearsal", func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, "rehearsal", finding.Warning, "rehearsal of 1 m: times were multiplied by 0.025"},
+		{"simulated target", func(m *made) { m.in.Manifest.Target = result.TargetInfo{Name: "fake:4", Simulated: true} }, "simulated", finding.Warning, `"fake:4" is simulated`},
+		{"imitated step", func(m *made) {
+			m.in.Manifest.Target.Name = "local"
+			m.in.Events = []interval.Event{{Kind: interval.EventStepStarted, Step: "vm_group.MigrateGroup", Simulate: true}}
+		}, "simulated", finding.Warning, `1 kind of step was only imitated on the target "local"`},
+		{"a stall", func(m *made) { m.intervals[40].StalledNanos = second / 2 }, "generator-stalled", finding.Warning, "500 ms (0.42 % of its time), longest 500 ms at 0:30 on vm-1"},
+		{"many stalls", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].StalledNanos = second / 5
+			}
+		}, "generator-stalled", finding.Unknown, "20 % of its time"},
+		{"a busy generator", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].CPUNanos = second * 98 / 100
+			}
+		}, "generator-cpu-bound", finding.Warning, "0.98 CPU cores on vm-1"},
+		{"few not issued", func(m *made) { m.load().NotIssued = 5 }, "not-issued", finding.Info, "5 of 60,000 operations of w that were due (less than 0.01 %)"},
+		{"many not issued", func(m *made) { m.load().NotIssued = 6000 }, "not-issued", finding.Warning, "(10 %) were never issued"},
+		{"a backlog", func(m *made) { m.intervals[len(m.intervals)-1].Backlog = 2500 }, "backlog-at-end", finding.Warning, "2,500 operations were waiting, the work of 2.5 s"},
+		{"errors", func(m *made) { m.load().Total.Errors = map[string]uint64{"EIO": 9} }, "load-errors", finding.Warning, "9 of 60,009 operations of w failed (0.01 %): 9 EIO."},
+		{"lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[24:]...) }, "intervals-missing", finding.Warning, "4 of 120 intervals of w are missing (3.33 %)."},
+		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Unknown, "20 of 120"},
+		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a last interval"},
+		{"a copied series", func(m *made) {
+			for i := 0; i < len(m.intervals); i += 2 {
+				m.intervals[i+1].Directions = m.intervals[i].Directions
+			}
+		}, "identical-samples", finding.Unknown, "w on vm-1 and of w on vm-2 are identical in all 60 busy intervals"},
+		{"few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 4210 }, "few-samples", finding.Info, "only 4,210 read operations: its p99.9 rests on 4"},
+		{"very few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 99 }, "few-samples", finding.Info, "its p99 (and p99.9) rests on less than one"},
+		{"short", func(m *made) { m.load().ToNanos = 14 * second }, "short-workload", finding.Warning, "w ran for only 4 s."},
+		{"long waits", func(m *made) {
+			h := &stat.Histogram{}
+			h.RecordN(50e6, 60_000)
+			m.load().Directions[interval.Read].Response = h
+		}, "response-beyond-service", finding.Info, "50 ms in response time"},
+		{"nothing was written", func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, "cache-suspected", finding.Warning, "w reads 4 GiB on each VM that nothing wrote before"},
+		{"buffered", func(m *made) {
+			m.in.Plan = json.RawMessage(strings.NewReplacer("--direct=1", "--direct=0", "4294967296", "536870912").Replace(soundPlan))
+		}, "cache-suspected", finding.Warning, "buffered I/O on 512 MiB in VMs with 1 GiB"},
+		{"a drift", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].Directions[interval.Read].Operations = uint64(400 + i)
+			}
+		}, "not-steady", finding.Info, "w was not steady from 0:10 to 1:10: its IOPS rose by 26 % over 1 m"},
+		{"scatter", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].Directions[interval.Read].Operations = uint64(100 + 800*(i/2%2))
+			}
+		}, "not-steady", finding.Info, "scatter by 80 %"},
+		{"psync", func(m *made) { m.load().Engine = "native psync, bragg 1" }, "engine-fallback", finding.Info, `w ran with "native psync, bragg 1"`},
+		{"psync on some VMs", func(m *made) { m.load().Engine = "native io_uring | native psync (io_uring refused: off)" },
+			"engine-fallback", finding.Info, "io_uring was not used"},
+		{"no direct access", func(m *made) {
+			m.load().Engine = "native io_uring; buffered: the file system of /d has no direct access"
+		},
+			"engine-fallback", finding.Warning, "the page cache"},
+	}
+	covered := map[string]bool{}
+	for _, c := range cases {
+		m := sound()
+		c.change(m)
+		found := m.check()
+		covered[c.code] = true
+		if len(found) == 0 {
+			t.Errorf("%s: no finding", c.name)
+			continue
+		}
+		if f := found[0]; f.Code != c.code || f.Severity != c.severity || !strings.Contains(f.Claim, c.claim) {
+			t.Errorf("%s: %s %s: %s; want %s %s: … %s", c.name, f.Severity, f.Code, f.Claim, c.severity, c.code, c.claim)
+		}
+		for _, f := range found[1:] {
+			if f.Code != c.code {
+				t.Errorf("%s: a further finding %s: %s", c.name, f.Code, f.Claim)
+			}
+		}
+	}
+	for _, r := range audit.Rules() {
+		if !covered[r.Code] {
+			t.Errorf("no test breaks what rule %s looks for", r.Code)
+		}
+	}
+}
+
+// TestWorstFirst: findings are ordered by severity.
+func TestWorstFirst(t *testing.T) {
+	m := sound()
+	m.load().NotIssued = 5
+	m.in.Summary.Ended = result.EndedAborted
+	m.load().Total.Errors = map[string]uint64{"EIO": 9}
+	var got []finding.Severity
+	for _, f := range m.check() {
+		got = append(got, f.Severity)
+	}
+	if fmt.Sprint(got) != "[unknown warning info]" {
+		t.Errorf("severities are %v", got)
+	}
+}
+
+// TestWindowsAreJudgedApart: a load that is steady before and after a step is steady.
+func TestWindowsAreJudgedApart(t *testing.T) {
+	m := sound()
+	for i := range m.intervals {
+		if m.intervals[i].StartNanos >= 40*second {
+			m.intervals[i].Directions[interval.Read].Operations = 100
+		}
+	}
+	if found := m.check(); len(found) != 1 || found[0].Code != "not-steady" {
+		t.Fatalf("a step in the middle of one window: %v", found)
+	}
+	m.in.Summary.Windows = []result.Window{{Name: "before nodes.PowerOff", FromNanos: 10 * second, ToNanos: 40 * second},
+		{Name: "after nodes.PowerOff", FromNanos: 40 * second, ToNanos: 70 * second}}
+	if found := m.check(); len(found) != 0 {
+		t.Errorf("steady in both windows: %v", found)
+	}
+}
+
+// TestPowerCutByTheRunIsNoLoss: a VM that the run powered off under its load leaves no last interval, and that is
+// expected; the same end of another VM, or of another start, is not.
+func TestPowerCutByTheRunIsNoLoss(t *testing.T) {
+	m := sound()
+	m.intervals = m.intervals[:len(m.intervals)-1] // the last one of vm-2
+	cut := interval.Event{Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}
+	m.in.Events = []interval.Event{cut}
+	if found := m.check(); len(found) != 0 {
+		t.Errorf("cut by the run: %+v", found)
+	}
+	other, start, unmarked := cut, cut, cut
+	other.Subject, start.Instance, unmarked.CutByRun = "vm-1", 1, false
+	for _, e := range []interval.Event{other, start, unmarked} {
+		m.in.Events = []interval.Event{e}
+		if found := m.check(); len(found) != 1 || found[0].Code != "intervals-missing" {
+			t.Errorf("event %+v: %+v", e, found)
+		}
+	}
+}
