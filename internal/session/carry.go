@@ -1,0 +1,220 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// RunOptions are what a run needs besides the plan. The zero value is ready to use.
+type RunOptions struct {
+	Watcher Watcher // may be nil
+	// Stops asks the run to end, each value harder than the former.
+	Stops <-chan run.StopLevel
+	// Failpoint makes named places fail in tests; nil otherwise.
+	Failpoint func(name string) error
+}
+
+func (o RunOptions) at(name string) error {
+	if o.Failpoint == nil {
+		return nil
+	}
+	return o.Failpoint(name)
+}
+
+// Failpoints lists the names that a session passes besides those of run.Failpoints, in the order in which it does.
+func Failpoints() []string {
+	return []string{
+		"session.leased", "session.journalled", "session.bundled", "session.engine", "session.ran", "session.evaluate",
+		"session.seal", "session.sealed", "session.forget", "session.release",
+	}
+}
+
+// Outcome is what came of a run.
+type Outcome struct {
+	Run      string         `json:"run"`
+	Dir      string         `json:"dir"` // of the bundle
+	Ended    string         `json:"ended"`
+	Verdict  result.Verdict `json:"verdict"`
+	Reason   string         `json:"reason,omitempty"`
+	Problems []string       `json:"problems,omitempty"` // of teardown and undoing
+	Left     []string       `json:"left,omitempty"`     // what is not undone: Clean does it
+	Exit     int            `json:"exit"`
+}
+
+// Run carries the plan out and seals the bundle, whatever happens to the run itself. An error says that there is no
+// sealed bundle; Clean then ends what was begun. A run that failed, or was stopped, is no error but told by the Outcome.
+func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
+	if err := run.Preflight(p.Plan); err != nil {
+		return Outcome{}, err
+	}
+	c := &carrier{Prepared: p, options: o, dir: filepath.Join(p.Order.Runs, p.ID)}
+	defer func() { _ = p.Close() }() // nothing is written through it any more
+	if err := os.MkdirAll(p.Order.Runs, 0o755); err != nil {
+		return Outcome{}, fmt.Errorf("create the runs folder: %w", err)
+	}
+	lease, err := run.AcquireLease(p.Order.Runs, leaseName(p.config), p.ID, o.Failpoint)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c.lease = lease
+	outcome, err := c.carry(ctx)
+	return outcome, errors.Join(err, o.at("session.release"), lease.Release())
+}
+
+// leaseName tells targets apart that cannot be used by two runs at once.
+func leaseName(c target.Config) string {
+	if c.Name == "" || c.Name == c.Provider {
+		return c.Provider
+	}
+	return c.Provider + "-" + c.Name
+}
+
+// carrier is one run under way. Its fields are set in the order of the calls below and owned by the goroutine of Run.
+type carrier struct {
+	*Prepared
+	options RunOptions
+	dir     string
+	lease   *run.Lease
+	journal *run.Journal
+	record  *recorder
+	agents  *agents
+	engine  *run.Engine
+}
+
+// journalTarget is what Clean needs to open the target again.
+type journalTarget struct {
+	Config target.Config `json:"config"`
+	Lease  string        `json:"lease"`
+}
+
+func (c *carrier) carry(ctx context.Context) (Outcome, error) {
+	if err := c.options.at("session.leased"); err != nil {
+		return Outcome{}, err
+	}
+	if err := c.openJournal(); err != nil {
+		return Outcome{}, err
+	}
+	defer c.journal.Close()
+	if err := c.openBundle(); err != nil {
+		// Nothing outside was touched, so nothing has to be remembered.
+		return Outcome{}, errors.Join(err, c.forget())
+	}
+	defer c.record.writer.Close() // after Seal it does nothing
+	out, err := c.execute(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return c.finish(ctx, out)
+}
+
+func (c *carrier) openJournal() error {
+	tag, err := run.NewTag(c.Order.Runs, c.ID, c.options.Failpoint)
+	if err != nil {
+		return err
+	}
+	how, err := json.Marshal(journalTarget{Config: c.config, Lease: leaseName(c.config)})
+	if err != nil {
+		return fmt.Errorf("record the target: %w", err)
+	}
+	header := run.Header{Run: c.ID, Tag: tag, Scenario: c.Scenario.Name, Target: how, Lease: c.lease.Fence}
+	if c.journal, err = run.CreateJournal(c.Order.Runs, header, nil, c.options.Failpoint); err != nil {
+		return err
+	}
+	return c.options.at("session.journalled")
+}
+
+func (c *carrier) openBundle() error {
+	zero := time.Now()
+	m := c.manifest(zero)
+	w, err := result.Create(c.dir, m)
+	if err != nil {
+		return err
+	}
+	c.record = &recorder{zero: zero, manifest: m, writer: w, watch: c.options.Watcher}
+	if err = w.WritePlan(c.Plan); err == nil {
+		err = attachScenario(w, c.Scenario)
+	}
+	if err == nil {
+		err = c.options.at("session.bundled")
+	}
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	if c.options.Watcher != nil {
+		c.options.Watcher.Begin(c.Plan, c.dir)
+	}
+	return nil
+}
+
+// execute runs the plan. All goroutines that it starts have ended when it returns.
+func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
+	if err := c.options.at("session.engine"); err != nil {
+		return run.Outcome{}, err
+	}
+	var err error
+	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total)
+	scraped := newExporters(c.Plan, queriesOf(c.Scenario), c.record)
+	if c.agents, err = newAgents(c.target, c.lease.Fence); err != nil {
+		return run.Outcome{}, err
+	}
+	c.agents.met, c.agents.began = scraped.met, c.began
+	defer c.agents.close()
+	c.engine, err = run.New(c.Plan, run.Config{
+		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Intervals: c.record,
+		Events: func(e interval.Event) {
+			if e.Kind == interval.EventPlaced {
+				scraped.placed(e)
+			}
+			c.record.Event(e)
+		},
+		Zero: c.record.zero, Failpoint: c.options.Failpoint,
+	})
+	if err != nil {
+		return run.Outcome{}, err
+	}
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer stop()
+	work.Go(func() { c.record.cache.open(filepath.Join(c.dir, metric.Dir), c.record.manifest) })
+	work.Go(func() { meter.run(beside) })
+	work.Go(func() { scraped.scraper.Run(beside) })
+	work.Go(func() { c.passStops(beside) })
+	work.Go(func() { c.watchBundle(beside) })
+	work.Go(func() {
+		guard{place: c.Order.Runs, space: Space}.watch(beside, func(err error) { c.engine.Guard(err.Error()) })
+	})
+	return c.engine.Run(ctx)
+}
+
+func (c *carrier) passStops(ctx context.Context) {
+	for {
+		select {
+		case level := <-c.options.Stops:
+			c.engine.Stop(level)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watchBundle stops the load once the bundle takes no more: what cannot be recorded need not be done.
+func (c *carrier) watchBundle(ctx context.Context) {
+	select {
+	case <-c.record.writer.Failed():
+		c.engine.Guard(c.record.writer.Err().Error())
+	case <-ctx.Done():
+	}
+}

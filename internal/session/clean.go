@@ -1,0 +1,216 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+)
+
+// Cleaning is what to clean. Undoing again what is undone already does nothing, so it may be asked for at any time.
+type Cleaning struct {
+	Runs    string   // the runs directory
+	Only    []string // run ids; empty: all dead runs
+	Program Program
+	Say     func(run, text string) // may be nil
+	// Failpoint makes named places fail in tests; nil otherwise.
+	Failpoint func(name string) error
+}
+
+// Cleaned is what came of one run.
+type Cleaned struct {
+	Run    string   `json:"run"`
+	Dir    string   `json:"dir,omitempty"` // of its bundle; empty when it had none
+	Undone []string `json:"undone"`        // what was left outside
+	Sealed bool     `json:"sealed"`        // its bundle was sealed as aborted now
+	Live   bool     `json:"live"`          // it is going on, or its target is in use: it was left alone
+	Err    error    `json:"-"`
+}
+
+// Clean ends what dead runs left: it undoes everything outside, then seals their bundles as aborted. Runs that are
+// going on are left alone. The error is for the directory as a whole; what failed for one run is in its Cleaned.
+func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
+	if err := removeUnborn(c.Runs); err != nil {
+		return nil, err
+	}
+	ids, err := Unfinished(c.Runs)
+	if err != nil {
+		return nil, err
+	}
+	var out []Cleaned
+	for _, id := range ids {
+		if len(c.Only) > 0 && !slices.Contains(c.Only, id) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if done, acted := c.one(ctx, id); acted {
+			out = append(out, done)
+		}
+	}
+	return out, nil
+}
+
+// removeUnborn removes the half-written files of programs that died, also from bundles that are sealed: a report is made
+// after that.
+func removeUnborn(runs string) error {
+	bundles, err := result.List(runs)
+	err = errors.Join(run.RemoveUnborn(runs), err)
+	for _, b := range bundles {
+		err = errors.Join(err, result.RemoveUnborn(b.Dir))
+	}
+	return err
+}
+
+// Unfinished lists runs that have a journal or an unsealed bundle, in the order of their ids: they are going on, or
+// their program died.
+func Unfinished(runs string) ([]string, error) {
+	ids, err := run.Journals(runs)
+	if err != nil {
+		return nil, err
+	}
+	bundles, err := result.List(runs)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bundles {
+		if b.State == result.StateRunning && b.Err == nil {
+			ids = append(ids, filepath.Base(b.Dir))
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// one cleans one run; acted tells whether there was anything to do.
+func (c Cleaning) one(ctx context.Context, id string) (done Cleaned, acted bool) {
+	done = Cleaned{Run: id, Undone: []string{}}
+	left, err := run.RecoverRun(c.Runs, id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// It died before it changed anything outside, or was cleaned up to its seal.
+	case err != nil:
+		done.Err = err
+		return done, true
+	default:
+		if done.Err = c.undo(ctx, left, &done); done.Err != nil || done.Live {
+			return done, true
+		}
+	}
+	done.Err = c.seal(ctx, left, &done)
+	if done.Err == nil && !done.Live && err == nil {
+		done.Err = forgetRun(c.Runs, id)
+	}
+	return done, true
+}
+
+// undo takes back what the run left, under the lease of its target.
+func (c Cleaning) undo(ctx context.Context, left run.Leftover, done *Cleaned) error {
+	var how journalTarget
+	if err := json.Unmarshal(left.Header.Target, &how); err != nil {
+		return fmt.Errorf("read the target of run %q: %w", done.Run, err)
+	}
+	lease, err := run.AcquireLease(c.Runs, how.Lease, done.Run, c.Failpoint)
+	var locked *diag.Error
+	if errors.As(err, &locked) && locked.Exit == diag.ExitLocked {
+		done.Live = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// While the lease was fetched the run may have ended by itself.
+	if left, err = run.RecoverRun(c.Runs, done.Run); err == nil && !left.Ended {
+		err = c.undoHeld(ctx, left, how.Config, done)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, lease.Release())
+}
+
+func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, config target.Config, done *Cleaned) error {
+	t, err := openTarget(ctx, config, machinesDir(c.Runs, done.Run), c.Program)
+	if err != nil {
+		return err
+	}
+	for _, thing := range left.Things {
+		done.Undone = append(done.Undone, thing.String())
+	}
+	cleaner := run.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
+		Say: func(text string) { c.say(done.Run, text) }}
+	return errors.Join(cleaner.Undo(ctx, done.Run), t.Close())
+}
+
+func (c Cleaning) say(run, text string) {
+	if c.Say != nil {
+		c.Say(run, text)
+	}
+}
+
+// openTarget opens the target that config describes; its machines are kept in dir.
+func openTarget(ctx context.Context, config target.Config, dir string, program Program) (target.Target, error) {
+	return targetbuiltin.OpenConfig(ctx, config, target.OpenOptions{
+		Dir: dir, AgentCommand: program.AgentCommand, ServeAgent: serveInMemory,
+	})
+}
+
+// seal seals the run's bundle as aborted, if it has one that is not sealed.
+func (c Cleaning) seal(ctx context.Context, left run.Leftover, done *Cleaned) error {
+	dir := filepath.Join(c.Runs, done.Run)
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
+		// It died while it made the bundle, so nothing was recorded. The folder is named by a journal of ours.
+		return os.RemoveAll(dir)
+	}
+	done.Dir = dir
+	w, err := result.Continue(dir)
+	switch {
+	case errors.Is(err, result.ErrBusy):
+		done.Live = true
+		return nil
+	case errors.Is(err, result.ErrSealed):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer w.Close()
+	if err := w.Seal(c.aborted(ctx, dir, left)); err != nil {
+		return err
+	}
+	done.Sealed = true
+	return nil
+}
+
+// aborted evaluates what a dead run recorded.
+func (c Cleaning) aborted(ctx context.Context, dir string, left run.Leftover) result.Summary {
+	reason := "The program that ran it died"
+	if left.Phase != "" {
+		reason += " in the phase " + string(left.Phase)
+	}
+	in := Evaluation{Ended: result.EndedAborted, Reason: reason + "."}
+	b, err := result.Open(dir)
+	if err != nil {
+		return undecided(in, err)
+	}
+	defer b.Close()
+	in.Bundle, in.SizeBound = b, sizeBoundOf(b)
+	if in.Scenario, err = attachedScenarioOf(b); err != nil {
+		return undecided(in, err)
+	}
+	if store, err := metric.Rebuild(ctx, b, filepath.Join(dir, metric.Dir)); err == nil {
+		defer keep(store, filepath.Join(dir, metric.Dir))
+		in.Metrics = store
+	}
+	return evaluate(ctx, in)
+}

@@ -1,0 +1,273 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// Evaluation is what Evaluate reads. It opens nothing that is not given here, so a bundle can be evaluated again at
+// any time.
+type Evaluation struct {
+	Bundle   *result.Bundle // flushed; sealed or not
+	Scenario *scenario.Scenario
+	// Metrics answers queries; nil when there is no store, and then results by query say so.
+	Metrics Ranger
+	// SizeBound names the workloads that run until their data is through: their time to complete is a result.
+	SizeBound map[string]bool
+	Ended     string // result.EndedCompleted …
+	Reason    string // one sentence on why a run that did not complete ended
+}
+
+// Ranger answers PromQL on the run's axis. metric.Store does.
+type Ranger interface {
+	Expand(expr, group string) (string, error)
+	Range(ctx context.Context, expr string, w metric.Window) ([]metric.Series, error)
+}
+
+// evaluator holds what one pass over the record collects.
+type evaluator struct {
+	in       Evaluation
+	manifest result.Manifest
+	events   []interval.Event
+	timeline *analysis.Timeline
+	phase    result.Window // the run phase; empty when it was never reached
+	windows  []result.Window
+	grid     *analysis.Grid
+	loads    analysis.Loads
+	digest   *audit.Digest
+	nodes    map[string][]result.Sample // cluster metric → samples in order
+	latency  []*latencyResult           // per result, nil for other types
+	caveats  []string
+}
+
+// Evaluate makes everything that reports read: each result of the scenario with its series and statistics, windows,
+// roll-ups per workload, findings, and the verdict. It reads the record once.
+func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
+	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest(), nodes: map[string][]result.Sample{}}
+	if err := ev.readEvents(); err != nil {
+		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
+	}
+	ev.prepare()
+	if err := ev.readIntervals(ctx); err != nil {
+		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
+	}
+	if err := ev.readSamples(ctx); err != nil {
+		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
+	}
+	s := result.Summary{
+		Ended: in.Ended, Duration: ev.timeline.EndNanos, Windows: ev.windows, Phases: ev.timeline.Phases,
+		Loads:   ev.loads.Summaries(ev.timeline, ev.manifest.Engines, in.SizeBound),
+		Results: []result.Evaluated{}, Caveats: ev.caveats,
+	}
+	plan, err := in.Bundle.Plan()
+	if err != nil {
+		s.Caveats = append(s.Caveats, err.Error())
+	}
+	ev.nameEngines(s.Loads, plan)
+	for i, r := range in.Scenario.Results {
+		if err := ctx.Err(); err != nil {
+			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
+		}
+		s.Results = append(s.Results, ev.result(ctx, i, r, s.Loads))
+	}
+	findings := audit.Check(audit.Input{
+		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: plan, Digest: ev.digest,
+	})
+	if s.Findings, err = json.Marshal(findings); err != nil {
+		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
+	}
+	s.Verdict, s.Reason = verdict(&s, findings, in.Reason)
+	return s, nil
+}
+
+func (ev *evaluator) readEvents() error {
+	for e, err := range ev.in.Bundle.Events() {
+		if err != nil {
+			return err
+		}
+		ev.events = append(ev.events, e)
+	}
+	ev.timeline = analysis.NewTimeline(ev.events)
+	ev.windows = ev.timeline.Windows()
+	if phase, ok := ev.timeline.Phase("run"); ok {
+		ev.phase = phase
+	}
+	return nil
+}
+
+// prepare sets up what the pass over intervals fills.
+func (ev *evaluator) prepare() {
+	from, to := ev.phase.FromNanos, ev.phase.ToNanos
+	for _, r := range ev.in.Scenario.Results {
+		if w := ev.windowOf(r); w.ToNanos > w.FromNanos {
+			from, to = min(from, w.FromNanos), max(to, w.ToNanos)
+		}
+	}
+	ev.grid = analysis.NewGrid(from, to)
+	ev.grid.SizeBound = ev.in.SizeBound
+	for _, r := range ev.in.Scenario.Results {
+		ev.latency = append(ev.latency, ev.newLatency(r))
+	}
+}
+
+func (ev *evaluator) readIntervals(ctx context.Context) error {
+	n := 0
+	for iv, err := range ev.in.Bundle.Intervals() {
+		if err != nil {
+			return err
+		}
+		if n++; n%10_000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ev.digest.Add(&iv)
+		ev.loads.Add(&iv)
+		ev.grid.Add(&iv)
+		for _, l := range ev.latency {
+			if l != nil && l.takes(&iv) {
+				l.Add(&iv)
+			}
+		}
+	}
+	ev.grid.Close()
+	return nil
+}
+
+// readSamples keeps cluster metrics that a result asks for.
+func (ev *evaluator) readSamples(ctx context.Context) error {
+	for _, r := range ev.in.Scenario.Results {
+		if r.Source == scenario.FromMetric {
+			ev.nodes[r.Metric] = nil
+		}
+	}
+	if len(ev.nodes) == 0 {
+		return nil
+	}
+	n := 0
+	for s, err := range ev.in.Bundle.Samples() {
+		if err != nil {
+			return err
+		}
+		if n++; n%100_000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if s.Name != metric.NodeValue {
+			continue
+		}
+		if list, wanted := ev.nodes[s.Labels["metric"]]; wanted {
+			ev.nodes[s.Labels["metric"]] = append(list, s)
+		}
+	}
+	return nil
+}
+
+// windowOf returns the stretch that a result asks for: the run phase, or with a mask the runs of that workload. What a
+// workload recorded is shown from its own first start when that was before the run phase.
+func (ev *evaluator) windowOf(r scenario.Result) result.Window {
+	switch {
+	case r.Mask != "":
+		w := startsWindow(ev.timeline.StartsOf(r.Mask), ev.phase)
+		if w.ToNanos > w.FromNanos {
+			return w
+		}
+		return result.Window{} // the workload never ran
+	case r.Source == scenario.FromWorkload:
+		starts := ev.timeline.StartsOf(r.Workload)
+		if inPhase := startsWindow(starts, ev.phase); len(starts) > 0 && inPhase.ToNanos <= inPhase.FromNanos {
+			return startsWindow(starts, result.Window{ToNanos: ev.timeline.EndNanos})
+		}
+	}
+	return ev.phase
+}
+
+// startsWindow returns the stretch from the first start to the last end inside bounds.
+func startsWindow(starts []analysis.LoadStart, bounds result.Window) result.Window {
+	var w result.Window
+	for _, s := range starts {
+		from, to := max(s.FromNanos, bounds.FromNanos), min(s.ToNanos, bounds.ToNanos)
+		if to <= from {
+			continue
+		}
+		if w.ToNanos == 0 {
+			w = result.Window{FromNanos: from, ToNanos: to}
+		}
+		w.FromNanos, w.ToNanos = min(w.FromNanos, from), max(w.ToNanos, to)
+	}
+	return w
+}
+
+// stepOf returns the length of one point. A rehearsal shortens windows, and a step that would leave fewer than ten
+// points of one is shortened to match.
+func (ev *evaluator) stepOf(r scenario.Result, w result.Window) time.Duration {
+	step := max(r.Step, analysis.CellLength)
+	if ev.manifest.Rehearsal != nil {
+		step = min(step, max(time.Duration(w.ToNanos-w.FromNanos)/10, analysis.CellLength))
+	}
+	return step.Round(analysis.CellLength)
+}
+
+// verdict derives the verdict of the run as a whole, and one sentence on why.
+func verdict(s *result.Summary, findings []finding.Finding, reason string) (result.Verdict, string) {
+	if s.Ended != result.EndedCompleted {
+		if reason == "" {
+			reason = "The run did not complete: " + s.Ended + "."
+		}
+		return result.Undecided, reason
+	}
+	checks, failed, undecided := 0, "", ""
+	for _, r := range s.Results {
+		for _, c := range r.Checks {
+			checks++
+			switch {
+			case c.Passed:
+			case c.Reason != "":
+				undecided = first(undecided, fmt.Sprintf("%q of %q could not be decided: %s.", c.Text, r.Name, c.Reason))
+			default:
+				failed = first(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
+			}
+		}
+		for _, m := range r.Metrics {
+			if m.Pass == nil {
+				continue
+			}
+			if checks++; !*m.Pass {
+				failed = first(failed, fmt.Sprintf("%s of %q failed.", m.Name, r.Name))
+			}
+		}
+	}
+	for _, f := range findings {
+		switch f.Severity {
+		case finding.Fail:
+			failed = first(failed, f.Claim)
+		case finding.Unknown:
+			undecided = first(undecided, f.Claim)
+		}
+	}
+	switch {
+	case failed != "":
+		return result.Failed, failed
+	case undecided != "":
+		return result.Undecided, undecided
+	case checks == 0:
+		return result.Pass, "The run completed; the scenario states no expectation."
+	case checks == 1:
+		return result.Pass, "The run completed and its one expectation was met."
+	}
+	return result.Pass, fmt.Sprintf("The run completed and all %d expectations were met.", checks)
+}
+
+func first(have, otherwise string) string {
+	if have != "" {
+		return have
+	}
+	return otherwise
+}

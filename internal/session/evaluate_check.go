@@ -1,0 +1,179 @@
+package session
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// reportMetrics answers what a scenario wants to be judged by: of each series over the whole result. Variability is
+// the coefficient of variation in percent; AnyFail passes when no point differs from 0; NoScore asks for nothing.
+func reportMetrics(r scenario.Result, e *result.Evaluated) []result.Metric {
+	var list []result.Metric
+	for _, name := range r.ReportMetrics {
+		for _, s := range e.Stats {
+			// Latency is judged by service time, which is what X-Ray showed.
+			if s.Window != "" || s.Kind == "response" {
+				continue
+			}
+			m := result.Metric{Name: name, Unit: e.Unit}
+			if len(e.Series) > 1 && s.Series != "all" {
+				m.Series = s.Series
+			}
+			switch name {
+			case "Variability":
+				m.Value, m.Unit = s.CV*100, "%"
+			case "Min":
+				m.Value = s.Min
+			case "Mean":
+				m.Value = s.Mean
+			case "Median":
+				m.Value = s.Median
+			case "Max":
+				m.Value = s.Max
+			case "AnyFail":
+				m.Value = max(s.Max, -s.Min)
+				if s.Count > 0 {
+					pass := s.Min == 0 && s.Max == 0
+					m.Pass = &pass
+				}
+			default:
+				continue
+			}
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// checks compares a result with what the scenario expects of it. Every series must meet an expectation; the value
+// that is told is the worst.
+func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []result.Check {
+	var list []result.Check
+	for _, x := range r.Expect {
+		c := result.Check{Text: x.Text, Window: x.Window, Unit: e.Unit, Value: result.Number(math.NaN())}
+		if x.Statistic == "cv" {
+			c.Unit = ""
+		}
+		var values []float64
+		if x.Statistic == "time_to_complete" {
+			c.Unit = "s"
+			values, c.Reason = completion(r, loads)
+		} else {
+			values, c.Reason = statistics(x, e)
+		}
+		c.Passed = c.Reason == ""
+		missed := false
+		for _, v := range values {
+			met, known := compare(v, x.Operator, x.Value)
+			switch {
+			case !known:
+				c.Passed, c.Reason = false, fmt.Sprintf("there is no comparison %q", x.Operator)
+			case math.IsNaN(v):
+				c.Passed, c.Reason = false, missingStatistic(x.Statistic)
+			case !met:
+				c.Passed, missed = false, true
+			}
+			if math.IsNaN(float64(c.Value)) || worse(v, float64(c.Value), x.Operator) {
+				c.Value = result.Number(v)
+			}
+		}
+		if missed {
+			c.Reason = "" // one series decides, whatever another lacks
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// statistics returns the asked statistic of every series. Latency means response time, where it is told apart: an
+// expectation is about what a user of the storage waits for.
+func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, reason string) {
+	if e.Missing != "" {
+		return nil, e.Missing
+	}
+	kind := ""
+	for _, s := range e.Stats {
+		if s.Kind == "response" || kind == "" {
+			kind = s.Kind
+		}
+	}
+	windows := false
+	for _, s := range e.Stats {
+		if s.Window != x.Window || s.Kind != kind {
+			continue
+		}
+		windows = true
+		v, ok := statistic(s, x.Statistic)
+		if !ok {
+			return nil, fmt.Sprintf("there is no statistic %q", x.Statistic)
+		}
+		values = append(values, v)
+	}
+	if !windows {
+		return nil, fmt.Sprintf("the result has no data in window %q", x.Window)
+	}
+	return values, ""
+}
+
+// missingStatistic says why a statistic of data that exist is missing.
+func missingStatistic(name string) string {
+	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[name]; q > 0 {
+		return fmt.Sprintf("there are too few values for %s, which needs %d", name, stat.PercentileNeeds(q))
+	}
+	return "there is no " + name
+}
+
+func statistic(s result.Stats, name string) (float64, bool) {
+	v, ok := map[string]result.Number{
+		"mean": s.Mean, "median": s.Median, "p95": s.P95, "p99": s.P99, "p99.9": s.P999, "max": s.Max, "min": s.Min,
+		"cv": s.CV,
+	}[name]
+	return float64(v), ok
+}
+
+// completion returns the seconds to complete of every start of the loads that a result is about.
+func completion(r scenario.Result, loads []result.LoadSummary) (values []float64, reason string) {
+	for _, l := range loads {
+		about := l.Group == r.Group
+		if name := r.Workload + r.Mask; name != "" {
+			about = l.Workload == r.Workload || l.Workload == r.Mask
+		}
+		if about && !l.Prefill && l.CompletionNanos > 0 {
+			values = append(values, float64(l.CompletionNanos)/1e9)
+		}
+	}
+	if len(values) == 0 {
+		return nil, "no workload of this result ran to completion"
+	}
+	return values, ""
+}
+
+func compare(v float64, operator string, bound float64) (met, known bool) {
+	switch operator {
+	case "<":
+		return v < bound, true
+	case "<=":
+		return v <= bound, true
+	case ">":
+		return v > bound, true
+	case ">=":
+		return v >= bound, true
+	case "==":
+		return v == bound, true
+	case "!=":
+		return v != bound, true
+	}
+	return false, false
+}
+
+// worse tells whether a is further on the wrong side than b.
+func worse(a, b float64, operator string) bool {
+	if operator == ">" || operator == ">=" {
+		return a < b
+	}
+	return a > b
+}

@@ -1,0 +1,166 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// binsMax bounds the points of a percentile line: each holds a histogram while the record is read.
+const binsMax = 500
+
+// latencyResult collects the latencies of one result.
+type latencyResult struct {
+	analysis.Latency
+	keep func(workload, group string, prefill bool) bool
+	mask []analysis.LoadStart
+}
+
+func (ev *evaluator) newLatency(r scenario.Result) *latencyResult {
+	w := ev.windowOf(r)
+	traffic := r.Source == scenario.FromGroup || r.Source == scenario.FromWorkload
+	if r.Type != "latency" || !traffic || w.ToNanos <= w.FromNanos {
+		return nil
+	}
+	l := &latencyResult{}
+	l.SizeBound = ev.in.SizeBound
+	l.keep, _ = choose(r)
+	if r.Mask != "" {
+		l.mask = ev.timeline.StartsOf(r.Mask)
+	}
+	e := result.Evaluated{FromNanos: w.FromNanos, ToNanos: w.ToNanos}
+	l.Windows = cover(clip(ev.windows, &e), w)
+	l.PerVM = r.Aggregate == ""
+	if !l.PerVM {
+		// Bins lie on the grid, so that the lines of mean and percentile share their moments where they can.
+		l.FromNanos = ev.grid.CellStart(w.FromNanos)
+		l.BinNanos = int64(ev.stepOf(r, w))
+		if n := (w.ToNanos - w.FromNanos) / l.BinNanos; n > binsMax {
+			l.BinNanos = (n/binsMax + 1) * l.BinNanos
+		}
+	}
+	return l
+}
+
+// cover adds what windows leave of w, so that every interval of the result has a window.
+func cover(windows []result.Window, w result.Window) []result.Window {
+	var out []result.Window
+	at := w.FromNanos
+	for _, next := range windows {
+		if next.FromNanos > at {
+			out = append(out, result.Window{FromNanos: at, ToNanos: next.FromNanos})
+		}
+		out = append(out, next)
+		at = next.ToNanos
+	}
+	if at < w.ToNanos {
+		out = append(out, result.Window{FromNanos: at, ToNanos: w.ToNanos})
+	}
+	return out
+}
+
+func (l *latencyResult) takes(iv *interval.Interval) bool {
+	if !l.keep(iv.Workload, iv.Group, iv.Prefill) {
+		return false
+	}
+	middle := iv.StartNanos + iv.LengthNanos/2
+	return l.mask == nil || slices.ContainsFunc(l.mask, func(s analysis.LoadStart) bool {
+		return s.FromNanos <= middle && middle < s.ToNanos
+	})
+}
+
+// latencyResult fills a result with latencies: service time, which X-Ray and fio's clat show, and beside it response
+// time, which counts from the intended start and so includes the wait behind slow operations. The mean is drawn, as
+// X-Ray does, and of all VMs together the 99th percentile. Statistics are of operations, from merged histograms.
+func (ev *evaluator) latencyResult(ctx context.Context, r scenario.Result, l *latencyResult, e *result.Evaluated) {
+	service := ev.linesOf(r, e, analysis.Service)
+	response := ev.linesOf(r, e, analysis.Response)
+	_, source := choose(r)
+	e.Source = source + ", timed by its load generators"
+	if len(service) == 0 {
+		ev.deviceResult(ctx, r, e)
+		return
+	}
+	open := l.open()
+	if !open {
+		e.Source += "; all loops were closed, so response time equals service time"
+	}
+	names := l.VMs()
+	if !l.PerVM {
+		service = []analysis.Line{analysis.Combine(service, r.Aggregate)}
+		response = []analysis.Line{analysis.Combine(response, r.Aggregate)}
+		names = []string{service[0].Name}
+	}
+	for _, name := range names {
+		ev.latencyStats(e, name, l.Of(name), l.Windows)
+	}
+	step := ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
+	draw := func(lines []analysis.Line, kind string, q analysis.Quantity) {
+		for _, line := range lines {
+			ev.addLine(e, result.Series{Name: line.Name, Kind: kind, Statistic: "mean",
+				Points: ev.grid.Points(line, step, q)}, len(service)+len(response))
+		}
+	}
+	draw(service, "service", analysis.Service)
+	if open {
+		draw(response, "response", analysis.Response)
+	}
+	if !l.PerVM {
+		s, p := l.Line(0.99)
+		if anyValue(s) {
+			ev.addLine(e, result.Series{Name: names[0], Kind: "service", Statistic: "p99", Points: s}, 1)
+		}
+		if open && anyValue(p) {
+			ev.addLine(e, result.Series{Name: names[0], Kind: "response", Statistic: "p99", Points: p}, 1)
+		}
+	}
+}
+
+func anyValue(points result.Points) bool {
+	return slices.ContainsFunc(points, func(p result.Point) bool { return !math.IsNaN(p.Value) })
+}
+
+// open tells whether any load had a rate, so that response times differ from service times.
+func (l *latencyResult) open() bool {
+	has := func(times []analysis.Times) bool {
+		return slices.ContainsFunc(times, func(t analysis.Times) bool { return t.Response() != nil })
+	}
+	return slices.ContainsFunc(append(l.VMs(), ""), func(vm string) bool { return has(l.Of(vm)) })
+}
+
+// latencyStats adds the statistics of one series over the whole result and per window.
+func (ev *evaluator) latencyStats(e *result.Evaluated, name string, times []analysis.Times, windows []result.Window) {
+	var whole analysis.Times
+	for i := range times {
+		whole.Merge(&times[i])
+	}
+	add := func(window string, t *analysis.Times, kind string) {
+		h := t.Service()
+		if kind == "response" {
+			h = cmp.Or(t.Response(), h)
+		}
+		s := analysis.HistogramStats(h)
+		s.Window, s.Series, s.Kind = window, name, kind
+		e.Stats = append(e.Stats, s)
+	}
+	kinds := []string{"service"}
+	if whole.Response() != nil {
+		kinds = append(kinds, "response")
+	}
+	for _, kind := range kinds {
+		add("", &whole, kind)
+	}
+	for i, w := range windows {
+		for _, kind := range kinds {
+			if w.Name != "" && i < len(times) {
+				add(w.Name, &times[i], kind)
+			}
+		}
+	}
+}

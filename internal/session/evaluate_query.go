@@ -1,0 +1,91 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// queryStepsMax bounds how finely a query is evaluated.
+const queryStepsMax = 20_000
+
+// queryResult fills a result with the answer to PromQL.
+func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *result.Evaluated) {
+	if ev.in.Metrics == nil {
+		e.Missing = "There is no metric store to ask."
+		return
+	}
+	expr, err := ev.in.Metrics.Expand(r.Query, r.Group)
+	if err != nil {
+		e.Missing = err.Error()
+		return
+	}
+	e.Source = "Answer to a query of the scenario"
+	ev.ask(ctx, r, e, expr)
+}
+
+// ask evaluates expr over the result's window and aggregates the answer.
+func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *result.Evaluated, expr string) {
+	step := ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
+	step = max(step, (time.Duration(e.ToNanos-e.FromNanos) / queryStepsMax).Round(time.Second))
+	// At whole seconds, where generators end their intervals.
+	from := (e.FromNanos + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
+	answer, err := ev.in.Metrics.Range(ctx, expr, metric.Window{FromNanos: min(from, e.ToNanos), ToNanos: e.ToNanos, Step: step})
+	if err != nil {
+		e.Missing = err.Error()
+		return
+	}
+	if len(answer) == 0 {
+		e.Missing = "The query found no data."
+		return
+	}
+	if r.Aggregate != "" {
+		lines := make([]analysis.Line, len(answer))
+		for i, s := range answer {
+			for _, p := range s.Points {
+				lines[i].Values = append(lines[i].Values, p.Value)
+			}
+		}
+		all := analysis.Combine(lines, r.Aggregate)
+		for i := range answer[0].Points {
+			answer[0].Points[i].Value = all.Values[i]
+		}
+		answer = []metric.Series{{Points: answer[0].Points}}
+	}
+	slices.SortFunc(answer, func(a, b metric.Series) int { return cmp.Compare(a.Name(), b.Name()) })
+	for _, s := range answer {
+		ev.addSeries(e, result.Series{Name: s.Name(), Labels: s.Labels, Points: s.Points}, len(answer))
+	}
+}
+
+// deviceResult asks the device counters that exporters on the VMs gave, for a group whose load is not ours.
+func (ev *evaluator) deviceResult(ctx context.Context, r scenario.Result, e *result.Evaluated) {
+	expr, ok := map[string]string{
+		"iops":      `sum by (vm) (irate(node_disk_reads_completed_total{M}[30s]) + irate(node_disk_writes_completed_total{M}[30s]))`,
+		"bandwidth": `sum by (vm) (irate(node_disk_read_bytes_total{M}[30s]) + irate(node_disk_written_bytes_total{M}[30s]))`,
+		"latency": `1e9 * sum by (vm) (irate(node_disk_read_time_seconds_total{M}[30s]) + irate(node_disk_write_time_seconds_total{M}[30s]))` +
+			` / (sum by (vm) (irate(node_disk_reads_completed_total{M}[30s]) + irate(node_disk_writes_completed_total{M}[30s])) > 5)`,
+	}[r.Type]
+	if !ok || r.Source != scenario.FromGroup || ev.in.Metrics == nil {
+		e.Missing = "No load generator delivered anything."
+		return
+	}
+	matchers, err := ev.in.Metrics.Expand("__curie_filter_scenario__,__curie_filter_vm_group__", r.Group)
+	if err != nil {
+		e.Missing = err.Error()
+		return
+	}
+	ev.ask(ctx, r, e, strings.ReplaceAll(expr, "{M}", "{"+matchers+"}"))
+	e.Source = fmt.Sprintf("Device counters of the VMs of group %q", r.Group)
+	if e.Missing != "" {
+		e.Missing = "Neither load generators nor exporters delivered anything for this group."
+	}
+}

@@ -1,0 +1,288 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// The environment of a child that dies at a failpoint of a run, or of cleaning.
+const (
+	dieAt   = "BRAGG_TEST_DIE_AT"
+	dieRuns = "BRAGG_TEST_DIE_RUNS"
+)
+
+// TestMain lets the test binary stand in for an agent, and for a program that dies at a failpoint.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "__agent" {
+		os.Exit(agent.Command(context.Background(), os.Args[2:], agent.Program{
+			Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr,
+		}))
+	}
+	if at := os.Getenv(dieAt); at != "" {
+		os.Exit(dying(at, os.Getenv(dieRuns)))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // most tests here wait for load that runs for a while
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func dying(at, runs string) int {
+	die := func(name string) error {
+		if name == at {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // the signal is on its way
+		}
+		return nil
+	}
+	var err error
+	if strings.HasPrefix(at, "recover.") {
+		_, err = session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: die})
+	} else {
+		_, err = runTiny(runs, "local", die)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func program() session.Program {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return session.Program{Version: "test", AgentCommand: []string{self, "__agent"}}
+}
+
+// runTiny runs the scenario that passes nearly every failpoint.
+func runTiny(runs, where string, failpoint func(string) error) (session.Outcome, error) {
+	ctx := context.Background()
+	p, err := session.Prepare(ctx, session.Order{
+		Source: scenario.Source{Path: filepath.Join("testdata", "tiny"), Trusted: true}, Runs: runs, Target: where,
+		Plan: run.Options{FullPercentMax: 100}, Program: program(),
+	})
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	defer p.Close()
+	return p.Run(ctx, session.RunOptions{Failpoint: failpoint})
+}
+
+// allFailpoints are the places of a whole run and of cleaning after one.
+func allFailpoints() []string { return append(session.Failpoints(), run.Failpoints()...) }
+
+// TestEveryFailpointIsPassed keeps the loops below honest: a name that is never passed would test nothing.
+func TestEveryFailpointIsPassed(t *testing.T) {
+	if len(allFailpoints()) < 30 {
+		t.Errorf("only %d failpoints", len(allFailpoints()))
+	}
+	passed := map[string]bool{}
+	var mu sync.Mutex
+	note := func(name string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		passed[name] = true
+		return nil
+	}
+	runs := t.TempDir()
+	out, err := runTiny(runs, "local", note)
+	if err != nil || !unharmed(out) {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	checkClean(t, runs, 1)
+	died(t, filepath.Join(t.TempDir(), "died"), "load.started", note)
+	for _, name := range allFailpoints() {
+		if !passed[name] {
+			t.Errorf("failpoint %q is never passed", name)
+		}
+	}
+	for name := range passed {
+		if !slices.Contains(allFailpoints(), name) {
+			t.Errorf("failpoint %q is not listed", name)
+		}
+	}
+}
+
+// died lets a child die at a failpoint, then cleans in this process.
+func died(t *testing.T, runs, at string, failpoint func(string) error) {
+	t.Helper()
+	die(t, runs, at)
+	cleanAll(t, runs, failpoint)
+}
+
+func die(t *testing.T, runs, at string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(self)
+	child.Env = append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs)
+	text, err := child.CombinedOutput()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child did not die at %s: %v\n%s", at, err, text)
+	}
+}
+
+func cleanAll(t *testing.T, runs string, failpoint func(string) error) {
+	t.Helper()
+	cleaned, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: failpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cleaned {
+		if c.Err != nil || c.Live {
+			t.Errorf("clean %s: live %v, %v", c.Run, c.Live, c.Err)
+		}
+	}
+}
+
+// TestDeathAtEveryFailpoint kills the program at each place. Cleaning ends with nothing left and the bundle sealed.
+func TestDeathAtEveryFailpoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	for _, name := range allFailpoints() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs := filepath.Join(t.TempDir(), "runs")
+			if strings.HasPrefix(name, "recover.") {
+				die(t, runs, "load.started")
+			}
+			died(t, runs, name, nil)
+			checkClean(t, runs, 1)
+			again, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program()})
+			if err != nil || len(again) > 0 {
+				t.Errorf("a second clean found %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// TestFailureAtEveryFailpoint lets each place fail once, in a program that goes on. The run ends sealed by itself, or
+// cleaning seals it as aborted.
+func TestFailureAtEveryFailpoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	for _, name := range allFailpoints() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs := filepath.Join(t.TempDir(), "runs")
+			fail := failOnce(name)
+			if strings.HasPrefix(name, "recover.") {
+				die(t, runs, "load.started")
+				if _, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: fail}); err != nil {
+					t.Error(err)
+				}
+			} else if out, err := runTiny(runs, "fake:2", fail); err == nil && unharmed(out) != slices.Contains(harmless, name) {
+				t.Errorf("the run came out as if it had failed, or as if it had not: %+v", out)
+			} else if err != nil && !strings.Contains(err.Error(), errInjected.Error()) {
+				t.Errorf("the error does not tell its cause: %v", err)
+			}
+			cleanAll(t, runs, nil)
+			checkClean(t, runs, 1)
+		})
+	}
+}
+
+// unharmed tells whether a run came out as if nothing had failed. The verdict alone does not tell: on a busy machine the
+// numbers may be in doubt.
+func unharmed(o session.Outcome) bool {
+	return o.Ended == result.EndedCompleted && len(o.Problems) == 0 && len(o.Left) == 0 &&
+		!strings.Contains(o.Reason, "recorded")
+}
+
+// harmless are places whose failure takes nothing from the run: a record that only helps recovery, or an attempt that
+// is made again.
+var harmless = []string{"phase.teardown", "run.end", "run.ended", "load.reach"}
+
+var errInjected = errors.New("injected failure")
+
+func failOnce(at string) func(string) error {
+	var once sync.Once
+	return func(name string) (err error) {
+		if name == at {
+			once.Do(func() { err = errInjected })
+		}
+		return err
+	}
+}
+
+// checkClean wants no process, no lease and no file beside sealed bundles, of which there are at most some.
+func checkClean(t *testing.T, runs string, bundlesMax int) {
+	t.Helper()
+	if left := testreq.ProcessesNaming(t, runs); len(left) > 0 {
+		t.Errorf("processes are left: %s", left)
+	}
+	if _, err := os.Stat(runs); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, name := range []string{"local", "fake"} {
+		lease, err := run.AcquireLease(runs, name, "test", nil)
+		if err != nil {
+			t.Errorf("the lease is left: %v", err)
+		} else if err := lease.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	all, err := result.List(runs)
+	if err != nil || len(all) > bundlesMax {
+		t.Errorf("%d bundles, %v", len(all), err)
+	}
+	for _, l := range all {
+		if l.Err != nil || l.State == result.StateRunning {
+			t.Errorf("bundle %s: state %s, %v", l.Dir, l.State, l.Err)
+		}
+	}
+	checkFiles(t, runs)
+}
+
+func checkFiles(t *testing.T, runs string) {
+	t.Helper()
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		inside, err := os.ReadDir(filepath.Join(runs, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(inside) == 0 {
+			t.Errorf("%s is left empty", e.Name())
+		}
+		for _, f := range inside {
+			bundle := slices.Contains([]string{
+				"manifest.json", "plan.json", "events.ndjson", "intervals.ndjson.zst", "samples.ndjson.zst", "summary.json",
+				"seal.json", "attachments", "metrics",
+			}, f.Name())
+			control := e.Name() == ".control" && (f.Name() == "controller" || strings.HasPrefix(f.Name(), "lease-"))
+			if !bundle && !control {
+				t.Errorf("%s/%s is left", e.Name(), f.Name())
+			}
+		}
+	}
+}

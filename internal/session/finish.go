@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/run"
+)
+
+// evaluateDeadline bounds evaluation: a hostile query must not keep a bundle from being sealed.
+const evaluateDeadline = 10 * time.Minute
+
+// finish evaluates and seals.
+func (c *carrier) finish(ctx context.Context, out run.Outcome) (Outcome, error) {
+	if err := c.options.at("session.ran"); err != nil {
+		return Outcome{}, err
+	}
+	outcome := Outcome{Run: c.ID, Dir: c.dir, Ended: out.Ended, Problems: out.Problems}
+	for _, thing := range out.Left {
+		outcome.Left = append(outcome.Left, thing.String())
+	}
+	summary := c.summarise(ctx, out)
+	if err := c.options.at("session.seal"); err != nil {
+		return Outcome{}, err
+	}
+	if err := c.record.writer.Seal(summary); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Verdict, outcome.Reason, outcome.Exit = summary.Verdict, summary.Reason, exitCode(summary)
+	err := c.options.at("session.sealed")
+	if err == nil && len(out.Left) == 0 {
+		err = c.forget()
+	}
+	return outcome, err
+}
+
+// summarise evaluates what was recorded.
+func (c *carrier) summarise(ctx context.Context, out run.Outcome) result.Summary {
+	in := Evaluation{Scenario: c.Scenario, Ended: out.Ended, Reason: out.Reason, SizeBound: sizeBound(c.Plan.Steps)}
+	incomplete := errors.Join(c.options.at("session.evaluate"), c.record.writer.Flush())
+	if store := c.record.cache.take(); store != nil {
+		defer keep(store, filepath.Join(c.dir, metric.Dir))
+		in.Metrics = store
+	}
+	b, err := result.Open(c.dir)
+	if err != nil {
+		return undecided(in, err)
+	}
+	defer b.Close()
+	in.Bundle = b
+	s := evaluate(context.WithoutCancel(ctx), in)
+	if incomplete != nil {
+		s.Caveats = append(s.Caveats, fmt.Sprintf("Not everything could be recorded: %v.", incomplete))
+		s.Reason = joinSentences("Not everything could be recorded.", s.Reason)
+		if s.Verdict == result.Pass {
+			s.Verdict = result.Undecided
+		}
+	}
+	return s
+}
+
+// evaluate makes the summary. Evaluation that fails must not cost the bundle its seal: the record is worth more than
+// the summary, which can be made again.
+func evaluate(ctx context.Context, in Evaluation) result.Summary {
+	ctx, cancel := context.WithTimeout(ctx, evaluateDeadline)
+	defer cancel()
+	s, err := Evaluate(ctx, in)
+	if err != nil {
+		return undecided(in, err)
+	}
+	return s
+}
+
+func undecided(in Evaluation, err error) result.Summary {
+	return result.Summary{
+		Verdict: result.Undecided, Ended: in.Ended, Results: []result.Evaluated{},
+		Reason: joinSentences(in.Reason, fmt.Sprintf("The run could not be evaluated: %v", err)),
+	}
+}
+
+func joinSentences(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + " " + b
+}
+
+// sizeBound names the workloads that run without a runtime, until their data is through.
+func sizeBound(steps []run.PlanStep) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range steps {
+		if s.Name != "workload.Start" {
+			continue
+		}
+		if _, timed := s.Args["runtime_secs"]; !timed {
+			out[s.Workload] = true
+		}
+	}
+	return out
+}
+
+// sizeBoundOf reads the same from the plan of a bundle.
+func sizeBoundOf(b *result.Bundle) map[string]bool {
+	text, err := b.Plan()
+	if err != nil || text == nil {
+		return nil
+	}
+	var plan run.Plan
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil
+	}
+	return sizeBound(plan.Steps)
+}
+
+// exitCode derives the exit code of the process from a sealed summary.
+func exitCode(s result.Summary) int {
+	switch {
+	case s.Ended == result.EndedInterrupted:
+		return diag.ExitInterrupted
+	case s.Verdict == result.Pass:
+		return diag.ExitPass
+	case s.Verdict == result.Failed:
+		return diag.ExitFailed
+	}
+	return diag.ExitUndecided
+}
+
+// forget removes the journal of this run, of which nothing is left.
+func (c *carrier) forget() error {
+	if err := c.options.at("session.forget"); err != nil {
+		return err
+	}
+	return forgetRun(c.Order.Runs, c.ID)
+}
+
+// forgetRun removes the journal of a run of which nothing is left, and the folder that held its machines.
+func forgetRun(runs, id string) error {
+	if err := run.RemoveJournal(runs, id); err != nil {
+		return err
+	}
+	if err := os.Remove(machinesDir(runs, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the folder of the run's machines: %w", err)
+	}
+	return nil
+}

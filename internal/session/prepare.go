@@ -1,0 +1,81 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+)
+
+// Prepared is a scenario bound to an open target. Nothing was touched yet.
+type Prepared struct {
+	Order     Order
+	ID        string // of the run, if it comes to one
+	Scenario  *scenario.Scenario
+	Inventory target.Inventory
+	Plan      *run.Plan
+
+	config target.Config
+	target target.Target
+}
+
+// Prepare loads the scenario, opens the target and makes the plan. Errors are those of scenario.Load, of the provider
+// and of run.Compile.
+func Prepare(ctx context.Context, o Order) (*Prepared, error) {
+	sc, err := scenario.Load(ctx, o.Source, o.Variables)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Order: o, ID: newID(time.Now()), Scenario: sc}
+	if p.config, err = targetbuiltin.Load(o.Target); err != nil {
+		return nil, err
+	}
+	if p.target, err = openTarget(ctx, p.config, machinesDir(o.Runs, p.ID), o.Program); err != nil {
+		return nil, err
+	}
+	if err := p.compile(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Prepared) compile(ctx context.Context) error {
+	var err error
+	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
+		return err
+	}
+	p.Plan, err = run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), Catalog(), p.Order.Plan)
+	return err
+}
+
+// Close closes the target. After Run it does nothing.
+func (p *Prepared) Close() error {
+	if p.target == nil {
+		return nil
+	}
+	t := p.target
+	p.target = nil
+	return t.Close()
+}
+
+// machinesDir is where a provider keeps the machines of one run, beside its bundle and outside its seal.
+func machinesDir(runs, id string) string { return filepath.Join(runs, id, "vms") }
+
+// idRandomBytes make two runs of one second differ.
+const idRandomBytes = 3
+
+// newID returns a run id that sorts by time: "20250301-151204-k3f9a".
+func newID(now time.Time) string {
+	var random [idRandomBytes]byte
+	_, _ = rand.Read(random[:]) // never fails
+	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random[:])
+	return now.UTC().Format("20060102-150405") + "-" + strings.ToLower(text)
+}

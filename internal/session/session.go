@@ -1,0 +1,65 @@
+// Package session carries one run from a scenario to a sealed bundle: it opens the target, deploys agents, owns the
+// bundle's writer and the metric store, runs the plan, evaluates the results, audits and seals. It also cleans up after
+// a run whose controller died.
+//
+//	Order ──Prepare──▶ Prepared (scenario, open target, plan) ──Run──▶ sealed bundle and Outcome
+//	runs directory ──Clean──▶ what dead runs left is undone, their bundles are sealed as aborted
+//
+// It prints nothing and knows neither the command line nor reports: who wants to watch hands in a Watcher.
+package session
+
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	loadbuiltin "github.com/braggdev/bragg/internal/load/builtin"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step"
+)
+
+// Order says what to run, and where. It is what a user asked for, as values.
+type Order struct {
+	Source    scenario.Source
+	Variables scenario.Options
+	Target    string // "local", "local:8", "fake:4" or the path of a target file; "" is local
+	Runs      string // the runs directory
+	Plan      run.Options
+	Label     string
+	Program   Program
+}
+
+// Program is what a session has to know of the program that it is part of.
+type Program struct {
+	Version     string
+	CommandLine []string // recorded in the manifest
+	// AgentCommand starts an agent on this machine; empty: this program with the hidden verb of the agent.
+	AgentCommand []string
+}
+
+// Watcher follows a run while it goes on. Its methods are called from several goroutines, never two at once, and must
+// return soon.
+type Watcher interface {
+	// Begin is called once, before anything outside is touched: dir is the bundle's folder.
+	Begin(plan *run.Plan, dir string)
+	Event(e interval.Event)
+	// Interval must not keep iv's histograms.
+	Interval(iv interval.Interval)
+}
+
+// Catalog returns all steps and generators that this program has.
+func Catalog() run.Catalog {
+	c := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{}}
+	for _, e := range loadbuiltin.Generators() {
+		c.Generators[e.Name] = e.Generator
+	}
+	return c
+}
+
+// Engines returns the names of the generators, the default first.
+func Engines() []string {
+	var names []string
+	for _, e := range loadbuiltin.Generators() {
+		names = append(names, e.Name)
+	}
+	return names
+}
