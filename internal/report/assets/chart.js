@@ -1,0 +1,255 @@
+// One chart: uPlot with the report's axes, colours, tooltip, legend, zoom and keyboard.
+'use strict';
+
+bragg.dashes = [undefined, [7, 4], [2, 3]];
+bragg.manyLines = 12;
+
+// joined brings the tables of a chart onto one axis. A point that is missing only because another line has other times
+// is undefined and bridged; a gap is null and stays a gap.
+bragg.joined = function (chart) {
+  const tables = chart.tables.map(t => [t.x, ...t.lines.map(l => l.y)]);
+  return tables.length === 1 ? tables[0] : uPlot.join(tables);
+};
+
+bragg.options = function (chart, lines, log) {
+  const axis = {
+    stroke: () => bragg.color('--axis'), font: '12px system-ui, "DejaVu Sans", sans-serif',
+    grid: { stroke: () => bragg.color('--grid'), width: 1 }, ticks: { show: false }, border: { show: false },
+  };
+  const many = lines.length > bragg.manyLines;
+  return {
+    width: 600, height: 280, padding: [9 + chart.rows * bragg.markRow, 24, 0, 4], legend: { show: false },
+    cursor: {
+      sync: { key: 'bragg', setSeries: false, scales: ['x', null] }, drag: { x: true, y: false, setScale: false },
+      bind: { dblclick: () => () => { bragg.zoom(null); } },
+      points: { size: 7 }, focus: { prox: many ? 24 : -1 }, y: false,
+    },
+    focus: { alpha: many ? 0.18 : 1 },
+    scales: {
+      x: { time: false, range: (u, min, max) => [min, max] },
+      y: { distr: log ? 3 : 1, range: (u, min, max) => bragg.range(chart, min, max, log) },
+    },
+    axes: [
+      { ...axis, space: 70, size: 30, incrs: [0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400],
+        values: (u, list) => list.map(v => v === null ? '' : bragg.clock(v, list.length > 1 && list[1] - list[0] < 1 ? 1 : 0)) },
+      { ...axis, size: 72, 
+        values: (u, list) => log ? list.map(v => v === null ? '' : bragg.quantity(v, chart.unit)) : bragg.ticks(list, chart.unit) },
+    ],
+    series: [{}, ...lines.map(l => ({
+      label: l.name, stroke: () => bragg.color('--c' + l.color), width: many ? 1 : 1.6, dash: bragg.dashes[l.dash || 0],
+      points: { show: bragg.fewPoints(chart), size: 5 }, alpha: many ? 0.6 : 1,
+    }))],
+    hooks: { drawClear: [bragg.bands(chart)], draw: [bragg.names(chart), bragg.events(chart)] },
+  };
+};
+
+// fewPoints: a line through a handful of points shows them.
+bragg.fewPoints = function (chart) { return chart.tables.every(t => t.x.length <= 40) && !!chart.tables.length; };
+
+// range starts at zero, because a chart that does not shows small differences as large ones.
+bragg.range = function (chart, min, max, log) {
+  if (min === null || max === null) return log ? [1, 10] : [0, 1];
+  if (log) return uPlot.rangeLog(Math.max(min, Number.MIN_VALUE), Math.max(max, min), 10, false);
+  if (chart.expected !== undefined && chart.expected !== null) { min = Math.min(min, chart.expected); max = Math.max(max, chart.expected); }
+  const pad = (Math.max(max, 0) - Math.min(min, 0)) * 0.06 || 1;
+  return [min < 0 ? min - pad : 0, max > 0 ? max + pad : pad];
+};
+
+bragg.Chart = class {
+  constructor(box, chart, marks) {
+    this.box = box;
+    this.chart = chart;
+    chart.marks = marks;
+    this.lines = chart.tables.flatMap(t => t.lines);
+    this.data = bragg.joined(chart);
+    this.log = false;
+    this.shown = this.lines.map(() => true);
+    this.tip = document.createElement('div');
+    this.tip.className = 'tip';
+    this.tip.hidden = true;
+    this.build();
+    this.buildLegend();
+    this.buildTools();
+    box.addEventListener('keydown', e => this.key(e));
+    box.addEventListener('mouseleave', () => { this.tip.hidden = true; });
+  }
+
+  build() {
+    const zoom = this.u && this.u.scales.x;
+    if (this.u) this.u.destroy();
+    const width = this.width();
+    this.chart.rows = bragg.markRows(this.chart.marks, this.chart.from, this.chart.to, width - 100);
+    const options = bragg.options(this.chart, this.lines, this.log);
+    options.width = width;
+    options.height = this.height();
+    options.hooks.setCursor = [u => this.point(u)];
+    options.hooks.setSelect = [u => this.select(u)];
+    // Two steps: the first scale comes from the window of the result, not from its points.
+    const full = { min: this.chart.from, max: this.chart.to };
+    options.scales.x.min = full.min;
+    options.scales.x.max = full.max;
+    this.u = new uPlot(options, this.log ? this.positive() : this.data, this.box);
+    this.u.setScale('x', zoom ? { min: zoom.min, max: zoom.max } : full);
+    this.shown.forEach((on, i) => { if (!on) this.u.setSeries(i + 1, { show: false }); });
+    this.u.over.appendChild(this.tip);
+  }
+
+  // positive hides what a logarithm cannot show.
+  positive() { return this.data.map((column, i) => i ? column.map(v => v > 0 ? v : v === undefined ? undefined : null) : column); }
+
+  height() { return bragg.printing ? 210 : window.innerWidth < 640 ? 240 : 290; }
+
+  width() { return Math.max(200, bragg.printing ? bragg.printWidth : this.box.clientWidth); }
+
+  resize() { this.u.setSize({ width: this.width(), height: this.height() }); }
+
+  // select turns a dragged range into a zoom of all charts.
+  select(u) {
+    const { left, width } = u.select;
+    if (width === 0) return;
+    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    // The others hear of the same drag through the shared cursor.
+    if (width >= 4 && bragg.hovered === this) bragg.zoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')]);
+  }
+
+  setZoom(range) {
+    this.u.setScale('x', range ? { min: range[0], max: range[1] } : { min: this.chart.from, max: this.chart.to });
+    if (this.reset) this.reset.hidden = !range;
+  }
+
+  buildLegend() {
+    const list = document.querySelector(`[data-legend="${this.chart.id}"]`);
+    if (!list) return;
+    this.buttons = this.lines.map((line, i) => bragg.legendButton(line, () => this.toggle(i)));
+    if (this.lines.length > bragg.manyLines) {
+      list.append(bragg.item(bragg.textButton('show all', () => this.showOnly(() => true))),
+        bragg.item(bragg.textButton('hide all', () => this.showOnly(() => false))));
+    }
+    this.buttons.map((b, i) => [this.lines[i].order, b]).sort((a, b) => a[0] - b[0]).forEach(([, b]) => list.append(bragg.item(b)));
+  }
+
+  toggle(i) {
+    this.shown[i] = !this.shown[i];
+    this.apply(i);
+  }
+
+  showOnly(want) {
+    this.u.batch(() => this.lines.forEach((line, i) => {
+      this.shown[i] = want(i);
+      this.apply(i);
+    }));
+  }
+
+  apply(i) {
+    this.u.setSeries(i + 1, { show: this.shown[i] });
+    this.buttons[i].setAttribute('aria-pressed', String(this.shown[i]));
+  }
+
+  buildTools() {
+    const figure = this.box.closest('figure');
+    this.reset = figure && figure.querySelector('[data-reset]');
+    if (this.reset) this.reset.addEventListener('click', () => bragg.zoom(null));
+    const log = figure && figure.querySelector('[data-log]');
+    if (log) log.addEventListener('click', () => {
+      this.log = !this.log;
+      log.setAttribute('aria-pressed', String(this.log));
+      this.build();
+    });
+  }
+
+  // point fills the tooltip; only the chart under the pointer shows one.
+  point(u) {
+    const { left, top, idx } = u.cursor;
+    if (left < 0 || idx === null || idx === undefined || bragg.hovered !== this) { this.tip.hidden = true; return; }
+    const at = u.posToVal(left, 'x');
+    const rows = [];
+    this.lines.forEach((line, i) => {
+      if (!this.shown[i]) return;
+      const value = this.valueAt(i + 1, idx);
+      if (value !== null) rows.push({ line, value, distance: Math.abs(u.valToPos(value, 'y') - top) });
+    });
+    rows.sort((a, b) => a.distance - b.distance);
+    this.fillTip(at, rows, bragg.markNear(u, this.chart.marks, left));
+    const width = this.tip.offsetWidth, room = u.over.clientWidth;
+    this.tip.style.left = (left + 18 + width > room ? Math.max(0, left - width - 14) : left + 14) + 'px';
+  }
+
+  // valueAt is the value of a line at or just before a point of the joined axis; null in a gap.
+  valueAt(column, idx) {
+    const values = this.u.data[column];
+    let i = idx;
+    while (i > 0 && values[i] === undefined) i--;
+    return values[i] === undefined ? null : values[i];
+  }
+
+  fillTip(at, rows, mark) {
+    const shown = rows.slice(0, 8).sort((a, b) => a.line.order - b.line.order);
+    const parts = [bragg.element('span', 'at', bragg.clock(at, this.u.scales.x.max - this.u.scales.x.min < 120 ? 1 : 0))];
+    if (mark) parts.push(bragg.element('span', 'event', '  ' + bragg.clock(mark.at, 0) + ' ' + mark.label));
+    for (const r of shown) {
+      const row = document.createElement('div');
+      row.append(bragg.element('span', '', r.line.name), bragg.element('span', '', bragg.quantity(r.value, this.chart.unit)));
+      row.firstChild.style.color = bragg.color('--c' + r.line.color);
+      parts.push(row);
+    }
+    if (rows.length > shown.length) parts.push(bragg.element('span', 'event', `and ${rows.length - shown.length} more, further away`));
+    this.tip.replaceChildren(...parts);
+    this.tip.hidden = false;
+  }
+
+  // key moves the cursor and zooms without a pointer.
+  key(e) {
+    const { min, max } = this.u.scales.x, step = (max - min) / 100, width = this.u.over.clientWidth;
+    const at = this.u.cursor.left >= 0 ? this.u.cursor.left : width / 2;
+    bragg.hovered = this;
+    const move = x => this.u.setCursor({ left: Math.min(width, Math.max(0, x)), top: this.u.over.clientHeight / 2 });
+    const middle = this.u.posToVal(at, 'x');
+    switch (e.key) {
+      case 'ArrowLeft': move(at - width / 100); break;
+      case 'ArrowRight': move(at + width / 100); break;
+      case '+': bragg.zoom([middle - 25 * step, middle + 25 * step]); break;
+      case '-': case 'Escape': bragg.zoom(null); break;
+      default: return;
+    }
+    e.preventDefault();
+  }
+};
+
+bragg.element = function (tag, className, text) {
+  const e = document.createElement(tag);
+  if (className) e.className = className;
+  e.textContent = text;
+  return e;
+};
+
+bragg.item = function (child) {
+  const li = document.createElement('li');
+  li.append(child);
+  return li;
+};
+
+bragg.textButton = function (text, press) {
+  const b = bragg.element('button', '', text);
+  b.type = 'button';
+  b.addEventListener('click', press);
+  return b;
+};
+
+bragg.legendButton = function (line, press) {
+  const b = bragg.textButton('', press);
+  b.setAttribute('aria-pressed', 'true');
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  svg.setAttribute('width', '18');
+  svg.setAttribute('height', '10');
+  svg.setAttribute('aria-hidden', 'true');
+  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+  path.setAttribute('d', 'M1 5H17');
+  path.style.stroke = `var(--c${line.color})`;
+  path.setAttribute('stroke-width', '2.5');
+  if (line.dash) path.setAttribute('stroke-dasharray', line.dash === 1 ? '5 3' : '2 2.5');
+  svg.append(path);
+  const name = bragg.element('span', '', line.name);
+  name.title = line.name;
+  b.append(svg, name);
+  return b;
+};

@@ -1,0 +1,117 @@
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/result/resulttest"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/session"
+)
+
+// benchSize is 100 VMs over ten hours; BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION ask for less.
+func benchSize(b *testing.B) resulttest.Params {
+	b.Helper()
+	p := resulttest.Params{VMs: 100, Duration: 10 * time.Hour}
+	var err error
+	if text := os.Getenv("BRAGG_BENCH_VMS"); text != "" {
+		if p.VMs, err = strconv.Atoi(text); err != nil || p.VMs < 1 {
+			b.Fatalf("BRAGG_BENCH_VMS is %q, want a number of VMs", text)
+		}
+	}
+	if text := os.Getenv("BRAGG_BENCH_DURATION"); text != "" {
+		if p.Duration, err = time.ParseDuration(text); err != nil || p.Duration < 10*time.Second {
+			b.Fatalf("BRAGG_BENCH_DURATION is %q, want a duration of at least 10s", text)
+		}
+	}
+	return p
+}
+
+// BenchmarkReport goes once from the record of a large run to its drawn report and prints what every part takes. It
+// ends at the goals only in print: other work on the machine stretches times.
+func BenchmarkReport(b *testing.B) {
+	p := benchSize(b)
+	dir := filepath.Join(b.TempDir(), "run")
+	begin := time.Now()
+	row := func(what, goal string) {
+		fmt.Printf("%-34s %10.2f s   %s\n", what, time.Since(begin).Seconds(), goal)
+		begin = time.Now()
+	}
+	fmt.Printf("\n%d VMs over %s\n", p.VMs, p.Duration)
+	w, err := result.Create(dir, resulttest.Manifest(p))
+	check(b, err)
+	check(b, resulttest.Write(w, p))
+	check(b, w.Flush())
+	row("write the record (not of interest)", "")
+	bundle, err := result.Open(dir)
+	check(b, err)
+	s, err := session.Evaluate(context.Background(), session.Evaluation{
+		Bundle: bundle, Scenario: benchScenario(), Ended: result.EndedCompleted})
+	check(b, err)
+	row("evaluate", "")
+	check(b, w.Seal(s))
+	check(b, bundle.Close())
+	row("seal", "")
+	sealed, err := result.Open(dir)
+	check(b, err)
+	b.Cleanup(func() { sealed.Close() })
+	run, err := report.Read(sealed)
+	check(b, err)
+	var html bytes.Buffer
+	check(b, report.HTML(&html, run))
+	row("sealed bundle to HTML", "goal: under 5 s")
+	fmt.Printf("%-34s %10.2f MB  goal: under 5 MB\n", "HTML", float64(html.Len())/1e6)
+	b.Run("Draw", func(b *testing.B) { draw(b, html.Bytes()) })
+}
+
+// draw measures from the navigation until the page is loaded and a frame behind it is painted.
+func draw(b *testing.B, html []byte) {
+	path := filepath.Join(b.TempDir(), "report.html")
+	check(b, os.WriteFile(path, html, 0o600))
+	page := open(b)
+	check(b, chromedp.Do(page, chromedp.EmulateViewport(1200, 800)))
+	begin := time.Now()
+	check(b, chromedp.Do(page, chromedp.Navigate("file://"+path)))
+	eval[int](b, page, `requestAnimationFrame(() => requestAnimationFrame(() => { window.painted = true; }))`)
+	for !eval[bool](b, page, `window.painted === true`) {
+		if time.Since(begin) > time.Minute {
+			b.Fatal("no frame is painted within a minute")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	elapsed := time.Since(begin)
+	if n := eval[int](b, page, `document.querySelectorAll('canvas, svg').length`); n == 0 {
+		b.Fatal("the page has no chart")
+	}
+	fmt.Printf("%-34s %10.2f s   goal: under 3 s\n", "draw in Chromium", elapsed.Seconds())
+}
+
+func check(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchScenario() *scenario.Scenario {
+	const g = resulttest.Group
+	return &scenario.Scenario{Name: "node_failure", Results: []scenario.Result{
+		{Name: "Total IOPS", Source: scenario.FromGroup, Group: g, Type: "iops", Aggregate: "sum"},
+		{Name: "IOPS per VM", Source: scenario.FromGroup, Group: g, Type: "iops"},
+		{Name: "Bandwidth", Source: scenario.FromWorkload, Workload: resulttest.Workload, Type: "bandwidth", Aggregate: "sum"},
+		{Name: "I/O latency", Source: scenario.FromGroup, Group: g, Type: "latency", Aggregate: "mean"},
+		{Name: "Latency per VM", Source: scenario.FromGroup, Group: g, Type: "latency"},
+		{Name: "Errors", Source: scenario.FromWorkload, Workload: resulttest.Workload, Type: "errors", Aggregate: "sum"},
+		{Name: "CPU", Source: scenario.FromMetric, Metric: "CpuUsage.Avg.Megahertz", Aggregate: "sum"},
+	}}
+}

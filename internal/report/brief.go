@@ -1,0 +1,258 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+const (
+	briefTitleMin = 22 // columns
+	briefSparkMin = 10
+	briefSparkMax = 24
+)
+
+// Brief writes what is wanted right after a run, on about a screen: the verdict, what speaks against the numbers, and
+// one table with a row per result over its whole window. Terminal tells the rest. Width and color are those of
+// Terminal.
+func Brief(w io.Writer, run *Run, width int, color bool) error {
+	if width == 0 {
+		width = terminalWidthDefault
+	}
+	p := &page{width: max(width, terminalWidthMin), style: style{color: color}}
+	p.brief(readable(Build(run)))
+	if _, err := w.Write(p.out.Bytes()); err != nil {
+		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
+	}
+	return nil
+}
+
+func (p *page) brief(d *Document) {
+	if d.Rehearsal != nil {
+		for _, l := range wrap(rehearsalLine(d.Rehearsal), p.width-1) {
+			p.line(p.warning(fill(" "+l, p.width)))
+		}
+	}
+	p.text("", displayName(d), p.bold)
+	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, duration(d.DurationNanos), targetLine(d)), p.dim)
+	p.verdict(d)
+	p.briefFindings(d)
+	if len(d.Results) > 0 {
+		p.line("")
+		t := briefTable(d, p.width)
+		p.table(&t)
+	}
+	p.line("")
+	p.missing(d)
+	p.failures(d)
+	p.item("completed", strings.Join(completions(d), "; "))
+}
+
+// rehearsalLine names every factor of a rehearsal.
+func rehearsalLine(r *result.Rehearsal) string {
+	text := fmt.Sprintf("REHEARSAL of %s: times × %.3g", duration(int64(r.Asked)), r.TimeFactor)
+	for _, group := range sortedKeys(r.SizeFactor) {
+		if f := r.SizeFactor[group]; f != 1 {
+			text += fmt.Sprintf(", bytes of %s × %.3g", group, f)
+		}
+	}
+	for _, group := range sortedKeys(r.Counts) {
+		if c := r.Counts[group]; c[0] != c[1] {
+			text += fmt.Sprintf(", VMs of %s: %d of %d", group, c[1], c[0])
+		}
+	}
+	return text + "; not comparable with a full run"
+}
+
+// briefTable has a row per result; service and response time are two rows.
+func briefTable(d *Document, width int) table {
+	t := table{Heads: []string{"result", "mean", "median", "p99", "CV"}, Left: 1}
+	var draw []func(columns int) string
+	for i := range d.Results {
+		r := &d.Results[i]
+		groups := briefGroups(r)
+		if len(groups) == 0 {
+			t.add(briefTitle(r, nil), "missing", "", "", "")
+			draw = append(draw, func(int) string { return "" })
+		}
+		for _, rows := range groups {
+			t.add(append([]string{briefTitle(r, rows)}, briefCells(r, rows)...)...)
+			draw = append(draw, func(columns int) string { return briefSpark(r, rows, columns) })
+		}
+	}
+	// Long titles give way to the drawing and are wrapped.
+	widths := t.widths()
+	room := width - sum(widths) - columnGap*len(t.Heads)
+	if room < briefSparkMin {
+		room = min(briefSparkMin, room+max(0, widths[0]-briefTitleMin))
+	}
+	if room < briefSparkMin {
+		return t
+	}
+	columns := min(room, briefSparkMax)
+	t.Heads = append(t.Heads, fill("over time", columns))
+	for i := range t.Rows {
+		t.Rows[i] = append(t.Rows[i], fill(draw[i](columns), columns))
+	}
+	return t
+}
+
+// briefGroups picks the rows of the whole window: one group per kind of time; the sum of all series where there is one.
+func briefGroups(r *Result) [][]*Statistic {
+	var kinds []string
+	groups := map[string][]*Statistic{}
+	for i := range r.Rows {
+		s := &r.Rows[i]
+		if s.Window != "" || r.Missing != "" {
+			continue
+		}
+		if !slices.Contains(kinds, s.Kind) {
+			kinds = append(kinds, s.Kind)
+		}
+		groups[s.Kind] = append(groups[s.Kind], s)
+	}
+	list := make([][]*Statistic, 0, len(kinds))
+	for _, k := range kinds {
+		rows := groups[k]
+		if all := slices.IndexFunc(rows, func(s *Statistic) bool { return s.Series == "all" }); all >= 0 {
+			rows = rows[all : all+1]
+		}
+		list = append(list, rows)
+	}
+	return list
+}
+
+func briefTitle(r *Result, rows []*Statistic) string {
+	title := r.Heading()
+	if len(rows) > 0 && rows[0].Kind != "" {
+		title += ", " + rows[0].Kind
+	}
+	if len(rows) > 1 {
+		title += fmt.Sprintf(" (each of %d)", len(rows))
+	}
+	if r.Simulated {
+		title += ", simulated"
+	}
+	return title
+}
+
+// briefCells are mean, median, p99 of latency and CV; of several series the range.
+func briefCells(r *Result, rows []*Statistic) []string {
+	quantity := func(v float64) string { return Quantity(v, r.Unit) }
+	amount := func(v float64) string { return Amount(v, r.Unit) }
+	cells := []string{
+		span(rows, func(s *Statistic) result.Number { return s.Mean }, quantity),
+		span(rows, func(s *Statistic) result.Number { return s.Median }, amount),
+		"",
+		span(rows, func(s *Statistic) result.Number { return s.CV }, Percent),
+	}
+	if rows[0].Kind != "" {
+		cells[2] = span(rows, func(s *Statistic) result.Number { return s.P99 }, amount)
+	}
+	return cells
+}
+
+// span prints the smallest and the largest of a statistic, with their unit once where it is the same.
+func span(rows []*Statistic, pick func(*Statistic) result.Number, format func(float64) string) string {
+	low, high := math.NaN(), math.NaN()
+	for _, s := range rows {
+		v := float64(pick(s))
+		if !(v >= low) && !math.IsNaN(v) {
+			low = v
+		}
+		if !(v <= high) && !math.IsNaN(v) {
+			high = v
+		}
+	}
+	return between(format(low), format(high))
+}
+
+// between joins two quantities: "3 ms" and "5 ms" are "3 to 5 ms".
+func between(low, high string) string {
+	if low == high {
+		return low
+	}
+	number, unitName, found := strings.Cut(low, " ")
+	if found && strings.HasSuffix(high, " "+unitName) {
+		low = number
+	}
+	return low + " to " + high
+}
+
+// briefSpark draws the line of the rows; of several series the mean.
+func briefSpark(r *Result, rows []*Statistic, columns int) string {
+	from, to := r.extent()
+	sums, counts := make([]float64, columns), make([]float64, columns)
+	for i := range r.Series {
+		s := &r.Series[i]
+		drawn := slices.ContainsFunc(rows, func(row *Statistic) bool { return row.Series == s.Name && row.Kind == s.Kind })
+		if !drawn || s.Statistic == "p99" {
+			continue
+		}
+		for c, v := range columnMeans(s.Points, from, to, columns) {
+			if !math.IsNaN(v) {
+				sums[c] += v
+				counts[c]++
+			}
+		}
+	}
+	for c := range sums {
+		sums[c] /= counts[c] // 0/0 is NaN, a blank
+	}
+	return sparkOf(sums, largest(sums))
+}
+
+// missing lists the results without data, by reason.
+func (p *page) missing(d *Document) {
+	var reasons []string
+	titles := map[string][]string{}
+	for i := range d.Results {
+		r := &d.Results[i]
+		if len(briefGroups(r)) > 0 {
+			continue
+		}
+		reason := r.Missing
+		if reason == "" {
+			reason = "nothing was recorded"
+		}
+		if titles[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		titles[reason] = append(titles[reason], r.Heading())
+	}
+	for _, reason := range reasons {
+		p.item("missing", joinAnd(titles[reason])+": "+reason)
+	}
+}
+
+// failures lists the checks that were not passed.
+func (p *page) failures(d *Document) {
+	for i := range d.Results {
+		r := &d.Results[i]
+		for _, c := range r.Checks {
+			if !c.Passed || c.Reason != "" {
+				p.item("check", r.Heading()+": "+checkText(c))
+			}
+		}
+		for _, m := range r.Metrics {
+			if m.Pass != nil && !*m.Pass {
+				p.item("check", r.Heading()+": "+metricLabel(m)+" "+Quantity(float64(m.Value), m.Unit)+passText(m.Pass))
+			}
+		}
+	}
+}
+
+// completions tells how long loads of a fixed size took.
+func completions(d *Document) []string {
+	var list []string
+	for i := range d.Workloads {
+		if w := &d.Workloads[i]; w.CompletionNanos > 0 {
+			list = append(list, w.Title()+" after "+duration(w.CompletionNanos))
+		}
+	}
+	return list
+}

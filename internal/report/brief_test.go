@@ -1,0 +1,74 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report"
+)
+
+// manyFindings is a rehearsal with findings that belong together and some that do not.
+func manyFindings() *report.Run {
+	run := rehearsalRun()
+	list := []finding.Finding{
+		{Code: "few-samples", Severity: finding.Info, Subject: "Read", Claim: "Read has only 6,553 read operations: its p99.9 rests on 6 of them."},
+		{Code: "few-samples", Severity: finding.Info, Subject: "Write", Claim: "Write has only 5,851 write operations: its p99.9 rests on 5 of them."},
+	}
+	for i, stall := range []string{"505 ms (4.2 % of its time), longest 93 ms at 0:09 on vm-4.",
+		"1.01 s (8.25 % of its time), longest 202 ms at 0:20 on vm-1.", "769 ms (6.39 % of its time), longest 132 ms at 0:17 on vm-2."} {
+		name := fmt.Sprintf("Load %c", 'A'+i)
+		list = append(list, finding.Finding{Code: "generator-stalled", Severity: finding.Warning, Subject: name,
+			Claim: "The generator of " + name + " did not run for " + stall})
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	run.Summary.Findings = text
+	return run
+}
+
+// TestBriefIsBrief: the short form fits its width where nothing needs stacking, and stays on a screen.
+func TestBriefIsBrief(t *testing.T) {
+	for name, run := range map[string]*report.Run{"full": smallRun(), "rehearsal": manyFindings(), "hostile": hostileRun()} {
+		for _, width := range []int{20, 60, 100, 200} {
+			var b bytes.Buffer
+			if err := report.Brief(&b, run, width, false); err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsAny(b.String(), "\x00\x1b\u202e") {
+				t.Errorf("%s at %d: control characters in\n%q", name, width, b.String())
+			}
+			if n := strings.Count(b.String(), "\n"); width >= 100 && name != "hostile" && n > 40 {
+				t.Errorf("%s at %d: %d lines", name, width, n)
+			}
+		}
+	}
+}
+
+// TestEventsOnce: the annotation of a start or an end is not listed beside the event itself; other annotations are.
+func TestEventsOnce(t *testing.T) {
+	run := smallRun()
+	run.Events = append(run.Events, []interval.Event{
+		{Kind: interval.EventAnnotation, Workload: "OLTP", Message: "OLTP: starting workload"},
+		{Kind: interval.EventWorkloadStart, Workload: "OLTP"},
+		{Kind: interval.EventAnnotation, Workload: "OLTP", Message: "OLTP: finished workload"},
+		{Kind: interval.EventAnnotation, Workload: "OLTP", Message: "the cache is warm"},
+	}...)
+	var b bytes.Buffer
+	if err := report.Terminal(&b, run, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if strings.Contains(text, "starting workload") || strings.Contains(text, "finished workload") {
+		t.Error("a start or an end is listed twice")
+	}
+	if !strings.Contains(text, "workload started · OLTP") || !strings.Contains(text, "the cache is warm") {
+		t.Errorf("an event is not listed:\n%s", text)
+	}
+}

@@ -1,0 +1,233 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+
+	"github.com/braggdev/bragg/internal/report"
+)
+
+// inked counts, for each chart, the pixels that have the colour of one of its lines.
+const inked = `bragg.charts.map(c => {
+	const canvas = c.box.querySelector('canvas'), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+	const probe = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+	const colors = new Set(c.lines.map(l => { probe.fillStyle = bragg.color('--c' + l.color); probe.fillRect(0, 0, 1, 1); return probe.getImageData(0, 0, 1, 1).data.slice(0, 3).join(); }));
+	let n = 0;
+	for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255 && colors.has(data[i] + ',' + data[i + 1] + ',' + data[i + 2])) n++;
+	return n;
+})`
+
+func TestChartsAreDrawn(t *testing.T) {
+	b := open(t)
+	page := htmlOf(t, rehearsalRun())
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(t, scheme)
+		b.load(t, page, 1200, 800)
+		drawn := eval[[]int](t, b, inked)
+		if len(drawn) != 5 {
+			t.Fatalf("%s: %d charts are drawn, want 5", scheme, len(drawn))
+		}
+		for i, n := range drawn {
+			if n < 500 {
+				t.Errorf("%s: chart %d has only %d pixels of its lines", scheme, i+1, n)
+			}
+		}
+		if eval[bool](t, b, `document.documentElement.scrollWidth > innerWidth`) {
+			t.Errorf("%s: the page is wider than the window", scheme)
+		}
+	}
+	b.load(t, page, 360, 700)
+	if w := eval[int](t, b, `document.documentElement.scrollWidth`); w > 360 {
+		t.Errorf("on a small screen the page is %d pixels wide", w)
+	}
+	b.check(t)
+	checkGaps(t, b)
+	checkZoom(t, b)
+	checkLegend(t, b)
+	checkKeyboard(t, b)
+	checkLogScale(t, b)
+	b.check(t)
+}
+
+// checkGaps: the VM that was off has no point between, and the line is not bridged.
+func checkGaps(t *testing.T, b *tab) {
+	b.load(t, htmlOf(t, exampleRun()), 1200, 800)
+	const hole = `(() => { const c = bragg.charts[2], x = c.u.data[0], y = c.u.data[3];
+		return y.filter((v, i) => x[i] > 310 && x[i] < 700 && v !== null).length; })()`
+	if n := eval[int](t, b, hole); n != 0 {
+		t.Errorf("the chart has %d points in the gap", n)
+	}
+	const across = `(() => { const c = bragg.charts[2]; c.showOnly(i => i === 2); const u = c.u, ctx = u.ctx;
+		const x = Math.round(u.valToPos(500, 'x', true)), column = ctx.getImageData(x, u.bbox.top, 1, u.bbox.height).data;
+		const line = bragg.color('--c2'), probe = document.createElement('canvas').getContext('2d'); probe.fillStyle = line; probe.fillRect(0, 0, 1, 1);
+		const want = probe.getImageData(0, 0, 1, 1).data; let n = 0;
+		for (let i = 0; i < column.length; i += 4) if (column[i] === want[0] && column[i + 1] === want[1] && column[i + 2] === want[2]) n++;
+		c.showOnly(() => true); return n; })()`
+	if n := eval[int](t, b, across); n != 0 {
+		t.Errorf("the line is drawn across the gap: %d pixels", n)
+	}
+}
+
+// checkZoom drags across the first chart: all charts show that range, and a double click brings everything back.
+func checkZoom(t *testing.T, b *tab) {
+	type box struct{ Left, Top, Width, Height float64 }
+	at := eval[box](t, b, `(() => { bragg.charts[0].box.scrollIntoView(); const r = bragg.charts[0].u.over.getBoundingClientRect();
+		return { Left: r.left, Top: r.top, Width: r.width, Height: r.height }; })()`)
+	mouse := func(kind input.DispatchMouseEventType, x float64, clicks int64) {
+		err := call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at.Left + x*at.Width, Y: at.Top + at.Height/2,
+			Button: input.MouseButtonLeft, ClickCount: clicks})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mouse(input.DispatchMouseEventTypeMouseMoved, 0.25, 0)
+	if tip := eval[string](t, b, `bragg.charts[0].tip.hidden ? '' : bragg.charts[0].tip.textContent`); tip == "" {
+		t.Error("no tooltip under the pointer")
+	}
+	if n := eval[int](t, b, `bragg.charts.filter(c => c.u.cursor.left > 0).length`); n != 5 {
+		t.Errorf("%d charts share the cursor, want 5", n)
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed, 0.25, 1)
+	mouse(input.DispatchMouseEventTypeMouseMoved, 0.5, 0)
+	mouse(input.DispatchMouseEventTypeMouseReleased, 0.5, 1)
+	for i, s := range eval[[][]float64](t, b, `bragg.charts.map(c => [c.u.scales.x.min, c.u.scales.x.max])`) {
+		if math.Abs(s[0]-(43+0.25*1174)) > 6 || math.Abs(s[1]-(43+0.5*1174)) > 6 {
+			t.Errorf("after the drag chart %d shows %v", i+1, s)
+		}
+	}
+	if !eval[bool](t, b, `bragg.charts.every(c => !c.reset.hidden)`) {
+		t.Error("a zoomed chart offers no way back")
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed, 0.5, 2)
+	mouse(input.DispatchMouseEventTypeMouseReleased, 0.5, 2)
+	for i, s := range eval[[][]float64](t, b, `bragg.charts.map(c => [c.u.scales.x.min, c.u.scales.x.max])`) {
+		if s[1]-s[0] < 1100 {
+			t.Errorf("after the double click chart %d shows %v", i+1, s)
+		}
+	}
+}
+
+func checkLegend(t *testing.T, b *tab) {
+	got := eval[string](t, b, `(() => { const c = bragg.charts[2], button = c.buttons[1]; button.click();
+		const off = button.getAttribute('aria-pressed') + c.u.series[2].show; button.click();
+		return off + button.getAttribute('aria-pressed') + c.u.series[2].show; })()`)
+	if got != "falsefalsetruetrue" {
+		t.Errorf("pressing a name in the legend twice gives %s", got)
+	}
+}
+
+func checkKeyboard(t *testing.T, b *tab) {
+	// Scales change after the handler has returned, so each key is pressed in a turn of its own.
+	press := func(key string) {
+		eval[bool](t, b, fmt.Sprintf(`bragg.charts[0].box.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true }))`, key))
+	}
+	const width = `bragg.charts[0].u.scales.x.max - bragg.charts[0].u.scales.x.min`
+	press("ArrowRight")
+	press("ArrowRight")
+	if eval[bool](t, b, `bragg.charts[0].tip.hidden`) {
+		t.Error("arrow keys show no tooltip")
+	}
+	press("+")
+	if w := eval[float64](t, b, width); w > 700 {
+		t.Errorf("the plus key leaves %v s", w)
+	}
+	press("Escape")
+	if w := eval[float64](t, b, width); w < 1100 {
+		t.Errorf("the escape key leaves %v s", w)
+	}
+}
+
+func checkLogScale(t *testing.T, b *tab) {
+	eval[bool](t, b, `document.querySelector('[data-log]').click() === undefined`)
+	if got := eval[string](t, b, `[bragg.charts[1].u.scales.y.distr, bragg.charts[1].u.scales.y.min > 0].join()`); got != "3,true" {
+		t.Errorf("the logarithmic scale is %s", got)
+	}
+}
+
+// TestPagePrintsNumbersAsTheReportDoes compares format.js with quantity.go.
+func TestPagePrintsNumbersAsTheReportDoes(t *testing.T) {
+	b := open(t)
+	b.load(t, htmlOf(t, exampleRun()), 800, 600)
+	values := []float64{0, 1, 9, 9.994, 9.996, 12.34, 99.94, 99.96, 123.4, 999.4, 999.6, 1000, 1234, 56789, 999499, 999501, 1e6, 1.5e9, 2.5e12, 3e15,
+		0.5, 0.0995, 0.0123, 0.00995, 0.00123, 1e-5, -1234, -0.5}
+	for _, unit := range []string{"", "IOPS", "B/s", "kB/s", "MHz", "ns", "errors", "ms", "%"} {
+		for _, v := range values {
+			want := report.Quantity(v, unit)
+			if got := eval[string](t, b, fmt.Sprintf("bragg.quantity(%s, %q)", strconv.FormatFloat(v, 'g', -1, 64), unit)); got != want {
+				t.Errorf("%v %s: the page says %q, the report %q", v, unit, got, want)
+			}
+		}
+	}
+	b.check(t)
+}
+
+func TestHostilePageRunsNothing(t *testing.T) {
+	b := open(t)
+	c, err := report.Compare([]*report.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var comparison bytes.Buffer
+	if err := c.HTML(&comparison); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string][]byte{"report": htmlOf(t, hostileRun()), "comparison": comparison.Bytes()} {
+		b.load(t, page, 1000, 800)
+		if eval[bool](t, b, `window.hostile !== undefined`) {
+			t.Errorf("a name ran code in the %s", name)
+		}
+		if n := eval[int](t, b, `bragg.charts.length`); n < 4 {
+			t.Errorf("only %d charts of the hostile %s are drawn", n, name)
+		}
+	}
+	b.check(t)
+}
+
+func TestComparisonIsDrawn(t *testing.T) {
+	b := open(t)
+	c, err := report.Compare([]*report.Run{exampleRun(), newFixture(9, 1.2).run("second")}, report.CompareOptions{AlignAt: "nodes.PowerOff"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := c.HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	b.load(t, page.Bytes(), 1200, 800)
+	for i, n := range eval[[]int](t, b, inked) {
+		if n < 500 {
+			t.Errorf("chart %d has only %d pixels of its lines", i+1, n)
+		}
+	}
+	// Both runs fall where the axis has its zero.
+	const dip = `bragg.charts[0].u.data.slice(1).map(y => bragg.charts[0].u.data[0].findIndex((x, i) => x > 0 && y[i] < 2000)).map(i => bragg.charts[0].u.data[0][i])`
+	for i, at := range eval[[]float64](t, b, dip) {
+		if at < 0 || at > 2 {
+			t.Errorf("run %d dips at %v s of the common axis", i+1, at)
+		}
+	}
+	b.check(t)
+}
+
+// TestPrint: the printed page is light and its charts are drawn anew, even where the reader prefers dark.
+func TestPrint(t *testing.T) {
+	b := open(t)
+	b.scheme(t, "dark")
+	b.load(t, htmlOf(t, rehearsalRun()), 1200, 800)
+	if pdf := b.pdf(t); !bytes.HasPrefix(pdf, []byte("%PDF")) || len(pdf) < 50_000 {
+		t.Errorf("the printed report has %d bytes", len(pdf))
+	}
+	if eval[bool](t, b, `document.documentElement.classList.contains('printing')`) {
+		t.Error("the page stays light after printing")
+	}
+	got := eval[string](t, b, `(() => { dispatchEvent(new Event('beforeprint')); const r = bragg.color('--paper') + bragg.charts[0].u.width; dispatchEvent(new Event('afterprint')); return r; })()`)
+	if got != "#fbfbf9690" {
+		t.Errorf("on paper the page has the colour and the width %s", got)
+	}
+	b.check(t)
+}

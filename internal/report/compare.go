@@ -1,0 +1,291 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// ComparisonFormat is raised when a program that read the former JSON form could misread the new one.
+const ComparisonFormat = 1
+
+// CompareOptions say how runs are laid over each other.
+type CompareOptions struct {
+	// AlignAt names the event that is zero on the common axis: a step ("nodes.PowerOff"), or the text of an
+	// annotation. Empty: the start of the run phase.
+	AlignAt string
+}
+
+// Comparison is several runs side by side; the first is the base of every ratio and difference. Its JSON is stable.
+type Comparison struct {
+	Format   int              `json:"comparison_format"`
+	AlignAt  string           `json:"align_at"`
+	Runs     []ComparedRun    `json:"runs"`
+	Warnings []string         `json:"warnings"`
+	Factors  []Factor         `json:"factors"` // those that differ
+	Results  []ComparedResult `json:"results"`
+	Loads    []ComparedLoad   `json:"workloads"`
+
+	rehearsal *Document // of a comparison of rehearsals: the first
+}
+
+// ComparedRun is one run of a Comparison.
+type ComparedRun struct {
+	Run       string         `json:"run"`
+	Name      string         `json:"name"` // "A", "B", … in tables and charts
+	Label     string         `json:"label,omitempty"`
+	Scenario  string         `json:"scenario"`
+	Title     string         `json:"title"` // display name of the scenario
+	Created   time.Time      `json:"created"`
+	Verdict   result.Verdict `json:"verdict"`
+	Reason    string         `json:"reason"`
+	ZeroNanos int64          `json:"zero_ns"` // where the common axis has its zero on the axis of this run
+	Marks     []Mark         `json:"marks"`   // on the common axis
+	Simulated bool           `json:"simulated,omitempty"`
+}
+
+// Factor is something that differs between runs and may explain different numbers.
+type Factor struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"` // one per run; "" where a run does not have it
+}
+
+// ComparedResult is one chart of all runs.
+type ComparedResult struct {
+	Name  string         `json:"name"`
+	Title string         `json:"title"`
+	Type  string         `json:"type"`
+	Unit  string         `json:"unit"`
+	Lines []ComparedLine `json:"lines"`
+	Rows  []ComparedRow  `json:"rows"`
+}
+
+// ComparedLine is one series of one run on the common axis.
+type ComparedLine struct {
+	Run int `json:"run"` // index of Runs
+	result.Series
+}
+
+// ComparedRow is one series over one window in all runs.
+type ComparedRow struct {
+	Window  string   `json:"window"`
+	Series  string   `json:"series"`
+	Kind    string   `json:"kind,omitempty"`
+	Figures []Figure `json:"figures"`
+}
+
+// ComparedLoad is one start of one workload in all runs.
+type ComparedLoad struct {
+	Workload string   `json:"workload"`
+	Figures  []Figure `json:"figures"`
+}
+
+// Figure is one number in all runs. Ratios and Differences are against the first run; null where a run lacks it.
+type Figure struct {
+	Name        string          `json:"name"`
+	Unit        string          `json:"unit"`
+	Values      []result.Number `json:"values"`
+	Ratios      []result.Number `json:"ratios"`
+	Differences []result.Number `json:"differences"`
+}
+
+// comparedMax bounds the runs of one comparison: there are no more colours that can be told apart.
+const comparedMax = 8
+
+// Compare lays runs over each other. Runs that cannot be compared are an error: fewer than two, a rehearsal beside a
+// full run, or an event that a run does not have.
+func Compare(runs []*Run, o CompareOptions) (*Comparison, error) {
+	if err := comparable(runs); err != nil {
+		return nil, err
+	}
+	c := &Comparison{Format: ComparisonFormat, AlignAt: o.AlignAt}
+	documents := make([]*Document, len(runs))
+	for i, run := range runs {
+		d := Build(run)
+		documents[i] = d
+		zero, err := zeroOf(d, o.AlignAt)
+		if err != nil {
+			return nil, err
+		}
+		r := ComparedRun{Run: d.Run, Name: string(rune('A' + i)), Label: d.Label, Scenario: d.Scenario.Name, Title: displayName(d), Created: d.Created,
+			Verdict: d.Verdict, Reason: d.Reason, ZeroNanos: zero, Marks: slices.Clone(d.Marks), Simulated: d.Target.Simulated}
+		for j := range r.Marks {
+			r.Marks[j].AtNanos -= zero
+			if r.Marks[j].EndNano != 0 {
+				r.Marks[j].EndNano -= zero
+			}
+		}
+		c.Runs = append(c.Runs, r)
+	}
+	if documents[0].Rehearsal != nil {
+		c.rehearsal = documents[0]
+	}
+	c.Factors = factors(documents)
+	c.Warnings = comparisonWarnings(documents)
+	c.Results = comparedResults(documents, c.Runs)
+	c.Loads = comparedLoads(documents)
+	return c, nil
+}
+
+func comparable(runs []*Run) error {
+	if len(runs) < 2 || len(runs) > comparedMax {
+		return &diag.Error{Code: "compare-count", Exit: diag.ExitUsage,
+			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", comparedMax)}
+	}
+	for _, run := range runs[1:] {
+		if (run.Manifest.Rehearsal == nil) == (runs[0].Manifest.Rehearsal == nil) {
+			continue
+		}
+		short, full := run, runs[0]
+		if short.Manifest.Rehearsal == nil {
+			short, full = full, short
+		}
+		return &diag.Error{Code: "compare-rehearsal", Exit: diag.ExitData,
+			Message: fmt.Sprintf("compare %q with %q: the first is a rehearsal, the second a full run", short.Manifest.Run, full.Manifest.Run),
+			Hint:    "a rehearsal has less data, fewer VMs and no time to become steady; compare rehearsals with rehearsals",
+		}
+	}
+	return nil
+}
+
+// comparedResults pairs results by name, in the order of the first run that has them.
+func comparedResults(documents []*Document, runs []ComparedRun) []ComparedResult {
+	list := []ComparedResult{}
+	index := map[string]int{}
+	for i, d := range documents {
+		for j := range d.Results {
+			r := &d.Results[j]
+			at, known := index[r.Name]
+			if !known {
+				at = len(list)
+				index[r.Name] = at
+				list = append(list, ComparedResult{Name: r.Name, Title: r.Heading(), Type: r.Type, Unit: r.Unit, Lines: []ComparedLine{}})
+			}
+			for _, s := range r.Series {
+				s.Points = shifted(s.Points, runs[i].ZeroNanos)
+				list[at].Lines = append(list[at].Lines, ComparedLine{Run: i, Series: s})
+			}
+		}
+	}
+	for i := range list {
+		list[i].Rows = comparedRows(documents, list[i].Name, list[i].Unit)
+	}
+	return list
+}
+
+func shifted(points result.Points, zeroNanos int64) result.Points {
+	out := make(result.Points, len(points))
+	for i, p := range points {
+		out[i] = result.Point{Seconds: p.Seconds - float64(zeroNanos)/float64(time.Second), Value: p.Value}
+	}
+	return out
+}
+
+type rowKey struct{ window, series, kind string }
+
+// comparedRows pairs statistics by window, series and kind. A result that has one series in every run is paired even
+// when its name differs.
+func comparedRows(documents []*Document, name, unitName string) []ComparedRow {
+	var keys []rowKey
+	values := map[rowKey][]*Statistic{}
+	for i, d := range documents {
+		for j := range d.Results {
+			if d.Results[j].Name != name {
+				continue
+			}
+			only := onlySeries(&d.Results[j])
+			for k := range d.Results[j].Rows {
+				s := &d.Results[j].Rows[k]
+				key := rowKey{s.Window, s.Series, s.Kind}
+				if only && i > 0 {
+					key = pairedKey(keys, key)
+				}
+				if values[key] == nil {
+					keys = append(keys, key)
+					values[key] = make([]*Statistic, len(documents))
+				}
+				values[key][i] = s
+			}
+		}
+	}
+	list := []ComparedRow{}
+	for _, key := range keys {
+		list = append(list, ComparedRow{Window: key.window, Series: key.series, Kind: key.kind,
+			Figures: statisticFigures(values[key], unitName)})
+	}
+	return list
+}
+
+func onlySeries(r *Result) bool {
+	names := map[string]bool{}
+	for _, s := range r.Series {
+		names[s.Name] = true
+	}
+	return len(names) == 1
+}
+
+// pairedKey returns the key of the first run for the same window and kind, when there is exactly one.
+func pairedKey(keys []rowKey, key rowKey) rowKey {
+	found, n := key, 0
+	for _, k := range keys {
+		if k.window == key.window && k.kind == key.kind {
+			found, n = k, n+1
+		}
+	}
+	if n == 1 {
+		return found
+	}
+	return key
+}
+
+func statisticFigures(rows []*Statistic, unitName string) []Figure {
+	get := func(name, unitName string, f func(*Statistic) result.Number) Figure {
+		values := make([]result.Number, len(rows))
+		for i, s := range rows {
+			values[i] = result.Number(math.NaN())
+			if s != nil {
+				values[i] = f(s)
+			}
+		}
+		return figure(name, unitName, values)
+	}
+	return []Figure{
+		get("mean", unitName, func(s *Statistic) result.Number { return s.Mean }),
+		get("median", unitName, func(s *Statistic) result.Number { return s.Median }),
+		get("p95", unitName, func(s *Statistic) result.Number { return s.P95 }),
+		get("p99", unitName, func(s *Statistic) result.Number { return s.P99 }),
+		get("p99.9", unitName, func(s *Statistic) result.Number { return s.P999 }),
+		get("max", unitName, func(s *Statistic) result.Number { return s.Max }),
+		get("CV", "ratio", func(s *Statistic) result.Number { return s.CV }),
+	}
+}
+
+func figure(name, unitName string, values []result.Number) Figure {
+	f := Figure{Name: name, Unit: unitName, Values: values}
+	for _, v := range values {
+		ratio := math.NaN()
+		if values[0] != 0 {
+			ratio = float64(v) / float64(values[0])
+		}
+		f.Ratios = append(f.Ratios, result.Number(ratio))
+		f.Differences = append(f.Differences, v-values[0])
+	}
+	return f
+}
+
+// JSON writes the comparison for programs.
+func (c *Comparison) JSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(c); err != nil {
+		return fmt.Errorf("write comparison as json: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// zeroOf finds the moment of a run that is zero on the common axis.
+func zeroOf(d *Document, event string) (int64, error) {
+	if event == "" {
+		for _, p := range d.Phases {
+			if p.Name == "run" {
+				return p.FromNanos, nil
+			}
+		}
+		return 0, nil
+	}
+	var names, steps []string
+	for _, m := range d.Marks {
+		names = append(names, m.Label)
+		if strings.EqualFold(m.Label, event) {
+			return m.AtNanos, nil
+		}
+	}
+	// A step alone names its first occurrence, whatever it acted on.
+	for _, s := range d.Steps {
+		if !s.Started || s.Phase != "run" {
+			continue
+		}
+		if strings.EqualFold(s.Name, event) {
+			return s.FromNanos, nil
+		}
+		steps = append(steps, s.Name)
+	}
+	return 0, &diag.Error{Code: "compare-event", Exit: diag.ExitUsage,
+		Message: fmt.Sprintf("align run %q at %q: it has no such event", d.Run, event), Hint: alignHint(event, names, steps)}
+}
+
+func alignHint(event string, names, steps []string) string {
+	if near := diag.Nearest(event, append(steps, names...)); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(names) == 0 {
+		return "this run has no event to align at"
+	}
+	return "its events are " + joinAnd(names)
+}

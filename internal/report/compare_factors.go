@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// factors lists everything known about the runs that is not the same in all of them, in the order in which a reader
+// would ask.
+func factors(documents []*Document) []Factor {
+	list := []Factor{}
+	add := func(name string, get func(*Document) string) {
+		f := Factor{Name: name}
+		for _, d := range documents {
+			f.Values = append(f.Values, get(d))
+		}
+		if len(slices.Compact(slices.Clone(f.Values))) > 1 {
+			list = append(list, f)
+		}
+	}
+	addMaps := func(prefix string, get func(*Document) map[string]string) {
+		names := map[string]bool{}
+		for _, d := range documents {
+			for name := range get(d) {
+				names[name] = true
+			}
+		}
+		for _, name := range sortedKeys(names) {
+			add(prefix+name, func(d *Document) string { return get(d)[name] })
+		}
+	}
+	add("label", func(d *Document) string { return d.Label })
+	add("scenario", func(d *Document) string { return d.Scenario.Name })
+	add("scenario hash", func(d *Document) string { return shortHash(d.Scenario.Hash) })
+	add("preset", func(d *Document) string { return d.Scenario.Preset })
+	addMaps("variable ", func(d *Document) map[string]string { return d.Scenario.Variables })
+	add("target", func(d *Document) string { return targetLine(d) })
+	addMaps("target fact ", targetFacts)
+	addMaps("engine of ", func(d *Document) map[string]string { return d.Engines })
+	addMaps("version of ", func(d *Document) map[string]string { return d.Versions })
+	addMaps("", func(d *Document) map[string]string { return d.Environment })
+	addMaps("rehearsal: ", rehearsalFactors)
+	add("seed", func(d *Document) string { return strconv.FormatUint(d.Seed, 10) })
+	return list
+}
+
+func targetFacts(d *Document) map[string]string {
+	facts := map[string]string{}
+	for _, f := range d.Target.Facts {
+		facts[f[0]] = f[1]
+	}
+	return facts
+}
+
+func rehearsalFactors(d *Document) map[string]string {
+	if d.Rehearsal == nil {
+		return nil
+	}
+	list := map[string]string{"time factor": factor(d.Rehearsal.TimeFactor)}
+	for group, f := range d.Rehearsal.SizeFactor {
+		list["size factor of "+group] = factor(f)
+	}
+	for group, c := range d.Rehearsal.Counts {
+		list["VMs of "+group] = fmt.Sprintf("%d of %d", c[1], c[0])
+	}
+	return list
+}
+
+// shortHash is enough of a hash to tell two apart.
+func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
+
+// comparisonWarnings says what makes the runs hard to compare.
+func comparisonWarnings(documents []*Document) []string {
+	list := []string{}
+	first := documents[0]
+	warned := map[string]bool{}
+	warn := func(text string) {
+		if !warned[text] {
+			warned[text] = true
+			list = append(list, text)
+		}
+	}
+	for i, d := range documents {
+		name := string(rune('A' + i))
+		switch {
+		case d.Scenario.Name != first.Scenario.Name:
+			warn(fmt.Sprintf("The runs are of different scenarios (%s and %s): their numbers answer different questions.",
+				first.Scenario.Name, d.Scenario.Name))
+		case d.Scenario.Hash != first.Scenario.Hash:
+			warn("The scenario differs between the runs, in its text or in its variables.")
+		}
+		if d.Target.Simulated != first.Target.Simulated {
+			warn("A simulated target is compared with a real one: no ratio means anything.")
+		}
+		if a, b := rehearsalFactors(first), rehearsalFactors(d); fmt.Sprint(a) != fmt.Sprint(b) {
+			warn("The rehearsals were made smaller by different factors.")
+		}
+		if d.Verdict != "PASS" {
+			warn(fmt.Sprintf("Run %s ended as %s: %s", name, d.Verdict, strings.TrimSpace(d.Reason)))
+		}
+	}
+	return list
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"fmt"
+	"io"
+)
+
+// comparisonView is what the template of a comparison takes.
+type comparisonView struct {
+	shell
+	Of      *Comparison
+	Factors table
+	Loads   table
+	Figures []comparedFigure
+}
+
+// comparedFigure is one result of all runs as the page shows it.
+type comparedFigure struct {
+	ID        string
+	Result    *ComparedResult
+	Label     string
+	Caption   string
+	Zero      string
+	Drawn     bool
+	Log       bool
+	Long      bool
+	Many      bool
+	Reduced   bool
+	Rehearsal bool
+	Groups    []comparedGroup
+}
+
+// comparedGroup is one series over one window: a row for each run, then ratio and difference of every further run.
+type comparedGroup struct {
+	Window, Series string
+	Rows           []comparedLineView
+}
+
+type comparedLineView struct {
+	Name   string
+	Versus bool
+	Cells  []string
+}
+
+// HTML writes the comparison as one self-contained page.
+func (c *Comparison) HTML(w io.Writer) error {
+	view, err := readable(c).view()
+	if err != nil {
+		return fmt.Errorf("write comparison: %w", err)
+	}
+	if err := templates().ExecuteTemplate(w, "page", view); err != nil {
+		return fmt.Errorf("write comparison: %w", err)
+	}
+	return nil
+}
+
+func (c *Comparison) view() (*comparisonView, error) {
+	v := &comparisonView{Of: c, Factors: c.factorTable(), Loads: c.loadTable()}
+	data := pageData{Marks: c.pageMarks()}
+	for i := range c.Results {
+		f, ch := c.figure(i)
+		v.Figures = append(v.Figures, f)
+		if f.Drawn {
+			data.Charts = append(data.Charts, ch)
+		}
+	}
+	var err error
+	v.shell, err = newShell(fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title), c.rehearsal != nil, data)
+	v.Comparison = true
+	return v, err
+}
+
+// pageMarks has the events of all runs; only those of the first are labelled, the others are lines in their colour.
+func (c *Comparison) pageMarks() []pageMark {
+	var list []pageMark
+	for i, r := range c.Runs {
+		for _, m := range r.Marks {
+			list = append(list, pageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
+				Failed: m.Failed, Flag: fmt.Sprintf("%s%d", r.Name, m.Number), Run: &i, Quiet: i > 0})
+		}
+	}
+	return list
+}
+
+func (c *Comparison) figure(index int) (comparedFigure, chart) {
+	r := &c.Results[index]
+	f := comparedFigure{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: c.rehearsal != nil, Log: r.Type == "latency",
+		Long: len(r.Rows)*(3*len(c.Runs)-2) > 2*longRows, Many: len(r.Lines) > manySeries, Caption: "Statistics by window", Zero: c.Alignment()}
+	if base, _ := baseUnit(r.Unit); base != "" && !ownsPrefix(base) {
+		f.Caption += ", in " + base
+	}
+	for i := range r.Rows {
+		f.Groups = append(f.Groups, c.group(&r.Rows[i]))
+	}
+	from, to := r.extent()
+	margin := (to - from) * 0.015
+	from, to = from-margin, to+margin
+	ch := chart{ID: f.ID, Title: r.Title, Unit: r.Unit, From: from, To: to}
+	var lines []plotted
+	dashes := map[string]int{}
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		if len(l.Points) == 0 {
+			continue
+		}
+		key := l.Kind + l.Statistic
+		if _, known := dashes[key]; !known {
+			dashes[key] = min(len(dashes), 2)
+		}
+		f.Reduced = f.Reduced || l.ReducedFrom > 0
+		lines = append(lines, plotted{points: l.Points, chartLine: chartLine{Name: c.Runs[l.Run].Name + ": " + lineLabel(&l.Series),
+			Color: l.Run, Dash: dashes[key], Order: i, Statistic: l.Statistic}})
+	}
+	var reduced bool
+	ch.Tables, reduced = tables(lines, from, to)
+	f.Reduced = f.Reduced || reduced
+	f.Drawn = len(lines) > 0 && to > from
+	f.Label = fmt.Sprintf("Line chart of %s in %d runs with %d lines. The table below has the statistics.", r.Title, len(c.Runs), len(lines))
+	return f, ch
+}
+
+func (c *Comparison) group(row *ComparedRow) comparedGroup {
+	g := comparedGroup{Window: windowLabel(row.Window), Series: seriesLabel(row.Series, row.Kind)}
+	for i := range c.Runs {
+		g.Rows = append(g.Rows, comparedLineView{Name: c.Runs[i].Name,
+			Cells: row.cells(func(f *Figure) string { return figureText(f, f.Values[i]) })})
+	}
+	for i := 1; i < len(c.Runs); i++ {
+		g.Rows = append(g.Rows,
+			comparedLineView{Name: c.Runs[i].Name + " ÷ " + c.Runs[0].Name, Versus: true,
+				Cells: row.cells(func(f *Figure) string { return ratioText(f.Ratios[i]) })},
+			comparedLineView{Name: c.Runs[i].Name + " − " + c.Runs[0].Name, Versus: true,
+				Cells: row.cells(func(f *Figure) string { return differenceText(f, f.Differences[i]) })})
+	}
+	return g
+}

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// comparedLoads pairs starts of workloads by name, number of the start and whether it is a prefill.
+func comparedLoads(documents []*Document) []ComparedLoad {
+	var titles []string
+	loads := map[string][]*Workload{}
+	for i, d := range documents {
+		for j := range d.Workloads {
+			w := &d.Workloads[j]
+			if loads[w.Title()] == nil {
+				titles = append(titles, w.Title())
+				loads[w.Title()] = make([]*Workload, len(documents))
+			}
+			loads[w.Title()][i] = w
+		}
+	}
+	list := []ComparedLoad{}
+	for _, title := range titles {
+		list = append(list, ComparedLoad{Workload: title, Figures: loadFigures(loads[title])})
+	}
+	return list
+}
+
+func loadFigures(loads []*Workload) []Figure {
+	get := func(name, unitName string, f func(*Workload) result.Number) Figure {
+		values := make([]result.Number, len(loads))
+		for i, w := range loads {
+			values[i] = result.Number(math.NaN())
+			if w != nil {
+				values[i] = f(w)
+			}
+		}
+		return figure(name, unitName, values)
+	}
+	list := []Figure{
+		get("operations per second", "IOPS", func(w *Workload) result.Number { return w.OperationsRate }),
+		get("bandwidth", "B/s", func(w *Workload) result.Number { return w.BytesRate }),
+		get("time to complete", "ns", func(w *Workload) result.Number {
+			if w.CompletionNanos == 0 {
+				return result.Number(math.NaN())
+			}
+			return result.Number(w.CompletionNanos)
+		}),
+		get("errors", "errors", func(w *Workload) result.Number { return result.Number(w.ErrorCount) }),
+		get("not issued", "operations", func(w *Workload) result.Number { return result.Number(w.NotIssued) }),
+		get("CPU", "cores", func(w *Workload) result.Number { return w.CPUCores }),
+	}
+	for _, direction := range []string{"read", "write", "trim"} {
+		for _, kind := range []string{"service", "response"} {
+			for _, p := range latencyPercentiles {
+				list = append(list, get(direction+" "+kind+" time, "+p.name, "ns", func(w *Workload) result.Number {
+					for i := range w.Latency {
+						if w.Latency[i].Direction == direction && w.Latency[i].Kind == kind {
+							return p.get(&w.Latency[i])
+						}
+					}
+					return result.Number(math.NaN())
+				}))
+			}
+		}
+	}
+	return present(list)
+}
+
+var latencyPercentiles = []struct {
+	name string
+	get  func(*Latency) result.Number
+}{
+	{"mean", func(l *Latency) result.Number { return l.Mean }},
+	{"median", func(l *Latency) result.Number { return l.Median }},
+	{"p99", func(l *Latency) result.Number { return l.P99 }},
+	{"p99.9", func(l *Latency) result.Number { return l.P999 }},
+}
+
+// present drops figures that no run has.
+func present(list []Figure) []Figure {
+	out := list[:0]
+	for _, f := range list {
+		for _, v := range f.Values {
+			if !math.IsNaN(float64(v)) {
+				out = append(out, f)
+				break
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
+// Terminal writes the comparison as text for width columns (0: 100).
+func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
+	if width == 0 {
+		width = terminalWidthDefault
+	}
+	p := &page{width: max(width, terminalWidthMin), style: style{color: color}}
+	p.comparison(readable(c))
+	if _, err := w.Write(p.out.Bytes()); err != nil {
+		return fmt.Errorf("write comparison: %w", err)
+	}
+	return nil
+}
+
+func (p *page) comparison(c *Comparison) {
+	if c.rehearsal != nil {
+		p.line(p.warning(fill(" REHEARSALS: smaller and shorter than the scenario; not comparable with a full run", p.width)))
+	}
+	p.line(p.bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.dim("  aligned at "+c.Alignment()))
+	for _, r := range c.Runs {
+		p.item(r.Name, c.runLine(r))
+	}
+	for _, warning := range c.Warnings {
+		p.text("  ", "warning: "+warning, p.doubt)
+	}
+	p.section("Factors that differ")
+	if len(c.Factors) == 0 {
+		p.text("", "None that is known.", nil)
+	} else {
+		t := c.factorTable()
+		p.table(&t)
+	}
+	for i := range c.Results {
+		p.comparedResult(c, &c.Results[i])
+	}
+	if len(c.Loads) > 0 {
+		p.section("Workloads")
+		t := c.loadTable()
+		p.table(&t)
+	}
+}
+
+// Alignment names what is zero on the common axis.
+func (c *Comparison) Alignment() string {
+	if c.AlignAt == "" {
+		return "the start of the run phase"
+	}
+	return c.AlignAt
+}
+
+func (c *Comparison) runLine(r ComparedRun) string {
+	text := fmt.Sprintf("%s  %s  %s", r.Run, r.Scenario, r.Verdict)
+	if r.Label != "" {
+		text += "  " + r.Label
+	}
+	return text
+}
+
+func (c *Comparison) factorTable() table {
+	t := table{Heads: []string{"factor"}}
+	for _, r := range c.Runs {
+		t.Heads = append(t.Heads, r.Name)
+	}
+	t.Left = len(t.Heads)
+	for _, f := range c.Factors {
+		row := []string{f.Name}
+		for _, v := range f.Values {
+			if v == "" {
+				v = "–"
+			}
+			row = append(row, v)
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+func (p *page) comparedResult(c *Comparison, r *ComparedResult) {
+	p.section(r.Title)
+	p.comparedLines(c, r)
+	if len(r.Rows) > 0 {
+		t := r.table(c)
+		p.table(&t)
+	}
+}
+
+// comparedLines draws lines of one kind on one scale, because they are there to be compared.
+func (p *page) comparedLines(c *Comparison, r *ComparedResult) {
+	if len(r.Lines) == 0 {
+		return
+	}
+	from, to := r.extent()
+	tops := map[string]float64{}
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		tops[l.Kind+l.Statistic] = max(tops[l.Kind+l.Statistic], largest(columnMeans(l.Points, from, to, p.width)))
+	}
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		p.spark(c.Runs[l.Run].Name+": "+lineLabel(&l.Series), func(columns int) string {
+			return sparkOf(columnMeans(l.Points, from, to, columns), tops[l.Kind+l.Statistic])
+		})
+	}
+	p.line(p.dim(clock(int64(from*1e9)) + " to " + clock(int64(to*1e9)) + "; lines of one kind are drawn on one scale from zero"))
+	p.line("")
+}
+
+func (r *ComparedResult) extent() (from, to float64) {
+	from, to = math.Inf(1), math.Inf(-1)
+	for i := range r.Lines {
+		if points := r.Lines[i].Points; len(points) > 0 {
+			from, to = min(from, points[0].Seconds), max(to, points[len(points)-1].Seconds)
+		}
+	}
+	if from > to {
+		return 0, 0
+	}
+	return from, to
+}
+
+// table has for each window and series one row per run, then ratio and difference of every further run.
+func (r *ComparedResult) table(c *Comparison) table {
+	t := table{Heads: append([]string{"window", "series", "run"}, statisticHeads...), Left: 3, Grouped: true}
+	for i := range r.Rows {
+		g := c.group(&r.Rows[i])
+		series := g.Series
+		for _, line := range g.Rows {
+			t.add(append([]string{g.Window, series, line.Name}, line.Cells...)...)
+			series = ""
+		}
+	}
+	return t
+}
+
+func (row *ComparedRow) cells(text func(*Figure) string) []string {
+	var out []string
+	for i := range row.Figures {
+		out = append(out, text(&row.Figures[i]))
+	}
+	return out
+}
+
+func (c *Comparison) loadTable() table {
+	t := table{Heads: []string{"workload", "figure"}, Left: 2}
+	for _, r := range c.Runs {
+		t.Heads = append(t.Heads, r.Name)
+	}
+	for _, r := range c.Runs[1:] {
+		t.Heads = append(t.Heads, r.Name+" ÷ "+c.Runs[0].Name, r.Name+" − "+c.Runs[0].Name)
+	}
+	for i := range c.Loads {
+		title := c.Loads[i].Workload
+		for j := range c.Loads[i].Figures {
+			f := &c.Loads[i].Figures[j]
+			row := []string{title, f.Name}
+			for k := range c.Runs {
+				row = append(row, figureText(f, f.Values[k]))
+			}
+			for k := 1; k < len(c.Runs); k++ {
+				row = append(row, ratioText(f.Ratios[k]), differenceText(f, f.Differences[k]))
+			}
+			t.add(row...)
+			title = ""
+		}
+	}
+	return t
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// DocumentFormat is raised when a program that read the former JSON form could misread the new one.
+const DocumentFormat = 1
+
+// Document is what a report says. Its JSON is the stable form for programs: times are nanoseconds on the run's axis,
+// values are in the unit of their result, and null stands where there is no number.
+type Document struct {
+	Format        int               `json:"report_format"`
+	Run           string            `json:"run"`
+	Label         string            `json:"label,omitempty"`
+	Created       time.Time         `json:"created"`
+	DurationNanos int64             `json:"duration_ns"`
+	Ended         string            `json:"ended"`
+	Verdict       result.Verdict    `json:"verdict"`
+	Reason        string            `json:"reason"`
+	Findings      []finding.Finding `json:"findings"`
+	Caveats       []string          `json:"caveats"`
+	// Reduced holds a sentence for every factor of a rehearsal; it is empty for a full run.
+	Reduced   []string          `json:"reduced"`
+	Rehearsal *result.Rehearsal `json:"rehearsal"`
+	// Imitated holds a sentence for everything that was not real: a simulated target, imitated operations.
+	Imitated []string            `json:"imitated"`
+	Scenario result.ScenarioInfo `json:"scenario"`
+	Target   result.TargetInfo   `json:"target"`
+
+	Phases    []result.Window `json:"phases"`
+	Windows   []result.Window `json:"windows"`
+	Marks     []Mark          `json:"marks"`
+	Results   []Result        `json:"results"`
+	Workloads []Workload      `json:"workloads"`
+	Steps     []Step          `json:"steps"`
+
+	Versions    map[string]string `json:"versions"`
+	Environment map[string]string `json:"environment"`
+	Engines     map[string]string `json:"engines"`
+	Seed        uint64            `json:"seed,string"` // as text, because JavaScript rounds large numbers
+	Method      []Method          `json:"method"`
+	CommandLine []string          `json:"command_line"`
+	Reproduce   string            `json:"reproduce"` // one line for a POSIX shell
+	Plan        json.RawMessage   `json:"plan"`
+	Events      []interval.Event  `json:"events"`
+}
+
+// Result is one chart and its statistics.
+type Result struct {
+	result.Evaluated
+	Rows []Statistic `json:"statistics"`
+	// Spread sums up many series of one kind, window by window; it is empty for a few series.
+	Spread []Spread `json:"spread,omitempty"`
+	// Stats shadows the field of Evaluated, whose JSON keys are those of the bundle.
+	Stats any `json:"stats,omitempty"`
+}
+
+// Statistic is one row: one series over one window. Window "" is the whole result.
+type Statistic struct {
+	Window    string        `json:"window"`
+	FromNanos int64         `json:"from_ns"`
+	ToNanos   int64         `json:"to_ns"`
+	Series    string        `json:"series"`
+	Kind      string        `json:"kind,omitempty"`
+	Count     uint64        `json:"count"`
+	Gaps      int           `json:"gaps,omitempty"`
+	Mean      result.Number `json:"mean"`
+	Median    result.Number `json:"median"`
+	P95       result.Number `json:"p95"`
+	P99       result.Number `json:"p99"`
+	P999      result.Number `json:"p999"`
+	Max       result.Number `json:"max"`
+	Min       result.Number `json:"min"`
+	CV        result.Number `json:"cv"` // a ratio, not a percentage
+}
+
+// Method says where one kind of number comes from.
+type Method struct {
+	What string `json:"what"`
+	How  string `json:"how"`
+}
+
+// Build computes what the report of run says. It changes nothing and never fails: what a damaged bundle lacks is
+// missing from the Document, and Reason or a finding says so.
+func Build(run *Run) *Document {
+	m, s := &run.Manifest, &run.Summary
+	d := &Document{
+		Format: DocumentFormat, Run: m.Run, Label: m.Label, Created: m.Created, DurationNanos: s.Duration,
+		Ended: s.Ended, Verdict: s.Verdict, Reason: s.Reason, Caveats: notNil(s.Caveats),
+		Rehearsal: m.Rehearsal, Scenario: m.Scenario, Target: m.Target,
+		Phases: notNil(s.Phases), Windows: notNil(s.Windows),
+		Versions: m.Versions, Environment: m.Environment, Engines: m.Engines, Seed: m.Seed,
+		CommandLine: notNil(m.CommandLine), Reproduce: shellLine(m.CommandLine),
+		Plan: cleanRaw(run.Plan), Events: notNil(run.Events),
+	}
+	if d.Verdict == "" {
+		d.Verdict = result.Undecided
+	}
+	if d.Reason == "" {
+		d.Reason = "The run has no summary: it was cut off before it was sealed."
+	}
+	d.Findings = readFindings(s.Findings)
+	d.Reduced = reductions(m.Rehearsal)
+	d.Imitated = imitations(m, s, run.Events)
+	d.Steps = steps(run)
+	d.Marks = marks(run)
+	d.Results = make([]Result, 0, len(s.Results))
+	for i := range s.Results {
+		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
+	}
+	d.Workloads = workloads(s.Loads)
+	d.Method = methods(d)
+	return d
+}
+
+func buildResult(e *result.Evaluated, windows []result.Window) Result {
+	r := Result{Evaluated: *e, Rows: make([]Statistic, 0, len(e.Stats))}
+	bounds := map[string]result.Window{"": {FromNanos: e.FromNanos, ToNanos: e.ToNanos}}
+	for _, w := range windows {
+		bounds[w.Name] = w
+	}
+	for _, st := range e.Stats {
+		w := bounds[st.Window]
+		r.Rows = append(r.Rows, Statistic{
+			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
+			Count: st.Count, Gaps: st.Gaps, Mean: st.Mean, Median: st.Median, P95: st.P95, P99: st.P99, P999: st.P999,
+			Max: st.Max, Min: st.Min, CV: st.CV,
+		})
+	}
+	r.Spread = spread(r.Rows)
+	return r
+}
+
+func readFindings(raw json.RawMessage) []finding.Finding {
+	all := []finding.Finding{}
+	if len(raw) == 0 {
+		return all
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return []finding.Finding{{Code: "findings-unreadable", Severity: finding.Unknown,
+			Claim: fmt.Sprintf("The findings of this bundle cannot be read: %v.", err)}}
+	}
+	return notNil(all)
+}
+
+// notNil makes an empty list print as [] in JSON.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// Heading is the title of the chart.
+func (r *Result) Heading() string { return heading(&r.Evaluated) }
+
+func heading(e *result.Evaluated) string { return cmp.Or(e.Title, e.Name) }

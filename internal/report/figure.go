@@ -1,0 +1,37 @@
+package report
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// figureText prints a value of f as the report of its run does.
+func figureText(f *Figure, v result.Number) string {
+	if f.Unit == "ratio" {
+		return Percent(float64(v))
+	}
+	return Amount(float64(v), f.Unit)
+}
+
+// differenceText prints a difference with its sign; that of two percentages is in percentage points.
+func differenceText(f *Figure, v result.Number) string {
+	text := figureText(f, v)
+	if f.Unit == "ratio" && text != "–" {
+		text = text[:len(text)-1] + "pp"
+	}
+	return signed(text)
+}
+
+// ratioText prints a ratio with three decimals, so that one per cent is seen.
+func ratioText(v result.Number) string {
+	f := float64(v)
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return "–"
+	case math.Abs(f) >= 100:
+		return "×" + strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return "×" + strconv.FormatFloat(f, 'f', 3, 64)
+}

@@ -1,0 +1,65 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/report"
+)
+
+var update = flag.Bool("update", false, "rewrite goldens")
+
+func golden(t *testing.T, name string, write func(io.Writer) error) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := write(&got); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%s differs from its golden; go test -update rewrites it. Got:\n%s", name, got.Bytes())
+	}
+}
+
+func TestGoldens(t *testing.T) {
+	run := smallRun()
+	terminal := func(run *report.Run, width int, color bool) func(io.Writer) error {
+		return func(w io.Writer) error { return report.Terminal(w, run, width, color) }
+	}
+	golden(t, "terminal-120.txt", terminal(run, 120, false))
+	golden(t, "terminal-60.txt", terminal(run, 60, false))
+	golden(t, "terminal-color.txt", terminal(rehearsalRun(), 0, true))
+	golden(t, "brief-100.txt", func(w io.Writer) error { return report.Brief(w, run, 100, false) })
+	golden(t, "brief-rehearsal-100.txt", func(w io.Writer) error { return report.Brief(w, manyFindings(), 100, false) })
+	golden(t, "report.json", func(w io.Writer) error { return report.JSON(w, run) })
+	golden(t, "report.csv", func(w io.Writer) error { return report.CSV(w, run) })
+	golden(t, "points.csv", func(w io.Writer) error { return report.CSVPoints(w, run) })
+}
+
+func TestComparisonGoldens(t *testing.T) {
+	other := newFixture(9, 1.2)
+	other.every = 120
+	second := other.run("20250922-101502-p0qqwe")
+	second.Manifest.Label = "cluster A, firmware 4.3"
+	second.Manifest.Versions["kernel"] = "6.12.3"
+	c, err := report.Compare([]*report.Run{smallRun(), second}, report.CompareOptions{AlignAt: "nodes.poweroff"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "compare-120.txt", func(w io.Writer) error { return c.Terminal(w, 120, false) })
+	golden(t, "compare-60.txt", func(w io.Writer) error { return c.Terminal(w, 60, false) })
+	golden(t, "compare.json", c.JSON)
+}

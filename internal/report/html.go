@@ -1,0 +1,190 @@
+package report
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+//go:embed assets
+var assets embed.FS
+
+var (
+	styleFiles  = []string{"uplot/uplot.min.css", "report.css", "report-figures.css"}
+	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "page.js"}
+)
+
+// shell is what the outermost template takes: a page is one file without any reference to another.
+type shell struct {
+	Title      string
+	Rehearsal  bool
+	Comparison bool // not the report of one run
+	Policy     string
+	Styles     []template.CSS
+	Scripts    []template.JS
+	Data       template.JS
+}
+
+// HTML writes the report as one self-contained page, which loads nothing from anywhere.
+func HTML(w io.Writer, run *Run) error {
+	view, err := newPageView(run)
+	if err != nil {
+		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
+	}
+	if err := templates().ExecuteTemplate(w, "page", view); err != nil {
+		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
+	}
+	return nil
+}
+
+// newShell reads styles and scripts and allows exactly these by their hashes: even if a hostile name found a way into
+// the page as markup, nothing of it would run or be fetched.
+func newShell(title string, rehearsal bool, data any) (shell, error) {
+	text, err := scriptJSON(data)
+	if err != nil {
+		return shell{}, err
+	}
+	s := shell{Title: title, Rehearsal: rehearsal, Data: template.JS(text)}
+	if rehearsal {
+		s.Title = "REHEARSAL · " + title
+	}
+	var scripts, styles []string
+	for _, name := range scriptFiles {
+		text, err := asset(name)
+		if err != nil {
+			return shell{}, err
+		}
+		s.Scripts = append(s.Scripts, template.JS(text))
+		scripts = append(scripts, hashSource(text))
+	}
+	for _, name := range styleFiles {
+		text, err := asset(name)
+		if err != nil {
+			return shell{}, err
+		}
+		s.Styles = append(s.Styles, template.CSS(text))
+		styles = append(styles, hashSource(text))
+	}
+	s.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		strings.Join(scripts, " "), strings.Join(styles, " "))
+	return s, nil
+}
+
+func asset(name string) (string, error) {
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		return "", fmt.Errorf("read asset: %w", err)
+	}
+	return string(text), nil
+}
+
+func hashSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(templateFunctions).ParseFS(assets, "assets/*.tmpl.html"))
+})
+
+var templateFunctions = template.FuncMap{
+	"amount":         func(v result.Number, unit string) string { return Amount(float64(v), unit) },
+	"captioned":      captioned,
+	"checkClass":     checkClass,
+	"checkText":      checkText,
+	"clock":          clock,
+	"count":          count,
+	"date":           func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 MST") },
+	"displayName":    displayName,
+	"duration":       duration,
+	"eventLines":     eventLines,
+	"latencyTable":   latencyTable,
+	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "did not end" },
+	"lower":          func(v result.Verdict) string { return strings.ToLower(string(v)) },
+	"metricLabel":    metricLabel,
+	"passClass":      passClass,
+	"passText":       passText,
+	"quantity":       anyQuantity,
+	"rfc3339":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"sentence":       sentence,
+	"seriesLabel":    seriesLabel,
+	"severity":       severityText,
+	"subject":        subjectBeside,
+	"short":          func(name string) bool { return len(name) <= 32 },
+	"statisticHeads": func() []string { return statisticHeads },
+	"stepTable":      stepTable,
+	"targetLine":     targetLine,
+	"texts":          func(s *Statistic, unit string) []string { return s.texts(unit) },
+	"windowLabel":    windowLabel,
+	"workloadTable":  workloadTable,
+}
+
+// captioned takes a table as a value or as a pointer, whatever the template has.
+func captioned(caption string, t any) captionedTable {
+	if p, ok := t.(*table); ok {
+		return captionedTable{caption, *p}
+	}
+	return captionedTable{caption, t.(table)}
+}
+
+type captionedTable struct {
+	Caption string
+	Table   table
+}
+
+// anyQuantity takes the number types that templates meet.
+func anyQuantity(v any, unit string) string {
+	switch v := v.(type) {
+	case result.Number:
+		return Quantity(float64(v), unit)
+	case *float64:
+		return Quantity(*v, unit)
+	case float64:
+		return Quantity(v, unit)
+	}
+	return "–"
+}
+
+func severityText(s finding.Severity) string {
+	return map[finding.Severity]string{finding.Fail: "Failed.", finding.Unknown: "Undecided.", finding.Warning: "Warning.",
+		finding.Info: "Note."}[s]
+}
+
+func passClass(pass *bool) string {
+	switch {
+	case pass == nil:
+		return ""
+	case *pass:
+		return "pass"
+	}
+	return "fail"
+}
+
+func checkClass(c result.Check) string {
+	if c.Reason != "" {
+		return "open"
+	}
+	return passClass(&c.Passed)
+}
+
+// eventLine is one line of the list of events.
+type eventLine struct{ At, Text string }
+
+func eventLines(d *Document) []eventLine {
+	var list []eventLine
+	for _, e := range d.Events {
+		if text := eventText(e); text != "" {
+			list = append(list, eventLine{clock(e.AtNanos), text})
+		}
+	}
+	return list
+}

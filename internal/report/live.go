@@ -1,0 +1,215 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+const (
+	liveRedraw     = 500 * time.Millisecond
+	liveProgress   = 10 * time.Second // between lines of progress where nothing can be redrawn
+	livePendingMax = 1000             // lines that wait for a slow terminal; more are counted and left out
+)
+
+// LiveOptions say where a Live view is shown.
+type LiveOptions struct {
+	Out      io.Writer
+	Terminal bool                       // redraw in place; otherwise plain lines
+	Color    bool                       // escape codes for colour
+	Size     func() (columns, rows int) // asked before each drawing, so that a resize needs no signal; nil: 100 by 40
+}
+
+// Live follows a run on a terminal or in a log. Its methods may be called from several goroutines; they never wait for
+// the terminal. One goroutine draws; Close ends it.
+type Live struct {
+	options LiveOptions
+	wake    chan struct{}
+	done    chan struct{}
+	ended   chan struct{}
+
+	mu      sync.Mutex
+	state   liveState
+	pending []string // lines that stay, not yet written
+	lost    int
+
+	// Of the drawing goroutine: the widths of the lines drawn last, and of the terminal then, in columns.
+	drawn        []int
+	drawnColumns int
+}
+
+// NewLive starts the view.
+func NewLive(o LiveOptions) *Live {
+	if o.Size == nil {
+		o.Size = func() (int, int) { return terminalWidthDefault, 40 }
+	}
+	l := &Live{options: o, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
+	l.state.init()
+	go l.loop()
+	return l
+}
+
+// Plan tells the view what to expect; raw is plan.json. Without it there is no estimate of what remains.
+func (l *Live) Plan(raw json.RawMessage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.setPlan(raw)
+}
+
+// Event shows an event of the run.
+func (l *Live) Event(e interval.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keep(l.state.event(e, !l.options.Terminal)...)
+}
+
+// Interval counts what a workload did. It keeps nothing of iv.
+func (l *Live) Interval(iv interval.Interval) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.interval(&iv)
+}
+
+// Print writes lines that stay above the view.
+func (l *Live) Print(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(text) {
+		l.keep(cleanRunes(strings.TrimRight(line, "\n"), false))
+	}
+}
+
+// Close writes what is left, removes the moving part and waits until the drawing goroutine has ended. It may be called
+// more than once.
+func (l *Live) Close() {
+	l.mu.Lock()
+	select {
+	case <-l.done:
+	default:
+		close(l.done)
+	}
+	l.mu.Unlock()
+	<-l.ended
+}
+
+// keep queues lines that stay; the lock is held.
+func (l *Live) keep(lines ...string) {
+	for _, line := range lines {
+		if len(l.pending) >= livePendingMax {
+			l.lost++
+			continue
+		}
+		l.pending = append(l.pending, line)
+	}
+	if len(lines) > 0 {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (l *Live) loop() {
+	defer close(l.ended)
+	every := liveProgress
+	if l.options.Terminal {
+		every = liveRedraw
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.done:
+			l.write(false, true)
+			return
+		case <-l.wake:
+			l.write(false, false)
+		case <-ticker.C:
+			l.write(true, false)
+		}
+	}
+}
+
+// write brings the screen up to date. The text is made under the lock and written without it, so that a terminal that
+// takes nothing stops only this goroutine.
+func (l *Live) write(tick, last bool) {
+	columns, rows := l.options.Size()
+	columns = max(columns, terminalWidthMin)
+	l.mu.Lock()
+	lines := l.pending
+	l.pending = nil
+	if l.lost > 0 {
+		lines = append(lines, fmt.Sprintf("… %d lines left out", l.lost))
+		l.lost = 0
+	}
+	var block []string
+	switch {
+	case last:
+	case l.options.Terminal:
+		block = l.state.block(columns, max(rows, 4)-1, style{color: l.options.Color})
+	case tick:
+		lines = append(lines, l.state.progress()...)
+	}
+	l.mu.Unlock()
+	// A write error means that nobody looks any more; the run goes on.
+	_, _ = io.WriteString(l.options.Out, l.screen(lines, block, columns))
+}
+
+// screen returns what turns the former screen into lines that stay and, below them, the block.
+func (l *Live) screen(lines, block []string, columns int) string {
+	var b strings.Builder
+	if !l.options.Terminal {
+		for _, line := range lines {
+			b.WriteString(line + "\n")
+		}
+		return b.String()
+	}
+	b.WriteString("\x1b[?2026h") // one update, where the terminal knows it: no flicker
+	if up := l.rowsDrawn(columns); up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r", up)
+	}
+	if columns != l.drawnColumns {
+		// Lines that the terminal broke anew would stay joined if they were only overwritten.
+		b.WriteString("\x1b[J")
+		l.drawnColumns = columns
+	}
+	for _, line := range lines {
+		for _, part := range hang(line, columns) {
+			b.WriteString(part + "\x1b[K\n")
+		}
+	}
+	l.drawn = l.drawn[:0]
+	for _, line := range block {
+		b.WriteString(line + "\x1b[K\n")
+		l.drawn = append(l.drawn, displayWidth(withoutCodes(line)))
+	}
+	b.WriteString("\x1b[J\x1b[?2026l")
+	return b.String()
+}
+
+// rowsDrawn is how many rows the block takes now: after a terminal became narrower it has broken the lines anew.
+func (l *Live) rowsDrawn(columns int) int {
+	rows := 0
+	for _, w := range l.drawn {
+		rows += max(1, (w+columns-1)/columns)
+	}
+	return rows
+}
+
+// withoutCodes removes the escape codes that style writes.
+func withoutCodes(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "\x1b[")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		_, s, _ = strings.Cut(after, "m")
+	}
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+var nan = math.NaN()
+
+const (
+	liveHint     = "Ctrl-C stops, undoes and writes the report."
+	livePageTime = 3 * time.Second // each page of workloads, where not all fit on the screen
+	liveSpark    = 30
+)
+
+func (s *liveState) elapsed() time.Duration {
+	if s.zero.IsZero() {
+		return 0
+	}
+	return time.Since(s.zero)
+}
+
+// remaining estimates what is left from where the run is in its plan, so that a step that took longer than planned
+// moves the end. ok is false without a plan.
+func (s *liveState) remaining() (left time.Duration, ok bool) {
+	if s.total == 0 {
+		return 0, false
+	}
+	at := time.Duration(0)
+	for _, o := range s.open {
+		p, known := s.planned[o.StepID]
+		if !known {
+			continue
+		}
+		inStep := s.elapsed() - time.Duration(o.AtNanos)
+		at = max(at, time.Duration(p.Start)+min(max(inStep, 0), time.Duration(p.Duration)))
+	}
+	if len(s.open) == 0 || at == 0 {
+		at = s.elapsed()
+	}
+	return max(0, s.total-at), true
+}
+
+// block draws the moving part in at most rows lines of width columns.
+func (s *liveState) block(columns, rows int, st style) []string {
+	lines := s.header(columns, st)
+	foot := wrap(liveHint, columns)
+	for i := range foot {
+		foot[i] = st.dim(foot[i])
+	}
+	body := s.table(columns, rows-len(lines)-len(foot), st)
+	return append(append(lines, body...), foot...)
+}
+
+func (s *liveState) header(columns int, st style) []string {
+	var lines []string
+	title := s.title
+	if s.rehearsal {
+		title = strings.TrimSpace("REHEARSAL  " + title)
+	}
+	times := duration(int64(s.elapsed().Truncate(time.Second))) + " elapsed"
+	left, known := s.remaining()
+	if known {
+		times += ", about " + duration(int64(left.Truncate(time.Second))) + " left"
+	}
+	if title != "" {
+		for _, l := range wrap(title, columns) {
+			lines = append(lines, st.bold(l))
+		}
+	}
+	head := s.phase
+	if s.steps > 0 {
+		head = strings.TrimSpace(fmt.Sprintf("%s  %d of %d steps done", head, s.done, s.steps))
+	}
+	head = strings.TrimSpace(head + "  " + times)
+	if room := columns - displayWidth(head) - 2; known && room >= 12 {
+		head += "  " + st.accent(bar(s.elapsed(), left, min(room, 40)))
+		lines = append(lines, head)
+	} else {
+		lines = append(lines, wrap(head, columns)...)
+	}
+	for _, o := range s.open {
+		text := fmt.Sprintf("▸ %s (%s)", stepHeading(o), clock(int64(s.elapsed())-o.AtNanos))
+		lines = append(lines, wrap(text, columns)...)
+	}
+	return lines
+}
+
+func bar(elapsed, left time.Duration, columns int) string {
+	filled := 0
+	if total := elapsed + left; total > 0 {
+		filled = int(float64(elapsed) / float64(total) * float64(columns))
+	}
+	return strings.Repeat("█", filled) + strings.Repeat("░", max(0, columns-filled))
+}
+
+// table draws the running workloads. Where they do not fit, it shows one page after the other and says so.
+func (s *liveState) table(columns, rows int, st style) []string {
+	if len(s.loads) == 0 {
+		return nil
+	}
+	all := s.tableOf(s.loads, columns, st)
+	if len(all) <= rows {
+		return all
+	}
+	perLoad := max(1, (len(all)-1)/len(s.loads))
+	page := max(1, (rows-2)/perLoad)
+	pages := (len(s.loads) + page - 1) / page
+	current := int(s.elapsed()/livePageTime) % pages
+	from, to := current*page, min(len(s.loads), (current+1)*page)
+	lines := s.tableOf(s.loads[from:to], columns, st)
+	return append(lines, st.dim(clip(fmt.Sprintf("workloads %d to %d of %d", from+1, to, len(s.loads)), columns)))
+}
+
+// tableOf gives up width of the sparkline before it stacks rows.
+func (s *liveState) tableOf(loads []*liveLoad, columns int, st style) []string {
+	var t table
+	for _, spark := range []int{liveSpark, liveSpark / 2, liveSpark / 4} {
+		spark = min(spark, columns-14) // a stacked row has its heading before it
+		t = table{Heads: []string{"workload", "VMs", "IOPS", "bandwidth", "p50", "p99", "errors", "last minute"}, Left: 1}
+		for _, l := range loads {
+			history := l.history(spark)
+			t.add(append(l.cells(), fill(sparkOf(history, largest(history)), spark))...)
+		}
+		if t.fits(columns) {
+			break
+		}
+	}
+	return t.lines(columns, st)
+}
+
+func (l *liveLoad) cells() []string {
+	operations, bytes, latency := l.recent()
+	return []string{l.name(), fmt.Sprint(len(l.vms)), Quantity(math.Round(operations), ""), Quantity(bytes, "B/s"),
+		Quantity(latency.Quantile(0.5), "ns"), Quantity(latency.Quantile(0.99), "ns"), count(l.errors)}
+}
+
+// progress is what a log gets now and then.
+func (s *liveState) progress() []string {
+	if s.stopped || s.zero.IsZero() {
+		return nil
+	}
+	head := clock(int64(s.elapsed())) + "  " + Clean(s.phase)
+	if left, known := s.remaining(); known {
+		head += ", about " + duration(int64(left.Truncate(time.Second))) + " left"
+	}
+	for _, l := range s.loads {
+		c := l.cells()
+		head += fmt.Sprintf("; %s: %s IOPS, %s, p50 %s, p99 %s, %s errors", c[0], c[2], c[3], c[4], c[5], c[6])
+	}
+	return []string{head}
+}

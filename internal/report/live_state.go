@@ -1,0 +1,275 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+const (
+	liveSeconds      = 60 // seconds that a sparkline shows
+	liveRateSeconds  = 3  // seconds over which rates are averaged
+	liveDelaySeconds = 1  // the newest seconds, in which not all VMs have reported yet
+)
+
+// liveState is what a Live view knows. It does no I/O.
+type liveState struct {
+	title     string
+	rehearsal bool
+	total     time.Duration
+	planned   map[int]plannedStep
+	steps     int
+
+	zero    time.Time // of the run's axis on this machine's clock; zero value: nothing heard yet
+	phase   string
+	done    int
+	open    []interval.Event
+	loads   []*liveLoad
+	starts  map[string]int
+	engines map[string]bool // loads of which an engine other than planned was told
+	stopped bool
+}
+
+type liveLoadKey struct {
+	workload string
+	instance int
+	prefill  bool
+}
+
+// liveLoad is one running workload.
+type liveLoad struct {
+	key        liveLoadKey
+	start      int // counts the starts of this workload from 1; 0 for a prefill
+	from       int64
+	vms        map[string]bool
+	seconds    map[int64]*liveSecond
+	newest     int64
+	operations uint64
+	bytes      uint64
+	errors     uint64
+	latency    stat.Histogram
+}
+
+type liveSecond struct {
+	operations, bytes uint64
+	latency           stat.Histogram
+}
+
+func (s *liveState) init() {
+	s.planned, s.starts, s.engines = map[int]plannedStep{}, map[string]int{}, map[string]bool{}
+}
+
+func (s *liveState) setPlan(raw json.RawMessage) {
+	var p struct {
+		Scenario struct {
+			Name        string `json:"name"`
+			DisplayName string `json:"display_name"`
+		} `json:"scenario"`
+		Rehearsal json.RawMessage `json:"rehearsal"`
+		Estimate  struct {
+			Total time.Duration `json:"total_ns"`
+		} `json:"estimate"`
+	}
+	// A plan that cannot be read only costs the estimate.
+	if json.Unmarshal(raw, &p) != nil {
+		return
+	}
+	s.title = Clean(cmp.Or(p.Scenario.DisplayName, p.Scenario.Name))
+	s.rehearsal = len(p.Rehearsal) > 0 && string(p.Rehearsal) != "null"
+	s.total = p.Estimate.Total
+	for _, step := range plannedSteps(raw) {
+		s.planned[step.ID] = step
+		s.steps++
+	}
+}
+
+// event takes an event and returns the lines that stay. Where nothing is redrawn, starts are lines too.
+func (s *liveState) event(e interval.Event, plain bool) []string {
+	if s.zero.IsZero() {
+		s.zero = time.Now().Add(-time.Duration(e.AtNanos))
+	}
+	at := clock(e.AtNanos) + "  "
+	switch e.Kind {
+	case interval.EventPhaseStarted:
+		s.phase = e.Phase
+		return []string{at + Clean(e.Phase) + " phase"}
+	case interval.EventStepStarted:
+		s.open = append(s.open, e)
+		if plain {
+			return []string{at + stepHeading(e) + " started"}
+		}
+	case interval.EventStepEnded:
+		return []string{at + s.endStep(e)}
+	case interval.EventWorkloadEnd:
+		return s.endLoad(e, at)
+	case interval.EventRunEnded:
+		s.stopped = true
+		s.open = nil
+	case interval.EventEngine:
+		if key := fmt.Sprint(e.Workload, e.Instance, e.Prefill); !s.engines[key] { // the first VM speaks for all
+			s.engines[key] = true
+			return []string{at + cleanRunes(e.Message, false)}
+		}
+	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog:
+		text := cleanRunes(cmp.Or(e.Message, string(e.Kind)), false)
+		if e.Kind == interval.EventDisturbance {
+			text = "disturbance: " + text
+		}
+		return []string{at + text}
+	}
+	return nil
+}
+
+func stepHeading(e interval.Event) string {
+	text := Clean(e.Step)
+	if subject := cmp.Or(e.Workload, e.Group, e.Subject); subject != "" {
+		text += " " + Clean(subject)
+	}
+	if e.Simulate {
+		text += " (imitated)"
+	}
+	return text
+}
+
+// endStep closes the step and says how it went.
+func (s *liveState) endStep(e interval.Event) string {
+	text := stepHeading(e)
+	i := slices.IndexFunc(s.open, func(o interval.Event) bool {
+		return o.StepID == e.StepID && o.Step == e.Step && o.Phase == e.Phase
+	})
+	took := ""
+	if i >= 0 {
+		took = " after " + duration(e.AtNanos-s.open[i].AtNanos)
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	if _, known := s.planned[e.StepID]; known {
+		s.done++
+	}
+	if e.Error != "" {
+		return text + " FAILED" + took + ": " + cleanRunes(e.Error, false)
+	}
+	return text + " done" + took
+}
+
+func (s *liveState) endLoad(e interval.Event, at string) []string {
+	var lines []string
+	s.loads = slices.DeleteFunc(s.loads, func(l *liveLoad) bool {
+		if l.key.workload != e.Workload || l.key.instance != e.Instance || l.key.prefill != e.Prefill {
+			return false
+		}
+		lines = append(lines, at+l.farewell(e))
+		return true
+	})
+	return lines
+}
+
+// farewell sums a workload up when it ends.
+func (l *liveLoad) farewell(e interval.Event) string {
+	text := fmt.Sprintf("workload %s ended after %s: %s operations, %s, p50 %s, p99 %s, %s errors", l.name(),
+		duration(e.AtNanos-l.from), count(l.operations), unit.FormatBytes(int64(l.bytes)),
+		Quantity(l.latency.Quantile(0.5), "ns"), Quantity(l.latency.Quantile(0.99), "ns"), count(l.errors))
+	if e.Error != "" {
+		text += "; FAILED: " + cleanRunes(e.Error, false)
+	}
+	return text
+}
+
+func (l *liveLoad) name() string {
+	text := Clean(l.key.workload)
+	if l.key.prefill {
+		text += " (prefill)"
+	}
+	if l.start > 1 {
+		text += fmt.Sprintf(" (start %d)", l.start)
+	}
+	return text
+}
+
+func (s *liveState) interval(iv *interval.Interval) {
+	if s.zero.IsZero() {
+		s.zero = time.Now().Add(-time.Duration(iv.EndNanos()))
+	}
+	l := s.load(iv)
+	l.vms[iv.VM] = true
+	at := (iv.StartNanos + iv.LengthNanos/2) / int64(time.Second)
+	if at > l.newest {
+		l.newest = at
+		for old := range l.seconds {
+			if old < at-liveSeconds-liveDelaySeconds {
+				delete(l.seconds, old)
+			}
+		}
+	}
+	second := l.seconds[at]
+	if second == nil {
+		second = &liveSecond{}
+		if at >= l.newest-liveSeconds-liveDelaySeconds {
+			l.seconds[at] = second
+		}
+	}
+	for d := range iv.Directions {
+		t := &iv.Directions[d]
+		second.operations += t.Operations
+		second.bytes += t.Bytes
+		second.latency.Merge(t.ResponseOrService())
+		l.latency.Merge(t.ResponseOrService())
+		l.operations += t.Operations
+		l.bytes += t.Bytes
+		l.errors += t.ErrorCount()
+	}
+}
+
+func (s *liveState) load(iv *interval.Interval) *liveLoad {
+	key := liveLoadKey{iv.Workload, iv.Instance, iv.Prefill}
+	for _, l := range s.loads {
+		if l.key == key {
+			return l
+		}
+	}
+	l := &liveLoad{key: key, from: iv.StartNanos, vms: map[string]bool{}, seconds: map[int64]*liveSecond{}}
+	if !iv.Prefill {
+		s.starts[iv.Workload]++
+		l.start = s.starts[iv.Workload]
+	}
+	s.loads = append(s.loads, l)
+	return l
+}
+
+// recent sums the last complete seconds up: rates per second and the latency of their operations.
+func (l *liveLoad) recent() (operations, bytes float64, latency stat.Histogram) {
+	last := l.newest - liveDelaySeconds
+	if _, ok := l.seconds[last]; !ok {
+		last = l.newest // it has only just begun
+	}
+	n := 0
+	for at := last; at > last-liveRateSeconds; at-- {
+		second := l.seconds[at]
+		if second == nil {
+			continue
+		}
+		n++
+		operations += float64(second.operations)
+		bytes += float64(second.bytes)
+		latency.Merge(&second.latency)
+	}
+	return operations / float64(max(1, n)), bytes / float64(max(1, n)), latency
+}
+
+// history is the operations of the last complete seconds, oldest first.
+func (l *liveLoad) history(columns int) []float64 {
+	var list []float64
+	for at := l.newest - liveDelaySeconds - int64(columns) + 1; at <= l.newest-liveDelaySeconds; at++ {
+		if second := l.seconds[at]; second != nil {
+			list = append(list, float64(second.operations))
+		} else if len(list) > 0 {
+			list = append(list, nan)
+		}
+	}
+	return list
+}

@@ -1,0 +1,230 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+const (
+	// longRows is how many rows of statistics stand open on the page.
+	longRows = 48
+	// manySeries is how many lines a legend shows without scrolling.
+	manySeries = 12
+)
+
+// pageView is what the template of a report takes.
+type pageView struct {
+	shell
+	Doc         *Document
+	Description template.HTML
+	Timeline    *timelineView
+	Figures     []figureView
+	Plan        planView
+}
+
+// figureView is one result as the page shows it.
+type figureView struct {
+	ID        string
+	Result    *Result
+	Label     string // for those who do not see the chart
+	Caption   string // of the table
+	Drawn     bool
+	Log       bool // offers a logarithmic scale
+	Long      bool
+	Many      bool
+	Alone     bool // one line that needs no legend
+	Reduced   bool
+	Rehearsal bool
+	Windows   []windowView
+}
+
+// windowView is the rows of one window.
+type windowView struct{ Rows []*Statistic }
+
+// pageData is what the page's script reads.
+type pageData struct {
+	Charts []chart    `json:"charts"`
+	Marks  []pageMark `json:"marks"`
+}
+
+type pageMark struct {
+	Number int     `json:"number"`
+	At     float64 `json:"at"`
+	Label  string  `json:"label"`
+	Kind   string  `json:"kind"`
+	Failed bool    `json:"failed,omitempty"`
+	Flag   string  `json:"flag,omitempty"`  // instead of the number
+	Run    *int    `json:"run,omitempty"`   // whose colour to take
+	Quiet  bool    `json:"quiet,omitempty"` // only a line
+}
+
+func newPageView(run *Run) (*pageView, error) {
+	d := readable(Build(run))
+	v := &pageView{
+		Doc: d, Timeline: newTimeline(d), Plan: newPlanView(run.Plan),
+		// Every byte of it was written by the sanitizer.
+		Description: template.HTML(sanitizeDescription(run.Manifest.Scenario.Description)),
+	}
+	var data pageData
+	for i := range d.Results {
+		f, c := newFigure(d, i)
+		v.Figures = append(v.Figures, f)
+		if f.Drawn {
+			data.Charts = append(data.Charts, c)
+		}
+	}
+	for _, m := range d.Marks {
+		data.Marks = append(data.Marks, pageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
+			Failed: m.Failed})
+	}
+	var err error
+	v.shell, err = newShell(displayName(d)+" · "+string(d.Verdict), d.Rehearsal != nil, data)
+	return v, err
+}
+
+func newFigure(d *Document, index int) (figureView, chart) {
+	r := &d.Results[index]
+	f := figureView{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: d.Rehearsal != nil, Log: r.Type == "latency",
+		Long: len(r.Rows) > longRows, Many: len(r.Series) > manySeries, Caption: "Statistics by window"}
+	if base, _ := baseUnit(r.Unit); base != "" && !ownsPrefix(base) {
+		f.Caption += ", in " + base
+	}
+	for i := range r.Rows {
+		if i == 0 || r.Rows[i].Window != r.Rows[i-1].Window {
+			f.Windows = append(f.Windows, windowView{})
+		}
+		w := &f.Windows[len(f.Windows)-1]
+		w.Rows = append(w.Rows, &r.Rows[i])
+	}
+	from, to := r.extent()
+	f.Alone = len(r.Series) == 1 && r.Series[0].Name == "all" && r.Series[0].Kind == ""
+	// A little more on both sides shows the events that bound the window.
+	margin := (to - from) * 0.015
+	from, to = max(0, from-margin), to+margin
+	c := chart{ID: f.ID, Title: r.Heading(), Unit: r.Unit, From: from, To: to, Expected: r.Expected}
+	for _, b := range r.Bands {
+		c.Bands = append(c.Bands, chartBand{Name: b.Name, Lower: result.Number(b.Lower), Upper: result.Number(b.Upper)})
+	}
+	lines, reducedBefore := plottedLines(r.Series)
+	c.Tables, f.Reduced = tables(lines, from, to)
+	f.Reduced = f.Reduced || reducedBefore
+	f.Drawn = len(lines) > 0 && to > from
+	f.Label = chartLabel(r, from, to)
+	return f, c
+}
+
+// plottedLines gives lines of one series and kind one colour; what their points are (mean, p99) is told by the dashes.
+func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
+	colors, dashes := map[string]int{}, map[string]int{}
+	for i := range series {
+		s := &series[i]
+		if len(s.Points) == 0 {
+			continue
+		}
+		key := s.Name + "\x00" + s.Kind
+		if _, known := colors[key]; !known {
+			colors[key] = len(colors) % comparedMax
+		}
+		if _, known := dashes[s.Statistic]; !known {
+			dashes[s.Statistic] = min(len(dashes), 2)
+		}
+		reduced = reduced || s.ReducedFrom > 0
+		lines = append(lines, plotted{points: s.Points, chartLine: chartLine{Name: lineLabel(s), Color: colors[key],
+			Dash: dashes[s.Statistic], Order: i, Statistic: s.Statistic}})
+	}
+	return lines, reduced
+}
+
+// chartLabel describes a chart in words.
+func chartLabel(r *Result, from, to float64) string {
+	text := fmt.Sprintf("Line chart of %s from %s to %s with %d lines.", r.Heading(), clock(int64(from*1e9)), clock(int64(to*1e9)),
+		len(r.Series))
+	if len(r.Rows) > 0 && r.Rows[0].Window == "" {
+		s := &r.Rows[0]
+		text += fmt.Sprintf(" %s: mean %s, highest %s.", seriesLabel(s.Series, s.Kind), Quantity(float64(s.Mean), r.Unit),
+			Quantity(float64(s.Max), r.Unit))
+	}
+	return text + " Arrow keys move the cursor, plus and minus zoom. The table below has the statistics."
+}
+
+// planView is what the page shows of plan.json besides its steps.
+type planView struct {
+	Groups *table
+	Loads  *table
+	Text   string
+}
+
+func newPlanView(raw json.RawMessage) planView {
+	var p struct {
+		Groups []struct {
+			Name         string `json:"name"`
+			Template     string `json:"template"`
+			VCPUs        int    `json:"vcpus"`
+			RAMBytes     int64  `json:"ram_bytes"`
+			Count        int    `json:"count"`
+			CountFinal   int    `json:"count_final"`
+			TouchedBytes int64  `json:"touched_bytes"`
+			Disks        []struct {
+				SizeBytes int64 `json:"size_bytes"`
+			} `json:"disks"`
+		} `json:"groups"`
+		Workloads []struct {
+			Name  string `json:"name"`
+			Group string `json:"vm_group"`
+			Load  *struct {
+				Command string `json:"command"`
+			} `json:"load"`
+		} `json:"workloads"`
+	}
+	// A plan that cannot be read was reported as a caveat when the bundle was read.
+	if json.Unmarshal(raw, &p) != nil {
+		return planView{}
+	}
+	v := planView{}
+	if len(p.Groups) > 0 {
+		v.Groups = &table{Heads: []string{"group", "template", "VMs", "vCPUs", "memory", "disks", "data touched per VM"}, Left: 2}
+		for _, g := range p.Groups {
+			vms := fmt.Sprint(g.Count)
+			if g.CountFinal != g.Count {
+				vms = fmt.Sprintf("%d, then up to %d", g.Count, g.CountFinal)
+			}
+			disks := "–"
+			if len(g.Disks) > 0 {
+				disks = fmt.Sprintf("%d × %s", len(g.Disks), unit.FormatBytes(g.Disks[0].SizeBytes))
+			}
+			v.Groups.add(Clean(g.Name), Clean(cmp.Or(g.Template, "–")), vms, fmt.Sprint(g.VCPUs), unit.FormatBytes(g.RAMBytes), disks,
+				unit.FormatBytes(g.TouchedBytes))
+		}
+	}
+	for _, w := range p.Workloads {
+		if w.Load == nil || w.Load.Command == "" {
+			continue
+		}
+		if v.Loads == nil {
+			v.Loads = &table{Heads: []string{"workload", "group", "command"}, Left: 3}
+		}
+		v.Loads.add(Clean(w.Name), Clean(w.Group), cleanRunes(w.Load.Command, false))
+	}
+	v.Text = planText(raw)
+	return v
+}
+
+// planTextMax bounds the plan that is shown as a whole; a larger one stays in the bundle.
+const planTextMax = 64 << 10
+
+func planText(raw json.RawMessage) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if len(raw) == 0 || len(raw) > planTextMax || encoder.Encode(raw) != nil {
+		return ""
+	}
+	return cleanText(b.String())
+}

@@ -1,0 +1,183 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Quantity prints a value in the unit of its result, with a prefix and three significant digits: "75.7k IOPS",
+// "212 MB/s", "1.53 ms". NaN, which means that there is nothing to say, is "–".
+func Quantity(value float64, name string) string {
+	text := Amount(value, name)
+	if base, _ := baseUnit(name); base != "" && text != "–" && !ownsPrefix(base) {
+		text += " " + base
+	}
+	return text
+}
+
+// Amount is Quantity without a unit that stands in the heading of a table anyway: "75.7k" of "75.7k IOPS". Units that
+// take the prefix stay: "212 MB/s".
+func Amount(value float64, name string) string {
+	base, factor := baseUnit(name)
+	value *= factor
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return "–"
+	case base == "s":
+		return scale(value, timePrefixes, base)
+	case base == "B":
+		return unit.FormatBytes(int64(value))
+	case ownsPrefix(base):
+		return scale(value, decimalPrefixes, base)
+	}
+	return scale(value, decimalPrefixes, "")
+}
+
+// baseUnit returns the unit without its prefix and the factor that leads there, so that "kB/s" and "MHz" are scaled
+// like everything else.
+func baseUnit(name string) (string, float64) {
+	switch name {
+	case "kB/s":
+		return "B/s", 1e3
+	case "MB/s":
+		return "B/s", 1e6
+	case "MHz":
+		return "Hz", 1e6
+	case "ns":
+		return "s", 1e-9
+	case "us", "µs":
+		return "s", 1e-6
+	case "ms":
+		return "s", 1e-3
+	}
+	return name, 1
+}
+
+// ownsPrefix tells whether the prefix belongs to the unit ("12 MB/s") and not to the number ("12k IOPS").
+func ownsPrefix(base string) bool {
+	return base == "s" || base == "B/s" || base == "b/s" || base == "Hz" || base == "B" || base == "W"
+}
+
+// prefix is one step of a scale: from is the smallest rounded value, in the base unit, that uses it.
+type prefix struct {
+	factor float64
+	symbol string
+}
+
+var (
+	decimalPrefixes = []prefix{{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}}
+	timePrefixes    = []prefix{{1e-9, "n"}, {1e-6, "µ"}, {1e-3, "m"}, {1, ""}}
+)
+
+// scale prints v with the prefix that leaves one to three digits before the point. Without a unit the prefix follows
+// the number at once: "75.7k".
+func scale(v float64, prefixes []prefix, unitName string) string {
+	sign := ""
+	if v < 0 {
+		sign, v = "-", -v
+	}
+	i := 0
+	for i+1 < len(prefixes) && v/prefixes[i].factor >= 999.5 {
+		i++
+	}
+	if v == 0 {
+		i = slices.IndexFunc(prefixes, func(p prefix) bool { return p.factor == 1 })
+	}
+	scaled := v / prefixes[i].factor
+	text := sign + threeDigits(scaled)
+	if unitName == "" && i == 0 && scaled == math.Trunc(scaled) || v == 0 {
+		text = sign + strconv.FormatFloat(scaled, 'f', 0, 64) // a count, not a measurement
+	}
+	if unitName == "" {
+		return text + prefixes[i].symbol
+	}
+	return text + " " + prefixes[i].symbol + unitName
+}
+
+// threeDigits prints v >= 0 with three significant digits.
+func threeDigits(v float64) string {
+	switch {
+	case v < 0.00995:
+		return strconv.FormatFloat(v, 'f', min(12, 2-int(math.Floor(math.Log10(v)))), 64)
+	case v >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v >= 0.0995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
+
+// Percent prints a ratio as a percentage: 0.123 is "12.3 %".
+func Percent(ratio float64) string {
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return "–"
+	}
+	return scale(ratio*100, decimalPrefixes[:1], "") + " %"
+}
+
+// clock prints a moment of the run's axis as "m:ss" or "h:mm:ss", with a decimal only where the run is short.
+func clock(nanos int64) string {
+	sign := ""
+	if nanos < 0 {
+		sign, nanos = "-", -nanos
+	}
+	seconds := (nanos + int64(time.Second)/2) / int64(time.Second)
+	h, m, s := seconds/3600, seconds/60%60, seconds%60
+	if h > 0 {
+		return sign + strconv.FormatInt(h, 10) + ":" + twoDigits(m) + ":" + twoDigits(s)
+	}
+	return sign + strconv.FormatInt(m, 10) + ":" + twoDigits(s)
+}
+
+func twoDigits(n int64) string {
+	if n < 10 {
+		return "0" + strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// duration prints nanoseconds for a reader; 0 is "0 s".
+func duration(nanos int64) string {
+	if nanos == 0 {
+		return "0 s"
+	}
+	return unit.FormatDuration(time.Duration(nanos))
+}
+
+// count prints a whole number with groups of three digits: "1,234,567".
+func count(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	var b strings.Builder
+	for i, r := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func joinAnd(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// signed prints a difference with its sign.
+func signed(text string) string {
+	if text == "–" || text[0] == '-' || text[0] == '0' && len(text) == 1 {
+		return text
+	}
+	return "+" + text
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Bundle is what Read needs of a *result.Bundle.
+type Bundle interface {
+	Manifest() result.Manifest
+	Summary() (result.Summary, error)
+	Plan() (json.RawMessage, error)
+	Events() iter.Seq2[interval.Event, error]
+}
+
+// Read collects what a report reads of a bundle. A bundle without a summary, because its run is still going on or was
+// cut off, is no error: the report then says so. Damage of the plan or of the events becomes a caveat.
+func Read(b Bundle) (*Run, error) {
+	run := &Run{Manifest: b.Manifest()}
+	summary, err := b.Summary()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read run %q: %w", run.Manifest.Run, err)
+	}
+	run.Summary = summary
+	if run.Plan, err = b.Plan(); err != nil {
+		run.caveat("The plan of this bundle cannot be read: %v.", err)
+	}
+	for e, err := range b.Events() {
+		if err != nil {
+			run.caveat("The events of this bundle are damaged after %s: %v.", clock(lastEvent(run.Events)), err)
+			break
+		}
+		run.Events = append(run.Events, e)
+	}
+	return run, nil
+}
+
+func (r *Run) caveat(format string, args ...any) {
+	// The list may be shared with the caller's Summary.
+	list := r.Summary.Caveats
+	r.Summary.Caveats = append(list[:len(list):len(list)], fmt.Sprintf(format, args...))
+}
+
+func lastEvent(events []interval.Event) int64 {
+	if len(events) == 0 {
+		return 0
+	}
+	return events[len(events)-1].AtNanos
+}

@@ -1,0 +1,93 @@
+// Package report shows what a run's bundle says: as one self-contained HTML file, on a terminal, as JSON and as CSV; it
+// also lays several runs over each other (Compare) and follows a run while it goes on (Live).
+//
+// It measures and evaluates nothing. Everything comes from the manifest, the plan, the events and the summary that
+// sealing wrote, so that a report of ten hours costs as little as one of a minute.
+//
+//	Run (manifest, summary, plan, events) ──Build──▶ Document ──▶ HTML, Terminal, JSON, CSV
+//
+// A Document holds every number that is shown. Renderers format it and add none of their own; that is why all of them
+// say the same.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Run is everything that a report reads of one bundle.
+type Run struct {
+	Manifest result.Manifest
+	Summary  result.Summary
+	Plan     json.RawMessage // plan.json as written; may be empty
+	Events   []interval.Event
+}
+
+// Options are what a user may choose for a renderer. The zero value is ready to use.
+type Options struct {
+	Width int  // columns of the terminal form; 0: 100
+	Color bool // escape codes in the terminal form
+}
+
+// Renderer is one form of the report.
+type Renderer struct {
+	Name          string // what --format takes
+	Summary       string // one line for a list
+	Documentation string
+	Extension     string // of a file, with its dot
+	Render        func(w io.Writer, run *Run, o Options) error
+}
+
+// Renderers lists every form, the default first. To add one: a file beside this one and a line here.
+func Renderers() []Renderer {
+	return []Renderer{
+		{
+			Name: "html", Extension: ".html", Summary: "one self-contained page with interactive charts",
+			Documentation: "Needs no network and no other file; holds light, dark and print forms.",
+			Render:        func(w io.Writer, run *Run, _ Options) error { return HTML(w, run) },
+		},
+		{
+			Name: "terminal", Extension: ".txt", Summary: "tables and sparklines for a terminal",
+			Documentation: "Takes the width of the terminal; rows that do not fit are stacked, never cut.",
+			Render:        func(w io.Writer, run *Run, o Options) error { return Terminal(w, run, o.Width, o.Color) },
+		},
+		{
+			Name: "json", Extension: ".json", Summary: "every number, for programs",
+			Documentation: "A stable form; docs/guides/report.md describes its keys.",
+			Render:        func(w io.Writer, run *Run, _ Options) error { return JSON(w, run) },
+		},
+		{
+			Name: "csv", Extension: ".csv", Summary: "statistics, one row per result, window and series",
+			Documentation: "Numbers carry full precision and the unit stands in a column of its own.",
+			Render:        func(w io.Writer, run *Run, _ Options) error { return CSV(w, run) },
+		},
+		{
+			Name: "csv-points", Extension: ".csv", Summary: "the points of all charts, one row per point",
+			Documentation: "A gap is a row with an empty value.",
+			Render:        func(w io.Writer, run *Run, _ Options) error { return CSVPoints(w, run) },
+		},
+	}
+}
+
+// RendererByName returns the renderer with that name, or an error that lists what there is.
+func RendererByName(name string) (Renderer, error) {
+	var names []string
+	for _, r := range Renderers() {
+		if r.Name == name {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	e := &diag.Error{Code: "unknown-format", Exit: diag.ExitUsage,
+		Message: fmt.Sprintf("report format %q is not known", name),
+		Hint:    fmt.Sprintf("formats are %s", joinAnd(names))}
+	if near := diag.Nearest(name, names); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return Renderer{}, e
+}

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"html"
+	"strings"
+
+	xhtml "golang.org/x/net/html"
+)
+
+// Descriptions of scenarios are HTML written by anybody. Only these elements survive, without any attribute; headings
+// become one level that fits into the page. Everything else loses its tags, and what is no text loses its content.
+var descriptionElements = map[string]string{
+	"p": "p", "br": "br", "strong": "strong", "b": "strong", "em": "em", "i": "em", "code": "code", "tt": "code",
+	"ul": "ul", "ol": "ol", "li": "li", "pre": "pre",
+	"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h4", "h5": "h4", "h6": "h4",
+}
+
+// descriptionDropped are elements whose content is not text for a reader.
+var descriptionDropped = map[string]bool{
+	"script": true, "style": true, "template": true, "iframe": true, "object": true, "svg": true, "math": true,
+	"noscript": true, "noembed": true, "noframes": true, "textarea": true, "title": true, "select": true, "xmp": true,
+	"plaintext": true, "head": true,
+}
+
+const (
+	descriptionBytesMax = 64 << 10
+	descriptionDepthMax = 16
+)
+
+// sanitizeDescription returns HTML that is safe to put into the page: balanced, of allowed elements only. It is built
+// anew from tokens; no byte of the input is copied without being escaped.
+func sanitizeDescription(source string) string {
+	s := sanitizer{}
+	tokens := xhtml.NewTokenizer(strings.NewReader(source))
+	for s.out.Len() < descriptionBytesMax {
+		kind := tokens.Next()
+		if kind == xhtml.ErrorToken {
+			break
+		}
+		token := tokens.Token()
+		switch kind {
+		case xhtml.TextToken:
+			s.text(token.Data)
+		case xhtml.StartTagToken:
+			s.start(token.Data)
+		case xhtml.SelfClosingTagToken:
+			if token.Data == "br" {
+				s.start("br")
+			}
+		case xhtml.EndTagToken:
+			s.end(token.Data)
+		}
+	}
+	for len(s.open) > 0 {
+		s.pop()
+	}
+	return strings.TrimSpace(s.out.String())
+}
+
+type sanitizer struct {
+	out     strings.Builder
+	open    []string
+	dropped []string // elements whose content is being dropped
+}
+
+func (s *sanitizer) text(data string) {
+	if len(s.dropped) == 0 {
+		s.out.WriteString(html.EscapeString(cleanText(data)))
+	}
+}
+
+func (s *sanitizer) start(name string) {
+	if descriptionDropped[name] {
+		s.dropped = append(s.dropped, name)
+		return
+	}
+	element, allowed := descriptionElements[name]
+	if !allowed || len(s.dropped) > 0 {
+		return
+	}
+	if element == "br" {
+		s.out.WriteString("<br>")
+		return
+	}
+	if len(s.open) >= descriptionDepthMax {
+		return
+	}
+	s.open = append(s.open, element)
+	s.out.WriteString("<" + element + ">")
+}
+
+func (s *sanitizer) end(name string) {
+	if n := len(s.dropped); n > 0 {
+		if s.dropped[n-1] == name {
+			s.dropped = s.dropped[:n-1]
+		}
+		return
+	}
+	element, allowed := descriptionElements[name]
+	if !allowed || element == "br" {
+		return
+	}
+	for i := len(s.open) - 1; i >= 0; i-- {
+		if s.open[i] == element {
+			for len(s.open) > i {
+				s.pop()
+			}
+			return
+		}
+	}
+}
+
+func (s *sanitizer) pop() {
+	last := len(s.open) - 1
+	s.out.WriteString("</" + s.open[last] + ">")
+	s.open = s.open[:last]
+}
+
+// plainDescription is the text of a description without its elements.
+func plainDescription(source string) string {
+	var b strings.Builder
+	tokens := xhtml.NewTokenizer(strings.NewReader(sanitizeDescription(source)))
+	for {
+		switch tokens.Next() {
+		case xhtml.ErrorToken:
+			return strings.Join(strings.Fields(b.String()), " ")
+		case xhtml.TextToken:
+			b.WriteString(tokens.Token().Data)
+		default:
+			b.WriteByte(' ')
+		}
+	}
+}

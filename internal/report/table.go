@@ -1,0 +1,242 @@
+package report
+
+import (
+	"strings"
+	"unicode"
+)
+
+// table is a table of text. Columns are as wide as their widest cell; where that does not fit, every row is stacked
+// as "heading: cell" lines, so that nothing is cut.
+type table struct {
+	Heads []string
+	Left  int // the first columns are text, left-aligned; the others are numbers, right-aligned
+	Rows  [][]string
+	// Grouped: the first column names a group of rows and may become a heading where the table is too wide.
+	Grouped bool
+}
+
+const (
+	columnGap     = 2
+	textCellMin   = 12 // columns of text are wrapped down to this width before rows are stacked
+	stackedIndent = "  "
+	groupIndent   = "  "
+)
+
+func (t *table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
+// lines lays the table out for width columns. The first line is the heading, unless rows are stacked.
+func (t *table) lines(width int, style style) []string {
+	widths := t.widths()
+	excess := sum(widths) + columnGap*(len(widths)-1) - width
+	if excess > 0 && t.Grouped {
+		return t.grouped(width, style)
+	}
+	for excess > 0 {
+		// The widest column of text gives way first.
+		widest := -1
+		for i := range t.Left {
+			if widths[i] > textCellMin && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return t.stacked(width, style)
+		}
+		widths[widest]--
+		excess--
+	}
+	out := []string{}
+	for _, line := range t.row(t.Heads, widths) {
+		out = append(out, style.dim(line))
+	}
+	for _, r := range t.Rows {
+		out = append(out, t.row(r, widths)...)
+	}
+	return out
+}
+
+// fits tells whether no cell must be wrapped.
+func (t *table) fits(width int) bool {
+	widths := t.widths()
+	return sum(widths)+columnGap*(len(widths)-1) <= width
+}
+
+func (t *table) widths() []int {
+	widths := make([]int, len(t.Heads))
+	for i, h := range t.Heads {
+		widths[i] = displayWidth(h)
+	}
+	for _, r := range t.Rows {
+		for i, c := range r {
+			widths[i] = max(widths[i], displayWidth(c))
+		}
+	}
+	return widths
+}
+
+// grouped prints the first cell of rows that share it as a heading of its own, and the other cells below.
+func (t *table) grouped(width int, style style) []string {
+	rest := table{Heads: t.Heads[1:], Left: t.Left - 1}
+	for _, r := range t.Rows {
+		rest.add(r[1:]...)
+	}
+	if !rest.fits(width - len(groupIndent)) {
+		return (&table{Heads: t.Heads, Left: t.Left, Rows: t.Rows}).lines(width, style)
+	}
+	lines := rest.lines(width-len(groupIndent), style)
+	out := []string{groupIndent + lines[0]}
+	last := ""
+	for i, r := range t.Rows {
+		if r[0] != "" && (i == 0 || r[0] != last) {
+			out = append(out, wrap(r[0], width)...)
+			last = r[0]
+		}
+		out = append(out, groupIndent+lines[i+1])
+	}
+	return out
+}
+
+// row lays one row out over as many lines as its tallest cell needs.
+func (t *table) row(cells []string, widths []int) []string {
+	wrapped := make([][]string, len(cells))
+	height := 1
+	for i, c := range cells {
+		wrapped[i] = wrap(c, widths[i])
+		height = max(height, len(wrapped[i]))
+	}
+	out := make([]string, 0, height)
+	for y := range height {
+		var b strings.Builder
+		for i := range cells {
+			text := ""
+			if y < len(wrapped[i]) {
+				text = wrapped[i][y]
+			}
+			if i > 0 {
+				b.WriteString(strings.Repeat(" ", columnGap))
+			}
+			pad := strings.Repeat(" ", max(0, widths[i]-displayWidth(text)))
+			if i < t.Left {
+				b.WriteString(text + pad)
+			} else {
+				b.WriteString(pad + text)
+			}
+		}
+		out = append(out, strings.TrimRight(b.String(), " "))
+	}
+	return out
+}
+
+// stacked prints the text cells of a row as its heading and every number below.
+func (t *table) stacked(width int, style style) []string {
+	var out []string
+	for _, r := range t.Rows {
+		var names []string
+		for _, c := range r[:t.Left] {
+			if c != "" {
+				names = append(names, c)
+			}
+		}
+		out = append(out, wrap(strings.Join(names, " · "), width)...)
+		line := ""
+		for i := t.Left; i < len(r); i++ {
+			item := t.Heads[i] + " " + r[i]
+			if line != "" && displayWidth(stackedIndent+line+"   "+item) > width {
+				out = append(out, stackedIndent+style.dim(line))
+				line = ""
+			}
+			if line != "" {
+				line += "   "
+			}
+			line += item
+		}
+		out = append(out, strings.TrimRight(stackedIndent+line, " "))
+	}
+	return out
+}
+
+// wrap breaks text at blanks, and within words longer than width.
+func wrap(text string, width int) []string {
+	if displayWidth(text) <= width || width < 1 {
+		return []string{text}
+	}
+	var out []string
+	line, lineWidth := "", 0
+	flush := func() {
+		out = append(out, line)
+		line, lineWidth = "", 0
+	}
+	for word := range strings.FieldsSeq(text) {
+		w := displayWidth(word)
+		if lineWidth > 0 && lineWidth+1+w > width {
+			flush()
+		}
+		if lineWidth > 0 {
+			line += " "
+			lineWidth++
+		}
+		for _, r := range word {
+			rw := runeWidth(r)
+			if lineWidth+rw > width && lineWidth > 0 {
+				flush()
+			}
+			line += string(r)
+			lineWidth += rw
+		}
+	}
+	if lineWidth > 0 {
+		flush()
+	}
+	return out
+}
+
+// hang wraps a line that begins with a time; further lines stand below its text.
+func hang(line string, width int) []string {
+	at, text, found := strings.Cut(line, "  ")
+	if !found || displayWidth(line) <= width {
+		return wrap(line, width)
+	}
+	indent := displayWidth(at) + 2
+	parts := wrap(text, max(10, width-indent))
+	for i := range parts {
+		if i == 0 {
+			parts[i] = at + "  " + parts[i]
+			continue
+		}
+		parts[i] = strings.Repeat(" ", indent) + parts[i]
+	}
+	return parts
+}
+
+// displayWidth is the number of terminal columns of s, which holds no escape codes.
+func displayWidth(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// runeWidth knows combining marks and the wide blocks of East Asian text and pictures.
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case r >= 0x1100 && r <= 0x115F, r >= 0x2E80 && r <= 0xA4CF, r >= 0xAC00 && r <= 0xD7A3,
+		r >= 0xF900 && r <= 0xFAFF, r >= 0xFE30 && r <= 0xFE6F, r >= 0xFF00 && r <= 0xFF60,
+		r >= 0xFFE0 && r <= 0xFFE6, r >= 0x1F300 && r <= 0x1F64F, r >= 0x1F900 && r <= 0x1F9FF,
+		r >= 0x20000 && r <= 0x3FFFD:
+		return 2
+	}
+	return 1
+}
+
+func sum(list []int) int {
+	n := 0
+	for _, v := range list {
+		n += v
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Mark is one moment that is drawn on every chart.
+type Mark struct {
+	Number  int    `json:"number"` // counts from 1 in order of time
+	AtNanos int64  `json:"at_ns"`
+	EndNano int64  `json:"end_ns,omitempty"` // of a step that took time
+	Label   string `json:"label"`
+	Kind    string `json:"kind"` // "step", "annotation", "disturbance"
+	Failed  bool   `json:"failed,omitempty"`
+	StepID  int    `json:"step_id,omitempty"`
+}
+
+// Step is one step as it was planned and as it ran.
+type Step struct {
+	ID           int    `json:"id"`
+	Phase        string `json:"phase"`
+	Name         string `json:"name"`
+	Subject      string `json:"subject,omitempty"` // workload, group, VM or node
+	Text         string `json:"text,omitempty"`
+	Line         int    `json:"line,omitempty"`
+	PlannedNanos int64  `json:"planned_ns,omitempty"`
+	Started      bool   `json:"started"`
+	Ended        bool   `json:"ended"`
+	FromNanos    int64  `json:"from_ns"`
+	ToNanos      int64  `json:"to_ns"`
+	Error        string `json:"error,omitempty"`
+	Simulated    bool   `json:"simulated,omitempty"`
+}
+
+// plannedStep is what a report reads of a step in plan.json; keys that are missing stay empty.
+type plannedStep struct {
+	ID       int    `json:"id"`
+	Phase    string `json:"phase"`
+	Name     string `json:"name"`
+	Subject  string `json:"subject"`
+	Imitated string `json:"imitated"`
+	Line     int    `json:"line"`
+	Start    int64  `json:"start_ns"`
+	Duration int64  `json:"duration_ns"`
+}
+
+func plannedSteps(raw json.RawMessage) []plannedStep {
+	var plan struct {
+		Steps []plannedStep `json:"steps"`
+	}
+	// A plan that cannot be read leaves the steps as the events tell them.
+	if json.Unmarshal(raw, &plan) != nil {
+		return nil
+	}
+	return plan.Steps
+}
+
+// steps joins the plan with what the events say. Steps that never began come last within their phase's order.
+func steps(run *Run) []Step {
+	byID := map[int]int{}
+	list := []Step{}
+	for _, p := range plannedSteps(run.Plan) {
+		byID[p.ID] = len(list)
+		list = append(list, Step{ID: p.ID, Phase: p.Phase, Name: p.Name, Subject: p.Subject, Line: p.Line,
+			PlannedNanos: p.Duration, Simulated: p.Imitated != ""})
+	}
+	for _, e := range run.Events {
+		if e.Kind != interval.EventStepStarted && e.Kind != interval.EventStepEnded {
+			continue
+		}
+		i, known := byID[e.StepID]
+		if !known || list[i].Name != e.Step {
+			// Undo steps and steps that the engine expanded are not in the plan.
+			i = openStep(list, e)
+		}
+		if i < 0 {
+			byID[e.StepID] = len(list)
+			i = len(list)
+			list = append(list, Step{ID: e.StepID, Phase: e.Phase, Name: e.Step})
+		}
+		list[i].observe(e)
+	}
+	return list
+}
+
+// openStep finds the started, not yet ended step that e belongs to, or -1.
+func openStep(list []Step, e interval.Event) int {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].ID == e.StepID && list[i].Name == e.Step && list[i].Phase == e.Phase && !list[i].Ended {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Step) observe(e interval.Event) {
+	s.Subject = cmp.Or(s.Subject, e.Workload, e.Group, e.Subject)
+	s.Simulated = s.Simulated || e.Simulate
+	s.Phase = cmp.Or(s.Phase, e.Phase)
+	if e.Kind == interval.EventStepStarted {
+		s.Started, s.FromNanos, s.ToNanos = true, e.AtNanos, e.AtNanos
+		s.Text = cmp.Or(s.Text, e.Message)
+		return
+	}
+	s.Ended, s.ToNanos, s.Error = true, e.AtNanos, e.Error
+}
+
+// marks picks what is worth a line on every chart: annotations, disturbances, and the steps of the run phase that do
+// something (waiting does not).
+func marks(run *Run) []Mark {
+	list := []Mark{}
+	annotated := map[int]bool{}
+	for _, e := range run.Events {
+		switch e.Kind {
+		case interval.EventAnnotation:
+			annotated[e.StepID] = true
+			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, e.Step), Kind: "annotation", StepID: e.StepID})
+		case interval.EventDisturbance:
+			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, "disturbance"), Kind: "disturbance"})
+		}
+	}
+	for _, s := range steps(run) {
+		if s.Phase == "run" && s.Started && !isWait(s.Name) && (s.ID == 0 || !annotated[s.ID]) {
+			label := s.Name
+			if s.Subject != "" {
+				label += " " + s.Subject
+			}
+			list = append(list, Mark{AtNanos: s.FromNanos, EndNano: s.ToNanos, Label: label, Kind: "step",
+				Failed: s.Error != "", StepID: s.ID})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Mark) int { return cmp.Compare(a.AtNanos, b.AtNanos) })
+	for i := range list {
+		list[i].Number = i + 1
+	}
+	return list
+}
+
+func isWait(step string) bool {
+	_, verb, _ := strings.Cut(step, ".")
+	return strings.HasPrefix(verb, "Wait")
+}

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Workload is one start of one workload with its totals over all VMs.
+type Workload struct {
+	Name            string            `json:"workload"`
+	Group           string            `json:"group"`
+	Instance        int               `json:"instance"`
+	Prefill         bool              `json:"prefill,omitempty"`
+	Engine          string            `json:"engine"`
+	VMs             int               `json:"vms"`
+	FromNanos       int64             `json:"from_ns"`
+	ToNanos         int64             `json:"to_ns"`
+	CompletionNanos int64             `json:"completion_ns,omitempty"`
+	Operations      uint64            `json:"operations"`
+	Bytes           uint64            `json:"bytes"`
+	OperationsRate  result.Number     `json:"operations_per_s"`
+	BytesRate       result.Number     `json:"bytes_per_s"`
+	Errors          map[string]uint64 `json:"errors,omitempty"`
+	ErrorCount      uint64            `json:"error_count"`
+	Due             uint64            `json:"due,omitempty"`
+	NotIssued       uint64            `json:"not_issued,omitempty"`
+	CPUNanos        int64             `json:"cpu_ns,omitempty"`
+	CPUCores        result.Number     `json:"cpu_cores"` // mean over the time of the workload, all VMs together
+	StalledNanos    int64             `json:"stalled_ns,omitempty"`
+	Error           string            `json:"error,omitempty"`
+	Start           int               `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
+	Latency         []Latency         `json:"latency"`
+}
+
+// Latency is the distribution of one direction in nanoseconds.
+type Latency struct {
+	Direction string        `json:"direction"` // "read", "write", "trim"
+	Kind      string        `json:"kind"`      // "service", "response"
+	Count     uint64        `json:"count"`
+	Mean      result.Number `json:"mean"`
+	Median    result.Number `json:"median"`
+	P95       result.Number `json:"p95"`
+	P99       result.Number `json:"p99"`
+	P999      result.Number `json:"p999"`
+	Max       result.Number `json:"max"`
+	Min       result.Number `json:"min"`
+	CV        result.Number `json:"cv"`
+}
+
+func workloads(loads []result.LoadSummary) []Workload {
+	list := make([]Workload, 0, len(loads))
+	starts := map[string]int{}
+	for i := range loads {
+		l := &loads[i]
+		w := Workload{
+			Name: l.Workload, Group: l.Group, Instance: l.Instance, Prefill: l.Prefill, Engine: l.Engine, VMs: l.VMs,
+			FromNanos: l.FromNanos, ToNanos: l.ToNanos, CompletionNanos: l.CompletionNanos,
+			Operations: l.Total.Operations, Bytes: l.Total.Bytes, Errors: l.Total.Errors,
+			ErrorCount: l.Total.ErrorCount(), Due: l.Due, NotIssued: l.NotIssued, CPUNanos: l.CPUNanos,
+			StalledNanos: l.StalledNanos, Error: l.Error, Latency: []Latency{},
+			OperationsRate: result.Number(math.NaN()), BytesRate: result.Number(math.NaN()),
+			CPUCores: result.Number(math.NaN()),
+		}
+		if !l.Prefill {
+			starts[l.Workload]++
+			w.Start = starts[l.Workload]
+		}
+		if nanos := l.ToNanos - l.FromNanos; nanos > 0 {
+			seconds := float64(nanos) / float64(time.Second)
+			w.OperationsRate = result.Number(float64(l.Total.Operations) / seconds)
+			w.BytesRate = result.Number(float64(l.Total.Bytes) / seconds)
+			w.CPUCores = result.Number(float64(l.CPUNanos) / float64(nanos))
+		}
+		for dir := range l.Directions {
+			t := &l.Directions[dir]
+			name := interval.Direction(dir).String()
+			w.addLatency(name, "service", t.Service)
+			w.addLatency(name, "response", t.Response)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+func (w *Workload) addLatency(direction, kind string, h *stat.Histogram) {
+	if h == nil || h.Count() == 0 {
+		return
+	}
+	percentile := func(q float64) result.Number { return result.Number(h.Percentile(q)) }
+	w.Latency = append(w.Latency, Latency{
+		Direction: direction, Kind: kind, Count: h.Count(), Mean: result.Number(h.Mean()), Median: result.Number(h.Quantile(0.5)),
+		P95: percentile(0.95), P99: percentile(0.99), P999: percentile(0.999),
+		Max: result.Number(h.Max()), Min: result.Number(h.Min()), CV: result.Number(h.StdDev() / h.Mean()),
+	})
+}
+
+// Title names one start of a workload: "OLTP", "OLTP (start 2)", "OLTP (prefill)".
+func (w *Workload) Title() string {
+	text := w.Name
+	if w.Prefill {
+		text += " (prefill)"
+	}
+	if w.Start > 1 {
+		text += fmt.Sprintf(" (start %d)", w.Start)
+	}
+	return text
+}
