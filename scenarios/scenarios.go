@@ -1,0 +1,9 @@
+// Package scenarios holds the scenarios that ship with the program, one folder each, and nothing else.
+package scenarios
+
+import "embed"
+
+// FS holds every shipped scenario as NAME/test.yml with its job files.
+//
+//go:embed */test.yml */*.fio
+var FS embed.FS
