@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/session"
+)
+
+func newClean(p *Process) *cobra.Command {
+	var runs string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "clean [RUN...]",
+		Short: "Remove what runs left whose program died, and seal their bundles",
+		Long: "Clean reads the journals in the runs folder. For every run whose program died, was killed, or was told not\n" +
+			"to undo, it powers on nodes that the run powered off, takes back what its steps did, deletes its VMs with\n" +
+			"their disks, and seals the bundle as aborted, so that it can be reported. Runs that are going on are left\n" +
+			"alone. It may be called again at any time: what is clean stays clean.\n\n" + runHelp,
+		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
+		GroupID: groupHouse,
+		Args:    between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cleaned, err := p.clean(cmd.Context(), p.runsDirectory(runs), args)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return p.printCleanedJSON(cleaned)
+			}
+			return p.printCleaned(cleaned, len(args) > 0)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.runsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	return cmd
+}
+
+// clean cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
+func (p *Process) clean(ctx context.Context, runs string, words []string) ([]session.Cleaned, error) {
+	stop, end := p.watchSignals(ctx)
+	defer end()
+	stop.follow("", func(string) {
+		fmt.Fprintln(p.Stderr, "bragg: stopping; bragg clean goes on where it was left")
+	})
+	var only []string
+	for _, word := range words {
+		id, err := p.findJournalled(runs, word)
+		if err != nil {
+			return nil, err
+		}
+		only = append(only, id)
+	}
+	return session.Clean(stop.begun, session.Cleaning{
+		Runs: runs, Only: only, Program: p.program(),
+		Say: func(run, text string) { fmt.Fprintf(p.Stderr, "%s: %s\n", run, clean(text)) },
+	})
+}
+
+// findJournalled finds a run that may have no bundle: one that died so early has a journal only.
+func (p *Process) findJournalled(runs, word string) (string, error) {
+	known, err := session.Unfinished(runs)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range known {
+		if id == word {
+			return id, nil
+		}
+	}
+	dir, err := p.findRun(runs, word)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Base(dir), nil
+}
+
+func (p *Process) printCleaned(cleaned []session.Cleaned, named bool) error {
+	if len(cleaned) == 0 {
+		text := "There is nothing to clean."
+		if named {
+			text = "The run is clean."
+		}
+		_, err := fmt.Fprintln(p.Stdout, text)
+		return err
+	}
+	for _, c := range cleaned {
+		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, clean(whatWasDone(c)))
+	}
+	return cleanedError(cleaned)
+}
+
+func whatWasDone(c session.Cleaned) string {
+	switch {
+	case c.Live:
+		return "left alone: it is going on, or another run uses its target"
+	case c.Err != nil:
+		return "could not be cleaned"
+	}
+	var done []string
+	if len(c.Undone) > 0 {
+		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
+	}
+	if c.Sealed {
+		done = append(done, "bundle sealed as aborted; bragg report "+c.Run+" shows what it recorded")
+	}
+	if len(done) == 0 {
+		return "nothing was left but its journal, which is removed"
+	}
+	return strings.Join(done, "; ")
+}
+
+// cleanedError joins what failed; runs that were left alone make it ExitLocked.
+func cleanedError(cleaned []session.Cleaned) error {
+	var faults []error
+	live := false
+	for _, c := range cleaned {
+		if c.Err != nil {
+			faults = append(faults, &diag.Error{
+				Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided,
+				Hint: "mend the cause and call bragg clean again; nothing is forgotten until it is undone",
+			})
+		}
+		live = live || c.Live
+	}
+	if len(faults) == 0 && live {
+		return exit(diag.ExitLocked)
+	}
+	return errors.Join(faults...)
+}
+
+// cleanedLine is one run as `clean --json` prints it.
+type cleanedLine struct {
+	session.Cleaned
+	Error string `json:"error,omitempty"`
+}
+
+func (p *Process) printCleanedJSON(cleaned []session.Cleaned) error {
+	lines := []cleanedLine{}
+	for _, c := range cleaned {
+		line := cleanedLine{Cleaned: c}
+		if c.Err != nil {
+			line.Error = c.Err.Error()
+		}
+		lines = append(lines, line)
+	}
+	if err := p.printJSON(lines); err != nil {
+		return err
+	}
+	return cleanedError(cleaned)
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// health of one thing that doctor looked at.
+type health string
+
+const (
+	healthGood    health = "ok"
+	healthLess    health = "less"    // works, with less precision, speed or fewer features
+	healthMissing health = "missing" // bragg cannot run here without it
+)
+
+// examination is what doctor found about one thing.
+type examination struct {
+	Name    string `json:"name"`
+	Health  health `json:"health"`
+	Found   string `json:"found"`
+	Advice  string `json:"advice,omitempty"`  // what to do, one sentence
+	Package string `json:"package,omitempty"` // Debian package that brings it
+}
+
+func newDoctor(p *Process) *cobra.Command {
+	var asJSON bool
+	var runs string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine can do, what is missing and what brings it",
+		Long: "Doctor looks at everything that runs on this machine depend on, and says what is missing and which\n" +
+			"Debian package brings it. It changes nothing but a small file in the runs folder, which it removes.\n" +
+			"It ends with 69 when a scenario cannot run here at all.",
+		Example: "  bragg doctor\n  bragg doctor --runs /mnt/ssd/runs",
+		GroupID: groupStart,
+		Args:    between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			found := examine(p.runsDirectory(runs))
+			code := diag.ExitPass
+			for _, e := range found {
+				if e.Health == healthMissing {
+					code = diag.ExitUnavailable
+				}
+			}
+			if asJSON {
+				if err := p.printJSON(found); err != nil {
+					return err
+				}
+				return exit(code)
+			}
+			if err := p.printDoctor(found, code); err != nil {
+				return err
+			}
+			return exit(code)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.runsFlag(cmd.Flags(), &runs)
+	return cmd
+}
+
+func (p *Process) printDoctor(found []examination, code int) error {
+	t := table{}
+	for _, e := range found {
+		mark := map[health]string{healthGood: "✓", healthLess: "–", healthMissing: "✗"}[e.Health]
+		t.add(mark, e.Name, e.Found)
+	}
+	if err := t.print(p.Stdout); err != nil {
+		return err
+	}
+	advised := false
+	for _, e := range found {
+		if e.Advice == "" && e.Package == "" {
+			continue
+		}
+		if !advised {
+			fmt.Fprintln(p.Stdout, "\nWhat would help:")
+			advised = true
+		}
+		line := e.Advice
+		if e.Package != "" {
+			line += " (apt-get install " + e.Package + ")"
+		}
+		fmt.Fprintf(p.Stdout, "  %s: %s\n", e.Name, clean(line))
+	}
+	last := "This machine can run scenarios. Next: bragg demo"
+	if code != diag.ExitPass {
+		last = "This machine cannot run scenarios until what is marked ✗ is mended."
+	}
+	_, err := fmt.Fprintf(p.Stdout, "\n%s\n", last)
+	return err
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// exitWith carries only an exit code: the verb has already said everything.
+type exitWith int
+
+func (e exitWith) Error() string { return "exit " + strconv.Itoa(int(e)) }
+func (e exitWith) ExitCode() int { return int(e) }
+
+// exit turns an exit code into the error of a verb; nil for ExitPass.
+func exit(code int) error {
+	if code == diag.ExitPass {
+		return nil
+	}
+	return exitWith(code)
+}
+
+// printError tells the user what went wrong, once, and returns the exit code.
+func (p *Process) printError(err error) int {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		code := diag.ExitPass
+		for _, e := range joined.Unwrap() {
+			code = cmp.Or(code, p.printError(e))
+		}
+		return code
+	}
+	var silent exitWith
+	var list *diag.ListError
+	var told *diag.Error
+	switch {
+	case err == nil:
+		return diag.ExitPass
+	case errors.As(err, &silent):
+		return int(silent)
+	case errors.As(err, &list):
+		p.printList(list.List)
+	case errors.As(err, &told):
+		p.printTold(err, told)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(p.Stderr, "bragg: stopped")
+	default:
+		told = explain(err)
+		p.printTold(told, told)
+		return told.ExitCode()
+	}
+	return diag.ExitCode(err)
+}
+
+func (p *Process) printTold(err error, told *diag.Error) {
+	fmt.Fprintf(p.Stderr, "bragg: %s\n", clean(err.Error()))
+	if told.Hint != "" {
+		fmt.Fprintf(p.Stderr, "  %s\n", strings.ReplaceAll(told.Hint, "\n", "\n  "))
+	}
+}
+
+// printList renders diagnostics and counts them.
+func (p *Process) printList(list diag.List) {
+	printDiagnostics(p.Stderr, list)
+	errorCount := 0
+	for _, d := range list {
+		if d.Severity == diag.SeverityError {
+			errorCount++
+		}
+	}
+	if errorCount > 0 {
+		fmt.Fprintf(p.Stderr, "bragg: %s\n", plural(errorCount, "error"))
+	}
+}
+
+func printDiagnostics(w io.Writer, list diag.List) {
+	// A terminal that went away is noticed by the verb's own output; here is nobody left to tell.
+	_ = diag.Render(w, list)
+}
+
+// explain gives a plain error of the operating system the exit code and the hint it deserves. Everything unknown is a
+// defect of ours.
+func explain(err error) *diag.Error {
+	told := &diag.Error{Message: err.Error(), Exit: diag.ExitUnavailable, Code: "system"}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		told.Hint = "free some space, or choose another place with --runs DIR"
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		told.Hint = "choose a folder that you may write to with --runs DIR, or ask bragg doctor what is missing"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		told.Hint = "raise the limit of open files: ulimit -n 65536"
+	case errors.Is(err, result.ErrDamaged):
+		told.Hint = "the bundle was changed or damaged after it was written; bragg runs show RUN says where"
+	case errors.Is(err, result.ErrNewer):
+		told.Hint = "a newer bragg wrote it: update this one"
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ENOTDIR):
+	default:
+		told.Exit, told.Code = diag.ExitInternal, "defect"
+		told.Hint = "this looks like a defect of bragg: please report it with the output of bragg version"
+	}
+	return told
+}
+
+// printPanic keeps Go's stack away from people; who hunts the defect sets BRAGG_DEBUG.
+func (p *Process) printPanic(fault any) int {
+	fmt.Fprintf(p.Stderr, "bragg: defect: %v\n", fault)
+	fmt.Fprintf(p.Stderr, "  please report it with the output of bragg version; BRAGG_DEBUG=1 shows where it happened\n")
+	fmt.Fprintf(p.Stderr, "  if a run was going on, bragg clean removes what it left\n")
+	if p.Getenv("BRAGG_DEBUG") != "" {
+		fmt.Fprintf(p.Stderr, "%s\n", debug.Stack())
+	}
+	return diag.ExitInternal
+}
+
+func flagError(cmd *cobra.Command, err error) error {
+	return &diag.Error{
+		Code: "bad-flag", Message: err.Error(), Exit: diag.ExitUsage,
+		Hint: cmd.CommandPath() + " --help shows the flags",
+	}
+}
+
+// usageError is wrong usage of one verb.
+func usageError(cmd *cobra.Command, format string, args ...any) error {
+	return &diag.Error{
+		Code: "usage", Message: fmt.Sprintf(format, args...), Exit: diag.ExitUsage, Hint: "usage: " + cmd.UseLine(),
+	}
+}
+
+// between checks the number of arguments; most < 0 is without bound.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usageError(cmd, "%s needs %s", cmd.CommandPath(), plural(least, "argument"))
+		case most == 0 && len(args) > 0:
+			return usageError(cmd, "%s takes no argument, got %s", cmd.CommandPath(), quote(args[0]))
+		case most > 0 && len(args) > most:
+			return usageError(cmd, "%s takes at most %s, got %d", cmd.CommandPath(), plural(most, "argument"), len(args))
+		}
+		return nil
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// quote shows a word of the user's; control characters are escaped.
+func quote(s string) string { return strconv.Quote(s) }
+
+// clean keeps control characters of foreign text away from the terminal; line feeds stay.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0)) {
+			return '�'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,306 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// examine looks at everything a local run depends on, in the order in which doctor prints it.
+func examine(runs string) []examination {
+	out := []examination{
+		examineKernel(), examineProcessor(), examineMemory(),
+	}
+	out = append(out, examineRuns(runs)...)
+	return append(out,
+		examineIOUring(), examineLoopback(), examineFiles(), examineCgroup("/sys/fs/cgroup"),
+		examineProgram("fio", "fio", "--version", "the native engine needs nothing; --engine fio needs it"),
+		examineChromium(), examineUser(),
+	)
+}
+
+func examineKernel() examination {
+	return examination{Name: "kernel", Health: healthGood, Found: runtime.GOOS + " " + session.Kernel()}
+}
+
+func examineProcessor() examination {
+	env := session.Environment("/")
+	e := examination{Name: "processor", Health: healthGood, Found: fmt.Sprintf("%d × %s", runtime.NumCPU(), env["cpu model"])}
+	if env["virtual machine"] != "" {
+		e.Found += ", virtual"
+	}
+	if clock := env["clock source"]; clock != "" {
+		e.Found += ", clock " + clock
+	}
+	if governor := env["cpu governor"]; governor != "" {
+		e.Found += ", governor " + governor
+		if governor != "performance" {
+			e.Health = healthLess
+			e.Advice = "latencies vary with the clock rate: cpupower frequency-set -g performance"
+			e.Package = "linux-cpupower"
+		}
+	}
+	return e
+}
+
+// memoryBytesMin is what the virtual machines of a rehearsal and bragg itself need.
+const memoryBytesMin = 512 * unit.MiB
+
+func examineMemory() examination {
+	available := session.MemoryAvailableBytes()
+	e := examination{Name: "memory", Health: healthGood}
+	e.Found = fmt.Sprintf("%s, %s available", unit.FormatBytes(session.MemoryBytes()), unit.FormatBytes(available))
+	if available < memoryBytesMin {
+		e.Health = healthLess
+		e.Advice = "a rehearsal wants " + unit.FormatBytes(memoryBytesMin) + ": end other programs"
+	}
+	return e
+}
+
+// examineRuns looks at the folder of runs: may it be written, what is its file system able to do, how much is free.
+func examineRuns(runs string) []examination {
+	folder := examination{Name: "runs folder", Health: healthGood, Found: runs}
+	dir, made, err := writableFolder(runs)
+	if err != nil {
+		folder.Health = healthMissing
+		folder.Found = err.Error()
+		folder.Advice = "choose a folder that you may write to with --runs DIR"
+		return []examination{folder}
+	}
+	defer removeFolders(made)
+	if m, err := session.MountOf(dir); err == nil {
+		folder.Found += " on " + m.Type
+		if m.Type == "tmpfs" || m.Type == "overlay" {
+			folder.Health = healthLess
+			folder.Advice = m.Type + " is no disk: numbers say little; choose a folder on a disk with --runs DIR"
+		}
+	}
+	return []examination{folder, examineSpace(dir), examineDirect(dir), examineReflink(dir)}
+}
+
+// writableFolder makes the folder when it is missing, proves that it may be written, and returns the folders it made.
+func writableFolder(dir string) (place string, made []string, err error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil || filepath.Dir(at) == at {
+			break
+		}
+		made = append(made, at)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		removeFolders(made)
+		return "", nil, err
+	}
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		removeFolders(made)
+		return "", nil, err
+	}
+	return dir, made, errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// removeFolders removes folders that are empty, the innermost first.
+func removeFolders(dirs []string) {
+	for _, d := range dirs {
+		if os.Remove(d) != nil {
+			return // somebody uses it by now
+		}
+	}
+}
+
+// spaceBytesMin is the default footprint of a rehearsal at the share of the free space that it may take.
+const spaceBytesMin = 8 * unit.GiB
+
+func examineSpace(dir string) examination {
+	e := examination{Name: "free space", Health: healthGood}
+	free, total, err := session.Space(dir)
+	if err != nil {
+		e.Health, e.Found = healthLess, err.Error()
+		return e
+	}
+	e.Found = fmt.Sprintf("%s of %s", unit.FormatBytes(free), unit.FormatBytes(total))
+	if free < spaceBytesMin {
+		e.Health = healthLess
+		e.Advice = "a rehearsal takes at most a quarter of the free space, so this one would be smaller than 2 GiB"
+	}
+	return e
+}
+
+func examineDirect(dir string) examination {
+	e := examination{Name: "direct I/O", Health: healthGood, Found: "works in the runs folder"}
+	name := filepath.Join(dir, ".doctor-direct")
+	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		e.Health = healthMissing
+		e.Found = "refused: " + err.Error()
+		e.Advice = "this file system has no O_DIRECT, so load would measure the page cache: choose another with --runs DIR"
+		_ = os.Remove(name) // open may have made the file before it refused
+		return e
+	}
+	if err := errors.Join(unix.Close(fd), os.Remove(name)); err != nil {
+		e.Health, e.Found = healthLess, err.Error()
+	}
+	return e
+}
+
+func examineReflink(dir string) examination {
+	e := examination{Name: "reflink", Health: healthGood, Found: "clones and snapshots share blocks"}
+	if err := tryReflink(dir); err != nil {
+		e.Health = healthLess
+		e.Found = "no, clones and snapshots are copied"
+		e.Advice = "an XFS or Btrfs file system makes clones and snapshots as quick as on a real cluster"
+	}
+	return e
+}
+
+func tryReflink(dir string) error {
+	source, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(source.Name())
+	defer source.Close()
+	clone, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(clone.Name())
+	defer clone.Close()
+	if _, err := source.Write(make([]byte, 4096)); err != nil {
+		return err
+	}
+	return unix.IoctlFileClone(int(clone.Fd()), int(source.Fd()))
+}
+
+// ioUringParamsBytes is the size of struct io_uring_params, which the kernel fills in.
+const ioUringParamsBytes = 120
+
+func examineIOUring() examination {
+	e := examination{Name: "io_uring", Health: healthGood, Found: "works"}
+	var params [ioUringParamsBytes]byte
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)), 0)
+	if errno == 0 {
+		if err := unix.Close(int(fd)); err != nil {
+			e.Health, e.Found = healthLess, err.Error()
+		}
+		return e
+	}
+	e.Health = healthLess
+	e.Found = "not offered: " + errno.Error() + "; load is driven by threads (psync)"
+	switch errno {
+	case unix.EPERM:
+		e.Advice = "sysctl kernel.io_uring_disabled=0, or let the container's seccomp profile allow io_uring"
+	case unix.ENOSYS:
+		e.Advice = "a kernel of 5.1 or later has it"
+	case unix.ENOMEM:
+		e.Advice = "raise the limit of locked memory: ulimit -l unlimited"
+	}
+	return e
+}
+
+func examineLoopback() examination {
+	e := examination{Name: "loopback", Health: healthGood, Found: "every address of 127/8 can be taken"}
+	l, err := net.Listen("tcp", "127.77.0.1:0")
+	if err != nil {
+		e.Health = healthLess
+		e.Found = err.Error()
+		e.Advice = "virtual machines of the local target share 127.0.0.1, and exporter ports may collide"
+		return e
+	}
+	if err := l.Close(); err != nil {
+		e.Health, e.Found = healthLess, err.Error()
+	}
+	return e
+}
+
+// filesMin lets a run of 200 virtual machines with ten disks each open everything twice.
+const filesMin = 4096
+
+func examineFiles() examination {
+	e := examination{Name: "open files", Health: healthGood}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		e.Health, e.Found = healthLess, err.Error()
+		return e
+	}
+	e.Found = fmt.Sprintf("at most %d", limit.Max)
+	if limit.Max < filesMin {
+		e.Health = healthLess
+		e.Advice = "runs with many virtual machines need more: ulimit -n 65536"
+	}
+	return e
+}
+
+func examineCgroup(root string) examination {
+	e := examination{Name: "cgroup", Health: healthGood}
+	controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	if err != nil {
+		e.Health = healthLess
+		e.Found = "no version 2 hierarchy: VMs of the local target are not limited in CPU and memory"
+		e.Advice = "boot with systemd.unified_cgroup_hierarchy=1"
+		return e
+	}
+	e.Found = "version 2 with " + strings.Join(strings.Fields(string(controllers)), ", ")
+	if err := unix.Access(root, unix.W_OK); err != nil {
+		e.Health = healthLess
+		e.Found += ", not writable: VMs of the local target are not limited in CPU and memory"
+		e.Advice = "run as root, or in a delegated scope: systemd-run --user --scope -p Delegate=yes bragg …"
+	}
+	return e
+}
+
+// programDeadline bounds how long a program may take to say its version.
+const programDeadline = 5 * time.Second
+
+func examineProgram(name, pkg, flag, advice string) examination {
+	e := examination{Name: name, Health: healthGood}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		e.Health, e.Found, e.Advice, e.Package = healthLess, "not installed", advice, pkg
+		return e
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), programDeadline)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, path, flag).Output()
+	if err != nil {
+		e.Health, e.Found, e.Advice = healthLess, path+" does not start: "+err.Error(), "install it anew"
+		return e
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	e.Found = strings.TrimSpace(line) + " at " + path
+	return e
+}
+
+func examineChromium() examination {
+	e := examination{Name: "chromium", Health: healthGood}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			e.Found = path
+			return e
+		}
+	}
+	e.Health, e.Found, e.Package = healthLess, "not installed", "chromium"
+	e.Advice = "only the project's own tests of the report need it"
+	return e
+}
+
+func examineUser() examination {
+	e := examination{Name: "user", Health: healthGood, Found: "root"}
+	if uid := os.Geteuid(); uid != 0 {
+		e.Found = fmt.Sprintf("uid %d: enough for everything but cgroup limits and dropping caches", uid)
+	}
+	return e
+}

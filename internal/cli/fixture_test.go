@@ -1,0 +1,50 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// makeRun is the script command `makerun ID [label=L] [state=sealed|running|aborted] [minute=N] [verdict=V]`: it writes a small
+// bundle into the runs folder that the script's environment gives.
+func makeRun(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: makerun ID [key=value…]")
+	}
+	options := map[string]string{"state": "sealed", "minute": "0", "verdict": "PASS"}
+	for _, a := range args[1:] {
+		key, value, _ := strings.Cut(a, "=")
+		options[key] = value
+	}
+	minute, err := time.ParseDuration(options["minute"] + "m")
+	ts.Check(err)
+	runs := options["runs"]
+	if runs == "" {
+		runs = filepath.Join(ts.Getenv("XDG_STATE_HOME"), "bragg", "runs")
+	}
+	w, err := result.Create(filepath.Join(ts.MkAbs(runs), args[0]), result.Manifest{
+		Run: args[0], Label: options["label"], Created: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC).Add(minute), Seed: 7,
+		Scenario: result.ScenarioInfo{
+			Name: "four_corners", Summary: "the corners", Variables: map[string]string{"runtime_secs": "20", "disks": "4"},
+			Origins: map[string]string{"runtime_secs": "command line", "disks": "default"},
+		},
+		Target:    result.TargetInfo{Provider: "fake", Name: "fake:2", Simulated: true, Nodes: []result.NodeInfo{{ID: "1"}, {ID: "2"}}},
+		Rehearsal: &result.Rehearsal{Asked: time.Minute, TimeFactor: 0.1},
+		Engines:   map[string]string{"Random Read": "native psync"},
+	})
+	ts.Check(err)
+	if options["state"] == "running" {
+		ts.Check(w.Close())
+		return
+	}
+	ended := "completed"
+	if options["state"] == "aborted" {
+		ended = result.EndedAborted
+	}
+	ts.Check(w.Seal(result.Summary{Verdict: result.Verdict(options["verdict"]), Reason: "all expectations hold", Ended: ended, Duration: int64(90 * time.Second)}))
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/lint"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/session"
+)
+
+func newLint(p *Process) *cobra.Command {
+	var c choice
+	var asJSON, rules bool
+	cmd := &cobra.Command{
+		Use:   "lint SCENARIO...",
+		Short: "Find what is probably wrong in scenarios",
+		Long: "Lint reads scenarios and their job files and says what a plan would refuse, what would spoil numbers, and\n" +
+			"what is worth knowing. It needs no target and runs nothing. It ends with 65 when a scenario has errors;\n" +
+			"warnings alone end with 0. docs/guides/lint.md describes the rules.\n\n" + scenarioHelp,
+		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint --rules",
+		GroupID: groupScenario,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if rules {
+				return between(0, 0)(cmd, args)
+			}
+			return between(1, -1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rules {
+				return p.printRules()
+			}
+			var all []linted
+			for _, word := range args {
+				one, err := p.lintOne(cmd, word, &c)
+				if err != nil {
+					return err
+				}
+				all = append(all, one)
+			}
+			if asJSON {
+				if err := p.printJSON(all); err != nil {
+					return err
+				}
+				return exit(lintedCode(all))
+			}
+			return p.printLinted(all)
+		},
+		ValidArgsFunction: completeScenarios,
+	}
+	c.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules")
+	return cmd
+}
+
+// linted is what lint found in one scenario.
+type linted struct {
+	Scenario string            `json:"scenario"`
+	Errors   diag.List         `json:"errors,omitempty"` // why it cannot be read
+	Findings []finding.Finding `json:"findings"`
+
+	document *scenario.Scenario
+}
+
+// lintOne checks one scenario. One that cannot be read is a result too, so that the others are still checked.
+func (p *Process) lintOne(cmd *cobra.Command, word string, c *choice) (linted, error) {
+	one := linted{Scenario: word, Findings: []finding.Finding{}}
+	sc, err := p.load(cmd.Context(), word, c)
+	var list *diag.ListError
+	if errors.As(err, &list) {
+		one.Errors = list.List
+		if sc != nil {
+			one.document = sc
+			one.Findings = append(one.Findings, lint.CheckSteps(sc, session.Catalog())...)
+		}
+		return one, nil
+	}
+	if err != nil {
+		return one, err
+	}
+	one.document = sc
+	one.Findings = append(one.Findings, lint.Check(sc, session.Catalog())...)
+	return one, nil
+}
+
+func lintedCode(all []linted) int {
+	for _, one := range all {
+		if one.Errors.HasErrors() || finding.ExitCode(one.Findings) == diag.ExitFailed {
+			return diag.ExitData
+		}
+	}
+	return diag.ExitPass
+}
+
+func (p *Process) printLinted(all []linted) error {
+	counts := map[diag.Severity]int{}
+	for _, one := range all {
+		list := append(diag.List{}, one.Errors...)
+		for _, f := range one.Findings {
+			list.Add(diagnosticOf(f, one))
+		}
+		if err := diag.Render(p.Stdout, list); err != nil {
+			return err
+		}
+		for _, d := range list {
+			counts[d.Severity]++
+		}
+	}
+	summary := "no problems"
+	if len(counts) > 0 {
+		summary = fmt.Sprintf("%s, %s, %s", plural(counts[diag.SeverityError], "error"),
+			plural(counts[diag.SeverityWarning], "warning"), plural(counts[diag.SeverityNote], "note"))
+	}
+	if _, err := fmt.Fprintf(p.Stdout, "%s: %s\n", plural(len(all), "scenario"), summary); err != nil {
+		return err
+	}
+	return exit(lintedCode(all))
+}
+
+// diagnosticOf shows a finding with the user's own line.
+func diagnosticOf(f finding.Finding, one linted) diag.Diagnostic {
+	d := diag.Diagnostic{Code: f.Code, Message: f.Claim, Hint: f.Advice, Severity: diag.SeverityNote}
+	switch f.Severity {
+	case finding.Fail:
+		d.Severity = diag.SeverityError
+	case finding.Warning, finding.Unknown:
+		d.Severity = diag.SeverityWarning
+	}
+	if f.Pos == nil {
+		d.Pos.File = one.Scenario
+		return d
+	}
+	d.Pos = *f.Pos
+	if one.document != nil && len(one.document.Source) > 0 && isDocument(d.Pos.File) {
+		d = one.document.Point(d, 0)
+	}
+	return d
+}
+
+func (p *Process) printRules() error {
+	t := table{head: []string{"RULE", "SEVERITY", "WHAT IS WRONG"}}
+	for _, r := range lint.Rules() {
+		t.add(r.Code, string(r.Severity), r.Summary)
+	}
+	return t.print(p.Stdout)
+}

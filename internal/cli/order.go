@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// order holds the flags that say what to run and where: those of plan, run and demo.
+type order struct {
+	choice
+	target, runs, engine string
+	rehearse             time.Duration
+	rehearseSize         string
+	seed                 uint64
+	allowShell           bool
+	maxFull              float64
+}
+
+// seedDefault makes repeats do the same operations; --seed gives others.
+const seedDefault = 1
+
+func (o *order) flags(p *Process, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	o.choice.flags(flags)
+	o.targetFlags(p, flags)
+	flags.StringVar(&o.engine, "engine", "", "`ENGINE` that drives the load: native or fio (default the scenario's choice, else native)")
+	flags.DurationVar(&o.rehearse, "rehearse", 0, "shrink the run to about this `TIME` and to little data: 60s")
+	flags.StringVar(&o.rehearseSize, "rehearse-size", "", "`BYTES` that a rehearsal touches at most (default 2GiB or a quarter of the free space)")
+	flags.Uint64Var(&o.seed, "seed", seedDefault, "`NUMBER` from which offsets and content derive; equal seeds do equal operations")
+	flags.BoolVar(&o.allowShell, "allow-shell", false, "let the scenario run programs; only for scenarios that you trust")
+	flags.Float64Var(&o.maxFull, "max-full", 0, "`PERCENT` to which the storage may be filled (default 70)")
+}
+
+func (o *order) targetFlags(p *Process, flags *pflag.FlagSet) {
+	flags.StringVar(&o.target, "target", "local", "`TARGET`: local, local:NODES, fake:NODES or a target file")
+	p.runsFlag(flags, &o.runs)
+}
+
+// Bounds of --rehearse: shorter leaves nothing to measure, longer is no rehearsal.
+const (
+	rehearseMin = time.Second
+	rehearseMax = 24 * time.Hour
+)
+
+// make turns the flags into an order for one scenario; every fault is one of usage.
+func (o *order) make(p *Process, word, label string) (session.Order, error) {
+	var made session.Order
+	variables, err := o.options()
+	if err != nil {
+		return made, err
+	}
+	source, err := p.source(word)
+	if err != nil {
+		return made, err
+	}
+	var size int64
+	if o.rehearseSize != "" {
+		if size, err = unit.ParseBytes(o.rehearseSize); err != nil || size < unit.MiB {
+			return made, badFlag("--rehearse-size "+quote(o.rehearseSize)+" is not a size of at least 1 MiB", "for example --rehearse-size 512MiB")
+		}
+	}
+	if o.rehearse != 0 && (o.rehearse < rehearseMin || o.rehearse > rehearseMax) {
+		return made, badFlag(fmt.Sprintf("--rehearse %v is not between %v and %v", o.rehearse, rehearseMin, rehearseMax), "for example --rehearse 60s")
+	}
+	if o.rehearseSize != "" && o.rehearse == 0 {
+		return made, badFlag("--rehearse-size has no meaning without --rehearse", "for example --rehearse 60s --rehearse-size 512MiB")
+	}
+	if o.maxFull < 0 || o.maxFull > 100 {
+		return made, badFlag(fmt.Sprintf("--max-full %v is not a percentage", o.maxFull), "for example --max-full 85")
+	}
+	if err := o.checkEngine(); err != nil {
+		return made, err
+	}
+	return session.Order{
+		Source: source, Variables: variables, Target: o.targetPath(p), Runs: p.runsDirectory(o.runs), Label: label,
+		Plan: run.Options{
+			Engine: o.engine, Seed: o.seed, Rehearse: o.rehearse, RehearseBytes: size, AllowShell: o.allowShell,
+			FullPercentMax: o.maxFull,
+		},
+		Program: p.program(),
+	}, nil
+}
+
+func badFlag(message, hint string) error {
+	return &diag.Error{Code: "bad-flag", Message: message, Hint: hint, Exit: diag.ExitUsage}
+}
+
+func (o *order) checkEngine() error {
+	names := session.Engines()
+	if o.engine == "" || slices.Contains(names, o.engine) {
+		return nil
+	}
+	return badFlag("there is no engine "+quote(o.engine), "choose one of "+strings.Join(names, ", "))
+}
+
+// targetPath makes a path of a target file absolute and leaves built-in names alone.
+func (o *order) targetPath(p *Process) string {
+	if strings.ContainsAny(o.target, "/\\") || strings.HasSuffix(o.target, ".yml") || strings.HasSuffix(o.target, ".yaml") {
+		return p.path(o.target)
+	}
+	return o.target
+}
+
+// program is what a session records and needs of this program.
+func (p *Process) program() session.Program {
+	return session.Program{
+		Version: version(), CommandLine: append([]string{"bragg"}, p.Arguments...),
+		AgentCommand: []string{p.Executable, hiddenAgent},
+	}
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// printJSON writes v indented, followed by a line feed.
+func (p *Process) printJSON(v any) error {
+	enc := json.NewEncoder(p.Stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// widthDefault is used where nobody knows how wide the output is shown.
+const widthDefault = 100
+
+// width returns how many columns text may take.
+func (p *Process) width() int {
+	if p.Size != nil {
+		if columns, _ := p.Size(); columns > 0 {
+			return columns
+		}
+	}
+	return widthDefault
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// table collects rows and prints them in columns. Cells are foreign text as often as not, so they are cleaned.
+type table struct {
+	head []string
+	rows [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// print writes the heading and the rows, columns two blanks apart; the last column is not padded.
+func (t *table) print(w io.Writer) error {
+	rows := t.rows
+	if len(t.head) > 0 {
+		rows = append([][]string{t.head}, rows...)
+	}
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(clean(cell)))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			cell = strings.ReplaceAll(clean(cell), "\n", " ")
+			line.WriteString(cell)
+			if i+1 < len(row) {
+				line.WriteString(strings.Repeat(" ", widths[i]+2-utf8.RuneCountInString(cell)))
+			}
+		}
+		fmt.Fprintln(&b, strings.TrimRight(line.String(), " "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

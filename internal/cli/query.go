@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/session"
+)
+
+// queryFlags are what `query` was asked for.
+type queryFlags struct {
+	runs, group, format string
+	from, to, at, step  time.Duration
+	instant             bool
+}
+
+func newQuery(p *Process) *cobra.Command {
+	var f queryFlags
+	cmd := &cobra.Command{
+		Use:   "query RUN PROMQL",
+		Short: "Ask the metrics of a run with PromQL",
+		Long: "Query evaluates a PromQL expression over a run, or at one moment with --at. Times count from the start of\n" +
+			"the run. X-Ray's macros __curie_filter_scenario__ and __curie_filter_vm_group__ work; the latter needs\n" +
+			"--group. docs/formats/metrics.md lists the metrics.\n\n" + runHelp,
+		Example: "  bragg query last 'sum(rate(node_disk_reads_completed_total[10s]))'\n" +
+			"  bragg query last 'bragg_node_value{metric=\"CpuUsage.Avg.Percent\"}' --at 30s\n" +
+			"  bragg query last 'sum by (vm) (rate(node_disk_written_bytes_total[10s]))' --format csv --step 1s",
+		GroupID: groupResult,
+		Args:    between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.instant = cmd.Flags().Changed("at")
+			return p.query(cmd.Context(), args[0], args[1], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.from, "from", 0, "`TIME` at which to begin")
+	flags.DurationVar(&f.to, "to", 0, "`TIME` at which to end (default the end of the run)")
+	flags.DurationVar(&f.at, "at", 0, "`TIME` of the one moment to evaluate at")
+	flags.DurationVar(&f.step, "step", 0, "`TIME` between points (default a hundredth of the stretch, at least 1s)")
+	flags.StringVar(&f.group, "group", "", "VM `GROUP` that __curie_filter_vm_group__ stands for")
+	flags.StringVar(&f.format, "format", "table", "`FORM` of the answer: table, csv or json")
+	p.runsFlag(flags, &f.runs)
+	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
+	return cmd
+}
+
+func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) error {
+	if f.format != "table" && f.format != "csv" && f.format != "json" {
+		return badFlag("there is no form "+quote(f.format), "choose table, csv or json")
+	}
+	b, err := p.openRun(p.runsDirectory(f.runs), word)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	store, closeStore, err := session.Metrics(ctx, b)
+	if err != nil {
+		return err
+	}
+	answer, err := evaluateQuery(ctx, store, b, expr, f)
+	if closeErr := closeStore(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	switch f.format {
+	case "csv":
+		return p.printPoints(answer)
+	case "json":
+		return p.printAnswer(answer)
+	}
+	return p.printSeries(answer, f.instant)
+}
+
+func evaluateQuery(ctx context.Context, store *metric.Store, b *result.Bundle, expr string, f queryFlags) ([]metric.Series, error) {
+	expanded, err := store.Expand(expr, f.group)
+	if err != nil {
+		return nil, badQuery(err, "--group GROUP names the VM group")
+	}
+	if err := store.Check(expanded); err != nil {
+		return nil, badQuery(err, "the expression is PromQL; quote it for the shell")
+	}
+	var answer []metric.Series
+	if f.instant {
+		answer, err = store.Instant(ctx, expanded, f.at.Nanoseconds())
+	} else {
+		var w metric.Window
+		if w, err = queryWindow(b, f); err == nil {
+			answer, err = store.Range(ctx, expanded, w)
+		}
+	}
+	if err != nil {
+		return nil, badQuery(err, "")
+	}
+	return answer, nil
+}
+
+func badQuery(err error, hint string) error {
+	return &diag.Error{Code: "bad-query", Message: err.Error(), Hint: hint, Exit: diag.ExitUsage}
+}
+
+// pointsDefault is into how many steps a stretch is cut when none are asked for.
+const pointsDefault = 100
+
+func queryWindow(b *result.Bundle, f queryFlags) (metric.Window, error) {
+	w := metric.Window{FromNanos: f.from.Nanoseconds(), ToNanos: f.to.Nanoseconds(), Step: f.step}
+	if w.ToNanos == 0 {
+		if seal := b.Sealed(); seal != nil {
+			w.ToNanos = seal.Length
+		} else {
+			w.ToNanos = time.Since(b.Manifest().Created).Nanoseconds()
+		}
+	}
+	if w.ToNanos < w.FromNanos {
+		return w, fmt.Errorf("the stretch ends at %v, before it begins at %v", time.Duration(w.ToNanos), f.from)
+	}
+	if w.Step <= 0 {
+		w.Step = max(time.Duration(w.ToNanos-w.FromNanos)/pointsDefault, time.Second).Round(time.Second)
+	}
+	return w, nil
+}
+
+// printSeries prints one row per series: its value at a moment, or the least, mean, greatest and last over a stretch.
+func (p *Process) printSeries(answer []metric.Series, instant bool) error {
+	if len(answer) == 0 {
+		_, err := fmt.Fprintln(p.Stdout, "no data")
+		return err
+	}
+	t := table{head: []string{"SERIES", "POINTS", "MIN", "MEAN", "MAX", "LAST"}}
+	if instant {
+		t.head = []string{"SERIES", "VALUE"}
+	}
+	for _, s := range answer {
+		if instant {
+			t.add(seriesName(s.Labels), figure(s.Points[0].Value))
+			continue
+		}
+		least, sum, most, last, n := math.Inf(1), 0.0, math.Inf(-1), math.NaN(), 0
+		for _, point := range s.Points {
+			if !math.IsNaN(point.Value) {
+				least, most, last = min(least, point.Value), max(most, point.Value), point.Value
+				sum += point.Value
+				n++
+			}
+		}
+		if n == 0 {
+			t.add(seriesName(s.Labels), "0", "–", "–", "–", "–")
+			continue
+		}
+		t.add(seriesName(s.Labels), strconv.Itoa(n), figure(least), figure(sum/float64(n)), figure(most), figure(last))
+	}
+	return t.print(p.Stdout)
+}
+
+// seriesName prints labels as PromQL does.
+func seriesName(labels map[string]string) string {
+	var parts []string
+	for _, name := range sortedKeys(labels) {
+		if name != "__name__" {
+			parts = append(parts, name+"="+strconv.Quote(labels[name]))
+		}
+	}
+	return labels["__name__"] + "{" + strings.Join(parts, ", ") + "}"
+}
+
+func figure(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// printPoints prints one row per point; a gap has an empty value.
+func (p *Process) printPoints(answer []metric.Series) error {
+	w := csv.NewWriter(p.Stdout)
+	_ = w.Write([]string{"series", "seconds", "value"}) // Flush tells
+	for _, s := range answer {
+		for _, point := range s.Points {
+			value := ""
+			if !math.IsNaN(point.Value) {
+				value = strconv.FormatFloat(point.Value, 'g', -1, 64)
+			}
+			_ = w.Write([]string{seriesName(s.Labels), strconv.FormatFloat(point.Seconds, 'f', -1, 64), value})
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func (p *Process) printAnswer(answer []metric.Series) error {
+	out := []map[string]any{}
+	for _, s := range answer {
+		out = append(out, map[string]any{"labels": s.Labels, "points": s.Points})
+	}
+	return p.printJSON(out)
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// reportFlags are what `report` was asked for.
+type reportFlags struct {
+	runs, format, out string
+	redact            bool
+}
+
+func newReport(p *Process) *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Report what a run found: on the terminal, as HTML, JSON or CSV",
+		Long: "Report reads the bundle of a run. Without --format it prints the numbers here and writes the HTML report\n" +
+			"into the run's folder. It ends as the run did: 0 pass, 1 an expectation failed, 3 undecided.\n\n" +
+			"Formats:\n" + formatList() + "\n" + runHelp,
+		Example: "  bragg report last\n" +
+			"  bragg report last --format html --out report.html\n" +
+			"  bragg report nightly --format json | jq -r .verdict\n" +
+			"  bragg report last --redact --out for-the-vendor.html",
+		GroupID: groupResult,
+		Args:    between(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.report(args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.format, "format", "", "`FORM` of the report")
+	flags.StringVar(&f.out, "out", "", "`FILE` to write; - is standard output")
+	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine by pseudonyms")
+	p.runsFlag(flags, &f.runs)
+	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
+	return cmd
+}
+
+func formatList() string {
+	var b strings.Builder
+	for _, r := range report.Renderers() {
+		fmt.Fprintf(&b, "  %-11s %s\n", r.Name, r.Summary)
+	}
+	return b.String()
+}
+
+func (p *Process) report(word string, f reportFlags) error {
+	b, err := p.openRun(p.runsDirectory(f.runs), word)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	run, err := readRun(b, f.redact)
+	if err != nil {
+		return err
+	}
+	if f.format == "" && f.out == "" {
+		return p.reportHere(b, run, f.redact)
+	}
+	renderer, err := chooseRenderer(f)
+	if err != nil {
+		return err
+	}
+	if err := p.render(renderer, run, f.out); err != nil {
+		return err
+	}
+	return exit(verdictCode(run.Summary))
+}
+
+// readRun reads a bundle for reporting, with pseudonyms when asked.
+func readRun(b *result.Bundle, redact bool) (*report.Run, error) {
+	run, err := report.Read(b)
+	if err != nil || !redact {
+		return run, err
+	}
+	r := result.NewRedactor(run.Manifest)
+	if run.Manifest, err = r.Manifest(run.Manifest); err != nil {
+		return nil, err
+	}
+	if run.Summary, err = r.Summary(run.Summary); err != nil {
+		return nil, err
+	}
+	if len(run.Plan) > 0 {
+		if run.Plan, err = r.JSON(run.Plan); err != nil {
+			return nil, err
+		}
+	}
+	for i := range run.Events {
+		run.Events[i] = r.Event(run.Events[i])
+	}
+	return run, nil
+}
+
+// chooseRenderer takes the form that --format names, else the one whose extension --out has, else HTML.
+func chooseRenderer(f reportFlags) (report.Renderer, error) {
+	if f.format != "" {
+		return report.RendererByName(f.format)
+	}
+	all := report.Renderers()
+	for _, r := range all {
+		if filepath.Ext(f.out) == r.Extension {
+			return r, nil
+		}
+	}
+	return all[0], nil
+}
+
+// reportHere prints the numbers and writes the HTML report into the run's folder.
+func (p *Process) reportHere(b *result.Bundle, run *report.Run, redact bool) error {
+	if err := report.Terminal(p.Stdout, run, p.width(), p.Terminal); err != nil {
+		return err
+	}
+	name := "report.html"
+	if redact {
+		name = "report-redacted.html"
+	}
+	path := filepath.Join(b.Dir(), name)
+	err := writeReport(path, run)
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		fmt.Fprintf(p.Stderr, "bragg: the run's folder is read-only, so no HTML report was written there; choose a place with --out FILE\n")
+	case err != nil:
+		return err
+	default:
+		if _, err := fmt.Fprintf(p.Stdout, "\nreport: %s\n", clean(path)); err != nil {
+			return err
+		}
+	}
+	return exit(verdictCode(run.Summary))
+}
+
+// render writes one form to a file, or to standard output.
+func (p *Process) render(r report.Renderer, run *report.Run, out string) error {
+	if out == "" || out == "-" {
+		w := bufio.NewWriter(p.Stdout)
+		options := report.Options{Width: p.width(), Color: p.Terminal}
+		if err := r.Render(w, run, options); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	return saveFile(p.path(out), func(w io.Writer) error { return r.Render(w, run, report.Options{}) })
+}
+
+func writeReport(path string, run *report.Run) error {
+	return saveFile(path, func(w io.Writer) error { return report.HTML(w, run) })
+}
+
+// saveFile replaces a file as a whole. What is no plain file, like /dev/stdout, is written to and stays what it is.
+func saveFile(path string, write func(io.Writer) error) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		return result.ReplaceFile(path, write)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	return errors.Join(write(w), w.Flush(), f.Close())
+}
+
+// verdictCode is the exit code that the verdict of a run stands for.
+func verdictCode(s result.Summary) int {
+	switch s.Verdict {
+	case result.Pass:
+		return diag.ExitPass
+	case result.Failed:
+		return diag.ExitFailed
+	}
+	return diag.ExitUndecided
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/session"
+)
+
+func newResume(p *Process) *cobra.Command {
+	var runs string
+	cmd := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Bring a run whose program died to its end: undo, seal, report",
+		Long: "Resume does for one run what clean does for all, and then reports what the run had recorded. It never goes\n" +
+			"on with the load: numbers from before and after a pause of unknown length would not be one measurement.\n" +
+			"Without RUN it takes the newest run that is not finished.\n\n" + runHelp,
+		Example: "  bragg resume\n  bragg resume 20250301-151204-k3f9a",
+		GroupID: groupHouse,
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := p.runsDirectory(runs)
+			if len(args) == 0 {
+				known, err := session.Unfinished(dir)
+				if err != nil {
+					return err
+				}
+				if len(known) == 0 {
+					return &diag.Error{
+						Code: "no-runs", Message: "there is no unfinished run in " + dir, Exit: diag.ExitUsage,
+						Hint: "bragg runs list shows all runs",
+					}
+				}
+				args = known[len(known)-1:]
+			}
+			cleaned, err := p.clean(cmd.Context(), dir, args)
+			if err != nil {
+				return err
+			}
+			if err := p.printCleaned(cleaned, true); err != nil {
+				return err
+			}
+			if len(cleaned) == 1 && cleaned[0].Dir == "" {
+				return nil // it died before it recorded anything
+			}
+			fmt.Fprintln(p.Stdout)
+			return p.report(args[0], reportFlags{runs: dir})
+		},
+	}
+	p.runsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	return cmd
+}

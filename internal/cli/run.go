@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+func newRun(p *Process) *cobra.Command {
+	var o order
+	var label string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO...",
+		Short: "Run scenarios, one after the other, and report",
+		Long: "Run carries scenarios out and writes the bundle and the report of each into the runs folder. Several\n" +
+			"queue; after a failure the next one begins. Ctrl-C once stops, undoes and still reports; twice leaves\n" +
+			"things undone, for bragg clean; three times exits.\n\n" +
+			"It ends with 0 when all expectations were met, 1 when one was not, 3 when a run could not be decided,\n" +
+			"130 when it was stopped.\n\n" + scenarioHelp,
+		Example: "  bragg run four_corners --rehearse 60s\n" +
+			"  bragg run oltp vdi --label nightly\n" +
+			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
+			"  bragg run node_failure --target cluster.yml --max-full 80",
+		GroupID: groupScenario,
+		Args:    between(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.runAll(cmd.Context(), &o, queue{words: args, label: label, json: asJSON})
+		},
+		ValidArgsFunction: completeScenarios,
+	}
+	o.flags(p, cmd)
+	cmd.Flags().StringVar(&label, "label", "", "`NAME` by which report, compare and query find the run again")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcomes as JSON instead of a live view and the numbers")
+	return cmd
+}
+
+// queue is what run and demo were asked to run.
+type queue struct {
+	words []string
+	label string
+	json  bool
+}
+
+// ranRun is what came of one scenario of a queue.
+type ranRun struct {
+	Scenario string `json:"scenario"`
+	session.Outcome
+	Error string `json:"error,omitempty"`
+}
+
+func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
+	if err := checkLabel(q.label); err != nil {
+		return err
+	}
+	stop, end := p.watchSignals(ctx)
+	defer end()
+	outcomes := []ranRun{}
+	for i, word := range q.words {
+		if stop.stopped() {
+			p.note(q, "not run because of the stop: "+strings.Join(q.words[i:], ", "))
+			break
+		}
+		if len(q.words) > 1 {
+			p.note(q, fmt.Sprintf("── %d of %d: %s", i+1, len(q.words), word))
+		}
+		outcomes = append(outcomes, p.runOne(ctx, o, word, q, stop))
+	}
+	if q.json {
+		if err := p.printJSON(outcomes); err != nil {
+			return err
+		}
+	} else if len(q.words) > 1 {
+		if err := p.printOutcomes(outcomes); err != nil {
+			return err
+		}
+	}
+	return exit(worst(outcomes))
+}
+
+// note prints a line about the queue, where nobody reads JSON.
+func (p *Process) note(q queue, text string) {
+	if !q.json {
+		fmt.Fprintln(p.Stdout, clean(text))
+	}
+}
+
+// labelBytesMax keeps labels readable in tables.
+const labelBytesMax = 80
+
+func checkLabel(label string) error {
+	if len(label) > labelBytesMax || clean(label) != label || label == "last" || strings.ContainsAny(label, "/\\\n\t") {
+		return badFlag("--label "+quote(label)+" cannot name a run",
+			"a label has at most 80 bytes, no slash, no line feed, and is not \"last\"")
+	}
+	return nil
+}
+
+// worst is the exit code of a queue: a failed expectation says more than a run that could not be decided.
+func worst(outcomes []ranRun) int {
+	code := diag.ExitPass
+	for _, o := range outcomes {
+		if o.Exit == diag.ExitInterrupted || o.Exit == diag.ExitFailed && code != diag.ExitInterrupted {
+			code = o.Exit
+		}
+		if code == diag.ExitPass {
+			code = o.Exit
+		}
+	}
+	return code
+}
+
+// runOne runs one scenario and reports it. Whatever goes wrong is printed here, so that the queue goes on.
+func (p *Process) runOne(ctx context.Context, o *order, word string, q queue, stop *stopper) ranRun {
+	ran := ranRun{Scenario: word}
+	stop.follow("", func(text string) { fmt.Fprintln(p.Stderr, text) })
+	outcome, err := p.carry(ctx, o, word, q, stop)
+	if errors.Is(err, context.Canceled) && stop.stopped() {
+		err = &diag.Error{Code: "stopped", Message: "stopped before anything was touched", Exit: diag.ExitInterrupted}
+	}
+	ran.Outcome = outcome
+	if err != nil {
+		ran.Exit, ran.Error = p.printError(err), err.Error()
+	}
+	return ran
+}
+
+func (p *Process) carry(ctx context.Context, o *order, word string, q queue, stop *stopper) (session.Outcome, error) {
+	var none session.Outcome
+	made, err := o.make(p, word, q.label)
+	if err != nil {
+		return none, err
+	}
+	prepared, err := session.Prepare(stop.begun, made)
+	if err != nil {
+		return none, err
+	}
+	defer prepared.Close()
+	p.warn(prepared)
+	view := p.newView(q, stop)
+	outcome, err := prepared.Run(context.WithoutCancel(ctx), session.RunOptions{Watcher: view, Stops: stop.levels})
+	view.close()
+	if err != nil {
+		return outcome, err
+	}
+	return outcome, p.reportRun(outcome, q)
+}
+
+// warn prints what the scenario's and the plan's checks found besides errors.
+func (p *Process) warn(prepared *session.Prepared) {
+	if len(prepared.Plan.Warnings) > 0 {
+		printDiagnostics(p.Stderr, prepared.Plan.Warnings)
+	}
+}
+
+// reportRun writes the report into the run's folder and prints the numbers.
+func (p *Process) reportRun(outcome session.Outcome, q queue) error {
+	b, err := openBundle(outcome.Dir)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	read, err := report.Read(b)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(outcome.Dir, "report.html")
+	if err := writeReport(path, read); err != nil {
+		return err
+	}
+	if q.json {
+		return nil
+	}
+	if err := report.Brief(p.Stdout, read, p.width(), p.Terminal); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "\nreport: %s\n  bragg report %s prints all of it here\n", clean(path), clean(outcome.Dir))
+	for _, problem := range outcome.Problems {
+		fmt.Fprintf(p.Stderr, "bragg: %s\n", clean(problem))
+	}
+	if len(outcome.Left) > 0 {
+		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  bragg clean %s removes it\n", clean(strings.Join(outcome.Left, "; ")), outcome.Run)
+	}
+	return nil
+}
+
+func (p *Process) printOutcomes(outcomes []ranRun) error {
+	fmt.Fprintln(p.Stdout)
+	t := table{head: []string{"SCENARIO", "RUN", "VERDICT", "REASON"}}
+	for _, o := range outcomes {
+		verdict, reason := string(o.Verdict), o.Reason
+		if o.Error != "" {
+			verdict, reason = "not run", firstLine(o.Error)
+		}
+		t.add(o.Scenario, o.Run, verdict, reason)
+	}
+	return t.print(p.Stdout)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// view shows a run while it goes on.
+type view struct {
+	process *Process
+	stop    *stopper
+	live    *report.Live // nil where JSON is wanted
+}
+
+func (p *Process) newView(q queue, stop *stopper) *view {
+	v := &view{process: p, stop: stop}
+	if !q.json {
+		v.live = report.NewLive(report.LiveOptions{Out: p.Stdout, Terminal: p.Terminal, Color: p.Terminal, Size: p.Size})
+	}
+	return v
+}
+
+// Begin prints what is about to happen. It implements session.Watcher with Event and Interval.
+func (v *view) Begin(plan *run.Plan, dir string) {
+	id := filepath.Base(dir)
+	if v.live == nil {
+		v.stop.follow(id, func(text string) { fmt.Fprintln(v.process.Stderr, text) })
+		return
+	}
+	v.stop.follow(id, v.live.Print)
+	v.live.Print(briefing(plan, dir))
+	if text, err := json.Marshal(plan); err == nil {
+		v.live.Plan(text)
+	}
+}
+
+func (v *view) Event(e interval.Event) {
+	if v.live != nil {
+		v.live.Event(e)
+	}
+}
+
+func (v *view) Interval(iv interval.Interval) {
+	if v.live != nil {
+		v.live.Interval(iv)
+	}
+}
+
+func (v *view) close() {
+	if v.live != nil {
+		v.live.Close()
+	}
+}
+
+// briefing says in a few lines what a run is about to do.
+func briefing(plan *run.Plan, dir string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s: %s on %s\n", filepath.Base(dir), plan.Scenario.DisplayName, plan.Target.Name)
+	if r := plan.Rehearsal; r != nil {
+		fmt.Fprintf(&b, "  REHEARSAL of %s: times × %.3g, %s\n", unit.FormatDuration(r.Asked), r.TimeFactor, sizes(r))
+	}
+	f := plan.Footprint
+	written := "at most " + unit.FormatBytes(f.WrittenBytes) + " written"
+	if f.WrittenBytes < 0 {
+		written = "bytes written bounded by time only"
+	}
+	fmt.Fprintf(&b, "  %s, %s on disk, %s\n", plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), written)
+	about := "about "
+	if plan.Estimate.Rough {
+		about = "roughly "
+	}
+	fmt.Fprintf(&b, "  %s%s, until %s\n", about, unit.FormatDuration(plan.Estimate.Total),
+		time.Now().Add(plan.Estimate.Total).Format("15:04:05"))
+	return b.String()
+}
+
+// sizes names the factors of a rehearsal besides that of time.
+func sizes(r *result.Rehearsal) string {
+	var parts []string
+	for _, group := range sortedKeys(r.SizeFactor) {
+		text := fmt.Sprintf("bytes of %s × %.3g", group, r.SizeFactor[group])
+		if c := r.Counts[group]; c[0] != c[1] {
+			text += fmt.Sprintf(" on %d instead of %d VMs", c[1], c[0])
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// runHelp explains RUN in the help of every verb that takes one.
+const runHelp = "RUN is a run's id, the beginning of one, a label, \"last\", or the path of a bundle."
+
+// findRun returns the folder of the run that word means. A label that several runs carry means the newest of them.
+func (p *Process) findRun(runs, word string) (string, error) {
+	if strings.ContainsRune(word, filepath.Separator) || word == "." || word == ".." {
+		return p.bundleAt(word)
+	}
+	all, err := result.List(runs)
+	if err != nil {
+		return "", err
+	}
+	if len(all) == 0 {
+		return "", &diag.Error{
+			Code: "no-runs", Message: "there are no runs in " + runs, Exit: diag.ExitUsage,
+			Hint: "make one: bragg demo",
+		}
+	}
+	if word == "last" {
+		return all[0].Dir, nil
+	}
+	var begin, labelled []string
+	var ids []string
+	for _, l := range all {
+		id := filepath.Base(l.Dir)
+		ids = append(ids, id)
+		switch {
+		case id == word:
+			return l.Dir, nil
+		case word != "" && strings.HasPrefix(id, word):
+			begin = append(begin, l.Dir)
+		case word != "" && l.Manifest.Label == word:
+			labelled = append(labelled, l.Dir)
+		}
+	}
+	switch {
+	case len(labelled) > 0:
+		return labelled[0], nil
+	case len(begin) == 1:
+		return begin[0], nil
+	case len(begin) > 1:
+		return "", &diag.Error{
+			Code: "ambiguous-run", Exit: diag.ExitUsage,
+			Message: fmt.Sprintf("%d runs begin with %s", len(begin), quote(word)),
+			Hint:    "write more of the id: " + baseNames(begin, 4),
+		}
+	}
+	hint := "bragg runs list shows them"
+	if near := diag.Nearest(word, ids); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return "", &diag.Error{
+		Code: "unknown-run", Message: "there is no run " + quote(word) + " in " + runs, Hint: hint, Exit: diag.ExitUsage,
+	}
+}
+
+// bundleAt returns the folder that a path names, if a bundle is there.
+func (p *Process) bundleAt(word string) (string, error) {
+	dir := filepath.Clean(p.path(word))
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
+		return "", &diag.Error{
+			Code: "no-bundle", Message: "there is no bundle at " + quote(word), Exit: diag.ExitUsage,
+			Hint: "a bundle is a folder with a manifest.json; bragg runs list shows those of the runs folder",
+		}
+	}
+	return dir, nil
+}
+
+// baseNames lists the last elements of paths, at most limit of them.
+func baseNames(paths []string, limit int) string {
+	var names []string
+	for _, dir := range paths {
+		if len(names) == limit {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, filepath.Base(dir))
+	}
+	return strings.Join(names, ", ")
+}
+
+// openRun finds and opens one run.
+func (p *Process) openRun(runs, word string) (*result.Bundle, error) {
+	dir, err := p.findRun(runs, word)
+	if err != nil {
+		return nil, err
+	}
+	return openBundle(dir)
+}
+
+func openBundle(dir string) (*result.Bundle, error) {
+	b, err := result.Open(dir)
+	if err != nil {
+		return nil, &diag.Error{
+			Code: "unreadable-bundle", Message: "read the run", Err: err, Exit: diag.ExitUnavailable,
+			Hint: "a bundle that was changed or cut below its manifest cannot be read",
+		}
+	}
+	return b, nil
+}
+
+// completeRuns offers run ids and labels to the shell.
+func (p *Process) completeRuns(runs *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		all, err := result.List(p.runsDirectory(*runs))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		words := []string{"last"}
+		for _, l := range all {
+			words = append(words, filepath.Base(l.Dir)+"\t"+l.Manifest.Scenario.Name)
+			if l.Manifest.Label != "" {
+				words = append(words, l.Manifest.Label+"\tlabel")
+			}
+		}
+		return words, cobra.ShellCompDirectiveDefault
+	}
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+func newRuns(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "runs",
+		Short:   "List, show and remove runs",
+		GroupID: groupResult,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownVerb(cmd, args[0])
+		},
+	}
+	cmd.AddCommand(newRunsList(p), newRunsShow(p), newRunsRemove(p))
+	return cmd
+}
+
+// runLine is one run as `runs list --json` prints it.
+type runLine struct {
+	Run       string         `json:"run"`
+	Dir       string         `json:"dir"`
+	Label     string         `json:"label,omitempty"`
+	Scenario  string         `json:"scenario,omitempty"`
+	Target    string         `json:"target,omitempty"`
+	Created   time.Time      `json:"created"`
+	Duration  int64          `json:"duration_ns,omitempty"`
+	State     string         `json:"state"` // running, unfinished, sealed, aborted, unreadable
+	Verdict   result.Verdict `json:"verdict,omitempty"`
+	Rehearsal bool           `json:"rehearsal,omitempty"`
+	Simulated bool           `json:"simulated,omitempty"`
+	Error     string         `json:"error,omitempty"`
+}
+
+func lineOf(l result.Listed) runLine {
+	m := l.Manifest
+	line := runLine{
+		Run: filepath.Base(l.Dir), Dir: l.Dir, Label: m.Label, Scenario: m.Scenario.Name, Target: m.Target.Name,
+		Created: m.Created, State: string(l.State), Rehearsal: m.Rehearsal != nil, Simulated: m.Target.Simulated,
+	}
+	switch {
+	case l.Err != nil:
+		line.State, line.Error = "unreadable", l.Err.Error()
+	case l.State == result.StateRunning && !l.Live:
+		line.State = "unfinished" // its writer died: bragg clean ends it
+	}
+	if l.Seal != nil {
+		line.Duration, line.Verdict = l.Seal.Length, l.Seal.Verdict
+	}
+	return line
+}
+
+func newRunsList(p *Process) *cobra.Command {
+	var runs string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List all runs, the newest first",
+		Example: "  bragg runs list\n  bragg runs list --json | jq -r '.[] | select(.verdict == \"FAIL\") | .run'",
+		Args:    between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			dir := p.runsDirectory(runs)
+			all, err := result.List(dir)
+			if err != nil {
+				return err
+			}
+			lines := make([]runLine, len(all))
+			for i, l := range all {
+				lines[i] = lineOf(l)
+			}
+			if asJSON {
+				return p.printJSON(lines)
+			}
+			return p.printRuns(dir, lines)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.runsFlag(cmd.Flags(), &runs)
+	return cmd
+}
+
+func (p *Process) printRuns(dir string, lines []runLine) error {
+	if len(lines) == 0 {
+		_, err := fmt.Fprintf(p.Stdout, "There are no runs in %s. Make one: bragg demo\n", clean(dir))
+		return err
+	}
+	t := table{head: []string{"RUN", "SCENARIO", "TARGET", "STARTED", "TOOK", "VERDICT", "LABEL"}}
+	unfinished := false
+	for _, l := range lines {
+		if l.State == "unreadable" {
+			t.add(l.Run, "–", "–", "–", "–", "unreadable", "")
+			continue
+		}
+		scenario, verdict, took := l.Scenario, string(l.Verdict), "–"
+		if l.Rehearsal {
+			scenario += " (rehearsal)"
+		}
+		if l.Duration > 0 {
+			took = unit.FormatDuration(time.Duration(l.Duration))
+		}
+		if verdict == "" || l.State == string(result.StateAborted) {
+			verdict = l.State
+		}
+		unfinished = unfinished || l.State == "unfinished"
+		t.add(l.Run, scenario, l.Target, l.Created.Local().Format("2006-01-02 15:04"), took, verdict, l.Label)
+	}
+	if err := t.print(p.Stdout); err != nil {
+		return err
+	}
+	if unfinished {
+		_, err := fmt.Fprintln(p.Stdout, "\nAn unfinished run left things behind: bragg clean removes them and seals its bundle.")
+		return err
+	}
+	return nil
+}
+
+func newRunsRemove(p *Process) *cobra.Command {
+	var runs string
+	cmd := &cobra.Command{
+		Use:   "rm RUN...",
+		Short: "Remove runs with everything they recorded",
+		Long: "Rm deletes the folders of runs. It refuses a run that is going on, and one that died and was not yet\n" +
+			"cleaned, because what it left outside could then no longer be found.\n\n" + runHelp,
+		Example: "  bragg runs rm 20250301-1512-k3f9\n  bragg runs rm last",
+		Args:    between(1, -1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := p.runsDirectory(runs)
+			var faults []error
+			for _, word := range args {
+				if err := p.removeRun(dir, word); err != nil {
+					faults = append(faults, err)
+				}
+			}
+			return errors.Join(faults...)
+		},
+	}
+	p.runsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	return cmd
+}
+
+func (p *Process) removeRun(runs, word string) error {
+	dir, err := p.findRun(runs, word)
+	if err != nil {
+		return err
+	}
+	if filepath.Dir(dir) != filepath.Clean(runs) {
+		return &diag.Error{
+			Code: "foreign-bundle", Message: quote(word) + " does not lie in the runs folder " + runs,
+			Hint: "name its folder with --runs DIR, or remove a copied bundle with rm", Exit: diag.ExitRefused,
+		}
+	}
+	id := filepath.Base(dir)
+	b, err := result.Open(dir)
+	if err == nil {
+		state, live := b.State(), b.Live()
+		if err := b.Close(); err != nil {
+			return err
+		}
+		if state == result.StateRunning && !live {
+			return &diag.Error{
+				Code: "unclean-run", Message: "run " + id + " died and was not cleaned",
+				Hint: "bragg clean first: it removes what the run left and seals its bundle", Exit: diag.ExitRefused,
+			}
+		}
+	}
+	err = result.Remove(runs, id)
+	if errors.Is(err, result.ErrBusy) {
+		return &diag.Error{
+			Code: "live-run", Message: "run " + id + " is going on", Exit: diag.ExitRefused,
+			Hint: "stop it first with Ctrl-C or SIGTERM",
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "removed %s\n", id)
+	return err
+}

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/scenarios"
+)
+
+// scenarioHelp explains SCENARIO in the help of every verb that takes one.
+const scenarioHelp = "SCENARIO is the name of a shipped scenario (bragg scenarios lists them) or the path of a folder with\n" +
+	"a test.yml; a path has a slash: ./my_scenario."
+
+// choice holds the flags that choose values of a scenario's variables.
+type choice struct {
+	set    []string
+	preset string
+}
+
+func (c *choice) flags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&c.set, "set", nil, "value of a variable, as `NAME=VALUE`; may be given several times")
+	flags.StringVar(&c.preset, "preset", "", "`NAME` of a preset of the scenario")
+}
+
+func (c *choice) options() (scenario.Options, error) {
+	o := scenario.Options{Set: map[string]string{}, Preset: c.preset}
+	for _, text := range c.set {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return o, &diag.Error{
+				Code: "bad-flag", Message: "--set " + quote(text) + " is not NAME=VALUE", Exit: diag.ExitUsage,
+				Hint: "for example --set runtime_secs=60",
+			}
+		}
+		if _, twice := o.Set[name]; twice {
+			return o, &diag.Error{
+				Code: "bad-flag", Message: "--set gives variable " + quote(name) + " twice", Exit: diag.ExitUsage,
+			}
+		}
+		o.Set[name] = value
+	}
+	return o, nil
+}
+
+// shipped lists the names of the scenarios inside the program.
+func shipped() ([]string, error) {
+	entries, err := fs.ReadDir(scenarios.FS, ".")
+	if err != nil {
+		return nil, fmt.Errorf("list shipped scenarios: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// source finds the folder that a word of the command line means: a shipped name, else a path.
+func (p *Process) source(word string) (scenario.Source, error) {
+	names, err := shipped()
+	if err != nil {
+		return scenario.Source{}, err
+	}
+	if slices.Contains(names, word) {
+		sub, err := fs.Sub(scenarios.FS, word)
+		return scenario.Source{FS: sub, Name: word, Trusted: true}, err
+	}
+	place := p.path(word)
+	if _, err := os.Stat(place); !errors.Is(err, fs.ErrNotExist) {
+		return scenario.Source{Path: place}, nil
+	}
+	e := &diag.Error{
+		Code: "no-scenario", Message: "there is no scenario " + quote(word), Exit: diag.ExitUsage,
+		Hint: "bragg scenarios lists the shipped ones; anything else is the path of a folder",
+	}
+	if near := diag.Nearest(word, names); near != "" {
+		e.Hint = "did you mean " + near + "?"
+	}
+	return scenario.Source{}, e
+}
+
+// load reads one scenario that the command line names.
+func (p *Process) load(ctx context.Context, word string, c *choice) (*scenario.Scenario, error) {
+	options, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	src, err := p.source(word)
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Load(ctx, src, options)
+}
+
+func newScenarios(p *Process) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "scenarios [SCENARIO]",
+		Short: "List the shipped scenarios, or describe one",
+		Long: "Scenarios lists what ships inside bragg. With a name or a path it describes one: what it does, its\n" +
+			"groups and workloads, and the variables that --set changes.\n\n" + scenarioHelp,
+		Example: "  bragg scenarios\n  bragg scenarios four_corners\n  bragg scenarios ./my_scenario --json",
+		GroupID: groupStart,
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				sc, err := p.load(cmd.Context(), args[0], &choice{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return p.printJSON(sc)
+				}
+				return p.printScenario(args[0], sc)
+			}
+			return p.listScenarios(cmd.Context(), asJSON)
+		},
+		ValidArgsFunction: completeScenarios,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	names, err := shipped()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+func (p *Process) listScenarios(ctx context.Context, asJSON bool) error {
+	names, err := shipped()
+	if err != nil {
+		return err
+	}
+	var all []*scenario.Scenario
+	t := table{head: []string{"SCENARIO", "FULL LENGTH", "WHAT IT DOES"}}
+	for _, name := range names {
+		sc, err := p.load(ctx, name, &choice{})
+		if err != nil {
+			return fmt.Errorf("load shipped scenario %q: %w", name, err)
+		}
+		all = append(all, sc)
+		t.add(name, unit.FormatDuration(sc.EstimatedRuntime), sc.Summary)
+	}
+	if asJSON {
+		return p.printJSON(all)
+	}
+	if err := t.print(p.Stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(p.Stdout, "\nbragg scenarios NAME describes one; bragg run NAME --rehearse 60s tries it here in about a minute.\n")
+	return err
+}
+
+func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
+	w := &strings.Builder{}
+	fmt.Fprintf(w, "%s — %s\n%s\n", sc.Name, sc.DisplayName, sc.Summary)
+	if text := plainText(sc.Description); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
+	fmt.Fprintf(w, "\nFull length: about %s\n", unit.FormatDuration(sc.EstimatedRuntime))
+	if len(sc.Tags) > 0 {
+		fmt.Fprintf(w, "Tags: %s\n", strings.Join(sc.Tags, ", "))
+	}
+	if len(sc.Groups) > 0 {
+		t := table{head: []string{"GROUP", "VMS", "VCPUS", "RAM", "DATA DISKS", "NODES"}}
+		for _, g := range sc.Groups {
+			t.add(g.Name, vmCount(g), number(g.VCPUs), bytesOrBlank(g.RAMBytes),
+				fmt.Sprintf("%d × %s", g.DiskCount, unit.FormatBytes(g.DiskBytes)), firstOf(g.Nodes, "all"))
+		}
+		writeTable(w, &t)
+	}
+	if len(sc.Workloads) > 0 {
+		t := table{head: []string{"WORKLOAD", "GROUP", "FILE"}}
+		for _, l := range sc.Workloads {
+			t.add(l.Name, l.Group, firstOf(l.ConfigFile, l.Generator))
+		}
+		writeTable(w, &t)
+	}
+	writeVariables(w, sc)
+	if len(sc.Presets) > 0 {
+		fmt.Fprintf(w, "\nPresets: %s\n", strings.Join(sc.Presets, ", "))
+	}
+	fmt.Fprintf(w, "\nNext: bragg plan %s\n", word)
+	_, err := fmt.Fprint(p.Stdout, clean(w.String()))
+	return err
+}
+
+func writeVariables(w *strings.Builder, sc *scenario.Scenario) {
+	t := table{head: []string{"VARIABLE", "DEFAULT", "ALLOWED", "MEANING"}}
+	for _, v := range sc.Variables {
+		if v.Hidden {
+			continue
+		}
+		t.add(v.Name, fmt.Sprint(v.Default), allowed(v), oneLine(firstOf(v.Description, v.DisplayName)))
+	}
+	if len(t.rows) > 0 {
+		writeTable(w, &t)
+	}
+}
+
+func writeTable(w *strings.Builder, t *table) {
+	w.WriteString("\n")
+	_ = t.print(w) // a strings.Builder takes everything
+}
+
+func allowed(v scenario.Variable) string {
+	switch {
+	case len(v.Options) > 0:
+		var all []string
+		for _, o := range v.Options {
+			all = append(all, fmt.Sprint(o))
+		}
+		return strings.Join(all, ", ")
+	case v.Min != nil && v.Max != nil:
+		return fmt.Sprintf("%v to %v", v.Min, v.Max)
+	case v.Min != nil:
+		return fmt.Sprintf("from %v", v.Min)
+	case v.Max != nil:
+		return fmt.Sprintf("up to %v", v.Max)
+	}
+	return ""
+}
+
+func vmCount(g scenario.Group) string {
+	switch {
+	case g.PerCluster > 0:
+		return fmt.Sprintf("%d in all", g.PerCluster)
+	case g.PerNode > 0:
+		return fmt.Sprintf("%d per node", g.PerNode)
+	}
+	return "1 per node"
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n)
+}
+
+func bytesOrBlank(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return unit.FormatBytes(n)
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(plainText(s)), " ") }
+
+var (
+	itemTag  = regexp.MustCompile(`(?i)<li\b[^>]*>\s*`)
+	blockTag = regexp.MustCompile(`(?i)</?(p|ul|ol|div|br|h[1-6]|table|tr)\b[^>]*>`)
+	anyTag   = regexp.MustCompile(`<[^<>]*>`)
+	wideGap  = regexp.MustCompile(`\n\s*\n\s*`)
+)
+
+// plainText shows a description, which X-Ray has as HTML, without its tags. It is for reading on a terminal only: the
+// tags of hostile text that survive do nothing there.
+func plainText(s string) string {
+	s = strings.ReplaceAll(s, "\n", " ")
+	s = itemTag.ReplaceAllString(s, "\n  • ")
+	s = blockTag.ReplaceAllString(s, "\n\n")
+	s = html.UnescapeString(anyTag.ReplaceAllString(s, ""))
+	var lines []string
+	for _, line := range strings.Split(wideGap.ReplaceAllString(s, "\n\n"), "\n") {
+		lines = append(lines, wrap(line, textWidth)...)
+	}
+	return strings.TrimSpace(strings.ReplaceAll(strings.Join(lines, "\n"), "\n\n  •", "\n  •"))
+}
+
+// textWidth is how wide running text is printed, in characters.
+const textWidth = 100
+
+// wrap breaks one line at blanks; further lines are indented like the first.
+func wrap(line string, width int) []string {
+	indent := ""
+	if strings.HasPrefix(strings.TrimLeft(line, " "), "•") {
+		indent = "    "
+	}
+	var out []string
+	current := ""
+	for _, word := range strings.Fields(line) {
+		if current != "" && len([]rune(current))+1+len([]rune(word)) > width {
+			out = append(out, current)
+			current = indent + word
+			continue
+		}
+		switch {
+		case current != "":
+			current += " " + word
+		case indent != "":
+			current = "  " + word
+		default:
+			current = word
+		}
+	}
+	return append(out, current)
+}
+
+// paragraphs wraps running text; an empty line parts paragraphs.
+func paragraphs(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, wrap(line, textWidth)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isDocument tells the text of a scenario from its job files, by its name.
+func isDocument(file string) bool {
+	ext := strings.ToLower(path.Ext(file))
+	return ext == ".yml" || ext == ".yaml"
+}

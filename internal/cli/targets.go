@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+func newTargets(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "targets",
+		Short:   "List kinds of targets, or check one",
+		GroupID: groupHouse,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownVerb(cmd, args[0])
+		},
+	}
+	cmd.AddCommand(newTargetsList(p), newTargetsCheck(p))
+	return cmd
+}
+
+func newTargetsList(p *Process) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the kinds of targets that --target and target files may name",
+		Example: "  bragg targets list",
+		Args:    between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			type line struct {
+				Provider string `json:"provider"`
+				Summary  string `json:"summary"`
+				BuiltIn  bool   `json:"built_in"` // usable by its name, without a target file
+			}
+			var lines []line
+			t := table{head: []string{"PROVIDER", "WHAT IT IS", "USE"}}
+			for _, provider := range targetbuiltin.Providers() {
+				lines = append(lines, line{provider.Name, provider.Summary, provider.MakesNodes})
+				use := "a target file with provider: " + provider.Name
+				if provider.MakesNodes {
+					use = "--target " + provider.Name + " or " + provider.Name + ":NODES"
+				}
+				t.add(provider.Name, provider.Summary, use)
+			}
+			if asJSON {
+				return p.printJSON(lines)
+			}
+			if err := t.print(p.Stdout); err != nil {
+				return err
+			}
+			_, err := fmt.Fprint(p.Stdout, "\nbragg targets check TARGET looks at one; bragg schema target describes target files.\n")
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// checkedTarget is what `targets check --json` prints.
+type checkedTarget struct {
+	Target       string              `json:"target"`
+	Inventory    target.Inventory    `json:"inventory"`
+	Capabilities []target.Capability `json:"capabilities"`
+	Problems     diag.List           `json:"problems"`
+}
+
+func newTargetsCheck(p *Process) *cobra.Command {
+	var asJSON bool
+	var runs string
+	cmd := &cobra.Command{
+		Use:   "check [TARGET]",
+		Short: "Check a target: its file, its credentials, whether it answers, what it has",
+		Long: "Check reads the target file, fetches the secrets that it refers to (and never prints them), connects, and\n" +
+			"prints nodes, space, and what scenarios may do there. It changes nothing.\n\n" +
+			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
+		Example: "  bragg targets check\n  bragg targets check cluster.yml --json",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := order{target: "local"}
+			if len(args) == 1 {
+				o.target = args[0]
+			}
+			checked, err := p.checkTarget(cmd.Context(), o.targetPath(p), p.runsDirectory(runs))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = p.printJSON(checked)
+			} else {
+				err = p.printChecked(checked)
+			}
+			if err == nil && checked.Problems.HasErrors() {
+				return exit(checkedCode(checked.Problems))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.runsFlag(cmd.Flags(), &runs)
+	return cmd
+}
+
+// checkTarget opens a target as a run would. A provider makes nothing in the folder before a VM is created, so a check
+// leaves nothing behind.
+func (p *Process) checkTarget(ctx context.Context, spec, runs string) (checkedTarget, error) {
+	checked := checkedTarget{Target: spec, Capabilities: []target.Capability{}, Problems: diag.List{}}
+	o := target.OpenOptions{Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, hiddenAgent}}
+	var problems diag.List
+	checked.Inventory, problems = targetbuiltin.Check(ctx, spec, o)
+	checked.Problems = append(checked.Problems, problems...)
+	if problems.HasErrors() {
+		return checked, nil
+	}
+	t, err := targetbuiltin.Open(ctx, spec, o)
+	if err != nil {
+		return checked, err
+	}
+	checked.Capabilities = target.Capabilities(t)
+	return checked, t.Close()
+}
+
+// checkedCode is ExitUnavailable where the file is right and the platform is not there, else ExitData.
+func checkedCode(problems diag.List) int {
+	for _, d := range problems {
+		if d.Severity == diag.SeverityError && d.Pos.Line > 0 {
+			return diag.ExitData
+		}
+	}
+	return diag.ExitUnavailable
+}
+
+func (p *Process) printChecked(c checkedTarget) error {
+	printDiagnostics(p.Stderr, c.Problems)
+	inv := c.Inventory
+	if len(inv.Nodes) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "target    %s (%s)\n", inv.Name, inv.Provider)
+	if inv.Simulated {
+		fmt.Fprintf(&b, "          SIMULATED: nothing of it is real\n")
+	}
+	if inv.TotalBytes > 0 {
+		fmt.Fprintf(&b, "storage   %s free of %s\n", unit.FormatBytes(inv.FreeBytes), unit.FormatBytes(inv.TotalBytes))
+	}
+	images := strings.Join(inv.Templates, ", ")
+	if inv.AnyTemplate {
+		images = "any name: this target boots no images"
+	}
+	fmt.Fprintf(&b, "templates %s\n", images)
+	power := "not allowed"
+	if inv.PowerAllowed {
+		power = "allowed"
+	}
+	fmt.Fprintf(&b, "node power operations %s\n", power)
+	for _, f := range inv.Facts {
+		fmt.Fprintf(&b, "fact      %s: %s\n", f.Name, f.Value)
+	}
+	nodes := table{head: []string{"NODE", "NAME", "ADDRESS", "CPUS", "RAM", "BMC"}}
+	for _, n := range inv.Nodes {
+		nodes.add(n.ID, n.Name, firstOf(n.Address, "–"), number(n.CPUs), bytesOrBlank(n.RAMBytes), yesNo(n.HasBMC))
+	}
+	writeTable(&b, &nodes)
+	can := table{head: []string{"CAPABILITY", "HERE"}}
+	for _, capability := range c.Capabilities {
+		can.add(string(capability), firstOf(inv.Imitated[capability], "real"))
+	}
+	if inv.Simulated {
+		can = table{head: []string{"CAPABILITY"}}
+		for _, capability := range c.Capabilities {
+			can.add(string(capability))
+		}
+	}
+	writeTable(&b, &can)
+	_, err := fmt.Fprint(p.Stdout, clean(b.String()))
+	return err
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
