@@ -1,0 +1,84 @@
+# The commands of the project. `make` alone lists them.
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/cli.Version=$(VERSION)
+BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
+ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
+# Debian packages with the real parts that tests use.
+PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux
+
+# Packages whose state is shared by goroutines are tested under the race detector.
+RACE     := run agent load/... metric result session target/...
+
+.PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-start bench-report clean
+
+help:
+	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
+	@echo "make test          every test that can run here; names what is missing"
+	@echo "make test-fast     the tests without real parts"
+	@echo "make build         static binaries in bin/"
+	@echo "make deps          install the Debian packages that tests use (needs root)"
+	@echo "make check         format, vet, staticcheck, golangci-lint"
+	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
+	@echo "make dist          an archive that needs neither Go nor make nor network"
+	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
+	@echo "make bench-start   from 'bragg run' to the first I/O"
+	@echo "make bench-report  seal and report 100 VMs over ten hours"
+
+build:
+	@mkdir -p bin
+	$(BUILD) -o bin/bragg ./cmd/bragg
+	$(BUILD) -o bin/bragg-agent ./cmd/bragg-agent
+
+demo: build
+	bin/bragg demo
+
+# One package at a time: loads that are measured must not compete with other tests for two cores.
+test:
+	$(GO) build ./...
+	$(GO) run ./internal/testreq/summary -- $(GO) test -p 1 -timeout 20m ./...
+
+test-fast:
+	$(GO) test -short ./...
+
+race:
+	$(GO) test -race -short -timeout 20m $(addprefix ./internal/,$(RACE))
+
+deps:
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES)
+
+format:
+	gofmt -w $$(git ls-files '*.go')
+
+check:
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) mod verify >/dev/null
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+
+dist: build
+	@mkdir -p dist/bragg-$(VERSION)
+	cp bin/bragg bin/bragg-agent README.md LICENSE dist/bragg-$(VERSION)/
+	cp -r docs dist/bragg-$(VERSION)/
+	tar -C dist -czf dist/bragg-$(VERSION)-$(ARCH).tar.gz bragg-$(VERSION)
+	@rm -r dist/bragg-$(VERSION)
+	@ls -l dist/bragg-$(VERSION)-$(ARCH).tar.gz
+
+corpus: build
+	BRAGG_CORPUS=all $(GO) test -count=1 -timeout 80m -v -run Corpus ./internal/cli
+
+bench-start: build
+	BRAGG_BINARY=$(CURDIR)/bin/bragg $(GO) test ./internal/cli -run '^$$' -bench FirstIO -benchtime 10x
+
+bench-fio:
+	$(GO) run ./internal/load/ioengine/benchfio --rounds 5 --seconds 3
+
+# BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
+bench-report:
+	$(GO) test ./internal/report -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -timeout 60m
+
+clean:
+	rm -rf bin dist

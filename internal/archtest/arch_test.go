@@ -1,0 +1,194 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+const module = "github.com/braggdev/bragg/"
+
+type listedPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// rule is one row of the table: what packages that match may import.
+type rule struct {
+	pattern    string
+	everything bool
+	allowed    []string // or, with everything, what is excepted
+}
+
+// familyBuiltin are packages that see the members of their family and what their family sees.
+var familyBuiltin = []string{"builtin", "targettest", "loadtest"}
+
+func TestImportsFollowTheMap(t *testing.T) {
+	rules := readTable(t)
+	for _, p := range listPackages(t) {
+		name := ours(p.ImportPath)
+		r, ok := ruleFor(rules, name)
+		if !ok {
+			t.Errorf("package %s is not in the table of docs/ARCHITECTURE.md", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, module) && !r.allows(name, ours(imported)) {
+				t.Errorf("package %s imports %s, which the table of docs/ARCHITECTURE.md does not allow", name, ours(imported))
+			}
+		}
+	}
+}
+
+// boundTo names outside libraries that belong in one package of ours.
+var boundTo = map[string]string{
+	"github.com/prometheus/prometheus": "metric",
+	"github.com/spf13/cobra":           "cli",
+	"github.com/chromedp":              "",
+}
+
+func TestOutsideLibrariesStayInTheirPlace(t *testing.T) {
+	for _, p := range listPackages(t) {
+		for _, imported := range p.Imports {
+			for library, place := range boundTo {
+				if strings.HasPrefix(imported, library) && ours(p.ImportPath) != place {
+					t.Errorf("package %s imports %s, which belongs in %q only", ours(p.ImportPath), imported, place)
+				}
+			}
+		}
+	}
+}
+
+func TestAgentStaysSmall(t *testing.T) {
+	root := testreq.RepositoryRoot(t)
+	out := filepath.Join(t.TempDir(), "bragg-agent")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./cmd/bragg-agent")
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v\n%s", err, text)
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() >= 15_000_000 {
+		t.Errorf("the stripped agent has %d bytes, want less than 15,000,000", info.Size())
+	}
+	deps := exec.Command("go", "list", "-deps", "./cmd/bragg-agent")
+	deps.Dir = root
+	text, err := deps.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Fields(string(text)) {
+		for _, heavy := range []string{"github.com/prometheus/prometheus/", "k8s.io/", "github.com/vmware/govmomi"} {
+			if strings.HasPrefix(line, heavy) {
+				t.Errorf("the agent links %s", line)
+			}
+		}
+	}
+}
+
+func readTable(t *testing.T) []rule {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testreq.RepositoryRoot(t), "docs", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "### Allowed imports of ours")
+	if !found {
+		t.Fatal("docs/ARCHITECTURE.md has no table of allowed imports")
+	}
+	var rules []rule
+	for line := range strings.Lines(after) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 2 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "package" {
+			if len(rules) > 0 {
+				break
+			}
+			continue
+		}
+		right := strings.TrimSpace(cells[1])
+		r := rule{}
+		switch {
+		case right == "–":
+		case strings.HasPrefix(right, "everything"):
+			r.everything = true
+			r.allowed = strings.Fields(strings.TrimPrefix(strings.TrimPrefix(right, "everything"), " except"))
+		default:
+			r.allowed = strings.Fields(right)
+		}
+		for name := range strings.SplitSeq(cells[0], ",") {
+			r.pattern = strings.TrimSpace(name)
+			rules = append(rules, r)
+		}
+	}
+	if len(rules) < 20 {
+		t.Fatalf("read only %d rows of the table", len(rules))
+	}
+	return rules
+}
+
+func ruleFor(rules []rule, name string) (rule, bool) {
+	for _, r := range rules {
+		if r.pattern == name {
+			return r, true
+		}
+	}
+	family, _, nested := strings.Cut(name, "/")
+	for _, r := range rules {
+		if nested && r.pattern == family+"/X" {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+// allows tells whether the package called name may import other.
+func (r rule) allows(name, other string) bool {
+	family, member, nested := strings.Cut(name, "/")
+	if nested && (strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/")) {
+		return true // a folder and what lies in it
+	}
+	if nested && slices.Contains(familyBuiltin, member) && strings.HasPrefix(other, family+"/") {
+		return true
+	}
+	if r.everything {
+		return !slices.Contains(r.allowed, other)
+	}
+	return slices.Contains(r.allowed, other)
+}
+
+func ours(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, module), "internal/")
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	list := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	list.Dir = testreq.RepositoryRoot(t)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listedPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listedPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
