@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -39,8 +40,9 @@ type Options struct {
 	RAMBytes       int64
 	// BufferFor is how long intervals are kept for a controller that is away. 0: 20 minutes.
 	BufferFor time.Duration
-	// ErrorLog receives faults of connections. Nil discards them.
-	ErrorLog *log.Logger
+	// Log receives what the agent has to say: loads that begin and end, faults of connections. May be nil; controllers
+	// can ask for the end of it.
+	Log io.Writer
 }
 
 // Server is the server half. It owns all running workloads; connections come and go.
@@ -49,6 +51,8 @@ type Server struct {
 	boot    string // random, new with every start, so that a controller notices a power cycle
 	started time.Time
 	meter   *meter
+	diary   *diary
+	log     *log.Logger // into diary
 
 	stop context.CancelFunc // ends all workloads
 	ctx  context.Context    // of all workloads; the one place where a context is kept, because work outlives requests
@@ -67,12 +71,12 @@ func NewServer(o Options) *Server {
 	if o.BufferFor <= 0 {
 		o.BufferFor = bufferForDefault
 	}
-	if o.ErrorLog == nil {
-		o.ErrorLog = log.New(discard{}, "", 0)
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{options: o, boot: randomID(), started: time.Now(), tasks: map[string]*task{}, ctx: ctx, stop: stop}
 	s.meter = newMeter(o)
+	s.diary = &diary{next: o.Log}
+	s.log = log.New(s.diary, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
+	s.log.Printf("agent %s of VM %q, process %d", o.Version, o.VM, os.Getpid())
 	return s
 }
 
@@ -138,7 +142,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		Handler:        s.Handler(),
 		Protocols:      protocols,
 		MaxHeaderBytes: headerBytesMax,
-		ErrorLog:       s.options.ErrorLog,
+		ErrorLog:       s.log,
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 }
@@ -160,7 +164,3 @@ func randomID() string {
 	_, _ = rand.Read(b[:]) // never fails: it crashes the program instead
 	return hex.EncodeToString(b[:])
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -65,7 +64,7 @@ func command(ctx context.Context, args []string, p Program) error {
 	}
 	options := Options{
 		Generators: p.Generators, VM: c.VM, Version: p.Version, Devices: c.Devices, VCPUs: c.VCPUs, RAMBytes: c.RAMBytes,
-		ErrorLog: log.New(p.Stderr, "agent: ", 0),
+		Log: p.Stderr,
 	}
 	metrics, err := metricsListener(c)
 	if err != nil {
@@ -147,7 +146,7 @@ func metricsListener(c Config) (net.Listener, error) {
 func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	server := &http.Server{
 		Handler: s.MetricsHandler(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: headerBytesMax, ErrorLog: s.options.ErrorLog,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: headerBytesMax, ErrorLog: s.log,
 	}
 	done := make(chan struct{})
 	go func() {

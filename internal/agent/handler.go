@@ -19,6 +19,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/hello", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.hello()) })
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.health()) })
+	mux.HandleFunc("GET /v1/log", s.serveLog)
 	mux.HandleFunc("PUT /v1/workloads/{id}", s.fenced(s.start))
 	mux.HandleFunc("GET /v1/workloads/{id}/intervals", s.stream)
 	mux.HandleFunc("POST /v1/workloads/{id}/acknowledge", s.fenced(s.acknowledge))
@@ -125,7 +126,8 @@ func (s *Server) admit(id string, work load.Workload) (*task, error) {
 	s.order = append(s.order, id)
 	s.running.Go(func() {
 		defer cancel()
-		t.run(ctx, generator, s.meter)
+		s.noteTask(work, "preparing", nil)
+		t.run(ctx, generator, s.meter, s.noteTask)
 	})
 	return t, nil
 }

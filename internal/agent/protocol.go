@@ -16,6 +16,7 @@ import (
 //
 //	GET    /v1/hello                            → Hello
 //	GET    /v1/health                           → Health
+//	GET    /v1/log                              what the agent had to say, as text
 //	PUT    /v1/workloads/{id}                   load.Workload → 201 once prepared and started; again: the same answer
 //	GET    /v1/workloads/{id}/intervals?from=N  → record per line, until the end record
 //	POST   /v1/workloads/{id}/acknowledge?through=N   intervals up to N may be forgotten
@@ -45,6 +46,7 @@ const (
 	fenceHeader       = "Bragg-Fence"
 	jsonType          = "application/json"
 	linesType         = "application/x-ndjson"
+	textType          = "text/plain; charset=utf-8"
 	codeStaleFence    = "agent-stale-fence"
 	codeBadRequest    = "agent-bad-request"
 	codeUnknownLoad   = "agent-unknown-workload"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +55,7 @@ func newTask(id string, w load.Workload, bufferFor time.Duration, buffered *atom
 }
 
 // run prepares and runs the workload; it returns when all is over.
-func (t *task) run(ctx context.Context, g load.Generator, m *meter) {
+func (t *task) run(ctx context.Context, g load.Generator, m *meter, note func(load.Workload, string, error)) {
 	instance, err := g.Prepare(ctx, t.workload)
 	t.prepareErr = err
 	if d, ok := instance.(load.Describer); ok && err == nil {
@@ -62,6 +63,7 @@ func (t *task) run(ctx context.Context, g load.Generator, m *meter) {
 	}
 	close(t.prepared)
 	if err == nil {
+		note(t.workload, strings.TrimSpace("running "+t.engine), nil)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		err = instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
@@ -71,7 +73,7 @@ func (t *task) run(ctx context.Context, g load.Generator, m *meter) {
 		}))
 		_ = instance.Close()
 	}
-	t.finish(err)
+	note(t.workload, "ended", t.finish(err))
 }
 
 // accept buffers one interval. It returns false when the generator must stop because it broke its contract.
@@ -104,7 +106,8 @@ func (t *task) accept(iv *interval.Interval, m *meter) bool {
 	return true
 }
 
-func (t *task) finish(err error) {
+// finish returns what went wrong, all told.
+func (t *task) finish(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fault != nil {
@@ -112,6 +115,7 @@ func (t *task) finish(err error) {
 	}
 	t.ended, t.end = true, endRecord{Next: t.next, Error: toWire(err)}
 	t.signal()
+	return err
 }
 
 // signal wakes all streams. The caller holds the lock.

@@ -355,6 +355,21 @@ func (w *Writer) Attach(name string, r io.Reader) error {
 	return w.fail(writeFileAtomic(dir, filepath.Base(name), text))
 }
 
+// AttachFolder makes a folder among the attachments and returns its path. Programs of others may write there until the
+// bundle is sealed; the seal covers plain files whose names Attach would take.
+func (w *Writer) AttachFolder(name string) (string, error) {
+	if err := checkAttachmentName(name); err != nil {
+		return "", fmt.Errorf("attach folder: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.usable(); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(w.dir, attachmentsDir, filepath.FromSlash(name))
+	return dir, w.fail(os.MkdirAll(dir, 0o755))
+}
+
 // Close writes what was collected and leaves the bundle unsealed. After Seal or Close it does nothing.
 func (w *Writer) Close() error {
 	if !w.shut() {

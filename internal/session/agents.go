@@ -47,6 +47,14 @@ func newAgents(t target.Target, fence uint64) (*agents, error) {
 
 // Runner returns the agent of a powered-on VM once it has answered.
 func (a *agents) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
+	client, err := a.client(ctx, vm)
+	if err != nil {
+		return nil, err // not a nil *Client in a Runner
+	}
+	return client, nil
+}
+
+func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error) {
 	link, err := a.link(vm.Name)
 	if err != nil {
 		return nil, err

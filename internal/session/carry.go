@@ -171,6 +171,10 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	}
 	c.agents.met, c.agents.began = scraped.met, c.began
 	defer c.agents.close()
+	output, err := c.outputDir()
+	if err != nil {
+		return run.Outcome{}, err
+	}
 	c.engine, err = run.New(c.Plan, run.Config{
 		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Intervals: c.record,
 		Events: func(e interval.Event) {
@@ -179,7 +183,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 			}
 			c.record.Event(e)
 		},
-		Zero: c.record.zero, Failpoint: c.options.Failpoint,
+		Zero: c.record.zero, Dir: output, Collect: c.collectLogs, Failpoint: c.options.Failpoint,
 	})
 	if err != nil {
 		return run.Outcome{}, err

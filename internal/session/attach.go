@@ -1,0 +1,58 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// The folders among a bundle's attachments that a run may fill.
+const (
+	logsFolder   = "logs"   // of agents, one file per VM
+	outputFolder = "output" // of programs of the scenario, which run there
+)
+
+// outputDir makes the folder for programs of the scenario, where the user allows them; otherwise there is none.
+func (c *carrier) outputDir() (string, error) {
+	if !c.Plan.AllowShell {
+		return "", nil
+	}
+	return c.record.writer.AttachFolder(outputFolder)
+}
+
+// collectLogs copies what the agents of running VMs had to say into the bundle. Every VM is asked, whatever became of
+// the others.
+func (c *carrier) collectLogs(ctx context.Context, vms []target.VM) error {
+	var first error
+	asked, failed := 0, 0
+	for _, vm := range vms {
+		if vm.Power != target.PowerOn {
+			continue
+		}
+		asked++
+		if err := c.collectLog(ctx, vm); err != nil {
+			failed++
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if first != nil {
+		return fmt.Errorf("collect logs: %d of %d VMs failed: %w", failed, asked, first)
+	}
+	return nil
+}
+
+func (c *carrier) collectLog(ctx context.Context, vm target.VM) error {
+	client, err := c.agents.client(ctx, vm)
+	if err != nil {
+		return err
+	}
+	text, err := client.Log(ctx)
+	if err != nil {
+		return fmt.Errorf("VM %q: %w", vm.Name, err)
+	}
+	return c.record.writer.Attach(logsFolder+"/"+vm.Name+".log", bytes.NewReader(text))
+}
