@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -76,7 +77,7 @@ func (p *Process) lintOne(cmd *cobra.Command, word string, c *choice) (linted, e
 		one.Errors = list.List
 		if sc != nil {
 			one.document = sc
-			one.Findings = append(one.Findings, lint.CheckSteps(sc, session.Catalog())...)
+			one.Errors = append(one.Errors, lint.Faults(sc, session.Catalog())...)
 		}
 		return one, nil
 	}
@@ -102,7 +103,9 @@ func (p *Process) printLinted(all []linted) error {
 	for _, one := range all {
 		list := append(diag.List{}, one.Errors...)
 		for _, f := range one.Findings {
-			list.Add(diagnosticOf(f, one))
+			d := lint.Diagnostic(f, one.document)
+			d.Pos.File = cmp.Or(d.Pos.File, one.Scenario)
+			list.Add(d)
 		}
 		if err := diag.Render(p.Stdout, list); err != nil {
 			return err
@@ -120,26 +123,6 @@ func (p *Process) printLinted(all []linted) error {
 		return err
 	}
 	return exit(lintedCode(all))
-}
-
-// diagnosticOf shows a finding with the user's own line.
-func diagnosticOf(f finding.Finding, one linted) diag.Diagnostic {
-	d := diag.Diagnostic{Code: f.Code, Message: f.Claim, Hint: f.Advice, Severity: diag.SeverityNote}
-	switch f.Severity {
-	case finding.Fail:
-		d.Severity = diag.SeverityError
-	case finding.Warning, finding.Unknown:
-		d.Severity = diag.SeverityWarning
-	}
-	if f.Pos == nil {
-		d.Pos.File = one.Scenario
-		return d
-	}
-	d.Pos = *f.Pos
-	if one.document != nil && len(one.document.Source) > 0 && isDocument(d.Pos.File) {
-		d = one.document.Point(d, 0)
-	}
-	return d
 }
 
 func (p *Process) printRules() error {

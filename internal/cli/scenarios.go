@@ -7,7 +7,6 @@ import (
 	"html"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -332,10 +331,4 @@ func paragraphs(text string) string {
 		lines = append(lines, wrap(line, textWidth)...)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// isDocument tells the text of a scenario from its job files, by its name.
-func isDocument(file string) bool {
-	ext := strings.ToLower(path.Ext(file))
-	return ext == ".yml" || ext == ".yaml"
 }

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Render prints every diagnostic with its place, its source line and a caret, ordered by position:
+// Render prints every diagnostic with its place, its source line and a caret, ordered by position. One that is told
+// several times, because a loop repeats its line, is printed once:
 //
 //	test.yml:12:7: error: unknown key "vcpu" [unknown-key]
 //	   12 |       vcpu: 2
@@ -15,7 +16,19 @@ import (
 //	      = did you mean "vcpus"?
 func Render(w io.Writer, list List) error {
 	var b strings.Builder
+	times := map[Diagnostic]int{}
+	for _, d := range list {
+		times[d]++
+	}
 	for _, d := range list.Sorted() {
+		n := times[d]
+		if n == 0 {
+			continue
+		}
+		times[d] = 0
+		if n > 1 {
+			d.Message += fmt.Sprintf(" (%d times)", n)
+		}
 		renderOne(&b, d)
 	}
 	_, err := io.WriteString(w, b.String())

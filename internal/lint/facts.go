@@ -17,6 +17,7 @@ type Facts struct {
 	Catalog  run.Catalog
 	Calls    []Call // of all phases, in the order of execution
 	files    map[string]jobFile
+	faults   diag.List // of single calls
 }
 
 // Call is a step with its phase.
@@ -32,7 +33,7 @@ type jobFile struct {
 }
 
 func newFacts(sc *scenario.Scenario, catalog run.Catalog) *Facts {
-	f := &Facts{Scenario: sc, Catalog: catalog, files: map[string]jobFile{}}
+	f := &Facts{Scenario: sc, Catalog: catalog, files: map[string]jobFile{}, faults: run.CheckCalls(sc, catalog)}
 	for _, phase := range []struct {
 		name  string
 		calls []scenario.Call

@@ -12,7 +12,9 @@ package lint
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
@@ -59,10 +61,53 @@ func Check(sc *scenario.Scenario, catalog run.Catalog) []finding.Finding {
 	return check(newFacts(sc, catalog), Rules())
 }
 
-// CheckSteps applies the rules that make sense for a scenario with faults, as far as it was read: those on single
-// steps. Whoever mends a scenario sees them together with the faults and not one after the other.
-func CheckSteps(sc *scenario.Scenario, catalog run.Catalog) []finding.Finding {
-	return check(newFacts(sc, catalog), []Rule{ruleUnknownStep, ruleStepArguments})
+// Faults says what is wrong in the steps and job files of a scenario, each taken alone, with the user's own lines. It
+// makes sense for a scenario that has other faults, as far as it was read: whoever mends it sees all of them together.
+func Faults(sc *scenario.Scenario, catalog run.Catalog) diag.List {
+	f := newFacts(sc, catalog)
+	all := slices.Clone(f.faults)
+	for _, name := range slices.Sorted(maps.Keys(f.files)) {
+		all = append(all, f.files[name].list...)
+	}
+	for i := range all {
+		all[i].Pos.File = sc.Path(all[i].Pos.File)
+	}
+	return slices.DeleteFunc(all, func(d diag.Diagnostic) bool { return d.Severity != diag.SeverityError })
+}
+
+// Diagnostic shows a finding with the user's own line. A finding without a place has no file either. The scenario is the
+// one that was checked.
+func Diagnostic(f finding.Finding, sc *scenario.Scenario) diag.Diagnostic {
+	d := diag.Diagnostic{Code: f.Code, Message: f.Claim, Hint: f.Advice, Severity: diag.SeverityNote}
+	switch f.Severity {
+	case finding.Fail:
+		d.Severity = diag.SeverityError
+	case finding.Warning, finding.Unknown:
+		d.Severity = diag.SeverityWarning
+	}
+	if f.Pos == nil {
+		return d
+	}
+	d.Pos = *f.Pos
+	switch {
+	case sc == nil:
+	case d.Pos.File == sc.Document:
+		d = sc.Point(d, 0)
+	default:
+		d.Source = lineOf(sc.Files[d.Pos.File], d.Pos.Line)
+		d.Pos.File = sc.Path(d.Pos.File)
+	}
+	return d
+}
+
+// lineOf returns a line of a text, counted from 1; "" when there is none.
+func lineOf(text string, number int) string {
+	for line := range strings.Lines(text) {
+		if number--; number == 0 {
+			return strings.TrimRight(line, "\r\n")
+		}
+	}
+	return ""
 }
 
 func check(f *Facts, rules []Rule) []finding.Finding {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -99,7 +98,7 @@ func (c *compiler) newPlan() *Plan {
 // refusal returns the problems found so far as an error, with the user's own lines filled in.
 func (c *compiler) refusal() error {
 	for i, d := range c.problems {
-		if d.Source == "" && strings.HasSuffix(d.Pos.File, documentName) {
+		if d.Source == "" && d.Pos.File == c.sc.Document {
 			c.problems[i] = c.sc.Point(d, 0)
 		}
 	}
@@ -116,9 +115,6 @@ func (c *compiler) refusal() error {
 	errors.As(c.problems.Err(), &list)
 	return &Refusal{ListError: list, exit: exit}
 }
-
-// documentName is the file in whose text positions of groups and workloads lie.
-const documentName = "test.yml"
 
 // newView returns the state before the first step: groups placed, nothing deployed, no load.
 func (c *compiler) newView(problems *diag.List) *View {
@@ -160,7 +156,7 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	}
 	kind, ok := c.catalog.Kind(b.call.Name)
 	if !ok {
-		c.unknownStep(b.call)
+		c.problems.Add(unknownStep(c.sc, c.catalog, b.call))
 		v.unsure = true
 		return
 	}
@@ -203,15 +199,6 @@ func countErrors(l diag.List) int {
 		}
 	}
 	return n
-}
-
-func (c *compiler) unknownStep(call scenario.Call) {
-	d := diag.Diagnostic{Code: "unknown-step", Pos: call.Pos, Width: call.Width,
-		Message: fmt.Sprintf("there is no step %q", call.Name), Hint: "bragg schema lists all steps"}
-	if near := diag.Nearest(call.Name, c.catalog.StepNames()); near != "" {
-		d.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	c.problems.Add(c.sc.Point(d, call.RenderedLine))
 }
 
 // play changes the state as the step will.

@@ -52,6 +52,7 @@ func finish(dir *folder, source string, resp response) (*Scenario, error) {
 		Presets:   resp.Presets,
 		Preset:    resp.Preset,
 		Dir:       dir.path,
+		Document:  dir.shown,
 		Source:    source,
 		Rendered:  resp.Rendered,
 		Files:     map[string]string{},

@@ -9,6 +9,7 @@
 package scenario
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -37,7 +38,8 @@ type Scenario struct {
 
 	Dir      string            `json:"-"` // of the folder; empty for a shipped scenario
 	Files    map[string]string `json:"-"` // job files and playbooks that the document names, by their name
-	Source   string            `json:"-"` // test.yml as written
+	Document string            `json:"-"` // name of the document, as positions in it show it
+	Source   string            `json:"-"` // the document as written
 	Rendered string            `json:"-"`
 	Hash     string            `json:"hash"` // SHA-256 of the source, the files and the chosen variables
 	Warnings diag.List         `json:"warnings,omitempty"`
@@ -166,6 +168,14 @@ func (s *Scenario) Point(d diag.Diagnostic, renderedLine int) diag.Diagnostic {
 	shown := p.diagnostic(d.Pos.Line, d.Pos.Column, d.Width, renderedLine)
 	d.Width, d.Source, d.Rendered = shown.Width, shown.Source, shown.Rendered
 	return d
+}
+
+// Path returns how to show a file of the scenario's folder to whoever wants to open it. Another name stays as it is.
+func (s *Scenario) Path(file string) string {
+	if _, ok := s.Files[file]; !ok {
+		return file
+	}
+	return filepath.Join(filepath.Dir(s.Document), file)
 }
 
 // Group returns the group with that name.

@@ -6,9 +6,12 @@ import (
 	"encoding/base32"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
@@ -32,7 +35,7 @@ type Prepared struct {
 func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 	sc, err := scenario.Load(ctx, o.Source, o.Variables)
 	if err != nil {
-		return nil, err
+		return nil, withFurtherFaults(err, sc)
 	}
 	p := &Prepared{Order: o, ID: newID(time.Now()), Scenario: sc}
 	if p.config, err = targetbuiltin.Load(o.Target); err != nil {
@@ -42,9 +45,34 @@ func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 		return nil, err
 	}
 	if err := p.compile(ctx); err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, errors.Join(withFurtherFaults(err, sc), p.Close())
 	}
 	return p, nil
+}
+
+// withFurtherFaults adds what is wrong in later parts of a scenario to the faults that kept it from being read or bound,
+// so that whoever mends it sees all of them at once, and shows where its files are. An error of another kind stays as it
+// is.
+func withFurtherFaults(err error, sc *scenario.Scenario) error {
+	var known *diag.ListError
+	if sc == nil || !errors.As(err, &known) {
+		return err
+	}
+	all := slices.Clone(known.List)
+	for i := range all {
+		all[i].Pos.File = sc.Path(all[i].Pos.File)
+	}
+	for _, d := range lint.Faults(sc, Catalog()) {
+		told := func(k diag.Diagnostic) bool { return k.Pos == d.Pos && k.Code == d.Code }
+		if !slices.ContainsFunc(all[:len(known.List)], told) {
+			all.Add(d)
+		}
+	}
+	if len(all) > len(known.List) {
+		return all.Err()
+	}
+	known.List = all // of a *run.Refusal, which knows the exit code
+	return err
 }
 
 func (p *Prepared) compile(ctx context.Context) error {
