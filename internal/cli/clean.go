@@ -20,9 +20,10 @@ func newClean(p *Process) *cobra.Command {
 		Use:   "clean [RUN...]",
 		Short: "Remove what runs left whose program died, and seal their bundles",
 		Long: "Clean reads the journals in the runs folder. For every run whose program died, was killed, or was told not\n" +
-			"to undo, it powers on nodes that the run powered off, takes back what its steps did, deletes its VMs with\n" +
-			"their disks, and seals the bundle as aborted, so that it can be reported. Runs that are going on are left\n" +
-			"alone. It may be called again at any time: what is clean stays clean.\n\n" + runHelp,
+			"to undo, it powers on nodes that the run powered off, carries out the scenario's teardown, takes back what\n" +
+			"steps did, deletes the run's VMs with their disks, and seals the bundle as aborted, so that it can be\n" +
+			"reported. Runs that are going on are left alone. It may be called again at any time: what is clean stays\n" +
+			"clean.\n\n" + runHelp,
 		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
 		GroupID: groupHouse,
 		Args:    between(0, -1),

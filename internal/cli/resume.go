@@ -13,7 +13,7 @@ func newResume(p *Process) *cobra.Command {
 	var runs string
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Bring a run whose program died to its end: undo, seal, report",
+		Short: "Bring a run whose program died to its end: tear down, undo, seal, report",
 		Long: "Resume does for one run what clean does for all, and then reports what the run had recorded. It never goes\n" +
 			"on with the load: numbers from before and after a pause of unknown length would not be one measurement.\n" +
 			"Without RUN it takes the newest run that is not finished.\n\n" + runHelp,

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -178,6 +180,19 @@ type Estimate struct {
 	Total    time.Duration `json:"total_ns"`
 	// Rough: some steps are bound by size, and the target's throughput was assumed.
 	Rough bool `json:"rough,omitempty"`
+}
+
+// ReadPlan reads a plan that was written as JSON, for Cleaner: together with its scenario it tells what was to be done,
+// but it cannot be run.
+func ReadPlan(text []byte, sc *scenario.Scenario) (*Plan, error) {
+	p := &Plan{scenario: sc}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	if p.Format > planFormat {
+		return nil, fmt.Errorf("read plan: format %d is newer than this program knows (%d)", p.Format, planFormat)
+	}
+	return p, nil
 }
 
 // Group returns the planned group with that name.

@@ -124,7 +124,8 @@ func openJournal(runs, run string, files Files) (*Journal, error) {
 type Cleaner struct {
 	Runs    string // the runs directory
 	Target  target.Target
-	Catalog Catalog           // to bind Undoers again
+	Catalog Catalog           // to bind Undoers and the steps of teardown again
+	Plan    *Plan             // of the run, read from its bundle; nil leaves out the scenario's own teardown
 	Say     func(text string) // may be nil
 	Files   Files             // nil: the real file system
 	// Failpoint makes named places fail in tests; nil otherwise.
@@ -133,8 +134,9 @@ type Cleaner struct {
 	Deadline time.Duration
 }
 
-// Undo takes back, in order, what run left: it powers on the nodes that the run powered off, takes back what its steps
-// did, and deletes its VMs. It never continues the run. It is idempotent and may be called again after any failure. The
+// Undo takes back, in order, what run left: it powers on the nodes that the run powered off, carries out the scenario's
+// teardown unless the run had come to its end, takes back what its steps did, and deletes its VMs. It never continues
+// the run. It is idempotent and may be called again after any failure. The
 // caller holds the lease of the target.
 func (c *Cleaner) Undo(ctx context.Context, run string) error {
 	fail := failpoints(c.Failpoint)
@@ -167,6 +169,10 @@ func (c *Cleaner) Undo(ctx context.Context, run string) error {
 		bounded, cancel := context.WithTimeout(ctx, c.deadline())
 		errs = append(errs, u.item(bounded, item))
 		cancel()
+		if item == undoPower && phaseOrder(left.Phase) >= 0 {
+			c.teardown(ctx, u, inventory)
+			_, _ = journal.append(record{Kind: recordPhase, Text: string(Undoing)}, false)
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("undo run %q: %w", run, err)
@@ -185,7 +191,12 @@ func (c *Cleaner) deadline() time.Duration {
 }
 
 func (c *Cleaner) undoer(journal *Journal, inventory target.Inventory) *undoer {
-	plan := &Plan{Target: PlanTarget{Nodes: inventory.Nodes}}
+	plan := &Plan{scenario: &scenario.Scenario{}}
+	if c.Plan != nil {
+		known := *c.Plan
+		plan = &known
+	}
+	plan.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
 	f := &fleet{plan: plan, target: c.Target, tag: journal.header.Tag, journal: journal, fail: c.Failpoint,
 		runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }, cuts: map[string]int{},
 		placed: func(target.VM) {}}
@@ -194,20 +205,26 @@ func (c *Cleaner) undoer(journal *Journal, inventory target.Inventory) *undoer {
 	if say == nil {
 		say = func(string) {}
 	}
-	return &undoer{fleet: f, nodes: n, journal: journal, fail: c.Failpoint, say: say,
-		env: func(thing Thing) (*Env, Step, error) {
-			kind, ok := c.Catalog.Kind(thing.Call.Name)
-			if !ok {
-				return nil, nil, fmt.Errorf("take back %s: there is no such step", thing.Call.Name)
-			}
-			step := boundStep{kind: kind, call: *thing.Call}.rebind(1)
-			env := &Env{VMs: f, Power: f, Nodes: n, Loads: deadLoads{}, Notes: quietNotes{say}, Work: deadWork{},
-				Target: c.Target, Tag: f.tag, Plan: plan, Scenario: &scenario.Scenario{}}
-			if err := f.Refresh(context.Background()); err != nil {
-				return nil, nil, err
-			}
-			return env, step, nil
-		}}
+	u := &undoer{fleet: f, nodes: n, journal: journal, fail: c.Failpoint, say: say}
+	u.env = func(thing Thing) (*Env, Step, error) {
+		kind, ok := c.Catalog.Kind(thing.Call.Name)
+		if !ok {
+			return nil, nil, fmt.Errorf("take back %s: there is no such step", thing.Call.Name)
+		}
+		if err := f.Refresh(context.Background()); err != nil {
+			return nil, nil, err
+		}
+		step := boundStep{kind: kind, call: *thing.Call}.rebind(1)
+		return c.env(u, PlanStep{ID: thing.Step, Phase: Undoing, Name: kind.Name}), step, nil
+	}
+	return u
+}
+
+// env is what a step sees after the death of its run.
+func (c *Cleaner) env(u *undoer, p PlanStep) *Env {
+	return &Env{VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
+		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: u.fleet.plan.scenario,
+		Private: u.journal.private()}
 }
 
 // deadLoads and deadWork begin nothing: the run is over.

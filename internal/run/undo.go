@@ -19,6 +19,8 @@ func (l *loop) undo(item undoItem) {
 	if item == undoSteps {
 		e.setPhase(Undoing)
 		e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(Undoing)})
+		// Whoever finishes the job after a kill need not tear down again.
+		_, _ = e.cfg.Journal.append(record{Kind: recordPhase, Text: string(Undoing)}, false)
 	}
 	e.work.Go(func() {
 		defer cancel()

@@ -150,7 +150,28 @@ func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, config target
 	}
 	cleaner := run.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
 		Say: func(text string) { c.say(done.Run, text) }}
+	if cleaner.Plan, err = planOf(filepath.Join(c.Runs, done.Run)); err != nil {
+		c.say(done.Run, fmt.Sprintf("the scenario's teardown is left out: %v", err))
+	}
 	return errors.Join(cleaner.Undo(ctx, done.Run), t.Close())
+}
+
+// planOf reads what a dead run was about; nil when it died before it had written that.
+func planOf(dir string) (*run.Plan, error) {
+	b, err := result.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	text, err := b.Plan()
+	if err != nil || text == nil {
+		return nil, err
+	}
+	sc, err := attachedScenarioOf(b)
+	if err != nil {
+		return nil, err
+	}
+	return run.ReadPlan(text, sc)
 }
 
 func (c Cleaning) say(run, text string) {
