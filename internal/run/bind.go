@@ -25,12 +25,13 @@ type Argument struct {
 	Doc      string
 	// Refers says what the text names: "group", "workload", "file" or nothing.
 	Refers string
+	// Secret values are never printed or recorded.
+	Secret bool
 
 	index  int
 	scale  scaling
 	unit   time.Duration
 	values []string
-	secret bool // never printed
 }
 
 // scaling says how a duration of a rehearsal shrinks.
@@ -79,7 +80,7 @@ func (k Kind) Arguments() []Argument {
 		name, flags, _ := strings.Cut(tag, ",")
 		a := Argument{
 			Name: name, Required: flags == "required", Default: f.Tag.Get("default"), Doc: f.Tag.Get("doc"),
-			Refers: f.Tag.Get("of"), secret: f.Tag.Get("secret") == "true", index: i, scale: scaling(f.Tag.Get("scale")), unit: time.Second,
+			Refers: f.Tag.Get("of"), Secret: f.Tag.Get("secret") == "true", index: i, scale: scaling(f.Tag.Get("scale")), unit: time.Second,
 		}
 		if v := f.Tag.Get("values"); v != "" {
 			a.values = strings.Split(v, ",")

@@ -178,7 +178,7 @@ func argumentValues(kind Kind, step Step) map[string]any {
 			}
 			field = field.Elem()
 		}
-		if a.secret {
+		if a.Secret {
 			out[a.Name] = "***"
 			continue
 		}

@@ -137,14 +137,15 @@ func (c *carrier) openJournal() error {
 
 func (c *carrier) openBundle() error {
 	zero := time.Now()
-	m := c.manifest(zero)
+	secrets := secretsOf(c.Scenario, Catalog())
+	m := c.manifest(zero, secrets)
 	w, err := result.Create(c.dir, m)
 	if err != nil {
 		return err
 	}
-	c.record = &recorder{zero: zero, manifest: m, writer: w, watch: c.options.Watcher}
-	if err = w.WritePlan(c.Plan); err == nil {
-		err = attachScenario(w, c.Scenario)
+	c.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, watch: c.options.Watcher}
+	if err = w.WritePlan(secrets.plan(c.Plan)); err == nil {
+		err = attachScenario(w, secrets.scenario(c.Scenario))
 	}
 	if err == nil {
 		err = c.options.at("session.bundled")

@@ -18,15 +18,18 @@ import (
 )
 
 // manifest says what the run is: everything that a report needs and that does not change any more.
-func (p *Prepared) manifest(zero time.Time) result.Manifest {
+func (p *Prepared) manifest(zero time.Time, s *secrets) result.Manifest {
 	m := result.Manifest{
-		Run: p.ID, Label: p.Order.Label, Created: zero.UTC(), Scenario: scenarioInfo(p.Scenario),
+		Run: p.ID, Label: p.Order.Label, Created: zero.UTC(), Scenario: scenarioInfo(s.scenario(p.Scenario)),
 		Target: targetInfo(p.Inventory, p.Plan), Rehearsal: p.Plan.Rehearsal,
 		Versions: map[string]string{
 			"bragg": cmp.Or(p.Order.Program.Version, "unknown"), "go": runtime.Version(), "kernel": Kernel(),
 		},
 		Environment: Environment(p.Order.Runs), Engines: engines(p.Plan),
-		Seed: p.Plan.Seed, CommandLine: p.Order.Program.CommandLine,
+		Seed: p.Plan.Seed,
+	}
+	for _, word := range p.Order.Program.CommandLine {
+		m.CommandLine = append(m.CommandLine, s.text(word))
 	}
 	for _, engine := range m.Engines {
 		if version, ok := strings.CutPrefix(engine, "fio "); ok {

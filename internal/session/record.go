@@ -15,6 +15,7 @@ type recorder struct {
 	zero     time.Time
 	manifest result.Manifest
 	writer   *result.Writer
+	secrets  *secrets
 	cache    cache
 
 	watchMu sync.Mutex
@@ -26,6 +27,7 @@ func (r *recorder) now() int64 { return time.Since(r.zero).Nanoseconds() }
 
 // Event records e, which carries its time already. What the bundle cannot take is told by its Failed channel.
 func (r *recorder) Event(e interval.Event) {
+	e.Message, e.Error = r.secrets.text(e.Message), r.secrets.text(e.Error)
 	_ = r.writer.Event(e)
 	r.cache.add(func(s *metric.Store) error { s.AppendEvent(e); return nil })
 	if r.watch != nil {

@@ -1,0 +1,185 @@
+package session
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// masked stands in a bundle where a secret was.
+const masked = "***"
+
+// secretBytesMin is the length from which a text is looked for in other texts: shorter ones would be found everywhere.
+const secretBytesMin = 4
+
+// secretName matches what scenarios call that which nobody else should know.
+var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|secret|(^|[_-])token$|(api|private|access)[_-]?key$|credentials?$`)
+
+// secrets keeps what a scenario holds of passwords out of its bundle: values of arguments that are secret by nature, and
+// of variables and keys that are called so.
+type secrets struct {
+	catalog run.Catalog
+	texts   []string // what to look for in running text, longest first
+}
+
+func secretsOf(sc *scenario.Scenario, catalog run.Catalog) *secrets {
+	s := &secrets{catalog: catalog}
+	for _, v := range sc.Variables {
+		if secretName.MatchString(v.Name) {
+			s.learn(append([]any{v.Value, v.Default}, v.Options...)...)
+		}
+	}
+	for _, calls := range [][]scenario.Call{sc.Setup, sc.Run, sc.Teardown} {
+		for _, call := range calls {
+			for _, a := range call.Args {
+				s.gather(a.Value, s.secretArgument(call.Name, a.Name))
+			}
+		}
+	}
+	slices.SortFunc(s.texts, func(a, b string) int { return len(b) - len(a) })
+	s.texts = slices.Compact(s.texts)
+	return s
+}
+
+func (s *secrets) secretArgument(step, name string) bool {
+	kind, ok := s.catalog.Kind(step)
+	if !ok {
+		return secretName.MatchString(name)
+	}
+	return slices.ContainsFunc(kind.Arguments(), func(a run.Argument) bool { return a.Name == name && a.Secret })
+}
+
+// gather learns the texts below value that are secret.
+func (s *secrets) gather(value any, secret bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			s.gather(inner, secret || secretName.MatchString(key))
+		}
+	case []any:
+		for _, inner := range v {
+			s.gather(inner, secret)
+		}
+	case nil, bool:
+	default:
+		if secret {
+			s.learn(v)
+		}
+	}
+}
+
+func (s *secrets) learn(values ...any) {
+	for _, v := range values {
+		// A number would be found where it means something else.
+		if text, ok := v.(string); ok && len(text) >= secretBytesMin && text != masked {
+			s.texts = append(s.texts, text)
+		}
+	}
+}
+
+// text masks every known secret in running text.
+func (s *secrets) text(t string) string {
+	for _, secret := range s.texts {
+		t = strings.ReplaceAll(t, secret, masked)
+	}
+	return t
+}
+
+// value masks below value: all of it where it is secret, else known secrets in its texts.
+func (s *secrets) value(value any, secret bool) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, inner := range v {
+			out[key] = s.value(inner, secret || secretName.MatchString(key))
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = s.value(inner, secret)
+		}
+		return out
+	case nil, bool:
+		return v
+	case string:
+		if !secret {
+			return s.text(v)
+		}
+	}
+	if secret {
+		return masked
+	}
+	return value
+}
+
+// scenario returns sc with masks: names and structure stay, so that its results can be evaluated again.
+func (s *secrets) scenario(sc *scenario.Scenario) *scenario.Scenario {
+	out := *sc
+	out.Source, out.Rendered = s.text(sc.Source), s.text(sc.Rendered)
+	out.Variables = slices.Clone(sc.Variables)
+	for i, v := range out.Variables {
+		secret := secretName.MatchString(v.Name)
+		v.Value, v.Default = s.value(v.Value, secret), s.value(v.Default, secret)
+		if secret {
+			v.Options = nil
+		}
+		out.Variables[i] = v
+	}
+	for _, calls := range []*[]scenario.Call{&out.Setup, &out.Run, &out.Teardown} {
+		*calls = slices.Clone(*calls)
+		for i, call := range *calls {
+			args := slices.Clone(call.Args)
+			for k, a := range args {
+				args[k].Value = s.value(a.Value, s.secretArgument(call.Name, a.Name))
+			}
+			(*calls)[i].Args = args
+		}
+	}
+	out.Warnings = s.diagnostics(sc.Warnings)
+	out.Files = map[string]string{}
+	for name, text := range sc.Files {
+		out.Files[name] = s.text(text)
+	}
+	return &out
+}
+
+// plan returns what to record of a plan: the plan with masks in the arguments of its steps.
+func (s *secrets) plan(p *run.Plan) any {
+	out := *p
+	out.Steps = slices.Clone(p.Steps)
+	for i, step := range out.Steps {
+		args, _ := s.value(plainly(step.Args), false).(map[string]any)
+		out.Steps[i].Args, out.Steps[i].Subject = args, s.text(step.Subject)
+	}
+	out.Warnings = s.diagnostics(p.Warnings)
+	return &out
+}
+
+// diagnostics masks what diagnostics show of a text.
+func (s *secrets) diagnostics(list diag.List) diag.List {
+	out := slices.Clone(list)
+	for i, d := range out {
+		out[i].Source, out[i].Rendered = s.text(d.Source), s.text(d.Rendered)
+		out[i].Message, out[i].Hint = s.text(d.Message), s.text(d.Hint)
+	}
+	return out
+}
+
+// plainly turns values of all types into those of JSON.
+func plainly(args map[string]any) any {
+	text, err := json.Marshal(args)
+	var out any
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return nil // arguments came from text and go to text
+	}
+	return out
+}
