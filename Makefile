@@ -74,7 +74,7 @@ bench-start: build
 	BRAGG_BINARY=$(CURDIR)/bin/bragg $(GO) test ./internal/cli -run '^$$' -bench FirstIO -benchtime 10x
 
 bench-fio:
-	$(GO) run ./internal/load/ioengine/benchfio --rounds 5 --seconds 3
+	$(GO) run ./internal/load/ioengine/benchfio --rounds 5 --seconds 5
 
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:
