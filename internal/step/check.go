@@ -32,8 +32,8 @@ func ready(ctx context.Context, env *run.Env) error {
 	return nil
 }
 
-// datastoreVisible asks the target whether a node sees a datastore.
-func datastoreVisible(ctx context.Context, env *run.Env, index int, datastore string) error {
+// datastoreVisible asks the target whether a node sees a datastore, and marks that it does.
+func datastoreVisible(ctx context.Context, env *run.Env, index int, datastore string, mark bool) error {
 	checker, ok := env.Target.(target.DatastoreChecker)
 	if !ok {
 		return errors.New("check a datastore: the target cannot tell")
@@ -42,5 +42,24 @@ func datastoreVisible(ctx context.Context, env *run.Env, index int, datastore st
 	if err := checker.DatastoreVisible(ctx, node.ID, datastore); err != nil {
 		return fmt.Errorf("check that node %q sees datastore %q: %w", node.Name, datastore, err)
 	}
+	annotate(env, mark, "%s sees datastore %q", node.Name, datastore)
+	return nil
+}
+
+// nodePresent checks that the target still has a node and says that it is ready, and marks that with a remark about the
+// node, in which %s is its name.
+func nodePresent(ctx context.Context, env *run.Env, index int, mark bool, remark string) error {
+	want := nodeAt(index, env.Plan.Target.Nodes)
+	inventory, err := env.Target.Inventory(ctx)
+	if err != nil {
+		return fmt.Errorf("check node %q: %w", want.Name, err)
+	}
+	if !slices.ContainsFunc(inventory.Nodes, func(n target.Node) bool { return n.ID == want.ID }) {
+		return fmt.Errorf("check node %q: it is no node of the target any more", want.Name)
+	}
+	if err := ready(ctx, env); err != nil {
+		return err
+	}
+	annotate(env, mark, remark, want.Name)
 	return nil
 }

@@ -37,9 +37,5 @@ func (s *prismDatastoreVisible) Check(v *run.View, problems *run.Problems) {
 }
 
 func (s *prismDatastoreVisible) Run(ctx context.Context, env *run.Env) error {
-	if err := datastoreVisible(ctx, env, s.Node, s.Datastore); err != nil {
-		return err
-	}
-	annotate(env, s.Annotate, "%s sees datastore %q", nodeAt(s.Node, env.Plan.Target.Nodes).Name, s.Datastore)
-	return nil
+	return datastoreVisible(ctx, env, s.Node, s.Datastore, s.Annotate)
 }

@@ -2,8 +2,6 @@ package step
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
@@ -37,17 +35,5 @@ func (s *prismHostInSameCluster) Check(v *run.View, problems *run.Problems) {
 }
 
 func (s *prismHostInSameCluster) Run(ctx context.Context, env *run.Env) error {
-	want := nodeAt(s.Node, env.Plan.Target.Nodes)
-	inventory, err := env.Target.Inventory(ctx)
-	if err != nil {
-		return fmt.Errorf("check node %q: %w", want.Name, err)
-	}
-	if !slices.ContainsFunc(inventory.Nodes, func(n target.Node) bool { return n.ID == want.ID }) {
-		return fmt.Errorf("check node %q: it is no node of the target any more", want.Name)
-	}
-	if err := ready(ctx, env); err != nil {
-		return err
-	}
-	annotate(env, s.Annotate, "%s belongs to the cluster", want.Name)
-	return nil
+	return nodePresent(ctx, env, s.Node, s.Annotate, "%s belongs to the cluster")
 }

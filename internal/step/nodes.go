@@ -59,6 +59,39 @@ func eachNode(indexes []int, act func(index int) error) error {
 	return errors.Join(errs...)
 }
 
+// switchNodes acts on all nodes of a slice at the same time and, unless wait is 0, waits until they have the state want.
+func switchNodes(ctx context.Context, env *run.Env, s nodeSwitch, act func(ctx context.Context, index int) error) error {
+	err := eachNode(nodeIndexes(s.nodes, len(env.Plan.Target.Nodes)), func(index int) error {
+		annotate(env, s.mark, "%s %s", s.saying, env.Plan.Target.Nodes[index].Name)
+		return act(ctx, index)
+	})
+	if err != nil || s.wait <= 0 {
+		return err
+	}
+	return awaitNodes(ctx, env, s)
+}
+
+// nodeSwitch is what a step does to nodes.
+type nodeSwitch struct {
+	nodes  run.Nodes
+	want   target.PowerState
+	wait   time.Duration
+	mark   bool
+	saying string // of what is about to happen, before the node's name
+}
+
+// awaitNodes waits until the nodes have the state, and marks that they do.
+func awaitNodes(ctx context.Context, env *run.Env, s nodeSwitch) error {
+	indexes := nodeIndexes(s.nodes, len(env.Plan.Target.Nodes))
+	if err := waitNodes(ctx, env, indexes, s.want, s.wait); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		annotate(env, s.mark, "%s is %s", env.Plan.Target.Nodes[index].Name, s.want)
+	}
+	return nil
+}
+
 // waitNodes waits until all nodes have the state and, when they are to be on, the cluster says that it is ready.
 func waitNodes(ctx context.Context, env *run.Env, indexes []int, want target.PowerState, timeout time.Duration) error {
 	waiting := slices.Clone(indexes)

@@ -47,19 +47,5 @@ func (s *powerOffNodes) Effect(v *run.View) run.Effect {
 }
 
 func (s *powerOffNodes) Run(ctx context.Context, env *run.Env) error {
-	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
-	err := eachNode(indexes, func(index int) error {
-		annotate(env, s.Annotate, "Cutting the power of %s", env.Plan.Target.Nodes[index].Name)
-		return env.Nodes.Off(ctx, index)
-	})
-	if err != nil || s.Wait <= 0 {
-		return err
-	}
-	if err := waitNodes(ctx, env, indexes, target.PowerOff, s.Wait); err != nil {
-		return err
-	}
-	for _, index := range indexes {
-		annotate(env, s.Annotate, "%s is off", env.Plan.Target.Nodes[index].Name)
-	}
-	return nil
+	return switchNodes(ctx, env, nodeSwitch{s.Nodes, target.PowerOff, s.Wait, s.Annotate, "Cutting the power of"}, env.Nodes.Off)
 }

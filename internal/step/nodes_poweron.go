@@ -42,19 +42,5 @@ func (s *powerOnNodes) Effect(v *run.View) run.Effect {
 }
 
 func (s *powerOnNodes) Run(ctx context.Context, env *run.Env) error {
-	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
-	err := eachNode(indexes, func(index int) error {
-		annotate(env, s.Annotate, "Powering on %s", env.Plan.Target.Nodes[index].Name)
-		return env.Nodes.On(ctx, index)
-	})
-	if err != nil || s.Wait <= 0 {
-		return err
-	}
-	if err := waitNodes(ctx, env, indexes, target.PowerOn, s.Wait); err != nil {
-		return err
-	}
-	for _, index := range indexes {
-		annotate(env, s.Annotate, "%s is on", env.Plan.Target.Nodes[index].Name)
-	}
-	return nil
+	return switchNodes(ctx, env, nodeSwitch{s.Nodes, target.PowerOn, s.Wait, s.Annotate, "Powering on"}, env.Nodes.On)
 }

@@ -38,12 +38,5 @@ func (s *waitNodesOff) Effect(v *run.View) run.Effect {
 }
 
 func (s *waitNodesOff) Run(ctx context.Context, env *run.Env) error {
-	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
-	if err := waitNodes(ctx, env, indexes, target.PowerOff, s.Wait); err != nil {
-		return err
-	}
-	for _, index := range indexes {
-		annotate(env, s.Annotate, "%s is off", env.Plan.Target.Nodes[index].Name)
-	}
-	return nil
+	return awaitNodes(ctx, env, nodeSwitch{nodes: s.Nodes, want: target.PowerOff, wait: s.Wait, mark: s.Annotate})
 }

@@ -40,12 +40,5 @@ func (s *waitNodesOn) Effect(v *run.View) run.Effect {
 }
 
 func (s *waitNodesOn) Run(ctx context.Context, env *run.Env) error {
-	indexes := nodeIndexes(s.Nodes, len(env.Plan.Target.Nodes))
-	if err := waitNodes(ctx, env, indexes, target.PowerOn, s.Wait); err != nil {
-		return err
-	}
-	for _, index := range indexes {
-		annotate(env, s.Annotate, "%s is on", env.Plan.Target.Nodes[index].Name)
-	}
-	return nil
+	return awaitNodes(ctx, env, nodeSwitch{nodes: s.Nodes, want: target.PowerOn, wait: s.Wait, mark: s.Annotate})
 }

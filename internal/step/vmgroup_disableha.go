@@ -36,9 +36,5 @@ func (s *disableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s
 func (s *disableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
 
 func (s *disableHA) Run(ctx context.Context, env *run.Env) error {
-	if err := setHA(ctx, env, false); err != nil {
-		return err
-	}
-	annotate(env, s.Annotate, "%s: restart after a node failure is off", s.Group)
-	return nil
+	return setHA(ctx, env, false, s.Group, s.Annotate)
 }

@@ -37,11 +37,9 @@ func (s *enableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.
 func (s *enableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
 
 func (s *enableHA) Run(ctx context.Context, env *run.Env) error {
-	if err := setHA(ctx, env, true); err != nil {
-		return err
-	}
-	annotate(env, s.Annotate, "%s: restart after a node failure is on", s.Group)
-	return nil
+	return setHA(ctx, env, true, s.Group, s.Annotate)
 }
 
-func (s *enableHA) Undo(ctx context.Context, env *run.Env) error { return setHA(ctx, env, false) }
+func (s *enableHA) Undo(ctx context.Context, env *run.Env) error {
+	return setHA(ctx, env, false, s.Group, false)
+}

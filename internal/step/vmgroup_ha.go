@@ -8,8 +8,9 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// setHA switches restart after a node failure for all VMs of the run. X-Ray asks for a group and acts on all.
-func setHA(ctx context.Context, env *run.Env, enabled bool) error {
+// setHA switches restart after a node failure for all VMs of the run, and marks that. X-Ray asks for a group and acts on
+// all.
+func setHA(ctx context.Context, env *run.Env, enabled bool, group string, mark bool) error {
 	placer, ok := env.Target.(target.Placer)
 	if !ok {
 		return fmt.Errorf("set restart after a node failure: the target cannot")
@@ -21,5 +22,10 @@ func setHA(ctx context.Context, env *run.Env, enabled bool) error {
 	if err := placer.SetHA(ctx, env.Tag, vms, enabled); err != nil {
 		return fmt.Errorf("set restart after a node failure of %d VMs: %w", len(vms), err)
 	}
+	state := "off"
+	if enabled {
+		state = "on"
+	}
+	annotate(env, mark, "%s: restart after a node failure is %s", group, state)
 	return nil
 }
