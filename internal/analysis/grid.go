@@ -16,6 +16,9 @@ import (
 // was up, and its rate is neither that of the load nor that of the storage. Of a load that ran until its data was
 // through, it is the end of the work, and joins the second before when it is short.
 //
+// A load that is over in less than half a second is drawn all the same, with the rate of the time that it took, in the
+// middle of that: it would be nowhere otherwise.
+//
 // VMs that start together end within the same second, but some just before nine tenths of it and some behind. A sum over
 // those that happen to have a rate there would fall to a fraction, so a sum has no value in such a second (see Combine).
 type Grid struct {
@@ -52,6 +55,11 @@ type Track struct {
 	pending *part
 	// ends are the cells in which a load that ran for a set time came to its end.
 	ends map[int]bool
+	// lasted is for how long the present load has run, in nanoseconds; brief are the middles of those that were over too
+	// soon for a rate, by the cell that holds them.
+	lasted   int64
+	instance int
+	brief    map[int]int64
 }
 
 // coveredMin is how many seconds of a cell must be covered for it to have a rate.
@@ -76,13 +84,20 @@ func (g *Grid) Add(iv *interval.Interval) {
 		return
 	}
 	t := g.track(iv)
+	if iv.Instance != t.instance {
+		t.instance, t.lasted = iv.Instance, 0 // the one before was cut off
+	}
+	begun := t.lasted > 0
+	t.lasted += iv.LengthNanos
+	brief := float64(t.lasted)/1e9 < coveredMin // so far
 	p := partOf(iv)
 	if iv.Final && !iv.Prefill && !g.SizeBound[iv.Workload] {
 		t.end(g.cellAt(p.from), g.cellAt(p.to-1))
 	}
-	if Drain(iv, g.SizeBound) && (t.First >= 0 || t.pending != nil) {
+	if Drain(iv, g.SizeBound) && begun && !brief {
 		g.flush(t)
 		t.fail(g.cellAt(p.to-1), p.failed)
+		t.lasted = 0
 		return
 	}
 	if t.pending != nil && p.from-t.pending.to < int64(CellLength)/10 {
@@ -97,6 +112,8 @@ func (g *Grid) Add(iv *interval.Interval) {
 	}
 	if iv.Final {
 		t.joinTail()
+		t.noteBrief(iv.EndNanos() - t.lasted/2)
+		t.lasted = 0
 	}
 }
 
@@ -232,6 +249,17 @@ func (t *Track) joinTail() {
 	}
 }
 
+// noteBrief keeps where a load is drawn that is over and never covered enough of a second.
+func (t *Track) noteBrief(middle int64) {
+	if t.lasted <= 0 || float64(t.lasted)/1e9 >= coveredMin || len(t.Covered) == 0 {
+		return
+	}
+	if t.brief == nil {
+		t.brief = map[int]int64{}
+	}
+	t.brief[t.First+len(t.Covered)-1] = middle
+}
+
 func (t *Track) end(first, last int) {
 	if t.ends == nil {
 		t.ends = map[int]bool{}
@@ -298,7 +326,10 @@ func (g *Grid) Tracks(keep func(t *Track) bool) []*Track {
 // rate returns what s holds per second at a cell of the grid, NaN where there is nothing.
 func (t *Track) rate(s []float32, cell int) float64 {
 	i := cell - t.First
-	if t.First < 0 || i < 0 || i >= len(s) || t.Covered[i] < coveredMin {
+	if t.First < 0 || i < 0 || i >= len(s) || t.Covered[i] <= 0 {
+		return nan
+	}
+	if _, brief := t.brief[cell]; !brief && t.Covered[i] < coveredMin {
 		return nan
 	}
 	return float64(s[i]) / float64(t.Covered[i])

@@ -27,17 +27,28 @@ type Line struct {
 	Values []float64
 	// Weights are operations per second for latencies, which are averaged by them; nil for everything else.
 	Weights []float64
+	// At are the moments of cells that are not drawn in their middle, 0 for all others; nil when there is none.
+	At []int64
 	// Ends marks the cells in which a load of the VM ended without a rate; nil when there is none.
 	Ends []bool
 }
 
-// Span is a half-open range of cells.
-type Span struct{ From, To int }
+// Span is a half-open range of cells. One that is too short to hold the middle of a cell is of the cell around it, and At
+// is its own middle; 0 otherwise.
+type Span struct {
+	From, To int
+	At       int64
+}
 
 // Span returns the cells whose middle lies in [from, to) of the run's axis.
 func (g *Grid) Span(from, to int64) Span {
 	a, b := g.cellsOf(from, to)
-	return Span{a, max(a, b)}
+	if b > a || to <= from || g.Cells == 0 {
+		return Span{From: a, To: max(a, b)}
+	}
+	middle := from + (to-from)/2
+	cell := g.cellAt(middle)
+	return Span{From: cell, To: cell + 1, At: middle}
 }
 
 // VMLine adds up the tracks of one VM. A VM has a value where any of its tracks has one.
@@ -46,10 +57,16 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 	if q == Service || q == Response {
 		l.Weights = make([]float64, in.To-in.From)
 	}
+	if in.At != 0 {
+		l.at(0, in.At)
+	}
 	for i := range l.Values {
 		l.Values[i] = nan
 		for _, t := range tracks {
 			l.addTrack(i, t, q)
+			if middle, brief := t.brief[in.From+i]; brief {
+				l.at(i, middle)
+			}
 			if q != ErrorsSum && t.endsUndrawn(in.From+i) {
 				l.endsAt(i)
 			}
@@ -104,6 +121,16 @@ func (l *Line) addTrack(i int, t *Track, q Quantity) {
 	}
 }
 
+// at draws a cell at a moment of its own; the first to say so decides.
+func (l *Line) at(i int, moment int64) {
+	if l.At == nil {
+		l.At = make([]int64, len(l.Values))
+	}
+	if l.At[i] == 0 {
+		l.At[i] = moment
+	}
+}
+
 func (l *Line) endsAt(i int) {
 	if l.Ends == nil {
 		l.Ends = make([]bool, len(l.Values))
@@ -139,6 +166,13 @@ func Combine(lines []Line, how string) Line {
 	weighted := lines[0].Weights != nil && (how == "mean" || how == "sum")
 	present := make([]float64, 0, len(lines))
 	weights := make([]float64, 0, len(lines))
+	for _, l := range lines {
+		for i, moment := range l.At {
+			if moment != 0 {
+				out.at(i, moment)
+			}
+		}
+	}
 	for i := range out.Values {
 		present, weights = present[:0], weights[:0]
 		if how == "sum" && !weighted && slices.ContainsFunc(lines, func(l Line) bool { return l.Ends != nil && l.Ends[i] }) {
@@ -250,6 +284,9 @@ func (g *Grid) Points(l Line, step time.Duration, q Quantity) result.Points {
 		from := l.First + i*cells
 		to := min(from+cells, l.First+len(l.Values))
 		middle := g.OriginNanos + (int64(from)+int64(to))*int64(CellLength)/2
+		if to-from == 1 && l.At != nil && l.At[from-l.First] != 0 {
+			middle = l.At[from-l.First]
+		}
 		points[i] = result.Point{Seconds: seconds(middle), Value: v}
 	}
 	return points

@@ -26,6 +26,7 @@ var corpusChosen = []string{
 	"nutanix/vdi_simulator_task_25",        // many VMs at fixed rates
 	"garyjlittle/single-vm-scale",          // loops, results by PromQL
 	"garyjlittle/ILM Upmigrate",            // size-bound loads
+	"garyjlittle/large-random-ingest",      // a run phase of a fraction of a second
 }
 
 // corpusCount is how many public scenarios there are.

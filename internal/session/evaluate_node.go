@@ -66,19 +66,23 @@ func (ev *evaluator) metricResult(r scenario.Result, e *result.Evaluated) {
 	for _, l := range lines {
 		points := make(result.Points, len(l.Values))
 		for i, v := range l.Values {
-			at := stretch.FromNanos + int64(i)*int64(step)
-			points[i] = result.Point{Seconds: (float64(at) + float64(step)/2) / 1e9, Value: v}
+			at := float64(stretch.FromNanos+int64(i)*int64(step)) + float64(step)/2
+			if at >= float64(e.ToNanos) { // shorter than a step
+				at = float64(e.FromNanos+e.ToNanos) / 2
+			}
+			points[i] = result.Point{Seconds: at / 1e9, Value: v}
 		}
 		ev.addSeries(e, result.Series{Name: l.Name, Points: points}, len(lines))
 	}
 }
 
-// nodeLine gives every step the last reading in it, or the one before when that is not too old.
+// nodeLine gives every step the last reading in it, or the one before when that is not too old. There is one step at
+// least.
 func nodeLine(samples []result.Sample, in result.Window, step, hold time.Duration) analysis.Line {
 	slices.SortStableFunc(samples, func(a, b result.Sample) int { return cmp.Compare(a.AtNanos, b.AtNanos) })
 	var l analysis.Line
 	next := 0
-	for at := in.FromNanos; at+int64(step)/2 < in.ToNanos; at += int64(step) {
+	for at := in.FromNanos; len(l.Values) == 0 || at+int64(step)/2 < in.ToNanos; at += int64(step) {
 		end := at + int64(step)
 		for next < len(samples) && samples[next].AtNanos < end {
 			next++
