@@ -14,18 +14,21 @@ import (
 )
 
 func newRuns(p *Process) *cobra.Command {
+	list := &runsListing{}
 	cmd := &cobra.Command{
 		Use:     "runs",
 		Short:   "List, show and remove runs",
+		Long:    "Runs alone lists them, like runs list.",
 		GroupID: groupResult,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cmd.Help()
+				return list.print(p)
 			}
 			return unknownVerb(cmd, args[0])
 		},
 	}
+	list.flags(p, cmd)
 	cmd.AddCommand(newRunsList(p), newRunsShow(p), newRunsRemove(p))
 	return cmd
 }
@@ -64,32 +67,43 @@ func lineOf(l result.Listed) runLine {
 	return line
 }
 
+// runsListing is what `runs` and `runs list` have in common.
+type runsListing struct {
+	runs   string
+	asJSON bool
+}
+
+func (l *runsListing) flags(p *Process, cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print JSON")
+	p.runsFlag(cmd.Flags(), &l.runs)
+}
+
+func (l *runsListing) print(p *Process) error {
+	dir := p.runsDirectory(l.runs)
+	all, err := result.List(dir)
+	if err != nil {
+		return err
+	}
+	lines := make([]runLine, len(all))
+	for i, listed := range all {
+		lines[i] = lineOf(listed)
+	}
+	if l.asJSON {
+		return p.printJSON(lines)
+	}
+	return p.printRuns(dir, lines)
+}
+
 func newRunsList(p *Process) *cobra.Command {
-	var runs string
-	var asJSON bool
+	list := &runsListing{}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List all runs, the newest first",
 		Example: "  bragg runs list\n  bragg runs list --json | jq -r '.[] | select(.verdict == \"FAIL\") | .run'",
 		Args:    between(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			dir := p.runsDirectory(runs)
-			all, err := result.List(dir)
-			if err != nil {
-				return err
-			}
-			lines := make([]runLine, len(all))
-			for i, l := range all {
-				lines[i] = lineOf(l)
-			}
-			if asJSON {
-				return p.printJSON(lines)
-			}
-			return p.printRuns(dir, lines)
-		},
+		RunE:    func(*cobra.Command, []string) error { return list.print(p) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.runsFlag(cmd.Flags(), &runs)
+	list.flags(p, cmd)
 	return cmd
 }
 
