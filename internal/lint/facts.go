@@ -43,10 +43,11 @@ func newFacts(sc *scenario.Scenario, catalog run.Catalog) *Facts {
 		}
 	}
 	for _, w := range sc.Workloads {
-		if _, have := f.files[w.ConfigFile]; have || !isJobFile(w) {
+		text, read := sc.Files[w.ConfigFile] // one that could not be read is told already
+		if _, have := f.files[w.ConfigFile]; have || !read || !isJobFile(w) {
 			continue
 		}
-		file, list := fiojob.Parse(w.ConfigFile, sc.Files[w.ConfigFile], fiojob.Options{})
+		file, list := fiojob.Parse(w.ConfigFile, text, fiojob.Options{})
 		f.files[w.ConfigFile] = jobFile{file, list}
 	}
 	return f
