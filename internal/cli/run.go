@@ -271,11 +271,7 @@ func briefing(plan *run.Plan, dir string) string {
 		fmt.Fprintf(&b, "  REHEARSAL of %s: times × %.3g, %s\n", unit.FormatDuration(r.Asked), r.TimeFactor, sizes(r))
 	}
 	f := plan.Footprint
-	written := "at most " + unit.FormatBytes(f.WrittenBytes) + " written"
-	if f.WrittenBytes < 0 {
-		written = "bytes written bounded by time only"
-	}
-	fmt.Fprintf(&b, "  %s, %s on disk, %s\n", plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), written)
+	fmt.Fprintf(&b, "  %s, %s on disk\n  written: %s\n", plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), f.Written())
 	about := "about "
 	if plan.Estimate.Rough {
 		about = "roughly "

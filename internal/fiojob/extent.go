@@ -228,6 +228,34 @@ func (j *Job) BytesWritten() int64 {
 	return amount * times
 }
 
+// WriteRate returns how many bytes a second the job's rates let all its clones write, 0 where no rate bounds that. Rates in
+// operations count with the largest block.
+func (j *Job) WriteRate() int64 {
+	const write = 1
+	_, largest := j.BlockBounds()
+	perClone := float64(j.Rate[write])
+	if perClone == 0 {
+		perClone = j.RateIOPS[write] * float64(largest)
+	}
+	return int64(math.Ceil(min(perClone*float64(j.NumJobs), math.MaxInt64/2)))
+}
+
+// WriteRate adds up the write rates of jobs, 0 where one of them writes without a rate.
+func WriteRate(jobs []Job) int64 {
+	var sum int64
+	for i := range jobs {
+		if jobs[i].BytesWritten() == 0 {
+			continue
+		}
+		rate := jobs[i].WriteRate()
+		if rate == 0 || sum > math.MaxInt64-rate {
+			return 0
+		}
+		sum += rate
+	}
+	return sum
+}
+
 func resolve(s Size, total int64) (int64, error) {
 	if s.Percent == 0 {
 		return s.Bytes, nil

@@ -69,7 +69,9 @@ type Plan struct {
 	// ScaledFrom is the extent before Scale, in bytes touched, 0 without scaling.
 	ScaledFrom int64 `json:"scaled_from_bytes,omitempty"`
 	// BytesWritten bounds what is written: exact for size-bound jobs, -1 where only a rate or the device limits it.
-	BytesWritten  int64 `json:"bytes_written"`
+	BytesWritten int64 `json:"bytes_written"`
+	// WriteRate is how many bytes a second rates let all jobs write on average, 0 where one of them writes without a rate.
+	WriteRate     int64 `json:"write_bytes_per_second,omitempty"`
 	BlockBytesMax int64 `json:"block_bytes_max"`
 	// MemoryBytes is what the generator allocates for buffers on the VM; 0 where it is not known.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`

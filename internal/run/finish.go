@@ -2,11 +2,13 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -91,7 +93,6 @@ func (c *compiler) finishFootprint() {
 			f.DiskBytes += d.SizeBytes * int64(g.CountFinal)
 		}
 	}
-	unbound := false
 	for _, start := range c.loadStarts() {
 		p := c.plan.workloads[start.Workload]
 		answer := p.loadPlan
@@ -102,16 +103,35 @@ func (c *compiler) finishFootprint() {
 			continue
 		}
 		group, _ := c.plan.Group(p.scenario.Group)
-		if answer.BytesWritten < 0 {
-			unbound = true
-			continue
+		f.addWritten(answer, start.Runtime, int64(group.CountFinal))
+	}
+}
+
+// addWritten adds what one load writes on all its VMs.
+func (f *Footprint) addWritten(answer *load.Plan, runtime time.Duration, vms int64) {
+	bytes := answer.BytesWritten
+	if bytes < 0 && answer.WriteRate > 0 && runtime > 0 {
+		bytes = poissonBound(float64(answer.WriteRate)*runtime.Seconds(), float64(answer.BlockBytesMax))
+	}
+	if bytes >= 0 {
+		f.WrittenKnownBytes += bytes * vms
+		if f.WrittenBytes >= 0 {
+			f.WrittenBytes = f.WrittenKnownBytes
 		}
-		f.WrittenKnownBytes += answer.BytesWritten * int64(group.CountFinal)
+		return
 	}
-	f.WrittenBytes = f.WrittenKnownBytes
-	if unbound {
-		f.WrittenBytes = -1
+	f.WrittenBytes = -1
+	f.WrittenFreely += runtime
+	f.WrittenForever = f.WrittenForever || runtime == 0
+}
+
+// poissonBound is what random arrivals of blocks that come to mean bytes on average write at most: six standard
+// deviations above, which one run in a billion exceeds.
+func poissonBound(mean, block float64) int64 {
+	if block <= 0 {
+		block = 1
 	}
+	return int64(mean + 6*math.Sqrt(mean/block)*block)
 }
 
 // loadStarts returns every load that a step begins.

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Phase of a run.
@@ -155,11 +156,27 @@ type Footprint struct {
 	TouchedBytes  int64 `json:"touched_bytes"`  // of all VMs: distinct bytes that loads touch, clones included
 	SnapshotBytes int64 `json:"snapshot_bytes"` // bound of what snapshots add
 	DiskBytes     int64 `json:"disk_bytes"`     // nominal size of all data disks
-	// WrittenBytes bounds what all loads write; -1 where a load is bound only by its rate or the device.
+	// WrittenBytes bounds what all loads write; -1 where some write as fast as the storage takes it.
 	WrittenBytes int64 `json:"written_bytes"`
-	// WrittenKnownBytes is the part of it that is known.
-	WrittenKnownBytes int64 `json:"written_known_bytes"`
-	BoundBytes        int64 `json:"bound_bytes,omitempty"` // of a rehearsal
+	// WrittenKnownBytes is the part of it that is known. WrittenFreely is for how long in all loads write as fast as the
+	// storage takes it, with WrittenForever beside it when some do so until they are stopped.
+	WrittenKnownBytes int64         `json:"written_known_bytes"`
+	WrittenFreely     time.Duration `json:"written_freely_ns,omitempty"`
+	WrittenForever    bool          `json:"written_forever,omitempty"`
+	BoundBytes        int64         `json:"bound_bytes,omitempty"` // of a rehearsal
+}
+
+// Written says what loads write at most.
+func (f Footprint) Written() string {
+	known := unit.FormatBytes(f.WrittenKnownBytes)
+	switch {
+	case f.WrittenBytes >= 0:
+		return "at most " + known
+	case f.WrittenForever:
+		return "at least " + known + ", beyond that bound by time and device only"
+	}
+	return fmt.Sprintf("at most %s, and what the storage takes in %s: %.3g GB for each GB/s", known,
+		unit.FormatDuration(f.WrittenFreely), f.WrittenFreely.Seconds())
 }
 
 // Bytes returns the storage that the run takes at most.

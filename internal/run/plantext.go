@@ -89,11 +89,7 @@ func (p *Plan) textFootprint(b *strings.Builder) {
 	if p.Target.FreeBytes > 0 {
 		fmt.Fprintf(b, ", %s free", unit.FormatBytes(p.Target.FreeBytes))
 	}
-	written := "at most " + unit.FormatBytes(f.WrittenKnownBytes)
-	if f.WrittenBytes < 0 {
-		written = "at least " + unit.FormatBytes(f.WrittenKnownBytes) + ", beyond that bound by time and device only"
-	}
-	fmt.Fprintf(b, "\nWritten    %s\n", written)
+	fmt.Fprintf(b, "\nWritten    %s\n", f.Written())
 }
 
 func (p *Plan) textGroups(b *strings.Builder) {

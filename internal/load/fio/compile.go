@@ -147,6 +147,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 			c.note("fio starts its counters again after ramp_time; operations around that moment may be missing")
 		}
 	}
+	c.plan.WriteRate = fiojob.WriteRate(c.file.Jobs())
 	c.plan.Command = c.file.CommandLine()
 	return nil
 }

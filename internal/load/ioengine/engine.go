@@ -50,7 +50,7 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	}
 	plan := load.Plan{
 		Engine: p.engine(), Extents: p.extents(), Command: file.CommandLine(), Issues: issues,
-		BytesWritten: p.bytesWritten(), MemoryBytes: p.memory(), Notes: p.notes(),
+		BytesWritten: p.bytesWritten(), WriteRate: fiojob.WriteRate(file.Jobs()), MemoryBytes: p.memory(), Notes: p.notes(),
 	}
 	for i := range p.jobs {
 		plan.Jobs = append(plan.Jobs, p.jobs[i].plan())
