@@ -48,6 +48,7 @@ var verbs = []func(*Process) *cobra.Command{
 	newLint,
 	newPlan,
 	newRun,
+	newIO,
 	newSchema,
 	newDoctor,
 	newReport,

@@ -57,3 +57,6 @@ func fillChunk(to, from []byte, key uint64) {
 		to[i] = from[i] ^ byte(key>>(8*(i%8)))
 	}
 }
+
+// Fill writes incompressible content into buffer, another one for every key. It is what jobs write.
+func Fill(buffer []byte, key uint64) { fillContent(buffer, contentPool(), key) }

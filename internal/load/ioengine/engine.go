@@ -179,22 +179,27 @@ func (g Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance,
 	if err != nil {
 		return nil, err
 	}
-	p, err := g.compile(w, file.Jobs())
+	in, err := g.prepareJobs(w, file.Jobs())
+	if err != nil {
+		return nil, err // not a nil *instance in an Instance
+	}
+	return in, nil
+}
+
+func (g Generator) prepareJobs(w load.Workload, jobs []fiojob.Job) (*instance, error) {
+	p, err := g.compile(w, jobs)
 	if err != nil {
 		return nil, err
 	}
-	instance, err := prepare(p)
+	in, err := prepare(p)
 	var refused *uringError
 	if errors.As(err, &refused) {
 		// The kernel allowed a small ring and not this one: the limit of locked memory on old kernels.
 		p.refused = refused
 		p.fallBack()
-		instance, err = prepare(p)
+		in, err = prepare(p)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return instance, nil
+	return in, err
 }
 
 // plan tells a reader what the job does.

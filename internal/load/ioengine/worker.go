@@ -38,6 +38,7 @@ type worker struct {
 	periodEnd int64
 	periods   []period // over and not yet collected
 	cpu       threadClock
+	account   Account
 	begun     bool
 	endedAt   int64 // when the load was seen to have ended with operations in flight
 }
@@ -74,6 +75,7 @@ func (w *worker) begin(start int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun = true
+	w.account.StartNanos = start
 	for i := range w.lanes {
 		w.lanes[i].begin(start)
 	}
@@ -98,7 +100,11 @@ func (w *worker) run() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cpu = newThreadClock()
-	defer func() { w.cpu.stop() }()
+	defer func() {
+		w.cpu.stop()
+		w.account.takeUsage()
+	}()
+	w.account.beginUsage()
 	now := w.shared.clock.now()
 	var failure error
 	for {
@@ -152,6 +158,7 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 	w.mu.Unlock()
 	count, err := w.backend.exchange(w.batch[:w.batched], w.done, wait)
 	w.mu.Lock()
+	w.account.exchanged(w.inFlight, w.batched, count)
 	w.inFlight -= count
 	return count, err
 }
@@ -169,6 +176,9 @@ func (w *worker) allClosed() bool {
 // all completions were seen.
 func (w *worker) reap(done []completion, now int64) error {
 	var firstErr error
+	if len(done) > 0 {
+		w.account.EndNanos = now
+	}
 	for _, c := range done {
 		s := &w.slots[c.slot]
 		l := &w.lanes[s.clone]
@@ -176,7 +186,10 @@ func (w *worker) reap(done []completion, now int64) error {
 		l.inFlight--
 		if int64(c.result) == s.size || c.result == wholeSize {
 			l.failures = 0
-			if s.kind <= opWrite && s.intended >= l.measureFrom {
+			switch {
+			case s.kind > opWrite:
+				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
+			case s.intended >= l.measureFrom:
 				w.record.complete(s, now)
 			}
 			continue

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/iojob"
+)
+
+func newIO(p *Process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "io [OPTIONS] JOBFILE...",
+		Short: "Run fio job files with the native engine, in place of fio",
+		Long: "Io takes the command line of fio: job files, or jobs given as --name=… --rw=… --size=…. It prints what fio\n" +
+			"prints, as text, JSON or terse lines. Files are made and filled like fio's; writing to a block device needs\n" +
+			"--allow-device. An option that only fio has is an error that names it.\n\n" +
+			"  --output-format=normal|json|json+|terse   several with commas\n" +
+			"  --output=FILE                             instead of standard output\n" +
+			"  --section=NAME                            only these jobs; may be repeated\n" +
+			"  --runtime=TIME                            where the jobs have none, like every option before the first --name\n" +
+			"  --status-interval=TIME                    the report as it stands, as a whole document each time\n" +
+			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
+			"  --backend=io_uring|psync|null             does the I/O whatever ioengine says\n" +
+			"  --allow-device=PATH                       may be written; may be repeated",
+		Example: "  bragg io job.fio\n  bragg io --name=test --rw=randread --bs=4k --size=1g --iodepth=32 --ioengine=io_uring --direct=1\n" +
+			"  bragg io job.fio --output-format=json --output=result.json",
+		GroupID:            groupStart,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.Contains(args, "--help") || slices.Contains(args, "-h") || len(args) == 0 {
+				return cmd.Help()
+			}
+			order, err := p.readIO(args)
+			if err != nil {
+				return err
+			}
+			return p.runIO(cmd.Context(), order)
+		},
+	}
+}
+
+// ioOrder is a command line of io.
+type ioOrder struct {
+	jobs     []fiojob.Job
+	global   []fiojob.Option
+	own      map[string][]fiojob.Option // by position of the job's section
+	formats  []string
+	output   string
+	check    bool
+	showcmd  bool
+	readonly bool
+	backend  string
+	devices  []string
+	every    time.Duration
+}
+
+func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
+	if o.readonly {
+		for _, j := range o.jobs {
+			if j.Writes() {
+				return &diag.Error{Code: "readonly", Message: fmt.Sprintf("job %q writes, and --readonly forbids it", j.Name), Exit: diag.ExitRefused}
+			}
+		}
+	}
+	if o.showcmd || o.check {
+		return p.showIO(o)
+	}
+	stop, end := p.watchSignals(ctx)
+	defer end()
+	stop.follow("", func(string) { fmt.Fprintln(p.Stderr, "bragg: stopping; the report is of what was done") })
+	out, closeOutput, err := p.ioOutput(o.output)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(o.formats, "normal") {
+		if err := iojob.WriteHead(out, o.jobs); err != nil {
+			return errors.Join(err, closeOutput())
+		}
+	}
+	var watchErr error
+	report, err := iojob.Run(stop.begun, o.jobs, iojob.Options{
+		Folder: p.Directory, Backend: o.backend, AllowDevice: o.allow, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		WatchEvery: o.every, Watch: func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) },
+	})
+	if err == nil {
+		err = errors.Join(watchErr, o.write(out, report))
+	}
+	if err = errors.Join(err, closeOutput()); err != nil {
+		return err
+	}
+	return o.outcome(report, stop.stopped())
+}
+
+// outcome is the exit code: interrupted, or undecided where a job failed.
+func (o *ioOrder) outcome(report *iojob.Report, stopped bool) error {
+	if stopped {
+		return exit(diag.ExitInterrupted)
+	}
+	for _, row := range report.Rows {
+		if row.Err != nil {
+			return &diag.Error{Code: "job-failed", Message: fmt.Sprintf("job %q", row.Name), Err: row.Err, Exit: diag.ExitUndecided}
+		}
+	}
+	return nil
+}
+
+// allow permits a write to a device that was named.
+func (o *ioOrder) allow(path string) error {
+	if slices.Contains(o.devices, path) {
+		return nil
+	}
+	return &diag.Error{
+		Code: "device-write", Exit: diag.ExitRefused,
+		Message: fmt.Sprintf("write to block device %q: whatever is on it would be lost", path),
+		Hint:    "if that is meant: --allow-device=" + path,
+	}
+}
+
+func (o *ioOrder) write(w io.Writer, r *iojob.Report) error {
+	labels := iojob.Labels{
+		Version: iojob.FormatVersion + " (bragg " + version() + ")", Global: o.global,
+		Own: func(j *fiojob.Job) []fiojob.Option { return o.own[j.Pos.String()] },
+	}
+	var errs []error
+	for _, format := range o.formats {
+		switch format {
+		case "normal":
+			errs = append(errs, r.WriteText(w))
+		case "terse":
+			errs = append(errs, r.WriteTerse(w, iojob.FormatVersion))
+		default:
+			labels.Bins = format == "json+"
+			errs = append(errs, r.WriteJSON(w, labels))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ioOutput opens where the report goes.
+func (p *Process) ioOutput(name string) (io.Writer, func() error, error) {
+	if name == "" || name == "-" {
+		w := bufio.NewWriter(p.Stdout)
+		return w, w.Flush, nil
+	}
+	f, err := os.Create(p.path(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	w := bufio.NewWriter(f)
+	return w, func() error { return errors.Join(w.Flush(), f.Close()) }, nil
+}
+
+// showIO checks jobs and, where asked for, prints each file's command.
+func (p *Process) showIO(o *ioOrder) error {
+	if !o.showcmd {
+		return nil
+	}
+	var words []string
+	for _, j := range o.jobs {
+		words = append(words, "--name="+j.Name)
+		words = append(words, j.Printed(nil)...)
+	}
+	for i, w := range words {
+		if !strings.HasPrefix(w, "--") {
+			words[i] = "--" + w
+		}
+	}
+	_, err := fmt.Fprintf(p.Stdout, "fio %s\n", strings.Join(words, " "))
+	return err
+}

@@ -1,0 +1,91 @@
+package iojob
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+)
+
+// clone is one clone of a job: what fio runs as one process.
+type clone struct {
+	job    fiojob.Job // of this clone alone: one clone, its own files and offset
+	number int        // over all jobs, from 0
+	index  int        // among the clones of its job
+	phase  int        // between two stonewalls
+	files  []cloneFile
+
+	mu      sync.Mutex
+	started int64 // on the axis of the run
+	ended   int64 // 0: still going on
+	tally   tally
+	account ioengine.Account
+	engine  string
+	err     error
+}
+
+// cloneFile is one file of a clone.
+type cloneFile struct {
+	path string
+	need int64 // bytes that it must have; 0 takes it as it is
+	size int64 // what it has, once it is laid out
+}
+
+// devices are the clone's files as the engine wants them.
+func (c *clone) devices() []load.Device {
+	out := make([]load.Device, len(c.files))
+	for i, f := range c.files {
+		out[i] = load.Device{Name: f.path, Path: f.path, SizeBytes: f.size}
+	}
+	return out
+}
+
+func (c *clone) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+// begin notes when the clone's operations count from, and what does them.
+func (c *clone) begin(start int64, engine string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.engine = engine
+	c.started = start + int64(c.job.StartDelay+c.job.RampTime)
+}
+
+func (c *clone) add(iv *interval.Interval) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tally.add(iv)
+}
+
+func (c *clone) end(at time.Duration, account ioengine.Account, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = int64(at)
+	if account.StartNanos > 0 {
+		c.started = account.StartNanos + int64(c.job.StartDelay+c.job.RampTime)
+	}
+	if account.EndNanos > c.started {
+		c.ended = account.EndNanos
+	}
+	c.account, c.err = account, err
+}
+
+// errno is the number of the error that ended a clone, as fio reports it; EIO where there is no number.
+func errno(err error) int {
+	var number syscall.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &number):
+		return int(number)
+	}
+	return int(syscall.EIO)
+}

@@ -1,0 +1,205 @@
+package iojob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// expand makes the clones of all jobs and works out their files, whose relative names start from folder. It opens nothing.
+func expand(jobs []fiojob.Job, folder string) ([]*clone, error) {
+	var out []*clone
+	var list diag.List
+	phase := 0
+	for i, j := range jobs {
+		if j.Stonewall && i > 0 {
+			phase++
+		}
+		for k := range max(1, j.NumJobs) {
+			c := &clone{job: j, number: len(out), index: k, phase: phase}
+			if err := c.plan(folder); err != nil {
+				list.Add(diag.Diagnostic{Code: "job-files", Pos: j.Pos, Message: fmt.Sprintf("job %q: %v", j.Name, err)})
+				break
+			}
+			out = append(out, c)
+		}
+	}
+	return out, list.Err()
+}
+
+// plan gives a clone its own files and offset.
+func (c *clone) plan(folder string) error {
+	j := &c.job
+	if j.IOEngine == "null" && len(j.Filenames) == 0 {
+		return c.planNull()
+	}
+	for _, name := range c.names() {
+		if folder != "" && !filepath.IsAbs(name) {
+			name = filepath.Join(folder, name)
+		}
+		c.files = append(c.files, cloneFile{path: name})
+	}
+	existing := func(name string) (int64, bool) {
+		n, err := sizeOf(name)
+		return n, err == nil
+	}
+	for i := range c.files {
+		f := &c.files[i]
+		have, err := sizeOf(f.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if f.need, err = c.needs(have, err == nil); err != nil {
+			return fmt.Errorf("file %q: %w", f.path, err)
+		}
+		f.size = max(have, f.need)
+	}
+	*j = c.alone(existing)
+	return nil
+}
+
+// planNull gives a job without files something to point at: the null engine touches nothing.
+func (c *clone) planNull() error {
+	size := c.job.Size.Bytes + c.job.Offset.Bytes
+	if c.job.FileSize.Set {
+		size = c.job.FileSize.Bytes
+	}
+	if size <= 0 {
+		return errors.New("no size is given")
+	}
+	name := c.job.Section + ".null"
+	c.files = []cloneFile{{path: name, size: size}}
+	c.job.Filenames, c.job.Directory, c.job.NumJobs, c.job.Stonewall = []string{name}, "", 1, false
+	return nil
+}
+
+// alone returns the job of this clone only.
+func (c *clone) alone(existing func(string) (int64, bool)) fiojob.Job {
+	j := c.job
+	j.Filenames, j.Directory = nil, ""
+	for _, f := range c.files {
+		j.Filenames = append(j.Filenames, f.path)
+	}
+	if j.Size.Percent > 0 || j.Offset.Percent > 0 || j.IOSize.Percent > 0 || j.OffsetIncrement.Percent > 0 || j.FileSize.Percent > 0 {
+		j = j.Resolve(existing)
+	}
+	j.Offset.Bytes += int64(c.index) * j.OffsetIncrement.Bytes
+	j.Offset.Set = j.Offset.Set || j.Offset.Bytes > 0
+	j.OffsetIncrement = fiojob.Size{}
+	j.NumJobs, j.Stonewall = 1, false
+	return j
+}
+
+// needs returns how long a file must be for this clone, 0 to take it as it is.
+func (c *clone) needs(have int64, exists bool) (int64, error) {
+	j := &c.job
+	percent := j.Size.Percent > 0 || j.Offset.Percent > 0 || j.FileSize.Percent > 0 || j.OffsetIncrement.Percent > 0
+	switch {
+	case percent && !exists:
+		return 0, errors.New("a percentage needs a file that exists")
+	case j.FileSize.Bytes > 0:
+		return j.FileSize.Bytes, nil
+	case percent || !j.Size.Set && exists && have > 0:
+		return 0, nil
+	case j.Size.Set:
+		return j.Offset.Bytes + int64(c.index)*j.OffsetIncrement.Bytes + j.Size.Bytes/int64(len(c.files)), nil
+	case j.IOSize.Set:
+		return j.Offset.Bytes + j.IOSize.Bytes/int64(len(c.files)), nil
+	}
+	return 0, errors.New("no size is given, and the file has none")
+}
+
+// names returns the files of a clone: those that the job names, a device that its section names, or generated ones.
+func (c *clone) names() []string {
+	j := &c.job
+	if len(j.Filenames) > 0 {
+		return j.Files()
+	}
+	if info, err := os.Stat(j.Section); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return []string{j.Section}
+	}
+	var folders []string
+	for folder := range strings.SplitSeq(j.Directory, ":") {
+		if folder != "" {
+			folders = append(folders, folder)
+		}
+	}
+	format := "$jobname.$jobnum.$filenum"
+	for _, o := range j.Options {
+		if o.Key == "filename_format" && o.Value != "" {
+			format = o.Value
+		}
+	}
+	var out []string
+	for f := range max(1, j.NrFiles) {
+		name := c.generated(format, f)
+		if len(folders) > 0 {
+			name = filepath.Join(folders[c.index%len(folders)], name)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// generated fills in the words of filename_format, which count in any case.
+func (c *clone) generated(format string, file int) string {
+	words := map[string]string{
+		"$jobname": strings.ReplaceAll(c.job.Section, "/", "_"), "$jobnum": strconv.Itoa(c.index), "$filenum": strconv.Itoa(file),
+	}
+	for word, text := range words {
+		for at := strings.Index(strings.ToLower(format), word); at >= 0; at = strings.Index(strings.ToLower(format), word) {
+			format = format[:at] + text + format[at+len(word):]
+		}
+	}
+	return format
+}
+
+// sizeOf returns the size of a regular file or block device.
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return info.Size(), nil
+	case mode&os.ModeDevice != 0 && mode&os.ModeCharDevice == 0:
+		f, err := os.Open(path)
+		if err != nil {
+			return 0, err
+		}
+		defer f.Close()
+		return f.Seek(0, io.SeekEnd)
+	}
+	return 0, fmt.Errorf("%q is neither a file nor a block device", path)
+}
+
+func isDevice(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeDevice != 0
+}
+
+// refusal is why a write to a block device is not made.
+func refusal(path string) error {
+	return &diag.Error{
+		Code: "device-write", Exit: diag.ExitRefused,
+		Message: fmt.Sprintf("write to block device %q: whatever is on it would be lost", path),
+		Hint:    "if that is meant, name it: --allow-device " + path,
+	}
+}
+
+func tooSmall(path string, have, need int64) error {
+	return &diag.Error{
+		Code: "device-too-small", Exit: diag.ExitUnavailable,
+		Message: fmt.Sprintf("device %q has %s, the jobs need %s of it", path, unit.FormatBytes(have), unit.FormatBytes(need)),
+	}
+}

@@ -1,0 +1,186 @@
+// Package iojob runs fio job files on this machine with the native engine and tells what came of them, as fio would: every
+// clone of a job has its own files, statistics and row, jobs between two stonewalls run at the same time.
+//
+//	[]fiojob.Job ──expand──▶ clones with files ──layOut──▶ files that exist ──run──▶ Report ──▶ text, JSON, terse
+//
+// It is what `bragg io` does; scenarios and agents use the engine without it. It makes and fills regular files as fio
+// does, and never writes to a block device unless the caller has said that this is meant.
+package iojob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+)
+
+// Options say how to run jobs. The zero value is ready to use.
+type Options struct {
+	// Folder is what relative names of files start from; "" is the process's own.
+	Folder string
+	// Backend does the I/O of all jobs whatever their ioengine says: "io_uring", "psync" or "null"; "" leaves it to them.
+	Backend string
+	// Sample is the length of the periods whose rates make minimum, maximum and deviation; 0 is half a second, as fio's.
+	Sample time.Duration
+	// AllowDevice decides on a write to a block device before it is opened; nil refuses all.
+	AllowDevice func(path string) error
+	// Say receives what takes a while ("laying out file …"); may be nil.
+	Say func(text string)
+	// Watch receives the report as it stands, every WatchEvery; may be nil.
+	Watch      func(r *Report)
+	WatchEvery time.Duration
+}
+
+const sampleDefault = 500 * time.Millisecond
+
+// Run runs jobs and reports. The error says that jobs could not be run at all (no such file, an option that the engine
+// lacks); a job that fails while it runs has its error in its row. A cancelled ctx ends all jobs early, and the report
+// is of what they did.
+func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
+	if o.Sample <= 0 {
+		o.Sample = sampleDefault
+	}
+	clones, err := expand(jobs, o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{options: o, clones: clones}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	files, err := layOut(ctx, clones, o)
+	if err != nil {
+		return nil, err
+	}
+	r.zero, r.disks = time.Now(), newDisks(files)
+	stop := r.watch()
+	r.runPhases(ctx)
+	stop()
+	report := r.report()
+	report.Done = true
+	return report, errors.Join(removeUnlinked(clones, files)...)
+}
+
+// runner is one Run under way.
+type runner struct {
+	options Options
+	clones  []*clone
+	zero    time.Time // of the axis of all clones
+	disks   *disks
+}
+
+// check refuses what no clone could do before the first one starts.
+func (r *runner) check() error {
+	var list diag.List
+	for _, c := range r.clones {
+		if c.index > 0 {
+			continue // its siblings are like it
+		}
+		w := r.workload(c, 0)
+		err := ioengine.Generator{Backend: r.options.Backend}.CheckJobs(w, []fiojob.Job{c.job})
+		var faults *diag.ListError
+		switch {
+		case errors.As(err, &faults):
+			list = append(list, faults.List...)
+		case err != nil:
+			return err
+		}
+	}
+	return list.Err()
+}
+
+func (r *runner) workload(c *clone, start int64) load.Workload {
+	w := load.Workload{
+		Name: c.job.Name, ConfigName: c.job.Pos.File, Ordinal: c.number, Instance: 1, StartNanos: start,
+		ZeroUnixNanos: r.zero.UnixNano(), IntervalLength: r.options.Sample, Devices: c.devices(),
+	}
+	if !c.job.RandRepeat {
+		w.Seed = rand.Uint64()
+	}
+	return w
+}
+
+// runPhases runs what stands between two stonewalls, phase after phase.
+func (r *runner) runPhases(ctx context.Context) {
+	for from := 0; from < len(r.clones) && ctx.Err() == nil; {
+		to := from
+		for to < len(r.clones) && r.clones[to].phase == r.clones[from].phase {
+			to++
+		}
+		r.runPhase(ctx, r.clones[from:to])
+		from = to
+	}
+}
+
+// startDelay is how long after the last clone is prepared all of them start, so that they do so together.
+const startDelay = 2 * time.Millisecond
+
+func (r *runner) runPhase(ctx context.Context, clones []*clone) {
+	prepared := make([]ioengine.Run, len(clones))
+	ready := 0
+	for i, c := range clones {
+		run, err := ioengine.Generator{Backend: r.options.Backend}.PrepareJobs(ctx, r.workload(c, 0), []fiojob.Job{c.job})
+		if err != nil {
+			c.fail(err)
+			continue
+		}
+		prepared[i] = run
+		ready++
+	}
+	if ready == 0 {
+		return
+	}
+	start := time.Since(r.zero) + startDelay
+	var wait sync.WaitGroup
+	for i, c := range clones {
+		if !prepared[i].Prepared() {
+			continue
+		}
+		prepared[i].StartAt(int64(start))
+		c.begin(int64(start), prepared[i].Engine())
+		wait.Go(func() {
+			err := prepared[i].Run(ctx, load.SinkFunc(func(iv interval.Interval) { c.add(&iv) }))
+			c.end(time.Since(r.zero), prepared[i].Account(), err)
+		})
+	}
+	wait.Wait()
+}
+
+// watch shows the report as it stands for as long as jobs run.
+func (r *runner) watch() (stop func()) {
+	if r.options.Watch == nil || r.options.WatchEvery <= 0 {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(r.options.WatchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				r.options.Watch(r.report())
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-done
+	}
+}
+
+func (o *Options) say(format string, args ...any) {
+	if o.Say != nil {
+		o.Say(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,154 @@
+package iojob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// plannedFile is one file with what all clones want of it.
+type plannedFile struct {
+	path   string
+	need   int64
+	reads  bool
+	writes bool
+	made   bool // by this run
+}
+
+// layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
+// a file shorter.
+func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*plannedFile, error) {
+	files := map[string]*plannedFile{}
+	var order []string
+	for _, c := range clones {
+		if c.job.IOEngine == "null" || o.Backend == "null" {
+			continue
+		}
+		for _, f := range c.files {
+			p := files[f.path]
+			if p == nil {
+				p = &plannedFile{path: f.path}
+				files[f.path] = p
+				order = append(order, f.path)
+			}
+			p.need = max(p.need, f.need)
+			p.writes = p.writes || c.job.Writes()
+			p.reads = p.reads || c.job.ReadWrite != "write" && c.job.ReadWrite != "randwrite" || c.job.On("overwrite")
+		}
+	}
+	// Refusals come before the first file is made.
+	for _, path := range order {
+		if err := files[path].check(o); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range order {
+		if err := files[path].make(ctx, o); err != nil {
+			return nil, fmt.Errorf("lay out file %q: %w", path, err)
+		}
+	}
+	for _, c := range clones {
+		for i := range c.files {
+			if p := files[c.files[i].path]; p != nil {
+				c.files[i].size = max(c.files[i].size, p.need)
+			}
+		}
+	}
+	return files, nil
+}
+
+// check refuses what must not or cannot be written.
+func (p *plannedFile) check(o Options) error {
+	if !isDevice(p.path) {
+		return nil
+	}
+	have, err := sizeOf(p.path)
+	switch {
+	case err != nil:
+		return err
+	case have < p.need:
+		return tooSmall(p.path, have, p.need)
+	case !p.writes:
+		return nil
+	case o.AllowDevice == nil:
+		return refusal(p.path)
+	}
+	return o.AllowDevice(p.path)
+}
+
+// make brings a regular file to its length.
+func (p *plannedFile) make(ctx context.Context, o Options) error {
+	have, err := sizeOf(p.path)
+	p.made = errors.Is(err, fs.ErrNotExist)
+	if err != nil && !p.made {
+		return err
+	}
+	if isDevice(p.path) || !p.made && have >= p.need {
+		return dropCache(p.path)
+	}
+	if p.made {
+		if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(p.path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	if !p.reads {
+		return errors.Join(reserve(f, have, p.need), f.Close())
+	}
+	o.say("laying out %s (%s)", p.path, unit.FormatBytes(p.need))
+	if err = errors.Join(fill(ctx, f, have, p.need), f.Close()); err != nil {
+		if p.made {
+			err = errors.Join(err, os.Remove(p.path)) // half a file would pass for a whole one later
+		}
+		return err
+	}
+	return dropCache(p.path)
+}
+
+const fillBlock = 1 << 20
+
+// fill writes incompressible data from one offset to another and waits until it is on the medium.
+func fill(ctx context.Context, f *os.File, from, to int64) error {
+	block := make([]byte, fillBlock)
+	for at := from; at < to; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ioengine.Fill(block, uint64(at))
+		n, err := f.WriteAt(block[:min(fillBlock, to-at)], at)
+		if err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return f.Sync()
+}
+
+// removeUnlinked removes the regular files of jobs that ask for it, as fio does after a job.
+func removeUnlinked(clones []*clone, files map[string]*plannedFile) []error {
+	var errs []error
+	var removed []string
+	for _, c := range clones {
+		if !c.job.On("unlink") {
+			continue
+		}
+		for _, f := range c.files {
+			if files[f.path] == nil || isDevice(f.path) || slices.Contains(removed, f.path) {
+				continue
+			}
+			removed = append(removed, f.path)
+			errs = append(errs, os.Remove(f.path))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,114 @@
+package iojob
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// tally adds up what a clone delivers.
+type tally struct {
+	traffic    [interval.DirectionCount]interval.Traffic
+	samples    []sample
+	due, never uint64 // operations that had a time; those of them that were never issued
+	backlogMax uint64
+	stalled    int64
+	last       int64 // end of the last interval
+}
+
+// sample is what was done in one period, by direction. Periods of all clones end at the same moments, but for the last.
+type sample struct {
+	end, length int64
+	operations  [interval.DirectionCount]float64
+	bytes       [interval.DirectionCount]float64
+}
+
+func (t *tally) add(iv *interval.Interval) {
+	s := sample{end: iv.EndNanos(), length: iv.LengthNanos}
+	for d := range iv.Directions {
+		s.operations[d], s.bytes[d] = float64(iv.Directions[d].Operations), float64(iv.Directions[d].Bytes)
+		t.traffic[d].Add(&iv.Directions[d])
+	}
+	t.samples = append(t.samples, s)
+	t.due += iv.Due
+	t.never += iv.NotIssued
+	t.backlogMax = max(t.backlogMax, iv.Backlog)
+	t.stalled += iv.StalledNanos
+	t.last = max(t.last, iv.EndNanos())
+}
+
+// merge adds another clone's tally; period is the length of a sample. Samples of the same period become one, so that minimum and maximum of a group are
+// those of its sum and not sums of extremes of different moments.
+func (t *tally) merge(o *tally, period int64) {
+	for d := range t.traffic {
+		t.traffic[d].Add(&o.traffic[d])
+	}
+	t.due += o.due
+	t.never += o.never
+	t.backlogMax += o.backlogMax
+	t.stalled += o.stalled
+	t.last = max(t.last, o.last)
+	all := append(slices.Clone(t.samples), o.samples...)
+	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.end, b.end) })
+	t.samples = nil
+	for _, s := range all {
+		if n := len(t.samples) - 1; n >= 0 && (t.samples[n].end-1)/period == (s.end-1)/period {
+			t.samples[n].join(&s)
+			continue
+		}
+		t.samples = append(t.samples, s)
+	}
+}
+
+func (s *sample) join(o *sample) {
+	s.end, s.length = max(s.end, o.end), max(s.length, o.length)
+	for d := range s.operations {
+		s.operations[d] += o.operations[d]
+		s.bytes[d] += o.bytes[d]
+	}
+}
+
+// Spread describes rates of periods: bytes or operations a second.
+type Spread struct {
+	Min, Max, Mean, StdDev float64
+	Samples                int
+}
+
+// spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or
+// the end of the load says little about the rate and is left out, unless there is no other.
+func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
+	var b, o []float64
+	for _, s := range t.samples {
+		if s.length > 0 && (s.length >= period/2 || len(t.samples) == 1) {
+			b = append(b, s.bytes[d]*1e9/float64(s.length))
+			o = append(o, s.operations[d]*1e9/float64(s.length))
+		}
+	}
+	return spreadOf(b), spreadOf(o)
+}
+
+func spreadOf(values []float64) Spread {
+	n := float64(len(values))
+	if n == 0 {
+		return Spread{}
+	}
+	s := Spread{Min: slices.Min(values), Max: slices.Max(values), Samples: len(values)}
+	for _, v := range values {
+		s.Mean += v / n
+	}
+	for _, v := range values {
+		s.StdDev += (v - s.Mean) * (v - s.Mean)
+	}
+	if n > 1 {
+		s.StdDev = math.Sqrt(s.StdDev / (n - 1))
+	}
+	return s
+}
+
+// latencies returns service and response times of one direction; both may be empty, never nil.
+func (t *tally) latencies(d interval.Direction) (service, response *stat.Histogram) {
+	return t.traffic[d].Service.CloneOrNew(), t.traffic[d].ResponseOrService().CloneOrNew()
+}

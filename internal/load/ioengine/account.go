@@ -1,0 +1,105 @@
+package ioengine
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Account says how the threads of one workload did their work, beyond what its intervals tell.
+type Account struct {
+	// StartNanos is when the first thread began, EndNanos when the last operation was seen to be complete, on the
+	// workload's axis; 0 where nothing began or completed.
+	StartNanos, EndNanos     int64
+	UserNanos, SystemNanos   int64 // CPU time
+	Switches                 int64 // of context, voluntary and not
+	MinorFaults, MajorFaults int64
+	// Depth counts operations by how many were in flight once they had been submitted: 1, 2 to 3, 4 to 7 … 64 and more,
+	// the classes of fio's iodepth_level.
+	Depth [7]uint64
+	// Submitted and Completed count calls of the back end by how many operations they took and gave: none, up to 4, 8,
+	// 16, 32, 64, and more, the classes of fio's iodepth_submit and iodepth_complete.
+	Submitted, Completed [7]uint64
+	// Syncs are the service times of fsync and fdatasync, in nanoseconds.
+	Syncs stat.Histogram
+}
+
+// Add merges what other threads did.
+func (a *Account) Add(o *Account) {
+	if a.StartNanos == 0 || o.StartNanos != 0 && o.StartNanos < a.StartNanos {
+		a.StartNanos = o.StartNanos
+	}
+	a.EndNanos = max(a.EndNanos, o.EndNanos)
+	a.UserNanos += o.UserNanos
+	a.SystemNanos += o.SystemNanos
+	a.Switches += o.Switches
+	a.MinorFaults += o.MinorFaults
+	a.MajorFaults += o.MajorFaults
+	for i := range a.Depth {
+		a.Depth[i] += o.Depth[i]
+		a.Submitted[i] += o.Submitted[i]
+		a.Completed[i] += o.Completed[i]
+	}
+	a.Syncs.Merge(&o.Syncs)
+}
+
+// exchanged notes one call of the back end.
+func (a *Account) exchanged(inFlight, submitted, completed int) {
+	if submitted > 0 {
+		a.Depth[min(bits.Len(uint(inFlight))-1, len(a.Depth)-1)] += uint64(submitted)
+		a.Submitted[batchClass(submitted)]++
+	}
+	a.Completed[batchClass(completed)]++
+}
+
+// batchClass returns the class of n in Submitted and Completed.
+func batchClass(n int) int {
+	switch {
+	case n == 0:
+		return 0
+	case n <= 4:
+		return 1
+	case n > 64:
+		return 6
+	}
+	return bits.Len(uint(n-1)) - 1
+}
+
+// Run is a prepared workload that can be asked how it worked.
+type Run struct{ *instance }
+
+// Prepared tells whether there is a workload; the zero value has none.
+func (r Run) Prepared() bool { return r.instance != nil }
+
+// StartAt sets when to start on the workload's axis, instead of its StartNanos.
+func (r Run) StartAt(nanos int64) { r.program.workload.StartNanos = nanos }
+
+// Account returns how the workload did its work. It is valid once Run has returned.
+func (r Run) Account() Account {
+	var sum Account
+	for _, workers := range r.phases {
+		for _, w := range workers {
+			sum.Add(&w.account)
+		}
+	}
+	return sum
+}
+
+// CheckJobs says what is wrong with jobs for PrepareJobs, without opening anything: nil, or a *diag.ListError.
+func (g Generator) CheckJobs(w load.Workload, jobs []fiojob.Job) error {
+	_, err := g.compile(w, jobs)
+	return err
+}
+
+// PrepareJobs is Prepare for jobs that were parsed and worked out already: w's Config, Scale, Runtime and Prefill are not
+// looked at.
+func (g Generator) PrepareJobs(ctx context.Context, w load.Workload, jobs []fiojob.Job) (Run, error) {
+	if err := ctx.Err(); err != nil {
+		return Run{}, err
+	}
+	in, err := g.prepareJobs(w, jobs)
+	return Run{in}, err
+}
