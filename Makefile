@@ -11,7 +11,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent load/... metric result session target/...
 
-.PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-start bench-report clean
+.PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-io bench-start bench-report clean
 
 help:
 	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
@@ -23,6 +23,7 @@ help:
 	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
 	@echo "make dist          an archive that needs neither Go nor make nor network"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
+	@echo "make bench-io      bragg io against fio: speed, CPU per operation, latency"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 
@@ -75,6 +76,9 @@ bench-start: build
 
 bench-fio:
 	$(GO) run ./internal/load/ioengine/benchfio --rounds 5 --seconds 5
+
+bench-io: build
+	$(GO) run ./internal/iojob/benchio --rounds 5 --seconds 2
 
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:

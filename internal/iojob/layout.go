@@ -19,6 +19,7 @@ type plannedFile struct {
 	need   int64
 	reads  bool
 	writes bool
+	keep   bool // what is in the page cache may stay: invalidate=0
 	made   bool // by this run
 }
 
@@ -40,6 +41,7 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			}
 			p.need = max(p.need, f.need)
 			p.writes = p.writes || c.job.Writes()
+			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
 			p.reads = p.reads || c.job.ReadWrite != "write" && c.job.ReadWrite != "randwrite" || c.job.On("overwrite")
 		}
 	}
@@ -91,7 +93,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		return err
 	}
 	if isDevice(p.path) || !p.made && have >= p.need {
-		return dropCache(p.path)
+		return p.invalidate()
 	}
 	if p.made {
 		if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
@@ -111,6 +113,13 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 			err = errors.Join(err, os.Remove(p.path)) // half a file would pass for a whole one later
 		}
 		return err
+	}
+	return p.invalidate()
+}
+
+func (p *plannedFile) invalidate() error {
+	if p.keep {
+		return nil
 	}
 	return dropCache(p.path)
 }
