@@ -11,7 +11,7 @@ import (
 // brief is a grid with one load of a tenth of a second, 10.05 to 10.15, that did 20 operations. Nothing else ran.
 func brief(sizeBound bool) *analysis.Grid {
 	g := analysis.NewGrid(10_024_000_000, 10_169_000_000)
-	g.SizeBound = map[string]bool{"w": sizeBound}
+	g.SizeBound = analysis.SizeBound{{Workload: "w", Instance: 1}: sizeBound}
 	iv := done("a", 10.05, 0.1, 20, 1)
 	iv.Final = true
 	g.Add(iv)

@@ -24,8 +24,7 @@ import (
 type Grid struct {
 	OriginNanos int64 // a whole second
 	Cells       int
-	// SizeBound names the workloads that ran until their data was through. Prefills always do.
-	SizeBound map[string]bool
+	SizeBound   SizeBound
 
 	tracks map[trackKey]*Track
 	keys   []trackKey
@@ -73,8 +72,8 @@ func NewGrid(from, to int64) *Grid {
 }
 
 // Drain tells whether an interval holds little but what was in flight when the time of a load was up.
-func Drain(iv *interval.Interval, sizeBound map[string]bool) bool {
-	return iv.Final && !iv.Prefill && !sizeBound[iv.Workload] && iv.LengthNanos < 9*int64(CellLength)/10
+func Drain(iv *interval.Interval, bound SizeBound) bool {
+	return iv.Final && !bound.Of(iv) && iv.LengthNanos < 9*int64(CellLength)/10
 }
 
 // Add takes one interval. Intervals of one workload and VM must come in their order. Intervals shorter than half a
@@ -91,7 +90,7 @@ func (g *Grid) Add(iv *interval.Interval) {
 	t.lasted += iv.LengthNanos
 	brief := float64(t.lasted)/1e9 < coveredMin // so far
 	p := partOf(iv)
-	if iv.Final && !iv.Prefill && !g.SizeBound[iv.Workload] {
+	if iv.Final && !g.SizeBound.Of(iv) {
 		t.end(g.cellAt(p.from), g.cellAt(p.to-1))
 	}
 	if Drain(iv, g.SizeBound) && begun && !brief {

@@ -88,7 +88,7 @@ func tenths() *analysis.Grid {
 func TestEdgesOfFourVMs(t *testing.T) {
 	for name, bound := range map[string]bool{"for a time": false, "until the data is through": true} {
 		g := analysis.NewGrid(7_140_000_000, 12_000_000_000)
-		g.SizeBound = map[string]bool{"w": bound}
+		g.SizeBound = analysis.SizeBound{{Workload: "w", Instance: 1}: bound}
 		for i, from := range []float64{7.15, 7.30, 7.45, 7.60} {
 			vm := string(rune('a' + i))
 			rate := func(from, length float64, perSecond float64) *interval.Interval {

@@ -64,7 +64,7 @@ type Latency struct {
 	// FromNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0.
 	FromNanos, BinNanos int64
 	// SizeBound is as in Grid: what drains after a load has no point of its own on the line, but counts in its window.
-	SizeBound map[string]bool
+	SizeBound SizeBound
 	// PerVM keeps the windows of each VM apart as well.
 	PerVM bool
 

@@ -83,10 +83,10 @@ func accumulate(t, o *interval.Traffic) {
 	}
 }
 
-// Summaries returns the roll-ups in order of their start. engines names the engine per workload; sizeBound says for
-// which workloads only the amount of data bounds the load, so that their time to complete is a result. It counts from
+// Summaries returns the roll-ups in order of their start. engines names the engine per workload; bound says which starts
+// only the amount of data bounds, so that their time to complete is a result, unless they were stopped. It counts from
 // the first VM's first interval to the end of the last interval in which an operation completed, on the slowest VM.
-func (l *Loads) Summaries(t *Timeline, engines map[string]string, sizeBound map[string]bool) []result.LoadSummary {
+func (l *Loads) Summaries(t *Timeline, engines map[string]string, bound SizeBound) []result.LoadSummary {
 	list := make([]result.LoadSummary, 0, len(l.loads))
 	for _, r := range l.loads {
 		s := r.summary
@@ -95,13 +95,13 @@ func (l *Loads) Summaries(t *Timeline, engines map[string]string, sizeBound map[
 		for d := range s.Directions {
 			accumulate(&s.Total, &s.Directions[d])
 		}
-		ended := s.Prefill
+		ended, complete := s.Prefill, s.Prefill || bound[Start{s.Workload, s.Instance}]
 		for _, start := range t.StartsOf(s.Workload) {
 			if start.Instance == s.Instance && !s.Prefill {
-				s.Error, ended = start.Error, start.Ended
+				s.Error, ended, complete = start.Error, start.Ended, complete && !start.Stopped
 			}
 		}
-		if (sizeBound[s.Workload] || s.Prefill) && r.busy > 0 && ended && s.Error == "" {
+		if complete && r.busy > 0 && ended && s.Error == "" {
 			s.CompletionNanos = r.busy - s.FromNanos
 		}
 		list = append(list, s)

@@ -135,8 +135,8 @@ func TestLoadsByHand(t *testing.T) {
 	tl := analysis.NewTimeline([]interval.Event{
 		{AtNanos: 0, Kind: interval.EventWorkloadStart, Workload: "w", Group: "g", Instance: 1},
 		{AtNanos: 3e9, Kind: interval.EventWorkloadEnd, Workload: "w", Group: "g", Instance: 1},
-	})
-	list := l.Summaries(tl, map[string]string{"w": "native"}, map[string]bool{"w": true})
+	}, 0)
+	list := l.Summaries(tl, map[string]string{"w": "native"}, analysis.SizeBound{{Workload: "w", Instance: 1}: true})
 	if len(list) != 2 {
 		t.Fatalf("%d loads", len(list))
 	}
@@ -158,10 +158,25 @@ func TestLoadsByHand(t *testing.T) {
 	failed := analysis.NewTimeline([]interval.Event{
 		{Kind: interval.EventWorkloadStart, Workload: "w", Instance: 1},
 		{AtNanos: 3e9, Kind: interval.EventWorkloadEnd, Workload: "w", Instance: 1, Error: "agent lost"},
-	})
-	for _, s := range l.Summaries(failed, nil, map[string]bool{"w": true}) {
+	}, 0)
+	for _, s := range l.Summaries(failed, nil, analysis.SizeBound{{Workload: "w", Instance: 1}: true}) {
 		if !s.Prefill && (s.CompletionNanos != 0 || s.Error != "agent lost") {
 			t.Errorf("a load that failed did not complete: %+v", s)
+		}
+	}
+	stopped := analysis.NewTimeline([]interval.Event{
+		{Kind: interval.EventWorkloadStart, Workload: "w", Instance: 1},
+		{AtNanos: 2e9, Kind: interval.EventStepStarted, Step: "workload.Stop", Workload: "w"},
+		{AtNanos: 3e9, Kind: interval.EventWorkloadEnd, Workload: "w", Instance: 1},
+	}, 0)
+	for _, s := range l.Summaries(stopped, nil, analysis.SizeBound{{Workload: "w", Instance: 1}: true}) {
+		if !s.Prefill && s.CompletionNanos != 0 {
+			t.Errorf("a load that was stopped did not complete: %+v", s)
+		}
+	}
+	for _, s := range l.Summaries(tl, nil, analysis.SizeBound{{Workload: "w", Instance: 2}: true}) {
+		if !s.Prefill && s.CompletionNanos != 0 {
+			t.Errorf("another start of the workload is bound by size, this one by time: %+v", s)
 		}
 	}
 }
@@ -183,7 +198,7 @@ func TestLoadsDoNotDependOnOrder(t *testing.T) {
 			for _, iv := range list {
 				l.Add(iv)
 			}
-			return l.Summaries(analysis.NewTimeline(nil), nil, nil)[0]
+			return l.Summaries(analysis.NewTimeline(nil, 0), nil, nil)[0]
 		}
 		x := sum()
 		order := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 0))

@@ -12,7 +12,7 @@ import (
 type Timeline struct {
 	Phases   []result.Window // in order of their start
 	Starts   []LoadStart     // in order of their start
-	EndNanos int64           // of the last event
+	EndNanos int64           // of the last event, or of what was recorded after it
 	events   []interval.Event
 }
 
@@ -24,23 +24,35 @@ type LoadStart struct {
 	FromNanos int64
 	ToNanos   int64 // of its end, or of the last event when it has none
 	Ended     bool
+	Stopped   bool // by a step, before it was done
 	Error     string
 }
 
-// NewTimeline reads events, which need not be sorted.
-func NewTimeline(events []interval.Event) *Timeline {
+// Start names one start of a workload.
+type Start struct {
+	Workload string
+	Instance int
+}
+
+// SizeBound holds the starts of workloads that run until their data is through. Prefills always do.
+type SizeBound map[Start]bool
+
+// Of tells whether the load of an interval is bound by its size.
+func (b SizeBound) Of(iv *interval.Interval) bool {
+	return iv.Prefill || b[Start{iv.Workload, iv.Instance}]
+}
+
+// NewTimeline reads events, which need not be sorted. recorded is the end of whatever else the record holds: what was still
+// open when the program died lasted until then, not until the last event.
+func NewTimeline(events []interval.Event, recorded int64) *Timeline {
 	t := &Timeline{events: slices.Clone(events)}
 	slices.SortStableFunc(t.events, func(a, b interval.Event) int { return cmp.Compare(a.AtNanos, b.AtNanos) })
 	if n := len(t.events); n > 0 {
-		t.EndNanos = t.events[n-1].AtNanos
+		t.EndNanos = max(t.events[n-1].AtNanos, recorded)
 	}
-	type loadKey struct {
-		workload string
-		instance int
-	}
-	openPhases, openStarts := map[string]int{}, map[loadKey]int{}
+	openPhases, openStarts := map[string]int{}, map[Start]int{}
 	for _, e := range t.events {
-		key := loadKey{e.Workload, e.Instance}
+		key := Start{e.Workload, e.Instance}
 		if e.Prefill {
 			continue
 		}
@@ -57,6 +69,12 @@ func NewTimeline(events []interval.Event) *Timeline {
 			openStarts[key] = len(t.Starts)
 			t.Starts = append(t.Starts, LoadStart{Workload: e.Workload, Group: e.Group, Instance: e.Instance,
 				FromNanos: e.AtNanos, ToNanos: t.EndNanos})
+		case interval.EventStepStarted:
+			for start, i := range openStarts {
+				if e.Step == "workload.Stop" && start.Workload == e.Workload {
+					t.Starts[i].Stopped = true
+				}
+			}
 		case interval.EventWorkloadEnd:
 			if i, ok := openStarts[key]; ok {
 				t.Starts[i].ToNanos, t.Starts[i].Ended, t.Starts[i].Error = e.AtNanos, true, e.Error

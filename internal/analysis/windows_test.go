@@ -36,7 +36,7 @@ func script(length int64, lines ...string) []interval.Event {
 
 func describe(events []interval.Event) string {
 	var lines []string
-	for _, w := range analysis.NewTimeline(events).Windows() {
+	for _, w := range analysis.NewTimeline(events, 0).Windows() {
 		lines = append(lines, fmt.Sprintf("%g-%g %s", float64(w.FromNanos)/1e9, float64(w.ToNanos)/1e9, w.Name))
 	}
 	return strings.Join(lines, "\n")
@@ -77,7 +77,7 @@ func TestWindowsByHand(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
-	if w := analysis.NewTimeline(nil).Windows(); w != nil {
+	if w := analysis.NewTimeline(nil, 0).Windows(); w != nil {
 		t.Errorf("windows of nothing: %v", w)
 	}
 }
@@ -95,7 +95,7 @@ func TestWindowsTileThePhase(t *testing.T) {
 				rapid.SampledFrom([]string{"nodes.PowerOff", "vm_group.Grow", "test.Wait"}).Draw(t, "step"),
 				rapid.SampledFrom([]string{"a", "b"}).Draw(t, "subject")))
 		}
-		windows := analysis.NewTimeline(script(length, lines...)).Windows()
+		windows := analysis.NewTimeline(script(length, lines...), 0).Windows()
 		at := int64(0)
 		for _, w := range windows {
 			if w.FromNanos != at || w.ToNanos <= w.FromNanos {
@@ -118,7 +118,7 @@ func TestTimelineOfAnInterruptedRun(t *testing.T) {
 		{AtNanos: 7, Kind: interval.EventWorkloadStart, Workload: "w", Group: "g", Instance: 2},
 		{AtNanos: 9, Kind: interval.EventWorkloadEnd, Workload: "w", Group: "g", Instance: 1, Prefill: true},
 		{AtNanos: 11, Kind: interval.EventLog},
-	})
+	}, 0)
 	if run, ok := tl.Phase("run"); !ok || run.ToNanos != 11 {
 		t.Errorf("an open phase ends with the record: %+v", run)
 	}
@@ -128,5 +128,17 @@ func TestTimelineOfAnInterruptedRun(t *testing.T) {
 	}
 	if _, ok := tl.Phase("teardown"); ok {
 		t.Error("there was no teardown")
+	}
+}
+
+// What a program recorded after its last event counts: a load goes on for minutes without one.
+func TestTimelineOfADeadProgram(t *testing.T) {
+	tl := analysis.NewTimeline([]interval.Event{
+		{AtNanos: 5, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 6, Kind: interval.EventWorkloadStart, Workload: "w", Group: "g", Instance: 1},
+	}, 900)
+	run, _ := tl.Phase("run")
+	if tl.EndNanos != 900 || run.ToNanos != 900 || tl.StartsOf("w")[0].ToNanos != 900 {
+		t.Errorf("ends at %d: %+v, %+v", tl.EndNanos, run, tl.StartsOf("w"))
 	}
 }

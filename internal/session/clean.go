@@ -225,10 +225,11 @@ func (c Cleaning) aborted(ctx context.Context, dir string, left run.Leftover) re
 		return undecided(in, err)
 	}
 	defer b.Close()
-	in.Bundle, in.SizeBound = b, sizeBoundOf(b)
+	in.Bundle = b
 	if in.Scenario, err = attachedScenarioOf(b); err != nil {
 		return undecided(in, err)
 	}
+	in.SizeBound = sizeBoundOf(b, in.Scenario)
 	if store, err := metric.Rebuild(ctx, b, filepath.Join(dir, metric.Dir)); err == nil {
 		defer keep(store, filepath.Join(dir, metric.Dir))
 		in.Metrics = store

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
@@ -22,8 +23,8 @@ type Evaluation struct {
 	Scenario *scenario.Scenario
 	// Metrics answers queries; nil when there is no store, and then results by query say so.
 	Metrics Ranger
-	// SizeBound names the workloads that run until their data is through: their time to complete is a result.
-	SizeBound map[string]bool
+	// SizeBound holds the starts of workloads that run until their data is through: their time to complete is a result.
+	SizeBound analysis.SizeBound
 	Ended     string // result.EndedCompleted …
 	Reason    string // one sentence on why a run that did not complete ended
 }
@@ -97,12 +98,32 @@ func (ev *evaluator) readEvents() error {
 		}
 		ev.events = append(ev.events, e)
 	}
-	ev.timeline = analysis.NewTimeline(ev.events)
+	recorded, err := ev.recordedUntil()
+	if err != nil {
+		return err
+	}
+	ev.timeline = analysis.NewTimeline(ev.events, recorded)
 	ev.windows = ev.timeline.Windows()
 	if phase, ok := ev.timeline.Phase("run"); ok {
 		ev.phase = phase
 	}
 	return nil
+}
+
+// recordedUntil returns the end of the last interval of a run whose end no event tells. A run that ended tells it.
+func (ev *evaluator) recordedUntil() (int64, error) {
+	ended := func(e interval.Event) bool { return e.Kind == interval.EventRunEnded }
+	if slices.ContainsFunc(ev.events, ended) {
+		return 0, nil
+	}
+	var last int64
+	for iv, err := range ev.in.Bundle.Intervals() {
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, iv.EndNanos())
+	}
+	return last, nil
 }
 
 // prepare sets up what the pass over intervals fills.

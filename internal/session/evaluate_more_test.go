@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
@@ -222,7 +223,7 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := session.Evaluate(context.Background(), session.Evaluation{
-				Bundle: powerLossWithoutGaps(t), Ended: c.ended, SizeBound: map[string]bool{"OLTP": c.bound},
+				Bundle: powerLossWithoutGaps(t), Ended: c.ended, SizeBound: analysis.SizeBound{{Workload: "OLTP", Instance: 1}: c.bound},
 				Scenario: &scenario.Scenario{Results: []scenario.Result{
 					{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "min", Expect: c.expect},
 				}},

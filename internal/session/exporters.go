@@ -55,8 +55,8 @@ func queriesOf(s *scenario.Scenario) []string {
 	return list
 }
 
-// scrapePeriodShort leaves a rate over 30 s enough samples, and costs a small machine little.
-const scrapePeriodShort = 2 * time.Second
+// scrapePeriodShort gives a load of three seconds, the shortest of a rehearsal, a rate.
+const scrapePeriodShort = time.Second
 
 // met adds the exporters of a VM whose agent answered.
 func (x *exporters) met(vm target.VM, hello agent.Hello) {

@@ -8,12 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
 )
 
 // evaluateDeadline bounds evaluation: a hostile query must not keep a bundle from being sealed.
@@ -45,7 +49,7 @@ func (c *carrier) finish(ctx context.Context, out run.Outcome) (Outcome, error) 
 
 // summarise evaluates what was recorded.
 func (c *carrier) summarise(ctx context.Context, out run.Outcome) result.Summary {
-	in := Evaluation{Scenario: c.Scenario, Ended: out.Ended, Reason: out.Reason, SizeBound: sizeBound(c.Plan.Steps)}
+	in := Evaluation{Scenario: c.Scenario, Ended: out.Ended, Reason: out.Reason, SizeBound: sizeBound(c.Plan.Steps, c.Scenario)}
 	incomplete := errors.Join(c.options.at("session.evaluate"), c.record.writer.Flush())
 	if store := c.record.cache.take(); store != nil {
 		defer keep(store, filepath.Join(c.dir, metric.Dir))
@@ -94,22 +98,34 @@ func joinSentences(a, b string) string {
 	return a + " " + b
 }
 
-// sizeBound names the workloads that run without a runtime, until their data is through.
-func sizeBound(steps []run.PlanStep) map[string]bool {
-	out := map[string]bool{}
+// sizeBound returns the starts that have no runtime, neither from their step nor from their job file, and so last until
+// their data is through. Instances of a workload count its starts in the order of the steps.
+func sizeBound(steps []run.PlanStep, sc *scenario.Scenario) analysis.SizeBound {
+	out, count := analysis.SizeBound{}, map[string]int{}
 	for _, s := range steps {
 		if s.Name != "workload.Start" {
 			continue
 		}
-		if _, timed := s.Args["runtime_secs"]; !timed {
-			out[s.Workload] = true
+		count[s.Workload]++
+		if _, timed := s.Args["runtime_secs"]; !timed && !timedByFile(sc, s.Workload) {
+			out[analysis.Start{Workload: s.Workload, Instance: count[s.Workload]}] = true
 		}
 	}
 	return out
 }
 
+// timedByFile tells whether a job of the workload's file ends by time.
+func timedByFile(sc *scenario.Scenario, workload string) bool {
+	w, ok := sc.Workload(workload)
+	if !ok || sc.Files[w.ConfigFile] == "" {
+		return false
+	}
+	file, _ := fiojob.Parse(w.ConfigFile, sc.Files[w.ConfigFile], fiojob.Options{})
+	return slices.ContainsFunc(file.Jobs(), func(j fiojob.Job) bool { return j.Runtime > 0 })
+}
+
 // sizeBoundOf reads the same from the plan of a bundle.
-func sizeBoundOf(b *result.Bundle) map[string]bool {
+func sizeBoundOf(b *result.Bundle, sc *scenario.Scenario) analysis.SizeBound {
 	text, err := b.Plan()
 	if err != nil || text == nil {
 		return nil
@@ -118,7 +134,7 @@ func sizeBoundOf(b *result.Bundle) map[string]bool {
 	if err := json.Unmarshal(text, &plan); err != nil {
 		return nil
 	}
-	return sizeBound(plan.Steps)
+	return sizeBound(plan.Steps, sc)
 }
 
 // exitCode derives the exit code of the process from a sealed summary.
