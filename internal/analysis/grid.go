@@ -20,7 +20,8 @@ import (
 // middle of that: it would be nowhere otherwise.
 //
 // VMs that start together end within the same second, but some just before nine tenths of it and some behind. A sum over
-// those that happen to have a rate there would fall to a fraction, so a sum has no value in such a second (see Combine).
+// those that happen to have a rate there would fall to a fraction, so a sum has no value in such a second. Where others go
+// on beyond it, as with loads that end one after another, it has: what was done in that second (see Combine).
 type Grid struct {
 	OriginNanos int64 // a whole second
 	Cells       int
@@ -56,7 +57,9 @@ type Track struct {
 	ends map[int]bool
 	// lasted is for how long the present load has run, in nanoseconds; brief are the middles of those that were over too
 	// soon for a rate, by the cell that holds them.
-	lasted   int64
+	lasted int64
+	// tails are the operations and bytes of last intervals that are not drawn, by cell.
+	tails    map[int][2]float64
 	instance int
 	brief    map[int]int64
 }
@@ -96,6 +99,7 @@ func (g *Grid) Add(iv *interval.Interval) {
 	if Drain(iv, g.SizeBound) && begun && !brief {
 		g.flush(t)
 		t.fail(g.cellAt(p.to-1), p.failed)
+		g.addTail(t, &p)
 		t.lasted = 0
 		return
 	}
@@ -113,6 +117,21 @@ func (g *Grid) Add(iv *interval.Interval) {
 		t.joinTail()
 		t.noteBrief(iv.EndNanos() - t.lasted/2)
 		t.lasted = 0
+	}
+}
+
+// addTail keeps what was done in a last interval, by the seconds that it covers.
+func (g *Grid) addTail(t *Track, p *part) {
+	if t.tails == nil {
+		t.tails = map[int][2]float64{}
+	}
+	cell := int64(CellLength)
+	length := float64(max(p.to-p.from, 1))
+	for c := g.cellAt(p.from); c <= g.cellAt(p.to-1); c++ {
+		start := g.OriginNanos + int64(c)*cell
+		share := float64(min(p.to, start+cell)-max(p.from, start)) / length
+		sum := t.tails[c]
+		t.tails[c] = [2]float64{sum[0] + p.operations*share, sum[1] + p.bytes*share}
 	}
 }
 

@@ -58,7 +58,9 @@ func (t *Times) Response() *stat.Histogram {
 func (t *Times) Empty() bool { return t.closed.Count() == 0 && t.open.Count() == 0 }
 
 // Latency collects the latencies of a choice of intervals per window, and for drawing a percentile per stretch of
-// time. An interval belongs where its middle lies.
+// time. An interval that lies across the border of two windows holds operations of both and cannot be parted: it counts
+// in the whole and in neither window, so that nothing of an event is told of the time before it. Of the stretches for
+// drawing it belongs where its middle lies.
 type Latency struct {
 	Windows []result.Window // in order, without overlap
 	// FromNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0.
@@ -68,16 +70,20 @@ type Latency struct {
 	// PerVM keeps the windows of each VM apart as well.
 	PerVM bool
 
-	windows []Times
+	windows []Times // one for each window, and a last one for what lies across borders
 	bins    []Times
 	vms     map[string][]Times
 }
+
+// borderNanos is how far an interval may reach over the border of a window and still count as inside: events and
+// intervals are stamped by different programs, and a load ends a moment before its step does.
+const borderNanos = 25e6
 
 // Add merges one interval.
 func (l *Latency) Add(iv *interval.Interval) {
 	middle := iv.StartNanos + iv.LengthNanos/2
 	if l.windows == nil {
-		l.windows = make([]Times, len(l.Windows))
+		l.windows = make([]Times, len(l.Windows)+1)
 		l.vms = map[string][]Times{}
 	}
 	w, ok := slices.BinarySearchFunc(l.Windows, middle, func(w result.Window, at int64) int {
@@ -92,9 +98,13 @@ func (l *Latency) Add(iv *interval.Interval) {
 	if !ok {
 		return
 	}
+	if iv.StartNanos < l.Windows[w].FromNanos-borderNanos && w > 0 ||
+		iv.EndNanos() > l.Windows[w].ToNanos+borderNanos && w < len(l.Windows)-1 {
+		w = len(l.Windows)
+	}
 	if l.PerVM {
 		if l.vms[iv.VM] == nil {
-			l.vms[strings.Clone(iv.VM)] = make([]Times, len(l.Windows))
+			l.vms[strings.Clone(iv.VM)] = make([]Times, len(l.Windows)+1)
 		}
 		l.vms[iv.VM][w].Add(iv)
 	} else {
@@ -109,7 +119,8 @@ func (l *Latency) Add(iv *interval.Interval) {
 	}
 }
 
-// Of returns the times per window, of one VM when PerVM is set. The slice has an element for each window, or is nil.
+// Of returns the times per window, of one VM when PerVM is set. The slice has an element for each window and a last one
+// for what lies across their borders, or is nil.
 func (l *Latency) Of(vm string) []Times {
 	if l.PerVM {
 		return l.vms[vm]

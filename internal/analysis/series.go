@@ -29,8 +29,10 @@ type Line struct {
 	Weights []float64
 	// At are the moments of cells that are not drawn in their middle, 0 for all others; nil when there is none.
 	At []int64
-	// Ends marks the cells in which a load of the VM ended without a rate; nil when there is none.
-	Ends []bool
+	// Ends marks the cells in which a load of the VM ended without a rate, and Tails are what it did there; nil when there
+	// is none.
+	Ends  []bool
+	Tails []float64
 }
 
 // Span is a half-open range of cells. One that is too short to hold the middle of a cell is of the cell around it, and At
@@ -68,7 +70,7 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 				l.at(i, middle)
 			}
 			if q != ErrorsSum && t.endsUndrawn(in.From+i) {
-				l.endsAt(i)
+				l.endsAt(i, t.tails[in.From+i], q)
 			}
 		}
 	}
@@ -131,11 +133,17 @@ func (l *Line) at(i int, moment int64) {
 	}
 }
 
-func (l *Line) endsAt(i int) {
+func (l *Line) endsAt(i int, tail [2]float64, q Quantity) {
 	if l.Ends == nil {
-		l.Ends = make([]bool, len(l.Values))
+		l.Ends, l.Tails = make([]bool, len(l.Values)), make([]float64, len(l.Values))
 	}
 	l.Ends[i] = true
+	switch q {
+	case IOPS:
+		l.Tails[i] += tail[0]
+	case Bandwidth:
+		l.Tails[i] += tail[1]
+	}
 }
 
 // fromZero counts errors from the beginning of the line only.
@@ -156,8 +164,8 @@ var Aggregates = []string{"sum", "min", "mean", "median", "max"}
 
 // Combine makes one line of lines that cover the same cells. Where some lines have no value, the others are combined;
 // where none has one, the result has none. The mean of latencies is weighted by operations, so it is the mean over all
-// operations; so is their sum, which has no meaning of its own. A sum has no value in a cell in which a line ends without a rate: it would
-// lack what that line did there.
+// operations; so is their sum, which has no meaning of its own. In a cell in which a line ends without a rate, a sum counts what that line
+// did there; it has no value where no line goes on beyond the cell, because the end of all would look like a fall.
 func Combine(lines []Line, how string) Line {
 	if len(lines) == 0 {
 		return Line{}
@@ -175,7 +183,13 @@ func Combine(lines []Line, how string) Line {
 	}
 	for i := range out.Values {
 		present, weights = present[:0], weights[:0]
-		if how == "sum" && !weighted && slices.ContainsFunc(lines, func(l Line) bool { return l.Ends != nil && l.Ends[i] }) {
+		tails, ends := 0.0, false
+		for _, l := range lines {
+			if l.Ends != nil && l.Ends[i] {
+				tails, ends = tails+l.Tails[i], true
+			}
+		}
+		if ends = ends && how == "sum" && !weighted; ends && !slices.ContainsFunc(lines, func(l Line) bool { return l.goesOn(i) }) {
 			out.Values[i] = nan
 			continue
 		}
@@ -191,9 +205,17 @@ func Combine(lines []Line, how string) Line {
 			out.Values[i] = weightedMean(present, weights)
 		} else {
 			out.Values[i] = combine(present, how)
+			if ends {
+				out.Values[i] += tails
+			}
 		}
 	}
 	return out
+}
+
+// goesOn tells whether a line has a value at cell i and at the one behind.
+func (l *Line) goesOn(i int) bool {
+	return i+1 < len(l.Values) && !isMissing(l.Values[i]) && !isMissing(l.Values[i+1])
 }
 
 func weightedMean(values, weights []float64) float64 {

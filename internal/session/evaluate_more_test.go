@@ -142,8 +142,8 @@ func TestClusterMetricByHand(t *testing.T) {
 		t.Errorf("sum: %s %+v", all.Unit, all.Stats)
 	}
 	n2 := numbers(s.Results[1].Series[1].Points)
-	// The last reading holds for two and a half periods.
-	if n2[3] != "3.5:20480" || n2[5] != "5.5:NaN" || n2[7] != "7.5:NaN" || n2[8] != "8.5:20480" {
+	// A reading tells of the second before it, and the last one holds for two and a half periods.
+	if n2[2] != "2.5:20480" || n2[4] != "4.5:20480" || n2[5] != "5.5:NaN" || n2[6] != "6.5:NaN" || n2[7] != "7.5:20480" {
 		t.Errorf("n2: %v", n2)
 	}
 	if s.Results[2].Missing == "" || len(s.Results[2].Series) != 0 {

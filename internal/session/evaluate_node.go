@@ -53,7 +53,7 @@ func (ev *evaluator) metricResult(r scenario.Result, e *result.Evaluated) {
 	stretch := result.Window{FromNanos: ev.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
 	var lines []analysis.Line
 	for _, node := range ev.nodeOrder(byNode) {
-		l := nodeLine(byNode[node], stretch, step, time.Duration(holdPeriods*float64(period)))
+		l := nodeLine(centred(byNode[node], period), stretch, step, time.Duration(holdPeriods*float64(period)))
 		l.Name = ev.nodeName(node)
 		for i := range l.Values {
 			l.Values[i] *= factor
@@ -74,6 +74,15 @@ func (ev *evaluator) metricResult(r scenario.Result, e *result.Evaluated) {
 		}
 		ev.addSeries(e, result.Series{Name: l.Name, Points: points}, len(lines))
 	}
+}
+
+// centred moves readings to the middle of the time that they are about: a reading of a rate tells of the period before it.
+func centred(samples []result.Sample, period time.Duration) []result.Sample {
+	out := slices.Clone(samples)
+	for i := range out {
+		out[i].AtNanos -= int64(period) / 2
+	}
+	return out
 }
 
 // nodeLine gives every step the last reading in it, or the one before when that is not too old. There is one step at
