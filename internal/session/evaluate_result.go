@@ -143,7 +143,7 @@ func (ev *evaluator) trafficResult(ctx context.Context, r scenario.Result, e *re
 
 // addSeries computes the statistics of a series from all its points and then thins it out for drawing.
 func (ev *evaluator) addSeries(e *result.Evaluated, s result.Series, series int) {
-	ev.addStats(e, s.Name, s.Kind, func(from, to int64) result.Stats { return analysis.PointStats(s.Points, from, to) })
+	ev.addStats(e, s.Name, s.Kind, halfOf(s.Points), func(from, to int64) result.Stats { return analysis.PointStats(s.Points, from, to) })
 	ev.addLine(e, s, series)
 }
 
@@ -178,17 +178,43 @@ func round(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// addStats adds statistics of the whole window and of each window between steps that it meets.
-func (ev *evaluator) addStats(e *result.Evaluated, name, kind string, stats func(from, to int64) result.Stats) {
+// addStats adds statistics of the whole window and of each window between steps that it meets. A point across the border of
+// two windows is about both and counts in neither, so that nothing of an event is told of the time before it; half is
+// how far points reach.
+func (ev *evaluator) addStats(e *result.Evaluated, name, kind string, half int64, stats func(from, to int64) result.Stats) {
 	add := func(window string, from, to int64) {
 		s := stats(from, to)
 		s.Window, s.Series, s.Kind = window, name, kind
 		e.Stats = append(e.Stats, s)
 	}
 	add("", e.FromNanos, e.ToNanos)
-	for _, w := range clip(ev.windows, e) {
-		add(w.Name, w.FromNanos, w.ToNanos)
+	windows := clip(ev.windows, e)
+	for i, w := range windows {
+		from, to := w.FromNanos, w.ToNanos
+		if i > 0 {
+			from += half
+		}
+		if i < len(windows)-1 {
+			to -= half
+		}
+		if s := stats(from, to); s.Count > 0 {
+			add(w.Name, from, to)
+			continue
+		}
+		add(w.Name, w.FromNanos, w.ToNanos) // too short for a point of its own
 	}
+}
+
+// borderNanos is how far a point may reach over the border of a window and still count as inside.
+const borderNanos = 25e6
+
+// halfOf returns how far the points of a series reach to both sides, less borderNanos.
+func halfOf(points result.Points) int64 {
+	step := analysis.CellLength.Seconds()
+	if len(points) > 1 {
+		step = points[1].Seconds - points[0].Seconds
+	}
+	return max(0, int64(step*1e9/2)-borderNanos)
 }
 
 // clip returns the windows that meet the result's, cut to it.
