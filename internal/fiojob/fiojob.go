@@ -39,12 +39,6 @@ type Split struct {
 	Percent float64
 }
 
-// Distribution says how random offsets are drawn. Every kind but "random" draws without a map of what was touched.
-type Distribution struct {
-	Kind      string  // "random" (uniform), "zipf", "pareto", "normal", "zoned", "zoned_abs"
-	Parameter float64 // theta of zipf, h of pareto, deviation of normal in percent; 0 for the other kinds
-}
-
 // Job is one job of a file after inheritance, with defaults filled in. NumJobs is not expanded.
 type Job struct {
 	Name    string // name=, else the section's

@@ -132,6 +132,7 @@ func (j *Job) clone() Job {
 	c.Options = slices.Clone(j.Options)
 	for d := range c.BlockSplit {
 		c.BlockSplit[d] = slices.Clone(j.BlockSplit[d])
+		c.Distribution.Zones[d] = slices.Clone(j.Distribution.Zones[d])
 	}
 	return c
 }

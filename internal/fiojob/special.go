@@ -210,42 +210,6 @@ func setMix(write bool) apply {
 	}
 }
 
-// setDistribution reads random_distribution. A centre, normal and zoned distributions are left to fio.
-func setDistribution(j *Job, a *arg) {
-	kind, rest, has := strings.Cut(a.text, ":")
-	kind, ok := a.choice(kind, []string{"random", "zipf", "pareto", "normal", "zoned", "zoned_abs"}, nil)
-	if !ok {
-		return
-	}
-	d := Distribution{Kind: kind, Parameter: map[string]float64{"zipf": 1.1, "pareto": 0.2}[kind]}
-	text, _, centre := strings.Cut(rest, ":")
-	if kind == "normal" || kind == "zoned" || kind == "zoned_abs" || centre {
-		a.delegate("only fio has this distribution of offsets")
-	}
-	if has && (kind == "zipf" || kind == "pareto" || kind == "normal") {
-		value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || math.IsNaN(value) {
-			a.bad("want a number after the colon, such as zipf:1.2")
-			return
-		}
-		d.Parameter = value
-	}
-	switch {
-	case kind == "zipf" && (d.Parameter <= 0 || d.Parameter == 1 || d.Parameter > distributionMax):
-		a.bad("want a theta above 0 that is not 1")
-		return
-	case kind == "pareto" && (d.Parameter <= 0 || d.Parameter >= 1):
-		a.bad("want a power between 0 and 1")
-		return
-	case kind == "normal" && (d.Parameter < 0 || d.Parameter >= 100):
-		a.bad("want a deviation from 0 to below 100")
-		return
-	}
-	j.Distribution = d
-}
-
-const distributionMax = 100
-
 // setFileSize reads filesize; a range draws a size per file, which only fio does.
 func setFileSize(j *Job, a *arg) {
 	if low, high, found := strings.Cut(a.text, "-"); found {

@@ -1,10 +1,6 @@
 package ioengine
 
-import (
-	"math"
-
-	"github.com/braggdev/bragg/internal/load"
-)
+import "github.com/braggdev/bragg/internal/load"
 
 // order says where the operations of one direction of one stream go.
 type order struct {
@@ -110,7 +106,15 @@ func (c *cursor) random() bool {
 func (c *cursor) place(size int64) int64 {
 	places := uint64((c.region.window()-size)/c.align) + 1
 	if c.hot.kind != hotNone {
-		return int64(c.hot.draw(c.placeKey, c.n)%places) * c.align
+		block := c.hot.draw(c.placeKey, c.n)
+		switch {
+		case block < places:
+		case c.hot.kind == hotZoned:
+			block = places - 1 // the last place of its zone, and not one of the first zone
+		default:
+			block %= places
+		}
+		return int64(block) * c.align
 	}
 	return int64(load.DrawBelow(c.placeKey, c.n, places)) * c.align
 }
@@ -141,44 +145,5 @@ func (c *cursor) stride(size int64) {
 	c.zone++
 	if c.zone >= c.region.zones {
 		c.zone = 0
-	}
-}
-
-// hotspots skews random places: some blocks are touched far more often than others. Ranks are scattered over the
-// window by a permutation, so that hot blocks do not lie together.
-type hotspots struct {
-	kind     hotKind
-	exponent float64 // pareto: rank = blocks·u^exponent
-	zipf     zipf
-	blocks   uint64
-	scatter  permutation
-}
-
-type hotKind uint8
-
-const (
-	hotNone hotKind = iota
-	hotPareto
-	hotZipf
-)
-
-func (h *hotspots) draw(key, n uint64) uint64 {
-	var rank uint64
-	switch h.kind {
-	case hotPareto:
-		rank = uint64(float64(h.blocks) * math.Pow(load.DrawUnit(key, n), h.exponent))
-	case hotZipf:
-		rank = h.zipf.draw(key, n)
-	}
-	return h.scatter.at(min(rank, h.blocks-1))
-}
-
-// newPareto: the share f of the hottest blocks gets f^a of the accesses with a = log(1−h)/log(h), so that h = 0.2 is
-// "80 % of the accesses go to 20 % of the blocks" (the self-similar distribution of Gray et al.: Quickly Generating
-// Billion-Record Synthetic Databases, SIGMOD 1994).
-func newPareto(h float64, blocks, key uint64) hotspots {
-	return hotspots{
-		kind: hotPareto, exponent: math.Log(h) / math.Log(1-h), blocks: blocks,
-		scatter: newPermutation(blocks, key),
 	}
 }

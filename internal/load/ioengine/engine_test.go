@@ -24,33 +24,43 @@ func TestNoAllocationPerOperation(t *testing.T) {
 		{"ioengine=libaio rw=randrw bs=4k iodepth=32 size=1m", ""},
 		{"ioengine=libaio rw=randrw bs=4k iodepth=4 size=1m", "psync"},
 		{"ioengine=psync rw=randrw bs=4k size=1m", ""},
+		{"ioengine=null rw=randread bs=4k random_distribution=normal:10:0.5", ""},
+		{"ioengine=null rw=randread bs=4k random_distribution=zoned:60/10:40/90", ""},
 	} {
-		w := files(t, job(c.options+" time_based"))
-		w.Runtime = 700 * time.Millisecond
-		w.IntervalLength = 100 * time.Millisecond
-		w.Generator = "native"
-		runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.Generator{Backend: c.backend}}}
-		// From the second to the fifth interval: what is made once and the delivery of intervals do not count.
-		var before, after runtime.MemStats
-		var operations uint64
-		err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
-			switch {
-			case iv.Sequence == 1:
-				runtime.ReadMemStats(&before)
-			case iv.Sequence > 1 && iv.Sequence <= 5:
-				operations += iv.Directions[0].Operations + iv.Directions[1].Operations
-				runtime.ReadMemStats(&after)
-			}
-		}))
-		if err != nil {
-			t.Fatal(err)
+		var operations, allocations uint64
+		for try := 0; try < 3 && operations == 0; try++ { // a starved machine may deliver all intervals at the end
+			operations, allocations = allocated(t, c.options, c.backend)
 		}
 		// A merged interval costs some dozen allocations, whatever is in it.
-		allocations := after.Mallocs - before.Mallocs
 		if operations == 0 || allocations > 1000+operations/1000 {
 			t.Errorf("%s %s: %d allocations for %d operations", c.options, c.backend, allocations, operations)
 		}
 	}
+}
+
+// allocated runs a job and returns what was allocated meanwhile: from the second to the fifth interval, because what is
+// made once and the delivery of intervals do not count.
+func allocated(t *testing.T, options, backend string) (operations, allocations uint64) {
+	t.Helper()
+	w := files(t, job(options+" time_based"))
+	w.Runtime = 700 * time.Millisecond
+	w.IntervalLength = 100 * time.Millisecond
+	w.Generator = "native"
+	runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.Generator{Backend: backend}}}
+	var before, after runtime.MemStats
+	err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
+		switch {
+		case iv.Sequence == 1:
+			runtime.ReadMemStats(&before)
+		case iv.Sequence > 1 && iv.Sequence <= 5:
+			operations += iv.Directions[0].Operations + iv.Directions[1].Operations
+			runtime.ReadMemStats(&after)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operations, after.Mallocs - before.Mallocs
 }
 
 // Every operation that was due is either done or counted as not issued, and rates are kept within 0.1 %. A busy machine
@@ -182,7 +192,7 @@ func TestSyncs(t *testing.T) {
 func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
-		"rw=randtrim", "rw=read ioengine=mmap", "rw=randread random_distribution=normal:10", "rw=read verify=crc32c",
+		"rw=randtrim", "rw=read ioengine=mmap", "rw=randread file_service_type=random", "rw=read verify=crc32c",
 		"rw=read zonemode=zbd", "rw=write buffer_compress_percentage=50", "rw=read latency_target=10ms",
 	} {
 		_, err := ioengine.New().Plan(job(options))

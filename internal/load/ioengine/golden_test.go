@@ -31,6 +31,17 @@ func TestOperationsAndContentStayAsTheyAre(t *testing.T) {
 	w := files(t, job("rw=randwrite bs=4k size=1m iodepth=8 ioengine=libaio"))
 	run(t, ioengine.Generator{Backend: "psync"}, w)
 	fmt.Fprintf(&got, "# content\n%x\n", sha256.Sum256(content(t, w)[:mib]))
+	for _, options := range []string{
+		"rw=randread bs=4k random_distribution=normal:10",
+		"rw=randread bs=4k random_distribution=pareto:0.8:0.5",
+		"rw=randread bs=4k random_distribution=zoned:60/10:30/20:8/30:2/40",
+		"rw=randrw bs=4k random_distribution=zoned_abs:50/8m:50/1m,100/16m",
+	} {
+		fmt.Fprintf(&got, "# %s\n", options)
+		for _, o := range operations(t, job(options), 12) {
+			fmt.Fprintln(&got, o)
+		}
+	}
 
 	const golden = "testdata/operations.golden"
 	if *update {

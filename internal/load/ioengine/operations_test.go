@@ -280,7 +280,8 @@ func TestOperationsStayInTheirExtents(t *testing.T) {
 		pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(rt, name) }
 		options := "rw=" + pick("rw", "read", "write", "randread", "randwrite", "randrw", "rw", "randread:4", "write:20k", "read:-12k") +
 			" " + pick("bs", "bs=4k", "bs=20k", "bsrange=4k-24k", "bssplit=4k/20:16k/80", "bs=8k,4k") +
-			" " + pick("place", "", "norandommap", "percentage_random=30", "random_distribution=zipf:0.9", "random_distribution=pareto:0.3", "ba=8k") +
+			" " + pick("place", "", "norandommap", "percentage_random=30", "random_distribution=zipf:0.9", "random_distribution=pareto:0.3",
+			"random_distribution=normal:20:0.9", "random_distribution=zoned:50/10:50/90", "random_distribution=zoned_abs:30/100k:70/200k", "ba=8k") +
 			" " + pick("extent", "size=1m", "size=1m offset=3m", "filesize=8m size=1m", "filesize=8m size=2m zonesize=512k zoneskip=1m",
 			"zonemode=strided zonesize=256k zonerange=512k zoneskip=64k size=4m", "size=10% offset=50%", "numjobs=2 size=1m offset_increment=2m")
 		w := job(options)

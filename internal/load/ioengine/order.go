@@ -1,8 +1,12 @@
 package ioengine
 
 import (
-	"github.com/braggdev/bragg/internal/fiojob"
+	"fmt"
+	"math"
+	"slices"
+
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // order works out where the operations of one direction go in a region.
@@ -17,13 +21,7 @@ func (s *jobSpec) order(direction int, r region, key uint64) order {
 	if j.Sequence > 1 {
 		o.hold, o.same = j.Sequence, j.RWSequencer == "identical"
 	}
-	blocks := uint64((r.window()-o.sizes.smallest)/o.align) + 1
-	switch j.Distribution.Kind {
-	case "zipf":
-		o.hot = newZipf(j.Distribution.Parameter, blocks, key)
-	case "pareto":
-		o.hot = newPareto(j.Distribution.Parameter, blocks, key)
-	}
+	o.hot, _ = s.hotspots(direction, &o, key) // zones were checked when the job was compiled
 	return o
 }
 
@@ -56,11 +54,57 @@ func (s *jobSpec) tolerates(d interval.Direction) bool {
 	return false
 }
 
-// lackingDistribution names a distribution that only fio has, or "".
-func lackingDistribution(j *fiojob.Job) string {
-	switch j.Distribution.Kind {
-	case "", "random", "zipf", "pareto":
-		return ""
+// hotspots works out a distribution that is not uniform, for one direction in one region.
+func (s *jobSpec) hotspots(direction int, o *order, key uint64) (h hotspots, ok bool) {
+	d := &s.job.Distribution
+	window := o.region.window()
+	blocks := uint64((window-o.sizes.smallest)/o.align) + 1
+	hottest := uint64(0)
+	switch d.Kind {
+	case "zipf":
+		h = newZipf(d.Parameter, blocks, key)
+	case "pareto":
+		h = newPareto(d.Parameter, blocks, key)
+		if d.Parameter > 0.5 {
+			hottest = blocks - 1
+		}
+	case "normal":
+		h, hottest = newNormal(d.Parameter, blocks, key), blocks/2
+	case "zoned", "zoned_abs":
+		return newZones(d, direction, blocks, o.align, window)
 	}
-	return j.Distribution.Kind
+	if d.HasCentre && h.kind != hotNone {
+		h.centre(hottest, d.Centre)
+	}
+	return h, true
+}
+
+// checkZones refuses zones that lie behind the end of a region although operations should go there.
+func (s *jobSpec) checkZones(r region) error {
+	for d, active := range [2]bool{s.reads, s.writes} {
+		if !active || !s.random {
+			continue
+		}
+		o := order{region: r, sizes: s.sizes[d], align: s.align(d)}
+		if _, ok := s.hotspots(d, &o, 0); !ok {
+			return fmt.Errorf("a zone of random_distribution begins behind the end of the region of %s", unit.FormatBytes(r.window()))
+		}
+	}
+	return nil
+}
+
+// scaleZones makes the zones of zoned_abs smaller by the factor of a rehearsal, as all other sizes of its job are.
+func (s *jobSpec) scaleZones(factor float64) {
+	if factor <= 0 || factor >= 1 {
+		return
+	}
+	for d, zones := range s.job.Distribution.Zones {
+		zones = slices.Clone(zones)
+		for i := range zones {
+			if zones[i].SizeBytes > 0 {
+				zones[i].SizeBytes = max(1, int64(math.Round(float64(zones[i].SizeBytes)*factor)))
+			}
+		}
+		s.job.Distribution.Zones[d] = zones
+	}
 }

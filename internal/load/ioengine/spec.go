@@ -148,9 +148,7 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	if !ok {
 		p.lacking(j, "ioengine", j.IOEngine)
 	}
-	if kind := lackingDistribution(j); kind != "" {
-		p.lacking(j, "random_distribution", kind)
-	}
+	spec.scaleZones(p.workload.Scale.Factor)
 	spec.kind = kind
 	if synchronous && spec.depth > 1 {
 		spec.depth = 1
@@ -222,6 +220,9 @@ func (p *program) compileClones(j *fiojob.Job, spec *jobSpec, key uint64) {
 		p.rates(j, spec, &c)
 		for k, device := range devices {
 			s, err := p.stream(spec, i, devices, k)
+			if err == nil {
+				err = spec.checkZones(s.region)
+			}
 			if err != nil {
 				p.issues.Errorf(j.Pos, "extent", "job %q: device %q: %v", j.Name, p.workload.Devices[device].Name, err)
 				return

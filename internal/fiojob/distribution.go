@@ -1,0 +1,190 @@
+package fiojob
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Distribution says how random offsets are drawn. Every kind but "random" draws without a map of what was touched.
+type Distribution struct {
+	Kind      string  // "random" (uniform), "zipf", "pareto", "normal", "zoned", "zoned_abs"
+	Parameter float64 // theta of zipf, h of pareto, deviation of normal in percent; 0 for the other kinds
+	// Centre is where the block lies that is touched most, as a share of the region from 0 to 1: zipf, pareto, normal.
+	Centre    float64               `json:",omitzero"`
+	HasCentre bool                  `json:",omitzero"`
+	Zones     [3][]DistributionZone `json:",omitzero"` // of zoned and zoned_abs, from the start of the region on
+}
+
+// DistributionZone is a part of the region that gets a share of the operations.
+type DistributionZone struct {
+	AccessPercent int
+	SizePercent   float64 // of the region: zoned
+	SizeBytes     int64   // zoned_abs; 0: what is left of the region, divided among all such zones
+}
+
+// distributionMax bounds theta, zonesMax the zones of one direction, which is fio's own bound.
+const (
+	distributionMax = 100
+	zonesMax        = 256
+)
+
+// setDistribution reads random_distribution.
+func setDistribution(j *Job, a *arg) {
+	kind, rest, has := strings.Cut(a.text, ":")
+	kind, ok := a.choice(kind, []string{"random", "zipf", "pareto", "normal", "zoned", "zoned_abs"}, nil)
+	if !ok {
+		return
+	}
+	d := Distribution{Kind: kind, Parameter: map[string]float64{"zipf": 1.1, "pareto": 0.2}[kind]}
+	switch kind {
+	case "zipf", "pareto", "normal":
+		if has && !a.curve(&d, rest) {
+			return
+		}
+	case "zoned", "zoned_abs":
+		if !a.zones(&d, rest) {
+			return
+		}
+	}
+	switch {
+	case kind == "zipf" && (d.Parameter <= 0 || d.Parameter == 1 || d.Parameter > distributionMax):
+		a.bad("want a theta above 0 that is not 1")
+		return
+	case kind == "pareto" && (d.Parameter <= 0 || d.Parameter >= 1):
+		a.bad("want a power between 0 and 1")
+		return
+	case kind == "normal" && (d.Parameter < 0 || d.Parameter >= 100):
+		a.bad("want a deviation from 0 to below 100")
+		return
+	}
+	j.Distribution = d
+}
+
+// curve reads "1.2" and "1.2:0.5", the parameter and the centre.
+func (a *arg) curve(d *Distribution, text string) bool {
+	parameter, centre, has := strings.Cut(text, ":")
+	value, err := strconv.ParseFloat(strings.TrimSpace(parameter), 64)
+	if err != nil || math.IsNaN(value) {
+		a.bad("want a number after the colon, such as zipf:1.2")
+		return false
+	}
+	d.Parameter = value
+	if !has {
+		return true
+	}
+	value, err = strconv.ParseFloat(strings.TrimSpace(centre), 64)
+	if err != nil || !(value >= 0 && value <= 1) {
+		a.bad("want a centre from 0 to 1 after the second colon, such as zipf:1.2:0.5")
+		return false
+	}
+	d.Centre, d.HasCentre = value, true
+	return true
+}
+
+// zones reads access/size:access/size for each direction.
+func (a *arg) zones(d *Distribution, text string) bool {
+	value, errors := a.text, a.errors
+	a.text = text
+	a.triple(func(direction Direction, text string) (string, bool) {
+		zones, exact, ok := a.zonesOf(d.Kind, text)
+		d.Zones[direction] = zones
+		return exact, ok
+	})
+	a.text = value
+	a.option.Exact = d.Kind + ":" + a.option.Exact
+	if strings.Contains(text, ",") && a.errors == errors {
+		a.warn("fio-refuses", fmt.Sprintf("%s has zones by direction, which fio refuses in many versions, 3.33 among them",
+			a.written()), "use a job for each direction to run it with fio as well")
+	}
+	for direction := range d.Zones {
+		if d.Zones[direction] == nil && a.errors == errors {
+			a.bad("want zones for each direction")
+		}
+	}
+	return a.errors == errors
+}
+
+func (a *arg) zonesOf(kind, text string) (zones []DistributionZone, exact string, ok bool) {
+	var printed []string
+	access, size := 0, 0.0
+	for entry := range strings.SplitSeq(text, ":") {
+		z, shown, good := a.zone(kind, entry)
+		if !good {
+			return nil, "", false
+		}
+		zones, printed = append(zones, z), append(printed, shown)
+		access += z.AccessPercent
+		size += z.SizePercent
+	}
+	switch {
+	case len(zones) > zonesMax:
+		a.bad(fmt.Sprintf("more than %d zones", zonesMax))
+	case access != 100:
+		a.bad(fmt.Sprintf("the shares of accesses add up to %d and not to 100", access))
+	case size > 100:
+		a.bad(fmt.Sprintf("the sizes of the zones add up to %g %%", size))
+	default:
+		if kind == "zoned" && !shareRest(zones, 100-size) {
+			a.bad("a zone with accesses has no size")
+			return nil, "", false
+		}
+		return zones, strings.Join(printed, ":"), true
+	}
+	return nil, "", false
+}
+
+// shareRest gives zones without a size what the others leave, and returns false where that is nothing.
+func shareRest(zones []DistributionZone, rest float64) bool {
+	open := 0
+	for _, z := range zones {
+		if z.SizePercent == 0 {
+			open++
+		}
+	}
+	for i := range zones {
+		if zones[i].SizePercent == 0 {
+			zones[i].SizePercent = rest / float64(open)
+			if rest <= 0 && zones[i].AccessPercent > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// zone reads "60/10", "60/8m" and "60", and returns also how fio shall be given it.
+func (a *arg) zone(kind, text string) (z DistributionZone, exact string, ok bool) {
+	accessText, sizeText, _ := strings.Cut(text, "/")
+	accessText, sizeText = strings.TrimSpace(accessText), strings.TrimSpace(sizeText)
+	access, err := strconv.Atoi(accessText)
+	if err != nil || access < 0 || access > 100 {
+		a.bad(fmt.Sprintf("want accesses/size, the accesses as a whole percentage, and not %q", text))
+		return z, "", false
+	}
+	z.AccessPercent = access
+	if sizeText == "" {
+		if kind == "zoned_abs" {
+			a.warn("fio-reads-otherwise", fmt.Sprintf("%s: a zone without a size is taken as what is left of the region; fio "+
+				"itself refuses it or makes it one block", a.written()), "write the sizes of all zones")
+		}
+		return z, accessText, true
+	}
+	if kind == "zoned" {
+		percent, err := strconv.Atoi(strings.TrimSuffix(sizeText, "%"))
+		if err != nil || percent < 0 || percent > 100 {
+			a.bad(fmt.Sprintf("want the size of a zone as a whole percentage of the region, and not %q", sizeText))
+			return z, "", false
+		}
+		z.SizePercent = float64(percent)
+		return z, fmt.Sprintf("%d/%d", access, percent), true
+	}
+	n, err := readNumber(sizeText, a.kb)
+	if err != nil || n.isPct || n.value < 0 {
+		a.bad(fmt.Sprintf("want the size of a zone in bytes, and not %q", sizeText))
+		return z, "", false
+	}
+	z.SizeBytes = n.value
+	return z, fmt.Sprintf("%d/%s", access, exactBytes(n.value)), true
+}
