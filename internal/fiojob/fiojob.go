@@ -102,6 +102,7 @@ type Job struct {
 	ZeroBuffers     bool
 	RefillBuffers   bool
 	ScrambleBuffers bool
+	Content         Content
 	RandSeed        uint64
 	RandRepeat      bool
 

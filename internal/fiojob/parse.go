@@ -122,6 +122,7 @@ func defaultJob() Job {
 		Sync: "none", NumJobs: 1, Loops: 1, ThinkTimeBlocks: 1, RateProcess: "linear", ContinueOnError: "none",
 		ScrambleBuffers: true, RandRepeat: true, RWSequencer: "sequential",
 		Distribution: Distribution{Kind: "random"}, kbBase: 1024,
+		Content: Content{CompressChunkBytes: compressChunkDefault},
 	}
 }
 
@@ -134,6 +135,7 @@ func (j *Job) clone() Job {
 		c.BlockSplit[d] = slices.Clone(j.BlockSplit[d])
 		c.Distribution.Zones[d] = slices.Clone(j.Distribution.Zones[d])
 	}
+	c.Content.Pattern = slices.Clone(j.Content.Pattern)
 	return c
 }
 

@@ -88,6 +88,11 @@ var native = []spec{
 	{name: "zero_buffers", apply: flag(func(j *Job) *bool { return &j.ZeroBuffers })},
 	{name: "refill_buffers", apply: flag(func(j *Job) *bool { return &j.RefillBuffers })},
 	{name: "scramble_buffers", apply: boolean(func(j *Job) *bool { return &j.ScrambleBuffers })},
+	{name: "buffer_compress_percentage", apply: count(func(j *Job) *int { return &j.Content.CompressPercent }, 0, 100)},
+	{name: "buffer_compress_chunk", apply: bytesOf(func(j *Job) *int64 { return &j.Content.CompressChunkBytes }, 0, blockBytesMax)},
+	{name: "dedupe_percentage", apply: count(func(j *Job) *int { return &j.Content.DedupePercent }, 0, 100)},
+	{name: "dedupe_mode", apply: only("only fio has this order of duplicates", "repeat")},
+	{name: "buffer_pattern", apply: setPattern},
 	{name: "randseed", apply: setSeed},
 	{name: "randrepeat", apply: boolean(func(j *Job) *bool { return &j.RandRepeat })},
 	{name: "allrandrepeat", apply: boolean(func(j *Job) *bool { return &j.RandRepeat })},
@@ -147,7 +152,6 @@ var groups = []group{
 		max_latency latency_target latency_window latency_percentile latency_run
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency flow flow_id flow_sleep steadystate steadystate_duration steadystate_ramp_time steadystate_check_interval
-		buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_mode
 		dedupe_working_set_percentage dedupe_global
 		ignore_error experimental_verify verify_only trim_percentage trim_backlog trim_backlog_batch
 		verify_mode ramp_size sprandom`},
@@ -183,7 +187,6 @@ var aliases = map[string]string{
 // checked gives options of groups, whose values are kept as text, a look at the value.
 var checked = map[string]apply{
 	"mem":            noFile(":"),
-	"buffer_pattern": noFile("'"),
 	"verify_pattern": noFile("'"),
 }
 
@@ -200,7 +203,7 @@ const (
 
 // table joins native and groups by name.
 var table = sync.OnceValue(func() map[string]spec {
-	t := map[string]spec{"buffer_pattern": {name: "buffer_pattern", class: Delegate, why: "only fio has it"}}
+	t := map[string]spec{}
 	for _, s := range native {
 		s.class = Native
 		t[s.name] = s

@@ -53,6 +53,10 @@ func fillChunk(to, from []byte, key uint64) {
 		binary.LittleEndian.PutUint64(t[56:], binary.LittleEndian.Uint64(f[56:])^key)
 		to, from = to[64:], from[64:]
 	}
+	for len(to) >= 8 && len(from) >= 8 {
+		binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(from)^key)
+		to, from = to[8:], from[8:]
+	}
 	for i := range to {
 		to[i] = from[i] ^ byte(key>>(8*(i%8)))
 	}

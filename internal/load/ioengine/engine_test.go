@@ -24,6 +24,7 @@ func TestNoAllocationPerOperation(t *testing.T) {
 		{"ioengine=libaio rw=randrw bs=4k iodepth=32 size=1m", ""},
 		{"ioengine=libaio rw=randrw bs=4k iodepth=4 size=1m", "psync"},
 		{"ioengine=psync rw=randrw bs=4k size=1m", ""},
+		{"ioengine=psync rw=randrw bs=4k size=1m buffer_compress_percentage=50 dedupe_percentage=30", ""},
 		{"ioengine=null rw=randread bs=4k random_distribution=normal:10:0.5", ""},
 		{"ioengine=null rw=randread bs=4k random_distribution=zoned:60/10:40/90", ""},
 	} {
@@ -193,7 +194,7 @@ func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
 		"rw=randtrim", "rw=read ioengine=mmap", "rw=randread file_service_type=random", "rw=read verify=crc32c",
-		"rw=read zonemode=zbd", "rw=write buffer_compress_percentage=50", "rw=read latency_target=10ms",
+		"rw=read zonemode=zbd", "rw=write dedupe_mode=working_set", "rw=read latency_target=10ms",
 	} {
 		_, err := ioengine.New().Plan(job(options))
 		words := strings.Fields(options)

@@ -42,6 +42,12 @@ func TestOperationsAndContentStayAsTheyAre(t *testing.T) {
 			fmt.Fprintln(&got, o)
 		}
 	}
+	for _, options := range []string{
+		"buffer_compress_percentage=30", "dedupe_percentage=40 bssplit=4k/50:16k/50",
+		"dedupe_percentage=70 buffer_compress_percentage=50 buffer_compress_chunk=1000 buffer_pattern=\"golden\"",
+	} {
+		fmt.Fprintf(&got, "# content %s\n%x\n", options, sha256.Sum256(written(t, options, mib)))
+	}
 
 	const golden = "testdata/operations.golden"
 	if *update {

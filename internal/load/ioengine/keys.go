@@ -9,6 +9,7 @@ import "github.com/braggdev/bragg/internal/load"
 //	    clone ─ schedule of a direction, mix of directions
 //	    clone ─ number of the device = stream
 //	        stream ─ deck, places of hot blocks, content
+//	        content ─ [block of a write] ─ repeats
 //	        stream ─ cursor of a direction ─ size, place and choice of operation n
 //
 // So operation n of a direction of a stream is f(seed, stream, n), whatever the machine did meanwhile: repeats with one
@@ -29,6 +30,9 @@ const (
 	keyChoice  = 3   // of a cursor
 	keyTiles   = 1   // of a pass of a deck
 	keyStripes = 2   // of a pass of a deck
+
+	keyRepeat       = 1 << 40 // of a content, next to the blocks of a write
+	keyRepeatSource = 1       // of a repeat
 )
 
 // workloadKey is the root of all keys of a workload on one VM.

@@ -33,7 +33,6 @@ type lane struct {
 	mixKey     uint64
 	mixRead    uint64 // percent
 	n          uint64
-	zero       bool
 	inFlight   int
 	thinkLeft  int
 	thinking   bool
@@ -77,7 +76,6 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 		l.left = spec.count
 	}
 	l.mixRead = uint64(min(max(job.job.RWMixRead, 0), 100))
-	l.zero = job.job.ZeroBuffers
 	l.thinkLeft = max(1, job.job.ThinkTimeBlocks)
 	if l.low = job.job.IODepthLow; l.low <= 0 || l.low > job.depth {
 		l.low = job.depth
@@ -302,8 +300,8 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 
 // wrote makes the content of a write and notes the syncs that are due after it.
 func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
-	if !l.zero && l.job.kind != kindNull {
-		fillContent(sl.buffer[:sl.size], pool, load.Draw(s.contentKey, s.writes))
+	if l.job.kind != kindNull {
+		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
 	}
 	s.writes++
 	l.unsynced++

@@ -35,7 +35,7 @@ func (e *uringError) Unwrap() error { return e.error }
 
 // notes says what comes out otherwise than the job file asks for.
 func (p *program) notes() []string {
-	var notes []string
+	notes := p.contentNotes()
 	for i := range p.jobs {
 		spec := &p.jobs[i]
 		if spec.kind == kindPsync && spec.depth > psyncThreadsMax {

@@ -37,6 +37,7 @@ type jobSpec struct {
 	runtime time.Duration // 0: to completion
 	endless bool          // time_based: wraps until runtime is over
 	sizes   [2]sizes
+	content content
 	clones  []cloneSpec
 }
 
@@ -162,6 +163,7 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	if spec.writes {
 		spec.sizes[interval.Write] = sizesOf(j, fiojob.Write)
 	}
+	spec.compileContent()
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0
 	if j.TimeBased && spec.runtime == 0 {

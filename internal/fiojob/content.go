@@ -1,0 +1,93 @@
+package fiojob
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// Content says what the writes of a job hold. Options that are not set are zero, but for the chunk.
+type Content struct {
+	CompressPercent    int    // of each chunk: the part that compresses to nothing
+	CompressChunkBytes int64  // 0: a chunk is a whole block
+	DedupePercent      int    // of the blocks: repeat another one
+	Pattern            []byte `json:",omitempty"` // repeated from the start of a block on; with CompressPercent: of the part that compresses
+}
+
+const compressChunkDefault = 512
+
+// patternBytesMax is fio's bound on a pattern.
+const patternBytesMax = 512
+
+// setPattern reads buffer_pattern: hexadecimal bytes 0x…, decimal numbers and texts in double quotes, one behind the
+// other. A name in single quotes is a file of the machine, which is refused.
+func setPattern(j *Job, a *arg) {
+	var pattern []byte
+	for rest := a.text; rest != ""; {
+		part, text, refused := patternPart(rest)
+		switch {
+		case refused:
+			noFile("'")(j, a)
+			return
+		case len(part) == 0:
+			a.bad(`want 0x and hexadecimal digits, a decimal number of 32 bits, or a text in double quotes, one or more of them`)
+			return
+		}
+		pattern, rest = append(pattern, part...), text
+	}
+	switch {
+	case len(pattern) == 0:
+		a.bad(`want a pattern, such as 0xdeadbeef or "text"`)
+	case len(pattern) > patternBytesMax:
+		a.bad("a pattern has at most " + strconv.Itoa(patternBytesMax) + " bytes")
+	default:
+		j.Content.Pattern = pattern
+	}
+}
+
+// patternPart reads the first part of text and returns its bytes, none when it cannot be read. fio takes blanks in front
+// of numbers only.
+func patternPart(text string) (part []byte, rest string, refused bool) {
+	switch text[0] {
+	case '\'':
+		return nil, "", true
+	case '"':
+		inner, rest, closed := strings.Cut(text[1:], `"`)
+		if !closed {
+			return nil, "", false
+		}
+		return []byte(inner), rest, false
+	}
+	text = strings.TrimLeft(text, " \t")
+	if lower := strings.ToLower(text); strings.HasPrefix(lower, "0x") {
+		end := 2
+		for end < len(lower) && strings.IndexByte("0123456789abcdef", lower[end]) >= 0 {
+			end++
+		}
+		digits := lower[2:end]
+		if len(digits)%2 == 1 {
+			digits = "0" + digits
+		}
+		part, _ = hex.DecodeString(digits) // they are hexadecimal and even in number
+		return part, text[end:], false
+	}
+	end := 0
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[0] == '-' || text[0] == '+')) {
+		end++
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 32)
+	if err != nil {
+		return nil, "", false
+	}
+	return patternNumber(int32(n)), text[end:], false
+}
+
+// patternNumber is a decimal number as fio puts it down: its lowest byte first and without zeros above the highest.
+func patternNumber(n int32) []byte {
+	part := binary.LittleEndian.AppendUint32(nil, uint32(n))
+	for len(part) > 1 && part[len(part)-1] == 0 {
+		part = part[:len(part)-1]
+	}
+	return part
+}

@@ -1,0 +1,180 @@
+package ioengine
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// content is what the writes of a job hold. What write n of a stream holds is a function of the stream's content key and
+// n alone, so that it can be made again to check what was stored. It never changes and is shared by all clones.
+//
+// As in fio a pattern wins over everything, unless only a part of each chunk is to compress: then it is that part. A
+// share that compresses or repeats wins over zero_buffers. refill_buffers and scramble_buffers have no effect, because
+// no write repeats another unless that was asked for.
+type content struct {
+	kind    contentKind
+	percent int    // of each chunk that is filler: zeros, or the pattern
+	chunk   int    // bytes; 0: as long as the block
+	repeats uint64 // percent of the blocks that repeat another one
+	block   int    // bytes that are unique or repeated as a whole: the smallest write
+	apart   uint64 // hundreds of writes between a block and its repeat
+	pattern []byte
+}
+
+type contentKind uint8
+
+const (
+	contentRandom contentKind = iota
+	contentZero
+	contentPattern
+)
+
+func contentOf(j *fiojob.Job, s *sizes) content {
+	c := content{
+		percent: j.Content.CompressPercent, chunk: int(j.Content.CompressChunkBytes), pattern: j.Content.Pattern,
+		repeats: uint64(j.Content.DedupePercent), block: int(s.smallest),
+	}
+	c.apart = uint64((windowMax + repeatGroup*c.block - 1) / (repeatGroup * c.block))
+	switch {
+	case c.percent > 0:
+	case len(c.pattern) > 0:
+		c.kind = contentPattern
+	case c.repeats == 0 && j.ZeroBuffers:
+		c.kind = contentZero
+	}
+	return c
+}
+
+// write makes what write n of the stream with this content key holds. All of buffer is written each time, because the
+// reads of the same clone use it too.
+func (c *content) write(buffer, pool []byte, key, n uint64) {
+	switch {
+	case c.kind != contentRandom:
+		c.filler(buffer)
+	case c.repeats == 0:
+		c.fill(buffer, pool, load.Draw(key, n))
+	default:
+		for i := uint64(0); len(buffer) > 0; i++ {
+			count := min(len(buffer), c.block)
+			c.fill(buffer[:count], pool, c.blockKey(key, n, i))
+			buffer = buffer[count:]
+		}
+	}
+}
+
+// runCost is about what a compressor needs to say where filler is and how long: 2 to 5 bytes in LZ4, zstd and DEFLATE. So
+// much more of a chunk is filler, so that what the medium stores has the size that was asked for and not 1 or 2 % more.
+const runCost = 3
+
+// fill makes one block: in each chunk random bytes and behind them filler.
+func (c *content) fill(buffer, pool []byte, key uint64) {
+	if c.percent == 0 {
+		fillContent(buffer, pool, key)
+		return
+	}
+	chunk := c.chunk
+	if chunk == 0 {
+		chunk = len(buffer)
+	}
+	for i := uint64(0); len(buffer) > 0; i++ {
+		count := min(len(buffer), chunk)
+		random := max(0, count-(count*c.percent+50)/100-runCost)
+		fillContent(buffer[:random], pool, load.Draw(key, i))
+		c.filler(buffer[random:count])
+		buffer = buffer[count:]
+	}
+}
+
+func (c *content) filler(buffer []byte) {
+	if len(c.pattern) == 0 {
+		clear(buffer)
+		return
+	}
+	for filled := copy(buffer, c.pattern); filled < len(buffer); {
+		filled += copy(buffer[filled:], buffer[:filled])
+	}
+}
+
+// Of each hundred writes in a row exactly the asked number repeat, so that the share holds in small files too. A write
+// has a place in its hundred: its number times repeatStep, so that repeats lie evenly between the others, plus a random
+// phase. The first places are unique. A repeat holds what any of the unique writes of the hundreds before holds, all
+// with the same probability; in the first hundred that is one of the same hundred. Some hundreds lie between, so that
+// of what is written in order no window of a compressor holds both: it would compress better than was asked for.
+//
+// Writes that are larger than the smallest consist of several blocks. Each has phases of its own and repeats the first
+// block of a write, because a smaller write has no other.
+const (
+	repeatGroup   = 100
+	repeatStep    = 61
+	repeatInverse = 41 // repeatStep·repeatInverse = 1 modulo repeatGroup
+	windowMax     = 1 << 20
+)
+
+// blockKey returns the key of what block i of write n holds.
+func (c *content) blockKey(key, n, i uint64) uint64 {
+	unique := repeatGroup - c.repeats
+	if unique == 0 {
+		return load.Draw(key, 0)
+	}
+	repeatKey := load.Key(key, keyRepeat)
+	own := load.Key(repeatKey, i)
+	group := n / repeatGroup
+	phase := load.DrawBelow(own, group, repeatGroup)
+	if (n*repeatStep+phase)%repeatGroup < unique {
+		if i > 0 {
+			key = load.Key(key, i)
+		}
+		return load.Draw(key, n)
+	}
+	source := load.Key(own, keyRepeatSource)
+	from := load.DrawBelow(source, 2*n, max(1, saturatingSub(group, c.apart)))
+	place := load.DrawBelow(source, 2*n+1, unique)
+	phase = load.DrawBelow(load.Key(repeatKey, 0), from, repeatGroup)
+	return load.Draw(key, from*repeatGroup+(place+repeatGroup-phase)*repeatInverse%repeatGroup)
+}
+
+// String says what is written: "writes data that is 50 % compressible in chunks of 512 B".
+func (c *content) String() string {
+	switch {
+	case c.kind == contentZero:
+		return "writes zeros"
+	case c.kind == contentPattern:
+		return fmt.Sprintf("writes one pattern of %d B again and again", len(c.pattern))
+	case c.percent == 0 && c.repeats == 0:
+		return "writes incompressible data"
+	}
+	text := "writes incompressible data"
+	if c.percent > 0 {
+		where := "each block"
+		if c.chunk > 0 {
+			where = "chunks of " + unit.FormatBytes(int64(c.chunk))
+		}
+		text = fmt.Sprintf("writes data that is %d %% compressible in %s", c.percent, where)
+	}
+	if c.repeats > 0 {
+		text += fmt.Sprintf(", %d %% duplicates in blocks of %s", c.repeats, unit.FormatBytes(int64(c.block)))
+	}
+	return text
+}
+
+// contentNotes says what each job writes.
+func (p *program) contentNotes() []string {
+	var notes []string
+	for i := range p.jobs {
+		if spec := &p.jobs[i]; spec.writes {
+			notes = append(notes, fmt.Sprintf("job %q: %v", spec.job.Name, &spec.content))
+		}
+	}
+	return notes
+}
+
+// compileContent works out what a job writes.
+func (s *jobSpec) compileContent() {
+	if s.writes {
+		s.content = contentOf(&s.job, &s.sizes[interval.Write])
+	}
+}
