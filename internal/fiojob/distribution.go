@@ -3,6 +3,7 @@ package fiojob
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,12 +31,19 @@ const (
 	zonesMax        = 256
 )
 
+var distributions = []string{"random", "zipf", "pareto", "normal", "zoned", "zoned_abs"}
+
 // setDistribution reads random_distribution.
 func setDistribution(j *Job, a *arg) {
-	kind, rest, has := strings.Cut(a.text, ":")
-	kind, ok := a.choice(kind, []string{"random", "zipf", "pareto", "normal", "zoned", "zoned_abs"}, nil)
-	if !ok {
+	written, rest, has := strings.Cut(a.text, ":")
+	kind := strings.ToLower(written)
+	if !slices.Contains(distributions, kind) {
+		a.choice(written, distributions, nil)
 		return
+	}
+	a.option.Exact = kind + strings.TrimPrefix(a.text, written)
+	if kind != written || a.raw.blankBefore {
+		a.refusedByFio(a.option.Exact)
 	}
 	d := Distribution{Kind: kind, Parameter: map[string]float64{"zipf": 1.1, "pareto": 0.2}[kind]}
 	switch kind {
@@ -88,6 +96,7 @@ func (a *arg) zones(d *Distribution, text string) bool {
 	value, errors := a.text, a.errors
 	a.text = text
 	a.triple(func(direction Direction, text string) (string, bool) {
+		a.text = value // what messages show
 		zones, exact, ok := a.zonesOf(d.Kind, text)
 		d.Zones[direction] = zones
 		return exact, ok
