@@ -66,7 +66,7 @@ func compressed(t *testing.T, data []byte, window int, with func(*testing.T, []b
 // compressedBy is the same with a program, for the whole of data as one window.
 func compressedBy(t *testing.T, data []byte, program string, arguments ...string) float64 {
 	t.Helper()
-	cmd := exec.Command(testreq.Program(t, program), arguments...)
+	cmd := exec.Command(program, arguments...)
 	cmd.Stdin = bytes.NewReader(data)
 	out, err := cmd.Output()
 	if err != nil {
@@ -126,10 +126,14 @@ func TestCompressibilityHolds(t *testing.T) {
 // Programs with large windows find no more than was asked for.
 func TestCompressorsOfTheMachine(t *testing.T) {
 	t.Parallel()
+	xz := testreq.Program(t, "xz")
+	zstd, _ := exec.LookPath("zstd") // xz sees as far, so it is enough
 	for options, want := range map[string]float64{"bs=4k": 1, "bs=4k buffer_compress_percentage=50": 0.50, "bs=64k dedupe_percentage=50": 0.50} {
 		data := written(t, options, 8*mib)
-		near(t, options+": xz", compressedBy(t, data, "xz", "--lzma2=preset=0,dict=64MiB", "-c"), want, 0.02)
-		near(t, options+": zstd", compressedBy(t, data, "zstd", "-9", "--long=27", "-q", "-c"), want, 0.02)
+		near(t, options+": xz", compressedBy(t, data, xz, "--lzma2=preset=0,dict=64MiB", "-c"), want, 0.02)
+		if zstd != "" {
+			near(t, options+": zstd", compressedBy(t, data, zstd, "-9", "--long=27", "-q", "-c"), want, 0.02)
+		}
 	}
 }
 
@@ -270,6 +274,7 @@ func TestPlanSaysWhatIsWritten(t *testing.T) {
 		"rw=write buffer_compress_percentage=5 buffer_compress_chunk=0": "writes data that is 5 % compressible in each block",
 		"rw=write bs=16k dedupe_percentage=50":                          "writes incompressible data, 50 % duplicates in blocks of 16 KiB",
 		"rw=read buffer_compress_percentage=50":                         "",
+		"rw=write ioengine=null":                                        "",
 	} {
 		plan, err := ioengine.New().Plan(job(options))
 		if err != nil {
