@@ -1,0 +1,68 @@
+//go:build !linux
+
+package blockdev
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Examine says what stands at a path. Of a device on this system nothing can be found out, which is a fault that Check
+// refuses.
+func Examine(path string) (State, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return State{}, fmt.Errorf("examine %q: %w", path, err)
+	}
+	return plain(path, info), nil
+}
+
+func plain(path string, info os.FileInfo) State {
+	state := State{Path: path, Node: path, Kind: Other, SizeBytes: info.Size()}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		state.Kind = Regular
+	case mode&os.ModeCharDevice != 0:
+		state.Kind = Character
+	case mode&os.ModeDevice != 0:
+		state.Kind = Block
+		state.Faults = []string{"on this system nothing can be found out about a device"}
+	}
+	return state
+}
+
+// Open opens a regular file that exists. Devices are refused for writing on this system.
+func Open(path string, consent Consent, flags int) (*os.File, State, error) {
+	if flags&(os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
+		return nil, State{}, fmt.Errorf("open %q: a device is not created, cut or appended to", path)
+	}
+	before, err := Examine(path)
+	if err == nil && flags&(os.O_WRONLY|os.O_RDWR) != 0 {
+		err = Check(before, consent)
+	}
+	if err != nil {
+		return nil, before, err
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, before, err
+	}
+	info, err := f.Stat()
+	if err == nil && plain(path, info).Kind != before.Kind {
+		err = refuse(path, []Reason{{Code: "changed", Text: "it is not any more what it was a moment ago"}})
+	}
+	if err != nil {
+		f.Close()
+		return nil, before, err
+	}
+	return f, before, nil
+}
+
+// Reopen is not needed where nothing is held.
+func Reopen(f *os.File, flags int) (*os.File, error) { return os.OpenFile(f.Name(), flags, 0) }
+
+// ReadWarning cannot tell on this system.
+func ReadWarning(*os.File, []Extent) (int64, error) { return 0, errors.ErrUnsupported }
+
+func forgetPartitions(medium) {}

@@ -1,0 +1,210 @@
+package blockdev
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Consent is how a user proves to mean this device and no other, and says what may be lost on it. Everything that is
+// given must hold. A device is proven by one of:
+//   - its serial number or WWN;
+//   - our own claim tag, where Controller is the one that wrote it;
+//   - its size together with a persistent name, where it has neither serial number nor WWN.
+type Consent struct {
+	Serial     string
+	WWN        string
+	SizeBytes  int64
+	Link       string   // below /dev/disk/by-id; of a loop device its backing file; of one that has neither its own node
+	Controller string   // id of the controller that asks
+	Overwrite  []string // signatures by their names ("ext4", "gpt"), and Data for content that has no known one
+}
+
+// Names of what a consent may allow to be overwritten, beside those of signatures.
+const (
+	Data         = "data"  // content without a known signature
+	ForeignClaim = "claim" // the claim tag of another controller, or of another device
+)
+
+// identityReasons compares what the user said of the device with what it is.
+func identityReasons(s State, c Consent) []Reason {
+	var reasons []Reason
+	differ := func(what, found, said string) {
+		if found == "" {
+			found = "none"
+		}
+		reasons = append(reasons, Reason{
+			Code:   "wrong-device",
+			Text:   fmt.Sprintf("its %s is %s and not %s", what, found, said),
+			Advice: "find the device that was meant: lsblk -o NAME,SIZE,MODEL,SERIAL,WWN lists them; names like sda move between starts",
+		})
+	}
+	if c.Serial != "" && c.Serial != s.Device.Serial {
+		differ("serial number", s.Device.Serial, c.Serial)
+	}
+	if c.WWN != "" && plainWWN(c.WWN) != plainWWN(s.Device.WWN) {
+		differ("WWN", s.Device.WWN, c.WWN)
+	}
+	if c.SizeBytes != 0 && c.SizeBytes != s.SizeBytes {
+		differ("size", fmt.Sprintf("%d bytes", s.SizeBytes), fmt.Sprint(c.SizeBytes))
+	}
+	if c.Link != "" && !slices.Contains(persistentNames(s), filepath.Clean(c.Link)) {
+		differ("persistent name", strings.Join(persistentNames(s), ", "), c.Link)
+	}
+	if len(reasons) == 0 && !proven(s, c) {
+		reasons = append(reasons, Reason{
+			Code:   "unproven",
+			Text:   fmt.Sprintf("nothing proves that this device is the one that is meant (%s)", describeIdentity(s)),
+			Advice: proofAdvice(s),
+		})
+	}
+	return reasons
+}
+
+// proven tells whether what the user said is enough. That it is true was found out before.
+func proven(s State, c Consent) bool {
+	if c.Serial != "" || c.WWN != "" || ownClaim(s, c) {
+		return true
+	}
+	return s.Identity() == "" && c.SizeBytes != 0 && c.Link != ""
+}
+
+// ownClaim tells whether the device carries a tag of the controller that asks, made for this very device.
+func ownClaim(s State, c Consent) bool {
+	tag := s.Content.Claim
+	return tag != nil && c.Controller != "" && tag.Controller == c.Controller &&
+		tag.SizeBytes == s.SizeBytes && tag.Identity == clip(s.Identity())
+}
+
+// persistentNames are those that a consent may give together with the size. The node's own name counts only where there
+// is no better one.
+func persistentNames(s State) []string {
+	names := slices.Clone(s.Device.Links)
+	if s.Device.Backing != "" {
+		names = append(names, s.Device.Backing)
+	}
+	if len(names) == 0 && s.Identity() == "" {
+		names = append(names, s.Node)
+	}
+	return names
+}
+
+// plainWWN strips what programs put before the same number.
+func plainWWN(text string) string {
+	text = strings.ToLower(strings.TrimSpace(text))
+	for _, prefix := range []string{"wwn-", "nvme-", "naa.", "eui.", "uuid.", "0x"} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return text
+}
+
+func describeIdentity(s State) string {
+	parts := []string{unit.FormatBytes(s.SizeBytes)}
+	for _, p := range [][2]string{{"model", s.Device.Model}, {"serial", s.Device.Serial}, {"WWN", s.Device.WWN}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+" "+p[1])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func proofAdvice(s State) string {
+	switch {
+	case s.Device.Serial != "":
+		return fmt.Sprintf("compare with the label of the disk, and if it is the one, name its serial number %q", s.Device.Serial)
+	case s.Device.WWN != "":
+		return fmt.Sprintf("if this is the disk, name its WWN %q", s.Device.WWN)
+	}
+	return fmt.Sprintf("the device has no serial number: if it is the one, name its size of %d bytes and one of its names: %s",
+		s.SizeBytes, strings.Join(persistentNames(s), ", "))
+}
+
+// contentReasons names what would be lost and was not named by the user.
+func contentReasons(s State, c Consent) []Reason {
+	var reasons []Reason
+	allowed := func(name string) bool { return slices.Contains(c.Overwrite, name) }
+	for _, name := range s.SignatureNames() {
+		if allowed(name) {
+			continue
+		}
+		reasons = append(reasons, Reason{
+			Code:   "signature",
+			Text:   fmt.Sprintf("it carries %s (%s)", nameOf(name), places(s.Content.Signatures, name)),
+			Advice: fmt.Sprintf("if what lies there may be lost, name %q as what may be overwritten", name),
+		})
+	}
+	tag := s.Content.Claim
+	own := ownClaim(s, c)
+	if tag != nil && !own && !allowed(ForeignClaim) {
+		reasons = append(reasons, Reason{
+			Code: "foreign-claim",
+			Text: fmt.Sprintf("controller %q claimed it in run %q on %s, as a device of %d bytes with the identity %q",
+				tag.Controller, tag.Run, tag.Claimed.Format("2006-01-02"), tag.SizeBytes, tag.Identity),
+			Advice: fmt.Sprintf("ask whose it is; if its data may be lost, name %q as what may be overwritten", ForeignClaim),
+		})
+	}
+	empty := s.Content.HeadZero && s.Content.TailZero
+	if !empty && len(s.Content.Signatures) == 0 && tag == nil && !allowed(Data) {
+		reasons = append(reasons, Reason{
+			Code:   "data",
+			Text:   "it is not empty: " + edges(s.Content) + " is not all zeros, and holds nothing that is known here",
+			Advice: fmt.Sprintf("some databases write to bare devices; if the data may be lost, name %q as what may be overwritten", Data),
+		})
+	}
+	return reasons
+}
+
+func edges(c Content) string {
+	switch {
+	case c.HeadZero:
+		return "the last MiB"
+	case c.TailZero:
+		return "the first MiB"
+	}
+	return "neither the first nor the last MiB"
+}
+
+// places says where a signature stands: "at byte 1024", "at byte 0 of sda1".
+func places(signatures []Signature, name string) string {
+	var found []string
+	for _, sig := range signatures {
+		if sig.Name != name {
+			continue
+		}
+		text := fmt.Sprintf("byte %d", sig.Offset)
+		if sig.Where != "" {
+			text += " of " + sig.Where
+		}
+		found = append(found, text)
+	}
+	return abridge(found)
+}
+
+// abridge keeps a list readable that may have hundreds of entries.
+func abridge(list []string) string {
+	const shown = 4
+	if len(list) > shown {
+		return strings.Join(list[:shown], ", ") + fmt.Sprintf(" and %d more", len(list)-shown)
+	}
+	return strings.Join(list, ", ")
+}
+
+// nameOf says in words what a signature is.
+func nameOf(name string) string {
+	words := map[string]string{
+		"gpt": "a GPT partition table", "dos": "an MBR partition table", "lvm": "an LVM physical volume",
+		"md": "a member of an MD array", "luks": "a LUKS container", "zfs": "a member of a ZFS pool",
+		"bcache": "a bcache device", "bluestore": "a Ceph BlueStore", "swap": "swap space", "vmfs": "a VMFS volume",
+		"iso9660": "an ISO 9660 image", "ext-journal": "the journal of another ext file system",
+	}
+	if text, ok := words[name]; ok {
+		return text
+	}
+	if name == Data {
+		return "data of an unknown kind"
+	}
+	return "a file system of type " + name
+}

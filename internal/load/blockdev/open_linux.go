@@ -1,0 +1,125 @@
+package blockdev
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// opener opens for the machine it is given.
+type opener struct {
+	system  system
+	between func() // for tests: what happens between the check and the open
+}
+
+// Open opens a device or file that exists with flags such as os.O_RDWR|syscall.O_DIRECT, and says what it is. To write,
+// Check must agree before the open and again on the open descriptor, and both must have seen the same device: a path can
+// come to mean another one in between. A block device is opened exclusively, so nothing can mount it while it is open,
+// and a second Open of it fails; Reopen gives further descriptors.
+//
+// To read, no consent is asked for and nothing is held.
+func Open(path string, consent Consent, flags int) (*os.File, State, error) {
+	return opener{system: host(), between: func() {}}.open(path, consent, flags)
+}
+
+const openForbidden = os.O_CREATE | os.O_TRUNC | os.O_APPEND
+
+func (o opener) open(path string, consent Consent, flags int) (*os.File, State, error) {
+	if flags&openForbidden != 0 {
+		return nil, State{}, fmt.Errorf("open %q: a device is not created, cut or appended to", path)
+	}
+	before, err := o.system.examine(path)
+	if err != nil {
+		return nil, before, err
+	}
+	write := flags&unix.O_ACCMODE != os.O_RDONLY
+	if write {
+		err = Check(before, consent)
+	} else if before.Kind == Other {
+		err = refuse(path, []Reason{notADisk(before)})
+	}
+	if err != nil {
+		return nil, before, err
+	}
+	o.between()
+	if write {
+		flags |= unix.O_EXCL // means nothing for anything but block devices, as nothing is created
+	}
+	f, err := openNow(path, flags)
+	if errors.Is(err, unix.EBUSY) {
+		return nil, before, refuse(path, []Reason{{
+			Code: "busy", Text: "somebody took it just now", Advice: "look who uses it and try again",
+		}})
+	}
+	if err != nil {
+		return nil, before, err
+	}
+	after, err := o.again(f, before)
+	if err == nil {
+		err = o.same(before, after, write, consent)
+	}
+	if err != nil {
+		f.Close()
+		return nil, after, err
+	}
+	return f, after, nil
+}
+
+// again examines what was opened. The descriptor may be for writing only, so the content is read by another one.
+func (o opener) again(f *os.File, before State) (State, error) {
+	look := f
+	if before.Kind == Block {
+		var err error
+		if look, err = openToLook(self(f)); err != nil {
+			return State{}, fmt.Errorf("examine %q again: %w", before.Path, err)
+		}
+		defer look.Close()
+	}
+	return o.system.opened(f, look, before.Path, before.Node)
+}
+
+// self is a path of an open descriptor.
+func self(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
+
+func (o opener) same(before, after State, write bool, consent Consent) error {
+	if what := changed(before, after); what != "" {
+		return refuse(before.Path, []Reason{{
+			Code:   "changed",
+			Text:   "it is not any more what it was a moment ago: its " + what + " changed",
+			Advice: "a disk was exchanged or a device was set up anew at this moment; look again before you try again",
+		}})
+	}
+	if !write {
+		return nil
+	}
+	return Check(after, consent)
+}
+
+// openNow never waits, not even where the path has become a pipe.
+func openNow(path string, flags int) (*os.File, error) {
+	fd, err := unix.Open(path, flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		_ = unix.Close(fd) // nothing was written
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Reopen gives a further descriptor of what Open opened. It needs no check: the first descriptor, which must stay open,
+// holds the device.
+func Reopen(f *os.File, flags int) (*os.File, error) {
+	if flags&(openForbidden|os.O_EXCL) != 0 {
+		return nil, fmt.Errorf("open %q again: a device is not created, cut, appended to or held twice", f.Name())
+	}
+	fd, err := unix.Open(self(f), flags|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open again", Path: f.Name(), Err: err}
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}

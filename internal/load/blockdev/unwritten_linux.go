@@ -1,0 +1,122 @@
+package blockdev
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReadWarning returns how many bytes of the extents of a regular file were never written: holes, space that was only
+// reserved, and what lies behind the end. Reading them costs no device anything, so a number that comes from them is not
+// a device's number. Of a block device nothing is known, and the answer is 0.
+//
+// Data that was written and not yet flushed is flushed first: until then reserved space looks unwritten.
+func ReadWarning(f *os.File, extents []Extent) (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
+	}
+	if kindOf(st.Mode) != Regular {
+		return 0, nil
+	}
+	var unwritten []Extent
+	for _, e := range merged(extents) {
+		end := min(e.Offset+e.Length, st.Size)
+		if beyond := e.Offset + e.Length - max(end, e.Offset); beyond > 0 {
+			unwritten = append(unwritten, Extent{max(end, e.Offset), beyond})
+		}
+		if end <= e.Offset {
+			continue
+		}
+		within := Extent{e.Offset, end - e.Offset}
+		reserved, err := reservedIn(int(f.Fd()), within)
+		if err != nil {
+			return 0, fmt.Errorf("look for reserved parts of %q: %w", f.Name(), err)
+		}
+		holes, err := holesIn(int(f.Fd()), within)
+		if err != nil {
+			return 0, fmt.Errorf("look for holes of %q: %w", f.Name(), err)
+		}
+		unwritten = append(append(unwritten, reserved...), holes...)
+	}
+	return overlap(extents, unwritten), nil
+}
+
+// holesIn lists the holes of a file within an extent. File systems that know none say that all is data. The place in the
+// file, which nobody should use here, is moved.
+func holesIn(fd int, within Extent) ([]Extent, error) {
+	var holes []Extent
+	for at, end := within.Offset, within.Offset+within.Length; at < end; {
+		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return append(holes, Extent{at, end - at}), nil // no data up to the end
+		}
+		if errors.Is(err, unix.EINVAL) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if data > at {
+			holes = append(holes, Extent{at, min(data, end) - at})
+		}
+		if at, err = unix.Seek(fd, data, unix.SEEK_HOLE); err != nil {
+			return nil, err
+		}
+	}
+	return holes, nil
+}
+
+// The request FS_IOC_FIEMAP and its structures, from the kernel's Documentation/filesystems/fiemap.rst.
+const (
+	fiemapRequest   = 0xc020660b
+	fiemapSync      = 0x1   // flush first
+	fiemapLast      = 0x1   // of an extent: none follows in the file
+	fiemapUnwritten = 0x800 // of an extent: reserved, reads as zeros
+	fiemapCount     = 128
+)
+
+type fiemapExtent struct {
+	logical, physical, length uint64
+	_                         [2]uint64
+	flags                     uint32
+	_                         [3]uint32
+}
+
+type fiemap struct {
+	start, length       uint64
+	flags, mapped, room uint32
+	_                   uint32
+	extents             [fiemapCount]fiemapExtent
+}
+
+// reservedIn lists space of a file that was reserved and never written. File systems without extents have none.
+func reservedIn(fd int, within Extent) ([]Extent, error) {
+	var found []Extent
+	for at, end := within.Offset, within.Offset+within.Length; at < end; {
+		request := fiemap{start: uint64(at), length: uint64(end - at), flags: fiemapSync, room: fiemapCount}
+		err := ioctl(fd, fiemapRequest, unsafe.Pointer(&request))
+		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EBADR) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if request.mapped == 0 {
+			break
+		}
+		for _, e := range request.extents[:request.mapped] {
+			if e.flags&fiemapUnwritten != 0 {
+				found = append(found, Extent{int64(e.logical), int64(e.length)})
+			}
+			if e.flags&fiemapLast != 0 {
+				return found, nil
+			}
+			at = int64(e.logical + e.length)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,146 @@
+package blockdev
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// A file with a hole, reserved space, data that is not flushed yet, and nothing behind its end.
+func TestReadWarning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const m = 1 << 20
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, 4*m); err != nil {
+		testreq.Skip(t, "the file system reserves nothing: "+err.Error())
+	}
+	if err := f.Truncate(8 * m); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(make([]byte, m), m); err != nil { // zeros that were written are data
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("data"), 6*m); err != nil {
+		t.Fatal(err)
+	}
+	// SEEK_HOLE takes reserved space for a hole on many file systems, and not on all.
+	reserved, err := reservedIn(int(f.Fd()), Extent{0, 8 * m})
+	if err != nil || overlap(reserved, []Extent{{0, 8 * m}}) != 3*m {
+		t.Errorf("reserved %v, %v", reserved, err)
+	}
+	tests := []struct {
+		title   string
+		extents []Extent
+		want    int64
+	}{
+		{"all", []Extent{{0, 8 * m}}, 7*m - 4096},
+		{"written", []Extent{{m, m}}, 0},
+		{"reserved", []Extent{{2 * m, m}}, m},
+		{"hole", []Extent{{4 * m, m}}, m},
+		{"behind the end", []Extent{{7 * m, 3 * m}}, 3 * m},
+		{"all of it behind the end", []Extent{{20 * m, m}}, m},
+		{"the same twice", []Extent{{2 * m, m}, {2 * m, m}}, m},
+		{"across a border", []Extent{{2*m - 8192, 16384}}, 8192},
+		{"nothing", nil, 0},
+		{"without length", []Extent{{0, 0}}, 0},
+	}
+	for _, test := range tests {
+		if got, err := ReadWarning(f, test.extents); err != nil || got != test.want {
+			t.Errorf("%s: %d, %v, want %d", test.title, got, err, test.want)
+		}
+	}
+}
+
+// Where a file system knows nothing of holes or extents, all counts as written or the holes are still found.
+func TestReadWarningElsewhere(t *testing.T) {
+	for _, folder := range []string{"/dev/shm", os.TempDir()} {
+		f, err := os.CreateTemp(folder, "bragg-unwritten")
+		if err != nil {
+			continue
+		}
+		os.Remove(f.Name())
+		f.Truncate(1 << 20)
+		f.WriteAt(make([]byte, 65536), 0)
+		if got, err := ReadWarning(f, []Extent{{0, 1 << 20}}); err != nil || got != 1<<20-65536 {
+			t.Errorf("%s: %d, %v", folder, got, err)
+		}
+		f.Close()
+	}
+}
+
+// A device is not asked.
+func TestReadWarningOfADevice(t *testing.T) {
+	r := newRig(t)
+	f, err := os.Open(r.loop(64 * mib))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got, err := ReadWarning(f, []Extent{{0, 64 * mib}}); err != nil || got != 0 {
+		t.Errorf("%d, %v", got, err)
+	}
+}
+
+// Many extents need more than one answer of the kernel.
+func TestReadWarningOfManyExtents(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const pieces, each = 300, 256 << 10 // smaller ones ext4 fills with zeros
+	all := []Extent{{0, pieces * each}}
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, pieces*each); err != nil {
+		testreq.Skip(t, "the file system reserves nothing: "+err.Error())
+	}
+	for i := range int64(pieces) {
+		if _, err := f.WriteAt(make([]byte, 4096), i*each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = pieces * (each - 4096)
+	if got, err := ReadWarning(f, all); err != nil || got != want {
+		t.Errorf("%d, %v, want %d", got, err, want)
+	}
+	if reserved, err := reservedIn(int(f.Fd()), all[0]); err != nil || overlap(reserved, all) != want {
+		t.Errorf("%d extents reserved, %v", len(reserved), err)
+	}
+}
+
+// The overlap of two lists is what counting bytes one by one gives.
+func TestOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) []Extent {
+			return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Extent {
+				return Extent{rapid.Int64Range(0, 50).Draw(t, "offset"), rapid.Int64Range(-1, 20).Draw(t, "length")}
+			}), 0, 6).Draw(t, name)
+		}
+		a, b := draw("a"), draw("b")
+		in := func(list []Extent, at int64) bool {
+			for _, e := range list {
+				if at >= e.Offset && at < e.Offset+e.Length {
+					return true
+				}
+			}
+			return false
+		}
+		want := int64(0)
+		for at := range int64(80) {
+			if in(a, at) && in(b, at) {
+				want++
+			}
+		}
+		if got := overlap(a, b); got != want {
+			t.Fatalf("overlap of %v and %v: %d, want %d", a, b, got, want)
+		}
+	})
+}
