@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
 func newIO(p *Process) *cobra.Command {
@@ -32,7 +33,9 @@ func newIO(p *Process) *cobra.Command {
 			"  --status-interval=TIME                    the report as it stands, as a whole document each time\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
 			"  --backend=io_uring|psync|null             does the I/O whatever ioengine says\n" +
-			"  --allow-device=PATH                       may be written; may be repeated",
+			"  --allow-device=PATH                       may be written, once it is proved to be the one that is meant by\n" +
+			"      --device-serial, --device-wwn, or --device-size with --device-link; --overwrite=NAME for each thing\n" +
+			"      found on it. docs/guides/devices.md says more",
 		Example: "  bragg io job.fio\n  bragg io --name=test --rw=randread --bs=4k --size=1g --iodepth=32 --ioengine=io_uring --direct=1\n" +
 			"  bragg io job.fio --output-format=json --output=result.json",
 		GroupID:            groupStart,
@@ -61,7 +64,7 @@ type ioOrder struct {
 	showcmd  bool
 	readonly bool
 	backend  string
-	devices  []string
+	devices  []ioDevice
 	every    time.Duration
 }
 
@@ -90,7 +93,7 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	}
 	var watchErr error
 	report, err := iojob.Run(stop.begun, o.jobs, iojob.Options{
-		Folder: p.Directory, Backend: o.backend, AllowDevice: o.allow, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
 		WatchEvery: o.every, Watch: func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) },
 	})
 	if err == nil {
@@ -115,16 +118,22 @@ func (o *ioOrder) outcome(report *iojob.Report, stopped bool) error {
 	return nil
 }
 
-// allow permits a write to a device that was named.
-func (o *ioOrder) allow(path string) error {
-	if slices.Contains(o.devices, path) {
-		return nil
+// ioDevice is a block device that may be written to, and what was said to prove it.
+type ioDevice struct {
+	path    string
+	consent blockdev.Consent
+}
+
+// open checks a device with what was said of it and holds it; nothing was said of others.
+func (o *ioOrder) open(path string) (*os.File, error) {
+	var consent blockdev.Consent
+	for _, d := range o.devices {
+		if d.path == path {
+			consent = d.consent
+		}
 	}
-	return &diag.Error{
-		Code: "device-write", Exit: diag.ExitRefused,
-		Message: fmt.Sprintf("write to block device %q: whatever is on it would be lost", path),
-		Hint:    "if that is meant: --allow-device=" + path,
-	}
+	f, _, err := blockdev.Open(path, consent, os.O_RDWR)
+	return f, err
 }
 
 func (o *ioOrder) write(w io.Writer, r *iojob.Report) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // ioArguments is a command line of io, sorted.
@@ -69,7 +70,9 @@ func (a *ioArguments) option(key, value string, hasValue bool) error {
 	case "backend":
 		o.backend = value
 	case "allow-device":
-		o.devices = append(o.devices, value)
+		o.devices = append(o.devices, ioDevice{path: value})
+	case "device-serial", "device-wwn", "device-size", "device-link", "overwrite":
+		return a.consent(key, value)
 	case "status-interval":
 		with, err := fiojob.Job{}.With("runtime", value) // fio reads both alike
 		if err != nil || with.Runtime <= 0 {
@@ -82,6 +85,32 @@ func (a *ioArguments) option(key, value string, hasValue bool) error {
 		if !slices.Contains(ioIgnored, key) {
 			a.jobOption(key, value, hasValue)
 		}
+	}
+	return nil
+}
+
+// consent adds to what was said of the last device that was named.
+func (a *ioArguments) consent(key, value string) error {
+	n := len(a.order.devices)
+	if n == 0 {
+		return usage("--%s stands behind the --allow-device that it is about", key)
+	}
+	c := &a.order.devices[n-1].consent
+	switch key {
+	case "device-serial":
+		c.Serial = value
+	case "device-wwn":
+		c.WWN = value
+	case "device-link":
+		c.Link = value
+	case "overwrite":
+		c.Overwrite = append(c.Overwrite, strings.Split(value, ",")...)
+	case "device-size":
+		size, err := unit.ParseBytes(value)
+		if err != nil {
+			return usage("--device-size=%s: %v", value, err)
+		}
+		c.SizeBytes = size
 	}
 	return nil
 }

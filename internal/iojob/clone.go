@@ -2,6 +2,8 @@ package iojob
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -32,8 +34,9 @@ type clone struct {
 // cloneFile is one file of a clone.
 type cloneFile struct {
 	path string
-	need int64 // bytes that it must have; 0 takes it as it is
-	size int64 // what it has, once it is laid out
+	need int64    // bytes that it must have; 0 takes it as it is
+	size int64    // what it has, once it is laid out
+	held *os.File // a block device that this run holds
 }
 
 // devices are the clone's files as the engine wants them.
@@ -41,6 +44,10 @@ func (c *clone) devices() []load.Device {
 	out := make([]load.Device, len(c.files))
 	for i, f := range c.files {
 		out[i] = load.Device{Name: f.path, Path: f.path, SizeBytes: f.size}
+		if f.held != nil {
+			// By its descriptor: the name may stand for another device by now.
+			out[i].Path, out[i].Held = fmt.Sprintf("/proc/self/fd/%d", f.held.Fd()), true
+		}
 	}
 	return out
 }

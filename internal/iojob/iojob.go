@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -30,8 +31,9 @@ type Options struct {
 	Backend string
 	// Sample is the length of the periods whose rates make minimum, maximum and deviation; 0 is half a second, as fio's.
 	Sample time.Duration
-	// AllowDevice decides on a write to a block device before it is opened; nil refuses all.
-	AllowDevice func(path string) error
+	// OpenDevice checks a block device that is to be written to and returns it open, held exclusively until the jobs have
+	// ended; nil refuses all.
+	OpenDevice func(path string) (*os.File, error)
 	// Say receives what takes a while ("laying out file …"); may be nil.
 	Say func(text string)
 	// Watch receives the report as it stands, every WatchEvery; may be nil.
@@ -60,6 +62,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer closeDevices(files)
 	r.zero, r.disks = time.Now(), newDisks(files)
 	stop := r.watch()
 	r.runPhases(ctx)

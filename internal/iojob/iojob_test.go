@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -263,6 +264,29 @@ func TestFilesForReadingAreFilled(t *testing.T) {
 	}
 }
 
+// Reading what was never written measures no device; that is said.
+func TestHolesAreWarnedOf(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "sparse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(8<<20), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		"[a]\nfilename=@/sparse\nrw=randread\nnumber_ios=10\n":  true,
+		"[a]\nfilename=@/sparse\nrw=randwrite\nnumber_ios=10\n": false,
+	} {
+		_, file := parse(t, dir, text)
+		var said []string
+		_, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Say: func(s string) { said = append(said, s) }})
+		if err != nil || strings.Contains(strings.Join(said, "\n"), "were never written") != want {
+			t.Errorf("%q said %q, %v", text, said, err)
+		}
+	}
+}
+
 // Terse lines have as many fields as fio's, in the same order.
 func TestTerseHasFioFields(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
@@ -406,11 +430,11 @@ func TestDeviceNeedsLeave(t *testing.T) {
 	if !errors.As(err, &told) || told.ExitCode() != diag.ExitRefused {
 		t.Errorf("without leave: %v", err)
 	}
-	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{AllowDevice: func(path string) error {
+	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{OpenDevice: func(path string) (*os.File, error) {
 		if path != device {
 			t.Errorf("asked for %s", path)
 		}
-		return nil
+		return os.OpenFile(path, os.O_RDWR|syscall.O_EXCL, 0)
 	}})
 	if err != nil || report.Rows[0].Directions[1].Bytes != 4<<20 {
 		t.Errorf("with leave: %v, %+v", err, report)

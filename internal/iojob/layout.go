@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -19,8 +20,9 @@ type plannedFile struct {
 	need   int64
 	reads  bool
 	writes bool
-	keep   bool // what is in the page cache may stay: invalidate=0
-	made   bool // by this run
+	held   *os.File // a block device, once it was checked
+	keep   bool     // what is in the page cache may stay: invalidate=0
+	made   bool     // by this run
 }
 
 // layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
@@ -48,18 +50,20 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 	// Refusals come before the first file is made.
 	for _, path := range order {
 		if err := files[path].check(o); err != nil {
+			closeDevices(files)
 			return nil, err
 		}
 	}
 	for _, path := range order {
 		if err := files[path].make(ctx, o); err != nil {
+			closeDevices(files)
 			return nil, fmt.Errorf("lay out file %q: %w", path, err)
 		}
 	}
 	for _, c := range clones {
 		for i := range c.files {
 			if p := files[c.files[i].path]; p != nil {
-				c.files[i].size = max(c.files[i].size, p.need)
+				c.files[i].size, c.files[i].held = max(c.files[i].size, p.need), p.held
 			}
 		}
 	}
@@ -79,10 +83,21 @@ func (p *plannedFile) check(o Options) error {
 		return tooSmall(p.path, have, p.need)
 	case !p.writes:
 		return nil
-	case o.AllowDevice == nil:
+	case o.OpenDevice == nil:
 		return refusal(p.path)
 	}
-	return o.AllowDevice(p.path)
+	p.held, err = o.OpenDevice(p.path)
+	return err
+}
+
+// closeDevices gives devices back.
+func closeDevices(files map[string]*plannedFile) {
+	for _, p := range files {
+		if p.held != nil {
+			_ = p.held.Close() // everything written was waited for
+			p.held = nil
+		}
+	}
 }
 
 // make brings a regular file to its length.
@@ -93,7 +108,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		return err
 	}
 	if isDevice(p.path) || !p.made && have >= p.need {
-		return p.invalidate()
+		return errors.Join(p.warnOfHoles(have, o), p.invalidate())
 	}
 	if p.made {
 		if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
@@ -115,6 +130,31 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		return err
 	}
 	return p.invalidate()
+}
+
+// warnOfHoles says when a file is to be read that was never written in parts: they are answered without asking a device.
+func (p *plannedFile) warnOfHoles(have int64, o Options) error {
+	if !p.reads || isDevice(p.path) {
+		return nil
+	}
+	f, err := os.Open(p.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	length := have
+	if p.need > 0 {
+		length = p.need
+	}
+	holes, err := blockdev.ReadWarning(f, []blockdev.Extent{{Length: length}})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err == nil && holes > 0 {
+		o.say("warning: %s of %s were never written; reads of them are answered by the file system, and the numbers are not those of a device",
+			unit.FormatBytes(holes), p.path)
+	}
+	return err
 }
 
 func (p *plannedFile) invalidate() error {

@@ -48,6 +48,8 @@ type Device struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
 	SizeBytes int64  `json:"size_bytes"`
+	// Held: the caller has checked the device and holds it exclusively, so that nobody else can take it. It never travels.
+	Held bool `json:"-"`
 }
 
 // Scale shrinks byte extents of a rehearsal: size, filesize, offset, zonesize, zoneskip and io_size are multiplied by

@@ -109,7 +109,7 @@ func (in *instance) openOnce(device load.Device, how access) (*file, error) {
 			return o.file, nil
 		}
 	}
-	f, err := openDevice(device.Path, how)
+	f, err := openDevice(device.Path, how, device.Held)
 	if err != nil {
 		return nil, &diag.Error{
 			Code: "open-device", Message: fmt.Sprintf("open device %q", device.Name), Err: err, Exit: diag.ExitUnavailable,
