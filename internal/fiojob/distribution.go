@@ -93,15 +93,15 @@ func (a *arg) curve(d *Distribution, text string) bool {
 
 // zones reads access/size:access/size for each direction.
 func (a *arg) zones(d *Distribution, text string) bool {
-	value, errors := a.text, a.errors
-	a.text = text
+	value, seen, errors := a.text, a.seen, a.errors
+	a.text, a.seen = text, text
 	a.triple(func(direction Direction, text string) (string, bool) {
 		a.text = value // what messages show
 		zones, exact, ok := a.zonesOf(d.Kind, text)
 		d.Zones[direction] = zones
 		return exact, ok
 	})
-	a.text = value
+	a.text, a.seen = value, seen
 	a.option.Exact = d.Kind + ":" + a.option.Exact
 	if strings.Contains(text, ",") && a.errors == errors {
 		a.warn("fio-refuses", fmt.Sprintf("%s has zones by direction, which fio refuses in many versions, 3.33 among them",

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,52 +11,65 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// TestDocumented keeps docs/formats/jobfile.md complete: every native option stands in its table, and the lists of the
-// other classes are those of the code.
+const optionsPageHead = `# Options of job files
+
+<!-- written by go test ./internal/fiojob -run Documented -update -->
+
+Every option that fio 3.33 knows, its I/O engines' options included, and a few of later versions, and what Bragg does with it.
+[The job file](jobfile.md) explains the format and the classes. Spellings in brackets mean the same option.
+
+- **native**: the native engine does it; the last column says what it is.
+- **ignored**: accepted without effect, because of what the last column says.
+- **delegate**: the native engine refuses the file and offers the real fio.
+- **refused**: refused by both.
+
+`
+
+// TestDocumented writes docs/formats/jobfile-options.md from the table and keeps it so, and holds the table of
+// docs/formats/jobfile.md complete: every native option stands in it.
 func TestDocumented(t *testing.T) {
-	path := filepath.Join(testreq.RepositoryRoot(t), "docs", "formats", "jobfile.md")
-	text, err := os.ReadFile(path)
+	folder := filepath.Join(testreq.RepositoryRoot(t), "docs", "formats")
+	text, err := os.ReadFile(filepath.Join(folder, "jobfile.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, _, found := strings.Cut(string(text), "<!-- options:")
-	if !found {
-		t.Fatal("the page has no place for the lists of options")
-	}
-	_, natives, _ := strings.Cut(written, "## Native options")
-	lists := map[fiojob.Class]map[string][]string{}
+	_, natives, _ := strings.Cut(string(text), "## Native options")
+	spellings, counts := map[string][]string{}, map[fiojob.Class]int{}
 	for _, name := range fiojob.OptionNames() {
-		class, why := fiojob.ClassOf(name)
-		switch {
-		case fiojob.Canonical(name) != name:
-		case class != fiojob.Native:
-			if lists[class] == nil {
-				lists[class] = map[string][]string{}
-			}
-			lists[class][why] = append(lists[class][why], name)
-		case !strings.Contains(natives, "`"+name+"`"):
-			t.Errorf("native option %s is not in the table of %s", name, path)
+		if to := fiojob.Canonical(name); to != name {
+			spellings[to] = append(spellings[to], "`"+name+"`")
 		}
 	}
-	want := written + "<!-- options: written by go test ./internal/fiojob -run Documented -update -->\n"
-	for _, class := range []fiojob.Class{fiojob.Ignored, fiojob.Delegate, fiojob.Refused} {
-		want += fmt.Sprintf("\n## %s\n", strings.ToUpper(string(class[:1]))+string(class[1:]))
-		var whys []string
-		for why := range lists[class] {
-			whys = append(whys, why)
+	var rows strings.Builder
+	for _, name := range fiojob.OptionNames() {
+		if fiojob.Canonical(name) != name {
+			continue
 		}
-		slices.Sort(whys)
-		for _, why := range whys {
-			want += fmt.Sprintf("\n%s:\n`%s`\n", strings.ToUpper(why[:1])+why[1:], strings.Join(lists[class][why], "` `"))
+		info, known := fiojob.Describe(name)
+		if !known || info.Text == "" || info.Value == "" {
+			t.Errorf("option %s has no text or kind: %+v", name, info)
 		}
+		if info.Class == fiojob.Native && !strings.Contains(natives, "`"+name+"`") {
+			t.Errorf("native option %s is not in the table of jobfile.md", name)
+		}
+		counts[info.Class]++
+		written := "`" + name + "`"
+		if others := spellings[name]; len(others) > 0 {
+			written += " (" + strings.Join(others, ", ") + ")"
+		}
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", written, info.Class, info.Value, info.Text)
 	}
+	page := optionsPageHead + fmt.Sprintf("%d native, %d ignored, %d delegate, %d refused.\n\n", counts[fiojob.Native],
+		counts[fiojob.Ignored], counts[fiojob.Delegate], counts[fiojob.Refused]) +
+		"| option | class | value | what it does, or why not |\n|---|---|---|---|\n" + rows.String()
+	path := filepath.Join(folder, "jobfile-options.md")
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if string(text) != want {
-		t.Errorf("the lists of %s are not those of the code (rewrite with -update)", path)
+	if got, err := os.ReadFile(path); err != nil || string(got) != page {
+		t.Errorf("%s is not what the table says (rewrite with -update): %v", path, err)
 	}
 }

@@ -64,7 +64,7 @@ func expandKeywords(text string, o Options) (string, error) {
 	return strconv.FormatInt(value, 10), nil
 }
 
-// calculator evaluates + - * / and parentheses over whole numbers, from the left; division drops the fraction.
+// calculator evaluates + - * / % and parentheses over whole numbers, from the left; division drops the fraction.
 type calculator struct{ text string }
 
 const calculatorDepthMax = 32
@@ -91,22 +91,31 @@ func (c *calculator) product(depth int) (int64, error) {
 	left, err := c.atom(depth)
 	for err == nil {
 		var right int64
-		switch c.next("*/") {
+		switch c.next("*/%") {
 		case '*':
 			right, err = c.atom(depth)
 			left *= right
 		case '/':
-			if right, err = c.atom(depth); err == nil && right == 0 {
-				return 0, errors.New("division by zero")
-			}
-			if err == nil {
+			if right, err = c.divisor(depth); err == nil {
 				left /= right
+			}
+		case '%':
+			if right, err = c.divisor(depth); err == nil {
+				left %= right
 			}
 		default:
 			return left, nil
 		}
 	}
 	return 0, err
+}
+
+func (c *calculator) divisor(depth int) (int64, error) {
+	v, err := c.atom(depth)
+	if err == nil && v == 0 {
+		err = errors.New("division by zero")
+	}
+	return v, err
 }
 
 func (c *calculator) atom(depth int) (int64, error) {

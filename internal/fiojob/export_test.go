@@ -1,22 +1,19 @@
 package fiojob
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // LiteralNumber and LiteralTime are what this package says that fio itself reads.
 func LiteralNumber(text string, kb int64) (string, bool) {
-	n, err := readNumber(text, kb)
-	if err != nil || n.isPct {
-		return "", false
-	}
-	negative, digits, rest := splitNumber(text)
-	return literalNumber(negative, digits, rest, kb), true
+	n, ok := exactNumber(text, kb)
+	return strconv.FormatInt(n.Value, 10), ok
 }
 
 func LiteralTime(text string, unit time.Duration) (time.Duration, bool) {
-	_, digits, rest := splitNumber(text)
-	d, _ := literalTime(digits, rest, unit)
-	_, _, err := readTime(text, unit)
-	return d, err == nil
+	n, ok := exactTime(text, unit)
+	return time.Duration(n.Value) * time.Microsecond, ok
 }
 
 // OptionNames returns all names and aliases.

@@ -22,9 +22,10 @@ type Extent struct {
 // none, whose files fio would create.
 func (j *Job) Files() []string {
 	files := make([]string, len(j.Filenames))
+	folders := j.Directories()
 	for i, f := range j.Filenames {
-		if j.Directory != "" {
-			f = path.Join(j.Directory, f)
+		if len(folders) > 0 {
+			f = path.Join(folders[0], f)
 		}
 		files[i] = f
 	}

@@ -3,12 +3,13 @@
 // It knows the format and the meaning of each option as a value; it drives no load. Every option of a file is
 // classified (Native, Ignored, Delegate, Refused, Unknown), so that a generator can say exactly what it lacks.
 //
+//	texts, words of a command line ──ParseAll──▶ File, by one of three readings
 //	text ──Parse──▶ File (sections as written) ──Jobs──▶ []Job (typed, inherited, defaults filled in)
 //	Job ──Resolve──▶ Job without percentages ──Extents──▶ byte ranges of each clone
 //	File ──Scale, Prefill, WithRuntime──▶ File ──Print──▶ text that fio reads the same way
 //
-// What a person obviously meant wins over what fio would read ("bs = 4k" is 4096 and not 4), and a warning says so.
-// docs/formats/jobfile.md describes the format.
+// What a person obviously meant wins over what fio would read ("bs = 4k" is 4096 and not 4), and a warning says so,
+// unless Options.Reading asks for fio's own values or for errors. docs/formats/jobfile.md describes the format.
 package fiojob
 
 import (
@@ -47,9 +48,11 @@ type Job struct {
 	Pos     diag.Position
 
 	Filenames []string
-	Directory string
-	NrFiles   int
-	OpenFiles int
+	Directory string // a list with : between folders; see Directories
+	// FilenameFormat makes the names of files where Filenames is empty; see CloneFiles.
+	FilenameFormat string
+	NrFiles        int
+	OpenFiles      int
 
 	ReadWrite     string // "read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randtrim", …
 	Sequence      int64  // N of "randread:N" (operations) or "read:N" (bytes to skip, may be negative)
@@ -123,8 +126,10 @@ type Option struct {
 	Value string // as written, after environment and keywords, without blanks around it
 	Exact string // the value as real fio must be given it to mean the same: "4096" for "4k" after a blank
 	Bare  bool   // without "="
-	Class Class
-	Why   string // for every class but Native and Unknown: the reason, a clause without a capital
+	// Numbers are the numbers of the value, in order, as they were read: one for each of a list.
+	Numbers []Number
+	Class   Class
+	Why     string // for every class but Native and Unknown: the reason, a clause without a capital
 	// Report says that the option only shapes fio's own output, logs and files; no generator needs it, fio neither.
 	Report bool
 	Pos    diag.Position
@@ -141,6 +146,6 @@ const (
 	Native   Class = "native"
 	Ignored  Class = "ignored"  // accepted without effect; the table says why
 	Delegate Class = "delegate" // only real fio has it
-	Refused  Class = "refused"  // runs code
+	Refused  Class = "refused"  // runs code or touches what it must not
 	Unknown  Class = "unknown"
 )

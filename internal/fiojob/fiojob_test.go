@@ -262,7 +262,7 @@ func TestInclude(t *testing.T) {
 		t.Errorf("iodepth %d, bs %d", j.IODepth, j.BlockSize[0])
 	}
 	for name, code := range map[string]string{
-		"loop.fio": "include-refused", "section.fio": "section-in-include", "none.fio": "include-missing",
+		"loop.fio": "include-loop", "section.fio": "section-in-include", "none.fio": "include-missing",
 		"../../etc/passwd": "include-missing", "/etc/passwd": "include-missing",
 	} {
 		_, diags := fiojob.Parse("jobs/a.fio", "[a]\ninclude "+name+"\n", fiojob.Options{FS: tree})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -29,6 +30,7 @@ type line struct {
 type rawOption struct {
 	key, value  string
 	bare        bool
+	literal     bool // from a command line: nothing in it is expanded
 	blankBefore bool // a blank follows "=", which fio takes into the value
 	pos         diag.Position
 	valueColumn int
@@ -49,7 +51,8 @@ type lexer struct {
 	sections []rawSection
 }
 
-func (x *lexer) text(name, text string, depth int) {
+// text reads a file; open are the names of the files that are being read, this one last.
+func (x *lexer) text(name, text string, open []string) {
 	for number, source := range strings.Split(text, "\n") {
 		source = strings.TrimSuffix(source, "\r")
 		body := source
@@ -65,9 +68,9 @@ func (x *lexer) text(name, text string, depth int) {
 		l := line{text: trimmed, source: source, pos: diag.Position{File: name, Line: number + 1, Column: column}}
 		switch {
 		case trimmed[0] == '[':
-			x.section(l, depth)
+			x.section(l, len(open) > 1)
 		case strings.HasPrefix(trimmed, "include") && isBlankAt(trimmed, len("include")):
-			x.include(l, depth)
+			x.include(l, open)
 		default:
 			x.option(l)
 		}
@@ -76,7 +79,7 @@ func (x *lexer) text(name, text string, depth int) {
 
 func isBlankAt(s string, i int) bool { return i < len(s) && (s[i] == ' ' || s[i] == '\t') }
 
-func (x *lexer) section(l line, depth int) {
+func (x *lexer) section(l line, included bool) {
 	name := strings.TrimPrefix(l.text, "[")
 	if !strings.HasSuffix(name, "]") {
 		x.p.report(diag.Diagnostic{
@@ -86,7 +89,7 @@ func (x *lexer) section(l line, depth int) {
 	}
 	name = strings.TrimSuffix(name, "]")
 	switch {
-	case depth > 0:
+	case included:
 		x.p.report(diag.Diagnostic{
 			Code: "section-in-include", Pos: l.pos, Width: len(l.text), Source: l.source,
 			Message: "an included file holds options only, no sections",
@@ -137,7 +140,7 @@ func (x *lexer) option(l line) {
 }
 
 // include inserts the options of another file, sought relative to this one and then as named.
-func (x *lexer) include(l line, depth int) {
+func (x *lexer) include(l line, open []string) {
 	target := strings.TrimSpace(strings.TrimPrefix(l.text, "include"))
 	refuse := func(code, message, hint string) {
 		x.p.report(diag.Diagnostic{
@@ -149,7 +152,7 @@ func (x *lexer) include(l line, depth int) {
 		refuse("include-refused", fmt.Sprintf("include %q: other files are not read here", target),
 			"copy its options into this file")
 		return
-	case depth == includeDepthMax:
+	case len(open) > includeDepthMax:
 		refuse("include-refused", fmt.Sprintf("include %q: more than %d levels", target, includeDepthMax), "")
 		return
 	case len(x.sections) == 0:
@@ -159,6 +162,10 @@ func (x *lexer) include(l line, depth int) {
 	for _, name := range []string{path.Join(path.Dir(l.pos.File), target), path.Clean(target)} {
 		if !fs.ValidPath(name) {
 			continue
+		}
+		if slices.Contains(open, name) {
+			refuse("include-loop", fmt.Sprintf("include %q: the file is being read already", target), "")
+			return
 		}
 		if info, err := fs.Stat(x.p.options.FS, name); err != nil || info.Size() > textBytesMax {
 			continue
@@ -171,8 +178,8 @@ func (x *lexer) include(l line, depth int) {
 			refuse("include-refused", "included files are too large in sum", "")
 			return
 		}
-		x.text(name, string(data), depth+1)
+		x.text(name, string(data), append(slices.Clone(open), name))
 		return
 	}
-	refuse("include-missing", fmt.Sprintf("include %q: no such file below the scenario's folder", target), "")
+	refuse("include-missing", fmt.Sprintf("include %q: no such file below the folder that includes are read from", target), "")
 }

@@ -40,7 +40,8 @@ func splitNumber(text string) (negative bool, digits, rest string) {
 	return negative, s[:end], s[end:]
 }
 
-// readNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the meaning of a bare k.
+// readNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the meaning of a bare k. text is
+// as fio sees it, with a blank in front where one follows the equals sign.
 func readNumber(text string, kb int64) (number, error) {
 	negative, digits, rest := splitNumber(text)
 	if digits == "" || digits == "." {
@@ -55,8 +56,8 @@ func readNumber(text string, kb int64) (number, error) {
 			return number{}, errors.New("want a percentage from 0 to 100")
 		}
 		n.percent = value
-		if value != math.Trunc(value) {
-			n.literal = strconv.FormatFloat(math.Trunc(value), 'f', -1, 64)
+		if exact, ok := exactNumber(text, kb); !ok || !exact.Percent || float64(exact.Value) != value {
+			n.literal = strconv.FormatInt(exact.Value, 10)
 		}
 		return n, nil
 	}
@@ -72,8 +73,10 @@ func readNumber(text string, kb int64) (number, error) {
 		value = -value
 	}
 	n.value = value
-	if read := literalNumber(negative, digits, rest, kb); read != strconv.FormatInt(value, 10) {
-		n.literal = read
+	if exact, ok := exactNumber(text, kb); !ok {
+		n.literal = "nothing"
+	} else if exact.Percent || exact.Value != value {
+		n.literal = strconv.FormatInt(exact.Value, 10)
 	}
 	return n, nil
 }
@@ -123,40 +126,6 @@ func suffixFactor(suffix string, kb int64) (int64, bool) {
 	return factor, true
 }
 
-// literalNumber says what fio 3.33 reads: digits up to the first other character; a suffix counts only directly
-// behind them, and kib is the opposite of kb.
-func literalNumber(negative bool, digits, rest string, kb int64) string {
-	whole, _, fraction := strings.Cut(digits, ".")
-	if whole == "" {
-		return "nothing"
-	}
-	factor := int64(1)
-	hexadecimal := len(digits) > 1 && digits[1]|0x20 == 'x'
-	if rest != "" && !fraction && !hexadecimal {
-		suffix := strings.ToLower(rest)
-		if i := strings.IndexFunc(suffix, func(r rune) bool { return r < 'a' || r > 'z' }); i >= 0 {
-			suffix = suffix[:i]
-		}
-		if len(suffix) == 3 && strings.HasSuffix(suffix, "ib") {
-			opposite := int64(1000)
-			if kb == 1000 {
-				opposite = 1024
-			}
-			factor, _ = suffixFactor(suffix[:1], opposite)
-		} else if f, ok := suffixFactor(suffix, kb); ok {
-			factor = f
-		}
-	}
-	value, err := scaledInteger(whole, max(factor, 1))
-	if err != nil {
-		return "nothing"
-	}
-	if negative {
-		value = -value
-	}
-	return strconv.FormatInt(value, 10)
-}
-
 // timeUnits are fio's; wordUnits are those that people write and fio reads as microseconds.
 var timeUnits = map[string]time.Duration{
 	"us": time.Microsecond, "usec": time.Microsecond, "ms": time.Millisecond, "msec": time.Millisecond,
@@ -171,7 +140,8 @@ var wordUnits = map[string]time.Duration{
 	"ns": time.Nanosecond, "nsec": time.Nanosecond,
 }
 
-// readTime reads a time whose default unit is unit. literal is what fio itself reads, when that is something else.
+// readTime reads a time whose default unit is unit; text is as fio sees it. literal is what fio itself reads, when that
+// is something else.
 func readTime(text string, unit time.Duration) (d time.Duration, literal string, err error) {
 	negative, digits, rest := splitNumber(text)
 	if digits == "" || digits == "." || negative {
@@ -184,30 +154,23 @@ func readTime(text string, unit time.Duration) (d time.Duration, literal string,
 	} else if u, ok := wordUnits[suffix]; ok {
 		used, known = u, true
 	}
-	if !known {
-		return 0, "", fmt.Errorf("want a time in us, ms, s, m, h or d, and not %q", suffix)
+	if known {
+		var value int64
+		value, err = scaledInteger(digits, int64(used))
+		d = time.Duration(value)
+	} else if d, err = time.ParseDuration(strings.ToLower(strings.TrimSpace(text))); err != nil { // 1m30s
+		err = fmt.Errorf("want a time in us, ms, s, m, h or d, and not %q", suffix)
 	}
-	value, err := scaledInteger(digits, int64(used))
 	if err != nil {
 		return 0, "", err
 	}
-	d = time.Duration(value)
-	if read, ok := literalTime(digits, rest, unit); !ok || read != d {
+	exact, ok := exactTime(text, unit)
+	read := time.Duration(exact.Value) * time.Microsecond
+	switch {
+	case !ok:
+		literal = "nothing"
+	case read != d || exact.Value > int64(math.MaxInt64/time.Microsecond):
 		literal = read.String()
 	}
 	return d, literal, nil
-}
-
-func literalTime(digits, rest string, unit time.Duration) (time.Duration, bool) {
-	whole, _, fraction := strings.Cut(digits, ".")
-	used := unit
-	if suffix := strings.ToLower(rest); suffix != "" && !fraction {
-		u, ok := timeUnits[suffix]
-		if !ok {
-			u = time.Microsecond
-		}
-		used = u
-	}
-	value, err := scaledInteger(whole, int64(used))
-	return time.Duration(value), err == nil && !(fraction && rest != "")
 }

@@ -15,8 +15,21 @@ type Options struct {
 	Env func(name string) (string, bool) // for ${NAME}; nil: no variable has a value
 	FS  fs.FS                            // for include, nil refuses it; names are slash paths below its root
 
+	Sections []string // the only jobs of files that are wanted, as [name]; empty: all
+
+	Reading Reading // what doubtful text means; the zero value is what its author meant
+
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
 }
+
+// Reading says what text means that fio reads in a way nobody means.
+type Reading int
+
+const (
+	Meant  Reading = iota // what its author obviously meant, with a warning that names what fio makes of it
+	Exact                 // what fio 3.33 makes of it, to the same values; a warning names what was probably meant
+	Strict                // an error that names both
+)
 
 // File is a parsed job file.
 type File struct {
@@ -39,45 +52,7 @@ func (f *File) Jobs() []Job { return slices.Clone(f.jobs) }
 // Parse reads a job file. It reports every problem at once and always returns a File; where the List has errors, the
 // jobs hold what could be understood. name is used in positions and to find included files.
 func Parse(name, text string, options Options) (*File, diag.List) {
-	p := &parser{options: options, reported: map[diag.Position]string{}}
-	if len(text) > textBytesMax {
-		p.report(diag.Diagnostic{
-			Code: "file-too-large", Pos: diag.Position{File: name},
-			Message: fmt.Sprintf("job file has %d bytes, at most %d are read", len(text), textBytesMax),
-		})
-		return &File{Name: name}, p.diags
-	}
-	x := lexer{p: p}
-	x.text(name, strings.TrimPrefix(text, "\ufeff"), 0)
-	f := &File{Name: name}
-	global, group := defaultJob(), 0
-	for i := range x.sections {
-		raw := &x.sections[i]
-		section := Section{Name: raw.name, Global: raw.global, Pos: raw.pos}
-		if raw.global {
-			section.Options = p.apply(&global, raw)
-			f.Sections = append(f.Sections, section)
-			continue
-		}
-		job := global.clone()
-		job.Name, job.Section, job.Pos, job.source = raw.name, raw.name, raw.pos, raw.source
-		section.Options = p.apply(&job, raw)
-		f.Sections = append(f.Sections, section)
-		if len(f.jobs) > 0 && (job.Stonewall || job.newGroup) {
-			group++
-		}
-		job.Group = group
-		p.finish(&job, raw, section.Options)
-		f.jobs = append(f.jobs, job)
-	}
-	p.checkClones(f.jobs)
-	if len(f.jobs) == 0 && !p.diags.HasErrors() {
-		p.report(diag.Diagnostic{
-			Code: "no-job", Pos: diag.Position{File: name, Line: 1}, Message: "the file defines no job",
-			Hint: "add a section such as [job1] below [global]",
-		})
-	}
-	return f, p.diags.Sorted()
+	return ParseAll([]Input{{Name: name, Text: text}}, options)
 }
 
 // Bounds of a file's jobs. fio 3.33 starts 4096 at most.
@@ -120,6 +95,7 @@ func defaultJob() Job {
 		ReadWrite: "read", RWMixRead: 50, BlockSize: [3]int64{4096, 4096, 4096}, PercentRandom: [3]int{100, 100, 100},
 		NrFiles: 1, ZoneMode: "none", IOEngine: "psync", IODepth: 1, IODepthBatch: 1, IODepthBatchCompleteMin: 1,
 		Sync: "none", NumJobs: 1, Loops: 1, ThinkTimeBlocks: 1, RateProcess: "linear", ContinueOnError: "none",
+		FilenameFormat:  "$jobname.$jobnum.$filenum",
 		ScrambleBuffers: true, RandRepeat: true, RWSequencer: "sequential",
 		Distribution: Distribution{Kind: "random"}, kbBase: 1024,
 		Content: Content{CompressChunkBytes: compressChunkDefault},
@@ -151,6 +127,9 @@ type parser struct {
 func (p *parser) full() bool { return len(p.diags) == problemsMax }
 
 func (p *parser) report(d diag.Diagnostic) {
+	if d.Severity == diag.SeverityWarning && p.options.Reading == Strict {
+		d.Severity = diag.SeverityError
+	}
 	switch {
 	case p.full() || p.reported[d.Pos] == d.Message:
 		return
@@ -197,12 +176,15 @@ func (j *Job) keep(o Option) {
 
 // option looks up one option, reads its value into job and returns it. ok is false when it cannot be understood.
 func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
+	if !raw.literal && strings.Contains(raw.key, "${") {
+		raw.key, _ = expandEnvironment(raw.key, p.options.Env)
+	}
 	s, found := lookup(raw.key)
 	o := Option{
 		Key: raw.key, Bare: raw.bare, Class: Unknown, Pos: raw.pos,
 		source: raw.source, keyWidth: len(raw.key), valueColumn: raw.valueColumn,
 	}
-	a := &arg{p: p, option: &o, kb: job.kbBase, raw: raw, repeated: repeated}
+	a := &arg{p: p, option: &o, kb: job.kbBase, raw: raw, repeated: repeated, kind: s.kind}
 	if !found {
 		hint := ""
 		if !p.full() && len(raw.key) < nameBytesMax {
@@ -225,6 +207,9 @@ func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
 		return o, true
 	}
 	problems := a.errors
+	if p.options.Reading == Exact && !a.readExactly() {
+		return o, false
+	}
 	if s.apply != nil {
 		s.apply(job, a)
 	} else if s.note {
@@ -247,9 +232,14 @@ func (p *parser) finish(j *Job, raw *rawSection, own []Option) {
 			Code: code, Severity: severity, Pos: o.Pos, Width: o.keyWidth, Source: o.source, Message: message, Hint: hint,
 		})
 	}
-	if j.ZoneMode == "none" && j.ZoneSize > 0 {
+	switch o, _ := at("zonesize"); {
+	case j.ZoneMode != "none" || j.ZoneSize <= 0:
+	case p.options.Reading == Exact:
+		blame(diag.SeverityError, o, "zonesize-without-zonemode", "zonesize without zonemode: fio since 3.9 refuses it",
+			"write zonemode=strided beside it")
+	default:
 		j.ZoneMode = "strided"
-		if o, _ := at("zonesize"); !p.zonesWarned {
+		if !p.zonesWarned {
 			p.zonesWarned = true // once a file: X-Ray's have it in every job
 			blame(diag.SeverityWarning, o, "zonesize-without-zonemode", "zonesize without zonemode is read as strided zones",
 				"write zonemode=strided beside it; fio since 3.9 refuses the file as it is")

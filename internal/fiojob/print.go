@@ -30,7 +30,7 @@ func (j *Job) Printed(rename func(name string) string) []string {
 	zoned := false
 	for _, o := range j.Options {
 		switch {
-		case o.Class == Refused || o.Report || o.Key == "filename" || o.Key == "directory":
+		case o.Class == Refused || o.Report || o.Key == "filename" || o.Key == "directory" && len(j.Filenames) > 0:
 			continue
 		case o.Key == "zonemode":
 			zoned = true

@@ -160,8 +160,8 @@ func TestPrefillCoversWhatIsScaled(t *testing.T) {
 	})
 }
 
-// FuzzParse checks that no text makes the parser crash, and that what it reads without an error it prints so that it
-// reads it again to the same meaning.
+// FuzzParse checks that no text makes the parser crash, that what it reads without an error it prints so that it reads it
+// again to the same meaning, and that text without doubt means the same in all readings.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "[", "[]", "[a]\n", "[a]\nbs=4k\nsize=50%\n", "[global]\nrw=randrw:8\n[a]\nbssplit=8k/90:32k/10,4k\n",
@@ -175,6 +175,7 @@ func FuzzParse(f *testing.F) {
 		options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Env: func(name string) (string, bool) { return name, true }}
 		file, diags := fiojob.Parse("a", text, options)
 		device := func(string) (int64, bool) { return 1 << 30, true }
+		checkReadings(t, text, options, file)
 		_, _ = file.Touched(device)
 		_, _ = file.Touched(func(string) (int64, bool) { return 0, false })
 		_ = file.Resolve(device).Scale(0.01, 64).Prefill().Print(nil)
@@ -190,4 +191,51 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is printed as %q and then as %q", text, printed, twice)
 		}
 	})
+}
+
+// checkReadings: where the strict reading finds no doubt, the default and the exact one agree.
+func checkReadings(t testing.TB, text string, options fiojob.Options, meant *fiojob.File) {
+	t.Helper()
+	options.Reading = fiojob.Exact
+	exact, wrong := fiojob.Parse("a", text, options)
+	options.Reading = fiojob.Strict
+	_, doubt := fiojob.Parse("a", text, options)
+	if doubt.HasErrors() {
+		return
+	}
+	if wrong.HasErrors() {
+		t.Errorf("%q is beyond doubt and no file in the exact reading: %v", text, wrong)
+	}
+	if got, want := meaning(exact), meaning(meant); !reflect.DeepEqual(got, want) {
+		t.Errorf("%q is beyond doubt and means\n%q\nand exactly\n%q", text, want, got)
+	}
+}
+
+// TestReadingsAgreeBeyondDoubt gives every option many texts, most of them doubtful, in all readings.
+func TestReadingsAgreeBeyondDoubt(t *testing.T) {
+	texts := append([]string{
+		"50%", " 50%", "50 %", "101%", "-1", "-4k", "0", "2", "yes", "true", "read", " read", "Read", "randread", "randread:8", "randread:8k",
+		"read:8k", "read:8kib", "read: 8k", "read:-8k", "read,x", "rw", "4k-8k", "8k-4k", "4k - 8k", "4k-8k,1k-2k", "4k/50:8k/50", "4k/50: 8k/50",
+		" 4k/50:8k/50", "4k/60:8k/60", "4k/50:8k", "4k/x:8k", "4k/50%:8k", "8k/30.5:4k/69.5", "4k/50:8k/40", ",4k/100", "x:y", "x::y", ":x",
+		"x\\:y", " x", "zipf:1.2", " zipf:1.2", "zipf", "random", "crc32c", "none", "strided", " strided", "0:1", "0,1", "1,0", "1:2:3", "libaio",
+		" libaio", "0x", "1,", ",1", ",,1", ",", "${E}", "4${E}k", "$ncpus*2", "$ncpus *2k", "3-1", "1.5-2", "10:20", "70:30", "70/30", "5 ,6", "5, 6",
+	}, doubtful...)
+	options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Env: func(string) (string, bool) { return "", false }}
+	for i, name := range fiojob.OptionNames() {
+		if fiojob.Canonical(name) != name || testing.Short() && i%10 != 0 {
+			continue
+		}
+		for _, value := range texts {
+			for _, text := range []string{"[a]\n" + name + "=" + value + "\n", "[global]\n" + name + "=1\n[a]\n" + name + "=" + value + "\n"} {
+				file, _ := fiojob.Parse("a", text, options)
+				checkReadings(t, text, options, file)
+			}
+		}
+		checkReadings(t, "[a]\n"+name+"\n", options, parseAny("[a]\n"+name+"\n", options))
+	}
+}
+
+func parseAny(text string, options fiojob.Options) *fiojob.File {
+	f, _ := fiojob.Parse("a", text, options)
+	return f
 }

@@ -1,6 +1,7 @@
 package fiojob
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,10 +31,20 @@ func setReadWrite(j *Job, a *arg) {
 	if strings.HasPrefix(v, "rand") {
 		low = 1
 	}
-	n, err := readNumber(postfix, j.kbBase)
+	n, err := a.bytesNumber(postfix)
+	// fio reads the number of operations without its suffix.
+	plain, _, known := exactDigits(postfix)
+	if low == 1 && known && a.p.options.Reading == Exact {
+		n, err = number{value: plain}, nil
+	} else if low == 1 && known && err == nil && plain != n.value {
+		n.literal = strconv.FormatInt(plain, 10)
+	}
 	if err != nil || n.isPct || n.value < low {
 		a.bad("want operations in a row after rand…: or bytes to skip after a sequential pattern")
 		return
+	}
+	if n.literal != "" {
+		a.meant(fmt.Sprintf("%s:%d", v, n.value), v+":"+n.literal)
 	}
 	j.Sequence = n.value
 	a.option.Exact = fmt.Sprintf("%s:%d", v, n.value)
@@ -45,21 +56,11 @@ const filesMax = 1024
 // setFilename reads a list with colons between names; a backslash makes a colon part of a name.
 func setFilename(j *Job, a *arg) {
 	a.blank()
-	names, rest := []string(nil), a.text
-	for rest != "" {
-		var name strings.Builder
-		i := 0
-		for i < len(rest) && rest[i] != ':' {
-			if rest[i] == '\\' && i+1 < len(rest) && rest[i+1] == ':' {
-				i++
-			}
-			name.WriteByte(rest[i])
-			i++
-		}
-		rest = rest[min(i+1, len(rest)):]
-		if name.Len() > 0 {
-			names = append(names, name.String())
-		}
+	exact := a.p.options.Reading == Exact
+	names := splitNames(a.text, exact)
+	if ended := splitNames(a.text, true); !exact && len(ended) < len(names) {
+		a.warn("fio-reads-otherwise", fmt.Sprintf("%s names %d files; fio itself ends the list at the empty name and reads %d",
+			a.written(), len(names), len(ended)), "write "+a.option.Key+"="+joinFilenames(names, nil))
 	}
 	switch {
 	case len(names) == 0:
@@ -70,9 +71,9 @@ func setFilename(j *Job, a *arg) {
 		return
 	}
 	switch {
-	case a.repeated: // a second line in one section adds to the first
-		names = append(j.Filenames, names...)
-	case len(j.Filenames) > 0 && !slices.Equal(j.Filenames, names):
+	case a.repeated, exact: // a second line in one section adds to the first; in fio also one of [global]
+		names = append(slices.Clone(j.Filenames), names...)
+	case len(j.Filenames) > 0 && (a.p.options.Reading == Strict || !slices.Equal(j.Filenames, names)):
 		// Real fio adds a job's files to those of [global]. Nobody who names a device again means to write the other too.
 		a.warn("filename-replaces", "filename replaces that of [global]; fio itself uses the files of both",
 			"remove filename from [global]")
@@ -126,10 +127,11 @@ func setBlockRange(j *Job, a *arg) {
 const splitsMax = 64
 
 // setBlockSplit reads bssplit: size/percent:size/percent for each direction. Entries without a percentage, or with 0,
-// share what the others leave; where the sum stays below 100, the last entry takes the rest, as it does in fio.
+// share what the others leave; where the sum stays below 100, the entry with the largest share (of several, the last) takes
+// the rest, as it does in fio.
 func setBlockSplit(j *Job, a *arg) {
 	a.triple(func(d Direction, text string) (string, bool) {
-		splits, exact, ok := a.splits(text)
+		splits, exact, ok := a.splits(strings.TrimLeft(text, " \t"))
 		if ok {
 			j.BlockSplit[d] = splits
 		}
@@ -143,13 +145,17 @@ func (a *arg) splits(text string) (out []Split, exact string, ok bool) {
 	sum := 0.0
 	for entry := range strings.SplitSeq(text, ":") {
 		sizeText, shareText, _ := strings.Cut(entry, "/")
-		n, err := readNumber(sizeText, a.kb)
+		n, err := a.bytesNumber(sizeText)
 		if err != nil || n.isPct || n.value < 1 || n.value > blockBytesMax {
 			a.bad(fmt.Sprintf("want size/percent:size/percent, and not %q", entry))
 			return nil, "", false
 		}
+		a.explain(n)
 		share := 0
-		if shareText = strings.TrimSpace(shareText); shareText != "" {
+		if shareText = strings.TrimSuffix(strings.TrimSpace(shareText), "%"); a.p.options.Reading == Exact {
+			whole, _, _ := exactDigits(shareText)
+			share = int(min(max(whole, 0), percentMax))
+		} else if shareText != "" {
 			share, err = strconv.Atoi(shareText)
 			if err != nil || share < 0 || share > 100 {
 				a.bad(fmt.Sprintf("want a whole percentage from 0 to 100, and not %q", shareText))
@@ -175,6 +181,8 @@ func (a *arg) splits(text string) (out []Split, exact string, ok bool) {
 // fillSplits makes the shares sum to 100.
 func (a *arg) fillSplits(out []Split, open []int, sum float64) bool {
 	switch {
+	case sum > 100 && a.p.options.Reading == Exact:
+		cutSplits(out)
 	case sum > 100:
 		a.bad(fmt.Sprintf("the percentages add up to %g", sum))
 		return false
@@ -183,11 +191,31 @@ func (a *arg) fillSplits(out []Split, open []int, sum float64) bool {
 			out[i].Percent = (100 - sum) / float64(len(open))
 		}
 	case sum < 100:
-		out[len(out)-1].Percent += 100 - sum
-		a.warn("percentages-incomplete", fmt.Sprintf("the percentages add up to %g; the last block size takes the rest", sum),
-			"let them add up to 100")
+		largest := 0
+		for i, s := range out {
+			if s.Percent >= out[largest].Percent {
+				largest = i
+			}
+		}
+		out[largest].Percent += 100 - sum
+		a.warn("percentages-incomplete", fmt.Sprintf("the percentages add up to %g; the largest share, of blocks of %s, takes the rest",
+			sum, exactBytes(out[largest].Bytes)), "let them add up to 100")
 	}
 	return true
+}
+
+// cutSplits does what fio does where shares add up to more than 100: the smaller ones count first.
+func cutSplits(out []Split) {
+	order := make([]int, len(out))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(out[a].Percent, out[b].Percent) })
+	left := 100.0
+	for _, i := range order {
+		out[i].Percent = min(out[i].Percent, left)
+		left -= out[i].Percent
+	}
 }
 
 // setMix reads rwmixread and rwmixwrite. "70:30" means its first value; fio takes the last.
@@ -198,7 +226,7 @@ func setMix(write bool) apply {
 			text = first
 			a.meant(first, last)
 		}
-		v, ok := a.number(strings.TrimSuffix(text, "%"), 0, 100)
+		v, ok := a.number(text, 0, percentMax)
 		if !ok {
 			return
 		}
@@ -212,22 +240,36 @@ func setMix(write bool) apply {
 
 // setFileSize reads filesize; a range draws a size per file, which only fio does.
 func setFileSize(j *Job, a *arg) {
-	if low, high, found := strings.Cut(a.text, "-"); found {
+	if low, high, found := strings.Cut(a.seen, "-"); found {
 		if n, err := readNumber(low, j.kbBase); err == nil {
 			if m, err := readNumber(high, j.kbBase); err == nil && !n.isPct && !m.isPct {
 				a.delegate("a range of file sizes is drawn by fio only")
+				a.explain(n)
+				a.explain(m)
 				j.FileSize = Size{Bytes: max(n.value, m.value), Set: true}
 				return
 			}
 		}
 	}
 	size(func(j *Job) *Size { return &j.FileSize })(j, a)
+	if j.FileSize == (Size{Set: true}) && a.text != "" && strings.Trim(a.text, "0") == "" {
+		a.bad("want at least 1")
+	}
 }
 
 // setStartDelay reads startdelay; a range draws a delay per clone, which only fio does.
 func setStartDelay(j *Job, a *arg) {
-	if strings.Contains(a.text, "-") {
+	if low, high, found := strings.Cut(a.seen, "-"); found {
 		a.delegate("a range of start delays is drawn by fio only")
+		d, ok := a.time(low, time.Second)
+		if _, alsoOK := a.time(high, time.Second); !ok || !alsoOK {
+			return
+		}
+		// A unit in front of the minus sign is none that fio knows.
+		if read, _ := exactTime(a.seen, time.Second); read.Value != d.Microseconds() {
+			a.warn("fio-reads-otherwise", fmt.Sprintf("%s: fio itself reads the first as %v", a.written(),
+				time.Duration(read.Value)*time.Microsecond), fmt.Sprintf("write %s=%d-…, in seconds", a.option.Key, int64(d.Seconds())))
+		}
 		return
 	}
 	duration(func(j *Job) *time.Duration { return &j.StartDelay }, time.Second)(j, a)
@@ -280,13 +322,21 @@ func (a *arg) delegate(why string) { a.option.Class, a.option.Why = Delegate, wh
 
 // only makes an option native for the listed values and leaves all others to fio.
 func only(why string, values ...string) apply {
-	return func(_ *Job, a *arg) {
+	return func(j *Job, a *arg) {
+		noBlank(j, a)
 		for _, v := range values {
 			if a.text == v {
 				return
 			}
 		}
 		a.delegate(why)
+	}
+}
+
+// noBlank warns about a blank in front of one of fio's words.
+func noBlank(_ *Job, a *arg) {
+	if a.raw.blankBefore {
+		a.refusedByFio(a.text)
 	}
 }
 
@@ -300,7 +350,12 @@ func setZoneSkip(j *Job, a *arg) {
 
 // noFile refuses values that open a file of the machine: the part behind mark is a path.
 func noFile(mark string) apply {
-	return func(_ *Job, a *arg) {
+	return func(j *Job, a *arg) {
+		if a.kind == kindChoice {
+			noBlank(j, a)
+		} else {
+			a.blank()
+		}
 		if strings.Contains(a.text, mark) {
 			a.option.Class, a.option.Why = Refused, "it opens a file of the machine that is no device of the VM"
 			a.problem("refused-option", fmt.Sprintf("%s=%s is refused: %s", a.option.Key, a.text, a.option.Why), "")
@@ -315,13 +370,13 @@ func setBuffered(j *Job, a *arg) {
 	j.Direct = !buffered
 }
 
+// setSeed reads randseed. fio has no seed above the largest signed number; we have.
 func setSeed(j *Job, a *arg) {
-	if v, err := strconv.ParseUint(strings.TrimSpace(a.text), 0, 64); err == nil {
+	if v, err := strconv.ParseUint(a.text, 10, 64); err == nil && v > math.MaxInt64 && a.p.options.Reading == Meant {
 		j.RandSeed = v
-		return
-	}
-	if v, ok := a.number(a.text, 0, math.MaxInt64); ok {
+	} else if v, ok := a.number(a.seen, 0, math.MaxInt64); ok {
 		j.RandSeed = uint64(v)
+		a.option.Exact = strconv.FormatInt(v, 10)
 	}
 }
 

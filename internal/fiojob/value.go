@@ -17,7 +17,10 @@ type arg struct {
 	option *Option
 	raw    rawOption
 	text   string
+	// seen is the text as fio sees it: with a blank in front where one follows the equals sign.
+	seen   string
 	kb     int64
+	kind   kind
 	errors int
 	// repeated says that the same section had the option before.
 	repeated bool
@@ -52,14 +55,24 @@ func (a *arg) bad(want string) {
 
 // meant warns that the value is read as its author meant it although fio reads it otherwise.
 func (a *arg) meant(taken, fio string) {
-	a.warn("fio-reads-otherwise", fmt.Sprintf("%s is taken as %s; fio itself reads %s", a.written(), taken, fio),
-		fmt.Sprintf("write %s=%s", a.option.Key, taken))
+	message := fmt.Sprintf("%s is taken as %s; fio itself reads %s", a.written(), taken, fio)
+	if a.p.options.Reading == Strict {
+		message = fmt.Sprintf("%s is doubtful: probably %s, but fio reads %s", a.written(), taken, fio)
+	}
+	a.warn("fio-reads-otherwise", message, fmt.Sprintf("write %s=%s", a.option.Key, taken))
 }
 
 // refusedByFio warns that the value is read as its author meant it although fio stops there.
 func (a *arg) refusedByFio(taken string) {
-	a.warn("fio-refuses", fmt.Sprintf("%s is taken as %s; fio itself refuses it", a.written(), taken),
-		fmt.Sprintf("write %s=%s", a.option.Key, taken))
+	hint := fmt.Sprintf("write %s=%s", a.option.Key, taken)
+	switch a.p.options.Reading {
+	case Exact:
+		a.problem("fio-refuses", fmt.Sprintf("%s is probably %s, but fio refuses it", a.written(), taken), hint)
+	case Strict:
+		a.warn("fio-refuses", fmt.Sprintf("%s is doubtful: probably %s, but fio refuses it", a.written(), taken), hint)
+	default:
+		a.warn("fio-refuses", fmt.Sprintf("%s is taken as %s; fio itself refuses it", a.written(), taken), hint)
+	}
 }
 
 func (a *arg) written() string {
@@ -75,45 +88,65 @@ func (a *arg) written() string {
 
 // expand replaces variables and keywords and settles the option's Value. It returns false after reporting an error.
 func (a *arg) expand() bool {
-	text, missing := expandEnvironment(a.raw.value, a.p.options.Env)
+	text, missing := a.raw.value, []string(nil)
+	if !a.raw.literal {
+		text, missing = expandEnvironment(text, a.p.options.Env)
+	}
 	if len(text) > valueBytesMax {
 		a.problem("value-too-long", fmt.Sprintf("the value of %s has more than %d bytes", a.option.Key, valueBytesMax), "")
 		return false
 	}
 	if len(missing) > 0 {
 		name := missing[0]
-		if strings.TrimSpace(text) == "" {
+		if strings.TrimSpace(text) == "" && !a.emptyAllowed() {
 			a.problem("variable-without-value", fmt.Sprintf("variable %q has no value, so that %s is empty", name, a.option.Key),
 				fmt.Sprintf("set %s or write the value", name))
 			return false
 		}
 		a.warn("variable-without-value", fmt.Sprintf("variable %q has no value and is left out", name), "")
 	}
-	text, err := expandKeywords(text, a.p.options)
+	var err error
+	if !a.raw.literal {
+		text, err = expandKeywords(text, a.p.options)
+	}
 	if err != nil {
 		a.text = a.raw.value
 		a.bad(err.Error())
 		return false
 	}
 	a.text = strings.TrimSpace(text)
+	a.seen = a.text
+	if a.raw.blankBefore {
+		a.seen = " " + a.text
+	}
 	a.option.Value, a.option.Exact = a.text, a.text
 	return true
 }
 
+// emptyAllowed tells whether fio takes an option without a text: a log gets its usual name.
+func (a *arg) emptyAllowed() bool {
+	return strings.HasPrefix(a.option.Key, "write_") && a.option.Report
+}
+
 // blank warns about a blank after "=", which fio takes into a text.
 func (a *arg) blank() {
-	if a.raw.blankBefore {
+	if a.raw.blankBefore && a.p.options.Reading != Exact {
 		a.meant(a.text, "a text that starts with a blank")
 	}
 }
 
 // number reads one number with bounds and warns where fio would read another.
 func (a *arg) number(text string, low, high int64) (int64, bool) {
-	n, err := readNumber(text, a.kb)
+	n, err := a.bytesNumber(text)
 	switch {
 	case err != nil:
 		a.bad(err.Error())
 		return 0, false
+	case n.isPct && high == percentMax && n.percent == math.Trunc(n.percent):
+		// fio has percent signs for sizes only, and takes this for a negative number.
+		a.meant(strconv.FormatInt(int64(n.percent), 10), strconv.FormatInt(-1-int64(n.percent), 10))
+		a.keepNumber(Number{Value: int64(n.percent)})
+		return int64(n.percent), true
 	case n.isPct:
 		a.bad("a percentage is not possible here")
 		return 0, false
@@ -121,29 +154,23 @@ func (a *arg) number(text string, low, high int64) (int64, bool) {
 		a.bad(boundsText(low, high))
 		return 0, false
 	}
-	a.explain(text, n)
+	a.explain(n)
+	a.keepNumber(Number{Value: n.value})
 	return n.value, true
 }
 
+const percentMax = 100
+
 // explain warns when fio reads the text of n otherwise: a fraction, an unknown suffix, a blank in front of a suffix.
-func (a *arg) explain(text string, n number) {
-	literal := n.literal
-	if literal == "" && a.raw.blankBefore && !n.isPct && strings.HasPrefix(a.text, text) {
-		// Behind a blank the digits count and the suffix does not.
-		negative, digits, _ := splitNumber(text)
-		if plain := literalNumber(negative, digits, "", a.kb); plain != strconv.FormatInt(n.value, 10) {
-			literal = plain
-		}
-	}
-	if literal == "" {
-		return
-	}
-	if n.isPct {
+func (a *arg) explain(n number) {
+	switch {
+	case n.literal == "":
+	case n.isPct:
 		a.warn("fio-reads-otherwise", fmt.Sprintf("%s is taken as %s %%; fio itself reads %s bytes", a.written(),
-			strconv.FormatFloat(n.percent, 'f', -1, 64), literal), "write whole percentages or bytes")
-		return
+			strconv.FormatFloat(n.percent, 'f', -1, 64), n.literal), "write whole percentages or bytes")
+	default:
+		a.meant(shortNumber(n.value, a.kb), n.literal)
 	}
-	a.meant(shortNumber(n.value, a.kb), literal)
 }
 
 // shortNumber prints n with the largest of fio's suffixes that loses nothing.
@@ -174,11 +201,11 @@ func boundsText(low, high int64) string {
 // triple reads "read[,write[,trim]]": one value holds for all, two give trim the second, an empty place stays as it
 // was. It calls one for every direction that has a value and returns the texts as set.
 func (a *arg) triple(one func(d Direction, text string) (exact string, ok bool)) {
-	if a.text == "" {
+	if strings.Trim(a.text, ", \t") == "" {
 		a.bad("want a value")
 		return
 	}
-	parts := strings.Split(a.text, ",")
+	parts := strings.Split(a.seen, ",")
 	if len(parts) > 3 {
 		a.bad("want at most three values, for read, write and trim")
 		return
@@ -193,8 +220,7 @@ func (a *arg) triple(one func(d Direction, text string) (exact string, ok bool))
 		texts[Trim] = parts[1]
 	}
 	for d, text := range texts {
-		text = strings.TrimSpace(text)
-		if text == "" {
+		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		out, ok := one(Direction(d), text)
@@ -249,9 +275,9 @@ func (a *arg) boolean(field *bool, bareAllowed bool) {
 // count reads a plain integer. fio takes lists too and uses their first value.
 func count(field func(*Job) *int, low, high int64) apply {
 	return func(j *Job, a *arg) {
-		text := a.text
-		if i := strings.IndexAny(text, ",:-"); i > 0 {
-			text = text[:i]
+		text := a.seen
+		if i := strings.IndexAny(a.text, ",:-"); i > 0 {
+			text = a.text[:i]
 			a.warn("several-values", fmt.Sprintf("%s: one number is possible, the first counts", a.written()),
 				fmt.Sprintf("write %s=%s", a.option.Key, text))
 		}
@@ -266,7 +292,7 @@ func count(field func(*Job) *int, low, high int64) apply {
 // bytesOf reads one number of bytes.
 func bytesOf(field func(*Job) *int64, low, high int64) apply {
 	return func(j *Job, a *arg) {
-		if v, ok := a.number(a.text, low, high); ok {
+		if v, ok := a.number(a.seen, low, high); ok {
 			*field(j) = v
 			a.option.Exact = exactBytes(v)
 		}
@@ -305,7 +331,7 @@ func countTriple(low, high int64, set func(j *Job, d Direction, v int64)) apply 
 // size reads bytes or a percentage.
 func size(field func(*Job) *Size) apply {
 	return func(j *Job, a *arg) {
-		n, err := readNumber(a.text, a.kb)
+		n, err := readNumber(a.seen, a.kb)
 		if err != nil {
 			a.bad(err.Error())
 			return
@@ -314,7 +340,8 @@ func size(field func(*Job) *Size) apply {
 			a.bad("want at least 0")
 			return
 		}
-		a.explain(a.text, n)
+		a.explain(n)
+		a.keepNumber(Number{Value: max(n.value, int64(n.percent)), Percent: n.isPct})
 		*field(j) = Size{Bytes: n.value, Percent: n.percent, Set: true}
 		if n.isPct && n.percent == 0 {
 			*field(j) = Size{Set: true}
@@ -326,19 +353,44 @@ func size(field func(*Job) *Size) apply {
 // duration reads a time whose default unit is unit.
 func duration(field func(*Job) *time.Duration, unit time.Duration) apply {
 	return func(j *Job, a *arg) {
-		d, literal, err := readTime(a.text, unit)
-		if err != nil {
-			a.bad(err.Error())
-			return
+		if d, ok := a.time(a.seen, unit); ok {
+			*field(j) = d
+			a.option.Exact = formatTime(d)
 		}
-		a.option.Exact = formatTime(d)
-		if literal != "" {
-			a.meant(a.option.Exact, literal)
-		} else if a.raw.blankBefore && strings.TrimRight(a.text, "0123456789") != "" {
-			a.meant(a.option.Exact, "the digits alone")
-		}
-		*field(j) = d
 	}
+}
+
+// time reads one time and warns where fio would read another.
+func (a *arg) time(text string, unit time.Duration) (time.Duration, bool) {
+	d, literal, err := readTime(text, unit)
+	if err != nil {
+		a.bad(err.Error())
+		return 0, false
+	}
+	if literal != "" {
+		a.meant(formatTime(d), literal)
+	}
+	a.keepNumber(Number{Value: d.Microseconds()})
+	return d, true
+}
+
+// keepNumber notes a number that was read; the exact reading notes all of them itself.
+func (a *arg) keepNumber(n Number) {
+	if a.p.options.Reading != Exact {
+		a.option.Numbers = append(a.option.Numbers, n)
+	}
+}
+
+// bytesNumber reads a number inside a value of several, by the reading that was asked for.
+func (a *arg) bytesNumber(text string) (number, error) {
+	if a.p.options.Reading != Exact {
+		return readNumber(text, a.kb)
+	}
+	n, ok := exactNumber(text, a.kb)
+	if !ok {
+		return number{}, errNumber
+	}
+	return number{value: n.Value, percent: float64(n.Value), isPct: n.Percent}, nil
 }
 
 // choice reads one of values; alias maps other spellings to them.
@@ -352,6 +404,12 @@ func choice(field func(*Job) *string, values []string, alias map[string]string) 
 }
 
 func (a *arg) choice(text string, values []string, alias map[string]string) (string, bool) {
+	if a.p.options.Reading == Exact {
+		// fio looks at the first word of a list only.
+		if i := strings.IndexAny(text, ",:"); i >= 0 {
+			text = text[:i]
+		}
+	}
 	if to, ok := alias[text]; ok {
 		if a.raw.blankBefore {
 			a.refusedByFio(to)

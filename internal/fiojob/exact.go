@@ -1,0 +1,136 @@
+package fiojob
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Number is one number of an option: bytes, a count, microseconds for times, or a percentage.
+type Number struct {
+	Value   int64
+	Percent bool
+}
+
+// What follows is how fio 3.33 reads numbers, as its debug output shows it for thousands of texts. It never looks at the
+// whole text: digits end at the first other character, a suffix counts by its first letter, what follows is passed over.
+
+// exactNumber reads the start of text as fio reads a number of bytes or a count. kb is what k means.
+func exactNumber(text string, kb int64) (Number, bool) {
+	value, suffix, ok := exactDigits(text)
+	if !ok || suffix == "" {
+		return Number{Value: value}, ok
+	}
+	lower := strings.ToLower(suffix)
+	switch {
+	case lower[0] == '%':
+		return Number{Value: value, Percent: true}, true
+	case lower[0] == 'z':
+		return Number{}, false // zones of a zoned device, which sizes alone may count in
+	}
+	power := strings.IndexByte("kmgtp", lower[0]) + 1
+	if power == 0 {
+		return Number{Value: value}, true
+	}
+	// kib is the opposite of kb: 1000 where kb is 1024.
+	if strings.HasPrefix(lower[1:], "ib") {
+		kb = 1000 + 1024 - kb
+	}
+	for range power {
+		if value > math.MaxInt64/kb || value < math.MinInt64/kb {
+			return Number{}, false
+		}
+		value *= kb
+	}
+	return Number{Value: value}, true
+}
+
+// exactTime reads the start of text as fio reads a time, in microseconds. unit is the one of a number alone. A unit that
+// fio does not know counts as microseconds, one that does not directly follow the digits as none.
+func exactTime(text string, unit time.Duration) (Number, bool) {
+	text, _, _ = strings.Cut(text, ",")
+	value, suffix, ok := exactDigits(text)
+	if !ok {
+		return Number{}, false
+	}
+	if suffix = strings.ToLower(suffix); suffix != "" && suffix[0] >= 'a' && suffix[0] <= 'z' {
+		unit = time.Microsecond
+		if u, known := timeUnits[suffix]; known {
+			unit = u
+		}
+	}
+	micros := int64(unit / time.Microsecond)
+	if value > math.MaxInt64/micros || value < math.MinInt64/micros {
+		return Number{}, false
+	}
+	return Number{Value: value * micros}, true
+}
+
+// exactDigits returns the number that text starts with and what follows its digits. A blank in front is passed over for
+// the digits but stands in the way of the suffix.
+func exactDigits(text string) (value int64, suffix string, ok bool) {
+	text = strings.TrimRight(text, " \t")
+	trimmed := strings.TrimLeft(text, " \t")
+	negative := strings.HasPrefix(trimmed, "-")
+	unsigned := trimmed
+	if negative || strings.HasPrefix(trimmed, "+") {
+		unsigned = trimmed[1:]
+	}
+	base, digits := 10, "0123456789"
+	if strings.HasPrefix(strings.ToLower(unsigned), "0x") {
+		base, digits = 16, "0123456789abcdefABCDEF"
+		if unsigned = unsigned[2:]; len(trimmed) == len(text) {
+			suffix = "x" // what fio takes for a unit of time
+		}
+	}
+	end := 0
+	for end < len(unsigned) && strings.IndexByte(digits, unsigned[end]) >= 0 {
+		end++
+	}
+	switch {
+	case end == 0 && base == 10:
+		return 0, "", false
+	case end == 0:
+		return 0, suffix, true
+	}
+	value, err := strconv.ParseInt(unsigned[:end], base, 64)
+	if err != nil {
+		return 0, "", false
+	}
+	if negative {
+		value = -value
+	}
+	if base == 10 && len(trimmed) == len(text) {
+		suffix = unsigned[end:]
+	}
+	return value, suffix, true
+}
+
+// exactPart is one number of a list; ok is false where fio finds none and leaves the value as it was.
+type exactPart struct {
+	Number
+	ok bool
+}
+
+// exactParts cuts text where fio does: behind every comma, colon and minus sign, also that of a negative number.
+func exactParts(text string, read func(string) (Number, bool)) []exactPart {
+	var out []exactPart
+	for {
+		n, ok := read(text)
+		out = append(out, exactPart{n, ok})
+		i := strings.IndexAny(text, ",:-")
+		if i < 0 || len(out) == exactPartsMax {
+			return out
+		}
+		text = text[i+1:]
+	}
+}
+
+const exactPartsMax = 64
+
+// exactSwitch reads the start of text as fio reads 0 and 1.
+func exactSwitch(text string) (Number, bool) {
+	value, _, ok := exactDigits(text)
+	return Number{Value: value}, ok
+}

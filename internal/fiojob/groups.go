@@ -1,0 +1,110 @@
+package fiojob
+
+// group lists options that share a class and a reason.
+type group struct {
+	class  Class
+	why    string
+	report bool
+	note   bool
+	names  string
+}
+
+// groups are all options without a typed meaning here. The reasons are clauses: "option x is refused: it runs a program".
+var groups = [][]group{ignored, delegated, delegatedEngines, refused}
+
+var ignored = []group{
+	{class: Ignored, why: "it is a comment", report: true, names: "description"},
+	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: `
+		write_bw_log write_lat_log write_iops_log write_hist_log log_entries log_avg_msec log_hist_msec
+		log_hist_coarseness log_max_value log_offset log_prio log_compression log_compression_cpus
+		log_store_compressed log_unix_epoch log_alternate_epoch log_alternate_epoch_clock_id log_window_value
+		log_issue_time per_job_logs bwavgtime iopsavgtime stats`},
+	{class: Ignored, why: "the report chooses its own percentiles, units and sums", report: true, names: `
+		clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures disk_util
+		unified_rw_reporting kb_base unit_base block_error_percentiles error_dump`},
+	{class: Ignored, why: "latency is always measured", names: `
+		gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement clocksource gtod_cpu`},
+	{class: Ignored, why: "the native engine has its own threads and memory", names: `
+		thread mem iomem_align lockmem hugepage-size io_submit_mode thp`},
+	{class: Ignored, why: "the native engine chooses how it submits", names: `
+		hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored userspace_reap`},
+	// Never given to fio either: on a disk that is a file, unlink would delete it.
+	{class: Ignored, report: true, why: "it concerns files that fio creates, and workloads use devices", names: `
+		create_serialize create_fsync create_on_open allow_file_create allow_mounted_write fallocate
+		unique_filename unlink unlink_each_loop lockfile`},
+	{class: Ignored, why: "it prepares the page cache or files, and workloads use devices", names: `
+		overwrite fadvise_hint invalidate pre_read`},
+	{class: Ignored, why: "the native engine has one generator for random numbers", names: "random_generator"},
+	{class: Ignored, why: "it matters with verify only", names: `
+		do_verify verify_interval verify_offset verify_pattern verify_fatal verify_dump verify_async
+		verify_backlog verify_backlog_batch verify_state_save verify_write_sequence verify_header_seed
+		trim_verify_zero verify_async_cpus`},
+	{class: Ignored, why: "fio itself does nothing with it", names: "softrandommap verifysort verifysort_nr"},
+	{class: Ignored, note: true, report: true, why: "it belongs to a profile of fio that is not in use", names: `
+		threads block dir load numruns test-duration device-names prep threads-per-queue read-req-num-512-blocks
+		large-block-op-kbytes`},
+}
+
+var delegated = []group{
+	{class: Delegate, why: "only fio shifts blocks off their alignment or aligns offsets apart from them", names: `
+		bs_unaligned offset_align`},
+	{class: Delegate, why: "only fio picks block sizes by order instead of direction", names: "bs_is_seq_rand"},
+	{class: Delegate, why: "only fio holds back operations that overlap others in flight", names: "serialize_overlap"},
+	{class: Delegate, why: "only fio adds these flushes and barriers between writes", names: `
+		write_barrier sync_file_range fsync_on_close`},
+	{class: Delegate, why: "only fio asks the kernel for atomic writes or gives them a lifetime", names: "atomic write_hint"},
+	{class: Delegate, why: "only fio stops after it has laid out the files", names: "create_only"},
+	{class: Delegate, why: "only fio lets one job end or start another", names: "exitall exit_what exitall_on_error wait_for"},
+	{class: Delegate, why: "only fio changes the priority of its processes and operations", names: `
+		nice prio prioclass cmdprio cmdprio_bssplit cmdprio_class cmdprio_percentage`},
+	{class: Delegate, why: "only fio binds jobs to processors and memory nodes", names: `
+		cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy`},
+	{class: Delegate, why: "only fio has these forms of thinking time", names: "thinktime_spin thinktime_blocks_type thinktime_iotime"},
+	{class: Delegate, why: "only fio ends a job for being too slow or couples its rate to thinking time", names: `
+		rate_min rate_cycle rate_ignore_thinktime rate_iops_min max_latency`},
+	{class: Delegate, why: "only fio searches the queue depth for a latency", names: `
+		latency_target latency_window latency_percentile latency_run`},
+	{class: Delegate, why: "only fio knows zoned block devices", names: `
+		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
+		zone_reset_frequency`},
+	{class: Delegate, why: "only fio balances the progress of jobs against each other", names: "flow flow_id flow_sleep"},
+	{class: Delegate, why: "only fio ends a job at a steady state", names: `
+		steadystate steadystate_duration steadystate_ramp_time steadystate_check_interval`},
+	{class: Delegate, why: "only fio repeats blocks of a working set or of other jobs", names: `
+		dedupe_working_set_percentage dedupe_global`},
+	{class: Delegate, why: "only fio verifies data", names: "experimental_verify verify_only verify_mode"},
+	{class: Delegate, why: "only fio trims what it wrote before", names: "trim_percentage trim_backlog trim_backlog_batch"},
+	{class: Delegate, why: "only fio has lists of errors to pass over", names: "ignore_error"},
+	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
+	{class: Delegate, why: "only fio sets these flags of the kernel's I/O calls", names: "nowait uncached force_async"},
+}
+
+// delegatedEngines are options that exist with some of fio's I/O engines only.
+var delegatedEngines = []group{
+	{class: Delegate, why: "it is an option of fio's engine cpuio", names: "cpuload cpuchunks cpumode exit_on_io_done"},
+	{class: Delegate, why: "it is an option of fio's engines net, netsplice and rdma", names: `
+		hostname port protocol nodelay listen pingpong interface ttl window_size mss bindname verb`},
+	{class: Delegate, why: "it is an option of fio's engines rados and rbd", names: `
+		clustername cluster_name rbdname pool clientname conf busy_poll touch_objects`},
+	{class: Delegate, why: "it is an option of fio's engine http", names: `
+		https http_host http_mode http_object_mode http_pass http_s3_key http_s3_keyid http_s3_region http_user http_verbose`},
+	{class: Delegate, why: "it is an option of fio's engines for Gluster, HDFS and NFS", names: `
+		volume brick namenode single-instance nfs_url`},
+	{class: Delegate, why: "it is an option of fio's engine nbd", names: "uri"},
+	{class: Delegate, why: "it is an option of fio's engine sg", names: "readfua writefua sg_write_mode stream_id"},
+	{class: Delegate, why: "it is an option of fio's engine mtd", names: "skip_bad"},
+	{class: Delegate, why: "it is an option of fio's engines for NVMe commands", names: `
+		cmd_type fdp fdp_pli dataplacement plids num_range pi_act pi_chk write_mode`},
+	{class: Delegate, why: "it is an option of fio's engines that work on files as such", names: "stat_type donorname inplace"},
+}
+
+var refused = []group{
+	{class: Refused, why: "it runs a program", names: "exec_prerun exec_postrun program arguments grace_time std_redirect"},
+	{class: Refused, why: "it changes settings of the machine", names: "ioscheduler cgroup cgroup_weight cgroup_nodelete uid gid"},
+	{class: Refused, why: "it opens files of the machine that are no devices of the VM", names: `
+		opendir read_iolog read_iolog_chunked write_iolog replay_no_stall replay_redirect replay_scale replay_align
+		replay_time_scale replay_skip merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters
+		verify_state_load`},
+	{class: Refused, why: "it writes past what the plan shows", names: "fill_device file_append"},
+	{class: Refused, why: "it replaces the whole job by a built-in test of fio", names: "profile"},
+}

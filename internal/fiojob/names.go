@@ -1,0 +1,79 @@
+package fiojob
+
+import (
+	"path"
+	"strconv"
+	"strings"
+)
+
+// splitNames cuts a list with colons between names; a backslash makes a colon part of a name. Where an empty name ends
+// the list, as it does in fio, what follows is left out; else empty names are.
+func splitNames(text string, emptyEnds bool) []string {
+	if emptyEnds {
+		text = strings.TrimLeft(text, ":")
+	}
+	var names []string
+	for text != "" {
+		var name strings.Builder
+		i := 0
+		for i < len(text) && text[i] != ':' {
+			if text[i] == '\\' && i+1 < len(text) && text[i+1] == ':' {
+				i++
+			}
+			name.WriteByte(text[i])
+			i++
+		}
+		text = text[min(i+1, len(text)):]
+		if name.Len() > 0 {
+			names = append(names, name.String())
+		} else if emptyEnds {
+			break
+		}
+	}
+	return names
+}
+
+// Directories returns the folders of directory, which may be a list.
+func (j *Job) Directories() []string { return splitNames(j.Directory, false) }
+
+// CloneFiles returns the names that one clone opens: those of filename, or else as many as nrfiles says, made from
+// filename_format and in one of the job's folders, which clones take in turn.
+func (j *Job) CloneFiles(clone int) []string {
+	if len(j.Filenames) > 0 {
+		return j.Files()
+	}
+	folder := ""
+	if folders := j.Directories(); len(folders) > 0 {
+		folder = folders[clone%len(folders)]
+	}
+	names := make([]string, min(max(1, j.NrFiles), cloneFilesMax))
+	for i := range names {
+		name := expandName(j.FilenameFormat, j.Section, clone, i)
+		if folder != "" {
+			name = path.Join(folder, name)
+		}
+		names[i] = name
+	}
+	return names
+}
+
+// expandName replaces $jobname, $jobnum and $filenum, in any case.
+func expandName(format, section string, clone, file int) string {
+	var b strings.Builder
+	for format != "" {
+		word, value := "", ""
+		for _, k := range [][2]string{
+			{"$jobname", section}, {"$jobnum", strconv.Itoa(clone)}, {"$filenum", strconv.Itoa(file)},
+		} {
+			if len(format) >= len(k[0]) && strings.EqualFold(format[:len(k[0])], k[0]) {
+				word, value = k[0], k[1]
+			}
+		}
+		if word == "" {
+			word, value = format[:1], format[:1]
+		}
+		b.WriteString(value)
+		format = format[len(word):]
+	}
+	return b.String()
+}
