@@ -24,6 +24,8 @@ type order struct {
 	seed                 uint64
 	allowShell           bool
 	maxFull              float64
+	// given tells whether a flag stands on the command line: a zero that was asked for is not "not asked". Nil: none does.
+	given func(flag string) bool
 }
 
 // seedDefault makes repeats do the same operations; --seed gives others.
@@ -31,6 +33,7 @@ const seedDefault = 1
 
 func (o *order) flags(p *Process, cmd *cobra.Command) {
 	flags := cmd.Flags()
+	o.given = flags.Changed
 	o.choice.flags(flags)
 	o.targetFlags(p, flags)
 	flags.StringVar(&o.engine, "engine", "", "`ENGINE` that drives the load: native or fio (default the scenario's choice, else native)")
@@ -69,10 +72,11 @@ func (o *order) make(p *Process, word, label string) (session.Order, error) {
 			return made, badFlag("--rehearse-size "+quote(o.rehearseSize)+" is not a size of at least 1 MiB", "for example --rehearse-size 512MiB")
 		}
 	}
-	if o.rehearse != 0 && (o.rehearse < rehearseMin || o.rehearse > rehearseMax) {
+	rehearsal := o.rehearse != 0 || o.given != nil && o.given("rehearse")
+	if rehearsal && (o.rehearse < rehearseMin || o.rehearse > rehearseMax) {
 		return made, badFlag(fmt.Sprintf("--rehearse %v is not between %v and %v", o.rehearse, rehearseMin, rehearseMax), "for example --rehearse 60s")
 	}
-	if o.rehearseSize != "" && o.rehearse == 0 {
+	if o.rehearseSize != "" && !rehearsal {
 		return made, badFlag("--rehearse-size has no meaning without --rehearse", "for example --rehearse 60s --rehearse-size 512MiB")
 	}
 	if o.maxFull < 0 || o.maxFull > 100 {
