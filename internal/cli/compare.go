@@ -57,7 +57,7 @@ func (p *Process) readRuns(runs string, words []string, redact bool) ([]*report.
 		if err != nil {
 			return nil, err
 		}
-		run, err := readRun(b, redact)
+		run, err := readRun(b, word, redact)
 		if closeErr := b.Close(); err == nil {
 			err = closeErr
 		}

@@ -65,7 +65,7 @@ func (p *Process) report(word string, f reportFlags) error {
 		return err
 	}
 	defer b.Close()
-	run, err := readRun(b, f.redact)
+	run, err := readRun(b, word, f.redact)
 	if err != nil {
 		return err
 	}
@@ -80,30 +80,6 @@ func (p *Process) report(word string, f reportFlags) error {
 		return err
 	}
 	return exit(verdictCode(run.Summary))
-}
-
-// readRun reads a bundle for reporting, with pseudonyms when asked.
-func readRun(b *result.Bundle, redact bool) (*report.Run, error) {
-	run, err := report.Read(b)
-	if err != nil || !redact {
-		return run, err
-	}
-	r := result.NewRedactor(run.Manifest)
-	if run.Manifest, err = r.Manifest(run.Manifest); err != nil {
-		return nil, err
-	}
-	if run.Summary, err = r.Summary(run.Summary); err != nil {
-		return nil, err
-	}
-	if len(run.Plan) > 0 {
-		if run.Plan, err = r.JSON(run.Plan); err != nil {
-			return nil, err
-		}
-	}
-	for i := range run.Events {
-		run.Events[i] = r.Event(run.Events[i])
-	}
-	return run, nil
 }
 
 // chooseRenderer takes the form that --format names, else the one whose extension --out has, else HTML.

@@ -100,6 +100,9 @@ func comparisonWarnings(documents []*Document) []string {
 		if d.Verdict != "PASS" {
 			warn(fmt.Sprintf("Run %s ended as %s: %s", name, d.Verdict, strings.TrimSpace(d.Reason)))
 		}
+		for _, caveat := range d.Caveats {
+			warn(fmt.Sprintf("Run %s: %s", name, caveat))
+		}
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"time"
 )
 
@@ -124,33 +125,59 @@ func (b *Bundle) hash(name string) (SealedFile, error) {
 // Sealed returns the seal, nil when the bundle has none.
 func (b *Bundle) Sealed() *Seal { return b.seal }
 
-// VerifySeal compares every file with the seal and reports every difference, wrapped around ErrDamaged.
-func (b *Bundle) VerifySeal() error {
+// Difference is one file that is not as it was sealed.
+type Difference struct {
+	Name string // as in the seal
+	How  string // "was changed after sealing", "is missing", "was added after sealing" or why it cannot be read
+	Read bool   // reports read this file; of others only queries and evaluating again do
+}
+
+// Differences compares every file with the seal, which takes about as long as reading them. A bundle that is not sealed
+// has none.
+func (b *Bundle) Differences() []Difference {
 	if b.seal == nil {
-		return fmt.Errorf("verify bundle %q: it is not sealed", b.dir)
+		return nil
 	}
-	var faults []error
+	var list []Difference
+	add := func(name, how string) {
+		list = append(list, Difference{Name: name, How: how, Read: slices.Contains(reportedFiles, name)})
+	}
 	sealed := map[string]bool{}
 	for _, want := range b.seal.Files {
 		sealed[want.Name] = true
 		have, err := b.hash(want.Name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			faults = append(faults, fmt.Errorf("%w: %s is missing", ErrDamaged, want.Name))
+			add(want.Name, "is missing")
 		case err != nil:
-			faults = append(faults, err)
+			add(want.Name, "cannot be read: "+err.Error())
 		case have != want:
-			faults = append(faults, fmt.Errorf("%w: %s was changed after sealing", ErrDamaged, want.Name))
+			add(want.Name, "was changed after sealing")
 		}
 	}
 	names, err := b.files()
 	if err != nil {
-		faults = append(faults, err)
+		add(attachmentsDir, "cannot be listed: "+err.Error())
 	}
 	for _, name := range names {
 		if !sealed[name] {
-			faults = append(faults, fmt.Errorf("%w: %s was added after sealing", ErrDamaged, name))
+			add(name, "was added after sealing")
 		}
+	}
+	return list
+}
+
+// reportedFiles are those that reports read.
+var reportedFiles = []string{manifestFile, planFile, eventsFile, summaryFile}
+
+// VerifySeal compares every file with the seal and reports every difference, wrapped around ErrDamaged.
+func (b *Bundle) VerifySeal() error {
+	if b.seal == nil {
+		return fmt.Errorf("verify bundle %q: it is not sealed", b.dir)
+	}
+	var faults []error
+	for _, d := range b.Differences() {
+		faults = append(faults, fmt.Errorf("%w: %s %s", ErrDamaged, d.Name, d.How))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("verify bundle %q: %w", b.dir, err)
