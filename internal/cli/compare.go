@@ -10,7 +10,7 @@ import (
 
 func newCompare(p *Process) *cobra.Command {
 	var runs, format, out, align string
-	var redact bool
+	var pseudonyms bool
 	cmd := &cobra.Command{
 		Use:   "compare RUN RUN...",
 		Short: "Lay runs over each other and show what differs",
@@ -21,9 +21,14 @@ func newCompare(p *Process) *cobra.Command {
 		GroupID: groupResult,
 		Args:    between(2, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := p.readRuns(p.runsDirectory(runs), args, redact)
+			all, err := p.readRuns(p.runsDirectory(runs), args)
 			if err != nil {
 				return err
+			}
+			if pseudonyms {
+				if err := redact(all...); err != nil {
+					return err
+				}
 			}
 			c, err := report.Compare(all, report.CompareOptions{AlignAt: align})
 			if err != nil {
@@ -43,21 +48,21 @@ func newCompare(p *Process) *cobra.Command {
 	flags.StringVar(&align, "align", "", "`EVENT` that is zero on the common axis: a step or an annotation (default the start of the run phase)")
 	flags.StringVar(&format, "format", "", "`FORM` of the comparison: terminal, html or json (default by the extension of --out, else terminal)")
 	flags.StringVar(&out, "out", "", "`FILE` to write; - is standard output")
-	flags.BoolVar(&redact, "redact", false, "replace names and addresses of targets and machines by pseudonyms")
+	flags.BoolVar(&pseudonyms, "redact", false, "replace names and addresses of targets and machines by pseudonyms")
 	p.runsFlag(flags, &runs)
 	cmd.ValidArgsFunction = p.completeRuns(&runs)
 	return cmd
 }
 
 // readRuns reads the bundles that words name.
-func (p *Process) readRuns(runs string, words []string, redact bool) ([]*report.Run, error) {
+func (p *Process) readRuns(runs string, words []string) ([]*report.Run, error) {
 	var all []*report.Run
 	for _, word := range words {
 		b, err := p.openRun(runs, word)
 		if err != nil {
 			return nil, err
 		}
-		run, err := readRun(b, word, redact)
+		run, err := readRun(b, word)
 		if closeErr := b.Close(); err == nil {
 			err = closeErr
 		}

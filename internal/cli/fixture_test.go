@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// makeRun is the script command `makerun ID [label=L] [state=sealed|running|aborted] [minute=N] [verdict=V]`: it writes a small
-// bundle into the runs folder that the script's environment gives.
+// makeRun is the script command `makerun ID [label=L] [state=sealed|running|aborted] [minute=N] [verdict=V] [target=NAME]`:
+// it writes a small bundle into the runs folder that the script's environment gives. A target comes from a file tg2.yml.
 func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: makerun ID [key=value…]")
@@ -27,13 +27,19 @@ func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	if runs == "" {
 		runs = filepath.Join(ts.Getenv("XDG_STATE_HOME"), "bragg", "runs")
 	}
+	info := result.TargetInfo{Provider: "fake", Name: "fake:2", Simulated: true, Nodes: []result.NodeInfo{{ID: "1"}, {ID: "2"}}}
+	var command []string
+	if name := options["target"]; name != "" {
+		info = result.TargetInfo{Provider: "local", Name: name, Nodes: []result.NodeInfo{{ID: "1", Name: "n1"}}}
+		command = []string{"bragg", "run", "four_corners", "--target", "tg2.yml", "--label", options["label"], "--runs", "../acme/runs"}
+	}
 	w, err := result.Create(filepath.Join(ts.MkAbs(runs), args[0]), result.Manifest{
 		Run: args[0], Label: options["label"], Created: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC).Add(minute), Seed: 7,
 		Scenario: result.ScenarioInfo{
 			Name: "four_corners", Summary: "the corners", Variables: map[string]string{"runtime_secs": "20", "disks": "4"},
 			Origins: map[string]string{"runtime_secs": "command line", "disks": "default"},
 		},
-		Target:    result.TargetInfo{Provider: "fake", Name: "fake:2", Simulated: true, Nodes: []result.NodeInfo{{ID: "1"}, {ID: "2"}}},
+		Target: info, CommandLine: command, Environment: map[string]string{"host": "ox"},
 		Rehearsal: &result.Rehearsal{Asked: time.Minute, TimeFactor: 0.1},
 		Engines:   map[string]string{"Random Read": "native psync"},
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// readRun reads the bundle that word names for reporting, with pseudonyms when asked. It believes no sealed number
-// that it has not compared with the seal.
-func readRun(b *result.Bundle, word string, redact bool) (*report.Run, error) {
+// readRun reads the bundle that word names for reporting. It believes no sealed number that it has not compared with the
+// seal.
+func readRun(b *result.Bundle, word string) (*report.Run, error) {
 	caveats, err := checkSeal(b, word)
 	if err != nil {
 		return nil, err
@@ -22,11 +22,6 @@ func readRun(b *result.Bundle, word string, redact bool) (*report.Run, error) {
 	}
 	doubtUnsealed(b, run)
 	run.Summary.Caveats = append(caveats, run.Summary.Caveats...)
-	if redact {
-		if err := redactRun(run); err != nil {
-			return nil, err
-		}
-	}
 	return run, nil
 }
 
@@ -72,9 +67,22 @@ func doubtUnsealed(b *result.Bundle, run *report.Run) {
 	s.Verdict = result.Undecided
 }
 
-// redactRun puts pseudonyms into everything that a report shows.
-func redactRun(run *report.Run) (err error) {
-	r := result.NewRedactor(run.Manifest)
+// redact puts pseudonyms into everything that is shown of runs; a name that several of them have is the same in all.
+func redact(runs ...*report.Run) error {
+	var manifests []result.Manifest
+	for _, run := range runs {
+		manifests = append(manifests, run.Manifest)
+	}
+	r := result.NewRedactor(manifests...)
+	for _, run := range runs {
+		if err := redactRun(r, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func redactRun(r *result.Redactor, run *report.Run) (err error) {
 	if run.Manifest, err = r.Manifest(run.Manifest); err != nil {
 		return err
 	}

@@ -65,9 +65,14 @@ func (p *Process) report(word string, f reportFlags) error {
 		return err
 	}
 	defer b.Close()
-	run, err := readRun(b, word, f.redact)
+	run, err := readRun(b, word)
 	if err != nil {
 		return err
+	}
+	if f.redact {
+		if err := redact(run); err != nil {
+			return err
+		}
 	}
 	if f.format == "" && f.out == "" {
 		return p.reportHere(b, run, f.redact)

@@ -10,14 +10,16 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Redactor replaces what tells whose machines were measured: names of the target and its nodes, network addresses,
-// host names, MAC addresses, identifiers and file paths. The same name always becomes the same pseudonym, so that a
-// redacted report still tells nodes apart. Names that come from the scenario (groups, workloads, VMs) stay.
+// Redactor replaces what tells whose machines were measured: names of the target and its nodes, labels, network
+// addresses, host names, MAC addresses, identifiers and file paths. The same name always becomes the same pseudonym, so
+// that a redacted report still tells nodes apart. Names that come from the scenario (groups, workloads, VMs) stay.
 //
 // It works on text, hence also on fields that are added later; it cannot know names that stand in free text only.
 type Redactor struct {
-	names   map[string]string // known names → pseudonym
-	known   *regexp.Regexp    // all of them, longest first
+	names   map[string]string // name → pseudonym
+	fields  map[string]string // names that are replaced only where they are a whole field that names a machine
+	labels  map[string]string // labels of runs, replaced only where labels stand
+	known   *regexp.Regexp    // of names those that were learned, longest first
 	keep    map[string]bool
 	numbers map[string]int // kind → pseudonyms given
 }
@@ -29,61 +31,11 @@ var (
 		`(?P<address>\b\d{1,3}(?:\.\d{1,3}){3}\b|(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|` +
 			`(?:[0-9a-fA-F]{1,4}:){1,6}(?::[0-9a-fA-F]{1,4}){1,6}|\bfe80::[0-9a-fA-F:]+)`,
 		`(?P<url>\b[a-z][a-z0-9+.-]*://[^\s"'<>]+)`,
-		`(?P<path>(?:^|[\s"'=(,:])(?:/[^\s"'<>:,;=()/]+){2,})`,
+		`(?P<path>(?:^|[\s"'=(,:])(?:(?:\.\.?|~[\w.-]*)/[^\s"'<>:,;=()/]+|(?:/[^\s"'<>:,;=()/]+){2})(?:/[^\s"'<>:,;=()/]+)*)`,
 		`(?P<host>\b(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?\.)+(?:local|lan|internal|corp|home|intra|` +
 			`com|net|org|io|de|eu|uk)\b)`,
 	}, "|"))
 )
-
-// NewRedactor learns the names of one run.
-func NewRedactor(m Manifest) *Redactor {
-	r := &Redactor{names: map[string]string{}, keep: map[string]bool{}, numbers: map[string]int{}}
-	r.keep["127.0.0.1"], r.keep["0.0.0.0"], r.keep["::1"] = true, true, true
-	if m.Target.Provider != "local" && m.Target.Provider != "fake" {
-		r.learn("target", m.Target.Name)
-	}
-	for _, n := range m.Target.Nodes {
-		// One node keeps one pseudonym under both of its names.
-		r.learn("node", n.ID)
-		if n.ID != "" && n.Name != "" {
-			r.names[n.Name] = r.names[n.ID]
-		}
-	}
-	for _, key := range []string{"hostname", "host", "host name", "user"} {
-		r.learn(strings.Fields(key)[0], m.Environment[key])
-	}
-	var all []string
-	for name := range r.names {
-		all = append(all, wordEdge(name[:1])+regexp.QuoteMeta(name)+wordEdge(name[len(name)-1:]))
-	}
-	if len(all) > 0 {
-		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-		r.known = regexp.MustCompile(strings.Join(all, "|"))
-	}
-	return r
-}
-
-// wordEdge asks for the edge of a word beside a name that begins or ends like a word, so that node-1 is not found in
-// node-10.
-func wordEdge(letter string) string {
-	if regexp.MustCompile(`\w`).MatchString(letter) {
-		return `\b`
-	}
-	return ""
-}
-
-func (r *Redactor) learn(kind, name string) {
-	// Shorter names would be found inside ordinary words.
-	if len(name) < 3 || r.names[name] != "" {
-		return
-	}
-	r.names[name] = r.pseudonym(kind)
-}
-
-func (r *Redactor) pseudonym(kind string) string {
-	r.numbers[kind]++
-	return fmt.Sprintf("%s-%d", kind, r.numbers[kind])
-}
 
 // Text returns s with pseudonyms.
 func (r *Redactor) Text(s string) string {
@@ -93,7 +45,7 @@ func (r *Redactor) Text(s string) string {
 	groups := addressPattern.SubexpNames()
 	return replaceGroups(addressPattern, s, func(group int, found string) string {
 		before := ""
-		if at := strings.IndexByte(found, '/'); groups[group] == "path" && at > 0 {
+		if at := strings.IndexAny(found, "/.~"); groups[group] == "path" && at > 0 {
 			before, found = found[:at], found[at:]
 		}
 		if r.keep[found] || strings.HasPrefix(found, "/dev/") { // devices are named by scenarios
@@ -134,43 +86,81 @@ func (r *Redactor) JSON(text []byte) ([]byte, error) {
 	if err := decoder.Decode(&v); err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
-	return json.Marshal(r.walk(v))
+	return json.Marshal(r.walk(v, "", ""))
 }
 
-func (r *Redactor) walk(v any) any {
+// walk redacts a value that stands under key, which stands under parent; elements of a list stand under its key.
+func (r *Redactor) walk(v any, parent, key string) any {
 	switch v := v.(type) {
 	case string:
+		if namesMachine(parent, key) {
+			return r.field(v, r.Text(v))
+		}
 		return r.Text(v)
 	case []any:
 		for i := range v {
-			v[i] = r.walk(v[i])
+			v[i] = r.walk(v[i], parent, key)
 		}
 	case map[string]any:
-		for key, value := range v {
-			v[key] = r.walk(value)
+		for inner, value := range v {
+			v[inner] = r.walk(value, key, inner)
 		}
 	}
 	return v
 }
 
+// namesMachine tells whether a member of JSON holds the name of a machine and nothing else.
+func namesMachine(parent, key string) bool {
+	switch key {
+	case "node", "nodes", "node_id", "host", "subject":
+		return true
+	case "name", "id":
+		return parent == "target" || parent == "nodes"
+	}
+	return parent == "environment" && slices.Contains(machineKeys, key)
+}
+
 // Manifest returns m with pseudonyms.
 func (r *Redactor) Manifest(m Manifest) (Manifest, error) {
 	var out Manifest
-	err := r.through(m, &out)
-	return out, err
+	if err := r.through(m, &out); err != nil {
+		return out, err
+	}
+	out.Label = r.label(m.Label)
+	out.CommandLine = r.commandLine(m.CommandLine)
+	return out, nil
 }
 
 // Summary returns s with pseudonyms.
 func (r *Redactor) Summary(s Summary) (Summary, error) {
 	var out Summary
-	err := r.through(s, &out)
-	return out, err
+	if err := r.through(s, &out); err != nil {
+		return out, err
+	}
+	// Series of node metrics are called like their nodes.
+	for i := range s.Results {
+		in, res := &s.Results[i], &out.Results[i]
+		for j := range in.Series {
+			res.Series[j].Name = r.field(in.Series[j].Name, res.Series[j].Name)
+			for label, value := range in.Series[j].Labels {
+				res.Series[j].Labels[label] = r.field(value, res.Series[j].Labels[label])
+			}
+		}
+		for j := range in.Stats {
+			res.Stats[j].Series = r.field(in.Stats[j].Series, res.Stats[j].Series)
+		}
+		for j := range in.Metrics {
+			res.Metrics[j].Series = r.field(in.Metrics[j].Series, res.Metrics[j].Series)
+		}
+	}
+	return out, nil
 }
 
 // Event returns e with pseudonyms.
 func (r *Redactor) Event(e interval.Event) interval.Event {
 	e.Step, e.Workload, e.Group = r.Text(e.Step), r.Text(e.Workload), r.Text(e.Group)
-	e.Subject, e.Message, e.Error = r.Text(e.Subject), r.Text(e.Message), r.Text(e.Error)
+	e.Subject, e.Node = r.field(e.Subject, r.Text(e.Subject)), r.field(e.Node, r.Text(e.Node))
+	e.Message, e.Error = r.Text(e.Message), r.Text(e.Error)
 	return e
 }
 

@@ -2,6 +2,7 @@ package result_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,54 @@ func TestRedaction(t *testing.T) {
 	e := r.Event(interval.Event{Subject: "esx01", Message: "power off esx01, not esx011 or resx01x, at 10.20.30.40", Group: "g"})
 	if e.Subject != a.Name || !strings.Contains(e.Message, a.Name+", not "+b.Name+" or resx01x, at address-") || e.Group != "g" {
 		t.Errorf("event: %+v", e)
+	}
+}
+
+// Names that cannot be searched for in text, because they are short or words of the bundle itself, are replaced where
+// a field holds nothing else; a label and relative paths are the user's own words.
+func TestRedactionOfAwkwardNames(t *testing.T) {
+	m := manifest("run-1")
+	m.Label = "nightly of acme"
+	m.Target = result.TargetInfo{Provider: "local", Name: "acme-lab-7", Nodes: []result.NodeInfo{{ID: "1", Name: "db"}, {ID: "h2", Name: "run"}}}
+	m.Environment = map[string]string{"host": "ox", "file system device": "//nas01/export", "cpu model": "ox cart"}
+	m.CommandLine = []string{"bragg", "run", "acme/four.yml", "vdi", "--target=tg2.yml", "--label", "nightly of acme", "--runs", "../jane", "--seed", "7"}
+	r := result.NewRedactor(m)
+	out, err := r.Manifest(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"bragg", "run", "path-1", "vdi", "--target=path-2", "--label", "label-1", "--runs", "path-3", "--seed", "7"}
+	if !slices.Equal(out.CommandLine, want) {
+		t.Errorf("command line %q, want %q", out.CommandLine, want)
+	}
+	if out.Label != "label-1" || out.Target.Name != "target-1" || out.Target.Nodes[0] != (result.NodeInfo{ID: "1", Name: "node-1"}) {
+		t.Errorf("label %q, target %+v", out.Label, out.Target)
+	}
+	if n := out.Target.Nodes[1]; n.ID != n.Name || n.ID != "node-2" {
+		t.Errorf("node %+v", n)
+	}
+	if out.Environment["host"] != "host-1" || out.Environment["file system device"] != "device-1" || out.Environment["cpu model"] != "ox cart" {
+		t.Errorf("environment %v", out.Environment)
+	}
+	e := r.Event(interval.Event{Phase: "run", Node: "run", Subject: "db", Message: "h2 of acme-lab-7 by tg2.yml and ./x/y.yml: 3 ms"})
+	if e.Phase != "run" || e.Node != "node-2" || e.Subject != "node-1" || e.Message != "node-2 of target-1 by path-2 and path-4: 3 ms" {
+		t.Errorf("event %+v", e)
+	}
+	plan, err := r.JSON([]byte(`{"phase":"run","steps":[{"name":"run","node":"run"}],"target":{"name":"acme-lab-7","nodes":[{"name":"db"}]}}`))
+	if err != nil || string(plan) != `{"phase":"run","steps":[{"name":"run","node":"node-2"}],"target":{"name":"target-1","nodes":[{"name":"node-1"}]}}` {
+		t.Errorf("plan %s, %v", plan, err)
+	}
+}
+
+func TestBuiltInTargetsKeepTheirNames(t *testing.T) {
+	for _, name := range []string{"local", "local:8", "fake:4"} {
+		m := manifest("run-1")
+		m.Target = result.TargetInfo{Provider: strings.Split(name, ":")[0], Name: name}
+		m.CommandLine = []string{"bragg", "run", "four_corners", "--target", name}
+		out, err := result.NewRedactor(m).Manifest(m)
+		if err != nil || out.Target.Name != name || out.CommandLine[4] != name {
+			t.Errorf("%+v, %v", out, err)
+		}
 	}
 }
 
