@@ -58,11 +58,11 @@ func newCompare(p *Process) *cobra.Command {
 func (p *Process) readRuns(runs string, words []string) ([]*report.Run, error) {
 	var all []*report.Run
 	for _, word := range words {
-		b, err := p.openRun(runs, word)
+		b, live, err := p.openLive(runs, word)
 		if err != nil {
 			return nil, err
 		}
-		run, err := readRun(b, word)
+		run, err := readRun(b, live, word)
 		if closeErr := b.Close(); err == nil {
 			err = closeErr
 		}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// makeRun is the script command `makerun ID [label=L] [state=sealed|running|aborted] [minute=N] [verdict=V] [target=NAME]`:
-// it writes a small bundle into the runs folder that the script's environment gives. A target comes from a file tg2.yml.
+// makeRun is the script command `makerun ID [label=L] [state=sealed|running|live|aborted] [minute=N] [verdict=V] [target=NAME]`:
+// it writes a small
+// bundle into the runs folder that the script's environment gives. A target comes from a file tg2.yml.
 func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: makerun ID [key=value…]")
@@ -46,6 +48,19 @@ func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if options["state"] == "running" {
 		ts.Check(w.Close())
+		return
+	}
+	if options["state"] == "live" {
+		for _, e := range []interval.Event{
+			{AtNanos: 1, Kind: interval.EventStepStarted, Phase: "setup", Step: "vm_group.PowerOn", StepID: 1, Group: "g"},
+			{AtNanos: 2, Kind: interval.EventStepEnded, Phase: "setup", Step: "vm_group.PowerOn", StepID: 1, Group: "g"},
+			{AtNanos: 3, Kind: interval.EventWorkloadStart, Phase: "run", Workload: "Random Read", Instance: 1},
+			{AtNanos: 4, Kind: interval.EventStepStarted, Phase: "run", Step: "test.Wait", StepID: 2},
+		} {
+			ts.Check(w.Event(e))
+		}
+		ts.Check(w.Flush())
+		ts.Defer(func() { ts.Check(w.Close()) })
 		return
 	}
 	ended := "completed"

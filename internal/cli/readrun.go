@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
@@ -10,8 +11,8 @@ import (
 )
 
 // readRun reads the bundle that word names for reporting. It believes no sealed number that it has not compared with the
-// seal.
-func readRun(b *result.Bundle, word string) (*report.Run, error) {
+// seal; live says that the run is going on.
+func readRun(b *result.Bundle, live bool, word string) (*report.Run, error) {
 	caveats, err := checkSeal(b, word)
 	if err != nil {
 		return nil, err
@@ -20,7 +21,13 @@ func readRun(b *result.Bundle, word string) (*report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	doubtUnsealed(b, run)
+	if live {
+		// A summary that is there already belongs to a seal that is being written.
+		run.Summary = result.Summary{Caveats: run.Summary.Caveats}
+		run.Going = max(time.Since(run.Manifest.Created), time.Nanosecond)
+	} else {
+		doubtUnsealed(b, run)
+	}
 	run.Summary.Caveats = append(caveats, run.Summary.Caveats...)
 	return run, nil
 }

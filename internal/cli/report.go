@@ -60,12 +60,12 @@ func formatList() string {
 }
 
 func (p *Process) report(word string, f reportFlags) error {
-	b, err := p.openRun(p.runsDirectory(f.runs), word)
+	b, live, err := p.openLive(p.runsDirectory(f.runs), word)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	run, err := readRun(b, word)
+	run, err := readRun(b, live, word)
 	if err != nil {
 		return err
 	}

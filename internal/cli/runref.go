@@ -102,6 +102,21 @@ func (p *Process) openRun(runs, word string) (*result.Bundle, error) {
 	return openBundle(dir)
 }
 
+// openLive finds and opens one run and tells whether it is going on. What is not going on has its seal by now, if it ever
+// gets one: a bundle that was sealed between two looks is never taken for one whose writer died.
+func (p *Process) openLive(runs, word string) (b *result.Bundle, live bool, err error) {
+	b, err = p.openRun(runs, word)
+	if err != nil || b.Sealed() != nil || b.Live() {
+		return b, err == nil && b.Sealed() == nil, err
+	}
+	dir := b.Dir()
+	if err := b.Close(); err != nil {
+		return nil, false, err
+	}
+	b, err = openBundle(dir)
+	return b, false, err
+}
+
 func openBundle(dir string) (*result.Bundle, error) {
 	b, err := result.Open(dir)
 	if err != nil {

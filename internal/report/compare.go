@@ -98,8 +98,8 @@ type Figure struct {
 // comparedMax bounds the runs of one comparison: there are no more colours that can be told apart.
 const comparedMax = 8
 
-// Compare lays runs over each other. Runs that cannot be compared are an error: fewer than two, a rehearsal beside a
-// full run, or an event that a run does not have.
+// Compare lays runs over each other. Runs that cannot be compared are an error: fewer than two, one that is going on, a
+// rehearsal beside a full run, or an event that a run does not have.
 func Compare(runs []*Run, o CompareOptions) (*Comparison, error) {
 	if err := comparable(runs); err != nil {
 		return nil, err
@@ -137,6 +137,13 @@ func comparable(runs []*Run) error {
 	if len(runs) < 2 || len(runs) > comparedMax {
 		return &diag.Error{Code: "compare-count", Exit: diag.ExitUsage,
 			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", comparedMax)}
+	}
+	for _, run := range runs {
+		if run.Going > 0 {
+			return &diag.Error{Code: "compare-running", Exit: diag.ExitData,
+				Message: fmt.Sprintf("compare %q: the run is going on", run.Manifest.Run),
+				Hint:    "it has results when it has ended; bragg report shows how far it is"}
+		}
 	}
 	for _, run := range runs[1:] {
 		if (run.Manifest.Rehearsal == nil) == (runs[0].Manifest.Rehearsal == nil) {

@@ -22,7 +22,7 @@ type Document struct {
 	Label         string            `json:"label,omitempty"`
 	Created       time.Time         `json:"created"`
 	DurationNanos int64             `json:"duration_ns"`
-	Ended         string            `json:"ended"`
+	Ended         string            `json:"ended"` // as Summary.Ended; without a summary "running" or "unfinished"
 	Verdict       result.Verdict    `json:"verdict"`
 	Reason        string            `json:"reason"`
 	Findings      []finding.Finding `json:"findings"`
@@ -104,13 +104,13 @@ func Build(run *Run) *Document {
 	if d.Verdict == "" {
 		d.Verdict = result.Undecided
 	}
-	if d.Reason == "" {
-		d.Reason = "The run has no summary: it was cut off before it was sealed."
-	}
 	d.Findings = readFindings(s.Findings)
 	d.Reduced = reductions(m.Rehearsal)
 	d.Imitated = imitations(m, s, run.Events)
 	d.Steps = steps(run)
+	if d.Reason == "" {
+		d.withoutSummary(run)
+	}
 	d.Marks = marks(run)
 	d.Results = make([]Result, 0, len(s.Results))
 	for i := range s.Results {

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -26,6 +27,7 @@ type Run struct {
 	Summary  result.Summary
 	Plan     json.RawMessage // plan.json as written; may be empty
 	Events   []interval.Event
+	Going    time.Duration // for how long a run has been going on that has not ended; 0: it has
 }
 
 // Options are what a user may choose for a renderer. The zero value is ready to use.

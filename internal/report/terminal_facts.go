@@ -22,7 +22,7 @@ func stepTable(d *Document) table {
 		if s.PlannedNanos > 0 {
 			planned = duration(s.PlannedNanos)
 		}
-		t.add(s.heading(), s.Phase, s.outcome(), at, took, planned)
+		t.add(s.heading(), s.Phase, s.outcome(d.Ended == endedNotYet), at, took, planned)
 	}
 	return t
 }
@@ -34,8 +34,13 @@ func (s *Step) heading() string {
 	return s.Name + " " + s.Subject
 }
 
-func (s *Step) outcome() string {
+// outcome says what came of a step; going tells that its run is going on.
+func (s *Step) outcome(going bool) string {
 	switch {
+	case !s.Started && going:
+		return "not yet"
+	case !s.Ended && going:
+		return "going on"
 	case !s.Started:
 		return "not run"
 	case s.Error != "":

@@ -1,0 +1,85 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// What Document.Ended says where a bundle has no summary.
+const (
+	endedNotYet = "running"    // its writer is at work
+	endedNever  = "unfinished" // its writer died
+)
+
+// Open tells whether the run has not ended in order, so that nothing was evaluated or audited.
+func (d *Document) Open() bool { return d.Ended == endedNotYet || d.Ended == endedNever }
+
+// withoutSummary says what is known of a run that has no results: that it goes on and how far it is, or that it was
+// cut off.
+func (d *Document) withoutSummary(run *Run) {
+	if run.Going <= 0 {
+		d.Ended, d.DurationNanos = endedNever, lastEvent(run.Events)
+		d.Reason = "The run has no summary: it was cut off before it was sealed."
+		return
+	}
+	d.Ended, d.DurationNanos = endedNotYet, run.Going.Nanoseconds()
+	// A clock that was set back would make a negative length; a run of less than a second has just begun.
+	since := duration(run.Going.Round(time.Second).Nanoseconds())
+	d.Reason = fmt.Sprintf("The run is going on since %s (%s): results come when it ends.%s",
+		d.Created.UTC().Format("2006-01-02 15:04:05 MST"), since, progress(d, run.Events))
+}
+
+// progress says in a sentence how far a run is.
+func progress(d *Document, events []interval.Event) string {
+	done := 0
+	var now []string
+	for i := range d.Steps {
+		switch s := &d.Steps[i]; {
+		case s.Ended:
+			done++
+		case s.Started:
+			now = append(now, s.heading())
+		}
+	}
+	if len(d.Steps) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(" So far %d of %d steps are done", done, len(d.Steps))
+	if len(now) > 0 {
+		text += ", " + joinAnd(now) + " is going on"
+	}
+	if loads := loadsGoing(events); len(loads) > 0 {
+		text += "; load: " + joinAnd(loads)
+	}
+	return strings.TrimRight(text, ".") + "."
+}
+
+// loadsGoing names the workloads that have begun and not ended, in the order in which they began.
+func loadsGoing(events []interval.Event) []string {
+	type start struct {
+		workload string
+		instance int
+		prefill  bool
+	}
+	var going []start
+	for _, e := range events {
+		s := start{e.Workload, e.Instance, e.Prefill}
+		switch e.Kind {
+		case interval.EventWorkloadStart:
+			going = append(going, s)
+		case interval.EventWorkloadEnd:
+			going = slices.DeleteFunc(going, func(g start) bool { return g == s })
+		}
+	}
+	var names []string
+	for _, g := range going {
+		if !slices.Contains(names, g.workload) {
+			names = append(names, g.workload)
+		}
+	}
+	return names
+}
