@@ -46,6 +46,7 @@ func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 		Engines:   map[string]string{"Random Read": "native psync"},
 	})
 	ts.Check(err)
+	ts.Check(w.WritePlan(map[string]any{"groups": []map[string]string{{"name": "workers"}, {"name": "clients"}}}))
 	if options["state"] == "running" {
 		ts.Check(w.Close())
 		return

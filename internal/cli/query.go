@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // queryFlags are what `query` was asked for.
@@ -58,21 +61,28 @@ func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) er
 	if f.format != "table" && f.format != "csv" && f.format != "json" {
 		return badFlag("there is no form "+quote(f.format), "choose table, csv or json")
 	}
-	b, err := p.openRun(p.runsDirectory(f.runs), word)
+	b, live, err := p.openLive(p.runsDirectory(f.runs), word)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
+	length := runLength(b)
+	if err := checkQuery(b, f, length); err != nil {
+		return err
+	}
 	store, closeStore, err := session.Metrics(ctx, b)
 	if err != nil {
 		return err
 	}
-	answer, err := evaluateQuery(ctx, store, b, expr, f)
+	answer, err := evaluateQuery(ctx, store, expr, f, length)
 	if closeErr := closeStore(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		return err
+	}
+	if live && len(answer) == 0 {
+		fmt.Fprintf(p.Stderr, "bragg: the run is going on, for %s so far: more may come\n", unit.FormatDuration(length.Round(time.Second)))
 	}
 	switch f.format {
 	case "csv":
@@ -83,7 +93,7 @@ func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) er
 	return p.printSeries(answer, f.instant)
 }
 
-func evaluateQuery(ctx context.Context, store *metric.Store, b *result.Bundle, expr string, f queryFlags) ([]metric.Series, error) {
+func evaluateQuery(ctx context.Context, store *metric.Store, expr string, f queryFlags, length time.Duration) ([]metric.Series, error) {
 	expanded, err := store.Expand(expr, f.group)
 	if err != nil {
 		return nil, badQuery(err, "--group GROUP names the VM group")
@@ -96,7 +106,7 @@ func evaluateQuery(ctx context.Context, store *metric.Store, b *result.Bundle, e
 		answer, err = store.Instant(ctx, expanded, f.at.Nanoseconds())
 	} else {
 		var w metric.Window
-		if w, err = queryWindow(b, f); err == nil {
+		if w, err = queryWindow(f, length); err == nil {
 			answer, err = store.Range(ctx, expanded, w)
 		}
 	}
@@ -113,14 +123,10 @@ func badQuery(err error, hint string) error {
 // pointsDefault is into how many steps a stretch is cut when none are asked for.
 const pointsDefault = 100
 
-func queryWindow(b *result.Bundle, f queryFlags) (metric.Window, error) {
+func queryWindow(f queryFlags, length time.Duration) (metric.Window, error) {
 	w := metric.Window{FromNanos: f.from.Nanoseconds(), ToNanos: f.to.Nanoseconds(), Step: f.step}
 	if w.ToNanos == 0 {
-		if seal := b.Sealed(); seal != nil {
-			w.ToNanos = seal.Length
-		} else {
-			w.ToNanos = time.Since(b.Manifest().Created).Nanoseconds()
-		}
+		w.ToNanos = length.Nanoseconds()
 	}
 	if w.ToNanos < w.FromNanos {
 		return w, fmt.Errorf("the stretch ends at %v, before it begins at %v", time.Duration(w.ToNanos), f.from)
@@ -129,6 +135,50 @@ func queryWindow(b *result.Bundle, f queryFlags) (metric.Window, error) {
 		w.Step = max(time.Duration(w.ToNanos-w.FromNanos)/pointsDefault, time.Second).Round(time.Second)
 	}
 	return w, nil
+}
+
+// runLength is how long a run took, at most: that of one without a seal has no end yet, or nobody knows it.
+func runLength(b *result.Bundle) time.Duration {
+	if seal := b.Sealed(); seal != nil {
+		return time.Duration(seal.Length)
+	}
+	return time.Since(b.Manifest().Created)
+}
+
+// checkQuery refuses what no run could answer, which would look like a run without data.
+func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
+	groups := groupsOf(b)
+	if f.group != "" && len(groups) > 0 && !slices.Contains(groups, f.group) {
+		return badFlag("the run has no VM group "+quote(f.group), "its groups: "+clean(strings.Join(groups, ", ")))
+	}
+	for _, at := range []struct {
+		flag string
+		time time.Duration
+	}{{"--at", f.at}, {"--from", f.from}} {
+		if at.time < 0 || at.time > length {
+			return badFlag(fmt.Sprintf("%s %v is outside the run", at.flag, at.time),
+				"times count from its start; it took "+unit.FormatDuration(length.Round(time.Second)))
+		}
+	}
+	return nil
+}
+
+// groupsOf names the VM groups of a run's plan; none when it has no plan.
+func groupsOf(b *result.Bundle) []string {
+	var plan struct {
+		Groups []struct {
+			Name string `json:"name"`
+		} `json:"groups"`
+	}
+	text, err := b.Plan()
+	if err != nil || json.Unmarshal(text, &plan) != nil {
+		return nil // without a plan nothing is known, so nothing is refused
+	}
+	var names []string
+	for _, g := range plan.Groups {
+		names = append(names, g.Name)
+	}
+	return names
 }
 
 // printSeries prints one row per series: its value at a moment, or the least, mean, greatest and last over a stretch.
