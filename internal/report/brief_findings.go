@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +90,41 @@ func sharedClaim(group []finding.Finding, d *Document) string {
 	if merged && strings.Contains(text, subjectPlace) {
 		return strings.Replace(text, subjectPlace, subjects(names, d), 1)
 	}
-	return fmt.Sprintf("%s And %d more like it: %s.", first, len(group)-1, subjects(names[min(1, len(names)-1):], d))
+	if slices.Contains(names, "") {
+		return fmt.Sprintf("%s And %d more like it.", first, len(group)-1)
+	}
+	if len(names) < len(group) {
+		return first + " And " + toldApart(group[1:]) + "."
+	}
+	return fmt.Sprintf("%s And %d more like it: %s.", first, len(group)-1, subjects(names[1:], d))
+}
+
+// startPattern matches what a claim says behind the name of a workload to tell its starts apart.
+var startPattern = regexp.MustCompile(`^ \((?:start \d+|prefill)\)`)
+
+// directionPattern matches the direction that a claim is about.
+var directionPattern = regexp.MustCompile(`\b(read|write|trim)s?\b`)
+
+// toldApart names findings by what differs where one subject has several: the start of the workload and the direction.
+func toldApart(group []finding.Finding) string {
+	var labels []string
+	for _, f := range group {
+		label := f.Subject
+		before, rest, named := strings.Cut(f.Claim, f.Subject)
+		if named {
+			label += startPattern.FindString(rest)
+		}
+		if m := directionPattern.FindStringSubmatch(before + " " + rest); m != nil {
+			label = m[1] + "s of " + label
+		}
+		if !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	if len(labels) > subjectsNamed {
+		labels = append(labels[:subjectsNamed-1:subjectsNamed-1], fmt.Sprintf("%d more", len(labels)-subjectsNamed+1))
+	}
+	return joinAnd(labels)
 }
 
 // subjectPlace stands for the subject while sentences are compared; no readable text holds it.

@@ -51,6 +51,39 @@ func TestBriefIsBrief(t *testing.T) {
 	}
 }
 
+// TestFoldedFindingsAreToldApart: findings about one workload differ in the direction or in the start, and the line that
+// stands for them says so.
+func TestFoldedFindingsAreToldApart(t *testing.T) {
+	few := func(subject, claim string) finding.Finding {
+		return finding.Finding{Code: "few-samples", Severity: finding.Info, Subject: subject, Claim: claim + ": its p99.9 rests on 7 of them."}
+	}
+	reads := few("OLTP Warm-up", "OLTP Warm-up has only 7,113 read operations")
+	cases := []struct {
+		more []finding.Finding
+		want string
+	}{
+		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up has only 7,002 write operations")}, "And writes of OLTP Warm-up. ["},
+		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up (start 2) has only 7,002 write operations"), few("DSS", "DSS has only 12 read operations")},
+			"And writes of OLTP Warm-up (start 2) and reads of DSS. ["},
+		{[]finding.Finding{few("DSS", "DSS has only 12 write operations")}, "And 1 more like it: DSS. ["},
+	}
+	for _, c := range cases {
+		text, err := json.Marshal(append([]finding.Finding{reads}, c.more...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := smallRun()
+		run.Summary.Findings = text
+		var b bytes.Buffer
+		if err := report.Brief(&b, run, 500, false); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "rests on 7 of them. "+c.want) {
+			t.Errorf("want %q in\n%s", c.want, b.String())
+		}
+	}
+}
+
 // TestEventsOnce: the annotation of a start or an end is not listed beside the event itself; other annotations are.
 func TestEventsOnce(t *testing.T) {
 	run := smallRun()
