@@ -49,7 +49,12 @@ func loadFigures(loads []*Workload) []Figure {
 		}),
 		get("errors", "errors", func(w *Workload) result.Number { return result.Number(w.ErrorCount) }),
 		get("not issued", "operations", func(w *Workload) result.Number { return result.Number(w.NotIssued) }),
-		get("CPU", "cores", func(w *Workload) result.Number { return w.CPUCores }),
+		get("CPU", "cores", func(w *Workload) result.Number {
+			if w.coresBeyond() {
+				return result.Number(math.NaN()) // a ratio of it would mean nothing
+			}
+			return w.CPUCores
+		}),
 	}
 	for _, direction := range []string{"read", "write", "trim"} {
 		for _, kind := range []string{"service", "response"} {

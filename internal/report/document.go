@@ -116,7 +116,7 @@ func Build(run *Run) *Document {
 	for i := range s.Results {
 		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
 	}
-	d.Workloads = workloads(s.Loads)
+	d.Workloads = workloads(run)
 	d.Method = methods(d)
 	return d
 }

@@ -339,7 +339,7 @@ func workloadTable(d *Document) table {
 		}
 		t.add(w.Title(), w.Group, fmt.Sprint(w.VMs), duration(w.ToNanos-w.FromNanos), complete,
 			count(w.Operations), unit.FormatBytes(int64(w.Bytes)), Quantity(float64(w.OperationsRate), ""),
-			Quantity(float64(w.BytesRate), "B/s"), count(w.ErrorCount), notIssued(w), Quantity(float64(w.CPUCores), ""))
+			Quantity(float64(w.BytesRate), "B/s"), count(w.ErrorCount), notIssued(w), w.coresText())
 	}
 	return t
 }

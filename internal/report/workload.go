@@ -1,8 +1,10 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -30,11 +32,13 @@ type Workload struct {
 	Due             uint64            `json:"due,omitempty"`
 	NotIssued       uint64            `json:"not_issued,omitempty"`
 	CPUNanos        int64             `json:"cpu_ns,omitempty"`
-	CPUCores        result.Number     `json:"cpu_cores"` // mean over the time of the workload, all VMs together
-	StalledNanos    int64             `json:"stalled_ns,omitempty"`
-	Error           string            `json:"error,omitempty"`
-	Start           int               `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
-	Latency         []Latency         `json:"latency"`
+	// CPUCores is the mean over the time of the workload, all VMs together; null for less than half a second.
+	CPUCores     result.Number `json:"cpu_cores"`
+	CPUCoresMax  int           `json:"cpu_cores_max,omitempty"` // how many there are; 0: not known
+	StalledNanos int64         `json:"stalled_ns,omitempty"`
+	Error        string        `json:"error,omitempty"`
+	Start        int           `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
+	Latency      []Latency     `json:"latency"`
 }
 
 // Latency is the distribution of one direction in nanoseconds.
@@ -52,7 +56,12 @@ type Latency struct {
 	CV        result.Number `json:"cv"`
 }
 
-func workloads(loads []result.LoadSummary) []Workload {
+// coresTimeMin is the shortest load whose CPU time is told in cores. The start of a generator counts as its CPU time and
+// not as time of its load, so in less than this it would look like cores at work.
+const coresTimeMin = 500 * time.Millisecond
+
+func workloads(run *Run) []Workload {
+	loads, cores := run.Summary.Loads, coresMax(run)
 	list := make([]Workload, 0, len(loads))
 	starts := map[string]int{}
 	for i := range loads {
@@ -74,8 +83,11 @@ func workloads(loads []result.LoadSummary) []Workload {
 			seconds := float64(nanos) / float64(time.Second)
 			w.OperationsRate = result.Number(float64(l.Total.Operations) / seconds)
 			w.BytesRate = result.Number(float64(l.Total.Bytes) / seconds)
-			w.CPUCores = result.Number(float64(l.CPUNanos) / float64(nanos))
+			if nanos >= coresTimeMin.Nanoseconds() {
+				w.CPUCores = result.Number(float64(l.CPUNanos) / float64(nanos))
+			}
 		}
+		w.CPUCoresMax = cores(l)
 		for dir := range l.Directions {
 			t := &l.Directions[dir]
 			name := interval.Direction(dir).String()
@@ -85,6 +97,41 @@ func workloads(loads []result.LoadSummary) []Workload {
 		list = append(list, w)
 	}
 	return list
+}
+
+// coresMax returns how many cores a load can have used: those of this machine where VMs are its processes, else those
+// of its VMs.
+func coresMax(run *Run) func(l *result.LoadSummary) int {
+	if run.Manifest.Target.Provider == "local" {
+		machine, _ := strconv.Atoi(run.Manifest.Environment["cpus"]) // 0 where it is not known
+		return func(*result.LoadSummary) int { return machine }
+	}
+	var plan struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			VCPUs int    `json:"vcpus"`
+		} `json:"groups"`
+	}
+	// A plan that cannot be read was reported as a caveat; then the bound is not known.
+	_ = json.Unmarshal(run.Plan, &plan)
+	ofVM := map[string]int{}
+	for _, g := range plan.Groups {
+		ofVM[g.Name] = g.VCPUs
+	}
+	return func(l *result.LoadSummary) int { return ofVM[l.Group] * l.VMs }
+}
+
+// coresText marks more cores than there are: the time of the load and of its CPU were not the same.
+func (w *Workload) coresText() string {
+	text := Quantity(float64(w.CPUCores), "")
+	if w.coresBeyond() {
+		text += fmt.Sprintf(" of %d (!)", w.CPUCoresMax)
+	}
+	return text
+}
+
+func (w *Workload) coresBeyond() bool {
+	return w.CPUCoresMax > 0 && float64(w.CPUCores) > float64(w.CPUCoresMax)
 }
 
 func (w *Workload) addLatency(direction, kind string, h *stat.Histogram) {
