@@ -32,9 +32,10 @@ func newIO(p *Process) *cobra.Command {
 			"  --runtime=TIME                            where the jobs have none, like every option before the first --name\n" +
 			"  --status-interval=TIME                    the report as it stands, as a whole document each time\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
+			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
 			"  --backend=io_uring|psync|null             does the I/O whatever ioengine says\n" +
 			"  --allow-device=PATH                       may be written, once it is proved to be the one that is meant by\n" +
-			"      --device-serial, --device-wwn, or --device-size with --device-link; --overwrite=NAME for each thing\n" +
+			"      --device-serial, --device-wwn, or --device-size with --device-link; --device-overwrite=NAME for each thing\n" +
 			"      found on it. docs/guides/devices.md says more",
 		Example: "  bragg io job.fio\n  bragg io --name=test --rw=randread --bs=4k --size=1g --iodepth=32 --ioengine=io_uring --direct=1\n" +
 			"  bragg io job.fio --output-format=json --output=result.json",

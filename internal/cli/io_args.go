@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -20,26 +21,40 @@ type ioArguments struct {
 	order    ioOrder
 	files    []string
 	sections []string
-	defaults []string // options before the first --name, as key=value
-	named    strings.Builder
-	inName   bool
+	words    []string // options of jobs
+	reading  fiojob.Reading
 }
 
-// ioIgnored are options of fio's command line that change nothing here.
-var ioIgnored = []string{
-	"eta", "eta-newline", "eta-interval", "minimal-eta", "max-jobs", "alloc-size", "aux-path", "warnings-fatal", "thread",
-	"terse-version", "append-terse", "bandwidth-log",
-}
+// ioIgnored are options of fio's command line that change nothing here; those of ioValued go on in the next word where
+// they have no equals sign.
+var (
+	ioIgnored = []string{
+		"eta", "eta-newline", "eta-interval", "minimal-eta", "max-jobs", "alloc-size", "aux-path", "warnings-fatal", "thread",
+		"terse-version", "append-terse", "bandwidth-log",
+	}
+	ioValued = []string{
+		"output", "output-format", "section", "status-interval", "backend", "allow-device", "device-serial", "device-wwn",
+		"device-size", "device-link", "device-overwrite", "eta", "eta-newline", "eta-interval", "max-jobs", "alloc-size", "aux-path",
+		"terse-version",
+	}
+)
 
 func (p *Process) readIO(args []string) (*ioOrder, error) {
 	a := &ioArguments{}
-	for _, word := range args {
+	words, rest := fiojob.Arguments(args)
+	a.words = words
+	for i := 0; i < len(rest); i++ {
+		word := rest[i]
 		if !strings.HasPrefix(word, "--") || word == "--" {
 			a.files = append(a.files, word)
 			continue
 		}
 		key, value, hasValue := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		if err := a.option(key, value, hasValue); err != nil {
+		if !hasValue && slices.Contains(ioValued, key) && i+1 < len(rest) {
+			i++
+			value = rest[i]
+		}
+		if err := a.option(key, value, word); err != nil {
 			return nil, err
 		}
 	}
@@ -49,8 +64,9 @@ func (p *Process) readIO(args []string) (*ioOrder, error) {
 	return &a.order, p.readJobs(a)
 }
 
-// option takes one option: ours, fio's own, or one of a job.
-func (a *ioArguments) option(key, value string, hasValue bool) error {
+// option takes one option of ours or of fio's command line. Another word is left to the reader of jobs, who knows how to
+// say what is wrong with it.
+func (a *ioArguments) option(key, value, word string) error {
 	o := &a.order
 	switch key {
 	case "output":
@@ -65,13 +81,17 @@ func (a *ioArguments) option(key, value string, hasValue bool) error {
 		o.check = true
 	case "showcmd":
 		o.showcmd = true
+	case "fio-exact":
+		a.reading = fiojob.Exact
+	case "strict":
+		a.reading = fiojob.Strict
 	case "readonly":
 		o.readonly = true
 	case "backend":
 		o.backend = value
 	case "allow-device":
 		o.devices = append(o.devices, ioDevice{path: value})
-	case "device-serial", "device-wwn", "device-size", "device-link", "overwrite":
+	case "device-serial", "device-wwn", "device-size", "device-link", "device-overwrite":
 		return a.consent(key, value)
 	case "status-interval":
 		with, err := fiojob.Job{}.With("runtime", value) // fio reads both alike
@@ -83,7 +103,7 @@ func (a *ioArguments) option(key, value string, hasValue bool) error {
 		return usage("--%s belongs to fio's client and server, which bragg io does not have", key)
 	default:
 		if !slices.Contains(ioIgnored, key) {
-			a.jobOption(key, value, hasValue)
+			a.words = append(a.words, word)
 		}
 	}
 	return nil
@@ -103,7 +123,7 @@ func (a *ioArguments) consent(key, value string) error {
 		c.WWN = value
 	case "device-link":
 		c.Link = value
-	case "overwrite":
+	case "device-overwrite":
 		c.Overwrite = append(c.Overwrite, strings.Split(value, ",")...)
 	case "device-size":
 		size, err := unit.ParseBytes(value)
@@ -125,64 +145,39 @@ func (a *ioArguments) format(value string) error {
 	return nil
 }
 
-// jobOption begins a job with name, and gives other options to it or, before the first, to all.
-func (a *ioArguments) jobOption(key, value string, hasValue bool) {
-	if key == "name" {
-		a.inName = true
-		fmt.Fprintf(&a.named, "[%s]\n", value)
-		return
-	}
-	text := key
-	if hasValue {
-		text += "=" + value
-	}
-	if a.inName {
-		fmt.Fprintln(&a.named, text)
-		return
-	}
-	a.defaults = append(a.defaults, text)
-}
-
 func usage(format string, args ...any) error {
 	return &diag.Error{Code: "usage", Message: fmt.Sprintf(format, args...), Hint: "bragg io --help", Exit: diag.ExitUsage}
 }
 
-// readJobs parses job files and the jobs of the command line, in this order, and keeps those of the sections asked for.
+// readJobs parses the jobs of the command line and the job files.
 func (p *Process) readJobs(a *ioArguments) error {
-	if len(a.files) == 0 && !a.inName {
+	var inputs []fiojob.Input
+	if len(a.words) > 0 {
+		inputs = append(inputs, fiojob.Input{Words: a.words})
+	}
+	named := slices.ContainsFunc(a.words, func(w string) bool { return strings.HasPrefix(strings.TrimLeft(w, "-"), "name") })
+	if len(a.files) == 0 && !named {
 		return usage("bragg io needs a job file or --name")
 	}
-	a.order.own = map[string][]fiojob.Option{}
-	var list diag.List
 	for _, name := range a.files {
 		text, err := p.readJobFile(name)
 		if err != nil {
 			return err
 		}
-		list = append(list, a.parse(p, name, text, false)...)
+		inputs = append(inputs, fiojob.Input{Name: name, Text: text})
 	}
-	if a.inName {
-		list = append(list, a.parse(p, "command line", a.named.String(), true)...)
-	}
+	surroundings, closeRoot := p.jobSurroundings(a.files)
+	defer closeRoot()
+	surroundings.Reading, surroundings.Sections = a.reading, a.sections
+	file, list := fiojob.ParseAll(inputs, surroundings)
+	list = append(list, file.Unsupported()...)
 	if list.HasErrors() {
 		return list.Err()
 	}
 	if len(list) > 0 {
-		_ = diag.Render(p.Stderr, list)
+		_ = diag.Render(p.Stderr, list) // a warning that cannot be told must not keep jobs from running
 	}
-	if len(a.order.jobs) == 0 {
-		return usage("no job is in the sections %s", strings.Join(a.sections, ", "))
-	}
-	return nil
-}
-
-// parse adds the jobs of one text. Jobs of a later file wait for those before it, as if it began with a stonewall.
-func (a *ioArguments) parse(p *Process, name, text string, commandLine bool) diag.List {
-	file, list := fiojob.Parse(name, text, p.jobSurroundings(name))
-	list = append(list, file.Unsupported()...)
-	if list.HasErrors() {
-		return list
-	}
+	a.order.jobs, a.order.own = file.Jobs(), map[string][]fiojob.Option{}
 	for _, s := range file.Sections {
 		if s.Global {
 			a.order.global = append(a.order.global, s.Options...)
@@ -190,36 +185,7 @@ func (a *ioArguments) parse(p *Process, name, text string, commandLine bool) dia
 		}
 		a.order.own[s.Pos.String()] = s.Options
 	}
-	groups := 0
-	if n := len(a.order.jobs); n > 0 {
-		groups = a.order.jobs[n-1].Group + 1
-	}
-	first := true
-	for _, j := range file.Jobs() {
-		if len(a.sections) > 0 && !slices.Contains(a.sections, j.Section) {
-			continue
-		}
-		for _, option := range a.defaults {
-			key, value, _ := strings.Cut(option, "=")
-			if j.Has(key) {
-				continue
-			}
-			with, err := j.With(key, value)
-			if err != nil {
-				list.Add(diag.Diagnostic{Code: "bad-option", Pos: diag.Position{File: "command line"}, Message: fmt.Sprintf("--%s: %v", option, err)})
-				return list
-			}
-			j = with
-			a.order.own[j.Pos.String()] = append(a.order.own[j.Pos.String()], fiojob.Option{Key: key, Value: value})
-		}
-		j.Group += groups
-		if first && groups > 0 && !commandLine {
-			j.Stonewall = true
-		}
-		first = false
-		a.order.jobs = append(a.order.jobs, j)
-	}
-	return list
+	return nil
 }
 
 // jobFileBytesMax bounds what is read of a job file.
@@ -245,11 +211,21 @@ func (p *Process) readJobFile(name string) (string, error) {
 	return string(text), nil
 }
 
-// jobSurroundings is what a job file of the user's own may see: the environment, the machine and the files beside it.
-func (p *Process) jobSurroundings(name string) fiojob.Options {
-	return fiojob.Options{
+// jobSurroundings is what a job file of the user's own may see: the environment, the machine, and the files below the
+// folder of the first one.
+func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot func()) {
+	o = fiojob.Options{
 		Env:      func(key string) (string, bool) { v := p.Getenv(key); return v, v != "" },
-		FS:       os.DirFS(filepath.Dir(p.path(name))),
 		PageSize: int64(os.Getpagesize()), CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20,
 	}
+	folder := cmp.Or(p.Directory, ".")
+	if len(files) > 0 && files[0] != "-" {
+		folder = filepath.Dir(p.path(files[0]))
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return o, func() {} // include then says that other files are not read
+	}
+	o.FS = root.FS()
+	return o, func() { _ = root.Close() }
 }

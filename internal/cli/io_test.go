@@ -44,7 +44,7 @@ func TestIOAsksForConsent(t *testing.T) {
 	}{
 		{job, "nothing proves that this device is the one that is meant"},
 		{slices.Concat(job, proof), "ext4"},
-		{slices.Concat(job, proof, []string{"--device-size=17m", "--overwrite=ext4"}), "its size is"},
+		{slices.Concat(job, proof, []string{"--device-size=17m", "--device-overwrite=ext4"}), "its size is"},
 	} {
 		code, stdout, stderr := inProcess(t, c.args...)
 		if code != 77 || !strings.Contains(stderr, c.want) || stdout != "" {
@@ -54,7 +54,7 @@ func TestIOAsksForConsent(t *testing.T) {
 	if after, err := os.ReadFile(image); err != nil || !bytes.Equal(before, after) {
 		t.Fatalf("a refused write changed the device: %v", err)
 	}
-	args := slices.Concat([]string{"io"}, proof, []string{"--overwrite=ext4,data"}, job[1:])
+	args := slices.Concat([]string{"io"}, proof, []string{"--device-overwrite=ext4,data"}, job[1:])
 	code, stdout, stderr := inProcess(t, args...)
 	if code != 0 || !strings.Contains(stdout, `"io_bytes": 16777216`) {
 		t.Errorf("with consent: exit code %d\n%s%s", code, stdout, stderr)

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
@@ -127,40 +125,7 @@ func (c *clone) names() []string {
 	if info, err := os.Stat(j.Section); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return []string{j.Section}
 	}
-	var folders []string
-	for folder := range strings.SplitSeq(j.Directory, ":") {
-		if folder != "" {
-			folders = append(folders, folder)
-		}
-	}
-	format := "$jobname.$jobnum.$filenum"
-	for _, o := range j.Options {
-		if o.Key == "filename_format" && o.Value != "" {
-			format = o.Value
-		}
-	}
-	var out []string
-	for f := range max(1, j.NrFiles) {
-		name := c.generated(format, f)
-		if len(folders) > 0 {
-			name = filepath.Join(folders[c.index%len(folders)], name)
-		}
-		out = append(out, name)
-	}
-	return out
-}
-
-// generated fills in the words of filename_format, which count in any case.
-func (c *clone) generated(format string, file int) string {
-	words := map[string]string{
-		"$jobname": strings.ReplaceAll(c.job.Section, "/", "_"), "$jobnum": strconv.Itoa(c.index), "$filenum": strconv.Itoa(file),
-	}
-	for word, text := range words {
-		for at := strings.Index(strings.ToLower(format), word); at >= 0; at = strings.Index(strings.ToLower(format), word) {
-			format = format[:at] + text + format[at+len(word):]
-		}
-	}
-	return format
+	return j.CloneFiles(c.index)
 }
 
 // sizeOf returns the size of a regular file or block device.
