@@ -53,9 +53,9 @@ func diskOf(path string) (string, bool) {
 	if unix.Stat(path, &st) != nil {
 		return "", false
 	}
-	number := uint64(st.Dev)
+	number := st.Dev
 	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
-		number = uint64(st.Rdev)
+		number = st.Rdev
 	}
 	link := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(number), unix.Minor(number))
 	real, err := filepath.EvalSymlinks(link)
