@@ -50,6 +50,9 @@ type Device struct {
 	SizeBytes int64  `json:"size_bytes"`
 	// Held: the caller has checked the device and holds it exclusively, so that nobody else can take it. It never travels.
 	Held bool `json:"-"`
+	// ActualBytes is how large the device is made, where that is not SizeBytes: a rehearsal counts with the scenario's
+	// sizes and has smaller devices. 0 where it is the same or not known.
+	ActualBytes int64 `json:"actual_bytes,omitempty"`
 }
 
 // Scale shrinks byte extents of a rehearsal: size, filesize, offset, zonesize, zoneskip and io_size are multiplied by

@@ -198,7 +198,8 @@ func (c *compiler) workloadValue(p *workloadPlan, group PlanGroup) load.Workload
 	}
 	for _, d := range group.Disks {
 		// The generator scales by itself, so it is told the size that the scenario counts with.
-		w.Devices = append(w.Devices, load.Device{Name: d.Device, Path: d.Device, SizeBytes: d.ScenarioBytes})
+		w.Devices = append(w.Devices, load.Device{Name: d.Device, Path: d.Device, SizeBytes: d.ScenarioBytes,
+			ActualBytes: d.SizeBytes})
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package fio
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -104,7 +105,7 @@ func readOptions(w load.Workload) (depth int, err error) {
 
 // describe fills in the plan.
 func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(string) (int64, bool)) error {
-	touched, err := c.file.Touched(sizeOf)
+	touched, err := c.touched(w, sizeOf)
 	if err != nil {
 		return &diag.Error{
 			Code: "bad-extent", Exit: diag.ExitData, Err: err,
@@ -115,7 +116,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		c.plan.Extents = append(c.plan.Extents, load.Extent{Device: e.File, Offset: e.Offset, Length: e.Length, Writes: e.Writes})
 	}
 	if w.Scale.Factor > 0 && w.Scale.Factor < 1 {
-		before, err := whole.Touched(sizeOf)
+		before, err := whole.Walked(sizeOf, sizeOf)
 		if err == nil {
 			for _, e := range before {
 				c.plan.ScaledFrom += e.Length
@@ -150,6 +151,40 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 	c.plan.WriteRate = fiojob.WriteRate(c.file.Jobs())
 	c.plan.Command = c.file.CommandLine()
 	return nil
+}
+
+// touched returns what fio will touch, which is more than the job file's regions where it has strided zones.
+func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) ([]fiojob.Extent, error) {
+	inside, err := c.file.Touched(sizeOf)
+	if err != nil {
+		return nil, err
+	}
+	realSize := func(name string) (int64, bool) {
+		for _, d := range w.Devices {
+			if d.Name == name {
+				n := cmp.Or(d.ActualBytes, d.SizeBytes)
+				return n, n > 0
+			}
+		}
+		return 0, false
+	}
+	walked, err := c.file.Walked(sizeOf, realSize)
+	if err != nil {
+		return nil, err
+	}
+	if end := endOf(walked); end > endOf(inside) {
+		c.note(fmt.Sprintf("fio walks strided zones beyond size and filesize, to the end of the device if it has bytes left to move: "+
+			"here up to %s", unit.FormatBytes(end)))
+	}
+	return walked, nil
+}
+
+// endOf returns the end of the last extent on any device.
+func endOf(extents []fiojob.Extent) (end int64) {
+	for _, e := range extents {
+		end = max(end, e.Offset+e.Length)
+	}
+	return end
 }
 
 // note adds a note once.

@@ -50,7 +50,7 @@ func (Generator) Prepare(_ context.Context, w load.Workload) (load.Instance, err
 	if err != nil {
 		return nil, err
 	}
-	c, err := compile(w)
+	c, err := compile(measured(w))
 	if err != nil {
 		return nil, err
 	}

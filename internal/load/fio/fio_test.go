@@ -123,7 +123,7 @@ func TestPlan(t *testing.T) {
 		Name: "dss", Generator: "fio", ConfigName: "dss.fio", Runtime: 90 * time.Second, Config: "[global]\nioengine=libaio\n" +
 			"direct=1\ntime_based\nrate_process=poisson\n[scan]\nbs=1M\nfilesize=512G\nsize=32G\nzonesize=2G\nzoneskip=30G\n" +
 			"filename=/dev/sdd\nrw=read\nrate_iops=300\n[log]\nbssplit=32k/80:64k/20\nrw=randwrite\nfilename=/dev/sde\nsize=50%\nnumjobs=2\n",
-		Devices: []load.Device{{Name: "/dev/sdd", SizeBytes: 512 << 30}, {Name: "/dev/sde", SizeBytes: 32 << 30}},
+		Devices: []load.Device{{Name: "/dev/sdd", SizeBytes: 512 << 30, ActualBytes: 208 << 20}, {Name: "/dev/sde", SizeBytes: 32 << 30}},
 		Scale:   load.Scale{Factor: 1.0 / 4096, BlocksMin: 64},
 	}
 	plan, err := fio.Generator{}.Plan(w)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
@@ -34,6 +35,17 @@ func (c *compiled) fit(w load.Workload) error {
 	}
 	c.file = c.file.FitFiles(func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok })
 	return nil
+}
+
+// measured returns w with the devices as large as they are. What cannot be opened is told by fit.
+func measured(w load.Workload) load.Workload {
+	w.Devices = slices.Clone(w.Devices)
+	for i := range w.Devices {
+		if n, err := sizeOf(w.Devices[i].Path); err == nil {
+			w.Devices[i].ActualBytes = n
+		}
+	}
+	return w
 }
 
 // sizeOf returns the size of a regular file or a block device.
