@@ -13,8 +13,8 @@ const fullPercentDefault = 70
 
 // Unfit is one reason why a plan does not fit its target.
 type Unfit struct {
-	Resource string `json:"resource"` // "ram", "cpu", "space"
-	Subject  string `json:"subject"`  // node or storage
+	Resource string `json:"resource"` // "ram", "cpu", "files", "space"
+	Subject  string `json:"subject"`  // node, machine or storage
 	Message  string `json:"message"`
 	Hint     string `json:"hint"`
 }
@@ -34,6 +34,16 @@ func Preflight(p *Plan) error {
 
 // fit compares what the plan takes with what the target has. What the target does not tell is not checked.
 func (c *compiler) fit() {
+	if c.inventory.Overcommits {
+		c.fitProcesses()
+	} else {
+		c.fitNodes()
+	}
+	c.fitSpace()
+}
+
+// fitNodes is for a target that gives VMs what they ask for.
+func (c *compiler) fitNodes() {
 	ram, cpus, largest := map[string]int64{}, map[string]int{}, map[string]int{}
 	for _, g := range c.plan.Groups {
 		for _, vm := range g.VMs {
@@ -43,9 +53,6 @@ func (c *compiler) fit() {
 		}
 	}
 	for _, n := range c.inventory.Nodes {
-		if c.inventory.Overcommits {
-			continue // sizes of VMs are limits there, nothing is reserved
-		}
 		if n.RAMBytes > 0 && ram[n.ID] > n.RAMBytes {
 			c.unfit("ram", n.Name, fmt.Sprintf("VMs on node %q need %s of memory and it has %s", n.Name,
 				unit.FormatBytes(ram[n.ID]), unit.FormatBytes(n.RAMBytes)), "use fewer VMs per node, or --rehearse")
@@ -58,7 +65,6 @@ func (c *compiler) fit() {
 				cpus[n.ID], n.CPUs)
 		}
 	}
-	c.fitSpace()
 }
 
 func (c *compiler) fitSpace() {

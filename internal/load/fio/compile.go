@@ -130,6 +130,8 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		c.plan.Jobs = append(c.plan.Jobs, describeJob(&j, sizeOf))
 		_, largest := j.BlockBounds()
 		c.plan.BlockBytesMax = max(c.plan.BlockBytesMax, largest)
+		// fio has one buffer for each slot of its queue.
+		c.plan.MemoryBytes += int64(j.NumJobs) * int64(max(1, j.IODepth)) * largest
 		if n := j.BytesWritten(); n < 0 || c.plan.BytesWritten < 0 {
 			c.plan.BytesWritten = -1
 		} else {

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package run
+
+func openFilesMax() int { return 0 }

@@ -1,0 +1,100 @@
+package run_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// hungry plans like plain, with buffers.
+type hungry struct {
+	plain
+	bytes int64
+}
+
+func (h hungry) Plan(w load.Workload) (load.Plan, error) {
+	p, err := h.plain.Plan(w)
+	p.MemoryBytes = h.bytes
+	return p, err
+}
+
+// planOnMachine plans on a target of one machine with 2 CPUs and 24 GiB, which has its VMs as processes.
+func planOnMachine(t *testing.T, group string, buffers int64, options run.Options) *run.Plan {
+	t.Helper()
+	l := newLab(t, 4)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory.Simulated, inventory.Overcommits = false, true
+	for i := range inventory.Nodes {
+		inventory.Nodes[i].CPUs, inventory.Nodes[i].RAMBytes = 2, 24<<30
+	}
+	text := strings.Replace(head, "      count_per_node: 1\n", group, 1) + deployed +
+		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
+	catalog := catalog()
+	catalog.Generators = map[string]load.Generator{"native": hungry{bytes: buffers}}
+	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestProcessesFitTheMachine: VMs that are processes take memory and open files of this machine, whatever their ram_mb
+// and vcpus are.
+func TestProcessesFitTheMachine(t *testing.T) {
+	const gib = 1 << 30
+	for _, c := range []struct {
+		name, group string
+		buffers     int64
+		refused     string // "": it fits
+	}{
+		{"as many as fit", "      count_per_cluster: 1024\n", 0, ""},
+		{"one too many", "      count_per_cluster: 1025\n", 0, "1025 VMs, each a process, and at most 1024 run on its 2 CPUs"},
+		{"far too many", "      count_per_cluster: 5000\n", 0, "5000 VMs"},
+		{"buffers fit", "      count_per_cluster: 10\n", 2 * gib, ""},
+		{"buffers do not fit", "      count_per_cluster: 11\n", 2 * gib, "take 22.2 GiB of memory"},
+		{"large VMs take nothing", "      count_per_cluster: 1\n      vcpus: 128\n      ram_mb: 262144\n", 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := run.Preflight(planOnMachine(t, c.group, c.buffers, run.Options{}))
+			var told *diag.Error
+			switch {
+			case c.refused == "" && err == nil:
+			case !errors.As(err, &told) || c.refused == "" || !strings.Contains(told.Message, c.refused):
+				t.Errorf("preflight: %v, want %q", err, c.refused)
+			case told.Exit != diag.ExitUnavailable || !strings.Contains(told.Hint, "--rehearse"):
+				t.Errorf("exit code %d, hint %q", told.Exit, told.Hint)
+			}
+		})
+	}
+	if err := run.Preflight(planOnMachine(t, "      count_per_cluster: 5000\n", 0, run.Options{Rehearse: 10e9})); err != nil {
+		t.Errorf("rehearsal: %v", err)
+	}
+}
+
+// TestOversizedVMsAreNoted: more than eight times what the machine has is told.
+func TestOversizedVMsAreNoted(t *testing.T) {
+	for vcpus, want := range map[int]bool{16: false, 17: true} {
+		group := fmt.Sprintf("      count_per_cluster: 1\n      vcpus: %d\n", vcpus)
+		notes := planOnMachine(t, group, 0, run.Options{}).Notes
+		if slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "17 vCPUs") }) != want {
+			t.Errorf("%d vCPUs: notes %q", vcpus, notes)
+		}
+	}
+	for mib, want := range map[int]bool{8 * 24 << 10: false, 8*24<<10 + 1024: true} {
+		group := fmt.Sprintf("      count_per_cluster: 1\n      ram_mb: %d\n", mib)
+		notes := planOnMachine(t, group, 0, run.Options{}).Notes
+		if slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "193 GiB of memory") }) != want {
+			t.Errorf("%d MiB: notes %q", mib, notes)
+		}
+	}
+}
