@@ -82,7 +82,8 @@ type groupShare struct {
 }
 
 // rehearseSizes finds the size factor of each group: VMs that touch little keep their size, the others share what is
-// left of the bound equally. The floor of 64 blocks gives way before the bound does.
+// left of the bound equally. The floor of 64 blocks gives way before the bound does; where one block per extent is too
+// much, the plan does not fit.
 func (c *compiler) rehearseSizes() {
 	bound := c.rehearsalBound()
 	c.plan.Footprint.BoundBytes = bound
@@ -96,8 +97,9 @@ func (c *compiler) rehearseSizes() {
 		c.applySizes(shares, blocks)
 		return
 	}
+	var floors int64
 	for ; ; blocks /= 2 {
-		var floors int64
+		floors = 0
 		for i := range shares {
 			shares[i].least = c.touchedAt(shares[i].name, load.Scale{Factor: factorLeast, BlocksMin: blocks})
 			floors += shares[i].least * shares[i].copies
@@ -106,8 +108,28 @@ func (c *compiler) rehearseSizes() {
 			break
 		}
 	}
-	// The generators round to blocks, so the first answer may be a little too large.
-	for share, tries := waterLevel(shares, bound), 0; tries < 64; share, tries = share*0.95, tries+1 {
+	c.chooseFactors(shares, bound, blocks)
+	c.applySizes(shares, blocks)
+	if blocks < rehearsalBlocksMin {
+		c.note("the bound of %s leaves room for only %d blocks per job extent instead of %d; --rehearse-size raises it",
+			unit.FormatBytes(bound), blocks, rehearsalBlocksMin)
+	}
+	if floors > bound {
+		c.unfitRehearsal(floors, bound)
+	}
+}
+
+// factorTriesMax bounds the search for factors; the last try is the floors alone.
+const factorTriesMax = 64
+
+// chooseFactors finds factors with which all groups together stay below the bound. The generators round to blocks, so
+// the first answer may be a little too large.
+func (c *compiler) chooseFactors(shares []groupShare, bound int64, blocks int) {
+	share := waterLevel(shares, bound)
+	for try := range factorTriesMax {
+		if try == factorTriesMax-1 {
+			share = 0
+		}
 		var total int64
 		for i := range shares {
 			s := &shares[i]
@@ -118,14 +140,32 @@ func (c *compiler) rehearseSizes() {
 			total += c.touchedAt(s.name, scaleOf(s.factor, blocks)) * s.copies
 		}
 		if total <= bound {
-			break
+			return
 		}
+		share *= 0.95
 	}
-	c.applySizes(shares, blocks)
-	if blocks < rehearsalBlocksMin {
-		c.note("the bound of %s leaves room for only %d blocks per job extent instead of %d; --rehearse-size raises it",
-			unit.FormatBytes(bound), blocks, rehearsalBlocksMin)
+}
+
+// unfitRehearsal says that not even the floors stay below the bound, and what would.
+func (c *compiler) unfitRehearsal(least, bound int64) {
+	asked := cmp.Or(c.options.RehearseBytes, int64(rehearsalBytesDefault))
+	allowed, hint := "--rehearse-size allows", "--rehearse-size "+exactSize(least)+" is the least that works"
+	if bound < asked {
+		allowed, hint = "a quarter of the free space is", "free some space"
 	}
+	c.unfit("space", c.inventory.Name, fmt.Sprintf("a rehearsal with one block per job extent touches at least %s and %s %s",
+		unit.FormatBytes(least), allowed, unit.FormatBytes(bound)), hint)
+}
+
+// exactSize prints a size as an option that reads back as the same number.
+func exactSize(n int64) string {
+	switch {
+	case n%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", n>>20)
+	case n%(1<<10) == 0:
+		return fmt.Sprintf("%dKiB", n>>10)
+	}
+	return fmt.Sprint(n)
 }
 
 // factorLeast stands for "as small as the floors allow".
@@ -217,6 +257,9 @@ func (c *compiler) applySizes(shares []groupShare, blocks int) {
 	for _, s := range shares {
 		c.setScale(s.name, scaleOf(s.factor, blocks))
 		r.SizeFactor[s.name] = s.factor
+		if s.factor <= factorLeast { // the floors decide
+			r.SizeFactor[s.name] = float64(extentBytes(c.groupExtents(s.name))) / float64(s.full)
+		}
 		g, _ := c.plan.Group(s.name)
 		r.Counts[s.name] = [2]int{g.ScenarioCountFinal, g.CountFinal}
 	}
