@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,13 +11,30 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-var catalog = run.Catalog{Steps: step.All()}
+var catalog = run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": planner{}, "fio": planner{}}}
+
+// planner takes the option backend and no other.
+type planner struct{}
+
+func (planner) Plan(w load.Workload) (load.Plan, error) {
+	for name := range w.Options {
+		if name != "backend" {
+			return load.Plan{}, fmt.Errorf("there is no option %q", name)
+		}
+	}
+	return load.Plan{}, nil
+}
+
+func (planner) Prepare(context.Context, load.Workload) (load.Instance, error) {
+	return nil, errors.New("plans only")
+}
 
 func describe(all []finding.Finding) string {
 	var b strings.Builder

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -17,7 +18,7 @@ type Facts struct {
 	Catalog  run.Catalog
 	Calls    []Call // of all phases, in the order of execution
 	files    map[string]jobFile
-	faults   diag.List // of single calls
+	faults   diag.List // that a plan refuses on any target
 }
 
 // Call is a step with its phase.
@@ -32,8 +33,8 @@ type jobFile struct {
 	list diag.List
 }
 
-func newFacts(sc *scenario.Scenario, catalog run.Catalog) *Facts {
-	f := &Facts{Scenario: sc, Catalog: catalog, files: map[string]jobFile{}, faults: run.CheckCalls(sc, catalog)}
+func newFacts(sc *scenario.Scenario, catalog run.Catalog, faults diag.List) *Facts {
+	f := &Facts{Scenario: sc, Catalog: catalog, files: map[string]jobFile{}, faults: faults}
 	for _, phase := range []struct {
 		name  string
 		calls []scenario.Call
@@ -51,6 +52,17 @@ func newFacts(sc *scenario.Scenario, catalog run.Catalog) *Facts {
 		f.files[w.ConfigFile] = jobFile{file, list}
 	}
 	return f
+}
+
+// faultsWith returns the faults with certain codes as findings.
+func (f *Facts) faultsWith(takes func(code string) bool) []finding.Finding {
+	var out []finding.Finding
+	for _, d := range f.faults {
+		if takes(d.Code) {
+			out = append(out, fromDiagnostic(d))
+		}
+	}
+	return out
 }
 
 // isJobFile tells whether a workload's file is in fio's format: other generators have formats of their own.

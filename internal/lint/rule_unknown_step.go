@@ -2,7 +2,7 @@ package lint
 
 import "github.com/braggdev/bragg/internal/finding"
 
-const codeUnknownStep = "unknown-step" // of run.CheckCalls
+const codeUnknownStep = "unknown-step" // of run.CheckScenario
 
 var ruleUnknownStep = Rule{
 	Code:     codeUnknownStep,
@@ -10,12 +10,6 @@ var ruleUnknownStep = Rule{
 	Summary:  "A phase has a step that does not exist.",
 	Doc:      "A plan refuses it. The list of steps is in the guide.",
 	Check: func(f *Facts) []finding.Finding {
-		var out []finding.Finding
-		for _, d := range f.faults {
-			if d.Code == codeUnknownStep {
-				out = append(out, fromDiagnostic(d))
-			}
-		}
-		return out
+		return f.faultsWith(func(code string) bool { return code == codeUnknownStep })
 	},
 }

@@ -47,22 +47,26 @@ type compiler struct {
 	steps        []boundStep
 	plan         *Plan
 	factor       float64 // time factor, 1 in a full run
+
+	// acts are the names of what the run phase does, actsOfNodes that some depend on the target, actsUnknown that a step
+	// could not be named.
+	acts                     []string
+	actsOfNodes, actsUnknown bool
+	imagined                 bool // there is no target
 }
 
 // Compile binds the scenario to a target. It reports everything that is wrong at once, as a *Refusal, and touches
 // nothing. capabilities are those of target.Capabilities, fewer when the user forbids some.
 func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
 	options Options) (*Plan, error) {
-	c := &compiler{sc: sc, inventory: inventory, capabilities: capabilities, catalog: catalog, options: options, factor: 1}
-	if options.Rehearse > 0 && len(inventory.Nodes) > rehearsalNodesMax {
-		c.inventory.Nodes = slices.Clone(inventory.Nodes[:rehearsalNodesMax])
-	}
-	c.plan = c.newPlan()
+	c := newCompiler(sc, inventory, capabilities, catalog, options)
 	if len(c.inventory.Nodes) == 0 {
 		return nil, &diag.Error{Code: "no-nodes", Exit: diag.ExitUnavailable,
 			Message: fmt.Sprintf("target %q has no node", inventory.Name)}
 	}
-	c.bindAll()
+	c.bindAll(false)
+	c.checkWindows()
+	c.chooseGenerators()
 	if err := c.refusal(); err != nil {
 		return nil, err
 	}
@@ -78,6 +82,16 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 		return nil, err
 	}
 	return c.plan, nil
+}
+
+func newCompiler(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
+	options Options) *compiler {
+	c := &compiler{sc: sc, inventory: inventory, capabilities: capabilities, catalog: catalog, options: options, factor: 1}
+	if options.Rehearse > 0 && len(inventory.Nodes) > rehearsalNodesMax {
+		c.inventory.Nodes = slices.Clone(inventory.Nodes[:rehearsalNodesMax])
+	}
+	c.plan = c.newPlan()
+	return c
 }
 
 func (c *compiler) newPlan() *Plan {
@@ -97,11 +111,7 @@ func (c *compiler) newPlan() *Plan {
 
 // refusal returns the problems found so far as an error, with the user's own lines filled in.
 func (c *compiler) refusal() error {
-	for i, d := range c.problems {
-		if d.Source == "" && d.Pos.File == c.sc.Document {
-			c.problems[i] = c.sc.Point(d, 0)
-		}
-	}
+	c.point()
 	if !c.problems.HasErrors() {
 		return nil
 	}
@@ -116,6 +126,15 @@ func (c *compiler) refusal() error {
 	return &Refusal{ListError: list, exit: exit}
 }
 
+// point fills in the user's own lines.
+func (c *compiler) point() {
+	for i, d := range c.problems {
+		if d.Source == "" && d.Pos.File == c.sc.Document {
+			c.problems[i] = c.sc.Point(d, 0)
+		}
+	}
+}
+
 // newView returns the state before the first step: groups placed, nothing deployed, no load.
 func (c *compiler) newView(problems *diag.List) *View {
 	v := &View{Scenario: c.sc, Inventory: c.inventory, AllowShell: c.options.AllowShell,
@@ -126,9 +145,11 @@ func (c *compiler) newView(problems *diag.List) *View {
 	return v
 }
 
-// bindAll binds, checks and expands every call, in order, while it plays their effects on groups and loads.
-func (c *compiler) bindAll() {
+// bindAll binds, checks and expands every call, in order, while it plays their effects on groups and loads. Of a
+// scenario that was read in part, calls may be missing.
+func (c *compiler) bindAll(partial bool) {
 	v := c.newView(&c.problems)
+	v.unsure, c.actsUnknown = partial, partial
 	c.checkTemplates()
 	for _, p := range []struct {
 		phase Phase
@@ -157,7 +178,7 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	kind, ok := c.catalog.Kind(b.call.Name)
 	if !ok {
 		c.problems.Add(unknownStep(c.sc, c.catalog, b.call))
-		v.unsure = true
+		v.unsure, c.actsUnknown = true, true
 		return
 	}
 	b.kind = kind
@@ -170,11 +191,13 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	if checker, ok := b.step.(Checker); ok && countErrors(c.problems) == capable {
 		checker.Check(v, problems)
 	}
+	expander, expands := b.step.(Expander)
 	if countErrors(c.problems) > before {
-		v.unsure = true
+		v.unsure, c.actsUnknown = true, c.actsUnknown || expands || hasNodes(kind)
+		c.nameAct(b, v)
 		return
 	}
-	if expander, ok := b.step.(Expander); ok {
+	if expands {
 		if depth == expandDepthMax {
 			problems.Errorf("", "too-deep", "%s expands too deeply", kind.Name)
 			return
@@ -188,6 +211,7 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 		return
 	}
 	c.steps = append(c.steps, b)
+	c.nameAct(b, v)
 	v.play(b.step)
 }
 

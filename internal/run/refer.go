@@ -8,26 +8,6 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// CheckCalls says what is wrong with the calls of all phases taken one by one, without a target: steps that do not exist,
-// arguments that they do not take, or lack, or that name nothing. Compile says the same and more, but only for a scenario
-// without other faults.
-func CheckCalls(sc *scenario.Scenario, catalog Catalog) diag.List {
-	var list diag.List
-	v := &View{Scenario: sc}
-	for _, calls := range [][]scenario.Call{sc.Setup, sc.Run, sc.Teardown} {
-		for _, call := range calls {
-			kind, ok := catalog.Kind(call.Name)
-			if !ok {
-				list.Add(unknownStep(sc, catalog, call))
-				continue
-			}
-			problems := &Problems{list: &list, sc: sc, call: call}
-			checkNames(kind, bindCall(kind, call, 1, problems), v, problems)
-		}
-	}
-	return list
-}
-
 func unknownStep(sc *scenario.Scenario, catalog Catalog, call scenario.Call) diag.Diagnostic {
 	d := diag.Diagnostic{Code: "unknown-step", Severity: diag.SeverityError, Pos: call.Pos, Width: call.Width,
 		Message: fmt.Sprintf("there is no step %q", call.Name), Hint: "bragg schema lists all steps"}

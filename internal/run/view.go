@@ -64,6 +64,11 @@ func (v *View) Deployed(group string) bool {
 	return v.unsure || v.groups[group] != nil && v.groups[group].deployed
 }
 
+// DeployedForSure tells whether a step before this one deployed the group, whatever wrong steps would have done.
+func (v *View) DeployedForSure(group string) bool {
+	return v.groups[group] != nil && v.groups[group].deployed
+}
+
 // GroupNames returns the names of all groups in the order of the scenario.
 func (v *View) GroupNames() []string {
 	names := make([]string, len(v.Scenario.Groups))

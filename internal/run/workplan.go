@@ -87,11 +87,7 @@ func (c *compiler) groupCounts() (map[string][]int, map[string]bool) {
 
 // planWorkloads asks each generator what its workloads would touch, shrinks them for a rehearsal, and sums up.
 func (c *compiler) planWorkloads() {
-	c.chooseGenerators()
 	c.noteUses()
-	if c.problems.HasErrors() {
-		return
-	}
 	for _, w := range c.sc.Workloads {
 		c.planWorkload(c.plan.workloads[w.Name], true)
 	}
@@ -116,19 +112,31 @@ func (c *compiler) listWorkloads() {
 }
 
 func (c *compiler) chooseGenerators() {
-	names := slices.Sorted(maps.Keys(c.catalog.Generators))
 	for _, w := range c.sc.Workloads {
-		p := &workloadPlan{scenario: w, generator: cmp.Or(c.options.Engine, w.Generator, engineDefault)}
+		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
 		c.plan.workloads[w.Name] = p
-		if _, ok := c.catalog.Generators[p.generator]; !ok {
-			d := diag.Diagnostic{Code: "unknown-generator", Pos: w.Pos, Hint: "there are " + quotedList(names),
-				Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", w.Name, p.generator)}
-			if near := diag.Nearest(p.generator, names); near != "" {
-				d.Hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			c.problems.Add(d)
-		}
+		c.checkGenerator(p)
 	}
+}
+
+// generatorOf returns the name of the generator that drives a workload.
+func (c *compiler) generatorOf(w scenario.Workload) string {
+	return cmp.Or(c.options.Engine, w.Generator, engineDefault)
+}
+
+// checkGenerator reports a workload whose generator does not exist.
+func (c *compiler) checkGenerator(p *workloadPlan) bool {
+	if _, ok := c.catalog.Generators[p.generator]; ok {
+		return true
+	}
+	names := slices.Sorted(maps.Keys(c.catalog.Generators))
+	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + quotedList(names),
+		Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", p.scenario.Name, p.generator)}
+	if near := diag.Nearest(p.generator, names); near != "" {
+		d.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	c.problems.Add(d)
+	return false
 }
 
 // noteUses finds out which workloads are started and prefilled, and for how long.

@@ -35,7 +35,7 @@ type Prepared struct {
 func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 	sc, err := scenario.Load(ctx, o.Source, o.Variables)
 	if err != nil {
-		return nil, withFurtherFaults(err, sc)
+		return nil, withFurtherFaults(err, sc, targetFaults(ctx, o, sc))
 	}
 	p := &Prepared{Order: o, ID: newID(time.Now()), Scenario: sc}
 	if p.config, err = targetbuiltin.Load(o.Target); err != nil {
@@ -45,7 +45,7 @@ func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 		return nil, err
 	}
 	if err := p.compile(ctx); err != nil {
-		return nil, errors.Join(withFurtherFaults(err, sc), p.Close())
+		return nil, errors.Join(withFurtherFaults(err, sc, nil), p.Close())
 	}
 	return p, nil
 }
@@ -53,7 +53,7 @@ func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 // withFurtherFaults adds what is wrong in later parts of a scenario to the faults that kept it from being read or bound,
 // so that whoever mends it sees all of them at once, and shows where its files are. An error of another kind stays as it
 // is.
-func withFurtherFaults(err error, sc *scenario.Scenario) error {
+func withFurtherFaults(err error, sc *scenario.Scenario, more diag.List) error {
 	var known *diag.ListError
 	if sc == nil || !errors.As(err, &known) {
 		return err
@@ -62,10 +62,13 @@ func withFurtherFaults(err error, sc *scenario.Scenario) error {
 	for i := range all {
 		all[i].Pos.File = sc.Path(all[i].Pos.File)
 	}
-	for _, d := range lint.Faults(sc, Catalog()) {
-		told := func(k diag.Diagnostic) bool { return k.Pos == d.Pos && k.Code == d.Code }
-		if !slices.ContainsFunc(all[:len(known.List)], told) {
-			all.Add(d)
+	for _, further := range []diag.List{lint.Faults(sc, Catalog()), more} {
+		before := slices.Clone(all) // a loop repeats a fault at one place, which is told as many times
+		for _, d := range further {
+			told := func(k diag.Diagnostic) bool { return k.Pos == d.Pos && k.Code == d.Code }
+			if !slices.ContainsFunc(before, told) {
+				all.Add(d)
+			}
 		}
 	}
 	if len(all) > len(known.List) {
@@ -73,6 +76,26 @@ func withFurtherFaults(err error, sc *scenario.Scenario) error {
 	}
 	known.List = all // of a *run.Refusal, which knows the exit code
 	return err
+}
+
+// targetFaults says what the target refuses in a scenario that was read in part; nothing where it cannot be asked.
+func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List {
+	if sc == nil {
+		return nil
+	}
+	p := &Prepared{Order: o, ID: newID(time.Now()), Scenario: sc}
+	var err error
+	if p.config, err = targetbuiltin.Load(o.Target); err != nil {
+		return nil
+	}
+	if p.target, err = openTarget(ctx, p.config, machinesDir(o.Runs, p.ID), o.Program); err != nil {
+		return nil
+	}
+	defer p.Close()
+	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
+		return nil
+	}
+	return run.CheckOn(sc, p.Inventory, target.Capabilities(p.target), Catalog(), o.Plan)
 }
 
 func (p *Prepared) compile(ctx context.Context) error {

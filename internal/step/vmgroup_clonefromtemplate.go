@@ -39,7 +39,7 @@ func (s *cloneFromTemplate) Effect(*run.View) run.Effect {
 }
 
 func (s *cloneFromTemplate) Check(v *run.View, problems *run.Problems) {
-	if v.Deployed(s.Group) {
+	if v.DeployedForSure(s.Group) {
 		problems.Errorf("vm_group_name", "deployed-twice", "group %q is deployed already; vm_group.Grow adds VMs", s.Group)
 	}
 }

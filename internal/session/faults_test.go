@@ -1,0 +1,47 @@
+package session_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/session"
+)
+
+// TestFaultsComeTogether: a fault of the document hides none of its steps, generators and expectations, nor what the
+// target lacks.
+func TestFaultsComeTogether(t *testing.T) {
+	const text = `name: faults
+display_name: Faults
+summary: Everything at once
+description: Nothing to see
+estimated_runtime: 60
+vms:
+  - Workers: {template: ubuntu1604, data_disks: {count: 1, size: 1}}
+workloads:
+  - Load: {vm_group: Workers, config_file: load.fio, generator: nope}
+  - Other: {vm_group: Workers, config_file: load.fio, options: {bakend: psync}}
+results:
+  - Rate: {workload_name: Load, result_type: iops, agregate: sum, expect: [{that: mean > 1, window: no such window}]}
+setup:
+  - vm_group.CloneFromTemplate: {vm_group_name: Workers}
+run:
+  - test.Wait: {duration_secs: -1}
+  - nodes.PowerOff: {nodes: "99"}
+`
+	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte("[a]\nfilename=/dev/sdb\nrw=read\n")}}
+	_, err := session.Prepare(t.Context(), session.Order{Target: "fake:4", Runs: t.TempDir(),
+		Source: scenario.Source{FS: files, Name: "faults", Trusted: true}})
+	var list *diag.ListError
+	if !errors.As(err, &list) {
+		t.Fatal(err)
+	}
+	for _, code := range []string{"unknown-generator", "bad-workload", "unknown-key", "unknown-window", "argument-range", "node-range"} {
+		if !slices.ContainsFunc(list.List, func(d diag.Diagnostic) bool { return d.Code == code && d.Source != "" }) {
+			t.Errorf("%s is missing or shows no line in: %v", code, err)
+		}
+	}
+}
