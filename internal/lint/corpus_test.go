@@ -18,7 +18,15 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-var catalog = run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": planner{}, "fio": planner{}}}
+var catalog = run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": planner{}, "fio": planner{}}, CheckQuery: checkQuery}
+
+// checkQuery stands for the parser of the metric store.
+func checkQuery(query, _ string) *run.QueryFault {
+	if at := strings.Index(query, "wrong"); at >= 0 {
+		return &run.QueryFault{Offset: at, Length: len("wrong"), Reason: "this is wrong"}
+	}
+	return nil
+}
 
 // planner takes the option backend and no other.
 type planner struct{}

@@ -40,6 +40,7 @@ func Rules() []Rule {
 		ruleTimeoutWithAsync,
 		ruleGenerator,
 		ruleExpectWindow,
+		ruleQuery,
 		ruleJobFile,
 		ruleMissingDisk,
 		ruleWorkloadUnused,

@@ -14,7 +14,7 @@ var ruleStepArguments = Rule{
 	Doc: "A plan refuses it.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool {
-			return code != codeUnknownStep && code != codeUnknownWindow && !slices.Contains(generatorCodes, code) &&
+			return code != codeUnknownStep && code != codeUnknownWindow && code != codeBadQuery && !slices.Contains(generatorCodes, code) &&
 				code != ruleTimeoutWithAsync.Code // which tells it in its own words
 		})
 	},

@@ -66,6 +66,7 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 	}
 	c.bindAll(false)
 	c.checkWindows()
+	c.checkQueries()
 	c.chooseGenerators()
 	if err := c.refusal(); err != nil {
 		return nil, err

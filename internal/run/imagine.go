@@ -16,8 +16,8 @@ import (
 // scenario that was read.
 func CheckCalls(sc *scenario.Scenario, catalog Catalog) diag.List { return imagine(sc, catalog, true) }
 
-// CheckScenario says what Compile would refuse on any target: what CheckCalls says, steps in a wrong order, and windows
-// of expectations that no step makes.
+// CheckScenario says what Compile would refuse on any target: what CheckCalls says, steps in a wrong order, windows of
+// expectations that no step makes, and queries that cannot be parsed.
 func CheckScenario(sc *scenario.Scenario, catalog Catalog) diag.List {
 	return imagine(sc, catalog, false)
 }
@@ -37,6 +37,7 @@ func imagine(sc *scenario.Scenario, catalog Catalog, partial bool) diag.List {
 		c.plan = c.newPlan()
 		c.bindAll(partial)
 		c.checkWindows()
+		c.checkQueries()
 		c.checkGenerators()
 		c.point()
 		compilers[i] = c

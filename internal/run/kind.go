@@ -86,6 +86,9 @@ type Effect struct {
 type Catalog struct {
 	Steps      []Kind
 	Generators map[string]load.Generator // by name: "native", "fio"
+	// CheckQuery says what is wrong with a query of a result that may name a group, nil when nothing is. It is handed in
+	// because the parser belongs to the metric store, which plans know nothing of.
+	CheckQuery func(query, group string) *QueryFault
 }
 
 // Kind returns the step kind with that name.

@@ -86,6 +86,7 @@ func (p *parser) oneSource(f fields, r *Result) {
 		return
 	}
 	n, _ := f.get("query")
+	r.QueryPos = p.pos(n)
 	if strings.Contains(r.Query, "__curie_filter_vm_group__") && r.Group == "" && f.text("vm_group") == "" {
 		p.report(n, "query-group", "add vm_group",
 			"%s: the query asks for __curie_filter_vm_group__ and the result names no VM group", f.what)

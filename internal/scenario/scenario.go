@@ -120,6 +120,7 @@ type Result struct {
 	Bands         []Band        `json:"result_value_bands,omitempty"`
 	Expect        []Expectation `json:"expect,omitempty"` // extension: thresholds that set the exit code
 	Pos           diag.Position `json:"-"`
+	QueryPos      diag.Position `json:"-"`
 }
 
 // Band is a range of values drawn behind a chart.

@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -26,6 +27,7 @@ workloads:
   - Other: {vm_group: Workers, config_file: load.fio, options: {bakend: psync}}
 results:
   - Rate: {workload_name: Load, result_type: iops, agregate: sum, expect: [{that: mean > 1, window: no such window}]}
+  - Query: {query: "sum(rate(nothing[5s])", vm_group: Workers}
 setup:
   - vm_group.CloneFromTemplate: {vm_group_name: Workers}
 run:
@@ -39,9 +41,14 @@ run:
 	if !errors.As(err, &list) {
 		t.Fatal(err)
 	}
-	for _, code := range []string{"unknown-generator", "bad-workload", "unknown-key", "unknown-window", "argument-range", "node-range"} {
+	for _, code := range []string{"unknown-generator", "bad-workload", "unknown-key", "unknown-window", "argument-range", "node-range", "bad-query"} {
 		if !slices.ContainsFunc(list.List, func(d diag.Diagnostic) bool { return d.Code == code && d.Source != "" }) {
 			t.Errorf("%s is missing or shows no line in: %v", code, err)
+		}
+	}
+	for _, d := range list.List {
+		if d.Code == "bad-query" && (d.Source == "" || !strings.HasPrefix(d.Source[d.Pos.Column-1:], `", vm_group`)) {
+			t.Errorf("the caret is at column %d of %q", d.Pos.Column, d.Source)
 		}
 	}
 }

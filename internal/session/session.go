@@ -9,9 +9,12 @@
 package session
 
 import (
+	"errors"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	loadbuiltin "github.com/braggdev/bragg/internal/load/builtin"
+	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -48,11 +51,19 @@ type Watcher interface {
 
 // Catalog returns all steps and generators that this program has.
 func Catalog() run.Catalog {
-	c := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{}}
+	c := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{}, CheckQuery: checkQuery}
 	for _, e := range loadbuiltin.Generators() {
 		c.Generators[e.Name] = e.Generator
 	}
 	return c
+}
+
+func checkQuery(query, group string) *run.QueryFault {
+	var fault *metric.QueryError
+	if !errors.As(metric.CheckQuery(query, group), &fault) {
+		return nil
+	}
+	return &run.QueryFault{Offset: fault.Offset, Length: fault.Length, Reason: fault.Reason}
 }
 
 // Engines returns the names of the generators, the default first.

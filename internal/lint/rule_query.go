@@ -1,0 +1,15 @@
+package lint
+
+import "github.com/braggdev/bragg/internal/finding"
+
+const codeBadQuery = "bad-query" // of run.CheckScenario
+
+var ruleQuery = Rule{
+	Code:     "query",
+	Severity: finding.Fail,
+	Summary:  "The query of a result is no PromQL, or its answer is no number.",
+	Doc:      "A plan refuses it. Macros are expanded before the query is parsed.",
+	Check: func(f *Facts) []finding.Finding {
+		return f.faultsWith(func(code string) bool { return code == codeBadQuery })
+	},
+}

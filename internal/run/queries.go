@@ -1,0 +1,54 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// QueryFault is what is wrong with a query of a result.
+type QueryFault struct {
+	Offset, Length int // of the fault in the query, in bytes; -1 and 0 where it has no place
+	Reason         string
+}
+
+// checkQueries reports results whose query cannot be parsed. A catalog without a parser accepts all.
+func (c *compiler) checkQueries() {
+	if c.catalog.CheckQuery == nil {
+		return
+	}
+	for _, r := range c.sc.Results {
+		if r.Source != scenario.FromQuery || r.Query == "" {
+			continue
+		}
+		if fault := c.catalog.CheckQuery(r.Query, r.Group); fault != nil {
+			d := diag.Diagnostic{Code: "bad-query", Pos: r.QueryPos,
+				Message: fmt.Sprintf("the query of result %q: %s", r.Name, fault.Reason)}
+			c.problems.Add(c.underline(d, r.Query, fault))
+		}
+	}
+}
+
+// underline moves a diagnostic at a query to the place of the fault in it, where the query's line stands in the user's
+// text as it is: not folded, rendered or escaped.
+func (c *compiler) underline(d diag.Diagnostic, query string, fault *QueryFault) diag.Diagnostic {
+	if fault.Offset < 0 || fault.Offset > len(query) {
+		return d
+	}
+	start := strings.LastIndexByte(query[:fault.Offset], '\n') + 1
+	line, _, _ := strings.Cut(query[start:], "\n")
+	lines := strings.Split(c.sc.Source, "\n")
+	if line == "" {
+		return d
+	}
+	for i := max(0, d.Pos.Line-1); i < len(lines); i++ {
+		if at := strings.Index(lines[i], line); at >= 0 {
+			d.Pos.Line, d.Pos.Column = i+1, at+1+fault.Offset-start
+			d.Width = max(1, min(fault.Length, len(line)-(fault.Offset-start)))
+			return d
+		}
+	}
+	return d
+}
