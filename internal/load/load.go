@@ -78,6 +78,10 @@ type Plan struct {
 	// WriteRate is how many bytes a second rates let all jobs write on average, 0 where one of them writes without a rate.
 	WriteRate     int64 `json:"write_bytes_per_second,omitempty"`
 	BlockBytesMax int64 `json:"block_bytes_max"`
+	// TakesLeast is how long rates and runtimes of the configuration make the load at least, TakesMost how long its
+	// runtimes allow, both without Workload.Runtime; 0 where it says nothing.
+	TakesLeast time.Duration `json:"takes_least_ns,omitempty"`
+	TakesMost  time.Duration `json:"takes_most_ns,omitempty"`
 	// MemoryBytes is what the generator allocates for buffers on the VM; 0 where it is not known.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }

@@ -139,7 +139,7 @@ func (c *compiler) point() {
 // newView returns the state before the first step: groups placed, nothing deployed, no load.
 func (c *compiler) newView(problems *diag.List) *View {
 	v := &View{Scenario: c.sc, Inventory: c.inventory, AllowShell: c.options.AllowShell,
-		groups: map[string]*groupState{}, loads: map[string]loadState{}, bytes: map[string]int64{}}
+		groups: map[string]*groupState{}, loads: map[string]loadState{}, sizes: map[string]loadSize{}}
 	for _, g := range c.sc.Groups {
 		v.groups[g.Name] = placeGroup(g, len(c.inventory.Nodes), problems)
 	}
@@ -244,7 +244,7 @@ func (v *View) playEffect(e Effect) {
 		g.count = e.GrowTo
 	}
 	if e.Load != nil {
-		length := e.Load.Runtime
+		length := v.Within(e.Load.Workload, e.Load.Runtime)
 		if length == 0 {
 			length = v.Transfer(e.Load.Workload, e.Load.Prefill)
 		}
@@ -313,7 +313,7 @@ func (b boundStep) rebind(factor float64) Step {
 func (c *compiler) timeline(factor float64) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.bytes = c.loadBytes()
+	v.sizes = c.loadSizes()
 	for _, b := range c.steps {
 		step := b.step
 		if factor < 1 {

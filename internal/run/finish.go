@@ -26,7 +26,7 @@ func (c *compiler) finishSteps() {
 	starts, lengths := c.timeline(c.factor)
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.bytes = c.loadBytes()
+	v.sizes = c.loadSizes()
 	for i, b := range c.steps {
 		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line,
 			Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i]}
@@ -41,7 +41,7 @@ func (c *compiler) finishSteps() {
 		if d, ok := b.step.(Describer); ok {
 			e := d.Effect(v)
 			s.Subject = e.Subject
-			s.Rough = e.Load != nil && e.Load.Runtime == 0 && !e.Load.Async
+			s.Rough = e.Load != nil && e.Load.Runtime == 0 && !e.Load.Async && !v.fixed(*e.Load)
 			c.finishPower(s.ID, e)
 		}
 		v.play(b.step)
@@ -110,6 +110,9 @@ func (c *compiler) finishFootprint() {
 // addWritten adds what one load writes on all its VMs.
 func (f *Footprint) addWritten(answer *load.Plan, runtime time.Duration, vms int64) {
 	bytes := answer.BytesWritten
+	if runtime == 0 {
+		runtime = answer.TakesMost
+	}
 	if bytes < 0 && answer.WriteRate > 0 && runtime > 0 {
 		bytes = poissonBound(float64(answer.WriteRate)*runtime.Seconds(), float64(answer.BlockBytesMax))
 	}

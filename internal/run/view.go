@@ -17,7 +17,7 @@ type View struct {
 
 	groups map[string]*groupState
 	loads  map[string]loadState // by loadKey
-	bytes  map[string]int64     // by loadKey: bytes of one run of that load over all VMs
+	sizes  map[string]loadSize  // by loadKey
 	clock  time.Duration
 	// unsure: a step before this one is wrong, so that what it would have done is not known.
 	unsure bool
@@ -93,8 +93,33 @@ func (v *View) LoadLeft(workload string, prefill bool) time.Duration {
 // known. It only shapes the estimate of a plan.
 const bytesPerSecondAssumed = 200e6
 
-// Transfer estimates how long a size-bound load takes, from the bytes that it moves.
+// loadSize is what bounds one run of a load that no step bounds.
+type loadSize struct {
+	bytes       int64         // over all VMs
+	least, most time.Duration // as load.Plan has them
+}
+
+// Transfer estimates how long a load takes that no step bounds: from the bytes that it moves, but no less than its rates
+// and no more than its runtimes make it.
 func (v *View) Transfer(workload string, prefill bool) time.Duration {
-	n := v.bytes[loadKey(workload, prefill)]
-	return time.Duration(float64(n) / bytesPerSecondAssumed * float64(time.Second))
+	size := v.sizes[loadKey(workload, prefill)]
+	length := max(size.least, time.Duration(float64(size.bytes)/bytesPerSecondAssumed*float64(time.Second)))
+	if size.most > 0 {
+		length = min(length, size.most)
+	}
+	return length
+}
+
+// Within returns how long a load takes that a step bounds to runtime: a configuration may end it earlier.
+func (v *View) Within(workload string, runtime time.Duration) time.Duration {
+	if most := v.sizes[loadKey(workload, false)].most; most > 0 {
+		return min(runtime, most)
+	}
+	return runtime
+}
+
+// fixed tells whether the configuration of a load says how long it takes.
+func (v *View) fixed(l LoadSpec) bool {
+	size := v.sizes[loadKey(l.Workload, l.Prefill)]
+	return size.most > 0 && size.least == size.most
 }

@@ -290,9 +290,10 @@ func extentBytes(extents []load.Extent) int64 {
 	return n
 }
 
-// loadBytes returns for each load how many bytes one run of it moves over all VMs, where its size bounds it.
-func (c *compiler) loadBytes() map[string]int64 {
-	out := map[string]int64{}
+// loadSizes returns for each load how many bytes one run of it moves over all VMs, where its size bounds it, and what its
+// configuration says of its length.
+func (c *compiler) loadSizes() map[string]loadSize {
+	out := map[string]loadSize{}
 	for name, p := range c.plan.workloads {
 		group, _ := c.plan.Group(p.scenario.Group)
 		for prefill, answer := range map[bool]*load.Plan{false: p.loadPlan, true: p.fillPlan} {
@@ -303,7 +304,7 @@ func (c *compiler) loadBytes() map[string]int64 {
 			if n <= 0 {
 				n = extentBytes(answer.Extents)
 			}
-			out[loadKey(name, prefill)] = n * int64(group.CountFinal)
+			out[loadKey(name, prefill)] = loadSize{n * int64(group.CountFinal), answer.TakesLeast, answer.TakesMost}
 		}
 	}
 	return out

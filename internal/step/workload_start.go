@@ -81,7 +81,7 @@ func (s *start) Estimate(v *run.View) time.Duration {
 	if s.Runtime == nil {
 		return value(s.Stagger) + v.Transfer(s.Workload, false)
 	}
-	return value(s.Stagger) + *s.Runtime
+	return value(s.Stagger) + v.Within(s.Workload, *s.Runtime)
 }
 
 func (s *start) Run(ctx context.Context, env *run.Env) error {

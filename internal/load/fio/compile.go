@@ -63,14 +63,16 @@ func compile(w load.Workload) (*compiled, error) {
 		if depth > 0 {
 			file = file.WithDepth(depth)
 		}
-	} else {
+	}
+	least, most := fiojob.Length(file.Jobs()) // of the job file itself
+	if !w.Prefill {
 		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
 	}
 	c := &compiled{file: file, uses: map[string]bool{}, parallel: true}
 	if err := c.describe(w, whole, sizeOf); err != nil {
 		return nil, err
 	}
-	c.plan.Issues = issues
+	c.plan.Issues, c.plan.TakesLeast, c.plan.TakesMost = issues, least, most
 	if err := checkScaled(w, file); err != nil {
 		return nil, err
 	}

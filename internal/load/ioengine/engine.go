@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
@@ -52,6 +53,7 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		Engine: p.engine(), Extents: p.extents(), Command: file.CommandLine(), Issues: issues,
 		BytesWritten: p.bytesWritten(), WriteRate: fiojob.WriteRate(file.Jobs()), MemoryBytes: p.memory(), Notes: p.notes(),
 	}
+	plan.TakesLeast, plan.TakesMost = ownLength(w)
 	for i := range p.jobs {
 		plan.Jobs = append(plan.Jobs, p.jobs[i].plan())
 		plan.BlockBytesMax = max(plan.BlockBytesMax, p.jobs[i].blockMax())
@@ -66,6 +68,16 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// ownLength is what the job file says of its length, whatever runtime the workload is given.
+func ownLength(w load.Workload) (least, most time.Duration) {
+	w.Runtime = 0
+	file, _, err := readJobs(w)
+	if err != nil {
+		return 0, 0
+	}
+	return fiojob.Length(file.Jobs())
 }
 
 // touched adds up extents; a range that is read and written counts once.
