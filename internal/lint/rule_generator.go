@@ -7,13 +7,13 @@ import (
 )
 
 // generatorCodes are those of run.CheckScenario.
-var generatorCodes = []string{"unknown-generator", "bad-workload"}
+var generatorCodes = []string{"unknown-generator", "bad-workload", "two-engines"}
 
 var ruleGenerator = Rule{
 	Code:     "generator",
 	Severity: finding.Fail,
-	Summary:  "A workload names a generator that does not exist, or gives it an option that it does not take.",
-	Doc:      "A plan refuses it.",
+	Summary:  "A workload names a generator that does not exist, gives it an option that it does not take, or names another engine than others.",
+	Doc:      "A plan refuses it. All workloads of a run have one engine, native or fio; --engine chooses it for all.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool { return slices.Contains(generatorCodes, code) })
 	},

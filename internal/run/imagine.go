@@ -79,6 +79,7 @@ func (c *compiler) checkGenerators() {
 	if len(c.catalog.Generators) == 0 {
 		return // a catalog of steps only
 	}
+	c.checkEngines()
 	for _, w := range c.sc.Workloads {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
 		if !c.checkGenerator(p) || len(w.Options) == 0 {

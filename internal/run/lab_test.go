@@ -92,7 +92,7 @@ func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
 }
 
 func catalog() run.Catalog {
-	return run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+	return run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}, "fio": plain{}}}
 }
 
 // lab is a fake target with agents that pass the time, and a place for runs. Its fields are guarded by mu.

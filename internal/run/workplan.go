@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
 )
-
-// engineDefault is the generator of workloads when nobody chose one.
-const engineDefault = "native"
 
 // workloadPlan is a workload while the plan is made.
 type workloadPlan struct {
@@ -112,31 +108,12 @@ func (c *compiler) listWorkloads() {
 }
 
 func (c *compiler) chooseGenerators() {
+	c.checkEngines()
 	for _, w := range c.sc.Workloads {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
 		c.plan.workloads[w.Name] = p
 		c.checkGenerator(p)
 	}
-}
-
-// generatorOf returns the name of the generator that drives a workload.
-func (c *compiler) generatorOf(w scenario.Workload) string {
-	return cmp.Or(c.options.Engine, w.Generator, engineDefault)
-}
-
-// checkGenerator reports a workload whose generator does not exist.
-func (c *compiler) checkGenerator(p *workloadPlan) bool {
-	if _, ok := c.catalog.Generators[p.generator]; ok {
-		return true
-	}
-	names := slices.Sorted(maps.Keys(c.catalog.Generators))
-	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + quotedList(names),
-		Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", p.scenario.Name, p.generator)}
-	if near := diag.Nearest(p.generator, names); near != "" {
-		d.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	c.problems.Add(d)
-	return false
 }
 
 // noteUses finds out which workloads are started and prefilled, and for how long.
