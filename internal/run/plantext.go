@@ -164,6 +164,9 @@ func textLoad(b *strings.Builder, label string, p *load.Plan) {
 	if p.Command != "" {
 		fmt.Fprintf(b, "      %s\n", clean(p.Command))
 	}
+	for _, note := range p.Notes {
+		fmt.Fprintf(b, "      note: %s\n", clean(note))
+	}
 }
 
 // textJobs prints the jobs of a file; equal ones share a line.
