@@ -10,5 +10,5 @@ func openFilesMax() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return int(min(uint64(limit.Cur), 1<<30))
+	return int(min(limit.Cur, 1<<30))
 }

@@ -26,7 +26,7 @@ workloads:
   - Load: {vm_group: Workers, config_file: load.fio, generator: nope}
   - Other: {vm_group: Workers, config_file: load.fio, options: {bakend: psync}}
 results:
-  - Rate: {workload_name: Load, result_type: iops, agregate: sum, expect: [{that: mean > 1, window: no such window}]}
+  - Rate: {workload_name: Load, result_type: iops, aggregat: sum, expect: [{that: mean > 1, window: no such window}]}
   - Query: {query: "sum(rate(nothing[5s])", vm_group: Workers}
 setup:
   - vm_group.CloneFromTemplate: {vm_group_name: Workers}
