@@ -126,6 +126,7 @@ type Cleaner struct {
 	Target  target.Target
 	Catalog Catalog           // to bind Undoers and the steps of teardown again
 	Plan    *Plan             // of the run, read from its bundle; nil leaves out the scenario's own teardown
+	Dir     string            // in which programs of the teardown run; "" with a plan that allows none
 	Say     func(text string) // may be nil
 	Files   Files             // nil: the real file system
 	// Failpoint makes named places fail in tests; nil otherwise.
@@ -224,7 +225,7 @@ func (c *Cleaner) undoer(journal *Journal, inventory target.Inventory) *undoer {
 func (c *Cleaner) env(u *undoer, p PlanStep) *Env {
 	return &Env{VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
 		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: u.fleet.plan.scenario,
-		Private: u.journal.private()}
+		Dir: c.Dir, Private: u.journal.private()}
 }
 
 // deadLoads and deadWork begin nothing: the run is over.

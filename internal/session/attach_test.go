@@ -10,8 +10,6 @@ import (
 
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
-	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 )
 
 const attachingScenario = `name: attaching
@@ -41,29 +39,12 @@ run:
   - nodes.PowerOff: {nodes: "1"}
 teardown:
   - test.CollectCurieVMLogs: {}
+  - experimental.Shell: {cmd: "echo at the end > ended.txt"}
 `
 
 // Logs of the agents that still run, and what programs of the scenario wrote, are in the bundle and under its seal.
 func TestLogsAndOutputAreInTheBundle(t *testing.T) {
-	dir, runs := t.TempDir(), filepath.Join(t.TempDir(), "runs")
-	job, err := os.ReadFile("testdata/tiny/writes.fio")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"test.yml": attachingScenario, "writes.fio": string(job)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p, err := session.Prepare(t.Context(), session.Order{
-		Source: scenario.Source{Path: dir, Trusted: true}, Runs: runs, Target: "local", Program: program(),
-		Plan: run.Options{FullPercentMax: 100, AllowShell: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	out, err := p.Run(t.Context(), session.RunOptions{})
+	out, err := runFolder(attachingFolder(t), filepath.Join(t.TempDir(), "runs"), "local", nil)
 	if err != nil || out.Ended != run.Completed || len(out.Problems) > 0 {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}
@@ -79,28 +60,73 @@ func TestLogsAndOutputAreInTheBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(name string) string {
-		f, err := b.Attachment(name)
-		if err != nil {
-			t.Fatalf("%v; there are %q", err, names)
-		}
-		defer f.Close()
-		text, err := io.ReadAll(f)
-		if err != nil {
-			t.Error(err)
-		}
-		return string(text)
-	}
-	log := read("logs/db-0001.log")
+	log := attachment(t, b, "logs/db-0001.log")
 	for _, part := range []string{`of VM "db-0001"`, "Writes 1: running native", "Writes 1: ended\n"} {
 		if !strings.Contains(log, part) {
 			t.Errorf("%q is missing in the log\n%s", part, log)
 		}
 	}
-	if got := read("output/said.txt"); got != "from the scenario\n" {
-		t.Errorf("output %q", got)
-	}
+	checkOutput(t, b)
 	if slices.Contains(names, "logs/db-0002.log") {
 		t.Error("the log of a VM whose node is off was collected")
 	}
+}
+
+// Programs of a teardown run in the bundle's folder also when their controller died.
+func TestOutputOfTeardownAfterDeath(t *testing.T) {
+	runs := filepath.Join(t.TempDir(), "runs")
+	dieOf(t, attachingFolder(t), runs, "load.started")
+	cleanAll(t, runs, nil)
+	checkClean(t, runs, 1)
+	all, err := result.List(runs)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("bundles %+v, %v", all, err)
+	}
+	b, err := result.Open(all[0].Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.VerifySeal(); err != nil {
+		t.Error(err)
+	}
+	checkOutput(t, b)
+}
+
+func attachingFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	job, err := os.ReadFile("testdata/tiny/writes.fio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"test.yml": attachingScenario, "writes.fio": string(job)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func checkOutput(t *testing.T, b *result.Bundle) {
+	t.Helper()
+	for name, want := range map[string]string{"said.txt": "from the scenario\n", "ended.txt": "at the end\n"} {
+		if got := attachment(t, b, "output/"+name); got != want {
+			t.Errorf("output %s: %q", name, got)
+		}
+	}
+}
+
+func attachment(t *testing.T, b *result.Bundle, name string) string {
+	t.Helper()
+	f, err := b.Attachment(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
 }

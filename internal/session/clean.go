@@ -150,7 +150,12 @@ func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, config target
 	}
 	cleaner := run.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
 		Say: func(text string) { c.say(done.Run, text) }}
-	if cleaner.Plan, err = planOf(filepath.Join(c.Runs, done.Run)); err != nil {
+	dir := filepath.Join(c.Runs, done.Run)
+	if cleaner.Plan, err = planOf(dir); err == nil {
+		cleaner.Dir, err = outputOf(dir, cleaner.Plan)
+	}
+	if err != nil {
+		cleaner.Plan = nil
 		c.say(done.Run, fmt.Sprintf("the scenario's teardown is left out: %v", err))
 	}
 	return errors.Join(cleaner.Undo(ctx, done.Run), t.Close())
@@ -172,6 +177,23 @@ func planOf(dir string) (*run.Plan, error) {
 		return nil, err
 	}
 	return run.ReadPlan(text, sc)
+}
+
+// outputOf is the folder of a dead run's bundle in which programs of its teardown run, as they would have in the run.
+// A sealed bundle takes no more, and its run's teardown is over.
+func outputOf(dir string, plan *run.Plan) (string, error) {
+	if plan == nil || !plan.AllowShell {
+		return "", nil
+	}
+	w, err := result.Continue(dir)
+	if errors.Is(err, result.ErrSealed) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	folder, err := w.AttachFolder(outputFolder)
+	return folder, errors.Join(err, w.Close())
 }
 
 func (c Cleaning) say(run, text string) {

@@ -25,8 +25,9 @@ import (
 
 // The environment of a child that dies at a failpoint of a run, or of cleaning.
 const (
-	dieAt   = "BRAGG_TEST_DIE_AT"
-	dieRuns = "BRAGG_TEST_DIE_RUNS"
+	dieAt       = "BRAGG_TEST_DIE_AT"
+	dieRuns     = "BRAGG_TEST_DIE_RUNS"
+	dieScenario = "BRAGG_TEST_DIE_SCENARIO"
 )
 
 // TestMain lets the test binary stand in for an agent, and for a program that dies at a failpoint.
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		}))
 	}
 	if at := os.Getenv(dieAt); at != "" {
-		os.Exit(dying(at, os.Getenv(dieRuns)))
+		os.Exit(dying(at, os.Getenv(dieRuns), os.Getenv(dieScenario)))
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil { // most tests here wait for load that runs for a while
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func dying(at, runs string) int {
+func dying(at, runs, folder string) int {
 	die := func(name string) error {
 		if name == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -58,7 +59,7 @@ func dying(at, runs string) int {
 	if strings.HasPrefix(at, "recover.") {
 		_, err = session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: die})
 	} else {
-		_, err = runTiny(runs, "local", die)
+		_, err = runFolder(folder, runs, "local", die)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -77,10 +78,17 @@ func program() session.Program {
 
 // runTiny runs the scenario that passes nearly every failpoint.
 func runTiny(runs, where string, failpoint func(string) error) (session.Outcome, error) {
+	return runFolder(tiny, runs, where, failpoint)
+}
+
+var tiny = filepath.Join("testdata", "tiny")
+
+// runFolder runs the scenario of a folder, whose programs may run.
+func runFolder(folder, runs, where string, failpoint func(string) error) (session.Outcome, error) {
 	ctx := context.Background()
 	p, err := session.Prepare(ctx, session.Order{
-		Source: scenario.Source{Path: filepath.Join("testdata", "tiny"), Trusted: true}, Runs: runs, Target: where,
-		Plan: run.Options{FullPercentMax: 100}, Program: program(),
+		Source: scenario.Source{Path: folder, Trusted: true}, Runs: runs, Target: where,
+		Plan: run.Options{FullPercentMax: 100, AllowShell: true}, Program: program(),
 	})
 	if err != nil {
 		return session.Outcome{}, err
@@ -133,12 +141,17 @@ func died(t *testing.T, runs, at string, failpoint func(string) error) {
 
 func die(t *testing.T, runs, at string) {
 	t.Helper()
+	dieOf(t, tiny, runs, at)
+}
+
+func dieOf(t *testing.T, folder, runs, at string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := exec.Command(self)
-	child.Env = append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs)
+	child.Env = append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs, dieScenario+"="+folder)
 	text, err := child.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
