@@ -30,6 +30,7 @@ type slot struct {
 	buffer    []byte // as long as the largest block
 	clone     int32  // index in the worker
 	device    int32  // index in Workload.Devices
+	stream    int32  // index in the lane
 	file      *file
 	direction uint8
 	kind      opKind
@@ -40,6 +41,7 @@ type opKind uint8
 const (
 	opRead opKind = iota
 	opWrite
+	opTrim
 	opSync
 	opDataSync
 )

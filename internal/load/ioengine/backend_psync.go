@@ -118,6 +118,8 @@ func perform(s *slot) int32 {
 		return s.file.readAt(s.buffer[:s.size], s.offset)
 	case opWrite:
 		return s.file.writeAt(s.buffer[:s.size], s.offset)
+	case opTrim:
+		return s.file.trim(s.offset, s.size)
 	case opDataSync:
 		return s.file.sync(true)
 	}

@@ -32,6 +32,10 @@ type uringBackend struct {
 	ring  *ring
 	slots []slot
 	fixed bool // buffers are registered
+	trims bool // some operations are trims
+	// blocking: the kernel has no asynchronous discard (before 6.12), so that trims of devices block this thread, as they
+	// do in fio.
+	blocking bool
 }
 
 // fixedBufferMax is the largest memory that can be registered as one buffer.
@@ -42,7 +46,7 @@ func newUringBackend(w *worker, files []*file) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &uringBackend{ring: r, slots: w.slots}
+	b := &uringBackend{ring: r, slots: w.slots, trims: w.trims()}
 	if len(r.entries) < len(w.slots) {
 		return nil, errors.Join(fmt.Errorf("set up io_uring: queue depths of one worker add up to %d, more than %d",
 			len(w.slots), len(r.entries)), r.close())
@@ -55,7 +59,7 @@ func newUringBackend(w *worker, files []*file) (backend, error) {
 	if err := r.register(registerFiles, unsafe.Pointer(&descriptors[0]), len(descriptors)); err != nil {
 		return nil, errors.Join(fmt.Errorf("register files with io_uring: %w", err), r.close())
 	}
-	if n := len(w.arena); n <= fixedBufferMax {
+	if n := len(w.arena); n > 0 && n <= fixedBufferMax {
 		vector := unix.Iovec{Base: &w.arena[0]}
 		vector.SetLen(n)
 		// Refused where the limit of locked memory is too low; operations then pin their buffers one by one.
@@ -97,7 +101,32 @@ func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int6
 	if err := b.ring.enter(minimum, waitNanos); err != nil {
 		return n, err
 	}
-	return n + b.ring.take(done[n:]), nil
+	n += b.ring.take(done[n:])
+	if b.trims {
+		b.settle(done[:n])
+	}
+	return n, nil
+}
+
+// settle gives trims their result: the kernel answers 0, or that it does not know the command.
+func (b *uringBackend) settle(done []completion) {
+	for i := range done {
+		c, s := &done[i], &b.slots[done[i].slot]
+		if s.kind != opTrim {
+			continue
+		}
+		switch {
+		case b.blocking && s.file.device:
+			c.result = s.file.trim(s.offset, s.size)
+		case c.result == 0:
+			c.result = wholeSize
+		case s.file.device && (c.result == -int32(unix.EOPNOTSUPP) || c.result == -int32(unix.EINVAL)):
+			// Without the command the device may still take the request of old.
+			if c.result = s.file.trim(s.offset, s.size); c.result == wholeSize {
+				b.blocking = true
+			}
+		}
+	}
 }
 
 // prepare writes the queue entry of one slot.
@@ -114,6 +143,9 @@ func (b *uringBackend) prepare(i int32) {
 		e.opcode = opcodeWriteFixed
 	case s.kind == opWrite:
 		e.opcode = opcodeWrite
+	case s.kind == opTrim:
+		b.prepareTrim(s, e)
+		return
 	case s.kind == opDataSync:
 		e.opcode, e.opFlags = opcodeFsync, fsyncDataSync
 		return
@@ -124,6 +156,21 @@ func (b *uringBackend) prepare(i int32) {
 	e.offset = uint64(s.offset)
 	e.address = uint64(uintptr(unsafe.Pointer(&s.buffer[0])))
 	e.length = uint32(s.size)
+}
+
+// prepareTrim writes the entry of a discard or, for a file, of a hole.
+func (b *uringBackend) prepareTrim(s *slot, e *ringEntry) {
+	if !s.file.device {
+		e.opcode, e.offset, e.address = opcodeFallocate, uint64(s.offset), uint64(s.size)
+		e.length = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+		return
+	}
+	if b.blocking {
+		e.opcode, e.flags = opcodeNop, 0
+		return // settle does it
+	}
+	e.opcode, e.offset = opcodeCommand, commandDiscard
+	e.address, e.address3 = uint64(s.offset), uint64(s.size)
 }
 
 // cpuNanos knows nothing of the kernel's own worker threads, which do what cannot be started without blocking.

@@ -40,18 +40,24 @@ var differences = map[string][]func(*testing.T, *dryRuns){
 	"rw=randrw bssplit=4k/20:16k/80,8k/50:64k/50 rwmixread=30 norandommap": {
 		sameSizesOf(interval.Read), sameSizesOf(interval.Write), sameDirections,
 	},
-	"rw=randrw bs=4k rwmixread=70":                                                            {sameCount, sameDistinct(0), sameDirections},
-	"rw=rw bs=4k rwmixwrite=10":                                                               {sameCount, sameDirections},
-	"rw=randread bs=8k ba=4k":                                                                 {sameDistinct(.03), samePlaces},
-	"rw=randread bssplit=4k/50:64k/50 io_size=64m":                                            {intended(65536, 0.155, 0.50)},
-	"rw=randread bs=4k offset=25% size=50%":                                                   {sameCount, sameDistinct(0), sameSpan},
-	"rw=write bs=1m offset_increment=4m numjobs=3 size=1m":                                    {sameCount, sameOffsets},
-	"rw=read bs=64k io_size=3m size=1m":                                                       {sameCount, sameOffsets},
-	"rw=read bs=64k size=1m loops=2":                                                          {sameCount, sameOffsets},
-	"rw=read bs=64k number_ios=5":                                                             {sameCount, sameOffsets},
-	"rw=read bs=64k size=1000k":                                                               {sameCount, sameOffsets},
-	"rw=read:12k bs=4k io_size=4m":                                                            {sameOffsetsUpTo(1024)},
-	"rw=read bs=64k zonemode=strided zonesize=1m zoneskip=7m size=64m io_size=8m":             {sameCount, sameOffsets},
+	"rw=randrw bs=4k rwmixread=70":                                                {sameCount, sameDistinct(0), sameDirections},
+	"rw=rw bs=4k rwmixwrite=10":                                                   {sameCount, sameDirections},
+	"rw=randread bs=8k ba=4k":                                                     {sameDistinct(.03), samePlaces},
+	"rw=randread bssplit=4k/50:64k/50 io_size=64m":                                {intended(65536, 0.155, 0.50)},
+	"rw=randtrim bs=64k":                                                          {sameCount, sameDistinct(0), sameDirections},
+	"rw=trim bs=1m size=16m":                                                      {sameCount, sameOffsets, sameDirections},
+	"rw=randtrim bssplit=4k/50:64k/50 norandommap":                                {sameSizes},
+	"rw=trimwrite bs=1m size=16m":                                                 {sameCount, sameOffsets, sameDirections, trimThenWrite},
+	"rw=randtrimwrite bs=64k":                                                     {sameCount, sameDistinct(0), trimThenWrite},
+	"rw=randtrimwrite bs=64k number_ios=7":                                        {sameCount, trimThenWrite},
+	"rw=randread bs=4k offset=25% size=50%":                                       {sameCount, sameDistinct(0), sameSpan},
+	"rw=write bs=1m offset_increment=4m numjobs=3 size=1m":                        {sameCount, sameOffsets},
+	"rw=read bs=64k io_size=3m size=1m":                                           {sameCount, sameOffsets},
+	"rw=read bs=64k size=1m loops=2":                                              {sameCount, sameOffsets},
+	"rw=read bs=64k number_ios=5":                                                 {sameCount, sameOffsets},
+	"rw=read bs=64k size=1000k":                                                   {sameCount, sameOffsets},
+	"rw=read:12k bs=4k io_size=4m":                                                {sameOffsetsUpTo(1024)},
+	"rw=read bs=64k zonemode=strided zonesize=1m zoneskip=7m size=64m io_size=8m": {sameCount, sameOffsets},
 	"rw=randread bs=4k zonemode=strided zonesize=1m zoneskip=7m norandommap io_size=64m":      {sameWindows},
 	secondFile + " rw=write bs=1m size=8m":                                                    {sameCount, sameFiles, sameOffsets},
 	"rw=randread bs=4k io_size=256m random_distribution=zipf:1.2":                             {sameDistinct(.06), sameHot, noMap},
@@ -127,7 +133,7 @@ func iolog(t *testing.T, path string) (all []ioengine.Operation) {
 		t.Fatal(err)
 	}
 	devices := map[string]string{"b": "/dev/sdb", "c": "/dev/sdc"}
-	directions := map[string]interval.Direction{"read": interval.Read, "write": interval.Write}
+	directions := map[string]interval.Direction{"read": interval.Read, "write": interval.Write, "trim": interval.Trim}
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Fields(line)
 		if len(fields) != 5 {
@@ -345,6 +351,19 @@ func sameOffsetsUpTo(count int) func(*testing.T, *dryRuns) {
 		if fio, ours := sorted(r.fio), sorted(r.ours); !slices.Equal(fio, ours) {
 			t.Errorf("%s: %d operations\n%.400s\nin fio %d\n%.400s", r.name, len(ours), strings.Join(ours, "\n"),
 				len(fio), strings.Join(fio, "\n"))
+		}
+	}
+}
+
+// trimThenWrite: each block is trimmed and then written.
+func trimThenWrite(t *testing.T, r *dryRuns) {
+	for _, all := range [][]ioengine.Operation{r.fio, r.ours} {
+		for i := 0; i+1 < len(all); i += 2 {
+			trim, write := all[i], all[i+1]
+			if trim.Direction != interval.Trim || write.Direction != interval.Write || trim.Offset != write.Offset || trim.Size != write.Size {
+				t.Errorf("%s: operations %d and %d are %v and %v", r.name, i, i+1, trim, write)
+				return
+			}
 		}
 	}
 }

@@ -223,6 +223,8 @@ func (s *jobSpec) plan() load.JobPlan {
 		plan.BlockSizes = blockSizes(j, fiojob.Read) + "," + blockSizes(j, fiojob.Write)
 	case s.reads:
 		plan.BlockSizes = blockSizes(j, fiojob.Read)
+	case s.trims:
+		plan.BlockSizes = blockSizes(j, fiojob.Trim)
 	default:
 		plan.BlockSizes = blockSizes(j, fiojob.Write)
 	}

@@ -193,7 +193,7 @@ func TestSyncs(t *testing.T) {
 func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
-		"rw=randtrim", "rw=read ioengine=mmap", "rw=randread file_service_type=random", "rw=read verify=crc32c",
+		"rw=read ioengine=splice", "rw=randread file_service_type=random", "rw=read verify=crc32c",
 		"rw=read zonemode=zbd", "rw=write dedupe_mode=working_set", "rw=read latency_target=10ms",
 	} {
 		_, err := ioengine.New().Plan(job(options))

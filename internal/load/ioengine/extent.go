@@ -140,7 +140,7 @@ func (s *jobSpec) blockMin() int64 {
 }
 
 func (s *jobSpec) blockMax() int64 {
-	return max(1, s.sizes[interval.Read].largest, s.sizes[interval.Write].largest)
+	return max(1, s.sizes[interval.Read].largest, s.sizes[interval.Write].largest, s.sizes[interval.Trim].largest)
 }
 
 // zonesShownMax bounds how many windows of a region are listed one by one.
@@ -156,14 +156,14 @@ func (p *program) extents() []load.Extent {
 				if s.region.zones > zonesShownMax {
 					all = append(all, load.Extent{
 						Device: p.workload.Devices[s.device].Name, Offset: s.region.start,
-						Length: s.region.end() - s.region.start, Writes: spec.writes,
+						Length: s.region.end() - s.region.start, Writes: spec.writes || spec.trims,
 					})
 					continue
 				}
 				for z := range max(1, s.region.zones) {
 					all = append(all, load.Extent{
 						Device: p.workload.Devices[s.device].Name, Offset: s.region.start + z*s.region.zoneStride,
-						Length: s.region.window(), Writes: spec.writes,
+						Length: s.region.window(), Writes: spec.writes || spec.trims,
 					})
 				}
 			}

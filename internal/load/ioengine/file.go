@@ -14,6 +14,7 @@ type file struct {
 	index  int32 // among the files of its instance
 	fd     int
 	direct bool
+	device bool  // a block device
 	align  int64 // what offsets, sizes and buffers must be a multiple of: 1 for buffered access
 	size   int64
 	note   string // what came out otherwise than asked for
@@ -24,6 +25,11 @@ func (f *file) close() error {
 		return nil
 	}
 	return f.handle.Close()
+}
+
+func isBlockDevice(handle *os.File) bool {
+	info, err := handle.Stat()
+	return err == nil && info.Mode()&os.ModeDevice != 0 && info.Mode()&os.ModeCharDevice == 0
 }
 
 // sizeOf returns the size of a regular file or block device.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,33 @@ func (f *file) sync(dataOnly bool) int32 {
 		return resultOf(0, unix.Fdatasync(f.fd))
 	}
 	return resultOf(0, unix.Fsync(f.fd))
+}
+
+// trim discards a range of a block device, or makes a hole in a file. It returns the whole size.
+func (f *file) trim(offset, size int64) int32 {
+	var err error
+	if f.device {
+		err = discard(f.fd, offset, size)
+	} else {
+		err = unix.Fallocate(f.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, size)
+	}
+	if err != nil {
+		return resultOf(0, err)
+	}
+	return wholeSize
+}
+
+// ioctlDiscard is BLKDISCARD of linux/fs.h.
+const ioctlDiscard = 0x1277
+
+// discard tells a block device that nobody needs what lies in a range.
+func discard(fd int, offset, size int64) error {
+	span := [2]uint64{uint64(offset), uint64(size)}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlDiscard, uintptr(unsafe.Pointer(&span)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // access says how a device is opened.
@@ -70,6 +98,7 @@ func openDevice(path string, a access, held bool) (*file, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	f.fd, f.handle = fd, os.NewFile(uintptr(fd), path)
+	f.device = isBlockDevice(f.handle)
 	if f.size, err = sizeOf(f.handle); err == nil && f.direct {
 		f.align = directAlignment(fd)
 	}

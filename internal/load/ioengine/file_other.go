@@ -5,6 +5,7 @@ package ioengine
 import (
 	"fmt"
 	"os"
+	"syscall"
 )
 
 func (f *file) readAt(buffer []byte, offset int64) int32 {
@@ -16,6 +17,8 @@ func (f *file) writeAt(buffer []byte, offset int64) int32 {
 }
 
 func (f *file) sync(bool) int32 { return resultOf(0, f.handle.Sync()) }
+
+func (f *file) trim(_, _ int64) int32 { return -int32(syscall.ENOSYS) }
 
 // access says how a device is opened.
 type access struct {

@@ -17,10 +17,10 @@ type lane struct {
 	turn    int
 	free    []int32 // slots that are not in use, a stack
 
-	pacers [2]load.Pacer
-	due    [2]load.Pacer // copies that count what is due and not yet issued
-	paced  [2]bool
-	active [2]bool
+	pacers [interval.DirectionCount]load.Pacer
+	due    [interval.DirectionCount]load.Pacer // copies that count what is due and not yet issued
+	paced  [interval.DirectionCount]bool
+	active [interval.DirectionCount]bool
 	closed closedReason
 
 	start       int64 // first operation
@@ -41,8 +41,9 @@ type lane struct {
 	unsynced   int
 	syncs      [2]int // syncs to issue: full and data only
 	syncStream *stream
-	low        int  // iodepth_low: the queue is filled again when it has drained to this
-	draining   bool // it was full and has not
+	low        int            // iodepth_low: the queue is filled again when it has drained to this
+	draining   bool           // it was full and has not
+	trimmed    []trimmedBlock // trimwrite: what is to be written next
 }
 
 // closedReason says why a lane issues nothing any more.
@@ -58,7 +59,7 @@ const (
 type stream struct {
 	device     int32
 	file       *file
-	cursors    [2]cursor
+	cursors    [interval.DirectionCount]cursor
 	left       int64 // bytes
 	contentKey uint64
 	writes     uint64
@@ -68,7 +69,7 @@ const never = math.MaxInt64
 
 func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
-	l.active = [2]bool{job.reads, job.writes}
+	l.active = job.draws()
 	for d, rate := range spec.rate {
 		l.paced[d] = l.active[d] && rate > 0
 	}
@@ -96,7 +97,7 @@ func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
 	}
 	shared := job.reads && job.writes && job.sizes[0].equal(&job.sizes[1])
 	var both *deck
-	for d, active := range [2]bool{job.reads, job.writes} {
+	for d, active := range job.draws() {
 		if !active {
 			continue
 		}
@@ -165,10 +166,7 @@ func (l *lane) remaining() uint64 {
 		}
 		bytes += max(0, l.streams[i].left)
 	}
-	mean := l.job.sizes[0].mean()
-	if !l.active[0] {
-		mean = l.job.sizes[1].mean()
-	}
+	mean := l.job.sizeMean()
 	return min(uint64(max(0, l.left)), uint64(math.Ceil(float64(bytes)/mean)))
 }
 
@@ -195,6 +193,8 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 	}
 	read, write := l.active[0] && !l.paced[0], l.active[1] && !l.paced[1]
 	switch {
+	case l.active[interval.Trim] && !l.paced[interval.Trim]:
+		return int(interval.Trim), 0, 0
 	case read && write:
 		if load.DrawBelow(l.mixKey, l.n, 100) < l.mixRead {
 			return 0, 0, 0
@@ -211,6 +211,9 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 // fill puts every operation that may start now into the worker's batch, and returns when to look again.
 func (l *lane) fill(w *worker, now int64) int64 {
 	if l.closed != stillOpen {
+		for len(l.trimmed) > 0 && len(l.free) > 0 && l.closed == closedDone {
+			l.issueTrimmed(w)
+		}
 		l.finish(w)
 		return never
 	}
@@ -238,6 +241,10 @@ func (l *lane) fill(w *worker, now int64) int64 {
 			l.issueSync(w)
 			continue
 		}
+		if len(l.trimmed) > 0 {
+			l.issueTrimmed(w)
+			continue
+		}
 		direction, intended, wait := l.choose(now)
 		if wait > 0 {
 			return min(wait, l.end)
@@ -257,7 +264,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
 // some microseconds late would leave operations out.
 func (l *lane) catchUp(w *worker) {
-	for len(l.free) > 0 && l.paced != [2]bool{} && !l.thinking {
+	for len(l.free) > 0 && l.paced != [interval.DirectionCount]bool{} && !l.thinking {
 		direction, intended, wait := l.choose(l.end - 1)
 		if wait > 0 || !l.paced[direction] || !l.issue(w, direction, intended) {
 			return
@@ -267,18 +274,19 @@ func (l *lane) catchUp(w *worker) {
 
 // issue takes the next operation of the direction; it returns false when the lane has done its part.
 func (l *lane) issue(w *worker, direction int, intended int64) bool {
-	s := l.nextStream()
-	if s == nil || l.left <= 0 {
+	at := l.nextStream()
+	if at < 0 || l.left <= 0 {
 		l.close(closedDone)
 		return false
 	}
+	s := &l.streams[at]
 	offset, size := s.cursors[direction].next()
 	s.left -= size
 	l.left--
 	l.n++
 	i := l.take(w)
 	sl := &w.slots[i]
-	sl.offset, sl.size = offset, size
+	sl.offset, sl.size, sl.stream = offset, size, int32(at)
 	sl.device, sl.file = s.device, s.file
 	sl.direction, sl.kind = uint8(direction), opKind(direction)
 	sl.intended = never
@@ -340,18 +348,18 @@ func (l *lane) take(w *worker) int32 {
 	return i
 }
 
-// nextStream goes round the devices that have something left to do.
-func (l *lane) nextStream() *stream {
+// nextStream goes round the devices that have something left to do; -1: none has.
+func (l *lane) nextStream() int {
 	for range l.streams {
-		s := &l.streams[l.turn]
+		at := l.turn
 		if l.turn++; l.turn == len(l.streams) {
 			l.turn = 0
 		}
-		if s.left > 0 {
-			return s
+		if l.streams[at].left > 0 {
+			return at
 		}
 	}
-	return nil
+	return -1
 }
 
 func (l *lane) close(why closedReason) { l.closed = why }

@@ -70,7 +70,8 @@ func (p *program) dryRun(l *lane, each func(*slot) bool) {
 		}
 		l.free = append(l.free, 0)
 		l.inFlight = 0
-		if s := &w.slots[0]; s.kind <= opWrite && !each(s) {
+		l.done(&w.slots[0])
+		if s := &w.slots[0]; s.kind <= opTrim && !each(s) {
 			return
 		}
 	}

@@ -81,7 +81,7 @@ func (s *jobSpec) hotspots(direction int, o *order, key uint64) (h hotspots, ok 
 
 // checkZones refuses zones that lie behind the end of a region although operations should go there.
 func (s *jobSpec) checkZones(r region) error {
-	for d, active := range [2]bool{s.reads, s.writes} {
+	for d, active := range s.draws() {
 		if !active || !s.random {
 			continue
 		}

@@ -83,7 +83,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	if job.kind == kindNull {
 		return files, nil
 	}
-	how := access{write: job.writes, direct: job.job.Direct, sync: job.job.Sync}
+	how := access{write: job.writes || job.trims, direct: job.job.Direct, sync: job.job.Sync}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if files[s.device] != nil {
@@ -133,7 +133,7 @@ func checkAccess(job *jobSpec, device load.Device, f *file) error {
 			Hint: "change it, or use direct=0",
 		}
 	}
-	for d, active := range [2]bool{job.reads, job.writes} {
+	for d, active := range job.draws() {
 		if !active {
 			continue
 		}

@@ -100,14 +100,18 @@ const (
 
 	ringOffsetEntries = 0x10000000
 
+	opcodeNop        = 0
 	opcodeFsync      = 3
 	opcodeReadFixed  = 4
 	opcodeWriteFixed = 5
+	opcodeFallocate  = 17
 	opcodeRead       = 22
 	opcodeWrite      = 23
+	opcodeCommand    = 46
 
 	entryFixedFile = 1 << 0
 	fsyncDataSync  = 1 << 0
+	commandDiscard = 0x12 << 8 // BLOCK_URING_CMD_DISCARD of linux/blkdev.h
 )
 
 // setupChoices are tried in turn: kernels before 6.1 lack the first, before 5.19 the second, before 5.18 the third.

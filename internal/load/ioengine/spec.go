@@ -33,10 +33,11 @@ type jobSpec struct {
 	phase   int // jobs of one phase run at the same time; stonewall begins another
 	reads   bool
 	writes  bool
+	trims   bool
 	random  bool
 	runtime time.Duration // 0: to completion
 	endless bool          // time_based: wraps until runtime is over
-	sizes   [2]sizes
+	sizes   [interval.DirectionCount]sizes
 	content content
 	clones  []cloneSpec
 }
@@ -45,9 +46,9 @@ type jobSpec struct {
 type cloneSpec struct {
 	streams []streamSpec
 	key     uint64
-	rate    [2]float64 // per second, operations or bytes; 0: closed loop
-	inBytes bool       // rate counts bytes
-	count   int64      // operations at most; 0: no bound
+	rate    [interval.DirectionCount]float64 // per second, operations or bytes; 0: closed loop
+	inBytes bool                             // rate counts bytes
+	count   int64                            // operations at most; 0: no bound
 }
 
 // streamSpec is one clone on one device.
@@ -163,6 +164,9 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	if spec.writes {
 		spec.sizes[interval.Write] = sizesOf(j, fiojob.Write)
 	}
+	if spec.trims {
+		p.compileTrims(j, &spec)
+	}
 	spec.compileContent()
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0
@@ -188,6 +192,10 @@ func (p *program) direction(j *fiojob.Job, spec *jobSpec) {
 		spec.writes = true
 	case "rw", "readwrite", "randrw":
 		spec.reads, spec.writes = true, true
+	case "trim", "randtrim":
+		spec.trims = true
+	case "trimwrite", "randtrimwrite":
+		spec.trims, spec.writes = true, true
 	default:
 		p.lacking(j, "rw", j.ReadWrite)
 	}
@@ -250,18 +258,25 @@ func (p *program) devicesOf(j *fiojob.Job) []int {
 	return found
 }
 
+// rateOf returns the rate of one direction, in operations or bytes a second; 0: none.
+func rateOf(j *fiojob.Job, direction int) (rate float64, inBytes bool) {
+	if j.RateIOPS[direction] > 0 {
+		return j.RateIOPS[direction], false
+	}
+	return float64(j.Rate[direction]), j.Rate[direction] > 0
+}
+
 func (p *program) rates(j *fiojob.Job, spec *jobSpec, c *cloneSpec) {
-	for d, active := range [2]bool{spec.reads, spec.writes} {
+	for d, active := range spec.draws() {
 		if !active {
 			continue
 		}
-		switch {
-		case j.RateIOPS[d] > 0:
-			c.rate[d] = j.RateIOPS[d]
-		case j.Rate[d] > 0:
-			c.rate[d], c.inBytes = float64(j.Rate[d]), true
+		rate, inBytes := rateOf(j, d)
+		if spec.pairs() {
+			rate = pairRate(rate, j, inBytes)
 		}
-		p.openLoop[d] = p.openLoop[d] || c.rate[d] > 0
+		c.rate[d], c.inBytes = rate, c.inBytes || inBytes
+		p.openLoop[d] = p.openLoop[d] || rate > 0
 	}
 }
 

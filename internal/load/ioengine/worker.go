@@ -3,6 +3,7 @@ package ioengine
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,11 @@ func (w *worker) begin(start int64) {
 	for i := range w.lanes {
 		w.lanes[i].begin(start)
 	}
+}
+
+// trims tells whether some lane trims.
+func (w *worker) trims() bool {
+	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.trims })
 }
 
 // close releases the back end and the buffers.
@@ -186,8 +192,11 @@ func (w *worker) reap(done []completion, now int64) error {
 		l.inFlight--
 		if int64(c.result) == s.size || c.result == wholeSize {
 			l.failures = 0
+			if l.job.trims {
+				l.done(s)
+			}
 			switch {
-			case s.kind > opWrite:
+			case s.kind > opTrim:
 				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
 			case s.intended >= l.measureFrom:
 				w.record.complete(s, now)
@@ -278,8 +287,8 @@ func (w *worker) takeSpare() *recorder {
 func (w *worker) newRecorder() *recorder {
 	var active, open [interval.DirectionCount]bool
 	for i := range w.lanes {
-		for d := range w.lanes[i].active {
-			active[d] = active[d] || w.lanes[i].active[d]
+		for d, has := range w.lanes[i].job.active() {
+			active[d] = active[d] || has
 		}
 	}
 	open = w.shared.openLoop

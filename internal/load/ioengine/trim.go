@@ -1,0 +1,89 @@
+package ioengine
+
+import (
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// A trim gives a range back to the medium: a discard on a block device, a hole in a regular file. fio 3.33 knows only
+// the first and fails on files. trimwrite writes each block once its trim is complete; both count as operations, and
+// size, number_ios and rates are those of the pairs.
+
+// trimmedBlock is a block that was trimmed and is to be written.
+type trimmedBlock struct {
+	stream       int32 // index in the lane
+	offset, size int64
+}
+
+// draws tells for which directions operations are drawn. Writes of trimwrite follow from its trims.
+func (s *jobSpec) draws() (d [interval.DirectionCount]bool) {
+	d = s.active()
+	if s.pairs() {
+		d[interval.Write] = false
+	}
+	return d
+}
+
+// active tells which directions a job has.
+func (s *jobSpec) active() [interval.DirectionCount]bool {
+	return [interval.DirectionCount]bool{interval.Read: s.reads, interval.Write: s.writes, interval.Trim: s.trims}
+}
+
+// pairs tells whether each block is trimmed and then written.
+func (s *jobSpec) pairs() bool { return s.trims && s.writes }
+
+// sizeMean is the mean size of what is drawn; of reads where there are both reads and writes.
+func (s *jobSpec) sizeMean() float64 {
+	for d, active := range s.draws() {
+		if active {
+			return s.sizes[d].mean()
+		}
+	}
+	return 1
+}
+
+// compileTrims works out the sizes of trims, which are also those of the writes behind them.
+func (p *program) compileTrims(j *fiojob.Job, spec *jobSpec) {
+	trims := sizesOf(j, fiojob.Trim)
+	spec.sizes[interval.Trim] = trims
+	if !spec.pairs() {
+		return
+	}
+	if !trims.equal(&spec.sizes[interval.Write]) {
+		p.issues.Add(diag.Diagnostic{
+			Severity: diag.SeverityWarning, Code: "trimwrite-sizes", Pos: p.optionPos(j, "bs"), Width: len("bs"),
+			Message: "job \"" + j.Name + "\": " + j.ReadWrite + " writes the blocks that it trimmed; the sizes of writes have no effect",
+		})
+	}
+	spec.sizes[interval.Write] = trims
+}
+
+// pairRate is the rate of trimwrite: that of its trims, or of its writes where that is lower.
+func pairRate(trims float64, j *fiojob.Job, inBytes bool) float64 {
+	writes, writesInBytes := rateOf(j, int(interval.Write))
+	if trims > 0 && writesInBytes == inBytes && writes > 0 {
+		return min(trims, writes)
+	}
+	return trims
+}
+
+// done notes what follows from a successful operation.
+func (l *lane) done(s *slot) {
+	if s.kind == opTrim && l.job.pairs() && l.closed != closedTime {
+		l.trimmed = append(l.trimmed, trimmedBlock{stream: s.stream, offset: s.offset, size: s.size})
+	}
+}
+
+// issueTrimmed writes the block that was trimmed last.
+func (l *lane) issueTrimmed(w *worker) {
+	top := len(l.trimmed) - 1
+	b := l.trimmed[top]
+	l.trimmed = l.trimmed[:top]
+	s := &l.streams[b.stream]
+	sl := &w.slots[l.take(w)]
+	sl.offset, sl.size, sl.stream = b.offset, b.size, b.stream
+	sl.device, sl.file = s.device, s.file
+	sl.direction, sl.kind, sl.intended = uint8(interval.Write), opWrite, never
+	l.wrote(s, sl, w.pool)
+}
