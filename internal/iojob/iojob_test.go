@@ -377,7 +377,6 @@ func TestRefusals(t *testing.T) {
 		"[a]\nfilename=@/none\nrw=read\n":                                                 "no size is given",
 		"[a]\nfilename=@/none\nsize=50%\nrw=read\n":                                       "a percentage needs a file that exists",
 		"[a]\nfilename=/dev/null\nsize=1m\nrw=read\n":                                     "neither a file nor a block device",
-		"[a]\nfilename=@/f\nsize=1m\nrw=trim\n":                                           "rw=trim",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[b]\nrw=read\n":                            "no size is given",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[c]\nioengine=rbd\nsize=1m\ndirectory=@\n": "ioengine=rbd",
 	} {
