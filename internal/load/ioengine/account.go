@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -25,6 +26,9 @@ type Account struct {
 	Submitted, Completed [7]uint64
 	// Syncs are the service times of fsync and fdatasync, in nanoseconds.
 	Syncs stat.Histogram
+	// Submissions are by direction how long the system calls took that submitted operations, in nanoseconds, where they
+	// were measured; see Run.TimeSubmissions.
+	Submissions [interval.DirectionCount]stat.Histogram
 }
 
 // Add merges what other threads did.
@@ -44,6 +48,9 @@ func (a *Account) Add(o *Account) {
 		a.Completed[i] += o.Completed[i]
 	}
 	a.Syncs.Merge(&o.Syncs)
+	for d := range a.Submissions {
+		a.Submissions[d].Merge(&o.Submissions[d])
+	}
 }
 
 // exchanged notes one call of the back end.

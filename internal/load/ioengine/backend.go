@@ -25,6 +25,7 @@ type completion struct {
 type slot struct {
 	intended  int64 // when the operation was due; in a closed loop when it was submitted
 	submitted int64
+	returned  int64 // when the call that submitted it returned; 0: not measured
 	offset    int64
 	size      int64
 	buffer    []byte // as long as the largest block

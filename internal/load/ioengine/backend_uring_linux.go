@@ -36,6 +36,9 @@ type uringBackend struct {
 	// blocking: the kernel has no asynchronous discard (before 6.12), so that trims of devices block this thread, as they
 	// do in fio.
 	blocking bool
+	// clock, where set, is read when a call that only submits has returned; the moment is in returned.
+	clock    *clock
+	returned int64
 }
 
 // fixedBufferMax is the largest memory that can be registered as one buffer.
@@ -93,7 +96,26 @@ func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int6
 	for _, i := range batch {
 		b.prepare(i)
 	}
+	n, err := b.submit(len(batch) > 0, done, waitNanos)
+	if b.trims {
+		b.settle(done[:n])
+	}
+	return n, err
+}
+
+// submit hands over the entries that were prepared and takes what has completed.
+func (b *uringBackend) submit(some bool, done []completion, waitNanos int64) (int, error) {
 	n := b.ring.take(done)
+	if some && b.clock != nil {
+		if err := b.ring.enter(0, 0); err != nil {
+			return n, err
+		}
+		b.returned = b.clock.now()
+		n += b.ring.take(done[n:])
+		if n > 0 || waitNanos <= 0 {
+			return n, nil
+		}
+	}
 	minimum := uint32(0)
 	if n == 0 && waitNanos > 0 {
 		minimum = 1
@@ -101,11 +123,7 @@ func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int6
 	if err := b.ring.enter(minimum, waitNanos); err != nil {
 		return n, err
 	}
-	n += b.ring.take(done[n:])
-	if b.trims {
-		b.settle(done[:n])
-	}
-	return n, nil
+	return n + b.ring.take(done[n:]), nil
 }
 
 // settle gives trims their result: the kernel answers 0, or that it does not know the command.
@@ -128,6 +146,10 @@ func (b *uringBackend) settle(done []completion) {
 		}
 	}
 }
+
+func (b *uringBackend) timeSubmissions(clock *clock) { b.clock = clock }
+
+func (b *uringBackend) submittedAt() int64 { return b.returned }
 
 // prepare writes the queue entry of one slot.
 func (b *uringBackend) prepare(i int32) {

@@ -13,6 +13,7 @@ type lane struct {
 	spec    *cloneSpec
 	job     *jobSpec
 	index   int32 // in the worker
+	clone   int   // among those of its job
 	streams []stream
 	turn    int
 	free    []int32 // slots that are not in use, a stack
@@ -41,6 +42,7 @@ type lane struct {
 	unsynced   int
 	syncs      [2]int // syncs to issue: full and data only
 	syncStream *stream
+	observer   Observer
 	low        int            // iodepth_low: the queue is filled again when it has drained to this
 	draining   bool           // it was full and has not
 	trimmed    []trimmedBlock // trimwrite: what is to be written next

@@ -66,7 +66,9 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 					}
 				}
 			}
-			w.lanes = append(w.lanes, newLane(&job.clones[c], job, files))
+			l := newLane(&job.clones[c], job, files)
+			l.clone = c
+			w.lanes = append(w.lanes, l)
 		}
 	}
 	for _, w := range workers {

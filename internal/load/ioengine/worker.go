@@ -41,7 +41,11 @@ type worker struct {
 	cpu       threadClock
 	account   Account
 	begun     bool
-	endedAt   int64 // when the load was seen to have ended with operations in flight
+	observed  []Completed // by observedLane, not yet told
+	// observedLane is the lane of the last completion that was observed.
+	observedLane *lane
+	submissions  submissionTimer // nil: not measured
+	endedAt      int64           // when the load was seen to have ended with operations in flight
 }
 
 // shared is what all workers of an instance use.
@@ -79,6 +83,9 @@ func (w *worker) begin(start int64) {
 	w.account.StartNanos = start
 	for i := range w.lanes {
 		w.lanes[i].begin(start)
+		if o := w.lanes[i].observer; o != nil {
+			o.Begin(w.lanes[i].measureFrom)
+		}
 	}
 }
 
@@ -166,6 +173,9 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 	w.mu.Lock()
 	w.account.exchanged(w.inFlight, w.batched, count)
 	w.inFlight -= count
+	if w.submissions != nil {
+		w.noteSubmission()
+	}
 	return count, err
 }
 
@@ -190,6 +200,9 @@ func (w *worker) reap(done []completion, now int64) error {
 		l := &w.lanes[s.clone]
 		l.free = append(l.free, c.slot)
 		l.inFlight--
+		if l.observer != nil {
+			w.observe(l, s, c.result, now)
+		}
 		if int64(c.result) == s.size || c.result == wholeSize {
 			l.failures = 0
 			if l.job.trims {
@@ -200,6 +213,9 @@ func (w *worker) reap(done []completion, now int64) error {
 				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
 			case s.intended >= l.measureFrom:
 				w.record.complete(s, now)
+				if w.submissions != nil {
+					w.account.Submissions[s.direction].Record(uint64(max(0, s.returned-s.submitted)))
+				}
 			}
 			continue
 		}
@@ -207,6 +223,7 @@ func (w *worker) reap(done []completion, now int64) error {
 			firstErr = err
 		}
 	}
+	w.tellObserver()
 	return firstErr
 }
 

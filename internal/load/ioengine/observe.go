@@ -1,0 +1,106 @@
+package ioengine
+
+import "github.com/braggdev/bragg/internal/interval"
+
+// Observer receives what one lane completed, batch after batch, on the thread that drives the load. Whatever it does
+// delays the next operations of that thread, so it allocates nothing and hands over to somebody else what takes longer
+// than copying. The batch is the engine's own and overwritten after the call.
+type Observer interface {
+	// Begin comes once, before the first operation: from measureFrom on, on the workload's axis, operations count.
+	Begin(measureFrom int64)
+	// Completed comes in order of completion; operations that were reaped together have the same Completed time.
+	Completed(batch []Completed)
+}
+
+// Completed is one operation that ended. Times are nanoseconds on the workload's axis.
+type Completed struct {
+	Offset, Size int64
+	// Intended is when it was due, in a closed loop when it was submitted.
+	Intended, Submitted int64
+	// Returned is when the system call that submitted it returned; 0 where that was not measured or has no meaning.
+	Returned  int64
+	Completed int64
+	Device    int32 // index in Workload.Devices
+	Result    int64 // bytes, or −errno
+	Direction interval.Direction
+	Sync      bool // it flushed, and moved nothing
+	Measured  bool // it was due after the ramp
+}
+
+// OK tells whether everything was done that was asked for.
+func (c *Completed) OK() bool { return c.Result == c.Size }
+
+// submissionTimer is a back end of which it makes sense to ask when the system call that submitted a batch returned: the
+// call queues operations and does not do them.
+type submissionTimer interface {
+	// timeSubmissions makes each exchange that has a batch submit it by a call that does not wait, and read the clock
+	// when that call returns.
+	timeSubmissions(clock *clock)
+	// submittedAt returns that moment for the last exchange that had a batch.
+	submittedAt() int64
+}
+
+// Observe lets each lane report to an observer of its own; nil for a lane that nobody watches. It must be called before
+// Run.
+func (r Run) Observe(of func(job string, clone int) Observer) {
+	for _, workers := range r.phases {
+		for _, w := range workers {
+			for i := range w.lanes {
+				l := &w.lanes[i]
+				l.observer = of(l.job.job.Name, l.clone)
+			}
+			w.observed = make([]Completed, 0, len(w.slots))
+		}
+	}
+}
+
+// TimeSubmissions measures for every operation how long the system call took that submitted it: an account then has
+// Submissions. It costs one more system call and one more clock read a batch, because a batch is otherwise submitted and
+// waited for by one call. Back ends whose call does the operation itself have nothing to measure. It must be called before
+// Run.
+func (r Run) TimeSubmissions() {
+	for _, workers := range r.phases {
+		for _, w := range workers {
+			if timer, ok := w.backend.(submissionTimer); ok {
+				timer.timeSubmissions(&r.shared.clock)
+				w.submissions = timer
+				for d := range w.account.Submissions {
+					w.account.Submissions[d].Reserve()
+				}
+			}
+		}
+	}
+}
+
+// noteSubmission keeps when the call returned that submitted the batch.
+func (w *worker) noteSubmission() {
+	at := w.submissions.submittedAt()
+	for _, i := range w.batch[:w.batched] {
+		w.slots[i].returned = at
+	}
+}
+
+// observe notes one completion for the observer of its lane.
+func (w *worker) observe(l *lane, s *slot, result int32, now int64) {
+	if w.observedLane != l {
+		w.tellObserver()
+		w.observedLane = l
+	}
+	moved := int64(result)
+	if result == wholeSize {
+		moved = s.size
+	}
+	w.observed = append(w.observed, Completed{
+		Offset: s.offset, Size: s.size, Intended: s.intended, Submitted: s.submitted, Returned: s.returned, Completed: now,
+		Device: s.device, Result: moved, Direction: interval.Direction(s.direction), Sync: s.kind >= opSync,
+		Measured: s.intended >= l.measureFrom,
+	})
+}
+
+// tellObserver hands over what was noted.
+func (w *worker) tellObserver() {
+	if len(w.observed) > 0 {
+		w.observedLane.observer.Completed(w.observed)
+		w.observed = w.observed[:0]
+	}
+}
