@@ -16,11 +16,12 @@ import (
 
 // clone is one clone of a job: what fio runs as one process.
 type clone struct {
-	job    fiojob.Job // of this clone alone: one clone, its own files and offset
-	number int        // over all jobs, from 0
-	index  int        // among the clones of its job
-	phase  int        // between two stonewalls
-	files  []cloneFile
+	job     fiojob.Job // of this clone alone: one clone, its own files and offset
+	ordinal int        // of the job among all, from 0
+	number  int        // over all jobs, from 0
+	index   int        // among the clones of its job
+	phase   int        // between two stonewalls
+	files   []cloneFile
 
 	mu      sync.Mutex
 	started int64 // on the axis of the run

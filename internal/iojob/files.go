@@ -23,7 +23,7 @@ func expand(jobs []fiojob.Job, folder string) ([]*clone, error) {
 			phase++
 		}
 		for k := range max(1, j.NumJobs) {
-			c := &clone{job: j, number: len(out), index: k, phase: phase}
+			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase}
 			if err := c.plan(folder); err != nil {
 				list.Add(diag.Diagnostic{Code: "job-files", Pos: j.Pos, Message: fmt.Sprintf("job %q: %v", j.Name, err)})
 				break

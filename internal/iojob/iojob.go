@@ -36,9 +36,15 @@ type Options struct {
 	OpenDevice func(path string) (*os.File, error)
 	// Say receives what takes a while ("laying out file …"); may be nil.
 	Say func(text string)
-	// Watch receives the report as it stands, every WatchEvery; may be nil.
-	Watch      func(r *Report)
-	WatchEvery time.Duration
+	// Watch receives the report as it stands, every WatchEvery; may be nil. With WatchSeldom it comes less often where making
+	// it takes more than a hundredth of the time.
+	Watch       func(r *Report)
+	WatchEvery  time.Duration
+	WatchSeldom bool
+	// Host is the number of this host among several that run the same jobs, from 0: no two share offsets or content.
+	Host int
+	// Start says when jobs start that are prepared; nil starts them at once.
+	Start func(ctx context.Context, r Ready) (time.Time, error)
 }
 
 const sampleDefault = 500 * time.Millisecond
@@ -63,7 +69,8 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer closeDevices(files)
-	r.zero, r.disks = time.Now(), newDisks(files)
+	r.axis.set(time.Now())
+	r.disks = newDisks(files)
 	stop := r.watch()
 	r.runPhases(ctx)
 	stop()
@@ -76,7 +83,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 type runner struct {
 	options Options
 	clones  []*clone
-	zero    time.Time // of the axis of all clones
+	axis    axis
 	disks   *disks
 }
 
@@ -102,8 +109,8 @@ func (r *runner) check() error {
 
 func (r *runner) workload(c *clone, start int64) load.Workload {
 	w := load.Workload{
-		Name: c.job.Name, ConfigName: c.job.Pos.File, Ordinal: c.number, Instance: 1, StartNanos: start,
-		ZeroUnixNanos: r.zero.UnixNano(), IntervalLength: r.options.Sample, Devices: c.devices(),
+		Name: c.job.Name, ConfigName: c.job.Pos.File, Ordinal: r.options.Host<<hostShift + c.number, Instance: 1, StartNanos: start,
+		ZeroUnixNanos: r.axis.zero().UnixNano(), IntervalLength: r.options.Sample, Devices: c.devices(),
 	}
 	if !c.job.RandRepeat {
 		w.Seed = rand.Uint64()
@@ -123,25 +130,22 @@ func (r *runner) runPhases(ctx context.Context) {
 	}
 }
 
-// startDelay is how long after the last clone is prepared all of them start, so that they do so together.
-const startDelay = 2 * time.Millisecond
-
 func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	prepared := make([]ioengine.Run, len(clones))
-	ready := 0
+	ready := Ready{Phase: clones[0].phase}
 	for i, c := range clones {
 		run, err := ioengine.Generator{Backend: r.options.Backend}.PrepareJobs(ctx, r.workload(c, 0), []fiojob.Job{c.job})
 		if err != nil {
 			c.fail(err)
+			ready.Faults = append(ready.Faults, fmt.Errorf("job %q: %w", c.job.Name, err))
 			continue
 		}
 		prepared[i] = run
-		ready++
 	}
-	if ready == 0 {
+	start, ok := r.start(ctx, ready, prepared)
+	if !ok {
 		return
 	}
-	start := time.Since(r.zero) + startDelay
 	var wait sync.WaitGroup
 	for i, c := range clones {
 		if !prepared[i].Prepared() {
@@ -151,7 +155,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 		c.begin(int64(start), prepared[i].Engine())
 		wait.Go(func() {
 			err := prepared[i].Run(ctx, load.SinkFunc(func(iv interval.Interval) { c.add(&iv) }))
-			c.end(time.Since(r.zero), prepared[i].Account(), err)
+			c.end(r.axis.now(), prepared[i].Account(), err)
 		})
 	}
 	wait.Wait()
@@ -172,7 +176,11 @@ func (r *runner) watch() (stop func()) {
 			case <-over:
 				return
 			case <-tick.C:
+				begun := time.Now()
 				r.options.Watch(r.report())
+				if seldom := 100 * time.Since(begun); r.options.WatchSeldom {
+					tick.Reset(max(r.options.WatchEvery, seldom))
+				}
 			}
 		}
 	}()

@@ -20,14 +20,17 @@ type Report struct {
 
 // Row is one clone, or all clones of a group whose jobs ask for group_reporting.
 type Row struct {
-	Name    string
-	Job     fiojob.Job // the first of a group
-	Engine  string     // what did the I/O
-	Clones  int
-	Number  int // of the first clone, from 0
-	Group   int
-	Err     error // of the first clone that failed
-	Runtime time.Duration
+	Name     string
+	Job      fiojob.Job `json:"-"` // the first of a group
+	JobIndex int        // of Job among the jobs that were run, from 0
+	Engine   string     // what did the I/O
+	Clones   int
+	Number   int // of the first clone, from 0
+	Group    int
+	Err      error `json:"-"` // of the first clone that failed
+	// StartNanos is from when operations count, on the axis of the run whose zero is Report.Started; 0 where its turn has not come.
+	StartNanos int64
+	Runtime    time.Duration
 	// Directions are read, write and trim.
 	Directions [interval.DirectionCount]Direction
 	Account    ioengine.Account
@@ -36,6 +39,8 @@ type Row struct {
 	Due, NotIssued, BacklogMax uint64
 	// Stalled is how long the generator itself did not run.
 	Stalled time.Duration
+
+	samples []sample
 }
 
 // Direction is one direction of a row. Service counts from submission, Response from the intended start; without a rate
@@ -58,8 +63,8 @@ func (d *Direction) PerSecond(n uint64) float64 {
 
 // report makes the rows of what has been delivered so far.
 func (r *runner) report() *Report {
-	now := time.Since(r.zero)
-	out := &Report{Started: r.zero, Elapsed: now, Disks: r.disks.used(now)}
+	now := r.axis.now()
+	out := &Report{Started: r.axis.zero(), Elapsed: now, Disks: r.disks.used(now)}
 	var open *rowBuilder
 	period := int64(r.options.Sample)
 	for _, c := range r.clones {
@@ -68,7 +73,7 @@ func (r *runner) report() *Report {
 			if open != nil {
 				out.Rows = append(out.Rows, open.finish(r.options.Sample))
 			}
-			open = &rowBuilder{row: Row{Name: c.job.Name, Job: c.job, Number: c.number, Group: c.job.Group}}
+			open = &rowBuilder{row: Row{Name: c.job.Name, Job: c.job, JobIndex: c.ordinal, Number: c.number, Group: c.job.Group}}
 		}
 		open.add(c, period)
 	}
@@ -112,7 +117,7 @@ func (b *rowBuilder) add(c *clone, period int64) {
 
 func (b *rowBuilder) finish(period time.Duration) Row {
 	row, t := b.row, &b.tally
-	row.Runtime = time.Duration(max(0, b.to-b.from))
+	row.StartNanos, row.Runtime, row.samples = b.from, time.Duration(max(0, b.to-b.from)), t.samples
 	row.Due, row.NotIssued, row.BacklogMax, row.Stalled = t.due, t.never, t.backlogMax, time.Duration(t.stalled)
 	for d := range row.Directions {
 		traffic, out := &t.traffic[d], &row.Directions[d]

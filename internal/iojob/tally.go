@@ -40,8 +40,7 @@ func (t *tally) add(iv *interval.Interval) {
 	t.last = max(t.last, iv.EndNanos())
 }
 
-// merge adds another clone's tally; period is the length of a sample. Samples of the same period become one, so that minimum and maximum of a group are
-// those of its sum and not sums of extremes of different moments.
+// merge adds another clone's tally; period is the length of a sample.
 func (t *tally) merge(o *tally, period int64) {
 	for d := range t.traffic {
 		t.traffic[d].Add(&o.traffic[d])
@@ -51,16 +50,22 @@ func (t *tally) merge(o *tally, period int64) {
 	t.backlogMax += o.backlogMax
 	t.stalled += o.stalled
 	t.last = max(t.last, o.last)
-	all := append(slices.Clone(t.samples), o.samples...)
+	t.samples = joinSamples(append(slices.Clone(t.samples), o.samples...), period)
+}
+
+// joinSamples sorts samples and makes those of the same period one, so that minimum and maximum of a group are those of
+// its sum and not sums of extremes of different moments.
+func joinSamples(all []sample, period int64) []sample {
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.end, b.end) })
-	t.samples = nil
+	var out []sample
 	for _, s := range all {
-		if n := len(t.samples) - 1; n >= 0 && (t.samples[n].end-1)/period == (s.end-1)/period {
-			t.samples[n].join(&s)
+		if n := len(out) - 1; n >= 0 && (out[n].end-1)/period == (s.end-1)/period {
+			out[n].join(&s)
 			continue
 		}
-		t.samples = append(t.samples, s)
+		out = append(out, s)
 	}
+	return out
 }
 
 func (s *sample) join(o *sample) {

@@ -84,6 +84,9 @@ func (r Run) Prepared() bool { return r.instance != nil }
 // StartAt sets when to start on the workload's axis, instead of its StartNanos.
 func (r Run) StartAt(nanos int64) { r.program.workload.StartNanos = nanos }
 
+// ZeroAt sets the zero of the workload's axis, instead of its ZeroUnixNanos, before it runs.
+func (r Run) ZeroAt(unixNanos int64) { r.program.workload.ZeroUnixNanos = unixNanos }
+
 // Account returns how the workload did its work. It is valid once Run has returned.
 func (r Run) Account() Account {
 	var sum Account

@@ -1,0 +1,158 @@
+package iojob
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"syscall"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// A report travels as JSON between machines that run the same build. Rows name their job by its index, because whoever
+// reads them has the jobs; periods travel apart, because they grow with the length of the run. Everything else of a row
+// is carried as it is, fields that are added later too.
+
+// row has what a Row has, without its methods.
+type row Row
+
+type wireRow struct {
+	*row
+	Error *WireError `json:"error,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Row) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wireRow{row: (*row)(&r), Error: NewWireError(r.Err)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Job stays empty: see Attach.
+func (r *Row) UnmarshalJSON(text []byte) error {
+	w := wireRow{row: (*row)(r)}
+	if err := json.Unmarshal(text, &w); err != nil {
+		return err
+	}
+	r.Err = w.Error.Err()
+	for d := range r.Directions {
+		dir := &r.Directions[d]
+		dir.Service, dir.Response = orEmpty(dir.Service), orEmpty(dir.Response)
+		if dir.Runtime < 0 {
+			return errors.New("read row: a time is out of bounds")
+		}
+	}
+	if r.Runtime < 0 || r.StartNanos < 0 || r.StartNanos > math.MaxInt64-int64(r.Runtime) {
+		return errors.New("read row: a time is out of bounds")
+	}
+	return nil
+}
+
+func orEmpty(h *stat.Histogram) *stat.Histogram {
+	if h == nil {
+		return &stat.Histogram{}
+	}
+	return h
+}
+
+// Attach gives the rows of a report that has travelled their jobs, those that were run.
+func (r *Report) Attach(jobs []fiojob.Job) error {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.JobIndex < 0 || row.JobIndex >= len(jobs) {
+			return fmt.Errorf("read report: row %q is of job %d, and there are %d", row.Name, row.JobIndex, len(jobs))
+		}
+		row.Job = jobs[row.JobIndex]
+	}
+	return nil
+}
+
+// Period is what a row did in one period, by direction. It ends at EndNanos on the axis of the run.
+type Period struct {
+	EndNanos    int64                            `json:"e"`
+	LengthNanos int64                            `json:"l"`
+	Operations  [interval.DirectionCount]float64 `json:"o"`
+	Bytes       [interval.DirectionCount]float64 `json:"b"`
+}
+
+// Periods returns at most count of the row's periods, from the given one on.
+func (r *Row) Periods(from, count int) []Period {
+	from = min(max(from, 0), len(r.samples))
+	list := r.samples[from:min(from+count, len(r.samples))]
+	out := make([]Period, len(list))
+	for i, s := range list {
+		out[i] = Period{s.end, s.length, s.operations, s.bytes}
+	}
+	return out
+}
+
+// PeriodCount returns how many periods the row has.
+func (r *Row) PeriodCount() int { return len(r.samples) }
+
+// SetPeriods replaces the row's periods.
+func (r *Row) SetPeriods(list []Period) {
+	r.samples = make([]sample, len(list))
+	for i, p := range list {
+		r.samples[i] = sample{p.EndNanos, p.LengthNanos, p.Operations, p.Bytes}
+	}
+}
+
+// WireError carries an error with what a person and a document need of it.
+type WireError struct {
+	Text   string    `json:"text"`
+	Code   string    `json:"code,omitempty"`
+	Hint   string    `json:"hint,omitempty"`
+	Exit   int       `json:"exit,omitempty"`
+	Number int       `json:"errno,omitempty"`
+	List   diag.List `json:"list,omitempty"`
+}
+
+// NewWireError returns err for the way; nil for nil.
+func NewWireError(err error) *WireError {
+	if err == nil {
+		return nil
+	}
+	w := &WireError{Text: err.Error(), Exit: diag.ExitCode(err)}
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		w.Number = int(number)
+	}
+	var told *diag.Error
+	if errors.As(err, &told) {
+		w.Code, w.Hint = told.Code, told.Hint
+	}
+	var list *diag.ListError
+	if errors.As(err, &list) {
+		w.List = list.List
+	}
+	return w
+}
+
+// Err returns the error that travelled; nil for nil.
+func (w *WireError) Err() error {
+	if w == nil {
+		return nil
+	}
+	if w.List.HasErrors() {
+		return &diag.ListError{List: w.List}
+	}
+	e := &diag.Error{Code: w.Code, Message: w.Text, Hint: w.Hint, Exit: w.Exit}
+	if w.Exit <= 0 || w.Exit > 255 {
+		e.Exit = diag.ExitInternal
+	}
+	if w.Number > 0 {
+		return &numbered{e, syscall.Errno(w.Number)}
+	}
+	return e
+}
+
+// numbered is an error that came with the number of the operating system that it was made from.
+type numbered struct {
+	told   *diag.Error
+	number syscall.Errno
+}
+
+func (n *numbered) Error() string   { return n.told.Error() }
+func (n *numbered) Unwrap() []error { return []error{n.told, n.number} }
