@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -217,7 +218,7 @@ func TestRunToCompletion(t *testing.T) {
 	sink.checkComplete(t, 100)
 	got := <-g.prepared
 	want := workload()
-	if got.Name != want.Name || got.ZeroUnixNanos != want.ZeroUnixNanos || !slices.Equal(got.Devices, want.Devices) {
+	if got.Name != want.Name || got.ZeroUnixNanos != want.ZeroUnixNanos || !reflect.DeepEqual(got.Devices, want.Devices) {
 		t.Errorf("the generator was given %+v", got)
 	}
 	if engine != "scripted, from cards" {

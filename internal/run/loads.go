@@ -285,7 +285,7 @@ func (l *loads) value(run *loadRun, m *member, w PlanWorkload) load.Workload {
 		if path == "" {
 			path = d.Device
 		}
-		v.Devices = append(v.Devices, load.Device{Name: d.Device, Path: path, SizeBytes: l.nominalSize(w.Group, d)})
+		v.Devices = append(v.Devices, load.Device{Name: d.Device, Path: path, SizeBytes: l.nominalSize(w.Group, d), Consent: consentTo(d)})
 	}
 	return v
 }
@@ -386,4 +386,10 @@ func (l *loads) Stop(ctx context.Context, workload string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// consentTo is what lets a load write to a disk of a VM. The target made it for this VM, so whatever lies on it is the
+// run's own; where it is a block device in the VM, it must have the size that was made and nobody may use it.
+func consentTo(d target.Disk) load.Consent {
+	return load.Consent{Own: true, SizeBytes: d.SizeBytes}
 }

@@ -24,3 +24,10 @@ func changed(before, after State) string {
 	}
 	return ""
 }
+
+// replaced is the reason where a path came to mean another device between two looks at it.
+var replaced = Reason{
+	Code:   "changed",
+	Text:   "it is not any more the device that it was a moment ago",
+	Advice: "a disk was exchanged or a device was set up anew at this moment; look again before you try again",
+}

@@ -6,22 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Consent is how a user proves to mean this device and no other, and says what may be lost on it. Everything that is
-// given must hold. A device is proven by one of:
-//   - its serial number or WWN;
-//   - our own claim tag, where Controller is the one that wrote it;
-//   - its size together with a persistent name, where it has neither serial number nor WWN.
-type Consent struct {
-	Serial     string
-	WWN        string
-	SizeBytes  int64
-	Link       string   // below /dev/disk/by-id; of a loop device its backing file; of one that has neither its own node
-	Controller string   // id of the controller that asks
-	Overwrite  []string // signatures by their names ("ext4", "gpt"), and Data for content that has no known one
-}
+// given must hold.
+type Consent = load.Consent
 
 // Names of what a consent may allow to be overwritten, beside those of signatures.
 const (
@@ -66,7 +57,7 @@ func identityReasons(s State, c Consent) []Reason {
 
 // proven tells whether what the user said is enough. That it is true was found out before.
 func proven(s State, c Consent) bool {
-	if c.Serial != "" || c.WWN != "" || ownClaim(s, c) {
+	if c.Serial != "" || c.WWN != "" || ownClaim(s, c) || c.Own && c.SizeBytes != 0 {
 		return true
 	}
 	return s.Identity() == "" && c.SizeBytes != 0 && c.Link != ""
@@ -124,6 +115,9 @@ func proofAdvice(s State) string {
 
 // contentReasons names what would be lost and was not named by the user.
 func contentReasons(s State, c Consent) []Reason {
+	if c.Own {
+		return nil
+	}
 	var reasons []Reason
 	allowed := func(name string) bool { return slices.Contains(c.Overwrite, name) }
 	for _, name := range s.SignatureNames() {

@@ -14,6 +14,7 @@ package fio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -44,7 +45,8 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	return c.plan, nil
 }
 
-// Prepare checks the configuration and that the devices exist. fio itself opens them when Run starts it.
+// Prepare checks the configuration and that the devices exist. Block devices that are written to are checked and held;
+// fio itself opens all when Run starts it.
 func (Generator) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
 	engine, err := find()
 	if err != nil {
@@ -57,10 +59,14 @@ func (Generator) Prepare(_ context.Context, w load.Workload) (load.Instance, err
 	if err := c.fit(w); err != nil {
 		return nil, err
 	}
-	if err := c.print(w); err != nil {
-		return nil, err
+	in := &instance{engine: engine, grace: stopGrace, workload: w, compiled: c}
+	if err := in.admit(); err != nil {
+		return nil, errors.Join(err, in.Close())
 	}
-	return &instance{engine: engine, grace: stopGrace, workload: w, compiled: c}, nil
+	if err := c.print(in.workload); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
 }
 
 // engine is the fio program.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
 // Bounds of waiting.
@@ -29,13 +30,15 @@ type instance struct {
 	grace    time.Duration // between SIGINT and SIGKILL
 	workload load.Workload
 	compiled *compiled
+	guard    blockdev.Guard
+	held     []*os.File // block devices, as fio inherits them
 	used     bool
 }
 
-// Close releases nothing: fio is started by Run and is gone when Run returns.
+// Close gives devices back. fio is started by Run and is gone when Run returns.
 func (in *instance) Close() error {
 	in.used = true
-	return nil
+	return in.guard.Close()
 }
 
 // Engine says which fio it is; see load.Describer.
@@ -47,6 +50,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return fmt.Errorf("run workload %q: it ran before or is closed", in.workload.Name)
 	}
 	in.used = true
+	defer func() { _ = in.guard.Close() }() // fio is gone, and nothing was written through these descriptors
 	axis := newAxis(in.workload.ZeroUnixNanos)
 	out := &recorder{axis: axis, workload: in.workload, compiled: in.compiled, meter: newMeter(in.compiled.groups), sink: sink}
 	if wait := time.Duration(in.workload.StartNanos - axis.now()); in.workload.StartNanos > 0 && wait > 0 {
@@ -103,7 +107,7 @@ func (in *instance) start() (*process, error) {
 	widen(write)
 	said := newTail(in.workload.Devices)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in.compiled.text), write, said
-	cmd.Dir = "/"
+	cmd.Dir, cmd.ExtraFiles = "/", in.held
 	cmd.WaitDelay = outputGrace
 	dieWithUs(cmd)
 	p := &process{cmd: cmd, said: said, documents: make(chan arrival), done: make(chan error, 1)}

@@ -42,6 +42,9 @@ func loop(t *testing.T, args ...string) string {
 	return device
 }
 
+// own is consent to a disk that the run itself made.
+func own(size int64) load.Consent { return load.Consent{Own: true, SizeBytes: size} }
+
 func TestFallBackByVariable(t *testing.T) {
 	t.Setenv("BRAGG_IO_URING", "off")
 	plan, err := ioengine.New().Plan(job("rw=randread ioengine=libaio iodepth=8"))
@@ -93,7 +96,7 @@ func TestMisalignedDirectAccess(t *testing.T) {
 		"rw=read bs=4k zonesize=1m zoneskip=1k size=8m": "distance of zones",
 	} {
 		w := job(options + " direct=1 ioengine=libaio")
-		w.Devices = []load.Device{{Name: "/dev/sdb", Path: device, SizeBytes: 64 * mib}}
+		w.Devices = []load.Device{{Name: "/dev/sdb", Path: device, SizeBytes: 64 * mib, Consent: own(64 * mib)}}
 		nothingLeft := loadtest.NothingLeft(t)
 		if _, err := ioengine.New().Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want an error with %q", options, err, says)
@@ -114,10 +117,13 @@ func TestMountedDeviceIsRefused(t *testing.T) {
 	command(t, "mount", device, dir)
 	t.Cleanup(func() { command(t, "umount", dir) })
 	w := job("rw=write bs=64k size=1m")
-	w.Devices = []load.Device{{Name: "/dev/sdb", Path: device, SizeBytes: 64 * mib}}
-	if _, err := ioengine.New().Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("writing to a mounted device: %v", err)
-	}
+	w.Devices = []load.Device{{Name: "/dev/sdb", Path: device, SizeBytes: 64 * mib, Consent: own(64 * mib)}}
+	_, err := ioengine.New().Prepare(t.Context(), w)
+	loadtest.CheckRefusal(t, err, []string{"mounted"})
+	// Nor is the file below it, on which the load would be a change of what is mounted.
+	w.Devices[0].Path = command(t, "losetup", "--noheadings", "--output", "BACK-FILE", device)
+	_, err = ioengine.New().Prepare(t.Context(), w)
+	loadtest.CheckRefusal(t, err, []string{"held", "mounted"})
 }
 
 // A device smaller than its workload was told is found before anything is written.

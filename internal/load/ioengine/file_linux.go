@@ -69,14 +69,11 @@ type access struct {
 }
 
 // openDevice opens what exists and never makes a file. A file system that has no direct access (tmpfs) gives a
-// buffered file with a note. held says that the caller holds it exclusively.
-func openDevice(path string, a access, held bool) (*file, error) {
+// buffered file with a note.
+func openDevice(path string, a access) (*file, error) {
 	flags := unix.O_RDONLY
 	if a.write {
 		flags = unix.O_RDWR
-		if err := refuseHeld(path); err != nil && !held {
-			return nil, err
-		}
 	}
 	switch a.sync {
 	case "sync":
@@ -107,20 +104,6 @@ func openDevice(path string, a access, held bool) (*file, error) {
 		return nil, fmt.Errorf("open %q: %w", path, err)
 	}
 	return f, nil
-}
-
-// refuseHeld refuses a block device that is mounted, used as swap or held by another driver: only then does an
-// exclusive open fail. For regular files O_EXCL without O_CREAT means nothing.
-func refuseHeld(path string) error {
-	var st unix.Stat_t
-	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
-		return nil
-	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open %q for writing: it is in use (mounted, swap or held by a driver): %w", path, err)
-	}
-	return unix.Close(fd)
 }
 
 // directAlignment asks the kernel what direct access must be aligned to: statx since Linux 6.1, the logical block of a

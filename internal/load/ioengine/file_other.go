@@ -28,7 +28,7 @@ type access struct {
 }
 
 // openDevice opens what exists. Direct access is not offered on this system yet.
-func openDevice(path string, a access, _ bool) (*file, error) {
+func openDevice(path string, a access) (*file, error) {
 	flags := os.O_RDONLY
 	if a.write {
 		flags = os.O_RDWR

@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
 // instance is one prepared workload.
@@ -18,6 +19,7 @@ type instance struct {
 	names   []string // of devices
 	phases  [][]*worker
 	opened  []openFile
+	guard   blockdev.Guard
 	closed  bool
 	// abandoned: operations hang, so that nothing can be released.
 	abandoned bool
@@ -216,5 +218,5 @@ func (in *instance) release() error {
 	for _, o := range in.opened {
 		errs = append(errs, o.file.close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, in.guard.Close())...)
 }

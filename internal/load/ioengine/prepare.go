@@ -111,11 +111,13 @@ func (in *instance) openOnce(device load.Device, how access) (*file, error) {
 			return o.file, nil
 		}
 	}
-	f, err := openDevice(device.Path, how, device.Held)
+	path, err := in.admit(device, how)
 	if err != nil {
-		return nil, &diag.Error{
-			Code: "open-device", Message: fmt.Sprintf("open device %q", device.Name), Err: err, Exit: diag.ExitUnavailable,
-		}
+		return nil, err
+	}
+	f, err := openDevice(path, how)
+	if err != nil {
+		return nil, notOpened(device, err)
 	}
 	f.index = int32(len(in.opened))
 	in.opened = append(in.opened, openFile{device: device.Name, access: how, file: f})

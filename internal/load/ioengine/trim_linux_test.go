@@ -64,7 +64,7 @@ func allocatedBytes(t *testing.T, path string) int64 {
 func runOn(t *testing.T, path, backend, options string) (sum [interval.DirectionCount]interval.Traffic) {
 	t.Helper()
 	w := job(options)
-	w.Devices, w.Generator = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: trimmedBytes}}, "native"
+	w.Devices, w.Generator = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: trimmedBytes, Consent: own(trimmedBytes)}}, "native"
 	runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.Generator{Backend: backend}}}
 	err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
 		for d := range sum {

@@ -48,6 +48,7 @@ func Run(t *testing.T, g load.Generator, change Change) {
 		{"several devices", testDevices},
 		{"disk full", testDiskFull},
 		{"broken device", testBrokenDevice},
+		{"block devices", testBlockDevices},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}

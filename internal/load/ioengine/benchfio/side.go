@@ -24,7 +24,7 @@ const nativeVerb = "__native"
 func runNative(ctx context.Context, s settings, d *device, job string) (measured, error) {
 	w := load.Workload{
 		Name: "bench", ConfigName: "bench.fio", Config: job, Runtime: seconds(s.seconds),
-		Devices: []load.Device{{Name: d.path, Path: d.path, SizeBytes: s.size}},
+		Devices: []load.Device{{Name: d.path, Path: d.path, SizeBytes: s.size, Consent: load.Consent{Own: true, SizeBytes: s.size}}},
 	}
 	text, err := json.Marshal(w)
 	if err != nil {

@@ -1,0 +1,22 @@
+package load
+
+// Consent is how a user proves to mean one block device and no other, and says what may be lost on it. It travels with
+// the Device; whoever opens the device checks it there, on its own machine. Package blockdev has the rules: everything
+// that is given must hold, and a device is proved by one of
+//   - its serial number or WWN;
+//   - our own claim tag, where Controller is the one that wrote it;
+//   - its size together with a persistent name, where it has neither serial number nor WWN;
+//   - its size alone, where Own says that it is a virtual disk that this run made.
+//
+// A regular file needs none.
+type Consent struct {
+	Serial     string   `json:"serial,omitempty"`
+	WWN        string   `json:"wwn,omitempty"`
+	SizeBytes  int64    `json:"size_bytes,omitempty"`
+	Link       string   `json:"link,omitempty"`       // below /dev/disk/by-id; of a loop device its backing file; of one that has neither its own node
+	Controller string   `json:"controller,omitempty"` // id of the controller that asks
+	Overwrite  []string `json:"overwrite,omitempty"`  // signatures by their names ("ext4", "gpt"), and "data" for content that has no known one
+	// Own: this run made the disk, for the VM that the load runs on, so that whatever lies on it is the run's own. A device
+	// of another size is not that disk, and one in use is never written to.
+	Own bool `json:"own,omitempty"`
+}

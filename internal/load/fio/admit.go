@@ -1,0 +1,34 @@
+package fio
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// firstInherited is the descriptor of the first of a command's ExtraFiles.
+const firstInherited = 3
+
+// admit checks every device that the jobs write to. Block devices are held from now on, and fio is told the inherited
+// descriptor in place of the name, which may stand for another device by now.
+func (in *instance) admit() error {
+	w := in.workload
+	in.workload.Devices = slices.Clone(w.Devices)
+	for i, d := range w.Devices {
+		written := func(e load.Extent) bool { return e.Device == d.Name && e.Writes }
+		if d.Held || !in.compiled.uses[d.Name] || !slices.ContainsFunc(in.compiled.plan.Extents, written) {
+			continue
+		}
+		file, err := in.guard.Admit(d.Path, d.Consent)
+		if err != nil {
+			return fmt.Errorf("prepare workload %q: device %q: %w", w.Name, d.Name, err)
+		}
+		if file == nil {
+			continue
+		}
+		in.workload.Devices[i].Path = fmt.Sprintf("/proc/self/fd/%d", firstInherited+len(in.held))
+		in.held = append(in.held, file)
+	}
+	return nil
+}
