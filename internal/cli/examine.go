@@ -199,7 +199,7 @@ func examineIOUring() examination {
 		return e
 	}
 	e.Health = healthLess
-	e.Found = "not offered: " + errno.Error() + "; load is driven by threads (psync)"
+	e.Found = "not offered: " + errno.Error() + "; load is driven by libaio or threads"
 	switch errno {
 	case unix.EPERM:
 		e.Advice = "sysctl kernel.io_uring_disabled=0, or let the container's seccomp profile allow io_uring"

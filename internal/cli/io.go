@@ -33,7 +33,8 @@ func newIO(p *Process) *cobra.Command {
 			"  --status-interval=TIME                    the report as it stands, as a whole document each time\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
 			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
-			"  --backend=io_uring|psync|null             does the I/O whatever ioengine says\n" +
+			"  --backend=NAME                            does the I/O whatever ioengine says: io_uring, libaio, psync, pvsync2,\n" +
+			"                                            mmap, null\n" +
 			"  --allow-device=PATH                       may be written, once it is proved to be the one that is meant by\n" +
 			"      --device-serial, --device-wwn, or --device-size with --device-link; --device-overwrite=NAME for each thing\n" +
 			"      found on it. docs/guides/devices.md says more",

@@ -133,7 +133,7 @@ func tinyRun(t *testing.T, runs string, change func(*exec.Cmd), more ...string) 
 
 func TestEngineAsItCameOut(t *testing.T) {
 	t.Parallel()
-	const refused = "native psync (io_uring refused: BRAGG_IO_URING=off)"
+	const refused = "native libaio (io_uring refused: BRAGG_IO_URING=off)"
 	runs := filepath.Join(t.TempDir(), "runs")
 	dir := tinyRun(t, runs, func(c *exec.Cmd) { c.Env = append(c.Env, agentsWithoutRing+"=1") })
 	b, err := result.Open(dir)

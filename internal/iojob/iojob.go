@@ -27,7 +27,7 @@ import (
 type Options struct {
 	// Folder is what relative names of files start from; "" is the process's own.
 	Folder string
-	// Backend does the I/O of all jobs whatever their ioengine says: "io_uring", "psync" or "null"; "" leaves it to them.
+	// Backend does the I/O of all jobs whatever their ioengine says: one of the engine's back ends; "" leaves it to them.
 	Backend string
 	// Sample is the length of the periods whose rates make minimum, maximum and deviation; 0 is half a second, as fio's.
 	Sample time.Duration

@@ -51,6 +51,10 @@ func TestFallBackByVariable(t *testing.T) {
 	if err != nil || plan.Engine != "native psync (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
+	plan, err = ioengine.New().Plan(job("rw=randread ioengine=libaio iodepth=8 direct=1"))
+	if err != nil || plan.Engine != "native libaio (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
+		t.Errorf("plan %+v, %v", plan, err)
+	}
 }
 
 // A file system without direct access is used buffered, and the instance says so.

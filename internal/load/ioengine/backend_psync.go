@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// psyncBackend does operations with pread and pwrite. At depth 1 the worker's own thread does them. Above, a pool of
+// psyncBackend does operations with calls that block: pread and pwrite, preadv2 and pwritev2, or copies of memory. At depth 1 the worker's own thread does them. Above, a pool of
 // threads does, one operation each at a time; handing over costs a channel operation each way, which the fall-back for
 // machines without io_uring can afford.
 type psyncBackend struct {
 	slots    []slot
+	kind     backendKind
+	perform  func(*slot) int32
 	requests chan int32
 	results  chan completion
 	timer    *time.Timer
@@ -23,12 +25,20 @@ type psyncBackend struct {
 // psyncThreadsMax bounds the threads of one clone: a deeper queue is served by as many.
 const psyncThreadsMax = 64
 
-func newPsyncBackend(slots []slot) *psyncBackend {
-	return &psyncBackend{slots: slots, depth: len(slots)}
+func newPsyncBackend(slots []slot, kind backendKind) *psyncBackend {
+	b := &psyncBackend{slots: slots, depth: len(slots), kind: kind, perform: perform}
+	switch kind {
+	case kindPvsync2:
+		b.perform = performVector
+	case kindMmap:
+		b.perform = performMapped
+	}
+	return b
 }
 
 func (b *psyncBackend) start() error {
 	if b.depth <= 1 {
+		b.settle()
 		return nil
 	}
 	b.requests = make(chan int32, b.depth)
@@ -40,16 +50,24 @@ func (b *psyncBackend) start() error {
 	return nil
 }
 
+// settle is called by every goroutine that performs.
+func (b *psyncBackend) settle() {
+	if b.kind == kindMmap {
+		catchFaults()
+	}
+}
+
 func (b *psyncBackend) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	b.settle()
 	own := newThreadClock()
 	b.mu.Lock()
 	b.clocks = append(b.clocks, own)
 	at := len(b.clocks) - 1
 	b.mu.Unlock()
 	for i := range b.requests {
-		b.results <- completion{slot: i, result: perform(&b.slots[i])}
+		b.results <- completion{slot: i, result: b.perform(&b.slots[i])}
 	}
 	b.mu.Lock()
 	b.clocks[at].stop()
@@ -62,7 +80,7 @@ func (b *psyncBackend) exchange(batch []int32, done []completion, waitNanos int6
 			pause(waitNanos)
 			return 0, nil
 		}
-		done[0] = completion{slot: batch[0], result: perform(&b.slots[batch[0]])}
+		done[0] = completion{slot: batch[0], result: b.perform(&b.slots[batch[0]])}
 		return 1, nil
 	}
 	for _, i := range batch {

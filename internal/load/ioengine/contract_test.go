@@ -14,8 +14,10 @@ func TestContractOfUring(t *testing.T) {
 	loadtest.Run(t, ioengine.New(), nil)
 }
 
-func TestContractOfPsync(t *testing.T) {
-	loadtest.Run(t, ioengine.Generator{Backend: "psync"}, nil)
+func TestContractOfBackends(t *testing.T) {
+	for _, backend := range []string{"psync", "pvsync2", "mmap", "libaio"} {
+		t.Run(backend, func(t *testing.T) { loadtest.Run(t, ioengine.Generator{Backend: backend}, nil) })
+	}
 }
 
 func requireUring(t testing.TB) {

@@ -28,8 +28,8 @@ import (
 
 // Generator is the native engine as a load.Generator.
 type Generator struct {
-	// Backend, if set, is used for every job whatever ioengine says: "io_uring", "psync" or "null". The option
-	// "backend" of a Workload does the same.
+	// Backend, if set, is used for every job whatever ioengine says: "io_uring", "libaio", "psync", "pvsync2", "mmap" or
+	// "null". The option "backend" of a Workload does the same.
 	Backend string
 }
 
@@ -166,16 +166,9 @@ func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error)
 	if option := w.Options[optionBackend]; option != "" {
 		choice = option
 	}
-	switch kind := backendKind(choice); kind {
-	case "":
-	case kindUring, kindPsync, kindNull:
-		for i := range p.jobs {
-			p.jobs[i].kind = kind
-		}
-	default:
-		return p, &diag.Error{
-			Code: "unknown-backend", Message: fmt.Sprintf("choose back end %q: there is none of that name", choice),
-			Hint: "io_uring, psync or null", Exit: diag.ExitUsage,
+	if choice != "" {
+		if err := p.choose(choice); err != nil {
+			return p, err
 		}
 	}
 	p.fallBack()

@@ -17,12 +17,20 @@ type file struct {
 	device bool  // a block device
 	align  int64 // what offsets, sizes and buffers must be a multiple of: 1 for buffered access
 	size   int64
-	note   string // what came out otherwise than asked for
+	mapped *mapping // with mmap only
+	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
+	syncWrites bool
+	note       string // what came out otherwise than asked for
 }
 
 func (f *file) close() error {
 	if f.handle == nil {
 		return nil
+	}
+	if f.mapped != nil {
+		if err := f.mapped.close(); err != nil {
+			return errors.Join(err, f.handle.Close())
+		}
 	}
 	return f.handle.Close()
 }

@@ -66,6 +66,7 @@ type access struct {
 	write  bool
 	direct bool
 	sync   string // "", "sync", "dsync"
+	mapped bool   // operations are copies of memory
 }
 
 // openDevice opens what exists and never makes a file. A file system that has no direct access (tmpfs) gives a
@@ -81,8 +82,8 @@ func openDevice(path string, a access) (*file, error) {
 	case "dsync":
 		flags |= unix.O_DSYNC
 	}
-	f := &file{align: 1, direct: a.direct}
-	if a.direct {
+	f := &file{align: 1, direct: a.direct, syncWrites: a.sync == "sync" || a.sync == "dsync"}
+	if a.direct && !a.mapped {
 		flags |= unix.O_DIRECT
 	}
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
@@ -96,7 +97,7 @@ func openDevice(path string, a access) (*file, error) {
 	}
 	f.fd, f.handle = fd, os.NewFile(uintptr(fd), path)
 	f.device = isBlockDevice(f.handle)
-	if f.size, err = sizeOf(f.handle); err == nil && f.direct {
+	if f.size, err = sizeOf(f.handle); err == nil && f.direct && !a.mapped {
 		f.align = directAlignment(fd)
 	}
 	if err != nil {

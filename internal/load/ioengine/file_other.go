@@ -25,6 +25,7 @@ type access struct {
 	write  bool
 	direct bool
 	sync   string
+	mapped bool
 }
 
 // openDevice opens what exists. Direct access is not offered on this system yet.

@@ -163,7 +163,7 @@ func checkFreeze(t *testing.T, sum loadtest.Sum, frozen, high int64) {
 	}
 }
 
-// Where a filter forbids io_uring, as in most containers, psync takes over at the asked depth, and says so.
+// Where a filter forbids io_uring, as in most containers, libaio takes over at the asked depth, and says so.
 func TestFallBackUnderSeccomp(t *testing.T) {
 	t.Parallel()
 	w := files(t, job("rw=randread bs=4k size=1m ioengine=libaio iodepth=8 direct=1"))
@@ -174,7 +174,7 @@ func TestFallBackUnderSeccomp(t *testing.T) {
 	if sum := loadtest.Add(intervals(t, out)); sum.Directions[interval.Read].Operations != 256 {
 		t.Errorf("%d reads, want 256", sum.Directions[interval.Read].Operations)
 	}
-	if got, want := messages.String(), "native psync (io_uring refused: set up io_uring: operation not permitted)"; !strings.Contains(got, want) {
+	if got, want := messages.String(), "native libaio (io_uring refused: set up io_uring: operation not permitted)"; !strings.Contains(got, want) {
 		t.Errorf("engine %q, want %q", got, want)
 	}
 }

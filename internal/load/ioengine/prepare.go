@@ -54,7 +54,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 		for c := range job.clones {
 			group := groups[job.kind]
 			var w *worker
-			if n := len(group); job.kind == kindPsync || n < runtime.NumCPU() {
+			if n := len(group); job.kind.blocks() || n < runtime.NumCPU() {
 				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool()}
 				groups[job.kind] = append(group, w)
 				workers = append(workers, w)
@@ -71,8 +71,11 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			w.lanes = append(w.lanes, l)
 		}
 	}
-	for _, w := range workers {
+	for i, w := range workers {
 		if err := in.equip(w); err != nil {
+			for _, equipped := range workers[:i+1] {
+				err = errors.Join(err, equipped.close())
+			}
 			return nil, err
 		}
 	}
@@ -85,7 +88,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	if job.kind == kindNull {
 		return files, nil
 	}
-	how := access{write: job.writes || job.trims, direct: job.job.Direct, sync: job.job.Sync}
+	how := access{write: job.writes || job.trims, mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if files[s.device] != nil {
@@ -102,7 +105,17 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 			files[s.device] = f
 		}
 	}
-	return files, in.checkEnds(job, files)
+	if err := in.checkEnds(job, files); err != nil {
+		return nil, err
+	}
+	if job.kind == kindMmap {
+		if err := mapAll(job, files); err != nil {
+			return nil, &diag.Error{
+				Code: "map-file", Message: fmt.Sprintf("job %q", job.job.Name), Err: err, Exit: diag.ExitUnavailable,
+			}
+		}
+	}
+	return files, nil
 }
 
 func (in *instance) openOnce(device load.Device, how access) (*file, error) {
@@ -221,8 +234,12 @@ func (in *instance) equip(w *worker) error {
 	switch w.kind {
 	case kindNull:
 		w.backend = nullBackend{}
-	case kindPsync:
-		w.backend = newPsyncBackend(w.slots)
+	case kindPsync, kindPvsync2, kindMmap:
+		w.backend = newPsyncBackend(w.slots, w.kind)
+	case kindLibaio:
+		if w.backend, err = newLibaioBackend(w); err != nil {
+			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}
+		}
 	default:
 		files := make([]*file, len(in.opened))
 		for i := range in.opened {

@@ -11,7 +11,8 @@ import (
 // uringOffVariable makes this process behave as if the kernel refused io_uring.
 const uringOffVariable = "BRAGG_IO_URING"
 
-// fallBack gives jobs that want io_uring to psync where the kernel refuses it. Queue depths stay, served by threads.
+// fallBack gives jobs that want io_uring to another back end where the kernel refuses it: direct access to libaio, all
+// others to psync, because libaio would block on them. With psync threads serve the queue depth.
 func (p *program) fallBack() {
 	for i := range p.jobs {
 		if p.jobs[i].kind != kindUring {
@@ -23,6 +24,9 @@ func (p *program) fallBack() {
 			}
 		}
 		p.jobs[i].kind = kindPsync
+		if j := &p.jobs[i]; j.job.Direct && j.depth > 1 && probeLibaio() == nil {
+			j.kind = kindLibaio
+		}
 	}
 }
 
@@ -38,7 +42,7 @@ func (p *program) notes() []string {
 	notes := p.contentNotes()
 	for i := range p.jobs {
 		spec := &p.jobs[i]
-		if spec.kind == kindPsync && spec.depth > psyncThreadsMax {
+		if spec.kind.blocks() && spec.depth > psyncThreadsMax {
 			notes = append(notes, fmt.Sprintf("job %q: %d threads serve the queue depth of %d", spec.job.Name, psyncThreadsMax, spec.depth))
 		}
 	}

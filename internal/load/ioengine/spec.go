@@ -59,27 +59,6 @@ type streamSpec struct {
 	key    uint64
 }
 
-type backendKind string
-
-const (
-	kindUring backendKind = "io_uring"
-	kindPsync backendKind = "psync"
-	kindNull  backendKind = "null"
-)
-
-// backendOf maps fio's engines to ours. What differs only in the system call that fio uses is one back end here.
-func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
-	switch ioengine {
-	case "libaio", "io_uring", "posixaio":
-		return kindUring, false, true
-	case "", "psync", "sync", "vsync", "pvsync", "pvsync2":
-		return kindPsync, true, true
-	case "null":
-		return kindNull, false, true
-	}
-	return "", false, false
-}
-
 // compile works out all jobs. It reports every problem, not the first.
 func compile(w load.Workload, jobs []fiojob.Job) (*program, error) {
 	p := &program{workload: w}

@@ -1,0 +1,169 @@
+package ioengine
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// libaioBackend does operations with the kernel's asynchronous I/O of old, by raw system calls: one submits a batch, one
+// takes completions. Buffered operations block in the first; see io_submit(2).
+type libaioBackend struct {
+	context uintptr
+	slots   []slot
+	blocks  []aioBlock
+	pending []*aioBlock // not taken by the kernel yet
+	events  []aioEvent
+	ready   []completion // trims, which libaio has no command for and are done at once, and what was refused
+	flying  int
+	timeout unix.Timespec
+}
+
+// aioBlock is struct iocb.
+type aioBlock struct {
+	data      uint64
+	key       uint32
+	flags     uint32
+	opcode    uint16
+	priority  int16
+	fd        uint32
+	buffer    uint64
+	size      uint64
+	offset    int64
+	_         uint64
+	moreFlags uint32
+	eventFd   uint32
+}
+
+// aioEvent is struct io_event.
+type aioEvent struct {
+	data, object uint64
+	result       int64
+	result2      int64
+}
+
+const (
+	aioRead     = 0
+	aioWrite    = 1
+	aioFsync    = 2
+	aioDataSync = 3
+)
+
+func newLibaioBackend(w *worker) (backend, error) {
+	n := len(w.slots)
+	b := &libaioBackend{
+		slots: w.slots, blocks: make([]aioBlock, n), pending: make([]*aioBlock, 0, n), events: make([]aioEvent, n),
+		ready: make([]completion, 0, n),
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_IO_SETUP, uintptr(n), uintptr(unsafe.Pointer(&b.context)), 0); errno != 0 {
+		return nil, fmt.Errorf("set up libaio for %d operations (fs.aio-max-nr bounds them): %w", n, errno)
+	}
+	return b, nil
+}
+
+// probeLibaio tells whether the kernel lets this process use libaio.
+func probeLibaio() error {
+	b, err := newLibaioBackend(&worker{slots: make([]slot, 1)})
+	if err != nil {
+		return err
+	}
+	return b.close()
+}
+
+func (b *libaioBackend) start() error { return nil }
+
+func (b *libaioBackend) exchange(batch []int32, done []completion, waitNanos int64) (int, error) {
+	for _, i := range batch {
+		b.prepare(i)
+	}
+	if err := b.submit(); err != nil {
+		return 0, err
+	}
+	n := copy(done, b.ready)
+	b.ready = b.ready[:0]
+	minimum := uintptr(0)
+	if n == 0 && waitNanos > 0 {
+		minimum = 1
+	}
+	if b.flying == 0 {
+		if minimum > 0 {
+			pause(waitNanos)
+		}
+		return n, nil
+	}
+	b.timeout = unix.NsecToTimespec(waitNanos)
+	got, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, b.context, minimum, uintptr(len(b.events)),
+		uintptr(unsafe.Pointer(&b.events[0])), uintptr(unsafe.Pointer(&b.timeout)), 0)
+	switch errno {
+	case 0:
+	case unix.EINTR:
+		got = 0
+	default:
+		return n, fmt.Errorf("wait for libaio: %w", errno)
+	}
+	for i := range b.events[:got] {
+		e := &b.events[i]
+		done[n] = completion{slot: int32(e.data), result: int32(e.result)}
+		n++
+	}
+	b.flying -= int(got)
+	return n, nil
+}
+
+func (b *libaioBackend) prepare(i int32) {
+	s, e := &b.slots[i], &b.blocks[i]
+	*e = aioBlock{data: uint64(i), fd: uint32(s.file.fd), offset: s.offset, size: uint64(s.size)}
+	switch s.kind {
+	case opTrim:
+		b.ready = append(b.ready, completion{slot: i, result: s.file.trim(s.offset, s.size)})
+		return
+	case opRead, opWrite:
+		e.opcode = aioRead + uint16(s.kind-opRead)
+		e.buffer = uint64(uintptr(unsafe.Pointer(&s.buffer[0])))
+	case opDataSync:
+		e.opcode, e.offset, e.size = aioDataSync, 0, 0
+	default:
+		e.opcode, e.offset, e.size = aioFsync, 0, 0
+	}
+	b.pending = append(b.pending, e)
+}
+
+// submit hands over what is pending. The kernel takes less where its memory for requests is used up; the rest stays for
+// the next time, when completions have freed some. An operation that it refuses is an error of that operation alone.
+func (b *libaioBackend) submit() error {
+	for len(b.pending) > 0 {
+		taken, _, errno := unix.Syscall(unix.SYS_IO_SUBMIT, b.context, uintptr(len(b.pending)), uintptr(unsafe.Pointer(&b.pending[0])))
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN && b.flying > 0:
+			return nil
+		case errno == unix.EAGAIN || errno == unix.EINVAL || errno == unix.EBADF:
+			b.ready = append(b.ready, completion{slot: int32(b.pending[0].data), result: -int32(errno)})
+			taken = 1
+			b.flying--
+		case errno != 0:
+			return fmt.Errorf("submit to libaio: %w", errno)
+		}
+		b.flying += int(taken)
+		b.pending = b.pending[:copy(b.pending, b.pending[taken:])]
+	}
+	return nil
+}
+
+func (b *libaioBackend) stop() error { return nil }
+
+func (b *libaioBackend) cpuNanos() int64 { return 0 }
+
+func (b *libaioBackend) close() error {
+	if b.context == 0 {
+		return nil
+	}
+	_, _, errno := unix.Syscall(unix.SYS_IO_DESTROY, b.context, 0, 0)
+	b.context = 0
+	if errno != 0 {
+		return fmt.Errorf("end libaio: %w", errno)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapping is a file in memory, shared by all workers that use it.
+type mapping struct {
+	memory []byte
+	size   int64
+}
+
+// mapFile maps a whole file. Pages come when they are touched.
+func mapFile(f *file, writes, random bool) (*mapping, error) {
+	if f.size == 0 {
+		return nil, errors.New("map a file that is empty")
+	}
+	protection := unix.PROT_READ
+	if writes {
+		protection |= unix.PROT_WRITE
+	}
+	memory, err := unix.Mmap(f.fd, 0, int(f.size), protection, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes: %w", f.size, err)
+	}
+	advice := unix.MADV_SEQUENTIAL
+	if random {
+		advice = unix.MADV_RANDOM
+	}
+	if err := unix.Madvise(memory, advice); err != nil {
+		return nil, errors.Join(fmt.Errorf("advise on mapped memory: %w", err), unix.Munmap(memory))
+	}
+	return &mapping{memory: memory, size: f.size}, nil
+}
+
+func (m *mapping) close() error { return unix.Munmap(m.memory) }
+
+// performMapped does one operation by copying, and msync for a sync. Where direct access is asked for, each write is
+// brought to the medium, because memory has no other way. A page that the medium cannot give, or that lies behind the
+// end of a file that somebody cut meanwhile, is a fault of the processor that does not say why; the same operation without
+// the mapping does, and where it should succeed the fault is EIO.
+func performMapped(s *slot) (result int32) {
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		if result = perform(s); int64(result) == s.size {
+			result = -int32(unix.EIO)
+		}
+	}()
+	memory := s.file.mapped.memory
+	switch s.kind {
+	case opRead:
+		return int32(copy(s.buffer[:s.size], memory[s.offset:]))
+	case opWrite:
+		n := int32(copy(memory[s.offset:s.offset+s.size], s.buffer))
+		if s.file.direct || s.file.syncWrites {
+			if err := syncMapped(memory, s.offset, s.size); err != nil {
+				return resultOf(0, err)
+			}
+		}
+		return n
+	case opTrim:
+		return s.file.trim(s.offset, s.size)
+	}
+	return resultOf(0, syncMapped(memory, 0, int64(len(memory))))
+}
+
+// syncMapped writes back the pages of a range.
+func syncMapped(memory []byte, offset, size int64) error {
+	page := int64(unix.Getpagesize())
+	from := offset / page * page
+	return unix.Msync(memory[from:offset+size], unix.MS_SYNC)
+}
+
+// mapAll maps the files of a job that have no mapping yet.
+func mapAll(job *jobSpec, files []*file) error {
+	for _, f := range files {
+		if f == nil || f.mapped != nil {
+			continue
+		}
+		m, err := mapFile(f, job.writes || job.trims, job.random)
+		if err != nil {
+			return err
+		}
+		f.mapped = m
+	}
+	return nil
+}
+
+// catchFaults makes faults of mapped memory panics, which performMapped catches, on the goroutine that calls it.
+func catchFaults() { debug.SetPanicOnFault(true) }
+
+// performVector does one operation with preadv2 or pwritev2.
+func performVector(s *slot) int32 {
+	switch s.kind {
+	case opRead, opWrite:
+		return s.file.vector(s.kind == opWrite, s.buffer[:s.size], s.offset)
+	}
+	return perform(s)
+}
+
+// vector moves one buffer; the flags are none, so that what is measured is the call.
+func (f *file) vector(write bool, buffer []byte, offset int64) int32 {
+	number := uintptr(unix.SYS_PREADV2)
+	if write {
+		number = unix.SYS_PWRITEV2
+	}
+	v := unix.Iovec{Base: &buffer[0]}
+	v.SetLen(len(buffer))
+	for {
+		n, _, errno := unix.Syscall6(number, uintptr(f.fd), uintptr(unsafe.Pointer(&v)), 1, uintptr(offset), uintptr(offset>>32), 0)
+		switch errno {
+		case 0:
+			return int32(n)
+		case unix.EINTR:
+		default:
+			return resultOf(0, errno)
+		}
+	}
+}

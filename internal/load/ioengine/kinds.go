@@ -1,0 +1,64 @@
+package ioengine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// backendKind names a back end, as Generator.Backend and the option "backend" of a workload do.
+type backendKind string
+
+const (
+	kindUring   backendKind = "io_uring"
+	kindLibaio  backendKind = "libaio"  // asynchronous I/O of old; asynchronous with direct access only
+	kindPsync   backendKind = "psync"   // pread and pwrite
+	kindPvsync2 backendKind = "pvsync2" // preadv2 and pwritev2
+	kindMmap    backendKind = "mmap"    // copies from and to the mapped file
+	kindNull    backendKind = "null"    // nothing at all
+)
+
+var backendKinds = []backendKind{kindUring, kindLibaio, kindPsync, kindPvsync2, kindMmap, kindNull}
+
+// backendOf maps fio's engines to ours. io_uring does what libaio and posixaio do with less work for each operation, and
+// asynchronously also where libaio would block; Generator.Backend asks for libaio itself. sync seeks before each
+// operation and vsync joins neighbours; they are done with pread and preadv2, which are what they measure.
+func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
+	switch ioengine {
+	case "libaio", "io_uring", "posixaio":
+		return kindUring, false, true
+	case "", "psync", "sync":
+		return kindPsync, true, true
+	case "vsync", "pvsync", "pvsync2":
+		return kindPvsync2, true, true
+	case "mmap":
+		return kindMmap, true, true
+	case "null":
+		return kindNull, false, true
+	}
+	return "", false, false
+}
+
+// blocks tells whether each operation holds the thread that does it, so that every clone needs a worker of its own.
+func (k backendKind) blocks() bool { return k == kindPsync || k == kindPvsync2 || k == kindMmap }
+
+// choose gives all jobs to one back end.
+func (p *program) choose(name string) error {
+	kind := backendKind(name)
+	if !slices.Contains(backendKinds, kind) {
+		var names []string
+		for _, k := range backendKinds {
+			names = append(names, string(k))
+		}
+		return &diag.Error{
+			Code: "unknown-backend", Message: fmt.Sprintf("choose back end %q: there is none of that name", name),
+			Hint: strings.Join(names, ", "), Exit: diag.ExitUsage,
+		}
+	}
+	for i := range p.jobs {
+		p.jobs[i].kind = kind
+	}
+	return nil
+}
