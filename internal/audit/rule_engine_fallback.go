@@ -11,11 +11,11 @@ import (
 var engineFallback = Rule{
 	Code:    "engine-fallback",
 	Summary: "the native engine ran without io_uring or through the page cache, or engines differ within a run",
-	Documentation: "Without io_uring the native engine keeps a queue with one thread for each operation in flight. That " +
-		"costs more CPU per operation, so that small blocks at high queue depth reach fewer IOPS than the target could " +
-		"do. A file system that refuses direct access (O_DIRECT) leaves the load buffered: reads may come from the page cache. " +
+	Documentation: "Where the kernel refuses io_uring, the native engine keeps a queue with libaio, or with one thread for " +
+		"each operation in flight. That costs more CPU per operation, so that small blocks at high queue depth reach fewer " +
+		"IOPS than the target could do. A file system that refuses direct access (O_DIRECT) leaves the load buffered: reads may come from the page cache. " +
 		"Numbers of different engines are not comparable to the last per cent.",
-	Example: `OLTP ran with "native psync, bragg 1.0": io_uring was not available.`,
+	Example: `OLTP ran with "native libaio (io_uring refused: operation not permitted)": io_uring was not used.`,
 	Check:   checkEngineFallback,
 }
 
@@ -37,7 +37,7 @@ func checkEngineFallback(in *Input) []finding.Finding {
 		}
 		seen[l.Workload+l.Engine] = true
 		// VMs of one load may differ, so that what matters need not stand first.
-		if strings.Contains(l.Engine, "native psync") {
+		if strings.Contains(l.Engine, "io_uring refused") {
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload,
 				Claim: fmt.Sprintf("%s ran with %q: io_uring was not used.", in.name(l), l.Engine)})
 		}

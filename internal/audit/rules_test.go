@@ -135,7 +135,8 @@ func TestRules(t *testing.T) {
 				m.intervals[i].Directions[interval.Read].Operations = uint64(100 + 800*(i/2%2))
 			}
 		}, "not-steady", finding.Info, "scatter by 80 %"},
-		{"psync", func(m *made) { m.load().Engine = "native psync, bragg 1" }, "engine-fallback", finding.Info, `w ran with "native psync, bragg 1"`},
+		{"libaio", func(m *made) { m.load().Engine = "native libaio (io_uring refused: off)" }, "engine-fallback", finding.Info,
+			`w ran with "native libaio (io_uring refused: off)"`},
 		{"psync on some VMs", func(m *made) { m.load().Engine = "native io_uring | native psync (io_uring refused: off)" },
 			"engine-fallback", finding.Info, "io_uring was not used"},
 		{"no direct access", func(m *made) {
