@@ -181,7 +181,7 @@ func (t *timeline) close(end int64) {
 
 // take ends the periods up to boundary for a worker that has not done so itself, and returns them.
 func (w *worker) take(boundary int64) []period {
-	w.mu.Lock()
+	w.lock()
 	defer w.mu.Unlock()
 	w.closePeriods(boundary)
 	if w.periodEnd > boundary && (len(w.periods) == 0 || w.periods[len(w.periods)-1].end < boundary) {
@@ -199,7 +199,7 @@ func (w *worker) take(boundary int64) []period {
 
 // giveBack returns an emptied recorder.
 func (w *worker) giveBack(r *recorder) {
-	w.mu.Lock()
+	w.lock()
 	defer w.mu.Unlock()
 	if len(w.spare) < sparesOfWorker {
 		w.spare = append(w.spare, r)
@@ -208,7 +208,7 @@ func (w *worker) giveBack(r *recorder) {
 
 // cpuNanos returns the CPU time that the worker's threads have used.
 func (w *worker) cpuNanos() int64 {
-	w.mu.Lock()
+	w.lock()
 	own := w.cpu.nanos()
 	w.mu.Unlock()
 	if w.backend == nil {

@@ -28,6 +28,7 @@ type worker struct {
 	arena   arena  // of buffers
 
 	mu        sync.Mutex
+	wanted    atomic.Int32 // others that wait for mu
 	lanes     []lane
 	slots     []slot
 	batch     []int32
@@ -77,7 +78,7 @@ const (
 
 // begin fixes the moment from which the times of all lanes count. The timeline may already look at the worker.
 func (w *worker) begin(start int64) {
-	w.mu.Lock()
+	w.lock()
 	defer w.mu.Unlock()
 	w.begun = true
 	w.account.StartNanos = start
@@ -92,6 +93,13 @@ func (w *worker) begin(start int64) {
 // trims tells whether some lane trims.
 func (w *worker) trims() bool {
 	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.trims })
+}
+
+// lock is how all but the worker itself take mu.
+func (w *worker) lock() {
+	w.wanted.Add(1)
+	w.mu.Lock()
+	w.wanted.Add(-1)
 }
 
 // close releases the back end and the buffers.
@@ -154,10 +162,14 @@ func (w *worker) fill(now int64) (wake int64) {
 	return wake
 }
 
-// exchange stamps the batch and gives it to the back end. The lock is free meanwhile.
+// exchange stamps the batch and gives it to the back end. The lock is free meanwhile, but for null, which cannot block and
+// frees it when somebody asks. An operation of null begins when the one before was reaped: its service time is what the
+// generator itself costs, because there is nothing else.
 func (w *worker) exchange(wake, now int64) (int, error) {
 	if w.batched > 0 {
-		now = w.shared.clock.now()
+		if w.kind != kindNull {
+			now = w.shared.clock.now()
+		}
 		for _, i := range w.batch[:w.batched] {
 			s := &w.slots[i]
 			s.submitted = now
@@ -168,9 +180,14 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 		w.inFlight += w.batched
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)
-	w.mu.Unlock()
+	hold := w.kind == kindNull && w.batched > 0 && w.wanted.Load() == 0
+	if !hold {
+		w.mu.Unlock()
+	}
 	count, err := w.backend.exchange(w.batch[:w.batched], w.done, wait)
-	w.mu.Lock()
+	if !hold {
+		w.mu.Lock()
+	}
 	w.account.exchanged(w.inFlight, w.batched, count)
 	w.inFlight -= count
 	if w.submissions != nil {
@@ -242,7 +259,7 @@ func (w *worker) failed(l *lane, s *slot, result int32, now int64) error {
 
 // overdue tells for how long operations have been in flight although the load of this worker has ended.
 func (w *worker) overdue(now int64) time.Duration {
-	w.mu.Lock()
+	w.lock()
 	defer w.mu.Unlock()
 	ended := w.inFlight > 0
 	for i := range w.lanes {
@@ -261,7 +278,7 @@ func (w *worker) overdue(now int64) time.Duration {
 }
 
 func (w *worker) hanging() int {
-	w.mu.Lock()
+	w.lock()
 	defer w.mu.Unlock()
 	return w.inFlight
 }
