@@ -1,0 +1,58 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Pattern fills a block from its start on, again and again. At each of Offsets eight bytes hold the offset of the block,
+// little-endian: %o of fio.
+type Pattern struct {
+	Bytes   []byte
+	Offsets []int
+}
+
+// Fill fills block, which is written at offset.
+func (p *Pattern) Fill(block []byte, offset int64) {
+	n := copy(block, p.Bytes)
+	var field [8]byte
+	binary.LittleEndian.PutUint64(field[:], uint64(offset))
+	for _, at := range p.Offsets {
+		if at < n {
+			copy(block[at:n], field[:])
+		}
+	}
+	for filled := n; filled < len(block) && n > 0; {
+		filled += copy(block[filled:], block[:filled])
+	}
+}
+
+// at is the byte at a position of a block that is written at offset.
+func (p *Pattern) at(offset, position int64) byte {
+	i := int(position % int64(len(p.Bytes)))
+	for _, at := range p.Offsets {
+		if i >= at && i < at+8 {
+			return byte(uint64(offset) >> (8 * (i - at)))
+		}
+	}
+	return p.Bytes[i]
+}
+
+// differ returns the first byte of interval that is not as the pattern has it, -1 for none. What repeats is compared with
+// itself, one length of the pattern further on.
+func (p *Pattern) differ(interval []byte, at Place) int {
+	n := min(len(p.Bytes), len(interval))
+	for i := range n {
+		if interval[i] != p.at(at.Block, at.Position+int64(i)) {
+			return i
+		}
+	}
+	if bytes.Equal(interval[n:], interval[:len(interval)-n]) {
+		return -1
+	}
+	for i := n; ; i++ {
+		if interval[i] != interval[i-n] {
+			return i
+		}
+	}
+}
