@@ -44,6 +44,7 @@ func Rules() []Rule {
 		rehearsal,
 		simulated,
 		generatorStalled,
+		generatorStarved,
 		generatorBusy,
 		notIssued,
 		backlogAtEnd,

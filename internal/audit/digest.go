@@ -49,6 +49,11 @@ type Stream struct {
 	BacklogEnd, BacklogMax                    uint64
 	CPUNanos, StalledNanos                    int64
 	StallMaxNanos, StallMaxAt                 int64
+	// Lengths of the intervals in which the generator was saturated and in which it was starved of CPU, and where each began.
+	SaturatedNanos, SaturatedAt, StarvedNanos, StarvedAt int64
+	LackedNanos                                          int64           // sum of Effort.LackedNanos
+	WorstEffort                                          interval.Effort // of one interval, each the largest
+	EffortKnown                                          bool
 
 	fingerprint uint64 // of counts and latencies, interval by interval
 	busy        int    // intervals with operations
@@ -123,6 +128,26 @@ func (s *Stream) count(iv *interval.Interval) {
 	s.StalledNanos += iv.StalledNanos
 	if iv.StalledNanos > s.StallMaxNanos {
 		s.StallMaxNanos, s.StallMaxAt = iv.StalledNanos, iv.StartNanos
+	}
+	s.strain(iv)
+}
+
+// strain notes whether the generator kept up.
+func (s *Stream) strain(iv *interval.Interval) {
+	s.EffortKnown = s.EffortKnown || iv.BusiestNanos > 0
+	s.WorstEffort.Join(iv.Effort)
+	s.LackedNanos += min(iv.LackedNanos(), iv.LengthNanos)
+	if iv.Saturated() {
+		if s.SaturatedNanos == 0 {
+			s.SaturatedAt = iv.StartNanos
+		}
+		s.SaturatedNanos += iv.LengthNanos
+	}
+	if iv.Starved() {
+		if s.StarvedNanos == 0 {
+			s.StarvedAt = iv.StartNanos
+		}
+		s.StarvedNanos += iv.LengthNanos
 	}
 }
 

@@ -6,16 +6,21 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// busyCores is the CPU use of one VM's generator from which the generator, not the target, may be the limit. A job of
-// the native engine uses one thread, so that one whole core is its limit.
-const busyCores = 0.9
+const (
+	// busyCores is the CPU use of one VM's generator from which the generator, not the target, may be the limit, where it is
+	// not known how busy its threads were.
+	busyCores = 0.9
+	// saturatedShareNoticed is the share of a workload's time with a thread that was busy throughout.
+	saturatedShareNoticed = 0.05
+)
 
 var generatorBusy = Rule{
 	Code:    "generator-cpu-bound",
-	Summary: "a load generator used about a whole CPU core",
-	Documentation: "A generator that is busy all the time measures itself: throughput is limited by its CPU, and every " +
-		"latency contains its queue.",
-	Example: `The generator of randread used 0.98 CPU cores on vm-0001; it may be the limit, not the target.`,
+	Summary: "a thread of a load generator was busy all the time",
+	Documentation: "A thread that is busy all the time measures itself: throughput is limited by its CPU, and every " +
+		"latency contains its queue. Intervals count in which the busiest thread used 95 % of a CPU or more. Where that is not " +
+		"known, it is the average CPU time of all threads that counts.",
+	Example: `The generator of randread was busy all the time in 58 % of its intervals on vm-0001; it may be the limit, not the target.`,
 	Check:   checkGeneratorBusy,
 }
 
@@ -26,23 +31,31 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 		busy := 0
 		cores := func(s *Stream) float64 { return float64(s.CPUNanos) / float64(max(1, s.lasted())) }
 		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
-			if cores(s) < busyCores || s.lasted() < int64(1e9) {
+			saturated := float64(s.SaturatedNanos) >= saturatedShareNoticed*float64(s.lasted())
+			if s.EffortKnown && !saturated || !s.EffortKnown && cores(s) < busyCores || s.lasted() < int64(1e9) {
 				continue
 			}
 			busy++
-			if worst == nil || cores(s) > cores(worst) {
+			if worst == nil || s.SaturatedNanos > worst.SaturatedNanos || s.SaturatedNanos == worst.SaturatedNanos && cores(s) > cores(worst) {
 				worst = s
 			}
 		}
 		if worst == nil {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("The generator of %s used %.2f CPU cores on %s; it may be the limit, not the target.",
 				in.name(l), cores(worst), worst.VM),
 			Evidence: []string{fmt.Sprintf("%s with %.1f cores or more", plural(busy, "VM"), busyCores)},
 			Advice:   "Spread the load over more jobs or VMs, or use larger blocks.",
-		})
+		}
+		if worst.EffortKnown {
+			f.FromNanos = worst.SaturatedAt
+			f.Claim = fmt.Sprintf("The generator of %s was busy all the time in %s of its intervals on %s; it may be the limit, not the target.",
+				in.name(l), percent(float64(worst.SaturatedNanos)/float64(worst.lasted())), worst.VM)
+			f.Evidence = []string{fmt.Sprintf("%s like this; %.2f CPU cores on average, all threads together", plural(busy, "VM"), cores(worst))}
+		}
+		list = append(list, f)
 	}
 	return list
 }

@@ -101,6 +101,31 @@ func TestRules(t *testing.T) {
 				m.intervals[i].CPUNanos = second * 98 / 100
 			}
 		}, "generator-cpu-bound", finding.Warning, "0.98 CPU cores on vm-1"},
+		{"a saturated thread", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].CPUNanos, m.intervals[i].BusiestNanos = 2*second, second/2
+				if i%4 == 0 {
+					m.intervals[i].BusiestNanos = second * 97 / 100
+				}
+			}
+		}, "generator-cpu-bound", finding.Warning, "was busy all the time in 50 % of its intervals on vm-1"},
+		{"a thread that waits for a CPU", func(m *made) {
+			for i := range m.intervals {
+				if i%10 == 4 {
+					m.intervals[i].WaitedNanos = second / 10
+				}
+			}
+		}, "generator-starved", finding.Warning, "lacked CPU time in 10 % of its intervals, first at 0:12 on vm-1"},
+		{"a hypervisor that steals", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].StolenNanos = second / 3
+			}
+		}, "generator-starved", finding.Unknown, "lacked CPU time in 100 % of its intervals"},
+		{"a control group that throttles", func(m *made) {
+			for i := range m.intervals {
+				m.intervals[i].ThrottledNanos = second / 5
+			}
+		}, "generator-starved", finding.Warning, "lacked CPU time in 100 % of its intervals"},
 		{"few not issued", func(m *made) { m.load().NotIssued = 5 }, "not-issued", finding.Info, "5 of 60,000 operations of w that were due (less than 0.01 %)"},
 		{"many not issued", func(m *made) { m.load().NotIssued = 6000 }, "not-issued", finding.Warning, "(10 %) were never issued"},
 		{"a backlog", func(m *made) { m.intervals[len(m.intervals)-1].Backlog = 2500 }, "backlog-at-end", finding.Warning, "2,500 operations were waiting, the work of 2.5 s"},

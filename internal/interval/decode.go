@@ -70,12 +70,12 @@ func (d *Decoder) own() Interval {
 	iv.NotIssued = r.count(`,"not_issued":`)
 	iv.Backlog = r.count(`,"backlog":`)
 	iv.InFlight = r.count(`,"in_flight":`)
-	if r.optional(`,"stalled_ns":`) {
-		iv.StalledNanos = r.int()
-	}
-	if r.optional(`,"cpu_ns":`) {
-		iv.CPUNanos = r.int()
-	}
+	iv.StalledNanos = r.nanos(`,"stalled_ns":`)
+	iv.CPUNanos = r.nanos(`,"cpu_ns":`)
+	iv.BusiestNanos = r.nanos(`,"busiest_ns":`)
+	iv.WaitedNanos = r.nanos(`,"waited_ns":`)
+	iv.StolenNanos = r.nanos(`,"stolen_ns":`)
+	iv.ThrottledNanos = r.nanos(`,"throttled_ns":`)
 	if r.optional(`,"devices":{`) {
 		iv.Devices = d.deviceTraffic()
 	}
@@ -212,6 +212,13 @@ func (r *reader) count(s string) uint64 {
 		return 0
 	}
 	return r.uint()
+}
+
+func (r *reader) nanos(s string) int64 {
+	if !r.optional(s) {
+		return 0
+	}
+	return r.int()
 }
 
 func (r *reader) uint() uint64 {

@@ -35,12 +35,12 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	dst = appendCount(dst, `,"not_issued":`, iv.NotIssued)
 	dst = appendCount(dst, `,"backlog":`, iv.Backlog)
 	dst = appendCount(dst, `,"in_flight":`, iv.InFlight)
-	if iv.StalledNanos != 0 {
-		dst = strconv.AppendInt(append(dst, `,"stalled_ns":`...), iv.StalledNanos, 10)
-	}
-	if iv.CPUNanos != 0 {
-		dst = strconv.AppendInt(append(dst, `,"cpu_ns":`...), iv.CPUNanos, 10)
-	}
+	dst = appendNanos(dst, `,"stalled_ns":`, iv.StalledNanos)
+	dst = appendNanos(dst, `,"cpu_ns":`, iv.CPUNanos)
+	dst = appendNanos(dst, `,"busiest_ns":`, iv.BusiestNanos)
+	dst = appendNanos(dst, `,"waited_ns":`, iv.WaitedNanos)
+	dst = appendNanos(dst, `,"stolen_ns":`, iv.StolenNanos)
+	dst = appendNanos(dst, `,"throttled_ns":`, iv.ThrottledNanos)
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
 	}
@@ -52,6 +52,13 @@ func appendCount(dst []byte, name string, n uint64) []byte {
 		return dst
 	}
 	return strconv.AppendUint(append(dst, name...), n, 10)
+}
+
+func appendNanos(dst []byte, name string, n int64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
 // object writes the members of one object, with commas between those that are there.

@@ -39,6 +39,10 @@ func drawInterval(t *rapid.T) interval.Interval {
 		Due: rapid.Uint64().Draw(t, "due"), NotIssued: rapid.Uint64Range(0, 1).Draw(t, "not issued"),
 		Backlog: rapid.Uint64().Draw(t, "backlog"), InFlight: rapid.Uint64().Draw(t, "in flight"),
 		StalledNanos: rapid.Int64().Draw(t, "stalled"), CPUNanos: rapid.Int64().Draw(t, "cpu"),
+		Effort: interval.Effort{
+			BusiestNanos: rapid.Int64().Draw(t, "busiest"), WaitedNanos: rapid.Int64().Draw(t, "waited"),
+			StolenNanos: rapid.Int64().Draw(t, "stolen"), ThrottledNanos: rapid.Int64().Draw(t, "throttled"),
+		},
 		Devices: rapid.MapOfN(rapid.String(), rapid.Custom(func(t *rapid.T) interval.DeviceTraffic {
 			var d interval.DeviceTraffic
 			for i := range d {

@@ -53,6 +53,8 @@ type Interval struct {
 	StalledNanos int64 `json:"stalled_ns,omitempty"`
 	// CPUNanos is the CPU time, user and system, that the generator used.
 	CPUNanos int64 `json:"cpu_ns,omitempty"`
+	// Effort says how hard it was for the generator to keep up; zero where that is not known.
+	Effort
 
 	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its
 	// operations and bytes add up to Directions. Nil where the generator cannot tell devices apart.

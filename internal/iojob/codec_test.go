@@ -147,7 +147,7 @@ func TestErrorsTravel(t *testing.T) {
 func TestMergeKnowsEveryField(t *testing.T) {
 	known := []string{
 		"Name", "Job", "JobIndex", "Engine", "Clones", "Number", "Group", "Err", "StartNanos", "Runtime", "Directions", "Account",
-		"Due", "NotIssued", "BacklogMax", "Stalled", "samples",
+		"Due", "NotIssued", "BacklogMax", "Stalled", "Strain", "samples",
 	}
 	for f := range reflect.TypeFor[Row]().Fields() {
 		if !slices.Contains(known, f.Name) {

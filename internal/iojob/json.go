@@ -156,6 +156,7 @@ type jsonOurs struct {
 	NotIssued    uint64                       `json:"not_issued"`
 	BacklogMax   uint64                       `json:"backlog_max"`
 	StalledNanos int64                        `json:"stalled_ns"`
+	Generator    jsonStrain                   `json:"generator"`
 	Service      map[string]jsonLatency       `json:"service_ns"`
 	Response     map[string]jsonLatency       `json:"response_ns"`
 	Errors       map[string]map[string]uint64 `json:"errors,omitempty"`
@@ -235,7 +236,7 @@ func (r *Report) jsonJob(row *Row, l Labels) jsonJob {
 func (row *Row) ours(percentiles []float64, l Labels) jsonOurs {
 	out := jsonOurs{
 		Engine: row.Engine, Clones: row.Clones, RuntimeNanos: int64(row.Runtime), Due: row.Due, NotIssued: row.NotIssued,
-		BacklogMax: row.BacklogMax, StalledNanos: int64(row.Stalled), Service: map[string]jsonLatency{},
+		BacklogMax: row.BacklogMax, StalledNanos: int64(row.Stalled), Generator: row.Strain.json(), Service: map[string]jsonLatency{},
 		Response: map[string]jsonLatency{},
 	}
 	for d := range row.Directions {

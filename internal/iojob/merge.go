@@ -29,6 +29,7 @@ func mergeRows(name string, rows []*Row, period time.Duration) Row {
 		out.NotIssued += row.NotIssued
 		out.BacklogMax += row.BacklogMax
 		out.Stalled += row.Stalled
+		out.Strain.add(&row.Strain)
 		whole.add(row)
 	}
 	out.StartNanos, out.Runtime = whole.from, whole.length()

@@ -39,6 +39,8 @@ type Row struct {
 	Due, NotIssued, BacklogMax uint64
 	// Stalled is how long the generator itself did not run.
 	Stalled time.Duration
+	// Strain tells whether it kept up.
+	Strain Strain
 
 	samples []sample
 }
@@ -119,6 +121,7 @@ func (b *rowBuilder) finish(period time.Duration) Row {
 	row, t := b.row, &b.tally
 	row.StartNanos, row.Runtime, row.samples = b.from, time.Duration(max(0, b.to-b.from)), t.samples
 	row.Due, row.NotIssued, row.BacklogMax, row.Stalled = t.due, t.never, t.backlogMax, time.Duration(t.stalled)
+	row.Strain = t.strain
 	for d := range row.Directions {
 		traffic, out := &t.traffic[d], &row.Directions[d]
 		out.Operations, out.Bytes, out.Errors = traffic.Operations, traffic.Bytes, traffic.Errors

@@ -17,6 +17,7 @@ type tally struct {
 	backlogMax uint64
 	stalled    int64
 	last       int64 // end of the last interval
+	strain     Strain
 }
 
 // sample is what was done in one period, by direction. Periods of all clones end at the same moments, but for the last.
@@ -37,6 +38,7 @@ func (t *tally) add(iv *interval.Interval) {
 	t.never += iv.NotIssued
 	t.backlogMax = max(t.backlogMax, iv.Backlog)
 	t.stalled += iv.StalledNanos
+	t.strain.count(iv)
 	t.last = max(t.last, iv.EndNanos())
 }
 
@@ -49,6 +51,7 @@ func (t *tally) merge(o *tally, period int64) {
 	t.never += o.never
 	t.backlogMax += o.backlogMax
 	t.stalled += o.stalled
+	t.strain.add(&o.strain)
 	t.last = max(t.last, o.last)
 	t.samples = joinSamples(append(slices.Clone(t.samples), o.samples...), period)
 }

@@ -70,6 +70,7 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 	if row.Stalled > 0 {
 		fmt.Fprintf(b, "  generator    : did not run for %s\n", row.Stalled.Round(time.Millisecond))
 	}
+	row.Strain.text(b)
 	if n := row.Account.Syncs.Count(); n > 0 {
 		fmt.Fprintf(b, "  fsync/fdatasync: %d\n", n)
 		textLatency(b, "sync", &row.Account.Syncs)

@@ -23,9 +23,10 @@ type recorder struct {
 	heldCPU  time.Duration
 	cpuLast  time.Duration
 	cpuTotal time.Duration
-	any      bool  // a document came
-	loaded   bool  // an operation was done
-	began    int64 // first operation, on the axis
+	effort   interval.Effort // since the last interval
+	any      bool            // a document came
+	loaded   bool            // an operation was done
+	began    int64           // first operation, on the axis
 	last     document
 }
 
@@ -78,6 +79,8 @@ func (r *recorder) deliver(iv interval.Interval, end int64, final bool) {
 	iv.Sequence, iv.StartNanos, iv.LengthNanos, iv.Final = r.sequence, r.end, end-r.end, final
 	iv.CPUNanos = int64(max(0, cpu-r.cpuLast))
 	r.cpuLast = max(cpu, r.cpuLast)
+	iv.Effort, r.effort = r.effort, interval.Effort{}
+	iv.BusiestNanos, iv.WaitedNanos = min(iv.BusiestNanos, iv.LengthNanos), min(iv.WaitedNanos, iv.LengthNanos)
 	r.sequence++
 	r.end = end
 	r.sink.Interval(iv)

@@ -84,6 +84,7 @@ type process struct {
 	documents chan arrival
 	done      chan error
 	said      *tail
+	effort    effort
 }
 
 type arrival struct {
@@ -161,6 +162,7 @@ func (in *instance) follow(ctx context.Context, p *process, out *recorder) error
 				break
 			}
 			out.hold(a, p.cpu())
+			out.effort.Join(p.effort.lap(p.cmd.Process.Pid))
 			settle.Reset(min(settleMax, intervalOf(in.workload)/10))
 		case <-settle.C:
 			out.release(false)

@@ -4,11 +4,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadClock reads the CPU time of the thread that made it, from any thread.
+// threadClock reads the CPU time of the thread that made it and its waits for a CPU, from any thread.
 type threadClock struct {
 	id      int32
 	base    int64
 	stopped int64 // what was used, once the thread has given up
+	queue   runQueue
+	lapped  int64 // CPU time at the end of the former lap
 }
 
 // newThreadClock is called on a goroutine that is locked to its thread.
@@ -17,7 +19,15 @@ func newThreadClock() threadClock {
 	// see clock_getcpuclockid(3) and the kernel's posix-timers.h.
 	c := threadClock{id: ^int32(unix.Gettid())<<3 | 6}
 	c.base = c.read()
+	c.queue = openRunQueue()
 	return c
+}
+
+// lap returns the CPU time and the waits since the former lap.
+func (c *threadClock) lap() (cpu, waited int64) {
+	now := c.nanos()
+	cpu, c.lapped = now-c.lapped, now
+	return cpu, c.queue.lap()
 }
 
 func (c *threadClock) read() int64 {
@@ -37,7 +47,10 @@ func (c *threadClock) nanos() int64 {
 }
 
 // stop is called before the goroutine leaves the thread to others.
-func (c *threadClock) stop() { c.stopped = max(1, c.read()-c.base) }
+func (c *threadClock) stop() {
+	c.stopped = max(1, c.read()-c.base)
+	c.queue.close()
+}
 
 // pause sleeps on the thread itself, because a timer of the runtime wakes a locked thread much later. Signals may cut
 // it short; callers look at the clock anyway.

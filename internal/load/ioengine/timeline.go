@@ -28,6 +28,7 @@ type timeline struct {
 	backlog  uint64
 	cpu      int64
 	stalls   []stall
+	withheld withheld // as of the last delivery
 	lastTick int64
 }
 
@@ -44,7 +45,7 @@ func newTimeline(in *instance, workers []*worker, start int64, sink load.Sink) *
 	t := &timeline{instance: in, workers: workers, sink: sink, length: in.shared.period}
 	t.boundary = floorTo(start, t.length) + t.length
 	t.expected = in.expectedEnd(start)
-	t.lastTick = start
+	t.lastTick, t.withheld = start, readWithheld()
 	t.begin(start)
 	return t
 }
@@ -175,6 +176,7 @@ func (t *timeline) close(end int64) {
 	for _, w := range t.workers {
 		cpu += w.cpuNanos()
 	}
+	t.now.Effort = t.effort(t.now.LengthNanos)
 	t.now.CPUNanos = max(0, cpu-t.cpu)
 	t.cpu = max(t.cpu, cpu)
 }

@@ -1,0 +1,78 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+const (
+	// starvedShareNoticed is a share of a workload's time, summed over its VMs, in intervals whose latencies contain waits
+	// for a CPU.
+	starvedShareNoticed = 0.05
+	// lackedShareUndecided is a share of all that time without a CPU: so much of every latency may be the generator's own.
+	lackedShareUndecided = 0.25
+)
+
+var generatorStarved = Rule{
+	Code:    "generator-starved",
+	Summary: "the load generator waited for CPU time",
+	Documentation: "A thread of the generator was ready to run and had to wait, because other programs or too many threads had the " +
+		"CPUs, the hypervisor gave them to other machines (steal), or the limit of a control group held them back. An interval counts from " +
+		"5 % of its length on: every latency in it may be that much too long, and operations came late. Where CPUs were lacking " +
+		"for a quarter of all the time, the run decides nothing.",
+	Example: `The generator of OLTP lacked CPU time in 12 % of its intervals, first at 3:07 on OLTP-0001.`,
+	Check:   checkGeneratorStarved,
+}
+
+func checkGeneratorStarved(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		if f, ok := starved(in, l); ok {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
+	var nanos, lacked, lasted int64
+	var first *Stream
+	worst := Stream{}
+	for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+		nanos += s.StarvedNanos
+		lacked += s.LackedNanos
+		lasted += s.lasted()
+		worst.WorstEffort.Join(s.WorstEffort)
+		if s.StarvedNanos > 0 && (first == nil || s.StarvedAt < first.StarvedAt) {
+			first = s
+		}
+	}
+	if first == nil || float64(nanos) < starvedShareNoticed*float64(lasted) {
+		return finding.Finding{}, false
+	}
+	share := float64(nanos) / float64(max(1, lasted))
+	f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: first.StarvedAt, ToNanos: l.ToNanos,
+		Claim: fmt.Sprintf("The generator of %s lacked CPU time in %s of its intervals, first at %s on %s.", in.name(l), percent(share),
+			clock(first.StarvedAt), first.VM),
+		Advice: "Give the generator's machine more CPU, run fewer VMs on it, or let fewer threads do the load.",
+	}
+	e := worst.WorstEffort
+	for _, what := range []struct {
+		nanos int64
+		text  string
+	}{
+		{e.WaitedNanos, "a thread waited for a CPU for up to %s of one interval"},
+		{e.StolenNanos, "the hypervisor gave CPUs to others for up to %s of one interval, all CPUs together"},
+		{e.ThrottledNanos, "a control group held CPUs back for up to %s of one interval, all CPUs together"},
+	} {
+		if what.nanos > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf(what.text, span(what.nanos)))
+		}
+	}
+	if float64(lacked) >= lackedShareUndecided*float64(lasted) {
+		f.Severity = finding.Unknown
+	}
+	return f, true
+}

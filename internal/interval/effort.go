@@ -1,0 +1,48 @@
+package interval
+
+import "time"
+
+// Effort is what one Interval tells of the threads that drove the load, and of the CPUs that they had.
+type Effort struct {
+	// BusiestNanos is the CPU time of the thread that used most, WaitedNanos the time of the one that waited longest for
+	// a CPU although it could have run.
+	BusiestNanos int64 `json:"busiest_ns,omitempty"`
+	WaitedNanos  int64 `json:"waited_ns,omitempty"`
+	// StolenNanos is how long the hypervisor gave this machine's CPUs to others although they had work, ThrottledNanos
+	// how long the limit of the generator's control group held CPUs back; both are sums over all CPUs.
+	StolenNanos    int64 `json:"stolen_ns,omitempty"`
+	ThrottledNanos int64 `json:"throttled_ns,omitempty"`
+}
+
+const (
+	// saturatedShare of a CPU leaves a thread no time to wait for anything.
+	saturatedShare = 0.95
+	// starvedShare of an interval spent waiting for a CPU is as much too long for every latency in it.
+	starvedShare = 0.05
+	// effortLengthMin: a shorter interval holds too few time slices of a scheduler for a share.
+	effortLengthMin = int64(100 * time.Millisecond)
+)
+
+// Saturated tells whether one thread of the generator was busy all the time, so that the generator and not the device
+// may have been the limit.
+func (iv *Interval) Saturated() bool {
+	return iv.LengthNanos >= effortLengthMin && float64(iv.BusiestNanos) >= saturatedShare*float64(iv.LengthNanos)
+}
+
+// Starved tells whether the generator lacked CPU time, so that latencies contain its own waits and operations came late:
+// a thread waited for a CPU, or CPUs were given to others. A stop of the whole generator is told by StalledNanos.
+func (iv *Interval) Starved() bool {
+	limit := starvedShare * float64(iv.LengthNanos)
+	return iv.LengthNanos >= effortLengthMin && float64(iv.LackedNanos()) >= limit
+}
+
+// LackedNanos is the largest of the times for which CPUs were lacking.
+func (e *Effort) LackedNanos() int64 { return max(e.WaitedNanos, e.StolenNanos, e.ThrottledNanos) }
+
+// Join adds what other threads did in the same time on the same machine.
+func (e *Effort) Join(o Effort) {
+	e.BusiestNanos = max(e.BusiestNanos, o.BusiestNanos)
+	e.WaitedNanos = max(e.WaitedNanos, o.WaitedNanos)
+	e.StolenNanos = max(e.StolenNanos, o.StolenNanos)
+	e.ThrottledNanos = max(e.ThrottledNanos, o.ThrottledNanos)
+}

@@ -1,0 +1,151 @@
+package ioengine
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// runQueue reads how long the thread that opened it was ready to run and waited for a CPU.
+type runQueue struct {
+	file   *os.File // schedstat of the thread; nil where there is none, or once it was closed
+	last   int64
+	waited int64 // not yet told when the file was closed
+}
+
+// openRunQueue is called on the thread itself.
+func openRunQueue() runQueue {
+	f, err := os.Open("/proc/thread-self/schedstat")
+	if err != nil {
+		return runQueue{} // a kernel without it, or no descriptor left: waits are not known
+	}
+	q := runQueue{file: f}
+	q.last = q.read()
+	return q
+}
+
+// read returns the second of the three numbers of schedstat: nanoseconds of waiting (Documentation/scheduler/sched-stats.rst).
+func (q *runQueue) read() int64 {
+	if q.file == nil {
+		return q.last
+	}
+	var text [96]byte
+	n, err := unix.Pread(int(q.file.Fd()), text[:], 0)
+	if err != nil {
+		return q.last
+	}
+	return numberAt(text[:n], 1, q.last)
+}
+
+// numberAt returns a number of a line of numbers between blanks.
+func numberAt(line []byte, index int, otherwise int64) int64 {
+	for range index {
+		_, rest, ok := bytes.Cut(line, []byte(" "))
+		if !ok {
+			return otherwise
+		}
+		line = bytes.TrimLeft(rest, " ")
+	}
+	if end := bytes.IndexAny(line, " \n"); end >= 0 {
+		line = line[:end]
+	}
+	n, err := strconv.ParseInt(string(line), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func (q *runQueue) lap() int64 {
+	now := q.read()
+	waited := q.waited + now - q.last
+	q.last, q.waited = now, 0
+	return max(0, waited)
+}
+
+func (q *runQueue) close() {
+	if q.file == nil {
+		return
+	}
+	q.waited = q.lap()
+	_ = q.file.Close()
+	q.file = nil
+}
+
+// cpusWithheld is read at most every cpusWithheldEvery, however many loads ask.
+var cpusWithheld struct {
+	sync.Mutex
+	at     time.Time
+	last   withheld
+	groups []throttle
+	opened bool
+}
+
+const (
+	cpusWithheldEvery = 50 * time.Millisecond
+	nanosPerTick      = int64(1e9 / 100) // USER_HZ, 100 for every Linux program
+)
+
+// readWithheld returns the latest counts. What cannot be read counts as nothing.
+func readWithheld() withheld {
+	c := &cpusWithheld
+	c.Lock()
+	defer c.Unlock()
+	if !c.opened {
+		c.groups, c.opened = throttles(), true
+	}
+	if time.Since(c.at) < cpusWithheldEvery {
+		return c.last
+	}
+	c.at = time.Now()
+	c.last.stolen = stolenNanos("/proc/stat", c.last.stolen)
+	c.last.throttled = 0
+	for _, g := range c.groups {
+		c.last.throttled += g.nanos()
+	}
+	return c.last
+}
+
+// stolenNanos reads the eighth number of the first line: ticks in which the hypervisor ran somebody else.
+func stolenNanos(path string, otherwise int64) int64 {
+	f, err := os.Open(path)
+	if err != nil {
+		return otherwise
+	}
+	defer f.Close()
+	var text [256]byte
+	n, _ := f.Read(text[:])
+	line, _, ok := bytes.Cut(text[:n], []byte("\n"))
+	if !ok || !bytes.HasPrefix(line, []byte("cpu ")) {
+		return otherwise
+	}
+	ticks := numberAt(bytes.TrimLeft(line[4:], " "), 7, otherwise/nanosPerTick)
+	return ticks * nanosPerTick
+}
+
+// throttles finds the control groups of this process that may have a limit: its own and those above it, in the hierarchy
+// of version 2 or that of cpu in version 1.
+func throttles() []throttle {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	return throttlesOf(string(text), "/sys/fs/cgroup")
+}
+
+func (g throttle) nanos() int64 {
+	text, err := os.ReadFile(g.path)
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte(g.key+" ")); ok {
+			return numberAt(rest, 0, 0) * g.unit
+		}
+	}
+	return 0
+}
