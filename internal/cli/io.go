@@ -117,6 +117,9 @@ func (o *ioOrder) outcome(report *iojob.Report, stopped bool) error {
 			return &diag.Error{Code: "job-failed", Message: fmt.Sprintf("job %q", row.Name), Err: row.Err, Exit: diag.ExitUndecided}
 		}
 	}
+	if report.LogFault != "" {
+		return &diag.Error{Code: "logs-incomplete", Message: "the report is complete, the logs are not", Err: errors.New(report.LogFault), Exit: diag.ExitUndecided}
+	}
 	return nil
 }
 

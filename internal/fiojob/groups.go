@@ -14,11 +14,11 @@ var groups = [][]group{ignored, delegated, delegatedEngines, refused}
 
 var ignored = []group{
 	{class: Ignored, why: "it is a comment", report: true, names: "description"},
-	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: `
-		write_bw_log write_lat_log write_iops_log write_hist_log log_entries log_avg_msec log_hist_msec
-		log_hist_coarseness log_max_value log_offset log_prio log_compression log_compression_cpus
-		log_store_compressed log_unix_epoch log_alternate_epoch log_alternate_epoch_clock_id log_window_value
-		log_issue_time per_job_logs bwavgtime iopsavgtime stats`},
+	{class: Ignored, why: "logs are written as they come and not held in memory", report: true, names: `
+		log_entries log_compression log_compression_cpus`},
+	{class: Ignored, note: true, why: "logs are plain text, which any program can compress", report: true, names: "log_store_compressed"},
+	{class: Ignored, note: true, why: "the logs have the columns of fio 3.33", report: true, names: "log_issue_time"},
+	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: "bwavgtime iopsavgtime stats"},
 	{class: Ignored, why: "the report chooses its own percentiles, units and sums", report: true, names: `
 		clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures disk_util
 		unified_rw_reporting kb_base unit_base block_error_percentiles error_dump`},

@@ -1,6 +1,7 @@
 package fiojob
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -38,8 +39,8 @@ var checked = map[string]apply{
 // table joins native and groups by name.
 var table = sync.OnceValue(func() map[string]spec {
 	t := map[string]spec{}
-	for _, s := range native {
-		s.class, s.does = Native, purposes[s.name]
+	for _, s := range slices.Concat(native, logOptions) {
+		s.class, s.does = Native, cmp.Or(s.does, purposes[s.name])
 		t[s.name] = s
 	}
 	for _, class := range groups {

@@ -19,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/iojob/fiolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
@@ -71,10 +72,17 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	defer closeDevices(files)
 	r.axis.set(time.Now())
 	r.disks = newDisks(files)
+	if r.logs, err = r.openLogs(); err != nil {
+		return nil, err
+	}
 	stop := r.watch()
 	r.runPhases(ctx)
 	stop()
+	logErr := r.logs.Close()
 	report := r.report()
+	if logErr != nil {
+		report.LogFault = logErr.Error()
+	}
 	report.Done = true
 	return report, errors.Join(removeUnlinked(clones, files)...)
 }
@@ -85,6 +93,7 @@ type runner struct {
 	clones  []*clone
 	axis    axis
 	disks   *disks
+	logs    *fiolog.Set
 }
 
 // check refuses what no clone could do before the first one starts.
@@ -104,7 +113,7 @@ func (r *runner) check() error {
 			return err
 		}
 	}
-	return list.Err()
+	return errors.Join(list.Err(), r.checkLogs())
 }
 
 func (r *runner) workload(c *clone, start int64) load.Workload {
@@ -141,6 +150,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 			continue
 		}
 		prepared[i] = run
+		r.observe(c, run)
 	}
 	start, ok := r.start(ctx, ready, prepared)
 	if !ok {
@@ -155,7 +165,9 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 		c.begin(int64(start), prepared[i].Engine())
 		wait.Go(func() {
 			err := prepared[i].Run(ctx, load.SinkFunc(func(iv interval.Interval) { c.add(&iv) }))
-			c.end(r.axis.now(), prepared[i].Account(), err)
+			account := prepared[i].Account()
+			c.end(r.axis.now(), account, err)
+			r.endLogs(c, account.EndNanos)
 		})
 	}
 	wait.Wait()

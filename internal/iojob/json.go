@@ -32,8 +32,8 @@ const FormatVersion = "fio-3.33"
 var percentilesDefault = []float64{1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99}
 
 // WriteJSON writes the report with the keys of fio's JSON. What fio has no key for stands under "bragg" in each job:
-// response times apart from service times, operations that were due, errors by class. slat_ns is empty: submission is
-// part of the service time.
+// response times apart from service times, operations that were due, errors by class. slat_ns is part of clat_ns, and empty
+// where nobody asked for it.
 func (r *Report) WriteJSON(w io.Writer, l Labels) error {
 	now := r.Started.Add(r.Elapsed)
 	doc := jsonDocument{
@@ -229,6 +229,11 @@ func (r *Report) jsonJob(row *Row, l Labels) jsonJob {
 	j.Nanos, j.Micros, j.Millis = row.latencyClasses()
 	for d, into := range map[interval.Direction]*jsonDirection{interval.Read: &j.Read, interval.Write: &j.Write, interval.Trim: &j.Trim} {
 		*into = row.Directions[d].json(percentiles, l.Bins)
+		var slat []float64
+		if row.Job.On("slat_percentiles") {
+			slat = percentiles
+		}
+		into.Submission = latencyOf(&row.Account.Submissions[d], slat, l.Bins)
 	}
 	return j
 }

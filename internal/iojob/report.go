@@ -16,6 +16,8 @@ type Report struct {
 	Elapsed time.Duration
 	Rows    []Row
 	Disks   []Disk
+	// LogFault says which logs could not be written to their end, and why; "" when all were.
+	LogFault string
 }
 
 // Row is one clone, or all clones of a group whose jobs ask for group_reporting.

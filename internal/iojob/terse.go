@@ -22,7 +22,7 @@ func (r *Report) WriteTerse(w io.Writer, version string) error {
 		f.add("3", version, strings.ReplaceAll(row.Name, ";", ","))
 		f.add(row.Group, errno(row.Err))
 		for _, d := range []interval.Direction{interval.Read, interval.Write} {
-			f.direction(&row.Directions[d], percentilesOf(&row.Job))
+			f.direction(&row.Directions[d], &row.Account.Submissions[d], percentilesOf(&row.Job))
 		}
 		f.add(fmt.Sprintf("%f%%", row.cpuShare(row.Account.UserNanos)), fmt.Sprintf("%f%%", row.cpuShare(row.Account.SystemNanos)),
 			row.Account.Switches, row.Account.MajorFaults, row.Account.MinorFaults)
@@ -48,10 +48,10 @@ func (f *terse) add(values ...any) {
 	}
 }
 
-func (f *terse) direction(d *Direction, percentiles []float64) {
+func (f *terse) direction(d *Direction, slat *stat.Histogram, percentiles []float64) {
 	rate := d.PerSecond(d.Bytes)
 	f.add(d.Bytes>>10, uint64(rate)>>10, uint64(d.PerSecond(d.Operations)), millis(d.Runtime))
-	f.latency(&stat.Histogram{})
+	f.latency(slat)
 	f.latency(d.Service)
 	for i := range tersePercentiles {
 		switch {

@@ -108,8 +108,14 @@ func (row *Row) textDirection(b *strings.Builder, d interval.Direction) {
 		fmt.Fprintf(b, "; %d errors", failed)
 	}
 	b.WriteByte('\n')
+	if slat := &row.Account.Submissions[d]; slat.Count() > 0 {
+		textLatency(b, "slat", slat)
+	}
 	textLatency(b, "clat", dir.Service)
 	textLatency(b, "lat", dir.Response)
+	if slat := &row.Account.Submissions[d]; slat.Count() > 0 && row.Job.On("slat_percentiles") {
+		textPercentiles(b, "slat", slat, percentilesOf(&row.Job))
+	}
 	textPercentiles(b, "clat", dir.Service, percentilesOf(&row.Job))
 	if row.Due > 0 {
 		textPercentiles(b, "lat", dir.Response, percentilesOf(&row.Job))

@@ -18,6 +18,9 @@ type libaioBackend struct {
 	ready   []completion // trims, which libaio has no command for and are done at once, and what was refused
 	flying  int
 	timeout unix.Timespec
+	// clock, where set, is read when a batch has been submitted; the moment is in returned.
+	clock    *clock
+	returned int64
 }
 
 // aioBlock is struct iocb.
@@ -80,6 +83,9 @@ func (b *libaioBackend) exchange(batch []int32, done []completion, waitNanos int
 	if err := b.submit(); err != nil {
 		return 0, err
 	}
+	if b.clock != nil && len(batch) > 0 {
+		b.returned = b.clock.now()
+	}
 	n := copy(done, b.ready)
 	b.ready = b.ready[:0]
 	minimum := uintptr(0)
@@ -110,6 +116,10 @@ func (b *libaioBackend) exchange(batch []int32, done []completion, waitNanos int
 	b.flying -= int(got)
 	return n, nil
 }
+
+func (b *libaioBackend) timeSubmissions(clock *clock) { b.clock = clock }
+
+func (b *libaioBackend) submittedAt() int64 { return b.returned }
 
 func (b *libaioBackend) prepare(i int32) {
 	s, e := &b.slots[i], &b.blocks[i]

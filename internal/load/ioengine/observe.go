@@ -55,8 +55,8 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 }
 
 // TimeSubmissions measures for every operation how long the system call took that submitted it: an account then has
-// Submissions. It costs one more system call and one more clock read a batch, because a batch is otherwise submitted and
-// waited for by one call. Back ends whose call does the operation itself have nothing to measure. It must be called before
+// Submissions. It costs one more clock read a batch, and with io_uring one more system call, because a batch is otherwise
+// submitted and waited for by one. Back ends whose call does the operation itself have nothing to measure. It must be called before
 // Run.
 func (r Run) TimeSubmissions() {
 	for _, workers := range r.phases {

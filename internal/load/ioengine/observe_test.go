@@ -118,10 +118,14 @@ func TestObserverSeesEveryOperation(t *testing.T) {
 // Submissions are measured where a call queues operations, for every one of them, and nowhere else.
 func TestSubmissionsAreMeasuredWhereTheyMeanSomething(t *testing.T) {
 	ring := "ioengine=io_uring rw=randread bs=4k iodepth=4 size=1m"
-	seen, sum, account := observed(t, ring, "", true)
-	if n := sum.Directions[interval.Read].Operations; seen.returned != n || account.Submissions[interval.Read].Count() != n || seen.submission == 0 {
-		if uringWorks(t) {
-			t.Errorf("%d operations, %d submissions, %d ns of them", n, seen.returned, seen.submission)
+	for _, backend := range []string{"io_uring", "libaio"} {
+		seen, sum, account := observed(t, ring, backend, true)
+		n := sum.Directions[interval.Read].Operations
+		if !works(t, backend) {
+			continue
+		}
+		if seen.returned != n || account.Submissions[interval.Read].Count() != n || seen.submission == 0 {
+			t.Errorf("%s: %d operations, %d submissions, %d ns of them", backend, n, seen.returned, seen.submission)
 		}
 	}
 	for _, c := range []struct {
@@ -134,11 +138,11 @@ func TestSubmissionsAreMeasuredWhereTheyMeanSomething(t *testing.T) {
 	}
 }
 
-// uringWorks tells whether this machine lets the engine use io_uring.
-func uringWorks(t *testing.T) bool {
+// works tells whether this machine lets the engine use a back end.
+func works(t *testing.T, backend string) bool {
 	w := files(t, job("ioengine=io_uring rw=randread bs=4k size=1m"))
-	plan, err := ioengine.New().Plan(w)
-	return err == nil && plan.Engine == "native io_uring"
+	plan, err := ioengine.Generator{Backend: backend}.Plan(w)
+	return err == nil && plan.Engine == "native "+backend
 }
 
 // idle observes and keeps nothing.

@@ -1,0 +1,96 @@
+package fiojob
+
+import "math"
+
+// Logs are the logs that a job writes while it runs, for `bragg io`; loads of scenarios record intervals and write none.
+type Logs struct {
+	Bandwidth, Latency, IOPS, Histogram Log
+	// AverageMillis is the window over which values are averaged; 0 logs every operation. HistogramMillis is the time
+	// between two lines of the histogram log; 0 writes none.
+	AverageMillis, HistogramMillis int
+	// Coarseness joins 2^Coarseness buckets of the histogram log.
+	Coarseness int
+	Window     string // of latencies in a window: "avg" or "", "max", "both"
+	Offset     bool   // a column with the offset
+	Priority   bool   // the priority in hexadecimal
+	Shared     bool   // one file for all clones
+	// Epoch: times are those of Clock (as clock_gettime(2) numbers them, 0 is wall time) and not since the job's start.
+	Epoch bool
+	Clock int
+}
+
+// Log is one of them: whether it was asked for, and what its name begins with; "" is the name of the job.
+type Log struct {
+	On     bool
+	Prefix string
+}
+
+// What Logs.Window may be.
+const (
+	WindowMean = "avg"
+	WindowMax  = "max"
+	WindowBoth = "both"
+)
+
+// logOptions are the native options of logs.
+var logOptions = []spec{
+	{name: "write_bw_log", report: true, does: "log of bandwidth, by bragg io",
+		apply: logOf(func(l *Logs) *Log { return &l.Bandwidth })},
+	{name: "write_lat_log", report: true, does: "logs of latency (lat, clat and slat), by bragg io",
+		apply: logOf(func(l *Logs) *Log { return &l.Latency })},
+	{name: "write_iops_log", report: true, does: "log of operations, by bragg io",
+		apply: logOf(func(l *Logs) *Log { return &l.IOPS })},
+	{name: "write_hist_log", report: true, does: "log of latency histograms, by bragg io",
+		apply: logOf(func(l *Logs) *Log { return &l.Histogram })},
+	{name: "log_avg_msec", report: true, does: "window over which logged values are averaged; 0 logs every operation",
+		apply: count(func(j *Job) *int { return &j.Logs.AverageMillis }, 0, math.MaxInt32)},
+	{name: "log_hist_msec", report: true, does: "time between two histograms of the log",
+		apply: count(func(j *Job) *int { return &j.Logs.HistogramMillis }, 0, math.MaxInt32)},
+	{name: "log_hist_coarseness", report: true, does: "joins 2 to this power of a logged histogram's buckets",
+		apply: count(func(j *Job) *int { return &j.Logs.Coarseness }, 0, 6)},
+	{name: "log_max_value", report: true, does: "the largest latency of a window is logged, not the mean",
+		apply: setLogMax},
+	{name: "log_window_value", report: true, does: "which latency of a window is logged: avg, max, both",
+		apply: choice(func(j *Job) *string { return &j.Logs.Window },
+			[]string{WindowMean, WindowMax, WindowBoth}, map[string]string{"0": WindowMean, "1": WindowMax})},
+	{name: "log_offset", report: true, does: "a column with the offset in logs",
+		apply: boolean(func(j *Job) *bool { return &j.Logs.Offset })},
+	{name: "log_prio", report: true, does: "priorities in logs in hexadecimal",
+		apply: boolean(func(j *Job) *bool { return &j.Logs.Priority })},
+	{name: "per_job_logs", report: true, does: "a log file for each clone; one for all with 0",
+		apply: setPerJobLogs},
+	{name: "log_unix_epoch", report: true, does: "wall time in logs",
+		apply: boolean(func(j *Job) *bool { return &j.Logs.Epoch })},
+	{name: "log_alternate_epoch", report: true, does: "times of another clock in logs",
+		apply: boolean(func(j *Job) *bool { return &j.Logs.Epoch })},
+	{name: "log_alternate_epoch_clock_id", report: true, does: "which clock that is",
+		apply: count(func(j *Job) *int { return &j.Logs.Clock }, 0, 11)},
+}
+
+// logOf switches a log on. Without a value its name begins with that of the job.
+func logOf(field func(*Logs) *Log) apply {
+	return func(j *Job, a *arg) {
+		if a.text != "" {
+			a.blank()
+		}
+		*field(&j.Logs) = Log{On: true, Prefix: a.text}
+	}
+}
+
+func setLogMax(j *Job, a *arg) {
+	highest := j.Logs.Window == WindowMax
+	a.boolean(&highest, false)
+	j.Logs.Window = WindowMean
+	if highest {
+		j.Logs.Window = WindowMax
+	}
+}
+
+func setPerJobLogs(j *Job, a *arg) {
+	perJob := !j.Logs.Shared
+	a.boolean(&perJob, false)
+	j.Logs.Shared = !perJob
+}
+
+// Any tells whether the job writes a log.
+func (l *Logs) Any() bool { return l.Bandwidth.On || l.Latency.On || l.IOPS.On || l.Histogram.On }

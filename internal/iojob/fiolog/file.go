@@ -1,0 +1,62 @@
+package fiolog
+
+import (
+	"fmt"
+	"os"
+)
+
+// file is one log with the text that waits to be written. Only the writer touches it.
+type file struct {
+	path    string
+	f       *os.File
+	text    []byte
+	flushAt int
+	err     error // that ended it
+}
+
+// openFile makes a log. fio starts logs of one clone anew and adds to those that clones share.
+func openFile(path string, shared bool) (*file, error) {
+	mode := os.O_TRUNC
+	if shared {
+		mode = os.O_APPEND
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|mode, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create log: %w", err)
+	}
+	return &file{path: path, f: f}, nil
+}
+
+// flush writes what waits. It returns the error that ends the log, once.
+func (f *file) flush() error {
+	if len(f.text) == 0 {
+		return nil
+	}
+	text := f.text
+	f.text = f.text[:0]
+	if f.err != nil {
+		return nil
+	}
+	if _, err := f.f.Write(text); err != nil {
+		f.err = fmt.Errorf("write log %q, which ends here: %w", f.path, unwrapPath(err))
+		return f.err
+	}
+	return nil
+}
+
+// unwrapPath takes the path out of an error whose text names it already.
+func unwrapPath(err error) error {
+	if e, ok := err.(*os.PathError); ok {
+		return e.Err
+	}
+	return err
+}
+
+// close returns the error that ended the log, or that of closing it.
+func (f *file) close() error {
+	err := f.f.Close()
+	if f.err != nil {
+		return f.err
+	}
+	return err
+}
