@@ -46,12 +46,14 @@ const (
 	blockLengthMin = 64
 	// bufferBytesMax bounds the text that waits to be written, of all files together.
 	bufferBytesMax = 8 << 20
-	// flushEvery is how old a line may become before it is in its file.
-	flushEvery = 200 * time.Millisecond
 )
 
-// waitMax is how long a load waits for a file that takes nothing before the logs are given up.
-var waitMax = 10 * time.Second
+var (
+	// flushEvery is how old a line may become before it is in its file.
+	flushEvery = 200 * time.Millisecond
+	// waitMax is how long a load waits for a file that takes nothing before the logs are given up.
+	waitMax = 10 * time.Second
+)
 
 // Set is all logs of a run.
 type Set struct {

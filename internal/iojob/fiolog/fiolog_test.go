@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -347,6 +348,56 @@ func TestStuckFile(t *testing.T) {
 	}
 	_ = reader.Close()
 	<-drained
+}
+
+// Full blocks and the round of the writer meet in any order, and every operation is a line, in order.
+func TestManyRecordersAtOnce(t *testing.T) {
+	defer fiolog.SetFlushEvery(20 * time.Microsecond)()
+	dir := t.TempDir()
+	const count, batches = 4, 3000
+	clones := make([]fiolog.Clone, count)
+	for i := range clones {
+		clones[i] = fiolog.Clone{Name: "j", Number: i + 1, Logs: fiojob.Logs{Latency: fiojob.Log{On: true}}}
+	}
+	set, err := fiolog.New(clones, fiolog.Options{Path: func(name string) string { return filepath.Join(dir, name) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loads sync.WaitGroup
+	for i := range clones {
+		r := set.Recorder(i)
+		loads.Go(func() {
+			r.Begin(0)
+			operations := batch()
+			for k := range int64(batches) {
+				for o := range operations {
+					operations[o].Completed = (k + 1) * 1e6
+				}
+				r.Completed(operations)
+			}
+			r.End(batches * 1e6)
+		})
+	}
+	loads.Wait()
+	if err := set.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range clones {
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("j_lat.%d.log", i+1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, lines := int64(0), numbers(t, string(text))
+		for _, line := range lines {
+			if line[0] < last {
+				t.Fatalf("clone %d: %d ms comes after %d ms", i, line[0], last)
+			}
+			last = line[0]
+		}
+		if want := batches * len(batch()); len(lines) != want {
+			t.Errorf("clone %d has %d lines, want %d", i, len(lines), want)
+		}
+	}
 }
 
 func TestFolderThatIsNotThere(t *testing.T) {

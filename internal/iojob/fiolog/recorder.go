@@ -133,7 +133,9 @@ func (r *Recorder) work(all bool) {
 		r.now = nil
 	}
 	r.busy, r.filled = r.filled, r.busy[:0]
-	r.queued = false
+	if !all {
+		r.queued = false // it was taken from the queue, where it stands once at most
+	}
 	from, ended := r.from, r.ended
 	r.mu.Unlock()
 	if !r.begun && (len(r.busy) > 0 || ended != 0) {
