@@ -31,6 +31,7 @@ func newIO(p *Process) *cobra.Command {
 			"  --section=NAME                            only these jobs; may be repeated\n" +
 			"  --runtime=TIME                            where the jobs have none, like every option before the first --name\n" +
 			"  --status-interval=TIME                    the report as it stands, as a whole document each time\n" +
+			"  --plan=FILE, --plan-operations=N          what would be done, as lines of JSON, without doing it; N a clone at most\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
 			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
 			"  --backend=NAME                            does the I/O whatever ioengine says: io_uring, libaio, psync, pvsync2,\n" +
@@ -68,6 +69,7 @@ type ioOrder struct {
 	backend  string
 	devices  []ioDevice
 	every    time.Duration
+	streams  ioStreams
 }
 
 func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
@@ -80,6 +82,9 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	}
 	if o.showcmd || o.check {
 		return p.showIO(o)
+	}
+	if o.streams.plan != "" {
+		return p.planIO(o)
 	}
 	stop, end := p.watchSignals(ctx)
 	defer end()

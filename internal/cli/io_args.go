@@ -35,7 +35,7 @@ var (
 	ioValued = []string{
 		"output", "output-format", "section", "status-interval", "backend", "allow-device", "device-serial", "device-wwn",
 		"device-size", "device-link", "device-overwrite", "eta", "eta-newline", "eta-interval", "max-jobs", "alloc-size", "aux-path",
-		"terse-version",
+		"terse-version", "plan", "plan-operations",
 	}
 )
 
@@ -102,6 +102,9 @@ func (a *ioArguments) option(key, value, word string) error {
 	case "client", "server", "daemonize", "remote-config", "trigger-file", "trigger", "trigger-remote":
 		return usage("--%s belongs to fio's client and server, which bragg io does not have", key)
 	default:
+		if known, err := o.streams.option(key, value); known || err != nil {
+			return err
+		}
 		if !slices.Contains(ioIgnored, key) {
 			a.words = append(a.words, word)
 		}

@@ -3,6 +3,7 @@ package ioengine
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -15,7 +16,8 @@ type Operation struct {
 	Direction interval.Direction
 	Offset    int64
 	Size      int64
-	DueNanos  int64 // in an open loop, from the start of the workload; 0 in a closed loop
+	Sync      string // "sync" or "datasync" for a flush, which moves nothing
+	DueNanos  int64  // in an open loop, from the start of the workload; 0 in a closed loop
 }
 
 // Operations calls each for what w would do, clone after clone in the order of issue, until each returns false, which
@@ -27,8 +29,13 @@ func (g Generator) Operations(w load.Workload, each func(Operation) bool) error 
 	if err != nil {
 		return err
 	}
+	return g.OperationsOfJobs(w, file.Jobs(), func(o Operation) bool { return o.Sync != "" || each(o) })
+}
+
+// OperationsOfJobs is Operations for jobs that were parsed and worked out already, with flushes among them.
+func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each func(Operation) bool) error {
 	w.Options = map[string]string{optionBackend: string(kindNull)}
-	p, err := g.compile(w, file.Jobs())
+	p, err := g.compile(w, jobs)
 	if err != nil {
 		return err
 	}
@@ -44,7 +51,13 @@ func (g Generator) Operations(w load.Workload, each func(Operation) bool) error 
 					Job: job.job.Name, Clone: c, Device: w.Devices[s.device].Name,
 					Direction: interval.Direction(s.direction), Offset: s.offset, Size: s.size,
 				}
-				if s.intended != never {
+				switch s.kind {
+				case opSync:
+					o.Sync = "sync"
+				case opDataSync:
+					o.Sync = "datasync"
+				}
+				if o.Sync == "" && s.intended != never {
 					o.DueNanos = s.intended
 				}
 				return each(o)
@@ -71,7 +84,7 @@ func (p *program) dryRun(l *lane, each func(*slot) bool) {
 		l.free = append(l.free, 0)
 		l.inFlight = 0
 		l.done(&w.slots[0])
-		if s := &w.slots[0]; s.kind <= opTrim && !each(s) {
+		if !each(&w.slots[0]) {
 			return
 		}
 	}
