@@ -11,7 +11,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent load/... iojob metric result session target/...
 
-.PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-io bench-start bench-report clean
+.PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-io bench-start bench-report soak clean
 
 help:
 	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-io      bragg io against fio: speed, CPU per operation, latency"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
+	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat?"
 
 build:
 	@mkdir -p bin
@@ -83,6 +84,10 @@ bench-io: build
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:
 	$(GO) test ./internal/report -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -timeout 60m
+
+# A look at the agent's memory each second, and a table of it.
+soak:
+	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 
 clean:
 	rm -rf bin dist

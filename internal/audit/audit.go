@@ -50,6 +50,7 @@ func Rules() []Rule {
 		backlogAtEnd,
 		loadErrors,
 		intervalsMissing,
+		powerCut,
 		identicalSamples,
 		fewSamples,
 		shortWorkload,

@@ -2,10 +2,8 @@ package audit
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/interval"
 )
 
 // missingShareUndecided is the share of missing intervals from which a mean says little about the whole.
@@ -78,7 +76,6 @@ func unfinished(in *Input) []finding.Finding {
 
 // cutByRun tells whether the run itself powered off the VM of s under its workload.
 func (in *Input) cutByRun(s *Stream) bool {
-	return slices.ContainsFunc(in.Events, func(e interval.Event) bool {
-		return e.CutByRun && e.Subject == s.VM && e.Workload == s.Workload && e.Instance == s.Instance && e.Prefill == s.Prefill
-	})
+	_, cut := in.cutAt(s)
+	return cut
 }

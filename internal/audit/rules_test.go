@@ -133,6 +133,10 @@ func TestRules(t *testing.T) {
 		{"lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[24:]...) }, "intervals-missing", finding.Warning, "4 of 120 intervals of w are missing (3.33 %)."},
 		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Unknown, "20 of 120"},
 		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a last interval"},
+		{"a power cut by the run", func(m *made) {
+			m.intervals = m.intervals[:len(m.intervals)-1]
+			m.in.Events = []interval.Event{{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}}
+		}, "power-cut-unrecorded", finding.Info, "w on 1 VM lost power by the run itself; what it did in up to 500 ms before that is in no number."},
 		{"a copied series", func(m *made) {
 			for i := 0; i < len(m.intervals); i += 2 {
 				m.intervals[i+1].Directions = m.intervals[i].Directions
@@ -233,9 +237,10 @@ func TestWindowsAreJudgedApart(t *testing.T) {
 func TestPowerCutByTheRunIsNoLoss(t *testing.T) {
 	m := sound()
 	m.intervals = m.intervals[:len(m.intervals)-1] // the last one of vm-2
-	cut := interval.Event{Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}
+	cut := interval.Event{AtNanos: 69*second + 930e6, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}
 	m.in.Events = []interval.Event{cut}
-	if found := m.check(); len(found) != 0 {
+	want := "w on 1 VM lost power by the run itself; what it did in up to 930 ms before that is in no number."
+	if found := m.check(); len(found) != 1 || found[0].Code != "power-cut-unrecorded" || found[0].Severity != finding.Info || found[0].Claim != want {
 		t.Errorf("cut by the run: %+v", found)
 	}
 	other, start, unmarked := cut, cut, cut
