@@ -12,10 +12,16 @@ type Content struct {
 	CompressPercent    int    // of each chunk: the part that compresses to nothing
 	CompressChunkBytes int64  // 0: a chunk is a whole block
 	DedupePercent      int    // of the blocks: repeat another one
+	DedupeMode         string // "" and "repeat": any; "working_set": one of a set of DedupeSetPercent of the job's size
+	DedupeSetPercent   int
+	DedupeGlobal       bool   // all jobs share the set
 	Pattern            []byte `json:",omitempty"` // repeated from the start of a block on; with CompressPercent: of the part that compresses
 }
 
-const compressChunkDefault = 512
+const (
+	compressChunkDefault = 512
+	dedupeSetDefault     = 5 // percent
+)
 
 // patternBytesMax is fio's bound on a pattern.
 const patternBytesMax = 512

@@ -79,6 +79,14 @@ func (j *Job) appendZones(out []Extent, e Extent) []Extent {
 	return out
 }
 
+// alignOffsets returns what offsets in percent are rounded up to; block is the smallest block.
+func (j *Job) alignOffsets(block int64) int64 {
+	if j.OffsetAlign > 0 {
+		return j.OffsetAlign
+	}
+	return block
+}
+
 // extent finds the range of one clone in a file, which has total bytes or -1.
 func (j *Job) extent(clone int, total, block int64) (Extent, error) {
 	offset, err := resolve(j.Offset, total)
@@ -90,8 +98,9 @@ func (j *Job) extent(clone int, total, block int64) (Extent, error) {
 		return Extent{}, err
 	}
 	if j.Offset.Percent > 0 || j.OffsetIncrement.Percent > 0 {
-		// fio rounds percentages of the offset up to the smallest block.
-		offset, increment = roundUp(offset, block), roundUp(increment, block)
+		// fio rounds percentages of the offset up to offset_align or the smallest block.
+		align := j.alignOffsets(block)
+		offset, increment = roundUp(offset, align), roundUp(increment, align)
 	}
 	if increment > 0 && int64(clone) > (math.MaxInt64-offset)/increment {
 		return Extent{}, fmt.Errorf("offset_increment %d is too large", increment)

@@ -63,11 +63,16 @@ type Job struct {
 	BlockSplit    [3][]Split
 	BlockAlign    [3]int64
 	PercentRandom [3]int
+	// BlockUnaligned: any size of a range, not only multiples of the smallest. BlockByOrder: sizes of reads are for
+	// sequential and sizes of writes for random operations of any direction.
+	BlockUnaligned, BlockByOrder bool
+	SerializeOverlap             bool
 
 	Size            Size
 	FileSize        Size
 	Offset          Size
 	OffsetIncrement Size
+	OffsetAlign     int64 // of offsets that are percentages; 0: the smallest block
 	IOSize          Size
 	ZoneMode        string // "none", "strided"
 	ZoneSize        int64
@@ -81,6 +86,9 @@ type Job struct {
 	IODepthBatch, IODepthBatchCompleteMin, IODepthBatchCompleteMax, IODepthLow int
 	Direct                                                                     bool
 	Sync                                                                       string // "none", "sync", "dsync"
+	WriteHint                                                                  string // "", "none", "short", … "extreme"
+	NoWait, Uncached                                                           bool
+	ForceAsync                                                                 int // 0: never
 	FSync                                                                      int
 	FDataSync                                                                  int
 	EndFSync                                                                   bool

@@ -46,13 +46,9 @@ var ignored = []group{
 }
 
 var delegated = []group{
-	{class: Delegate, why: "only fio shifts blocks off their alignment or aligns offsets apart from them", names: `
-		bs_unaligned offset_align`},
-	{class: Delegate, why: "only fio picks block sizes by order instead of direction", names: "bs_is_seq_rand"},
-	{class: Delegate, why: "only fio holds back operations that overlap others in flight", names: "serialize_overlap"},
 	{class: Delegate, why: "only fio adds these flushes and barriers between writes", names: `
 		write_barrier sync_file_range fsync_on_close`},
-	{class: Delegate, why: "only fio asks the kernel for atomic writes or gives them a lifetime", names: "atomic write_hint"},
+	{class: Delegate, why: "only fio asks the kernel for atomic writes", names: "atomic"},
 	{class: Delegate, why: "only fio stops after it has laid out the files", names: "create_only"},
 	{class: Delegate, why: "only fio lets one job end or start another", names: "exitall exit_what exitall_on_error wait_for"},
 	{class: Delegate, why: "only fio changes the priority of its processes and operations", names: `
@@ -70,13 +66,10 @@ var delegated = []group{
 	{class: Delegate, why: "only fio balances the progress of jobs against each other", names: "flow flow_id flow_sleep"},
 	{class: Delegate, why: "only fio ends a job at a steady state", names: `
 		steadystate steadystate_duration steadystate_ramp_time steadystate_check_interval`},
-	{class: Delegate, why: "only fio repeats blocks of a working set or of other jobs", names: `
-		dedupe_working_set_percentage dedupe_global`},
 	{class: Delegate, why: "only fio verifies data", names: "experimental_verify verify_only verify_mode"},
 	{class: Delegate, why: "only fio trims what it wrote before", names: "trim_percentage trim_backlog trim_backlog_batch"},
 	{class: Delegate, why: "only fio has lists of errors to pass over", names: "ignore_error"},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
-	{class: Delegate, why: "only fio sets these flags of the kernel's I/O calls", names: "nowait uncached force_async"},
 }
 
 // delegatedEngines are options that exist with some of fio's I/O engines only.

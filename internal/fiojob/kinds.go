@@ -30,7 +30,7 @@ var kindNames = map[kind]string{
 		rate_process replay_skip rw rw_sequencer sg_write_mode stat_type steadystate sync thinktime_blocks_type
 		unified_rw_reporting unit_base verb verify write_hint zonemode`,
 	kindSwitch: `
-		allow_file_create allow_mounted_write allrandrepeat atomic block_error_percentiles buffered busy_poll
+		allow_file_create allow_mounted_write allrandrepeat atomic bs_is_seq_rand block_error_percentiles buffered busy_poll
 		cgroup_nodelete clat_percentiles create_fsync create_on_open create_only create_serialize dedupe_global direct
 		disable_bw_measurement disable_clat disable_lat disable_slat disk_util do_verify end_fsync error_dump
 		exit_on_io_done experimental_verify file_append fill_device fsync_on_close gtod_reduce ignore_zone_limits

@@ -98,7 +98,7 @@ func defaultJob() Job {
 		FilenameFormat:  "$jobname.$jobnum.$filenum",
 		ScrambleBuffers: true, RandRepeat: true, RWSequencer: "sequential",
 		Distribution: Distribution{Kind: "random"}, kbBase: 1024,
-		Content: Content{CompressChunkBytes: compressChunkDefault},
+		Content: Content{CompressChunkBytes: compressChunkDefault, DedupeMode: "repeat", DedupeSetPercent: dedupeSetDefault},
 	}
 }
 
@@ -351,7 +351,11 @@ func (j *Job) BlockSizes(d Direction) []Split {
 
 // BlockBounds returns the smallest and the largest block of all directions that the job has.
 func (j *Job) BlockBounds() (smallest, largest int64) {
-	for _, d := range j.Directions() {
+	directions := j.Directions()
+	if j.BlockByOrder {
+		directions = []Direction{Read, Write}
+	}
+	for _, d := range directions {
 		for _, s := range j.BlockSizes(d) {
 			if smallest == 0 || s.Bytes < smallest {
 				smallest = s.Bytes

@@ -24,10 +24,11 @@ func (j Job) Resolve(deviceSize func(name string) (int64, bool)) Job {
 		return j
 	}
 	block, _ := j.BlockBounds()
+	align := j.alignOffsets(block)
 	up := func(s *Size, key string) {
 		if s.Percent > 0 {
 			n, _ := resolve(*s, total)
-			j.setSize(s, key, roundUp(n, block))
+			j.setSize(s, key, roundUp(n, align))
 		}
 	}
 	down := func(s *Size, key string, files, bound int64) {

@@ -326,7 +326,7 @@ func TestTextHasFioLines(t *testing.T) {
 	real := string(fio(t, theirs, text))
 	for _, pattern := range []string{
 		`(?m)^mix: \(groupid=0, jobs=2\): err= 0`, `(?m)^next: \(groupid=1, jobs=1\): err= 0`,
-		`(?m)^ +read: IOPS=[\d.]+k?, BW=[\d.]+[KMG]iB/s \([\d.]+[kMG]B/s\)\([\d.]+[KMG]iB/\d+msec\)`,
+		`(?m)^  read: IOPS=[\d.]+k?, BW=[\d.]+[KMG]iB/s \([\d.]+[kMG]B/s\)\([\d.]+[KMG]iB/\d+msec\)`,
 		`(?m)^ +clat \([num]sec\): min=\d+, max= *[\d.]+[kM]?, avg= *[\d.]+, stdev= *[\d.]+[kM]?$`,
 		`(?m)^ +clat percentiles \([num]sec\):$`, `(?m)^ +\| +1\.00th=\[ *\d+\], +5\.00th=\[ *\d+\],`, `99\.99th=\[ *\d+\]$|99\.99th=\[ *\d+\]\n`,
 		`(?m)^ +bw \(  KiB/s\): min= *\d+, max= *\d+, per=[\d.]+%, avg=[\d.]+, stdev= *[\d.]+, samples=\d+$`,

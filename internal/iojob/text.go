@@ -102,7 +102,7 @@ func (row *Row) textDirection(b *strings.Builder, d interval.Direction) {
 		return
 	}
 	rate := dir.PerSecond(dir.Bytes)
-	fmt.Fprintf(b, "%7s: IOPS=%s, BW=%s/s (%s/s)(%s/%dmsec)", d, countText(dir.PerSecond(dir.Operations)), bytesText(rate), decimalText(rate),
+	fmt.Fprintf(b, "  %s: IOPS=%s, BW=%s/s (%s/s)(%s/%dmsec)", d, countText(dir.PerSecond(dir.Operations)), bytesText(rate), decimalText(rate),
 		bytesText(float64(dir.Bytes)), millis(dir.Runtime))
 	if failed > 0 {
 		fmt.Fprintf(b, "; %d errors", failed)

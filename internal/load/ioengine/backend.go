@@ -35,6 +35,8 @@ type slot struct {
 	file      *file
 	direction uint8
 	kind      opKind
+	async     bool // io_uring: by a thread of the kernel
+	busy      bool // with serialize_overlap: in flight
 }
 
 type opKind uint8

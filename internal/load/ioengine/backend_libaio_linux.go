@@ -129,7 +129,7 @@ func (b *libaioBackend) prepare(i int32) {
 		b.ready = append(b.ready, completion{slot: i, result: s.file.trim(s.offset, s.size)})
 		return
 	case opRead, opWrite:
-		e.opcode = aioRead + uint16(s.kind-opRead)
+		e.opcode, e.flags = aioRead+uint16(s.kind-opRead), s.file.flags
 		e.buffer = uint64(uintptr(unsafe.Pointer(&s.buffer[0])))
 	case opDataSync:
 		e.opcode, e.offset, e.size = aioDataSync, 0, 0

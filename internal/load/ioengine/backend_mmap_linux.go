@@ -105,7 +105,7 @@ func performVector(s *slot) int32 {
 	return perform(s)
 }
 
-// vector moves one buffer; the flags are none, so that what is measured is the call.
+// vector moves one buffer.
 func (f *file) vector(write bool, buffer []byte, offset int64) int32 {
 	number := uintptr(unix.SYS_PREADV2)
 	if write {
@@ -114,7 +114,7 @@ func (f *file) vector(write bool, buffer []byte, offset int64) int32 {
 	v := unix.Iovec{Base: &buffer[0]}
 	v.SetLen(len(buffer))
 	for {
-		n, _, errno := unix.Syscall6(number, uintptr(f.fd), uintptr(unsafe.Pointer(&v)), 1, uintptr(offset), uintptr(offset>>32), 0)
+		n, _, errno := unix.Syscall6(number, uintptr(f.fd), uintptr(unsafe.Pointer(&v)), 1, uintptr(offset), uintptr(offset>>32), uintptr(f.flags))
 		switch errno {
 		case 0:
 			return int32(n)

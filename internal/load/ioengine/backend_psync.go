@@ -132,6 +132,12 @@ func (b *psyncBackend) close() error { return nil }
 // perform does one operation and returns the bytes transferred or −errno.
 func perform(s *slot) int32 {
 	switch s.kind {
+	case opRead, opWrite:
+		if s.file.flags != 0 {
+			return performVector(s)
+		}
+	}
+	switch s.kind {
 	case opRead:
 		return s.file.readAt(s.buffer[:s.size], s.offset)
 	case opWrite:

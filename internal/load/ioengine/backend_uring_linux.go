@@ -175,6 +175,10 @@ func (b *uringBackend) prepare(i int32) {
 		e.opcode = opcodeFsync
 		return
 	}
+	e.opFlags = s.file.flags
+	if s.async {
+		e.flags |= entryAsync
+	}
 	e.offset = uint64(s.offset)
 	e.address = uint64(uintptr(unsafe.Pointer(&s.buffer[0])))
 	e.length = uint32(s.size)

@@ -23,6 +23,10 @@ type content struct {
 	block   int    // bytes that are unique or repeated as a whole: the smallest write
 	apart   uint64 // hundreds of writes between a block and its repeat
 	pattern []byte
+	// setBlocks above 0: repeats are drawn from so many blocks, the first unique ones of the stream. setShared: from blocks
+	// that are the same for all jobs.
+	setBlocks uint64
+	setShared bool
 }
 
 type contentKind uint8
@@ -117,7 +121,7 @@ const (
 // blockKey returns the key of what block i of write n holds.
 func (c *content) blockKey(key, n, i uint64) uint64 {
 	unique := repeatGroup - c.repeats
-	if unique == 0 {
+	if unique == 0 && c.setBlocks == 0 {
 		return load.Draw(key, 0)
 	}
 	repeatKey := load.Key(key, keyRepeat)
@@ -131,7 +135,14 @@ func (c *content) blockKey(key, n, i uint64) uint64 {
 		return load.Draw(key, n)
 	}
 	source := load.Key(own, keyRepeatSource)
-	from := load.DrawBelow(source, 2*n, max(1, saturatingSub(group, c.apart)))
+	if c.setBlocks > 0 && (c.setShared || unique == 0) {
+		return load.Draw(keySharedSet, load.DrawBelow(source, n, c.setBlocks))
+	}
+	groups := max(1, saturatingSub(group, c.apart))
+	if c.setBlocks > 0 {
+		groups = (c.setBlocks + unique - 1) / unique // the first unique writes of the stream are the set
+	}
+	from := load.DrawBelow(source, 2*n, groups)
 	place := load.DrawBelow(source, 2*n+1, unique)
 	phase = load.DrawBelow(load.Key(repeatKey, 0), from, repeatGroup)
 	return load.Draw(key, from*repeatGroup+(place+repeatGroup-phase)*repeatInverse%repeatGroup)
@@ -157,6 +168,9 @@ func (c *content) String() string {
 	}
 	if c.repeats > 0 {
 		text += fmt.Sprintf(", %d %% duplicates in blocks of %s", c.repeats, unit.FormatBytes(int64(c.block)))
+		if c.setBlocks > 0 {
+			text += fmt.Sprintf(", of a set of %s", unit.FormatBytes(int64(c.setBlocks)*int64(c.block)))
+		}
 	}
 	return text
 }
@@ -173,8 +187,27 @@ func (p *program) contentNotes() []string {
 }
 
 // compileContent works out what a job writes.
-func (s *jobSpec) compileContent() {
-	if s.writes {
-		s.content = contentOf(&s.job, &s.sizes[interval.Write])
+func (p *program) compileContent(s *jobSpec) {
+	if !s.writes {
+		return
 	}
+	s.content = contentOf(&s.job, &s.sizes[interval.Write])
+	if c := &s.job.Content; c.DedupePercent > 0 && c.DedupeMode == "working_set" && c.DedupeSetPercent == 0 {
+		p.issues.Errorf(p.optionPos(&s.job, "dedupe_working_set_percentage"), "empty-working-set",
+			"job %q: duplicates are drawn from a working set of 0 %%", s.job.Name)
+	}
+}
+
+// sizeWorkingSet gives the set that duplicates are drawn from its size: a share of the job's bytes, in blocks.
+func (s *jobSpec) sizeWorkingSet() {
+	c := &s.job.Content
+	if c.DedupeMode != "working_set" || s.content.repeats == 0 {
+		return
+	}
+	var bytes int64
+	for _, stream := range s.clones[0].streams {
+		bytes += stream.region.used()
+	}
+	s.content.setBlocks = uint64(max(1, bytes/100*int64(c.DedupeSetPercent)/int64(s.content.block)))
+	s.content.setShared = c.DedupeGlobal
 }

@@ -144,7 +144,8 @@ func TestDuplicatesHold(t *testing.T) {
 		"bs=4k dedupe_percentage=95": 0.05, "bs=4k dedupe_percentage=1": 0.99, "bs=64k dedupe_percentage=50": 0.50,
 		"bs=64k dedupe_percentage=30 buffer_compress_percentage=50": 0.70, "bs=4k dedupe_percentage=50 zero_buffers": 0.50,
 		"bssplit=4k/50:64k/50 dedupe_percentage=40": 0.60, "bsrange=4k-16k dedupe_percentage=75": 0.25,
-		"bs=4k rw=randwrite dedupe_percentage=50": 0.50, "bs=4k dedupe_percentage=100": 0,
+		"bs=4k dedupe_percentage=50 dedupe_mode=working_set dedupe_working_set_percentage=1": 0.50,
+		"bs=4k rw=randwrite dedupe_percentage=50":                                            0.50, "bs=4k dedupe_percentage=100": 0,
 	} {
 		data := written(t, options, 16*mib)
 		near(t, options+": unique blocks", uniqueShare(data), want, 0.015)
@@ -234,6 +235,7 @@ func TestContentIsThatOfFio(t *testing.T) {
 		"bs=4k refill_buffers", "bs=4k buffer_compress_percentage=50", "bs=4k buffer_compress_percentage=30",
 		"bs=64k buffer_compress_percentage=50 buffer_compress_chunk=4k", "bs=64k buffer_compress_percentage=50 buffer_compress_chunk=0",
 		"bs=4k buffer_compress_percentage=50 buffer_pattern=0xdeadbeef", "bs=4k buffer_compress_percentage=50 zero_buffers",
+		"bs=4k dedupe_percentage=50 dedupe_mode=working_set", "bs=4k dedupe_percentage=80 dedupe_mode=working_set dedupe_working_set_percentage=1",
 		"bs=4k dedupe_percentage=50", "bs=4k dedupe_percentage=80", "bs=4k dedupe_percentage=30 buffer_compress_percentage=50",
 		"bs=4k buffer_pattern=0x1122", "bs=4k dedupe_percentage=50 buffer_pattern=0x11", "bs=4k dedupe_percentage=50 zero_buffers",
 		"bs=4k zero_buffers", "bs=4k zero_buffers buffer_pattern=0x22",

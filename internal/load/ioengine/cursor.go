@@ -6,6 +6,7 @@ import "github.com/braggdev/bragg/internal/load"
 type order struct {
 	region  region
 	sizes   sizes
+	sequel  sizes // of operations that are not random, where largest is above 0
 	align   int64 // of random offsets
 	hot     hotspots
 	percent int   // of operations at a random place; the others go on where the one before ended
@@ -73,10 +74,7 @@ func (c *cursor) next() (offset, size int64) {
 	case random && c.deck != nil:
 		offset, size = c.deck.next(c.front)
 	default:
-		size = c.sizes.smallest
-		if c.sizes.smallest != c.sizes.largest {
-			size = c.sizes.at(load.Draw(c.sizeKey, c.n))
-		}
+		size = c.size(random)
 		switch {
 		case random:
 			offset = c.place(size)
@@ -92,6 +90,18 @@ func (c *cursor) next() (offset, size int64) {
 		c.stride(size)
 	}
 	return base + offset, size
+}
+
+// size draws the size of operation n.
+func (c *cursor) size(random bool) int64 {
+	s := &c.sizes
+	if !random && c.sequel.largest > 0 {
+		s = &c.sequel
+	}
+	if s.fixed() {
+		return s.smallest
+	}
+	return s.at(load.Draw(c.sizeKey, c.n))
 }
 
 // random draws whether operation n goes to a random place.

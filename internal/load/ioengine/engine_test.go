@@ -197,7 +197,7 @@ func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
 		"rw=read ioengine=splice", "rw=randread file_service_type=random", "rw=read verify=crc32c",
-		"rw=read zonemode=zbd", "rw=write dedupe_mode=working_set", "rw=read latency_target=10ms",
+		"rw=read zonemode=zbd", "rw=write atomic=1", "rw=read latency_target=10ms",
 	} {
 		_, err := ioengine.New().Plan(job(options))
 		words := strings.Fields(options)

@@ -21,7 +21,11 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 	j, device := &spec.job, devices[i]
 	size := p.workload.Devices[device].SizeBytes
 	block := spec.blockMin()
-	start, err := startOf(j, size, block, clone)
+	align := block
+	if j.OffsetAlign > 0 {
+		align = j.OffsetAlign
+	}
+	start, err := startOf(j, size, align, clone)
 	if err != nil {
 		return streamSpec{}, err
 	}
@@ -130,7 +134,7 @@ func (r *region) used() int64 { return r.window() * max(1, r.zones) }
 
 // blockMin and blockMax are over both directions.
 func (s *jobSpec) blockMin() int64 {
-	smallest := int64(0)
+	smallest := s.sequel.smallest
 	for d := range s.sizes {
 		if v := s.sizes[d].smallest; v > 0 && (smallest == 0 || v < smallest) {
 			smallest = v
@@ -140,7 +144,7 @@ func (s *jobSpec) blockMin() int64 {
 }
 
 func (s *jobSpec) blockMax() int64 {
-	return max(1, s.sizes[interval.Read].largest, s.sizes[interval.Write].largest, s.sizes[interval.Trim].largest)
+	return max(1, s.sizes[interval.Read].largest, s.sizes[interval.Write].largest, s.sizes[interval.Trim].largest, s.sequel.largest)
 }
 
 // zonesShownMax bounds how many windows of a region are listed one by one.

@@ -63,10 +63,12 @@ func discard(fd int, offset, size int64) error {
 
 // access says how a device is opened.
 type access struct {
-	write  bool
-	direct bool
-	sync   string // "", "sync", "dsync"
-	mapped bool   // operations are copies of memory
+	write            bool
+	direct           bool
+	sync             string // "", "sync", "dsync"
+	mapped           bool   // operations are copies of memory
+	hint             string // write_hint
+	noWait, uncached bool
 }
 
 // openDevice opens what exists and never makes a file. A file system that has no direct access (tmpfs) gives a
@@ -100,11 +102,38 @@ func openDevice(path string, a access) (*file, error) {
 	if f.size, err = sizeOf(f.handle); err == nil && f.direct && !a.mapped {
 		f.align = directAlignment(fd)
 	}
+	if err == nil {
+		err = f.advise(a)
+	}
 	if err != nil {
 		f.handle.Close()
 		return nil, fmt.Errorf("open %q: %w", path, err)
 	}
 	return f, nil
+}
+
+// Flags of preadv2(2), which io_uring and libaio take too.
+const (
+	flagNoWait   = 0x08 // RWF_NOWAIT
+	flagUncached = 0x80 // RWF_DONTCACHE, since Linux 6.14
+)
+
+// advise tells the kernel how a file will be used.
+func (f *file) advise(a access) error {
+	if a.noWait {
+		f.flags |= flagNoWait
+	}
+	if a.uncached && !a.direct {
+		f.flags |= flagUncached
+	}
+	lifetime, ok := map[string]uint64{"none": 1, "short": 2, "medium": 3, "long": 4, "extreme": 5}[a.hint]
+	if !ok {
+		return nil
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_FCNTL, uintptr(f.fd), unix.F_SET_RW_HINT, uintptr(unsafe.Pointer(&lifetime))); errno != 0 {
+		return fmt.Errorf("write_hint=%s: %w", a.hint, errno)
+	}
+	return nil
 }
 
 // directAlignment asks the kernel what direct access must be aligned to: statx since Linux 6.1, the logical block of a

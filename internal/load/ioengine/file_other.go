@@ -22,10 +22,12 @@ func (f *file) trim(_, _ int64) int32 { return -int32(syscall.ENOSYS) }
 
 // access says how a device is opened.
 type access struct {
-	write  bool
-	direct bool
-	sync   string
-	mapped bool
+	write            bool
+	direct           bool
+	sync             string
+	mapped           bool
+	hint             string
+	noWait, uncached bool
 }
 
 // openDevice opens what exists. Direct access is not offered on this system yet.

@@ -33,6 +33,7 @@ const (
 
 	keyRepeat       = 1 << 40 // of a content, next to the blocks of a write
 	keyRepeatSource = 1       // of a repeat
+	keySharedSet    = 5 << 40 // in place of a content: the working set that jobs share
 )
 
 // workloadKey is the root of all keys of a workload on one VM.

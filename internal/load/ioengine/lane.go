@@ -43,9 +43,12 @@ type lane struct {
 	syncs      [2]int // syncs to issue: full and data only
 	syncStream *stream
 	observer   Observer
-	low        int            // iodepth_low: the queue is filled again when it has drained to this
-	draining   bool           // it was full and has not
-	trimmed    []trimmedBlock // trimwrite: what is to be written next
+	low        int         // iodepth_low: the queue is filled again when it has drained to this
+	draining   bool        // it was full and has not
+	trimmed    []operation // trimwrite: what is to be written next
+	held       operation   // serialize_overlap: waits for what it overlaps, where holds is set
+	holds      bool
+	slots      []slot // of this lane
 }
 
 // closedReason says why a lane issues nothing any more.
@@ -213,9 +216,7 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 // fill puts every operation that may start now into the worker's batch, and returns when to look again.
 func (l *lane) fill(w *worker, now int64) int64 {
 	if l.closed != stillOpen {
-		for len(l.trimmed) > 0 && len(l.free) > 0 && l.closed == closedDone {
-			l.issueTrimmed(w)
-		}
+		l.rest(w)
 		l.finish(w)
 		return never
 	}
@@ -245,6 +246,14 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		}
 		if len(l.trimmed) > 0 {
 			l.issueTrimmed(w)
+			continue
+		}
+		if l.holds {
+			if l.overlaps(&l.held) {
+				return never
+			}
+			l.holds = false
+			l.put(w, &l.held)
 			continue
 		}
 		direction, intended, wait := l.choose(now)
@@ -286,19 +295,16 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	s.left -= size
 	l.left--
 	l.n++
-	i := l.take(w)
-	sl := &w.slots[i]
-	sl.offset, sl.size, sl.stream = offset, size, int32(at)
-	sl.device, sl.file = s.device, s.file
-	sl.direction, sl.kind = uint8(direction), opKind(direction)
-	sl.intended = never
+	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: never}
 	if l.paced[direction] {
-		sl.intended = intended
+		o.intended = intended
 		l.issued++
 		l.pacers[direction].Advance(l.weight(interval.Direction(direction), float64(size)))
 	}
-	if direction == int(interval.Write) {
-		l.wrote(s, sl, w.pool)
+	if l.job.job.SerializeOverlap && l.overlaps(&o) {
+		l.held, l.holds = o, true
+	} else {
+		l.put(w, &o)
 	}
 	if l.job.job.ThinkTime > 0 {
 		if l.thinkLeft--; l.thinkLeft == 0 {
@@ -306,6 +312,22 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 		}
 	}
 	return true
+}
+
+// put hands one operation to the back end.
+func (l *lane) put(w *worker, o *operation) {
+	s := &l.streams[o.stream]
+	sl := &w.slots[l.take(w)]
+	sl.offset, sl.size, sl.stream = o.offset, o.size, o.stream
+	sl.device, sl.file = s.device, s.file
+	sl.direction, sl.kind, sl.intended = o.direction, opKind(o.direction), o.intended
+	sl.busy = true
+	if every := l.job.job.ForceAsync; every > 0 {
+		sl.async = l.n%uint64(every) == 0
+	}
+	if o.direction == uint8(interval.Write) {
+		l.wrote(s, sl, w.pool)
+	}
 }
 
 // wrote makes the content of a write and notes the syncs that are due after it.

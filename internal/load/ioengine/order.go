@@ -12,7 +12,7 @@ import (
 // order works out where the operations of one direction go in a region.
 func (s *jobSpec) order(direction int, r region, key uint64) order {
 	j := &s.job
-	o := order{region: r, sizes: s.sizes[direction], align: s.align(direction)}
+	o := order{region: r, sizes: s.sizes[direction], sequel: s.sequel, align: s.align(direction)}
 	if !s.random {
 		o.skip = j.Sequence
 		return o
@@ -37,7 +37,7 @@ func (s *jobSpec) align(direction int) int64 {
 // own and a distribution that is not uniform draw freely; here also operations that are only partly random, because
 // the sequential ones would touch blocks again anyway.
 func (s *jobSpec) mapped(direction int, o *order) bool {
-	return s.random && !s.job.NoRandomMap && o.percent == 100 && o.hold <= 1 && o.hot.kind == hotNone &&
+	return s.random && !s.job.NoRandomMap && s.sizes[direction].span == 0 && o.percent == 100 && o.hold <= 1 && o.hot.kind == hotNone &&
 		o.align == s.sizes[direction].smallest
 }
 

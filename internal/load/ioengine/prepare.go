@@ -88,7 +88,8 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	if job.kind == kindNull {
 		return files, nil
 	}
-	how := access{write: job.writes || job.trims, mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync}
+	how := access{write: job.writes || job.trims, mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
+		noWait: job.job.NoWait, uncached: job.job.Uncached}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if files[s.device] != nil {
@@ -154,12 +155,15 @@ func checkAccess(job *jobSpec, device load.Device, f *file) error {
 		if !active {
 			continue
 		}
-		if n := job.sizes[d].smallest; n%f.align != 0 {
+		if n := job.sizes[d].misfit(f.align); n != 0 {
 			return wrong("block size", n)
 		}
 		if n := job.align(d); n%f.align != 0 {
 			return wrong("alignment", n)
 		}
+	}
+	if n := job.sequel.misfit(f.align); n != 0 {
+		return wrong("block size", n)
 	}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
@@ -214,6 +218,7 @@ func (in *instance) equip(w *worker) error {
 		l.index = int32(i)
 		size, count := l.job.bufferBytes(), l.job.bufferCount()
 		l.free = make([]int32, 0, l.job.depth)
+		l.slots = w.slots[next : next+l.job.depth]
 		for k := range l.job.depth {
 			s := &w.slots[next]
 			s.clone = int32(i)

@@ -110,6 +110,7 @@ const (
 	opcodeCommand    = 46
 
 	entryFixedFile = 1 << 0
+	entryAsync     = 1 << 4
 	fsyncDataSync  = 1 << 0
 	commandDiscard = 0x12 << 8 // BLOCK_URING_CMD_DISCARD of linux/blkdev.h
 )

@@ -38,6 +38,7 @@ type jobSpec struct {
 	runtime time.Duration // 0: to completion
 	endless bool          // time_based: wraps until runtime is over
 	sizes   [interval.DirectionCount]sizes
+	sequel  sizes // of operations that are not random, where bs_is_seq_rand gives them their own
 	content content
 	clones  []cloneSpec
 }
@@ -146,7 +147,8 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	if spec.trims {
 		p.compileTrims(j, &spec)
 	}
-	spec.compileContent()
+	spec.sizesByOrder()
+	p.compileContent(&spec)
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0
 	if j.TimeBased && spec.runtime == 0 {
@@ -221,6 +223,7 @@ func (p *program) compileClones(j *fiojob.Job, spec *jobSpec, key uint64) {
 		}
 		spec.clones = append(spec.clones, c)
 	}
+	spec.sizeWorkingSet()
 }
 
 // devicesOf maps the files of a job to devices of the workload. Names that are no device were refused before.

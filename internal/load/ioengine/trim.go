@@ -10,12 +10,6 @@ import (
 // the first and fails on files. trimwrite writes each block once its trim is complete; both count as operations, and
 // size, number_ios and rates are those of the pairs.
 
-// trimmedBlock is a block that was trimmed and is to be written.
-type trimmedBlock struct {
-	stream       int32 // index in the lane
-	offset, size int64
-}
-
 // draws tells for which directions operations are drawn. Writes of trimwrite follow from its trims.
 func (s *jobSpec) draws() (d [interval.DirectionCount]bool) {
 	d = s.active()
@@ -71,19 +65,16 @@ func pairRate(trims float64, j *fiojob.Job, inBytes bool) float64 {
 // done notes what follows from a successful operation.
 func (l *lane) done(s *slot) {
 	if s.kind == opTrim && l.job.pairs() && l.closed != closedTime {
-		l.trimmed = append(l.trimmed, trimmedBlock{stream: s.stream, offset: s.offset, size: s.size})
+		l.trimmed = append(l.trimmed, operation{
+			stream: s.stream, direction: uint8(interval.Write), offset: s.offset, size: s.size, intended: never,
+		})
 	}
 }
 
 // issueTrimmed writes the block that was trimmed last.
 func (l *lane) issueTrimmed(w *worker) {
 	top := len(l.trimmed) - 1
-	b := l.trimmed[top]
+	o := l.trimmed[top]
 	l.trimmed = l.trimmed[:top]
-	s := &l.streams[b.stream]
-	sl := &w.slots[l.take(w)]
-	sl.offset, sl.size, sl.stream = b.offset, b.size, b.stream
-	sl.device, sl.file = s.device, s.file
-	sl.direction, sl.kind, sl.intended = uint8(interval.Write), opWrite, never
-	l.wrote(s, sl, w.pool)
+	l.put(w, &o)
 }

@@ -216,6 +216,7 @@ func (w *worker) reap(done []completion, now int64) error {
 		s := &w.slots[c.slot]
 		l := &w.lanes[s.clone]
 		l.free = append(l.free, c.slot)
+		s.busy = false
 		l.inFlight--
 		if l.observer != nil {
 			w.observe(l, s, c.result, now)

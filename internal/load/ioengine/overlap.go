@@ -1,0 +1,39 @@
+package ioengine
+
+// operation is one operation before it has a slot.
+type operation struct {
+	intended, offset, size int64
+	stream                 int32
+	direction              uint8
+}
+
+// overlaps tells whether an operation in flight touches a byte of o. It looks at all slots of the lane, which only
+// serialize_overlap pays for.
+func (l *lane) overlaps(o *operation) bool {
+	device := l.streams[o.stream].device
+	for i := range l.slots {
+		s := &l.slots[i]
+		if s.busy && s.kind <= opTrim && s.device == device && s.offset < o.offset+o.size && o.offset < s.offset+s.size {
+			return true
+		}
+	}
+	return false
+}
+
+// rest issues what belongs to operations that were issued before the lane was done.
+func (l *lane) rest(w *worker) {
+	if l.closed != closedDone {
+		if l.holds && l.held.intended != never {
+			l.issued-- // it never was
+		}
+		l.holds = false
+		return
+	}
+	for len(l.trimmed) > 0 && len(l.free) > 0 {
+		l.issueTrimmed(w)
+	}
+	if l.holds && len(l.free) > 0 && !l.overlaps(&l.held) {
+		l.holds = false
+		l.put(w, &l.held)
+	}
+}
