@@ -31,6 +31,8 @@ func newIO(p *Process) *cobra.Command {
 			"  --section=NAME                            only these jobs; may be repeated\n" +
 			"  --runtime=TIME                            where the jobs have none, like every option before the first --name\n" +
 			"  --status-interval=TIME                    the report as it stands, as a whole document each time\n" +
+			"  --intervals=FILE, --intervals-every=TIME  what each row did in each second, as lines of JSON, while it runs\n" +
+			"  --metrics-listen=HOST:PORT                Prometheus metrics at /metrics while it runs; port 0 takes a free one\n" +
 			"  --plan=FILE, --plan-operations=N          what would be done, as lines of JSON, without doing it; N a clone at most\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
 			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
@@ -86,6 +88,9 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	if o.streams.plan != "" {
 		return p.planIO(o)
 	}
+	if err := o.streams.check(o.output); err != nil {
+		return err
+	}
 	stop, end := p.watchSignals(ctx)
 	defer end()
 	stop.follow("", func(string) { fmt.Fprintln(p.Stderr, "bragg: stopping; the report is of what was done") })
@@ -93,16 +98,23 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	if err != nil {
 		return err
 	}
+	options := iojob.Options{
+		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		WatchEvery: o.every,
+	}
+	closeStreams, err := p.streams(&o.streams, &options)
+	if err != nil {
+		return errors.Join(err, closeOutput())
+	}
 	if slices.Contains(o.formats, "normal") {
 		if err := iojob.WriteHead(out, o.jobs); err != nil {
-			return errors.Join(err, closeOutput())
+			return errors.Join(err, closeStreams(), closeOutput())
 		}
 	}
 	var watchErr error
-	report, err := iojob.Run(stop.begun, o.jobs, iojob.Options{
-		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
-		WatchEvery: o.every, Watch: func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) },
-	})
+	options.Watch = func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) }
+	report, err := iojob.Run(stop.begun, o.jobs, options)
+	err = errors.Join(err, closeStreams())
 	if err == nil {
 		err = errors.Join(watchErr, o.write(out, report))
 	}

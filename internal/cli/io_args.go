@@ -35,7 +35,7 @@ var (
 	ioValued = []string{
 		"output", "output-format", "section", "status-interval", "backend", "allow-device", "device-serial", "device-wwn",
 		"device-size", "device-link", "device-overwrite", "eta", "eta-newline", "eta-interval", "max-jobs", "alloc-size", "aux-path",
-		"terse-version", "plan", "plan-operations",
+		"terse-version", "plan", "plan-operations", "intervals", "intervals-every", "metrics-listen",
 	}
 )
 

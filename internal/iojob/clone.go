@@ -28,6 +28,7 @@ type clone struct {
 	ended   int64 // 0: still going on
 	tally   tally
 	account ioengine.Account
+	live    liveTotals
 	engine  string
 	err     error
 }
@@ -71,6 +72,7 @@ func (c *clone) add(iv *interval.Interval) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tally.add(iv)
+	c.live.add(iv)
 }
 
 func (c *clone) end(at time.Duration, account ioengine.Account, err error) {

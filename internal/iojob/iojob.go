@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -42,6 +43,12 @@ type Options struct {
 	Watch       func(r *Report)
 	WatchEvery  time.Duration
 	WatchSeldom bool
+	// Intervals receives what each row did, a line of JSON an interval, while it runs; may be nil. IntervalLength is a
+	// multiple of Sample; 0 is StreamLengthDefault.
+	Intervals      io.Writer
+	IntervalLength time.Duration
+	// Live receives, before the first operation, what tells at any moment what all clones have done; may be nil.
+	Live func(now func() []Live)
 	// Host is the number of this host among several that run the same jobs, from 0: no two share offsets or content.
 	Host int
 	// Start says when jobs start that are prepared; nil starts them at once.
@@ -75,13 +82,13 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if r.logs, err = r.openLogs(); err != nil {
 		return nil, err
 	}
+	r.openStream()
 	stop := r.watch()
 	r.runPhases(ctx)
 	stop()
-	logErr := r.logs.Close()
 	report := r.report()
-	if logErr != nil {
-		report.LogFault = logErr.Error()
+	if err := r.closeOutputs(); err != nil {
+		report.LogFault = err.Error()
 	}
 	report.Done = true
 	return report, errors.Join(removeUnlinked(clones, files)...)
@@ -94,6 +101,7 @@ type runner struct {
 	axis    axis
 	disks   *disks
 	logs    *fiolog.Set
+	stream  *stream // nil: nobody reads it
 }
 
 // check refuses what no clone could do before the first one starts.
@@ -146,6 +154,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 		run, err := ioengine.Generator{Backend: r.options.Backend}.PrepareJobs(ctx, r.workload(c, 0), []fiojob.Job{c.job})
 		if err != nil {
 			c.fail(err)
+			r.finish(c)
 			ready.Faults = append(ready.Faults, fmt.Errorf("job %q: %w", c.job.Name, err))
 			continue
 		}
@@ -164,10 +173,10 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 		prepared[i].StartAt(int64(start))
 		c.begin(int64(start), prepared[i].Engine())
 		wait.Go(func() {
-			err := prepared[i].Run(ctx, load.SinkFunc(func(iv interval.Interval) { c.add(&iv) }))
+			err := prepared[i].Run(ctx, load.SinkFunc(func(iv interval.Interval) { r.deliver(c, &iv) }))
 			account := prepared[i].Account()
 			c.end(r.axis.now(), account, err)
-			r.endLogs(c, account.EndNanos)
+			r.endOutputs(c, account.EndNanos)
 		})
 	}
 	wait.Wait()

@@ -2,6 +2,7 @@ package iojob
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,8 +84,43 @@ func (r *runner) observe(c *clone, run ioengine.Run) {
 	}
 }
 
-// endLogs lets the last window of a clone's logs be written.
-func (r *runner) endLogs(c *clone, end int64) {
+// openStream starts what others read while jobs run.
+func (r *runner) openStream() {
+	if r.options.Intervals != nil {
+		r.stream = newStream(r.clones, r.options.Intervals, cmp.Or(r.options.IntervalLength, StreamLengthDefault), r.axis.zero)
+	}
+	if r.options.Live != nil {
+		r.options.Live(r.live)
+	}
+}
+
+// closeOutputs writes what is left of logs and intervals, and returns what is missing in them.
+func (r *runner) closeOutputs() error {
+	err := r.logs.Close()
+	if r.stream != nil {
+		err = errors.Join(err, r.stream.close())
+	}
+	return err
+}
+
+// deliver takes an interval of a clone.
+func (r *runner) deliver(c *clone, iv *interval.Interval) {
+	c.add(iv)
+	if r.stream != nil {
+		r.stream.add(c, iv)
+	}
+}
+
+// finish says that a clone delivers nothing more.
+func (r *runner) finish(c *clone) {
+	if r.stream != nil {
+		r.stream.finish(c)
+	}
+}
+
+// endOutputs lets the last window of a clone's logs and its last interval be written.
+func (r *runner) endOutputs(c *clone, end int64) {
+	r.finish(c)
 	recorder := r.logs.Recorder(c.number)
 	if recorder == nil {
 		return

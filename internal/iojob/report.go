@@ -16,7 +16,7 @@ type Report struct {
 	Elapsed time.Duration
 	Rows    []Row
 	Disks   []Disk
-	// LogFault says which logs could not be written to their end, and why; "" when all were.
+	// LogFault says which logs or intervals could not be written to their end, and why; "" when all were.
 	LogFault string
 }
 
@@ -72,7 +72,7 @@ func (r *runner) report() *Report {
 	var open *rowBuilder
 	period := int64(r.options.Sample)
 	for _, c := range r.clones {
-		joins := open != nil && c.job.GroupReporting && open.row.Job.GroupReporting && open.row.Group == c.job.Group
+		joins := open != nil && sameRow(&open.row.Job, &c.job)
 		if !joins {
 			if open != nil {
 				out.Rows = append(out.Rows, open.finish(r.options.Sample))
