@@ -2,8 +2,11 @@ package audit
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -13,8 +16,9 @@ const unwrittenNoticed = 0.05
 var cacheReads = Rule{
 	Code:    "cache-suspected",
 	Summary: "reads may have been answered without touching a disk",
-	Documentation: "Two causes are looked for. Reads of ranges that nothing wrote before: thin storage answers them with " +
-		"zeros from its own maps. And buffered I/O (direct=0) on less data than there is memory: the page cache of the " +
+	Documentation: "Three causes are looked for. Reads of ranges that nothing wrote before, by the plan: thin storage answers them with " +
+		"zeros from its own maps. Holes and reserved space that the generator found on the disk itself, where it is a file or a " +
+		"loop device; of other block devices this cannot be known, a discarded SSD or a thin volume included. And buffered I/O (direct=0) on less data than there is memory: the page cache of the " +
 		"VM answers it. Both give numbers that no disk can do.",
 	Example: `randread reads 4 GiB on each VM that nothing wrote before: thin storage answers that without a disk.`,
 	Check:   checkCacheReads,
@@ -37,6 +41,27 @@ func checkCacheReads(in *Input) []finding.Finding {
 			})
 		}
 		if f, ok := buffered(p, w, all); ok {
+			list = append(list, f)
+		}
+	}
+	return append(list, holes(in)...)
+}
+
+// holes passes on what generators found on the disks.
+func holes(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Advice: "Add workload.PrefillRun for this workload to the setup phase."}
+		for engine := range strings.SplitSeq(l.Engine, result.EngineSeparator) {
+			for note := range strings.SplitSeq(engine, "; ") {
+				if text, ok := strings.CutPrefix(note, "unwritten: "); ok && !slices.Contains(f.Evidence, text) {
+					f.Evidence = append(f.Evidence, text)
+				}
+			}
+		}
+		if len(f.Evidence) > 0 {
+			f.Claim = fmt.Sprintf("%s reads what was never written: %s. Such reads are answered without a disk.", in.name(l), f.Evidence[0])
 			list = append(list, f)
 		}
 	}

@@ -134,7 +134,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 
 // warnOfHoles says when a file is to be read that was never written in parts: they are answered without asking a device.
 func (p *plannedFile) warnOfHoles(have int64, o Options) error {
-	if !p.reads || isDevice(p.path) {
+	if !p.reads {
 		return nil
 	}
 	f, err := os.Open(p.path)

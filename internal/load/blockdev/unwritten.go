@@ -10,6 +10,14 @@ type Extent struct{ Offset, Length int64 }
 
 func (e Extent) end() int64 { return e.Offset + e.Length }
 
+// TotalBytes adds up extents; what lies in several of them counts once.
+func TotalBytes(extents []Extent) (total int64) {
+	for _, e := range merged(extents) {
+		total += e.Length
+	}
+	return total
+}
+
 // overlap adds up the bytes that the two lists have in common. The lists need not be in order, and what lies
 // in several extents of one list counts once.
 func overlap(wanted, given []Extent) int64 {

@@ -11,13 +11,17 @@ import (
 
 // ReadWarning returns how many bytes of the extents of a regular file were never written: holes, space that was only
 // reserved, and what lies behind the end. Reading them costs no device anything, so a number that comes from them is not
-// a device's number. Of a block device nothing is known, and the answer is 0.
+// a device's number. A loop device is asked by the file below it. Of any other block device nothing is known, and the
+// answer is 0.
 //
 // Data that was written and not yet flushed is flushed first: until then reserved space looks unwritten.
 func ReadWarning(f *os.File, extents []Extent) (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
+	}
+	if kindOf(st.Mode) == Block {
+		return belowLoop(f, extents)
 	}
 	if kindOf(st.Mode) != Regular {
 		return 0, nil
@@ -43,6 +47,38 @@ func ReadWarning(f *os.File, extents []Extent) (int64, error) {
 		unwritten = append(append(unwritten, reserved...), holes...)
 	}
 	return overlap(extents, unwritten), nil
+}
+
+// belowLoop answers for a loop device whose file can be opened here and is the one that the kernel uses. Discarding a part
+// of such a device makes a hole in its file.
+func belowLoop(f *os.File, extents []Extent) (int64, error) {
+	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
+	if err != nil {
+		return 0, nil // no loop device
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
+	}
+	s := host()
+	path := s.attribute(s.nameOfNumber(numberOf(st.Rdev)), "loop", "backing_file")
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, nil // out of sight: deleted, or in another mount namespace
+	}
+	defer file.Close()
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil || fileID(st) != (FileID{Device: info.Device, Inode: info.Inode}) || kindOf(st.Mode) != Regular {
+		return 0, err
+	}
+	// What was written to the device and not yet to the file would look unwritten.
+	if err := unix.Fdatasync(int(f.Fd())); err != nil && !errors.Is(err, unix.EROFS) {
+		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
+	}
+	below := make([]Extent, len(extents))
+	for i, e := range extents {
+		below[i] = Extent{e.Offset + int64(info.Offset), e.Length}
+	}
+	return ReadWarning(file, below)
 }
 
 // holesIn lists the holes of a file within an extent. File systems that know none say that all is data. The place in the

@@ -1,8 +1,10 @@
 package blockdev
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -77,17 +79,27 @@ func TestReadWarningElsewhere(t *testing.T) {
 	}
 }
 
-// A device is not asked.
+// A loop device is asked by its file, behind the offset at which it begins there, and after a discard; another one is not.
 func TestReadWarningOfADevice(t *testing.T) {
 	r := newRig(t)
-	f, err := os.Open(r.loop(64 * mib))
-	if err != nil {
-		t.Fatal(err)
+	path := r.file(64 * mib)
+	device := r.loopOn(path, "--offset", fmt.Sprint(8*mib))
+	r.fill(device, 4*mib, strings.Repeat("data", int(mib)))
+	look := func(path string, want int64) {
+		t.Helper()
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if got, err := ReadWarning(f, []Extent{{0, 32 * mib}}); err != nil || got != want {
+			t.Errorf("%s: %d, %v, want %d", path, got, err, want)
+		}
 	}
-	defer f.Close()
-	if got, err := ReadWarning(f, []Extent{{0, 64 * mib}}); err != nil || got != 0 {
-		t.Errorf("%d, %v", got, err)
-	}
+	look(device, 28*mib)
+	r.run("blkdiscard", "--offset", fmt.Sprint(4*mib), "--length", fmt.Sprint(2*mib), device)
+	look(device, 30*mib)
+	look(r.zram(32*mib), 0)
 }
 
 // Many extents need more than one answer of the kernel.

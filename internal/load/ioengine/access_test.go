@@ -192,3 +192,40 @@ func TestHangingDevice(t *testing.T) {
 		}
 	}
 }
+
+// Reading what was never written is told, by files and by loop devices, unless the load itself writes it before.
+func TestUnwrittenReadsAreNoted(t *testing.T) {
+	sparse := files(t, job("rw=randread bs=4k size=32m")).Devices[0]
+	half, err := os.OpenFile(sparse.Path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := half.Write(make([]byte, 16*mib)); err != nil {
+		t.Fatal(err)
+	}
+	half.Close()
+	onLoop := sparse
+	onLoop.Path = loadtest.Loop(t, sparse.Path)
+	for _, c := range []struct{ options, note string }{
+		{"rw=randread bs=4k size=32m", "; unwritten: 50 % of what is read of /dev/sdb was never written"},
+		{"rw=read bs=64k size=16m zonemode=strided zonesize=1m zonerange=1m zoneskip=3m filesize=64m", "; unwritten: 75 % of what is read of /dev/sdb"},
+		{"rw=randread bs=4k size=16m", ""},
+		{"rw=randread bs=4k size=32m ioengine=null", ""},
+	} {
+		for _, device := range []load.Device{sparse, onLoop} {
+			w := job(c.options)
+			w.Devices = []load.Device{device}
+			instance, err := ioengine.New().Prepare(t.Context(), w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine := instance.(load.Describer).Engine()
+			if err := instance.Close(); err != nil {
+				t.Error(err)
+			}
+			if c.note == "" && strings.Contains(engine, "unwritten") || !strings.Contains(engine, c.note) {
+				t.Errorf("%s on %s: %q, want a note %q", c.options, device.Path, engine, c.note)
+			}
+		}
+	}
+}

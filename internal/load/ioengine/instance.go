@@ -20,6 +20,7 @@ type instance struct {
 	phases  [][]*worker
 	opened  []openFile
 	guard   blockdev.Guard
+	notes   []string // what casts doubt on numbers, found on the devices
 	closed  bool
 	// abandoned: operations hang, so that nothing can be released.
 	abandoned bool
@@ -192,6 +193,9 @@ func (in *instance) Engine() string {
 		if o.file.note != "" {
 			text += "; " + o.file.note
 		}
+	}
+	for _, note := range in.notes {
+		text += "; " + note
 	}
 	return text
 }

@@ -31,6 +31,7 @@ func (in *instance) build() error {
 			return err
 		}
 		if len(workers) == 0 {
+			in.noteUnwritten()
 			return nil
 		}
 		in.phases = append(in.phases, workers)

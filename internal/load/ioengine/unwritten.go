@@ -1,0 +1,81 @@
+package ioengine
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/load/blockdev"
+)
+
+// unwrittenNoticed is the share of what a load reads on one device from which a note says that it was never written.
+const unwrittenNoticed = 0.01
+
+// noteUnwritten notes which devices answer reads without work of a medium, because nothing was ever written there. What
+// jobs of this load write before, behind a stonewall, counts as written.
+func (in *instance) noteUnwritten() {
+	for device := range in.program.workload.Devices {
+		extents, bytes := in.readsOf(device)
+		var f *file
+		for _, o := range in.opened {
+			if o.device == in.names[device] {
+				f = o.file
+			}
+		}
+		if f == nil || bytes == 0 {
+			continue
+		}
+		// What cannot be found out is not told: a file system that knows no holes.
+		unwritten, err := blockdev.ReadWarning(f.handle, extents)
+		if share := float64(unwritten) / float64(bytes); err == nil && share >= unwrittenNoticed {
+			in.notes = append(in.notes, fmt.Sprintf("unwritten: %.0f %% of what is read of %s was never written", 100*share, in.names[device]))
+		}
+	}
+}
+
+// readsOf returns the parts of a device that are read before any job between earlier stonewalls wrote to it, and how many
+// bytes they have.
+func (in *instance) readsOf(device int) (extents []blockdev.Extent, bytes int64) {
+	written := in.firstWrite(device)
+	for i := range in.program.jobs {
+		job := &in.program.jobs[i]
+		if !job.reads || job.kind == kindNull || written >= 0 && written < job.phase {
+			continue
+		}
+		for _, c := range job.clones {
+			for _, s := range c.streams {
+				if s.device == device {
+					extents = append(extents, s.region.extents()...)
+				}
+			}
+		}
+	}
+	return extents, blockdev.TotalBytes(extents)
+}
+
+// firstWrite returns the first phase in which a device is written to, -1 where it never is.
+func (in *instance) firstWrite(device int) int {
+	for i := range in.program.jobs { // in the order of phases
+		job := &in.program.jobs[i]
+		for _, c := range job.clones {
+			for _, s := range c.streams {
+				if s.device == device && job.writes {
+					return job.phase
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// zonesListedMax bounds how many zones are told apart; of more the whole region counts.
+const zonesListedMax = 4096
+
+func (r *region) extents() []blockdev.Extent {
+	if r.zones <= 1 || r.zones > zonesListedMax {
+		return []blockdev.Extent{{Offset: r.start, Length: r.end() - r.start}}
+	}
+	var all []blockdev.Extent
+	for i := range r.zones {
+		all = append(all, blockdev.Extent{Offset: r.start + i*r.zoneStride, Length: r.window()})
+	}
+	return all
+}
