@@ -6,10 +6,10 @@ LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/cli.Version=$(VERSION)
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
-PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux
+PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client
 
 # Packages whose state is shared by goroutines are tested under the race detector.
-RACE     := run agent load/... iojob metric result session target/...
+RACE     := run agent load/... iojob iohosts metric result session target/...
 
 .PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-io bench-start bench-report soak clean
 
@@ -18,6 +18,7 @@ help:
 	@echo "make test          every test that can run here; names what is missing"
 	@echo "make test-fast     the tests without real parts"
 	@echo "make build         static binaries in bin/"
+	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
 	@echo "make deps          install the Debian packages that tests use (needs root)"
 	@echo "make check         format, vet, staticcheck, golangci-lint"
 	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
@@ -32,6 +33,11 @@ build:
 	@mkdir -p bin
 	$(BUILD) -o bin/bragg ./cmd/bragg
 	$(BUILD) -o bin/bragg-agent ./cmd/bragg-agent
+
+# bragg for hosts of another platform than this one: make bin/bragg-linux-arm64
+bin/bragg-linux-%:
+	@mkdir -p bin
+	GOOS=linux GOARCH=$* $(BUILD) -o $@ ./cmd/bragg
 
 demo: build
 	bin/bragg demo

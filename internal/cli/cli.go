@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/iohosts"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -74,6 +75,9 @@ func Main(ctx context.Context, p Process) (code int) {
 	}
 	if len(p.Arguments) == 1 && p.Arguments[0] == scenario.ChildVerb {
 		return scenario.ChildMain(p.Stdin, p.Stdout)
+	}
+	if len(p.Arguments) > 0 && p.Arguments[0] == iohosts.Verb {
+		return p.serveHost(ctx)
 	}
 	root := newRoot(&p)
 	root.SetArgs(p.Arguments)

@@ -40,8 +40,11 @@ func newIO(p *Process) *cobra.Command {
 			"                                            mmap, null\n" +
 			"  --allow-device=PATH                       may be written, once it is proved to be the one that is meant by\n" +
 			"      --device-serial, --device-wwn, or --device-size with --device-link; --device-overwrite=NAME for each thing\n" +
-			"      found on it. docs/guides/devices.md says more",
-		Example: "  bragg io job.fio\n  bragg io --name=test --rw=randread --bs=4k --size=1g --iodepth=32 --ioengine=io_uring --direct=1\n" +
+			"      found on it. docs/guides/devices.md says more\n" +
+			"  --hosts=A,B or --hosts=@FILE              run on these hosts over ssh, started together and merged: [user@]host[:port].\n" +
+			"      ${BRAGG_HOST} and ${BRAGG_HOST_NUMBER} differ between them. --ssh-option=KEY=VALUE for ssh -o, --without-failed-hosts,\n" +
+			"      --keep-on-hosts, --host-folder=DIR, --same-seed, --device-host=HOST behind --allow-device. docs/guides/hosts.md says more",
+		Example: "  bragg io job.fio\n  bragg io --hosts=node1,root@node2:2222 job.fio\n  bragg io --name=test --rw=randread --bs=4k --size=1g --iodepth=32 --ioengine=io_uring --direct=1\n" +
 			"  bragg io job.fio --output-format=json --output=result.json",
 		GroupID:            groupStart,
 		DisableFlagParsing: true,
@@ -72,6 +75,7 @@ type ioOrder struct {
 	devices  []ioDevice
 	every    time.Duration
 	streams  ioStreams
+	hosts    ioHosts
 }
 
 func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
@@ -90,6 +94,9 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	}
 	if err := o.streams.check(o.output); err != nil {
 		return err
+	}
+	if o.hosts.wanted() {
+		return p.runOnHosts(ctx, o)
 	}
 	stop, end := p.watchSignals(ctx)
 	defer end()
@@ -142,6 +149,7 @@ func (o *ioOrder) outcome(report *iojob.Report, stopped bool) error {
 
 // ioDevice is a block device that may be written to, and what was said to prove it.
 type ioDevice struct {
+	host    string // "": on all of --hosts
 	path    string
 	consent blockdev.Consent
 }
@@ -158,7 +166,14 @@ func (o *ioOrder) open(path string) (*os.File, error) {
 	return f, err
 }
 
-func (o *ioOrder) write(w io.Writer, r *iojob.Report) error {
+// ioReport is what jobs did, here or on hosts.
+type ioReport interface {
+	WriteText(w io.Writer) error
+	WriteTerse(w io.Writer, version string) error
+	WriteJSON(w io.Writer, l iojob.Labels) error
+}
+
+func (o *ioOrder) write(w io.Writer, r ioReport) error {
 	labels := iojob.Labels{
 		Version: iojob.FormatVersion + " (bragg " + version() + ")", Global: o.global,
 		Own: func(j *fiojob.Job) []fiojob.Option { return o.own[j.Pos.String()] },
@@ -174,6 +189,9 @@ func (o *ioOrder) write(w io.Writer, r *iojob.Report) error {
 			labels.Bins = format == "json+"
 			errs = append(errs, r.WriteJSON(w, labels))
 		}
+	}
+	if buffered, ok := w.(*bufio.Writer); ok {
+		errs = append(errs, buffered.Flush()) // who reads along wants each report when it is made
 	}
 	return errors.Join(errs...)
 }

@@ -36,6 +36,7 @@ var (
 		"output", "output-format", "section", "status-interval", "backend", "allow-device", "device-serial", "device-wwn",
 		"device-size", "device-link", "device-overwrite", "eta", "eta-newline", "eta-interval", "max-jobs", "alloc-size", "aux-path",
 		"terse-version", "plan", "plan-operations", "intervals", "intervals-every", "metrics-listen",
+		"hosts", "ssh-option", "host-folder", "device-host",
 	}
 )
 
@@ -60,6 +61,9 @@ func (p *Process) readIO(args []string) (*ioOrder, error) {
 	}
 	if len(a.order.formats) == 0 {
 		a.order.formats = []string{"normal"}
+	}
+	if err := p.readHosts(&a.order); err != nil {
+		return nil, err
 	}
 	return &a.order, p.readJobs(a)
 }
@@ -100,10 +104,13 @@ func (a *ioArguments) option(key, value, word string) error {
 		}
 		o.every = with.Runtime
 	case "client", "server", "daemonize", "remote-config", "trigger-file", "trigger", "trigger-remote":
-		return usage("--%s belongs to fio's client and server, which bragg io does not have", key)
+		return usage("--%s belongs to fio's client and server: bragg io --hosts=a,b runs jobs on hosts over ssh, and they need no server", key)
 	default:
 		if known, err := o.streams.option(key, value); known || err != nil {
 			return err
+		}
+		if slices.Contains(ioHostOptions, key) {
+			return o.hosts.option(o, key, value)
 		}
 		if !slices.Contains(ioIgnored, key) {
 			a.words = append(a.words, word)
@@ -172,6 +179,7 @@ func (p *Process) readJobs(a *ioArguments) error {
 	surroundings, closeRoot := p.jobSurroundings(a.files)
 	defer closeRoot()
 	surroundings.Reading, surroundings.Sections = a.reading, a.sections
+	surroundings = a.order.hosts.record(inputs, surroundings)
 	file, list := fiojob.ParseAll(inputs, surroundings)
 	list = append(list, file.Unsupported()...)
 	if list.HasErrors() {

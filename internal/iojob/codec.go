@@ -17,34 +17,34 @@ import (
 // reads them has the jobs; periods travel apart, because they grow with the length of the run. Everything else of a row
 // is carried as it is, fields that are added later too.
 
-// row has what a Row has, without its methods.
-type row Row
+// rowFields has what a Row has, without its methods.
+type rowFields Row
 
 type wireRow struct {
-	*row
+	*rowFields
 	Error *WireError `json:"error,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
-func (r Row) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wireRow{row: (*row)(&r), Error: NewWireError(r.Err)})
+func (row Row) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wireRow{rowFields: (*rowFields)(&row), Error: NewWireError(row.Err)})
 }
 
 // UnmarshalJSON implements json.Unmarshaler. Job stays empty: see Attach.
-func (r *Row) UnmarshalJSON(text []byte) error {
-	w := wireRow{row: (*row)(r)}
+func (row *Row) UnmarshalJSON(text []byte) error {
+	w := wireRow{rowFields: (*rowFields)(row)}
 	if err := json.Unmarshal(text, &w); err != nil {
 		return err
 	}
-	r.Err = w.Error.Err()
-	for d := range r.Directions {
-		dir := &r.Directions[d]
+	row.Err = w.Error.Err()
+	for d := range row.Directions {
+		dir := &row.Directions[d]
 		dir.Service, dir.Response = orEmpty(dir.Service), orEmpty(dir.Response)
 		if dir.Runtime < 0 {
 			return errors.New("read row: a time is out of bounds")
 		}
 	}
-	if r.Runtime < 0 || r.StartNanos < 0 || r.StartNanos > math.MaxInt64-int64(r.Runtime) {
+	if row.Runtime < 0 || row.StartNanos < 0 || row.StartNanos > math.MaxInt64-int64(row.Runtime) {
 		return errors.New("read row: a time is out of bounds")
 	}
 	return nil
@@ -78,9 +78,9 @@ type Period struct {
 }
 
 // Periods returns at most count of the row's periods, from the given one on.
-func (r *Row) Periods(from, count int) []Period {
-	from = min(max(from, 0), len(r.samples))
-	list := r.samples[from:min(from+count, len(r.samples))]
+func (row *Row) Periods(from, count int) []Period {
+	from = min(max(from, 0), len(row.samples))
+	list := row.samples[from:min(from+count, len(row.samples))]
 	out := make([]Period, len(list))
 	for i, s := range list {
 		out[i] = Period{s.end, s.length, s.operations, s.bytes}
@@ -89,13 +89,13 @@ func (r *Row) Periods(from, count int) []Period {
 }
 
 // PeriodCount returns how many periods the row has.
-func (r *Row) PeriodCount() int { return len(r.samples) }
+func (row *Row) PeriodCount() int { return len(row.samples) }
 
 // SetPeriods replaces the row's periods.
-func (r *Row) SetPeriods(list []Period) {
-	r.samples = make([]sample, len(list))
+func (row *Row) SetPeriods(list []Period) {
+	row.samples = make([]sample, len(list))
 	for i, p := range list {
-		r.samples[i] = sample{p.EndNanos, p.LengthNanos, p.Operations, p.Bytes}
+		row.samples[i] = sample{p.EndNanos, p.LengthNanos, p.Operations, p.Bytes}
 	}
 }
 

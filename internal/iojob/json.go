@@ -44,7 +44,7 @@ func (r *Report) WriteJSON(w io.Writer, l Labels) error {
 		doc.Jobs = append(doc.Jobs, r.jsonJob(&r.Rows[i], l))
 	}
 	for _, d := range r.Disks {
-		doc.Disks = append(doc.Disks, jsonDisk{d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, fixed(d.Utilization)})
+		doc.Disks = append(doc.Disks, d.json())
 	}
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
@@ -257,6 +257,12 @@ func (row *Row) ours(percentiles []float64, l Labels) jsonOurs {
 		}
 	}
 	return out
+}
+
+func (d *Disk) json() jsonDisk {
+	return jsonDisk{
+		d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, fixed(d.Utilization),
+	}
 }
 
 func (d *Direction) json(percentiles []float64, bins bool) jsonDirection {

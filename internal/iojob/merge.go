@@ -10,11 +10,11 @@ import (
 // of all operations over the time from the first start to the last end; minimum, maximum and deviation are of the sum in
 // each period.
 func mergeRows(name string, rows []*Row, period time.Duration) Row {
-	if len(rows) == 0 {
-		return Row{Name: name}
+	out := Row{Name: name}
+	if len(rows) > 0 {
+		first := rows[0]
+		out = Row{Name: name, Job: first.Job, JobIndex: first.JobIndex, Engine: first.Engine, Number: first.Number, Group: first.Group}
 	}
-	first := rows[0]
-	out := Row{Name: name, Job: first.Job, JobIndex: first.JobIndex, Engine: first.Engine, Number: first.Number, Group: first.Group}
 	whole := window{}
 	for _, row := range rows {
 		out.Clones += row.Clones

@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// startDelay is how long after the last clone is prepared all of them start, so that they do so together.
-const startDelay = 2 * time.Millisecond
+// StartDelay is how long after the last clone is prepared all of them start, so that they do so together.
+const StartDelay = 2 * time.Millisecond
 
 // hostShift keeps the numbers of clones on several hosts apart.
 const hostShift = 20
@@ -23,7 +23,7 @@ type Ready struct {
 // start returns when clones that are prepared begin, on the run's axis, and false where they shall not.
 func (r *runner) start(ctx context.Context, ready Ready, prepared []ioengine.Run) (time.Duration, bool) {
 	if r.options.Start == nil {
-		return r.axis.now() + startDelay, len(ready.Faults) < len(prepared)
+		return r.axis.now() + StartDelay, len(ready.Faults) < len(prepared)
 	}
 	at, err := r.options.Start(ctx, ready)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *runner) start(ctx context.Context, ready Ready, prepared []ioengine.Run
 	}
 	if ready.Phase == 0 {
 		// Hosts that start together have their periods together.
-		r.axis.set(at.Add(-startDelay))
+		r.axis.set(at.Add(-StartDelay))
 	}
 	for _, run := range prepared {
 		if run.Prepared() {

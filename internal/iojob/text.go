@@ -25,11 +25,15 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteString("\nDisk stats (read/write):\n")
 	}
 	for _, d := range r.Disks {
-		fmt.Fprintf(&b, "  %s: ios=%d/%d, merge=%d/%d, ticks=%d/%d, in_queue=%d, util=%.2f%%\n", d.Name, d.Reads, d.Writes,
-			d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, d.Utilization)
+		d.text(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (d *Disk) text(b *strings.Builder) {
+	fmt.Fprintf(b, "  %s: ios=%d/%d, merge=%d/%d, ticks=%d/%d, in_queue=%d, util=%.2f%%\n", d.Name, d.Reads, d.Writes, d.ReadMerges,
+		d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, d.Utilization)
 }
 
 // WriteHead writes what is known before jobs run: a line for every job.

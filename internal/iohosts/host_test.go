@@ -1,0 +1,74 @@
+package iohosts
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParseHosts(t *testing.T) {
+	files := map[string]string{"list": "# the lab\nnode1, node2:2222 # two\r\n\n  root@[fe80::1%eth0]:22\n"}
+	read := func(name string) (string, error) {
+		text, ok := files[name]
+		if !ok {
+			return "", errors.New("no such file")
+		}
+		return text, nil
+	}
+	got, err := ParseHosts([]string{"a,admin@b:2022", "@list", "[::1], 10.0.0.7"}, read)
+	want := []Host{
+		{"a", "", "a", 0}, {"admin@b:2022", "admin", "b", 2022}, {"node1", "", "node1", 0}, {"node2:2222", "", "node2", 2222},
+		{"root@[fe80::1%eth0]:22", "root", "fe80::1%eth0", 22}, {"[::1]", "", "::1", 0}, {"10.0.0.7", "", "10.0.0.7", 0},
+	}
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("host %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+	if names := got[4].fileName() + " " + got[1].fileName(); names != "fe80__1_eth0-22 b-2022" {
+		t.Errorf("names for files %q", names)
+	}
+}
+
+// Whatever could be an option of ssh or a part of a command is no host.
+func TestHostileHosts(t *testing.T) {
+	for _, text := range []string{
+		"-oProxyCommand=touch${IFS}pwned", "a b", "a'b", `a"b`, "a;b", "a|b", "$(id)", "`id`", "a\nb", "a\x00b", "-l@a", "root@-oProxyCommand=x",
+		"-oProxyCommand=x@a", "a@b@-c", "a:", "a:0", "a:65536", "a:+22", "a:22x", "[a]", "[::1", "[::1]x", "[::1]:", "a/b", "a\\b", "é", "..;", "@@",
+		"a@", "[fe80::1%$(id)]", "[fe80::1%a b]", "::1", "a%b",
+	} {
+		hosts, err := ParseHosts([]string{" " + text}, nil)
+		if err == nil {
+			t.Errorf("%q is read as %+v", text, hosts)
+		}
+		for _, h := range hosts {
+			for _, arg := range sshArguments(h, nil)[4:] {
+				if strings.HasPrefix(arg, "-oProxy") {
+					t.Errorf("%q becomes the option %q", text, arg)
+				}
+			}
+		}
+	}
+	for _, list := range [][]string{{""}, {","}, {"a,a"}, {"a:22,root@a:22"}, {"@nowhere"}, {strings.Repeat("h,", 300)}} {
+		if hosts, err := ParseHosts(list, func(string) (string, error) { return "", errors.New("no such file") }); err == nil {
+			t.Errorf("%q is read as %+v", list, hosts)
+		}
+	}
+}
+
+// The command of ssh is one text, whatever the host.
+func TestCommandIsFixed(t *testing.T) {
+	for _, h := range []Host{{"a", "", "a", 0}, {"u@b:2", "u", "b", 2}} {
+		args := sshArguments(h, []string{"ProxyJump=x"})
+		n := len(args)
+		if args[n-1] != remoteCommand || args[n-2] != h.Address || args[n-3] != "--" {
+			t.Errorf("arguments %q", args)
+		}
+	}
+	if strings.ContainsAny(script, "'\\!\n") {
+		t.Error("the script has characters that some login shell reads in another way")
+	}
+}

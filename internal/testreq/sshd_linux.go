@@ -1,0 +1,194 @@
+package testreq
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// SSH is servers of ssh on ports of this machine, with keys and known hosts of their own, as if each was a host.
+type SSH struct {
+	Folder  string
+	Options []string // for ssh -o, without which nobody is let in
+	Ports   []int
+	servers []*exec.Cmd
+}
+
+// SSHD starts count servers of ssh, and ends them and what they started after the test. environment is what sessions
+// have: "NAME=VALUE".
+func SSHD(t testing.TB, count int, environment ...string) *SSH {
+	t.Helper()
+	Root(t)
+	server := program(t, "sshd", "/usr/sbin/sshd")
+	Program(t, "ssh")
+	keygen := Program(t, "ssh-keygen")
+	// A path without blanks and not too deep: sshd reads it from a file of words.
+	folder, err := os.MkdirTemp("", "bragg-ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := &SSH{Folder: folder}
+	for _, name := range []string{"host", "user"} {
+		if out, err := exec.Command(keygen, "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(folder, name)).CombinedOutput(); err != nil {
+			t.Fatalf("ssh-keygen: %v %s", err, out)
+		}
+	}
+	key, err := os.ReadFile(filepath.Join(folder, "user.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "authorized"), string(key))
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where sshd goes without privileges
+		t.Fatal(err)
+	}
+	s.Options = []string{
+		"UserKnownHostsFile=" + filepath.Join(folder, "known"), "GlobalKnownHostsFile=none", "IdentityFile=" + filepath.Join(folder, "user"),
+		"IdentitiesOnly=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
+	}
+	for i := range count {
+		s.start(t, server, i, environment)
+	}
+	s.knowAll(t)
+	return s
+}
+
+// program is Program for one that may lie outside of PATH.
+func program(t testing.TB, name, path string) string {
+	t.Helper()
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	return Program(t, name)
+}
+
+func (s *SSH) start(t testing.TB, server string, number int, environment []string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(s.Folder, fmt.Sprint("config", number))
+	set := ""
+	if len(environment) > 0 {
+		set = "SetEnv"
+		for _, e := range environment {
+			set += " " + strconv.Quote(strings.ReplaceAll(e, "%d", strconv.Itoa(number)))
+		}
+	}
+	write(t, config, fmt.Sprintf(`Port %d
+ListenAddress 127.0.0.1
+HostKey %s/host
+AuthorizedKeysFile %s/authorized
+PidFile none
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+MaxStartups 100
+%s
+`, port, s.Folder, s.Folder, set))
+	cmd := exec.Command(server, "-D", "-e", "-f", config)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.Ports, s.servers = append(s.Ports, port), append(s.servers, cmd)
+	t.Cleanup(func() {
+		for _, id := range descendants(cmd.Process.Pid) {
+			_ = syscall.Kill(id, syscall.SIGKILL)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("sshd does not listen: %v\n%s", err, log.String())
+		}
+	}
+}
+
+// knowAll writes the hosts' keys where ssh looks for them.
+func (s *SSH) knowAll(t testing.TB) {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(s.Folder, "host.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known strings.Builder
+	for _, port := range s.Ports {
+		fmt.Fprintf(&known, "[127.0.0.1]:%d %s", port, key)
+	}
+	write(t, filepath.Join(s.Folder, "known"), known.String())
+}
+
+// Hosts are the servers as they stand behind --hosts.
+func (s *SSH) Hosts() []string {
+	var out []string
+	for _, port := range s.Ports {
+		out = append(out, fmt.Sprint("127.0.0.1:", port))
+	}
+	return out
+}
+
+// Cut kills a server and its sessions, and not what they have started: a connection breaks like that.
+func (s *SSH) Cut(t testing.TB, number int) {
+	t.Helper()
+	server := s.servers[number].Process
+	cut := 0
+	for _, id := range descendants(server.Pid) {
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id)); err == nil && strings.HasPrefix(string(name), "sshd") {
+			_ = syscall.Kill(id, syscall.SIGKILL)
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Error("no session is there to be cut")
+	}
+	_ = server.Kill()
+}
+
+// Sessions are the processes that a server has started.
+func (s *SSH) Sessions(number int) []int { return descendants(s.servers[number].Process.Pid) }
+
+// descendants returns the children of a process and theirs.
+func descendants(id int) []int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", id, id))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, field := range strings.Fields(string(text)) {
+		if child, err := strconv.Atoi(field); err == nil {
+			out = append(out, child)
+			out = append(out, descendants(child)...)
+		}
+	}
+	return out
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
