@@ -13,15 +13,13 @@ type group struct {
 var groups = [][]group{ignored, delegated, delegatedEngines, refused}
 
 var ignored = []group{
-	{class: Ignored, why: "it is a comment", report: true, names: "description"},
 	{class: Ignored, why: "logs are written as they come and not held in memory", report: true, names: `
 		log_entries log_compression log_compression_cpus`},
 	{class: Ignored, note: true, why: "logs are plain text, which any program can compress", report: true, names: "log_store_compressed"},
 	{class: Ignored, note: true, why: "the logs have the columns of fio 3.33", report: true, names: "log_issue_time"},
 	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: "bwavgtime iopsavgtime stats"},
 	{class: Ignored, why: "the report chooses its own percentiles, units and sums", report: true, names: `
-		clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures disk_util
-		unified_rw_reporting kb_base unit_base block_error_percentiles error_dump`},
+		significant_figures disk_util kb_base unit_base block_error_percentiles error_dump`},
 	{class: Ignored, why: "latency is always measured", names: `
 		gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement clocksource gtod_cpu`},
 	{class: Ignored, why: "the native engine has its own threads and memory", names: `

@@ -71,6 +71,12 @@ var native = []spec{
 	{name: "stonewall", apply: flag(func(j *Job) *bool { return &j.Stonewall })},
 	{name: "new_group", apply: flag(func(j *Job) *bool { return &j.newGroup })},
 	{name: "group_reporting", report: true, apply: flag(func(j *Job) *bool { return &j.GroupReporting })},
+	{name: "description", report: true},
+	{name: "percentile_list", report: true},
+	{name: "slat_percentiles", report: true},
+	{name: "clat_percentiles", report: true},
+	{name: "lat_percentiles", report: true},
+	{name: "unified_rw_reporting", report: true},
 	{name: "thinktime", apply: duration(func(j *Job) *time.Duration { return &j.ThinkTime }, time.Microsecond)},
 	{name: "thinktime_blocks", apply: count(func(j *Job) *int { return &j.ThinkTimeBlocks }, 1, math.MaxInt32)},
 

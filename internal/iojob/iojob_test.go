@@ -117,8 +117,12 @@ func keysOf(value any, at string, into map[string]bool) {
 // The JSON has exactly fio's keys, those under bragg aside, for the same jobs.
 func TestJSONHasFioKeys(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
-	for _, form := range []string{"json", "json+"} {
-		_, file := parse(t, ours, mixed)
+	for _, c := range []struct{ form, more string }{
+		{"json", ""}, {"json+", ""}, {"json", "unified_rw_reporting=mixed\ndescription=a b\n"}, {"json", "unified_rw_reporting=both\n"},
+		{"json", "lat_percentiles=1\nclat_percentiles=0\nslat_percentiles=1\npercentile_list=50:99\n"},
+	} {
+		form, jobs := c.form, strings.Replace(mixed, "[global]\n", "[global]\n"+c.more, 1)
+		_, file := parse(t, ours, jobs)
 		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +133,7 @@ func TestJSONHasFioKeys(t *testing.T) {
 		if err := report.WriteJSON(&b, l); err != nil {
 			t.Fatal(err)
 		}
-		text, _ := parse(t, theirs, mixed)
+		text, _ := parse(t, theirs, jobs)
 		var got, want any
 		if err := errors.Join(json.Unmarshal(b.Bytes(), &got), json.Unmarshal(fio(t, theirs, text, "--output-format="+form), &want)); err != nil {
 			t.Fatal(err)
@@ -145,12 +149,12 @@ func TestJSONHasFioKeys(t *testing.T) {
 		drop(wantKeys)
 		for k := range wantKeys {
 			if !gotKeys[k] {
-				t.Errorf("%s: we lack %s", form, k)
+				t.Errorf("%s %q: we lack %s", form, c.more, k)
 			}
 		}
 		for k := range gotKeys {
 			if !wantKeys[k] {
-				t.Errorf("%s: fio has no %s", form, k)
+				t.Errorf("%s %q: fio has no %s", form, c.more, k)
 			}
 		}
 	}

@@ -71,10 +71,12 @@ type jsonJob struct {
 	ETA         int64             `json:"eta"`
 	Elapsed     int64             `json:"elapsed"`
 	Options     map[string]string `json:"job options"`
-	Read        jsonDirection     `json:"read"`
-	Write       jsonDirection     `json:"write"`
-	Trim        jsonDirection     `json:"trim"`
-	Sync        jsonSync          `json:"sync"`
+	Description string            `json:"desc,omitempty"`
+	Read        *jsonDirection    `json:"read,omitempty"`
+	Write       *jsonDirection    `json:"write,omitempty"`
+	Trim        *jsonDirection    `json:"trim,omitempty"`
+	Sync        *jsonSync         `json:"sync,omitempty"`
+	Mixed       *jsonDirection    `json:"mixed,omitempty"`
 	Runtime     int64             `json:"job_runtime"`
 	User        fixed             `json:"usr_cpu"`
 	System      fixed             `json:"sys_cpu"`
@@ -216,26 +218,37 @@ func (r *Report) jsonJob(row *Row, l Labels) jsonJob {
 		own = map[string]string{}
 	}
 	own["name"] = row.Name
-	percentiles := percentilesOf(&row.Job)
+	percentiles := row.percentiles()
 	j := jsonJob{
 		Name: row.Name, Group: row.Group, Error: errno(row.Err), Elapsed: int64(math.Ceil(r.Elapsed.Seconds())), Options: own,
-		Sync:    jsonSync{row.Account.Syncs.Count(), latencyOf(&row.Account.Syncs, percentiles, l.Bins)},
-		Runtime: millis(row.Runtime) * int64(row.Clones), Switches: row.Account.Switches,
+		Description: row.description(),
+		Runtime:     millis(row.Runtime) * int64(row.Clones), Switches: row.Account.Switches,
 		MajorFaults: row.Account.MajorFaults, MinorFaults: row.Account.MinorFaults,
 		Level: row.levels(), Submit: batches(row.Account.Submitted), Complete: batches(row.Account.Completed),
-		Depth: row.Job.IODepth, Percentile: 100, Bragg: row.ours(percentiles, l),
+		Depth: row.Job.IODepth, Percentile: 100, Bragg: row.ours(percentilesOf(&row.Job), l),
 	}
 	j.User, j.System = fixed(row.cpuShare(row.Account.UserNanos)), fixed(row.cpuShare(row.Account.SystemNanos))
 	j.Nanos, j.Micros, j.Millis = row.latencyClasses()
-	for d, into := range map[interval.Direction]*jsonDirection{interval.Read: &j.Read, interval.Write: &j.Write, interval.Trim: &j.Trim} {
-		*into = row.Directions[d].json(percentiles, l.Bins)
-		var slat []float64
-		if row.Job.On("slat_percentiles") {
-			slat = percentiles
-		}
-		into.Submission = latencyOf(&row.Account.Submissions[d], slat, l.Bins)
+	for _, d := range row.shown() {
+		*j.place(d.name) = d.json(percentiles, l.Bins)
+	}
+	if row.unified() != directionsMixed {
+		j.Sync = &jsonSync{row.Account.Syncs.Count(), latencyOf(&row.Account.Syncs, percentilesOf(&row.Job), l.Bins)}
 	}
 	return j
+}
+
+// place is where a direction of this name stands.
+func (j *jsonJob) place(name string) **jsonDirection {
+	switch name {
+	case "read":
+		return &j.Read
+	case "write":
+		return &j.Write
+	case "trim":
+		return &j.Trim
+	}
+	return &j.Mixed
 }
 
 func (row *Row) ours(percentiles []float64, l Labels) jsonOurs {
@@ -265,12 +278,13 @@ func (d *Disk) json() jsonDisk {
 	}
 }
 
-func (d *Direction) json(percentiles []float64, bins bool) jsonDirection {
-	out := jsonDirection{
+func (d *namedDirection) json(p percentiles, bins bool) *jsonDirection {
+	out := &jsonDirection{
 		Bytes: d.Bytes, Kilobytes: d.Bytes >> 10, BytesRate: uint64(d.PerSecond(d.Bytes)), Rate: uint64(d.PerSecond(d.Bytes)) >> 10,
 		IOPS: fixed(d.PerSecond(d.Operations)), Runtime: millis(d.Runtime), Total: d.Operations, Short: d.Errors["short-read"] + d.Errors["short-write"],
-		Completion: latencyOf(d.Service, percentiles, bins), Latency: latencyOf(d.Response, nil, bins),
-		BWMin: uint64(d.Bandwidth.Min) >> 10, BWMax: uint64(d.Bandwidth.Max) >> 10, BWMean: fixed(d.Bandwidth.Mean / 1024),
+		Completion: latencyOf(d.Service, p.clat, bins), Latency: latencyOf(d.Response, p.lat, bins),
+		Submission: latencyOf(d.submissions, p.slat, bins),
+		BWMin:      uint64(d.Bandwidth.Min) >> 10, BWMax: uint64(d.Bandwidth.Max) >> 10, BWMean: fixed(d.Bandwidth.Mean / 1024),
 		BWDev: fixed(d.Bandwidth.StdDev / 1024), BWSamples: d.Bandwidth.Samples,
 		IOPSMin: uint64(d.IOPS.Min), IOPSMax: uint64(d.IOPS.Max), IOPSMean: fixed(d.IOPS.Mean), IOPSDev: fixed(d.IOPS.StdDev),
 		IOPSCount: d.IOPS.Samples,

@@ -88,11 +88,17 @@ type Spread struct {
 // spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or
 // the end of the load says little about the rate and is left out, unless there is no other.
 func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
+	return spreadsOf(t.samples, period, func(s *sample) (bytes, operations float64) { return s.bytes[d], s.operations[d] })
+}
+
+func spreadsOf(samples []sample, period int64, of func(*sample) (bytes, operations float64)) (bytes, operations Spread) {
 	var b, o []float64
-	for _, s := range t.samples {
-		if s.length > 0 && (s.length >= period/2 || len(t.samples) == 1) {
-			b = append(b, s.bytes[d]*1e9/float64(s.length))
-			o = append(o, s.operations[d]*1e9/float64(s.length))
+	for i := range samples {
+		s := &samples[i]
+		if s.length > 0 && (s.length >= period/2 || len(samples) == 1) {
+			bytes, operations := of(s)
+			b = append(b, bytes*1e9/float64(s.length))
+			o = append(o, operations*1e9/float64(s.length))
 		}
 	}
 	return spreadOf(b), spreadOf(o)

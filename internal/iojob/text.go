@@ -65,8 +65,11 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, " (%v)", row.Err)
 	}
 	fmt.Fprintf(b, ": pid=%d: %s\n", pid, now.Format(time.ANSIC))
-	for d := range row.Directions {
-		row.textDirection(b, interval.Direction(d))
+	if text := row.description(); text != "" {
+		fmt.Fprintf(b, "  Description  : [%s]\n", text)
+	}
+	for _, d := range row.shown() {
+		row.textDirection(b, &d)
 	}
 	if row.Due > 0 {
 		fmt.Fprintf(b, "  schedule     : due=%d, never issued=%d, waiting at most=%d\n", row.Due, row.NotIssued, row.BacklogMax)
@@ -96,8 +99,7 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 	fmt.Fprintf(b, "     engine    : %s\n", row.Engine)
 }
 
-func (row *Row) textDirection(b *strings.Builder, d interval.Direction) {
-	dir := &row.Directions[d]
+func (row *Row) textDirection(b *strings.Builder, dir *namedDirection) {
 	failed := uint64(0)
 	for _, n := range dir.Errors {
 		failed += n
@@ -106,24 +108,24 @@ func (row *Row) textDirection(b *strings.Builder, d interval.Direction) {
 		return
 	}
 	rate := dir.PerSecond(dir.Bytes)
-	fmt.Fprintf(b, "  %s: IOPS=%s, BW=%s/s (%s/s)(%s/%dmsec)", d, countText(dir.PerSecond(dir.Operations)), bytesText(rate), decimalText(rate),
+	fmt.Fprintf(b, "  %s: IOPS=%s, BW=%s/s (%s/s)(%s/%dmsec)", dir.name, countText(dir.PerSecond(dir.Operations)), bytesText(rate), decimalText(rate),
 		bytesText(float64(dir.Bytes)), millis(dir.Runtime))
 	if failed > 0 {
 		fmt.Fprintf(b, "; %d errors", failed)
 	}
 	b.WriteByte('\n')
-	if slat := &row.Account.Submissions[d]; slat.Count() > 0 {
-		textLatency(b, "slat", slat)
+	if dir.submissions.Count() > 0 {
+		textLatency(b, "slat", dir.submissions)
 	}
 	textLatency(b, "clat", dir.Service)
 	textLatency(b, "lat", dir.Response)
-	if slat := &row.Account.Submissions[d]; slat.Count() > 0 && row.Job.On("slat_percentiles") {
-		textPercentiles(b, "slat", slat, percentilesOf(&row.Job))
-	}
-	textPercentiles(b, "clat", dir.Service, percentilesOf(&row.Job))
+	p := row.percentiles()
 	if row.Due > 0 {
-		textPercentiles(b, "lat", dir.Response, percentilesOf(&row.Job))
+		p.lat = percentilesOf(&row.Job)
 	}
+	textPercentiles(b, "slat", dir.submissions, p.slat)
+	textPercentiles(b, "clat", dir.Service, p.clat)
+	textPercentiles(b, "lat", dir.Response, p.lat)
 	share := 100.0
 	if rate > 0 {
 		share = min(100, 100*dir.Bandwidth.Mean/rate)
@@ -170,7 +172,7 @@ func textLatency(b *strings.Builder, name string, h *stat.Histogram) {
 }
 
 func textPercentiles(b *strings.Builder, name string, h *stat.Histogram, percentiles []float64) {
-	if h.Count() == 0 {
+	if h.Count() == 0 || len(percentiles) == 0 {
 		return
 	}
 	unit, nanos := timeUnit(h)
@@ -234,18 +236,25 @@ func (r *Report) textGroups(b *strings.Builder) {
 	}
 	for _, g := range order {
 		fmt.Fprintf(b, "\nRun status group %d (all jobs):\n", g)
+		if groups[g][0].unified() == directionsMixed {
+			textGroup(b, "mixed", groups[g], func(row *Row) *Direction {
+				all, _ := row.mixed()
+				return &all
+			})
+			continue
+		}
 		for d := range interval.DirectionCount {
-			textGroup(b, groups[g], interval.Direction(d))
+			textGroup(b, interval.Direction(d).String(), groups[g], func(row *Row) *Direction { return &row.Directions[d] })
 		}
 	}
 }
 
-func textGroup(b *strings.Builder, rows []*Row, d interval.Direction) {
+func textGroup(b *strings.Builder, name string, rows []*Row, of func(*Row) *Direction) {
 	var bytes uint64
 	low, high := math.Inf(1), 0.0
 	short, long := time.Duration(math.MaxInt64), time.Duration(0)
 	for _, row := range rows {
-		dir := &row.Directions[d]
+		dir := of(row)
 		if dir.Operations == 0 {
 			continue
 		}
@@ -258,7 +267,7 @@ func textGroup(b *strings.Builder, rows []*Row, d interval.Direction) {
 		return
 	}
 	rate := float64(bytes) / long.Seconds()
-	fmt.Fprintf(b, "%7s: bw=%s/s (%s/s), %s/s-%s/s (%s/s-%s/s), io=%s (%s), run=%d-%dmsec\n", strings.ToUpper(d.String()),
+	fmt.Fprintf(b, "%7s: bw=%s/s (%s/s), %s/s-%s/s (%s/s-%s/s), io=%s (%s), run=%d-%dmsec\n", strings.ToUpper(name),
 		bytesText(rate), decimalText(rate), bytesText(low), bytesText(high), decimalText(low), decimalText(high),
 		bytesText(float64(bytes)), decimalText(float64(bytes)), millis(short), millis(long))
 }
