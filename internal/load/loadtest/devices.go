@@ -187,7 +187,8 @@ func (s suite) testShared(t *testing.T) {
 func mount(t *testing.T, device string) {
 	t.Helper()
 	dir := t.TempDir()
-	command(t, "mount", device, dir)
+	// Read-only: a file system that is mounted to write writes on its own, whenever it likes.
+	command(t, "mount", "-o", "ro", device, dir)
 	t.Cleanup(func() { command(t, "umount", dir) })
 }
 
