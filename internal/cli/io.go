@@ -71,6 +71,7 @@ type ioOrder struct {
 	check    bool
 	showcmd  bool
 	readonly bool
+	exact    bool // reads as fio does
 	backend  string
 	devices  []ioDevice
 	every    time.Duration
@@ -107,7 +108,7 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	}
 	options := iojob.Options{
 		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
-		WatchEvery: o.every,
+		WatchEvery: o.every, AllowDevice: o.allows, ReadOnly: o.readonly, LogsAsFio: o.exact,
 	}
 	closeStreams, err := p.streams(&o.streams, &options)
 	if err != nil {
@@ -164,6 +165,11 @@ func (o *ioOrder) open(path string) (*os.File, error) {
 	}
 	f, _, err := blockdev.Open(path, consent, os.O_RDWR)
 	return f, err
+}
+
+// allows tells whether a device was named on the command line.
+func (o *ioOrder) allows(path string) bool {
+	return slices.ContainsFunc(o.devices, func(d ioDevice) bool { return d.path == path })
 }
 
 // ioReport is what jobs did, here or on hosts.

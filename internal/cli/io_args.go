@@ -86,7 +86,7 @@ func (a *ioArguments) option(key, value, word string) error {
 	case "showcmd":
 		o.showcmd = true
 	case "fio-exact":
-		a.reading = fiojob.Exact
+		a.reading, o.exact = fiojob.Exact, true
 	case "strict":
 		a.reading = fiojob.Strict
 	case "readonly":
@@ -226,6 +226,7 @@ func (p *Process) readJobFile(name string) (string, error) {
 // folder of the first one.
 func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot func()) {
 	o = fiojob.Options{
+		Local:    true,
 		Env:      func(key string) (string, bool) { v := p.Getenv(key); return v, v != "" },
 		PageSize: int64(os.Getpagesize()), CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20,
 	}

@@ -106,6 +106,7 @@ func (p *Process) planIO(o *ioOrder) error {
 	}
 	err = iojob.WritePlan(out, o.jobs, iojob.Options{
 		Folder: p.Directory, Backend: o.backend, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		AllowDevice: o.allows, LogsAsFio: o.exact,
 	}, o.streams.planOperations)
 	return errors.Join(err, closeOutput())
 }

@@ -109,6 +109,9 @@ type Job struct {
 	RateIOPS    [3]float64
 	RateProcess string // "linear", "poisson"
 
+	Replay     Replay `json:",omitzero"`
+	WriteIOLog string `json:",omitzero"` // file that gets what the job does; "" is none
+
 	ContinueOnError string // "none", "read", "write", "io", "verify", "all"
 	ZeroBuffers     bool
 	RefillBuffers   bool

@@ -6,6 +6,7 @@ type group struct {
 	why    string
 	report bool
 	note   bool
+	local  bool // refused unless Options.Local
 	names  string
 }
 
@@ -37,6 +38,7 @@ var ignored = []group{
 		do_verify verify_interval verify_offset verify_pattern verify_fatal verify_dump verify_async
 		verify_backlog verify_backlog_batch verify_state_save verify_write_sequence verify_header_seed
 		trim_verify_zero verify_async_cpus`},
+	{class: Ignored, local: true, why: "logs are always read bit by bit", names: "read_iolog_chunked"},
 	{class: Ignored, why: "fio itself does nothing with it", names: "softrandommap verifysort verifysort_nr"},
 	{class: Ignored, note: true, report: true, why: "it belongs to a profile of fio that is not in use", names: `
 		threads block dir load numruns test-duration device-names prep threads-per-queue read-req-num-512-blocks
@@ -66,6 +68,8 @@ var delegated = []group{
 		steadystate steadystate_duration steadystate_ramp_time steadystate_check_interval`},
 	{class: Delegate, why: "only fio verifies data", names: "experimental_verify verify_only verify_mode"},
 	{class: Delegate, why: "only fio trims what it wrote before", names: "trim_percentage trim_backlog trim_backlog_batch"},
+	{class: Delegate, local: true, why: "only fio merges traces; give each to a job of its own", names: `
+		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
 	{class: Delegate, why: "only fio has lists of errors to pass over", names: "ignore_error"},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
 }
@@ -93,9 +97,7 @@ var refused = []group{
 	{class: Refused, why: "it runs a program", names: "exec_prerun exec_postrun program arguments grace_time std_redirect"},
 	{class: Refused, why: "it changes settings of the machine", names: "ioscheduler cgroup cgroup_weight cgroup_nodelete uid gid"},
 	{class: Refused, why: "it opens files of the machine that are no devices of the VM", names: `
-		opendir read_iolog read_iolog_chunked write_iolog replay_no_stall replay_redirect replay_scale replay_align
-		replay_time_scale replay_skip merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters
-		verify_state_load`},
+		opendir verify_state_load`},
 	{class: Refused, why: "it writes past what the plan shows", names: "fill_device file_append"},
 	{class: Refused, why: "it replaces the whole job by a built-in test of fio", names: "profile"},
 }

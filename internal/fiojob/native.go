@@ -86,6 +86,15 @@ var native = []spec{
 	})},
 	{name: "rate_process", apply: choice(func(j *Job) *string { return &j.RateProcess }, []string{"linear", "poisson"}, nil)},
 
+	{name: "read_iolog", local: true, apply: setReplayLogs},
+	{name: "write_iolog", local: true, apply: textOf(func(j *Job) *string { return &j.WriteIOLog })},
+	{name: "replay_no_stall", local: true, apply: boolean(func(j *Job) *bool { return &j.Replay.NoStall })},
+	{name: "replay_redirect", local: true, apply: textOf(func(j *Job) *string { return &j.Replay.Redirect })},
+	{name: "replay_time_scale", local: true, apply: count(func(j *Job) *int { return &j.Replay.SpeedPercent }, 1, math.MaxInt32)},
+	{name: "replay_scale", local: true, apply: bytesOf(func(j *Job) *int64 { return &j.Replay.Scale }, 1, math.MaxInt32)},
+	{name: "replay_align", local: true, apply: setReplayAlign},
+	{name: "replay_skip", local: true, apply: setReplaySkip},
+
 	{name: "continue_on_error", apply: choice(func(j *Job) *string { return &j.ContinueOnError },
 		[]string{"none", "read", "write", "io", "verify", "all"}, map[string]string{"0": "none", "1": "all"})},
 	{name: "zero_buffers", apply: flag(func(j *Job) *bool { return &j.ZeroBuffers })},

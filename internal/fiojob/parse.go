@@ -17,6 +17,10 @@ type Options struct {
 
 	Sections []string // the only jobs of files that are wanted, as [name]; empty: all
 
+	// Local says that the jobs run on this machine for whoever wrote them, and may name files that are no devices: logs that
+	// are replayed and written. Else these options are refused.
+	Local bool
+
 	Reading Reading // what doubtful text means; the zero value is what its author meant
 
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
@@ -202,8 +206,11 @@ func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
 	if !a.expand() {
 		return o, false
 	}
+	if s.local && !p.options.Local {
+		o.Class, o.Why = Refused, notLocal
+	}
 	if o.Class == Refused {
-		a.problem("refused-option", fmt.Sprintf("option %q is refused: %s", s.name, s.why), "remove it")
+		a.problem("refused-option", fmt.Sprintf("option %q is refused: %s", s.name, o.Why), "remove it")
 		return o, true
 	}
 	problems := a.errors

@@ -172,7 +172,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Env: func(name string) (string, bool) { return name, true }}
+		options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Local: true, Env: func(name string) (string, bool) { return name, true }}
 		file, diags := fiojob.Parse("a", text, options)
 		device := func(string) (int64, bool) { return 1 << 30, true }
 		checkReadings(t, text, options, file)
@@ -220,7 +220,7 @@ func TestReadingsAgreeBeyondDoubt(t *testing.T) {
 		"x\\:y", " x", "zipf:1.2", " zipf:1.2", "zipf", "random", "crc32c", "none", "strided", " strided", "0:1", "0,1", "1,0", "1:2:3", "libaio",
 		" libaio", "0x", "1,", ",1", ",,1", ",", "${E}", "4${E}k", "$ncpus*2", "$ncpus *2k", "3-1", "1.5-2", "10:20", "70:30", "70/30", "5 ,6", "5, 6",
 	}, doubtful...)
-	options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Env: func(string) (string, bool) { return "", false }}
+	options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Local: true, Env: func(string) (string, bool) { return "", false }}
 	for i, name := range fiojob.OptionNames() {
 		if fiojob.Canonical(name) != name || testing.Short() && i%10 != 0 {
 			continue

@@ -17,7 +17,11 @@ type spec struct {
 	apply  apply // nil: the text is kept and has no typed meaning
 	report bool  // only shapes fio's own output
 	note   bool  // warn wherever it is used
+	local  bool  // refused unless Options.Local
 }
+
+// notLocal is why options are refused in a file that somebody else's machine will run.
+const notLocal = "it opens files of the machine that are no devices of the VM"
 
 // aliases maps other spellings to the canonical one.
 var aliases = map[string]string{
@@ -46,7 +50,7 @@ var table = sync.OnceValue(func() map[string]spec {
 	for _, class := range groups {
 		for _, g := range class {
 			for name := range strings.FieldsSeq(g.names) {
-				t[name] = spec{name: name, class: g.class, why: g.why, report: g.report, note: g.note}
+				t[name] = spec{name: name, class: g.class, why: g.why, report: g.report, note: g.note, local: g.local}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/iolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
@@ -22,6 +23,8 @@ type clone struct {
 	index   int        // among the clones of its job
 	phase   int        // between two stonewalls
 	files   []cloneFile
+	log     *iolog.Log // that is replayed; nil: none
+	logged  string     // file of the log that is written; "": none
 
 	mu      sync.Mutex
 	started int64 // on the axis of the run
@@ -36,9 +39,11 @@ type clone struct {
 // cloneFile is one file of a clone.
 type cloneFile struct {
 	path string
-	need int64    // bytes that it must have; 0 takes it as it is
-	size int64    // what it has, once it is laid out
-	held *os.File // a block device that this run holds
+	need int64 // bytes that it must have; 0 takes it as it is
+	size int64 // what it has, once it is laid out
+	// What a log that is replayed does to it; without one the job tells.
+	reads, writes bool
+	held          *os.File // a block device that this run holds
 }
 
 // devices are the clone's files as the engine wants them.

@@ -14,7 +14,7 @@ import (
 )
 
 // expand makes the clones of all jobs and works out their files, whose relative names start from folder. It opens nothing.
-func expand(jobs []fiojob.Job, folder string) ([]*clone, error) {
+func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 	var out []*clone
 	var list diag.List
 	phase := 0
@@ -24,7 +24,16 @@ func expand(jobs []fiojob.Job, folder string) ([]*clone, error) {
 		}
 		for k := range max(1, j.NumJobs) {
 			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase}
-			if err := c.plan(folder); err != nil {
+			err := c.plan(o, logs)
+			var faults *diag.ListError
+			if errors.As(err, &faults) {
+				list = append(list, faults.List...)
+				break
+			}
+			if refused := (*diag.Error)(nil); errors.As(err, &refused) {
+				return nil, err
+			}
+			if err != nil {
 				list.Add(diag.Diagnostic{Code: "job-files", Pos: j.Pos, Message: fmt.Sprintf("job %q: %v", j.Name, err)})
 				break
 			}
@@ -35,8 +44,12 @@ func expand(jobs []fiojob.Job, folder string) ([]*clone, error) {
 }
 
 // plan gives a clone its own files and offset.
-func (c *clone) plan(folder string) error {
-	j := &c.job
+func (c *clone) plan(o *Options, logs *ioLogs) error {
+	j, folder := &c.job, o.Folder
+	c.logged = logs.taken(j.WriteIOLog, folder)
+	if len(j.Replay.Logs) > 0 {
+		return c.planReplay(o, logs)
+	}
 	if j.IOEngine == "null" && len(j.Filenames) == 0 {
 		return c.planNull()
 	}

@@ -49,6 +49,12 @@ type Options struct {
 	IntervalLength time.Duration
 	// Live receives, before the first operation, what tells at any moment what all clones have done; may be nil.
 	Live func(now func() []Live)
+	// AllowDevice tells whether a log that is replayed may name this block device, which its job does not; nil: it may not.
+	AllowDevice func(path string) bool
+	// ReadOnly refuses to replay a log that writes or trims.
+	ReadOnly bool
+	// LogsAsFio takes times of logs as fio 3.33 does where that is not what its manual says.
+	LogsAsFio bool
 	// Host is the number of this host among several that run the same jobs, from 0: no two share offsets or content.
 	Host int
 	// Start says when jobs start that are prepared; nil starts them at once.
@@ -64,11 +70,13 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if o.Sample <= 0 {
 		o.Sample = sampleDefault
 	}
-	clones, err := expand(jobs, o.Folder)
+	iologs := &ioLogs{}
+	defer iologs.close()
+	clones, err := expand(jobs, &o, iologs)
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{options: o, clones: clones}
+	r := &runner{options: o, clones: clones, iologs: iologs}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -102,6 +110,7 @@ type runner struct {
 	disks   *disks
 	logs    *fiolog.Set
 	stream  *stream // nil: nobody reads it
+	iologs  *ioLogs
 }
 
 // check refuses what no clone could do before the first one starts.
@@ -112,7 +121,7 @@ func (r *runner) check() error {
 			continue // its siblings are like it
 		}
 		w := r.workload(c, 0)
-		err := ioengine.Generator{Backend: r.options.Backend}.CheckJobs(w, []fiojob.Job{c.job})
+		err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(w, []fiojob.Job{c.job})
 		var faults *diag.ListError
 		switch {
 		case errors.As(err, &faults):
@@ -151,7 +160,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	prepared := make([]ioengine.Run, len(clones))
 	ready := Ready{Phase: clones[0].phase}
 	for i, c := range clones {
-		run, err := ioengine.Generator{Backend: r.options.Backend}.PrepareJobs(ctx, r.workload(c, 0), []fiojob.Job{c.job})
+		run, err := r.prepare(ctx, c)
 		if err != nil {
 			c.fail(err)
 			r.finish(c)

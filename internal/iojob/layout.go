@@ -42,9 +42,10 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 				order = append(order, f.path)
 			}
 			p.need = max(p.need, f.need)
-			p.writes = p.writes || c.job.Writes()
+			reads, writes := c.touches(&f)
+			p.writes = p.writes || writes
 			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
-			p.reads = p.reads || c.job.ReadWrite != "write" && c.job.ReadWrite != "randwrite" || c.job.On("overwrite")
+			p.reads = p.reads || reads || c.job.On("overwrite")
 		}
 	}
 	// Refusals come before the first file is made.

@@ -22,7 +22,9 @@ func WritePlan(w io.Writer, jobs []fiojob.Job, o Options, most int64) error {
 	if most <= 0 {
 		most = PlanOperationsDefault
 	}
-	clones, err := expand(jobs, o.Folder)
+	iologs := &ioLogs{}
+	defer iologs.close()
+	clones, err := expand(jobs, &o, iologs)
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func (r *runner) planClone(out *bufio.Writer, c *clone, most int64) error {
 	if err != nil {
 		return err
 	}
-	err = ioengine.Generator{}.OperationsOfJobs(r.workload(c, 0), []fiojob.Job{c.job}, func(o ioengine.Operation) bool {
+	err = ioengine.Generator{Replay: c.log}.OperationsOfJobs(r.workload(c, 0), []fiojob.Job{c.job}, func(o ioengine.Operation) bool {
 		if n == most {
 			cut = true
 			return false
@@ -72,6 +74,9 @@ func (r *runner) planClone(out *bufio.Writer, c *clone, most int64) error {
 
 // paced tells whether an operation is due at a time.
 func (c *clone) paced(o ioengine.Operation) bool {
+	if c.log != nil {
+		return o.Sync == "" && !c.job.Replay.NoStall
+	}
 	return o.Sync == "" && (c.job.Rate[o.Direction] > 0 || c.job.RateIOPS[o.Direction] > 0)
 }
 

@@ -80,11 +80,11 @@ func syncMapped(memory []byte, offset, size int64) error {
 
 // mapAll maps the files of a job that have no mapping yet.
 func mapAll(job *jobSpec, files []*file) error {
-	for _, f := range files {
+	for i, f := range files {
 		if f == nil || f.mapped != nil {
 			continue
 		}
-		m, err := mapFile(f, job.writes || job.trims, job.random)
+		m, err := mapFile(f, job.writesTo(i), job.random)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/iolog"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -31,6 +32,8 @@ type Generator struct {
 	// Backend, if set, is used for every job whatever ioengine says: "io_uring", "libaio", "psync", "pvsync2", "mmap" or
 	// "null". The option "backend" of a Workload does the same.
 	Backend string
+	// Replay is the log that PrepareJobs takes the operations of its one job from; nil leaves them to the job.
+	Replay *iolog.Log
 }
 
 // New returns the generator with its defaults.
@@ -158,7 +161,7 @@ func prefillDepth(w load.Workload) (depth int, err error) {
 
 // compile makes the program and applies the choice of a back end.
 func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error) {
-	p, err := compile(w, jobs)
+	p, err := compile(w, jobs, g.Replay)
 	if err != nil {
 		return p, err
 	}

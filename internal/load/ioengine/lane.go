@@ -48,7 +48,9 @@ type lane struct {
 	trimmed    []operation // trimwrite: what is to be written next
 	held       operation   // serialize_overlap: waits for what it overlaps, where holds is set
 	holds      bool
-	slots      []slot // of this lane
+	slots      []slot     // of this lane
+	replay     *replay    // nil: operations are drawn
+	recording  *recording // nil: no log is written
 }
 
 // closedReason says why a lane issues nothing any more.
@@ -73,6 +75,9 @@ type stream struct {
 const never = math.MaxInt64
 
 func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
+	if job.replay != nil {
+		return newReplayLane(spec, job, files)
+	}
 	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
 	l.active = job.draws()
 	for d, rate := range spec.rate {
@@ -144,6 +149,12 @@ func (l *lane) begin(start int64) {
 // size has no more of them than it has left to do.
 func (l *lane) dueBy(t int64) uint64 {
 	t = min(t, l.end)
+	if l.replay != nil {
+		if l.replay.noStall {
+			return 0
+		}
+		return l.replay.dueBy(t-l.start, l.issued)
+	}
 	limit := l.remaining()
 	var sum uint64
 	for d := range l.due {
@@ -219,6 +230,12 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		l.rest(w)
 		l.finish(w)
 		return never
+	}
+	if l.recording != nil && !l.recording.ready(w, 2*l.job.depth) {
+		return now + recordPollNanos
+	}
+	if l.replay != nil {
+		return l.fillReplay(w, now)
 	}
 	switch {
 	case now < l.start:

@@ -46,6 +46,9 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 			l := newLane(&job.clones[c], job, nil)
 			l.free = append(l.free, 0)
 			l.begin(0)
+			if err := l.replay.startDry(); err != nil {
+				return err
+			}
 			p.dryRun(&l, func(s *slot) bool {
 				o := Operation{
 					Job: job.job.Name, Clone: c, Device: w.Devices[s.device].Name,
@@ -62,6 +65,11 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 				}
 				return each(o)
 			})
+			err := l.replayError()
+			l.replay.close()
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

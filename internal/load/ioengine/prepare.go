@@ -89,7 +89,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	if job.kind == kindNull {
 		return files, nil
 	}
-	how := access{write: job.writes || job.trims, mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
+	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
 		noWait: job.job.NoWait, uncached: job.job.Uncached}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
@@ -97,6 +97,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 				continue
 			}
 			device := in.program.workload.Devices[s.device]
+			how.write = job.writesTo(s.device)
 			f, err := in.openOnce(device, how)
 			if err == nil {
 				err = checkAccess(job, device, f)
@@ -217,6 +218,9 @@ func (in *instance) equip(w *worker) error {
 	for i := range w.lanes {
 		l := &w.lanes[i]
 		l.index = int32(i)
+		if err := l.replay.start(); err != nil {
+			return err
+		}
 		size, count := l.job.bufferBytes(), l.job.bufferCount()
 		l.free = make([]int32, 0, l.job.depth)
 		l.slots = w.slots[next : next+l.job.depth]

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/iolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -19,7 +20,8 @@ type program struct {
 	workload load.Workload
 	jobs     []jobSpec
 	issues   diag.List
-	refused  error // why io_uring could not be used, where a job wants it
+	replay   *iolog.Log // of its one job
+	refused  error      // why io_uring could not be used, where a job wants it
 	// openLoop says which directions have operations with an intended start; their response times are recorded.
 	openLoop [interval.DirectionCount]bool
 }
@@ -40,6 +42,7 @@ type jobSpec struct {
 	sizes   [interval.DirectionCount]sizes
 	sequel  sizes // of operations that are not random, where bs_is_seq_rand gives them their own
 	content content
+	replay  *iolog.Log // nil: operations are drawn
 	clones  []cloneSpec
 }
 
@@ -61,8 +64,8 @@ type streamSpec struct {
 }
 
 // compile works out all jobs. It reports every problem, not the first.
-func compile(w load.Workload, jobs []fiojob.Job) (*program, error) {
-	p := &program{workload: w}
+func compile(w load.Workload, jobs []fiojob.Job, replay *iolog.Log) (*program, error) {
+	p := &program{workload: w, replay: replay}
 	seed := workloadKey(&w)
 	phase := 0
 	for i := range jobs {
@@ -136,6 +139,10 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 		spec.depth = 1
 		p.issues.Warnf(p.optionPos(j, "iodepth"), "depth-without-effect",
 			"job %q: ioengine=%s does one operation at a time; iodepth=%d has no effect", j.Name, j.IOEngine, j.IODepth)
+	}
+	if len(j.Replay.Logs) > 0 {
+		p.compileReplay(j, &spec, key)
+		return spec
 	}
 	p.direction(j, &spec)
 	if spec.reads {

@@ -25,7 +25,7 @@ func (s *jobSpec) active() [interval.DirectionCount]bool {
 }
 
 // pairs tells whether each block is trimmed and then written.
-func (s *jobSpec) pairs() bool { return s.trims && s.writes }
+func (s *jobSpec) pairs() bool { return s.trims && s.writes && s.replay == nil }
 
 // sizeMean is the mean size of what is drawn; of reads where there are both reads and writes.
 func (s *jobSpec) sizeMean() float64 {

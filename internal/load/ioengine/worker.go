@@ -46,6 +46,7 @@ type worker struct {
 	// observedLane is the lane of the last completion that was observed.
 	observedLane *lane
 	submissions  submissionTimer // nil: not measured
+	recorded     bool            // some lane writes a log
 	endedAt      int64           // when the load was seen to have ended with operations in flight
 }
 
@@ -108,7 +109,10 @@ func (w *worker) close() error {
 	if w.backend != nil {
 		err = w.backend.close()
 	}
-	return errors.Join(err, w.arena.free())
+	for i := range w.lanes {
+		w.lanes[i].replay.close()
+	}
+	return errors.Join(err, w.endRecordings(), w.arena.free())
 }
 
 func (w *worker) run() error {
@@ -136,7 +140,7 @@ func (w *worker) run() error {
 		}
 		wake := w.fill(now)
 		if w.batched == 0 && w.inFlight == 0 && w.allClosed() {
-			return errors.Join(failure, w.backend.stop())
+			return errors.Join(failure, w.replayErrors(), w.backend.stop())
 		}
 		count, err := w.exchange(wake, now)
 		if err != nil {
@@ -178,6 +182,9 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 			}
 		}
 		w.inFlight += w.batched
+		if w.recorded {
+			w.recordBatch(now)
+		}
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)
 	hold := w.kind == kindNull && w.batched > 0 && w.wanted.Load() == 0

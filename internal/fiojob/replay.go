@@ -1,0 +1,86 @@
+package fiojob
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Replay says that a job does what a log recorded, in place of its own pattern.
+type Replay struct {
+	Logs     []string // clones take them in turn; none: no replay
+	NoStall  bool     // as fast as possible, in the log's order
+	Redirect string   // stands for every file of the log
+	// SpeedPercent is how fast the log's time goes; 0 is 100.
+	SpeedPercent int
+	Scale, Align int64    // offsets are divided by Scale, then lowered to a multiple of Align; 0: not
+	Skip         []string // "read", "write", "trim", "sync"
+}
+
+// Log returns the log of one clone, "" where the job replays none.
+func (r *Replay) Log(clone int) string {
+	if len(r.Logs) == 0 {
+		return ""
+	}
+	return r.Logs[clone%len(r.Logs)]
+}
+
+// setReplayLogs reads a list with colons between names.
+func setReplayLogs(j *Job, a *arg) {
+	a.blank()
+	names := splitNames(a.text, true)
+	switch {
+	case len(names) == 0:
+		a.bad("want the name of a log")
+		return
+	case len(names) > filesMax:
+		a.bad(fmt.Sprintf("%d logs, at most %d are possible", len(names), filesMax))
+		return
+	case slices.Contains(names, "-"):
+		a.problem("bad-value", "a log is looked through before it is replayed, and standard input can be read only once",
+			"save it in a file")
+		return
+	}
+	j.Replay.Logs = names
+	a.option.Exact = joinFilenames(names, nil)
+}
+
+var replaySkips = []string{"read", "write", "trim", "sync"}
+
+// setReplaySkip reads a list with commas between its words.
+func setReplaySkip(j *Job, a *arg) {
+	var skip []string
+	for word := range strings.SplitSeq(a.text, ",") {
+		word = strings.TrimSpace(word)
+		if !slices.Contains(replaySkips, word) {
+			hint := "some of " + strings.Join(replaySkips, ",")
+			if near := diag.Nearest(word, replaySkips); near != "" {
+				hint = fmt.Sprintf("did you mean %s?", near)
+			}
+			a.problem("bad-value", fmt.Sprintf("replay_skip has no value %q", word), hint)
+			return
+		}
+		skip = append(skip, word)
+	}
+	j.Replay.Skip = skip
+	a.option.Exact = strings.Join(skip, ",")
+	if a.raw.blankBefore {
+		a.refusedByFio(a.option.Exact)
+	}
+}
+
+func setReplayAlign(j *Job, a *arg) {
+	n, ok := a.number(a.seen, 1, blockBytesMax)
+	if !ok {
+		return
+	}
+	if bits.OnesCount64(uint64(n)) != 1 {
+		a.bad("want a power of two")
+		return
+	}
+	j.Replay.Align = n
+	a.option.Exact = exactBytes(n)
+}

@@ -1,0 +1,333 @@
+package ioengine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/iolog"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// A replay is a lane whose operations come from a log instead of cursors. Each is due at its time in the log, whatever
+// became of those before (an open loop), and is issued when it is due and the queue has room, in the order of the log; so
+// its response time holds the wait for that room. With replay_no_stall nothing is due, and the queue is kept full.
+//
+// A goroutine reads ahead of the lane, some batches at most, so that a log of any length takes little memory. Which file
+// an operation goes to, and that it lies within what was looked through, is checked there once more: the log may have
+// been changed since.
+
+const (
+	replayBatch = 1024 // operations that are handed over at a time
+	// replayAhead batches are read ahead of a lane.
+	replayAhead = 4
+	// replayPollNanos is how soon a lane looks again for operations that are not read yet.
+	replayPollNanos = 50_000
+)
+
+// replay is the part of a lane that takes its operations from a log.
+type replay struct {
+	log     *iolog.Log
+	noStall bool
+	wait    bool // for the reading, which a lane that has others beside it never does
+	feed    *replayFeed
+	batch   []iolog.Action
+	next    int
+	ended   bool
+	dueSeen uint64
+}
+
+// replayFeed reads a log on a goroutine of its own.
+type replayFeed struct {
+	full, empty chan []iolog.Action
+	stop        chan struct{}
+	done        sync.WaitGroup
+	err         error // valid once full is closed
+}
+
+func newReplay(log *iolog.Log, noStall bool) *replay { return &replay{log: log, noStall: noStall} }
+
+// start begins to read ahead; r may be nil.
+func (r *replay) start() error {
+	if r == nil {
+		return nil
+	}
+	reader, err := r.log.Reader()
+	if err != nil {
+		return err
+	}
+	f := &replayFeed{
+		full: make(chan []iolog.Action, replayAhead), empty: make(chan []iolog.Action, replayAhead), stop: make(chan struct{}),
+	}
+	for range replayAhead {
+		f.empty <- make([]iolog.Action, 0, replayBatch)
+	}
+	r.feed = f
+	f.done.Go(func() {
+		defer close(f.full)
+		f.err = f.read(reader, r.log)
+	})
+	return nil
+}
+
+// startDry is start for a lane that nothing is waiting for; r may be nil.
+func (r *replay) startDry() error {
+	if r == nil {
+		return nil
+	}
+	r.wait = true
+	return r.start()
+}
+
+// close ends the reading; r may be nil.
+func (r *replay) close() {
+	if r == nil || r.feed == nil {
+		return
+	}
+	close(r.feed.stop)
+	r.feed.done.Wait()
+	r.feed = nil
+}
+
+func (f *replayFeed) read(reader *iolog.Reader, log *iolog.Log) error {
+	var a iolog.Action
+	for {
+		var batch []iolog.Action
+		select {
+		case batch = <-f.empty:
+		case <-f.stop:
+			return nil
+		}
+		batch = batch[:0]
+		var err error
+		for len(batch) < replayBatch && err == nil {
+			if err = reader.Next(&a); err == nil {
+				err = within(&a, log)
+			}
+			if err == nil {
+				batch = append(batch, a)
+			}
+		}
+		if len(batch) > 0 {
+			select {
+			case f.full <- batch:
+			case <-f.stop:
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+var errLogChanged = errors.New("it is not what it was when it was looked through")
+
+// within refuses what the log did not hold when it was looked through.
+func within(a *iolog.Action, log *iolog.Log) error {
+	if int(a.File) >= len(log.Files) || a.Kind <= iolog.Trim && a.Offset+a.Size > log.Files[a.File].End ||
+		a.Kind <= iolog.Write && a.Size > log.SizeMax || log.Operations[a.Kind] == 0 {
+		return errLogChanged
+	}
+	return nil
+}
+
+// peek returns the next operation, nil when none is there yet or none is left.
+func (r *replay) peek() *iolog.Action {
+	if r.next < len(r.batch) {
+		return &r.batch[r.next]
+	}
+	if r.ended {
+		return nil
+	}
+	if cap(r.batch) > 0 {
+		r.feed.empty <- r.batch[:0] // has room for all there are
+		r.batch = nil
+	}
+	if r.wait {
+		batch, more := <-r.feed.full
+		return r.take(batch, more)
+	}
+	select {
+	case batch, more := <-r.feed.full:
+		return r.take(batch, more)
+	default:
+		return nil
+	}
+}
+
+func (r *replay) take(batch []iolog.Action, more bool) *iolog.Action {
+	if !more {
+		r.ended = true
+		return nil
+	}
+	r.batch, r.next = batch, 0
+	return &batch[0]
+}
+
+// dueBy returns how many operations the log has placed before a moment from its start on. Where all of them are issued that
+// is exact; else the schedule of the whole log tells.
+func (r *replay) dueBy(nanos int64, issued uint64) uint64 {
+	due := issued
+	if r.next >= len(r.batch) && !r.ended || r.next < len(r.batch) && r.batch[r.next].Nanos < nanos {
+		due = max(due, uint64(r.log.Schedule.DueBefore(nanos)))
+	}
+	r.dueSeen = max(r.dueSeen, due)
+	return r.dueSeen
+}
+
+// fillReplay is fill for a lane that replays.
+func (l *lane) fillReplay(w *worker, now int64) int64 {
+	r := l.replay
+	switch {
+	case now < l.start:
+		return l.start
+	case now >= l.end:
+		l.close(closedTime)
+		l.finish(w)
+		return never
+	case now < l.pauseUntil:
+		return l.pauseUntil
+	}
+	for len(l.free) > 0 {
+		a := r.peek()
+		switch {
+		case a == nil && r.ended:
+			l.close(closedDone)
+			l.finish(w)
+			return never
+		case a == nil:
+			return now + replayPollNanos
+		}
+		due := int64(never)
+		if !r.noStall {
+			if due = l.start + a.Nanos; due > now {
+				return min(due, l.end)
+			}
+		}
+		r.next++
+		l.issueReplayed(w, a, due)
+	}
+	return never
+}
+
+// issueReplayed puts one operation of the log into the batch.
+func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
+	s := &l.streams[a.File]
+	sl := &w.slots[l.take(w)]
+	sl.offset, sl.size, sl.stream = a.Offset, a.Size, a.File
+	sl.device, sl.file, sl.intended = s.device, s.file, due
+	switch a.Kind {
+	case iolog.Sync:
+		sl.direction, sl.kind = uint8(interval.Write), opSync
+		return
+	case iolog.DataSync:
+		sl.direction, sl.kind = uint8(interval.Write), opDataSync
+		return
+	case iolog.Write:
+		l.replayed(s, sl, w.pool)
+	}
+	sl.direction, sl.kind = uint8(a.Kind), opKind(a.Kind)
+	if due != never {
+		l.issued++
+	}
+}
+
+// replayed makes the content of a write.
+func (l *lane) replayed(s *stream, sl *slot, pool []byte) {
+	if l.job.kind != kindNull {
+		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
+	}
+	s.writes++
+	l.unsynced++
+}
+
+// replayError is why the reading of a log ended before the log did; nil where it did not.
+func (l *lane) replayError() error {
+	if l.replay == nil || !l.replay.ended || l.replay.feed.err == nil {
+		return nil
+	}
+	return &diag.Error{
+		Code: "read-iolog", Exit: diag.ExitUndecided, Err: l.replay.feed.err,
+		Message: fmt.Sprintf("job %q: replay iolog %q", l.job.job.Name, l.replay.log.Path),
+	}
+}
+
+// replayErrors is why logs of this worker's lanes could not be read to their end.
+func (w *worker) replayErrors() error {
+	var errs []error
+	for i := range w.lanes {
+		errs = append(errs, w.lanes[i].replayError())
+	}
+	return errors.Join(errs...)
+}
+
+// compileReplay works out a job that replays a log: its directions, sizes and files are those of the log. The devices of
+// the workload are the log's files, in their order.
+func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
+	log := p.replay
+	if log == nil {
+		p.issues.Add(diag.Diagnostic{
+			Code: "engine-lacks-option", Pos: p.optionPos(j, "read_iolog"), Width: len("read_iolog"),
+			Message: fmt.Sprintf("job %q: a log is replayed by bragg io only", j.Name),
+		})
+		return
+	}
+	spec.reads = log.Operations[iolog.Read] > 0
+	spec.writes = log.Operations[iolog.Write] > 0
+	spec.trims = log.Operations[iolog.Trim] > 0
+	spec.replay, spec.runtime = log, j.Runtime
+	for d, active := range spec.active() {
+		if active {
+			spec.sizes[d] = sizes{smallest: log.Align, largest: max(log.Align, log.SizeMax)}
+		}
+	}
+	if spec.writes {
+		spec.content = contentOf(j, &sizes{smallest: max(log.Align, contentBlockMin)})
+	}
+	for d, active := range spec.active() {
+		p.openLoop[d] = p.openLoop[d] || active && !j.Replay.NoStall
+	}
+	c := cloneSpec{key: load.Key(key, 0)}
+	for i := range log.Files {
+		if i >= len(p.workload.Devices) {
+			p.issues.Errorf(j.Pos, "iolog-file", "job %q: the log's file %q has no device", j.Name, log.Files[i].Name)
+			return
+		}
+		c.streams = append(c.streams, streamSpec{
+			device: i, region: region{length: log.Files[i].End}, amount: log.Bytes[iolog.Write], key: load.Key(c.key, uint64(i)),
+		})
+	}
+	spec.clones = []cloneSpec{c}
+}
+
+// contentBlockMin is the smallest unit in which repeated content is dealt out where the log's own is odd.
+const contentBlockMin = 512
+
+// newReplayLane makes the lane of a job that replays.
+func newReplayLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
+	l := lane{spec: spec, job: job, left: never, active: job.active(), replay: newReplay(job.replay, job.job.Replay.NoStall)}
+	for i := range spec.streams {
+		s := stream{device: int32(spec.streams[i].device), left: never, contentKey: load.Key(spec.streams[i].key, keyContent)}
+		if len(files) > 0 {
+			s.file = files[s.device]
+		}
+		l.streams = append(l.streams, s)
+	}
+	return l
+}
+
+// writesTo tells whether a job changes a device.
+func (s *jobSpec) writesTo(device int) bool {
+	if s.replay != nil {
+		return s.replay.Files[device].Writes()
+	}
+	return s.writes || s.trims
+}
