@@ -81,6 +81,9 @@ func (b *uringBackend) start() error {
 // stop lets go of files and buffers. A ring that is only closed keeps them until the kernel comes round to it, and a file
 // system could not be unmounted meanwhile.
 func (b *uringBackend) stop() error {
+	if err := b.ring.disable(); err != nil {
+		return fmt.Errorf("release io_uring: %w", err)
+	}
 	if err := b.ring.register(unregisterFiles, nil, 0); err != nil {
 		return fmt.Errorf("release files of io_uring: %w", err)
 	}

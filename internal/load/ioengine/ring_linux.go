@@ -3,6 +3,7 @@ package ioengine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -26,7 +27,10 @@ type ring struct {
 	results                 []ringResult
 	arg                     *ringWaitArg
 	timeout                 *unix.Timespec
-	tail                    uint32 // our copy of *sqTail
+	tail                    uint32     // our copy of *sqTail
+	own                     ringUpdate // the ring's place among those that its thread has registered
+	handle                  uintptr    // what io_uring_enter takes: that place, or the descriptor
+	enterFlags              uintptr
 }
 
 // ringEntry is struct io_uring_sqe.
@@ -89,14 +93,17 @@ const (
 	featureNoDrop     = 1 << 1
 	featureExtArg     = 1 << 8
 
-	enterGetEvents = 1 << 0
-	enterExtArg    = 1 << 3
+	enterGetEvents  = 1 << 0
+	enterExtArg     = 1 << 3
+	enterRegistered = 1 << 4
 
 	registerBuffers     = 0
 	unregisterBuffers   = 1
 	registerFiles       = 2
 	unregisterFiles     = 3
 	registerEnableRings = 12
+	registerRing        = 20
+	unregisterRing      = 21
 
 	ringOffsetEntries = 0x10000000
 
@@ -183,8 +190,35 @@ func (r *ring) mapMemory(p *ringParams) error {
 	return nil
 }
 
-// enable lets the calling thread use the ring; with setupSingleIssuer no other may from then on.
-func (r *ring) enable() error { return r.register(registerEnableRings, nil, 0) }
+// ringUpdate is struct io_uring_rsrc_update.
+type ringUpdate struct {
+	offset, _ uint32
+	data      uint64
+}
+
+// enable lets the calling thread use the ring; with setupSingleIssuer no other may from then on. A ring that is
+// registered with its thread need not be looked up by its descriptor in each call; kernels before 5.18 lack it.
+func (r *ring) enable() error {
+	if err := r.register(registerEnableRings, nil, 0); err != nil {
+		return err
+	}
+	r.handle, r.enterFlags = uintptr(r.fd), enterGetEvents|enterExtArg
+	r.own = ringUpdate{offset: math.MaxUint32, data: uint64(r.fd)}
+	if r.register(registerRing, unsafe.Pointer(&r.own), 1) == nil {
+		r.handle, r.enterFlags = uintptr(r.own.offset), r.enterFlags|enterRegistered
+	}
+	return nil
+}
+
+// disable takes back what enable registered. It is called on the same thread, which may work for others later.
+func (r *ring) disable() error {
+	if r.enterFlags&enterRegistered == 0 {
+		return nil
+	}
+	r.handle, r.enterFlags = uintptr(r.fd), r.enterFlags&^enterRegistered
+	r.own.data = 0 // as the kernel demands
+	return r.register(unregisterRing, unsafe.Pointer(&r.own), 1)
+}
 
 func (r *ring) register(operation uintptr, argument unsafe.Pointer, count int) error {
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), operation, uintptr(argument), uintptr(count), 0, 0)
@@ -208,8 +242,8 @@ func (r *ring) enter(minimum uint32, waitNanos int64) error {
 	*r.timeout = unix.NsecToTimespec(waitNanos)
 	for {
 		submit := r.tail - atomic.LoadUint32(r.sqHead)
-		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(minimum),
-			enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(r.arg)), unsafe.Sizeof(*r.arg))
+		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.handle, uintptr(submit), uintptr(minimum),
+			r.enterFlags, uintptr(unsafe.Pointer(r.arg)), unsafe.Sizeof(*r.arg))
 		switch errno {
 		case 0:
 			if r.tail == atomic.LoadUint32(r.sqHead) {
