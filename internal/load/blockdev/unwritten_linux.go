@@ -70,8 +70,9 @@ func belowLoop(f *os.File, extents []Extent) (int64, error) {
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil || fileID(st) != (FileID{Device: info.Device, Inode: info.Inode}) || kindOf(st.Mode) != Regular {
 		return 0, err
 	}
-	// What was written to the device and not yet to the file would look unwritten.
-	if err := unix.Fdatasync(int(f.Fd())); err != nil && !errors.Is(err, unix.EROFS) {
+	// What was written to the device and not yet to the file would look unwritten. This flushes no cache of the device, which
+	// would count as a write of whoever watches it.
+	if err := unix.SyncFileRange(int(f.Fd()), 0, 0, syncWrite); err != nil {
 		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
 	}
 	below := make([]Extent, len(extents))
@@ -80,6 +81,9 @@ func belowLoop(f *os.File, extents []Extent) (int64, error) {
 	}
 	return ReadWarning(file, below)
 }
+
+// syncWrite starts writing what is dirty and waits for it: see sync_file_range(2).
+const syncWrite = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 
 // holesIn lists the holes of a file within an extent. File systems that know none say that all is data. The place in the
 // file, which nobody should use here, is moved.
