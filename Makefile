@@ -11,7 +11,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent load/... iojob iohosts metric result session target/...
 
-.PHONY: help demo build test test-fast race deps check format dist corpus bench-fio bench-io bench-start bench-report soak clean
+.PHONY: help demo build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report soak clean
 
 help:
 	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
@@ -21,6 +21,7 @@ help:
 	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
 	@echo "make deps          install the Debian packages that tests use (needs root)"
 	@echo "make check         format, vet, staticcheck, golangci-lint"
+	@echo "make cross         build and vet the agent for Windows and macOS"
 	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
 	@echo "make dist          an archive that needs neither Go nor make nor network"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
@@ -66,6 +67,14 @@ check:
 	$(GO) mod verify >/dev/null
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+
+# What cannot be run here is at least compiled and looked at.
+cross:
+	@for os in windows darwin; do for arch in amd64 arm64; do \
+		echo "agent for $$os/$$arch"; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./cmd/bragg-agent ./internal/agent ./internal/fiojob ./internal/load/... || exit 1; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o /dev/null ./cmd/bragg-agent || exit 1; \
+	done; done
 
 dist: build
 	@mkdir -p dist/bragg-$(VERSION)

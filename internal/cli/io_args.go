@@ -228,6 +228,7 @@ func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot f
 	o = fiojob.Options{
 		Local:    true,
 		Env:      func(key string) (string, bool) { v := p.Getenv(key); return v, v != "" },
+		Windows:  runtime.GOOS == "windows",
 		PageSize: int64(os.Getpagesize()), CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20,
 	}
 	folder := cmp.Or(p.Directory, ".")

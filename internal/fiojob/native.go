@@ -9,7 +9,7 @@ import (
 var native = []spec{
 	{name: "name", apply: setName},
 	{name: "filename", apply: setFilename},
-	{name: "directory", apply: textOf(func(j *Job) *string { return &j.Directory })},
+	{name: "directory", apply: setDirectory},
 	{name: "filename_format", apply: textOf(func(j *Job) *string { return &j.FilenameFormat })},
 	{name: "nrfiles", apply: count(func(j *Job) *int { return &j.NrFiles }, 1, math.MaxInt32)},
 	{name: "openfiles", apply: count(func(j *Job) *int { return &j.OpenFiles }, 1, math.MaxInt32)},

@@ -21,6 +21,9 @@ type Options struct {
 	// are replayed and written. Else these options are refused.
 	Local bool
 
+	// Windows: names may begin with a drive letter (C:\data), whose colon parts no names.
+	Windows bool
+
 	Reading Reading // what doubtful text means; the zero value is what its author meant
 
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used

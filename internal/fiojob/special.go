@@ -56,6 +56,7 @@ const filesMax = 1024
 // setFilename reads a list with colons between names; a backslash makes a colon part of a name.
 func setFilename(j *Job, a *arg) {
 	a.blank()
+	a.drives()
 	exact := a.p.options.Reading == Exact
 	names := splitNames(a.text, exact)
 	if ended := splitNames(a.text, true); !exact && len(ended) < len(names) {
@@ -80,6 +81,13 @@ func setFilename(j *Job, a *arg) {
 	}
 	j.Filenames = names
 	a.option.Exact = joinFilenames(names, nil)
+}
+
+// setDirectory reads a list of folders like that of files; it is cut into its parts where names are made.
+func setDirectory(j *Job, a *arg) {
+	a.blank()
+	a.drives()
+	j.Directory = a.text
 }
 
 func joinFilenames(names []string, rename func(string) string) string {

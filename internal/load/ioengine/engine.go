@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -111,7 +112,7 @@ func readJobs(w load.Workload) (*fiojob.File, diag.List, error) {
 	for _, d := range w.Devices {
 		names = append(names, d.Name)
 	}
-	file, issues := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
+	file, issues := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{Windows: runtime.GOOS == "windows"})
 	issues = append(issues, file.Unsupported()...)
 	issues = append(issues, file.Undeclared(names)...)
 	if err := issues.Err(); err != nil {

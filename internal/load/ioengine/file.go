@@ -68,5 +68,5 @@ func resultOf(n int, err error) int32 {
 	if errors.Is(err, io.EOF) {
 		return 0
 	}
-	return -int32(syscall.EIO)
+	return -errnoOther
 }

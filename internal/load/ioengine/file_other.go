@@ -5,7 +5,6 @@ package ioengine
 import (
 	"fmt"
 	"os"
-	"syscall"
 )
 
 func (f *file) readAt(buffer []byte, offset int64) int32 {
@@ -18,7 +17,7 @@ func (f *file) writeAt(buffer []byte, offset int64) int32 {
 
 func (f *file) sync(bool) int32 { return resultOf(0, f.handle.Sync()) }
 
-func (f *file) trim(_, _ int64) int32 { return -int32(syscall.ENOSYS) }
+func (f *file) trim(_, _ int64) int32 { return -errnoUnsupported }
 
 // access says how a device is opened.
 type access struct {
@@ -30,7 +29,7 @@ type access struct {
 	noWait, uncached bool
 }
 
-// openDevice opens what exists. Direct access is not offered on this system yet.
+// openDevice opens what exists and never makes a file.
 func openDevice(path string, a access) (*file, error) {
 	flags := os.O_RDONLY
 	if a.write {
@@ -39,13 +38,20 @@ func openDevice(path string, a access) (*file, error) {
 	if a.sync == "sync" || a.sync == "dsync" {
 		flags |= os.O_SYNC
 	}
+	if a.direct {
+		flags |= directFlags
+	}
 	handle, err := os.OpenFile(path, flags, 0)
 	if err != nil {
 		return nil, err
 	}
 	f := &file{handle: handle, fd: -1, align: 1}
 	if a.direct {
-		f.note = "buffered: no direct access on this system"
+		if f.align, err = goDirect(handle); err == nil {
+			f.direct = true
+		} else {
+			f.align, f.note = 1, fmt.Sprintf("buffered: no direct access to %s: %v", path, err)
+		}
 	}
 	if f.size, err = sizeOf(handle); err != nil {
 		handle.Close()
