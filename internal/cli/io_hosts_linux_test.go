@@ -194,3 +194,53 @@ func TestHostileHostNames(t *testing.T) {
 		}
 	}
 }
+
+// Ctrl-C goes to the whole foreground of a terminal; the hosts' connections outlive it, and the report is of what was done.
+func TestInterruptReachesHostsInOrder(t *testing.T) {
+	_, temps, words := hostsRig(t, 2)
+	dir := t.TempDir()
+	output := filepath.Join(dir, "report.json")
+	b := startBragg(t, func(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }, append(words,
+		"--output-format=json", "--output="+output, "--status-interval=1", "--name=a", "--rw=randread", "--size=1m", "--ioengine=psync",
+		"--filename="+filepath.Join(dir, "f"), "--time_based", "--runtime=600", "--rate_iops=200")...)
+	for until := time.Now().Add(hangGuard); ; time.Sleep(20 * time.Millisecond) {
+		if info, err := os.Stat(output); err == nil && info.Size() > 0 {
+			break
+		}
+		if time.Now().After(until) || b.ended() {
+			t.Fatalf("no report: %s", b.out.String())
+		}
+	}
+	if err := syscall.Kill(-b.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := b.exitCode(t); code != 130 {
+		t.Errorf("exit code %d\n%s", code, b.out.String())
+	}
+	f, err := os.Open(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var last struct {
+		Bragg struct {
+			Hosts []struct{ State, Error string }
+		}
+		Stats []struct {
+			Read struct {
+				Total int `json:"total_ios"`
+			}
+		} `json:"client_stats"`
+	}
+	for d := json.NewDecoder(f); d.More(); {
+		if err := d.Decode(&last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, h := range last.Bragg.Hosts {
+		if h.State != "done" || last.Stats[i].Read.Total == 0 {
+			t.Errorf("host %d: %+v", i, h)
+		}
+	}
+	noHostLeft(t, temps)
+}

@@ -7,9 +7,12 @@ import (
 
 // A host's clock counts nanoseconds on its monotonic clock from the start of its process, so that a step of its wall clock
 // moves nothing. The controller asks for the time again and again: what the host answers was its time at some moment
-// between question and answer, so the middle of both is wrong by at most half of the way there and back. The quickest
-// answer bounds the error best (D. Mills, Network Time Protocol, RFC 5905, clock filter). Answers older than
-// clockAgeMax no longer count, because clocks drift apart by up to 100 µs in a second.
+// between question and answer, so the middle of both is wrong by at most half of the way there and back, and by what clocks
+// drift apart since. The answer for which both are least counts (after the clock filter of the Network Time Protocol, D. Mills
+// and others, RFC 5905, section 10).
+
+// driftMax is how fast two clocks may drift apart: 100 µs in a second. Oscillators of computers keep within that.
+const driftMax = 100e-6
 
 const clockAgeMax = 30 * time.Second
 
@@ -40,8 +43,8 @@ func (c *hostClock) add(sent, received time.Time, p *pong) {
 	c.readings = c.readings[first:]
 }
 
-// best returns the answer with the smallest error.
-func (c *hostClock) best() (reading, bool) {
+// best returns the answer that is the least wrong now.
+func (c *hostClock) best(now time.Time) (reading, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.readings) == 0 {
@@ -49,7 +52,7 @@ func (c *hostClock) best() (reading, bool) {
 	}
 	best := c.readings[0]
 	for _, r := range c.readings[1:] {
-		if r.trip <= best.trip {
+		if r.uncertainty(now) <= best.uncertainty(now) {
 			best = r
 		}
 	}
@@ -59,5 +62,7 @@ func (c *hostClock) best() (reading, bool) {
 // onHost returns what the host's clock shows at t.
 func (r reading) onHost(t time.Time) int64 { return r.mono + int64(t.Sub(r.at)) }
 
-// uncertainty is how wrong onHost and offset can be, apart from drift.
-func (r reading) uncertainty() time.Duration { return r.trip / 2 }
+// uncertainty is how wrong onHost and offset can be for a moment.
+func (r reading) uncertainty(t time.Time) time.Duration {
+	return r.trip/2 + time.Duration(driftMax*float64(t.Sub(r.at).Abs()))
+}

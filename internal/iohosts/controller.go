@@ -197,6 +197,12 @@ func (c *controller) follow(ctx context.Context) error {
 		select {
 		case e := <-c.events:
 			c.take(e)
+			if c.phase < 0 && !c.options.WithoutFailed {
+				// At once: others may take hours to lay out their files.
+				if err := c.gate(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
+			}
 			if err := c.advance(ctx); err != nil {
 				return err
 			}
@@ -278,9 +284,14 @@ func (m *member) takeReport(r *iojob.Report) {
 		return
 	}
 	for i := range r.Rows {
+		row := &r.Rows[i]
+		row.Name, row.Engine = row.Job.Name, printable(row.Engine)
 		if i < len(m.periods) {
-			r.Rows[i].SetPeriods(m.periods[i])
+			row.SetPeriods(m.periods[i])
 		}
+	}
+	for i := range r.Disks {
+		r.Disks[i].Name = printable(r.Disks[i].Name)
 	}
 	m.report = r
 }
@@ -340,7 +351,7 @@ func (c *controller) start(ctx context.Context, hosts []*member) {
 	slowest := time.Duration(0)
 	readings := make([]reading, len(hosts))
 	for i, m := range hosts {
-		r, ok := m.session.clock.best()
+		r, ok := m.session.clock.best(time.Now())
 		if !ok {
 			m.err, m.over = hostError(m.host, errors.New("it does not tell the time"), ""), true
 			m.session.kill()
@@ -358,9 +369,9 @@ func (c *controller) start(ctx context.Context, hosts []*member) {
 			continue
 		}
 		if c.phase == 0 {
-			m.offset, m.error = readings[i].offset, readings[i].uncertainty()
+			m.offset = readings[i].offset
 		}
-		m.error = max(m.error, readings[i].uncertainty())
+		m.error = max(m.error, readings[i].uncertainty(at))
 		m.nominal = append(m.nominal, int64(at.Sub(c.begun)))
 		_ = m.session.writer.send(&message{Start: &start{Phase: c.phase, MonoNanos: readings[i].onHost(at)}})
 	}

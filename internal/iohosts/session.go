@@ -50,7 +50,7 @@ const (
 
 // sshArguments are those of ssh for a host. Names were checked, and "--" ends options all the same.
 func sshArguments(h Host, options []string) []string {
-	args := []string{"-T", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes"}
+	args := []string{"-T", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
 	for _, o := range options {
 		args = append(args, "-o", o)
 	}
@@ -70,6 +70,7 @@ func connect(ctx context.Context, h Host, number int, o *Options, find func(stri
 	s := &session{host: h, number: number, ponged: make(chan struct{}, 1), exited: make(chan struct{})}
 	s.cmd = exec.Command("ssh", sshArguments(h, o.SSHOptions)...)
 	s.cmd.Stderr, s.cmd.WaitDelay = &s.errors, hangUpMax // a shared master connection keeps it open
+	apart(s.cmd)
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -110,6 +111,7 @@ func (s *session) greet(o *Options) error {
 		return errors.New("it does not say hello")
 	}
 	s.hello = *m.Hello
+	s.hello.Version, s.hello.Hostname, s.hello.Platform = printable(m.Hello.Version), printable(m.Hello.Hostname), printable(m.Hello.Platform)
 	if s.hello.Version != o.Version {
 		return &diag.Error{
 			Code: "version", Exit: diag.ExitUnavailable,
@@ -135,12 +137,25 @@ func hostError(h Host, err error, printed string) error {
 	if printed = strings.TrimSpace(printed); printed != "" && !strings.Contains(text, printed) {
 		text += ": " + strings.ReplaceAll(printed, "\n", "; ")
 	}
-	e := &diag.Error{Code: "host", Message: text, Exit: diag.ExitUnavailable}
+	e := &diag.Error{Code: "host", Message: printable(text), Exit: diag.ExitUnavailable}
 	var told *diag.Error
 	if errors.As(err, &told) && told.Code != "" { // what has no code is the world's fault, a full disk for one
 		e.Code, e.Hint, e.Exit = told.Code, told.Hint, told.ExitCode()
 	}
 	return e
+}
+
+// printable keeps what a host says from steering the terminal that it is shown on.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // why says how the connection ended.

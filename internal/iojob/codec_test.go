@@ -146,7 +146,7 @@ func TestErrorsTravel(t *testing.T) {
 // A row that gets another field must say how the rows of several hosts make one.
 func TestMergeKnowsEveryField(t *testing.T) {
 	known := []string{
-		"Name", "Job", "JobIndex", "Engine", "Clones", "Number", "Group", "Err", "StartNanos", "Runtime", "Directions", "Account",
+		"Name", "Job", "JobIndex", "Engine", "Clones", "PID", "Number", "Group", "Err", "StartNanos", "Runtime", "Directions", "Account",
 		"Due", "NotIssued", "BacklogMax", "Stalled", "Strain", "samples",
 	}
 	for f := range reflect.TypeFor[Row]().Fields() {

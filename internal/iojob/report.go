@@ -27,6 +27,7 @@ type Row struct {
 	JobIndex int        // of Job among the jobs that were run, from 0
 	Engine   string     // what did the I/O
 	Clones   int
+	PID      int // of the process that all clones are threads of
 	Number   int // of the first clone, from 0
 	Group    int
 	Err      error `json:"-"` // of the first clone that failed
@@ -77,7 +78,7 @@ func (r *runner) report() *Report {
 			if open != nil {
 				out.Rows = append(out.Rows, open.finish(r.options.Sample))
 			}
-			open = &rowBuilder{row: Row{Name: c.job.Name, Job: c.job, JobIndex: c.ordinal, Number: c.number, Group: c.job.Group}}
+			open = &rowBuilder{row: Row{Name: c.job.Name, Job: c.job, JobIndex: c.ordinal, PID: pid, Number: c.number, Group: c.job.Group}}
 		}
 		open.add(c, period)
 	}

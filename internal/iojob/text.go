@@ -64,7 +64,7 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 	if row.Err != nil {
 		fmt.Fprintf(b, " (%v)", row.Err)
 	}
-	fmt.Fprintf(b, ": pid=%d: %s\n", pid, now.Format(time.ANSIC))
+	fmt.Fprintf(b, ": pid=%d: %s\n", row.PID, now.Format(time.ANSIC))
 	if text := row.description(); text != "" {
 		fmt.Fprintf(b, "  Description  : [%s]\n", text)
 	}

@@ -1,0 +1,12 @@
+package iohosts
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// apart keeps what a console sends to its programs, such as Ctrl-C, from ssh: hosts are told to stop, and their report must
+// get through.
+func apart(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}

@@ -1,0 +1,159 @@
+package iohosts
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// remote is the script at work, without ssh between.
+type remote struct {
+	*exec.Cmd
+	in   io.WriteCloser
+	out  *lines
+	temp string
+}
+
+func startRemote(t *testing.T, path string, command ...string) *remote {
+	t.Helper()
+	r := &remote{Cmd: exec.Command(command[0], command[1:]...), temp: t.TempDir()}
+	r.Env = []string{"TMPDIR=" + r.temp, "HOME=" + t.TempDir(), "PATH=" + path}
+	in, err := r.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.in, r.out = in, newLines(out)
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Process.Kill() })
+	return r
+}
+
+func (r *remote) empty(t *testing.T) {
+	t.Helper()
+	var left []os.DirEntry
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		var err error
+		if left, err = os.ReadDir(r.temp); err == nil && len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("left %v", left)
+}
+
+func ownProgram(t *testing.T) func(string) (*program, error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &programs{executable: self, known: map[string]*program{}}
+	return p.find
+}
+
+// toolsOf makes a folder with programs of the script, those of busybox where it is named.
+func toolsOf(t *testing.T, without string, busybox string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"sha256sum", "cut", "uname", "mktemp", "head", "gzip", "chmod", "rm", "mkdir", "mv", "rmdir"} {
+		path, err := exec.LookPath(name)
+		if name == without || err != nil {
+			continue
+		}
+		if busybox != "" {
+			path = busybox
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Whatever the login shell, and with the programs of coreutils or busybox, the program arrives, runs, and leaves nothing.
+func TestScriptInShells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("copies the test's program often")
+	}
+	find := ownProgram(t)
+	busybox, _ := exec.LookPath("busybox")
+	type attempt struct {
+		name, path string
+		command    []string
+	}
+	attempts := []attempt{
+		{"without gzip", toolsOf(t, "gzip", ""), []string{"/bin/sh", "-c", remoteCommand}},
+		{"noise", toolsOf(t, "", ""), []string{"/bin/sh", "-c", "echo Welcome; echo; echo {}; " + remoteCommand}},
+	}
+	for _, shell := range []string{"sh", "bash", "dash", "zsh", "fish", "tcsh", "mksh"} {
+		if path, err := exec.LookPath(shell); err == nil {
+			attempts = append(attempts, attempt{shell, toolsOf(t, "", ""), []string{path, "-c", remoteCommand}})
+			attempts = append(attempts, attempt{"script in " + shell, toolsOf(t, "", ""), []string{path, "-c", script}})
+		}
+	}
+	if busybox != "" {
+		attempts = append(attempts, attempt{"busybox", toolsOf(t, "", busybox), []string{busybox, "sh", "-c", script}})
+	}
+	for _, a := range attempts {
+		if strings.HasPrefix(a.name, "script in ") && (strings.Contains(a.name, "fish") || strings.Contains(a.name, "tcsh")) {
+			continue // they are no shells of POSIX, and get the script only to hand it on
+		}
+		t.Run(a.name, func(t *testing.T) {
+			r := startRemote(t, a.path, a.command...)
+			if err := bootstrap(r.in, r.out, &Options{}, find); err != nil {
+				t.Fatal(err)
+			}
+			m, err := r.out.next()
+			if err != nil || m.Hello == nil || m.Hello.Platform != runtime.GOOS+"/"+runtime.GOARCH {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			r.empty(t) // while it runs
+			if err := r.in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A connection that breaks at any moment leaves nothing.
+func TestScriptIsCutShort(t *testing.T) {
+	p, err := ownProgram(t)(runtime.GOOS + "/" + runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := p.packed()
+	whole := fmt.Sprintf("%s\n\n\n%d\n%s", p.sum, len(text), text)
+	for _, length := range []int{0, 10, 64, 65, 66, 67, 70, 80, 1000, len(whole) / 2, len(whole) - 20} {
+		r := startRemote(t, os.Getenv("PATH"), "/bin/sh", "-c", remoteCommand)
+		_, err := io.WriteString(r.in, whole[:length])
+		if err = errors.Join(err, r.in.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := r.out.line()
+			if err != nil {
+				break
+			}
+			if strings.Contains(string(line), "runs") {
+				t.Errorf("%d of %d bytes run", length, len(whole))
+			}
+		}
+		_ = r.Wait()
+		r.empty(t)
+	}
+}
