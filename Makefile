@@ -9,7 +9,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client
 
 # Packages whose state is shared by goroutines are tested under the race detector.
-RACE     := run agent load/... iojob iohosts metric result session target/...
+RACE     := run agent load/... iojob/... iohosts metric result session target/...
 
 .PHONY: help demo build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report soak clean
 

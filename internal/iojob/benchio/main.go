@@ -94,12 +94,12 @@ func bench(ctx context.Context, s settings) (err error) {
 			}
 		}
 	}
-	return nil
+	return benchLogs(ctx, s, dir)
 }
 
 // measured is one run of one side.
 type measured struct {
-	rate, perCPU, mean float64
+	rate, perCPU, mean, memoryBytes float64
 }
 
 func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra string) error {
@@ -165,6 +165,9 @@ func measure(ctx context.Context, words []string) (measured, error) {
 	total := float64(j.Read.Total + j.Write.Total)
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	m := measured{rate: j.Read.IOPS + j.Write.IOPS, perCPU: total / max(cpu, time.Millisecond).Seconds()}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		m.memoryBytes = float64(usage.Maxrss) * 1024
+	}
 	m.mean = max(j.Read.Latency.Mean, j.Write.Latency.Mean)
 	return m, nil
 }
