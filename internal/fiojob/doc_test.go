@@ -15,7 +15,7 @@ const optionsPageHead = `# Options of job files
 
 <!-- written by go test ./internal/fiojob -run Documented -update -->
 
-Every option that fio 3.33 knows, its I/O engines' options included, and a few of later versions, and what Bragg does with it.
+Every option of fio up to 3.42, those of its I/O engines included, and what Bragg does with it.
 [The job file](jobfile.md) explains the format and the classes. Spellings in brackets mean the same option.
 
 - **native**: the native engine does it; the last column says what it is.

@@ -11,7 +11,7 @@ type group struct {
 }
 
 // groups are all options without a typed meaning here. The reasons are clauses: "option x is refused: it runs a program".
-var groups = [][]group{ignored, delegated, delegatedEngines, refused}
+var groups = [][]group{ignored, delegated, delegatedEngines, newer, refused}
 
 var ignored = []group{
 	{class: Ignored, why: "logs are written as they come and not held in memory", report: true, names: `

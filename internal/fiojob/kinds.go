@@ -30,7 +30,9 @@ var kindNames = map[kind]string{
 		rate_process replay_skip rw rw_sequencer sg_write_mode stat_type steadystate sync thinktime_blocks_type
 		unified_rw_reporting unit_base verb verify write_hint zonemode`,
 	kindSwitch: `
-		allow_file_create allow_mounted_write allrandrepeat atomic bs_is_seq_rand block_error_percentiles buffered busy_poll
+		allow_file_create allow_mounted_write allrandrepeat atomic bs_is_seq_rand deac end_syncfs hdfs_use_direct
+		libblkio_force_enable_completion_eventfd libblkio_vectored libblkio_write_zeroes_on_trim random_sequence_stride
+		recover_zbd_write_error single_instance write_zone_remainder block_error_percentiles buffered busy_poll
 		cgroup_nodelete clat_percentiles create_fsync create_on_open create_only create_serialize dedupe_global direct
 		disable_bw_measurement disable_clat disable_lat disable_slat disk_util do_verify end_fsync error_dump
 		exit_on_io_done experimental_verify file_append fill_device fsync_on_close gtod_reduce ignore_zone_limits
@@ -44,6 +46,8 @@ var kindNames = map[kind]string{
 		bs_unaligned exitall exitall_on_error fixedbufs group_reporting hipri listen new_group norandommap pingpong prep
 		refill_buffers registerfiles sqthread_poll stonewall thread time_based userspace_reap verify_only zero_buffers`,
 	kindCount: `
+		apptag apptag_mask cmdprio_hint gpu_dev_id job_start_clock_id libblkio_num_entries libblkio_queue_size md_per_io_size
+		priohint spr_num_regions thinkcycles xnvme_dev_nsid
 		bwavgtime cgroup_weight cmdprio cmdprio_class cmdprio_percentage cpuchunks cpuload cpumask dedupe_percentage
 		dedupe_working_set_percentage fdatasync flow flow_id flow_sleep force_async fsync gid grace_time gtod_cpu
 		hipri_percentage inplace iodepth iodepth_batch iodepth_batch_complete_max iodepth_batch_complete_min iodepth_low

@@ -32,6 +32,7 @@ var aliases = map[string]string{
 	"ratemin": "rate_min", "ratecycle": "rate_cycle", "wait_for_previous": "stonewall",
 	"disable_bw": "disable_bw_measurement", "ss": "steadystate", "ss_dur": "steadystate_duration",
 	"ss_ramp": "steadystate_ramp_time", "proto": "protocol",
+	"ss_interval": "steadystate_check_interval", "fdp_pli_select": "plid_select", "chunck_size": "chunk_size",
 }
 
 // checked gives options of groups, whose values are kept as text, a look at the value.

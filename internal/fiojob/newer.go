@@ -1,0 +1,29 @@
+package fiojob
+
+// newer lists what fio 3.33 of the distributions does not know: options of later versions (up to 3.42) and of engines that
+// need libraries of their own. A file that has one is not refused as misspelt, and is left to a fio that knows it.
+var newer = []group{
+	{class: Delegate, why: "it is an option of fio's engines for commands of NVMe and SCSI, after 3.33", names: `
+		apptag apptag_mask cdb_len deac md_per_io_size read_mode verify_bytchk data_placement dp_scheme plid_select`},
+	{class: Delegate, why: "it is an option of fio's engine xnvme", names: `
+		xnvme_admin xnvme_async xnvme_be xnvme_dev_nsid xnvme_dev_subnqn xnvme_iovec xnvme_mem xnvme_sync`},
+	{class: Delegate, why: "it is an option of fio's engine libblkio", names: `
+		libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size
+		libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode
+		libblkio_force_enable_completion_eventfd`},
+	{class: Delegate, why: "it is an option of fio's engines for graphics processors", names: "cuda_io rocm_io gpu_dev_id gpu_dev_ids"},
+	{class: Delegate, why: "it is an option of fio's engines dfs and libhdfs", names: `
+		cont chunk_size object_class svcl hdfsdirectory hdfs_use_direct single_instance`},
+	{class: Delegate, why: "it is an option of fio's engines http and rbd, after 3.33", names: `
+		http_s3_security_token http_s3_sse_customer_algorithm http_s3_sse_customer_key http_s3_storage_class
+		http_swift_auth_token rbd_encryption_format rbd_encryption_passphrase`},
+	{class: Delegate, why: "it is an option of fio's engine libiscsi", names: "initiator"},
+	{class: Delegate, why: "it is an option of fio's engine windowsaio", names: "no_completion_thread"},
+	{class: Delegate, why: "only fio knows zoned block devices", names: "recover_zbd_write_error write_zone_remainder"},
+	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: `
+		cmdprio_hint end_syncfs filetype priohint random_sequence_stride spr_cs spr_num_regions spr_op thinkcycles
+		verify_policy`},
+	{class: Ignored, why: "reports have times of the wall clock", report: true, names: "job_start_clock_id"},
+	{class: Ignored, why: "the native engine has threads and no processes to name", names: "comm"},
+	{class: Ignored, why: "fio itself does nothing with it", names: "flow_watermark percentage_sequential rwmixcycle"},
+}
