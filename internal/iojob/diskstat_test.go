@@ -133,3 +133,26 @@ func agree(t *testing.T, what string, ours, device float64) {
 		t.Errorf("%s: %.0f and %.0f", what, ours, device)
 	}
 }
+
+// A file below a loop device is not written to, nor made longer, before anything else happens.
+func TestFileBelowALoopDeviceIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "backing")
+	content := bytes.Repeat([]byte("x"), 1<<20)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loadtest.Loop(t, path)
+	for _, options := range []string{"rw=write\nsize=1m", "rw=randrw\nsize=64k", "rw=read\nsize=2m"} {
+		_, file := parse(t, dir, "[a]\nfilename=backing\n"+options+"\n")
+		_, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir})
+		loadtest.CheckRefusal(t, err, []string{"held"})
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the file was changed: %v", err)
+	}
+	_, file := parse(t, dir, "[a]\nfilename=backing\nrw=read\nsize=1m\n")
+	if report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir}); err != nil || report.Rows[0].Err != nil {
+		t.Errorf("reading: %v", err)
+	}
+}

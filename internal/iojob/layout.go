@@ -49,8 +49,9 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 		}
 	}
 	// Refusals come before the first file is made.
+	var guard blockdev.Guard // of regular files only, so that it holds nothing
 	for _, path := range order {
-		if err := files[path].check(o); err != nil {
+		if err := files[path].check(o, &guard); err != nil {
 			closeDevices(files)
 			return nil, err
 		}
@@ -72,11 +73,15 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 }
 
 // check refuses what must not or cannot be written.
-func (p *plannedFile) check(o Options) error {
-	if !isDevice(p.path) {
-		return nil
-	}
+func (p *plannedFile) check(o Options, guard *blockdev.Guard) error {
 	have, err := sizeOf(p.path)
+	if !isDevice(p.path) {
+		if err != nil || !p.writes && have >= p.need {
+			return nil // what is not there is made, and what is only read is not changed
+		}
+		_, err = guard.Admit(p.path, blockdev.Consent{})
+		return err
+	}
 	switch {
 	case err != nil:
 		return err
