@@ -38,6 +38,8 @@ func newIO(p *Process) *cobra.Command {
 			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
 			"  --backend=NAME                            does the I/O whatever ioengine says: io_uring, libaio, psync, pvsync2,\n" +
 			"                                            mmap, null\n" +
+			"  --backlog=work-off|drop|drop:TIME         operations of a rate that are late: do them all, or drop what is later\n" +
+			"      than 10ms or TIME and count it\n" +
 			"  --allow-device=PATH                       may be written, once it is proved to be the one that is meant by\n" +
 			"      --device-serial, --device-wwn, or --device-size with --device-link; --device-overwrite=NAME for each thing\n" +
 			"      found on it. docs/guides/devices.md says more\n" +
@@ -63,20 +65,21 @@ func newIO(p *Process) *cobra.Command {
 
 // ioOrder is a command line of io.
 type ioOrder struct {
-	jobs     []fiojob.Job
-	global   []fiojob.Option
-	own      map[string][]fiojob.Option // by position of the job's section
-	formats  []string
-	output   string
-	check    bool
-	showcmd  bool
-	readonly bool
-	exact    bool // reads as fio does
-	backend  string
-	devices  []ioDevice
-	every    time.Duration
-	streams  ioStreams
-	hosts    ioHosts
+	jobs      []fiojob.Job
+	global    []fiojob.Option
+	own       map[string][]fiojob.Option // by position of the job's section
+	formats   []string
+	output    string
+	check     bool
+	showcmd   bool
+	readonly  bool
+	exact     bool // reads as fio does
+	backend   string
+	devices   []ioDevice
+	every     time.Duration
+	streams   ioStreams
+	hosts     ioHosts
+	dropAfter time.Duration // of operations of a rate; 0: never
 }
 
 func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
@@ -108,7 +111,7 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 	}
 	options := iojob.Options{
 		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
-		WatchEvery: o.every, AllowDevice: o.allows, ReadOnly: o.readonly, LogsAsFio: o.exact,
+		WatchEvery: o.every, AllowDevice: o.allows, ReadOnly: o.readonly, LogsAsFio: o.exact, DropAfter: o.dropAfter,
 	}
 	closeStreams, err := p.streams(&o.streams, &options)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -33,7 +34,7 @@ var (
 		"terse-version", "append-terse", "bandwidth-log",
 	}
 	ioValued = []string{
-		"output", "output-format", "section", "status-interval", "backend", "allow-device", "device-serial", "device-wwn",
+		"output", "output-format", "section", "status-interval", "backend", "backlog", "allow-device", "device-serial", "device-wwn",
 		"device-size", "device-link", "device-overwrite", "eta", "eta-newline", "eta-interval", "max-jobs", "alloc-size", "aux-path",
 		"terse-version", "plan", "plan-operations", "intervals", "intervals-every", "metrics-listen",
 		"hosts", "ssh-option", "host-folder", "device-host",
@@ -91,6 +92,10 @@ func (a *ioArguments) option(key, value, word string) error {
 		a.reading = fiojob.Strict
 	case "readonly":
 		o.readonly = true
+	case "backlog":
+		after, err := ioengine.ParseBacklog(value)
+		o.dropAfter = after
+		return err
 	case "backend":
 		o.backend = value
 	case "allow-device":
@@ -178,7 +183,7 @@ func (p *Process) readJobs(a *ioArguments) error {
 	}
 	surroundings, closeRoot := p.jobSurroundings(a.files)
 	defer closeRoot()
-	surroundings.Reading, surroundings.Sections = a.reading, a.sections
+	surroundings.Reading, surroundings.Sections, surroundings.Host = a.reading, a.sections, true
 	surroundings = a.order.hosts.record(inputs, surroundings)
 	file, list := fiojob.ParseAll(inputs, surroundings)
 	list = append(list, file.Unsupported()...)

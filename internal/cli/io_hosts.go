@@ -81,7 +81,7 @@ func (p *Process) readHosts(o *ioOrder) error {
 	if err != nil {
 		return err
 	}
-	h.list, h.jobs.Backend = list, o.backend
+	h.list, h.jobs.Backend, h.jobs.DropAfter = list, o.backend, o.dropAfter
 	for _, d := range o.devices {
 		h.jobs.Devices = append(h.jobs.Devices, iohosts.Device{Host: d.host, Path: d.path, Consent: d.consent})
 	}

@@ -22,6 +22,8 @@ Every option of fio up to 3.42, those of its I/O engines included, and what Brag
 - **ignored**: accepted without effect, because of what the last column says.
 - **delegate**: the native engine refuses the file and offers the real fio.
 - **refused**: refused by both.
+- **native in bragg io, else …**: about whole jobs or the files that they make, so that workloads on the devices of a VM have
+  no use for it.
 
 `
 
@@ -41,6 +43,7 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 	var rows strings.Builder
+	hosted := 0
 	for _, name := range fiojob.OptionNames() {
 		if fiojob.Canonical(name) != name {
 			continue
@@ -49,7 +52,7 @@ func TestDocumented(t *testing.T) {
 		if !known || info.Text == "" || info.Value == "" {
 			t.Errorf("option %s has no text or kind: %+v", name, info)
 		}
-		if info.Class == fiojob.Native && !strings.Contains(natives, "`"+name+"`") {
+		if info.Host == fiojob.Native && !strings.Contains(natives, "`"+name+"`") {
 			t.Errorf("native option %s is not in the table of jobfile.md", name)
 		}
 		counts[info.Class]++
@@ -57,10 +60,15 @@ func TestDocumented(t *testing.T) {
 		if others := spellings[name]; len(others) > 0 {
 			written += " (" + strings.Join(others, ", ") + ")"
 		}
-		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", written, info.Class, info.Value, info.Text)
+		class := string(info.Class)
+		if info.Host != info.Class {
+			class = "native in bragg io, else " + class
+			hosted++
+		}
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", written, class, info.Value, info.Text)
 	}
-	page := optionsPageHead + fmt.Sprintf("%d native, %d ignored, %d delegate, %d refused.\n\n", counts[fiojob.Native],
-		counts[fiojob.Ignored], counts[fiojob.Delegate], counts[fiojob.Refused]) +
+	page := optionsPageHead + fmt.Sprintf("%d native, %d ignored, %d delegate, %d refused in workloads; %d of the last three are native in bragg io.\n\n",
+		counts[fiojob.Native], counts[fiojob.Ignored], counts[fiojob.Delegate], counts[fiojob.Refused], hosted) +
 		"| option | class | value | what it does, or why not |\n|---|---|---|---|\n" + rows.String()
 	path := filepath.Join(folder, "jobfile-options.md")
 	if *update {

@@ -119,7 +119,8 @@ type Job struct {
 	Content         Content
 	RandSeed        uint64
 	RandRepeat      bool
-	Logs            Logs `json:",omitzero"`
+	Logs            Logs    `json:",omitzero"`
+	Control         Control `json:",omitzero"`
 
 	// Options are all options that hold for this job as they were written, in fio's own spelling, for "job options" of
 	// reports and for the command line.

@@ -20,7 +20,7 @@ var ignored = []group{
 	{class: Ignored, note: true, why: "the logs have the columns of fio 3.33", report: true, names: "log_issue_time"},
 	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: "bwavgtime iopsavgtime stats"},
 	{class: Ignored, why: "the report chooses its own percentiles, units and sums", report: true, names: `
-		significant_figures disk_util kb_base unit_base block_error_percentiles error_dump`},
+		significant_figures disk_util kb_base unit_base block_error_percentiles`},
 	{class: Ignored, why: "latency is always measured", names: `
 		gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement clocksource gtod_cpu`},
 	{class: Ignored, why: "the native engine has its own threads and memory", names: `
@@ -47,30 +47,20 @@ var ignored = []group{
 
 var delegated = []group{
 	{class: Delegate, why: "only fio adds these flushes and barriers between writes", names: `
-		write_barrier sync_file_range fsync_on_close`},
+		write_barrier sync_file_range`},
 	{class: Delegate, why: "only fio asks the kernel for atomic writes", names: "atomic"},
 	{class: Delegate, why: "only fio stops after it has laid out the files", names: "create_only"},
-	{class: Delegate, why: "only fio lets one job end or start another", names: "exitall exit_what exitall_on_error wait_for"},
-	{class: Delegate, why: "only fio changes the priority of its processes and operations", names: `
-		nice prio prioclass cmdprio cmdprio_bssplit cmdprio_class cmdprio_percentage`},
-	{class: Delegate, why: "only fio binds jobs to processors and memory nodes", names: `
-		cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy`},
-	{class: Delegate, why: "only fio has these forms of thinking time", names: "thinktime_spin thinktime_blocks_type thinktime_iotime"},
-	{class: Delegate, why: "only fio ends a job for being too slow or couples its rate to thinking time", names: `
-		rate_min rate_cycle rate_ignore_thinktime rate_iops_min max_latency`},
-	{class: Delegate, why: "only fio searches the queue depth for a latency", names: `
-		latency_target latency_window latency_percentile latency_run`},
+	{class: Delegate, why: "only fio gives single operations a priority", names: `
+		cmdprio cmdprio_bssplit cmdprio_class cmdprio_percentage`},
+	{class: Delegate, why: "only fio binds jobs to memory nodes", names: "numa_cpu_nodes numa_mem_policy"},
 	{class: Delegate, why: "only fio knows zoned block devices", names: `
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency`},
 	{class: Delegate, why: "only fio balances the progress of jobs against each other", names: "flow flow_id flow_sleep"},
-	{class: Delegate, why: "only fio ends a job at a steady state", names: `
-		steadystate steadystate_duration steadystate_ramp_time steadystate_check_interval`},
 	{class: Delegate, why: "only fio verifies data", names: "experimental_verify verify_only verify_mode"},
 	{class: Delegate, why: "only fio trims what it wrote before", names: "trim_percentage trim_backlog trim_backlog_batch"},
 	{class: Delegate, local: true, why: "only fio merges traces; give each to a job of its own", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
-	{class: Delegate, why: "only fio has lists of errors to pass over", names: "ignore_error"},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
 }
 

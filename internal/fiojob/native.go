@@ -113,5 +113,5 @@ var native = []spec{
 
 	{name: "random_distribution", apply: setDistribution},
 	{name: "verify", apply: only("only fio verifies data", "0")},
-	{name: "file_service_type", apply: only("only fio has this order of files", "roundrobin", "roundrobin:1")},
+	{name: "file_service_type", apply: setFileService},
 }

@@ -26,6 +26,10 @@ type Options struct {
 
 	Reading Reading // what doubtful text means; the zero value is what its author meant
 
+	// Host says that jobs are run as fio runs them, on this machine and on files that the reader makes: options are native
+	// then that make no sense for a workload on the devices of a VM.
+	Host bool
+
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
 }
 
@@ -205,7 +209,7 @@ func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
 		})
 		return o, false
 	}
-	o.Key, o.Class, o.Why, o.Report = s.name, s.class, s.why, s.report
+	o.Key, o.Class, o.Why, o.Report = s.name, s.classFor(p.options.Host), s.why, s.report
 	if !a.expand() {
 		return o, false
 	}

@@ -84,7 +84,6 @@ var purposes = map[string]string{
 	"allrandrepeat":                 "the same choices in every run",
 	"random_distribution":           "how random offsets are drawn",
 	"verify":                        "native without it (0); every other value needs fio",
-	"file_service_type":             "which file comes next: roundrobin; others need fio",
 	"read_iolog":                    "logs of fio or traces of blktrace to replay, with : between those of clones",
 	"write_iolog":                   "file that gets what the job does, as a log of version 3",
 	"replay_no_stall":               "replay as fast as the queue depth allows instead of at the log's times",
@@ -93,4 +92,5 @@ var purposes = map[string]string{
 	"replay_scale":                  "what offsets of the log are divided by",
 	"replay_align":                  "what offsets of the log are lowered to a multiple of, a power of two",
 	"replay_skip":                   "what is left out of the log: read, write, trim, sync, with commas between them",
+	"file_service_type":             "which file comes next: roundrobin and random (both with :n operations on each), sequential, zipf, pareto, normal",
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Options whose values have a grammar of their own.
@@ -263,24 +262,6 @@ func setFileSize(j *Job, a *arg) {
 	if j.FileSize == (Size{Set: true}) && a.text != "" && strings.Trim(a.text, "0") == "" {
 		a.bad("want at least 1")
 	}
-}
-
-// setStartDelay reads startdelay; a range draws a delay per clone, which only fio does.
-func setStartDelay(j *Job, a *arg) {
-	if low, high, found := strings.Cut(a.seen, "-"); found {
-		a.delegate("a range of start delays is drawn by fio only")
-		d, ok := a.time(low, time.Second)
-		if _, alsoOK := a.time(high, time.Second); !ok || !alsoOK {
-			return
-		}
-		// A unit in front of the minus sign is none that fio knows.
-		if read, _ := exactTime(a.seen, time.Second); read.Value != d.Microseconds() {
-			a.warn("fio-reads-otherwise", fmt.Sprintf("%s: fio itself reads the first as %v", a.written(),
-				time.Duration(read.Value)*time.Microsecond), fmt.Sprintf("write %s=%d-…, in seconds", a.option.Key, int64(d.Seconds())))
-		}
-		return
-	}
-	duration(func(j *Job) *time.Duration { return &j.StartDelay }, time.Second)(j, a)
 }
 
 var nativeEngines = map[string]bool{

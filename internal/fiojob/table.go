@@ -9,15 +9,17 @@ import (
 
 // spec is one option of fio.
 type spec struct {
-	name   string
-	class  Class
-	why    string
-	does   string // for native options: what it does, a clause
-	kind   kind
-	apply  apply // nil: the text is kept and has no typed meaning
-	report bool  // only shapes fio's own output
-	note   bool  // warn wherever it is used
-	local  bool  // refused unless Options.Local
+	name  string
+	class Class
+	// elsewhere is the class in workloads of an option that is native only with Options.Host; "": the same.
+	elsewhere Class
+	why       string
+	does      string // for native options: what it does, a clause
+	kind      kind
+	apply     apply // nil: the text is kept and has no typed meaning
+	report    bool  // only shapes fio's own output
+	note      bool  // warn wherever it is used
+	local     bool  // refused unless Options.Local
 }
 
 // notLocal is why options are refused in a file that somebody else's machine will run.
@@ -44,7 +46,7 @@ var checked = map[string]apply{
 // table joins native and groups by name.
 var table = sync.OnceValue(func() map[string]spec {
 	t := map[string]spec{}
-	for _, s := range slices.Concat(native, logOptions) {
+	for _, s := range slices.Concat(native, logOptions, nativeControl) {
 		s.class, s.does = Native, cmp.Or(s.does, purposes[s.name])
 		t[s.name] = s
 	}
@@ -67,6 +69,14 @@ var table = sync.OnceValue(func() map[string]spec {
 	}
 	return t
 })
+
+// classFor returns the class of an option for a reader that is a host or not.
+func (s *spec) classFor(host bool) Class {
+	if s.elsewhere != "" && !host {
+		return s.elsewhere
+	}
+	return s.class
+}
 
 // checkOf returns how the value of an option is looked at that has no field in Job, nil where any text will do.
 func checkOf(k kind) apply {
@@ -113,14 +123,15 @@ func lookup(key string) (spec, bool) {
 // ClassOf returns how an option is treated by its name alone, and why; some values of native options are delegated.
 func ClassOf(key string) (Class, string) {
 	if s, ok := lookup(key); ok {
-		return s.class, s.why
+		return s.classFor(false), s.why
 	}
 	return Unknown, ""
 }
 
 // Description is what the documentation says about an option.
 type Description struct {
-	Class Class
+	Class Class  // in workloads
+	Host  Class  // in bragg io
 	Value string // what it takes: "bytes", "0 or 1", …
 	Text  string // what a native option does, or why another one is not native; a clause
 }
@@ -132,7 +143,7 @@ func Describe(key string) (Description, bool) {
 	if s.class == Native {
 		text = s.does
 	}
-	return Description{Class: s.class, Value: string(s.kind), Text: text}, ok
+	return Description{Class: s.classFor(false), Host: s.classFor(true), Value: string(s.kind), Text: text}, ok
 }
 
 func setName(j *Job, a *arg) {

@@ -22,6 +22,8 @@ type Jobs struct {
 
 	Backend string
 	Sample  time.Duration
+	// DropAfter is how late operations of a rate may be before they are dropped; 0: never.
+	DropAfter time.Duration
 	// Devices may be written to, each on the hosts that it names.
 	Devices []Device
 	// SameSeed lets all hosts do the same operations with the same content.

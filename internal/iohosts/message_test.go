@@ -22,7 +22,7 @@ var messages = []message{
 	{End: &struct{}{}}, {Ping: number(int64(1))}, {Start: &start{Phase: 1, MonoNanos: 5}}, {Stop: &struct{}{}},
 	{Jobs: &order{Host: 1, Name: "a", Jobs: Jobs{
 		Inputs: []fiojob.Input{{Name: "f", Text: "[a]\n"}, {Words: []string{"--rw=read"}}}, Reading: fiojob.Strict, Sections: []string{"a"},
-		Env: map[string]string{"A": "b"}, Files: map[string]string{"x": "y"}, Backend: "null", Sample: time.Second, SameSeed: true,
+		Env: map[string]string{"A": "b"}, Files: map[string]string{"x": "y"}, Backend: "null", Sample: time.Second, DropAfter: time.Millisecond, SameSeed: true,
 		Devices: []Device{{Host: "a", Path: "/dev/sdb", Consent: blockdev.Consent{Serial: "s", Overwrite: []string{"ext4"}}}},
 	}}},
 }

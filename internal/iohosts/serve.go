@@ -180,7 +180,7 @@ func (s *server) run(ctx context.Context, o *order, hostname string) error {
 		return err
 	}
 	options := iojob.Options{
-		Backend: o.Backend, Sample: o.Sample, Host: o.Host, Start: s.start, WatchEvery: time.Second, WatchSeldom: true,
+		Backend: o.Backend, DropAfter: o.DropAfter, Sample: o.Sample, Host: o.Host, Start: s.start, WatchEvery: time.Second, WatchSeldom: true,
 		Say:        func(text string) { _ = s.out.send(&message{Say: &text}) },
 		Watch:      func(r *iojob.Report) { _ = s.report(r) }, // the next one may get through
 		OpenDevice: func(path string) (*os.File, error) { return openDevice(o.Devices, path) },

@@ -25,6 +25,8 @@ type clone struct {
 	files   []cloneFile
 	log     *iolog.Log // that is replayed; nil: none
 	logged  string     // file of the log that is written; "": none
+	course  course
+	judge   *judge // nil: no steady state is waited for
 
 	mu      sync.Mutex
 	started int64 // on the axis of the run
@@ -33,6 +35,7 @@ type clone struct {
 	account ioengine.Account
 	live    liveTotals
 	engine  string
+	depth   ioengine.Depth // of a search; the zero value where there is none
 	err     error
 }
 
@@ -73,6 +76,34 @@ func (c *clone) begin(start int64, engine string) {
 	c.started = start + int64(c.job.StartDelay+c.job.RampTime)
 }
 
+func (c *clone) failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// countedFrom returns from when its operations count, on the axis of the run.
+func (c *clone) countedFrom() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started
+}
+
+// foundDepth takes over how a search for a queue depth stands. What was done before it had found one does not count.
+func (c *clone) foundDepth(run ioengine.Run) {
+	d, searches := run.Depth()
+	if !searches {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d.FoundNanos > 0 && c.depth.FoundNanos == 0 {
+		c.tally = tally{}
+		c.started = d.FoundNanos
+	}
+	c.depth = d
+}
+
 func (c *clone) add(iv *interval.Interval) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +115,7 @@ func (c *clone) end(at time.Duration, account ioengine.Account, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = int64(at)
-	if account.StartNanos > 0 {
+	if account.StartNanos > 0 && c.depth.FoundNanos == 0 {
 		c.started = account.StartNanos + int64(c.job.StartDelay+c.job.RampTime)
 	}
 	if account.EndNanos > c.started {

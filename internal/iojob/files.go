@@ -23,7 +23,7 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 			phase++
 		}
 		for k := range max(1, j.NumJobs) {
-			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase}
+			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase, course: course{done: make(chan struct{}), stop: func() {}}}
 			err := c.plan(o, logs)
 			var faults *diag.ListError
 			if errors.As(err, &faults) {
@@ -107,6 +107,7 @@ func (c *clone) alone(existing func(string) (int64, bool)) fiojob.Job {
 	j.Offset.Set = j.Offset.Set || j.Offset.Bytes > 0
 	j.OffsetIncrement = fiojob.Size{}
 	j.NumJobs, j.Stonewall = 1, false
+	c.settle(&j)
 	return j
 }
 

@@ -14,12 +14,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/iojob/fiolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -36,6 +34,8 @@ type Options struct {
 	// OpenDevice checks a block device that is to be written to and returns it open, held exclusively until the jobs have
 	// ended; nil refuses all.
 	OpenDevice func(path string) (*os.File, error)
+	// DropAfter is how late an operation of a rate may be before it is dropped and counted; 0 works all of them off.
+	DropAfter time.Duration
 	// Say receives what takes a while ("laying out file …"); may be nil.
 	Say func(text string)
 	// Watch receives the report as it stands, every WatchEvery; may be nil. With WatchSeldom it comes less often where making
@@ -70,6 +70,10 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if o.Sample <= 0 {
 		o.Sample = sampleDefault
 	}
+	if err := checkWaits(jobs); err != nil {
+		return nil, err
+	}
+	o.Sample = samplePeriod(jobs, o.Sample)
 	iologs := &ioLogs{}
 	defer iologs.close()
 	clones, err := expand(jobs, &o, iologs)
@@ -91,6 +95,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.openStream()
+	newJudges(clones, o.Sample)
 	stop := r.watch()
 	r.runPhases(ctx)
 	stop()
@@ -104,13 +109,14 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 
 // runner is one Run under way.
 type runner struct {
-	options Options
-	clones  []*clone
-	axis    axis
-	disks   *disks
-	logs    *fiolog.Set
-	stream  *stream // nil: nobody reads it
-	iologs  *ioLogs
+	options   Options
+	clones    []*clone
+	axis      axis
+	disks     *disks
+	logs      *fiolog.Set
+	stream    *stream // nil: nobody reads it
+	iologs    *ioLogs
+	lifecycle lifecycle
 }
 
 // check refuses what no clone could do before the first one starts.
@@ -146,7 +152,7 @@ func (r *runner) workload(c *clone, start int64) load.Workload {
 
 // runPhases runs what stands between two stonewalls, phase after phase.
 func (r *runner) runPhases(ctx context.Context) {
-	for from := 0; from < len(r.clones) && ctx.Err() == nil; {
+	for from := 0; from < len(r.clones) && ctx.Err() == nil && !r.lifecycle.isOver(); {
 		to := from
 		for to < len(r.clones) && r.clones[to].phase == r.clones[from].phase {
 			to++
@@ -167,6 +173,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 			ready.Faults = append(ready.Faults, fmt.Errorf("job %q: %w", c.job.Name, err))
 			continue
 		}
+		r.control(run)
 		prepared[i] = run
 		r.observe(c, run)
 	}
@@ -174,21 +181,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	if !ok {
 		return
 	}
-	var wait sync.WaitGroup
-	for i, c := range clones {
-		if !prepared[i].Prepared() {
-			continue
-		}
-		prepared[i].StartAt(int64(start))
-		c.begin(int64(start), prepared[i].Engine())
-		wait.Go(func() {
-			err := prepared[i].Run(ctx, load.SinkFunc(func(iv interval.Interval) { r.deliver(c, &iv) }))
-			account := prepared[i].Account()
-			c.end(r.axis.now(), account, err)
-			r.endOutputs(c, account.EndNanos)
-		})
-	}
-	wait.Wait()
+	r.runClones(ctx, clones, prepared, start)
 }
 
 // watch shows the report as it stands for as long as jobs run.

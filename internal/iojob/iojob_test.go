@@ -63,18 +63,34 @@ func labels(file *fiojob.File) iojob.Labels {
 // fio runs real fio in dir.
 func fio(t *testing.T, dir, text string, args ...string) []byte {
 	t.Helper()
+	out, err := runFio(t, dir, text, args...)
+	if err != nil {
+		t.Fatalf("fio: %v\n%s", err, out)
+	}
+	return out
+}
+
+// fioAnyway runs real fio in dir and returns its document, whether or not jobs fail.
+func fioAnyway(t *testing.T, dir, text string, args ...string) []byte {
+	t.Helper()
+	out, err := runFio(t, dir, text, args...)
+	at := bytes.IndexByte(out, '{')
+	if at < 0 {
+		t.Fatalf("fio: %v\n%s", err, out)
+	}
+	return out[at:]
+}
+
+func runFio(t *testing.T, dir, text string, args ...string) ([]byte, error) {
+	t.Helper()
 	testreq.Program(t, "fio")
 	path := filepath.Join(dir, "job.fio")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("fio", append(args, path)...)
+	cmd := exec.CommandContext(t.Context(), "fio", append(args, path)...)
 	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("fio: %v\n%s", err, out)
-	}
-	return out
+	return cmd.Output()
 }
 
 const mixed = `[global]

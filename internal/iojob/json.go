@@ -90,9 +90,12 @@ type jsonJob struct {
 	Micros      shares            `json:"latency_us"`
 	Millis      shares            `json:"latency_ms"`
 	Depth       int               `json:"latency_depth"`
-	Target      int               `json:"latency_target"`
+	Target      int64             `json:"latency_target"` // nanoseconds
 	Percentile  fixed             `json:"latency_percentile"`
-	Window      int               `json:"latency_window"`
+	Window      int64             `json:"latency_window"` // microseconds
+	ErrorsTotal *uint64           `json:"total_err,omitempty"`
+	FirstError  *int              `json:"first_error,omitempty"`
+	Steady      *jsonSteady       `json:"steadystate,omitempty"`
 	Bragg       jsonOurs          `json:"bragg"`
 }
 
@@ -157,6 +160,8 @@ type jsonOurs struct {
 	Due          uint64                       `json:"due"`
 	NotIssued    uint64                       `json:"not_issued"`
 	BacklogMax   uint64                       `json:"backlog_max"`
+	Backlog      string                       `json:"backlog,omitempty"`
+	LatencyMet   *bool                        `json:"latency_met,omitempty"`
 	StalledNanos int64                        `json:"stalled_ns"`
 	Generator    jsonStrain                   `json:"generator"`
 	Service      map[string]jsonLatency       `json:"service_ns"`
@@ -225,8 +230,12 @@ func (r *Report) jsonJob(row *Row, l Labels) jsonJob {
 		Runtime:     millis(row.Runtime) * int64(row.Clones), Switches: row.Account.Switches,
 		MajorFaults: row.Account.MajorFaults, MinorFaults: row.Account.MinorFaults,
 		Level: row.levels(), Submit: batches(row.Account.Submitted), Complete: batches(row.Account.Completed),
-		Depth: row.Job.IODepth, Percentile: 100, Bragg: row.ours(percentilesOf(&row.Job), l),
+		Bragg: row.ours(percentilesOf(&row.Job), l), Steady: row.Steady.json(),
 	}
+	if row.Due > 0 {
+		j.Bragg.Backlog = backlogPolicy(row.DropAfter)
+	}
+	row.jsonControl(&j)
 	j.User, j.System = fixed(row.cpuShare(row.Account.UserNanos)), fixed(row.cpuShare(row.Account.SystemNanos))
 	j.Nanos, j.Micros, j.Millis = row.latencyClasses()
 	for _, d := range row.shown() {

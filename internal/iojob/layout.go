@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/unit"
@@ -23,6 +24,7 @@ type plannedFile struct {
 	held   *os.File // a block device, once it was checked
 	keep   bool     // what is in the page cache may stay: invalidate=0
 	made   bool     // by this run
+	holes  bool     // it gets no space of its own before it is written: fallocate=none
 }
 
 // layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
@@ -44,6 +46,7 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			p.need = max(p.need, f.need)
 			reads, writes := c.touches(&f)
 			p.writes = p.writes || writes
+			p.holes = p.holes || leavesHoles(&c.job)
 			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
 			p.reads = p.reads || reads || c.job.On("overwrite")
 		}
@@ -125,6 +128,9 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if !p.reads && p.holes {
+		return errors.Join(f.Truncate(max(have, p.need)), f.Close())
+	}
 	if !p.reads {
 		return errors.Join(reserve(f, have, p.need), f.Close())
 	}
@@ -136,6 +142,16 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		return err
 	}
 	return p.invalidate()
+}
+
+// leavesHoles tells whether a job wants its files without space of their own until they are written.
+func leavesHoles(j *fiojob.Job) bool {
+	for _, o := range j.Options {
+		if o.Key == "fallocate" {
+			return o.Value == "none" || o.Value == "0" || o.Value == "truncate"
+		}
+	}
+	return false
 }
 
 // warnOfHoles says when a file is to be read that was never written in parts: they are answered without asking a device.

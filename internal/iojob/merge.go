@@ -13,7 +13,7 @@ func mergeRows(name string, rows []*Row, period time.Duration) Row {
 	out := Row{Name: name}
 	if len(rows) > 0 {
 		first := rows[0]
-		out = Row{Name: name, Job: first.Job, JobIndex: first.JobIndex, Engine: first.Engine, Number: first.Number, Group: first.Group}
+		out = Row{Name: name, Job: first.Job, JobIndex: first.JobIndex, Engine: first.Engine, Number: first.Number, DropAfter: first.DropAfter, Group: first.Group}
 	}
 	whole := window{}
 	for _, row := range rows {
@@ -23,6 +23,9 @@ func mergeRows(name string, rows []*Row, period time.Duration) Row {
 		}
 		if row.Engine != out.Engine {
 			out.Engine = "several"
+		}
+		if out.Depth == nil {
+			out.Depth = row.Depth
 		}
 		out.Account.Add(&row.Account)
 		out.Due += row.Due

@@ -44,6 +44,13 @@ type Row struct {
 	Stalled time.Duration
 	// Strain tells whether it kept up.
 	Strain Strain
+	// DropAfter is how late operations of a rate could be before they were dropped; 0: they were worked off.
+	DropAfter time.Duration `json:",omitempty"`
+	// Steady is nil where no steady state was waited for.
+	Steady *Steady `json:",omitempty"`
+
+	// Depth is how a search for a queue depth stands, of the first clone that has one.
+	Depth *ioengine.Depth `json:",omitempty"`
 
 	samples []sample
 }
@@ -85,6 +92,9 @@ func (r *runner) report() *Report {
 	if open != nil {
 		out.Rows = append(out.Rows, open.finish(r.options.Sample))
 	}
+	for i := range out.Rows {
+		out.Rows[i].DropAfter = r.options.DropAfter
+	}
 	return out
 }
 
@@ -96,6 +106,9 @@ type rowBuilder struct {
 }
 
 func (b *rowBuilder) add(c *clone, period int64) {
+	if b.row.Steady == nil {
+		b.row.Steady = c.judge.result() // which locks clones itself
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.row.Clones++
@@ -104,6 +117,9 @@ func (b *rowBuilder) add(c *clone, period int64) {
 	}
 	if b.row.Err == nil {
 		b.row.Err = c.err
+	}
+	if d := c.depth; d.Depth > 0 && b.row.Depth == nil {
+		b.row.Depth = &d
 	}
 	if c.started == 0 {
 		return // its turn has not come

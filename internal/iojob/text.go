@@ -72,7 +72,11 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 		row.textDirection(b, &d)
 	}
 	if row.Due > 0 {
-		fmt.Fprintf(b, "  schedule     : due=%d, never issued=%d, waiting at most=%d\n", row.Due, row.NotIssued, row.BacklogMax)
+		fmt.Fprintf(b, "  schedule     : due=%d, never issued=%d, waiting at most=%d", row.Due, row.NotIssued, row.BacklogMax)
+		if row.DropAfter > 0 {
+			fmt.Fprintf(b, "; dropped when %s late", row.DropAfter)
+		}
+		b.WriteByte('\n')
 	}
 	if row.Stalled > 0 {
 		fmt.Fprintf(b, "  generator    : did not run for %s\n", row.Stalled.Round(time.Millisecond))
@@ -95,7 +99,8 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 	}
 	fmt.Fprintf(b, "     issued rwts: total=%d,%d,%d,%d short=%d,%d,%d,0 dropped=0,0,0,0\n", total[0], total[1], total[2],
 		row.Account.Syncs.Count(), short[0], short[1], short[2])
-	fmt.Fprintf(b, "     latency   : target=0, window=0, percentile=100.00%%, depth=%d\n", row.Job.IODepth)
+	row.textDepth(b)
+	row.Steady.text(b)
 	fmt.Fprintf(b, "     engine    : %s\n", row.Engine)
 }
 

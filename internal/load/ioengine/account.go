@@ -21,6 +21,8 @@ type Account struct {
 	// Depth counts operations by how many were in flight once they had been submitted: 1, 2 to 3, 4 to 7 … 64 and more,
 	// the classes of fio's iodepth_level.
 	Depth [7]uint64
+	// FirstError is the number of the first error of an operation, above those of the system for a short transfer; 0: none.
+	FirstError int
 	// Submitted and Completed count calls of the back end by how many operations they took and gave: none, up to 4, 8,
 	// 16, 32, 64, and more, the classes of fio's iodepth_submit and iodepth_complete.
 	Submitted, Completed [7]uint64
@@ -37,6 +39,9 @@ func (a *Account) Add(o *Account) {
 		a.StartNanos = o.StartNanos
 	}
 	a.EndNanos = max(a.EndNanos, o.EndNanos)
+	if a.FirstError == 0 {
+		a.FirstError = o.FirstError
+	}
 	a.UserNanos += o.UserNanos
 	a.SystemNanos += o.SystemNanos
 	a.Switches += o.Switches

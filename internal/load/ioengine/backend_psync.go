@@ -12,6 +12,7 @@ import (
 type psyncBackend struct {
 	slots    []slot
 	kind     backendKind
+	settings threadSettings // of all threads that perform
 	perform  func(*slot) int32
 	requests chan int32
 	results  chan completion
@@ -59,7 +60,10 @@ func (b *psyncBackend) settle() {
 
 func (b *psyncBackend) serve() {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if b.settings == (threadSettings{}) {
+		defer runtime.UnlockOSThread()
+	}
+	_ = b.settings.settle() // the worker's own thread has them already, so they are possible
 	b.settle()
 	own := newThreadClock()
 	b.mu.Lock()

@@ -100,6 +100,7 @@ func touched(extents []load.Extent) int64 {
 const (
 	optionBackend      = "backend"         // as Generator.Backend
 	optionPrefillDepth = "prefill_iodepth" // queue depth of a prefill
+	optionBacklog      = "backlog"         // what becomes of operations that are late; see ParseBacklog
 )
 
 // readJobs parses the job file and makes of it what the workload asks for: its rehearsal, its runtime, its prefill.
@@ -144,10 +145,14 @@ func prefillDepth(w load.Workload) (depth int, err error) {
 		bad := &diag.Error{
 			Code: "bad-generator-option", Exit: diag.ExitData,
 			Message: fmt.Sprintf("option %q of workload %q: the native engine has no such option", key, w.Name),
-			Hint:    "it has " + optionBackend,
+			Hint:    "it has " + optionBackend + " and " + optionBacklog,
 		}
 		switch key {
 		case optionBackend:
+		case optionBacklog:
+			if _, err := ParseBacklog(value); err != nil {
+				return 0, err
+			}
 		case optionPrefillDepth:
 			if depth, err = strconv.Atoi(value); err != nil || depth < 1 {
 				bad.Message = fmt.Sprintf("option %q of workload %q: want a queue depth, and not %q", key, w.Name, value)
@@ -207,6 +212,13 @@ func (g Generator) prepareJobs(w load.Workload, jobs []fiojob.Job) (*instance, e
 		p.refused = refused
 		p.fallBack()
 		in, err = prepare(p)
+	}
+	if policy := w.Options[optionBacklog]; err == nil && policy != "" {
+		after, err := ParseBacklog(policy)
+		if err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
+		Run{in}.DropBacklog(after)
 	}
 	return in, err
 }

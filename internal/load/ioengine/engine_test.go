@@ -196,8 +196,8 @@ func TestSyncs(t *testing.T) {
 func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
-		"rw=read ioengine=splice", "rw=randread file_service_type=random", "rw=read verify=crc32c",
-		"rw=read zonemode=zbd", "rw=write atomic=1", "rw=read latency_target=10ms",
+		"rw=read ioengine=splice", "rw=randread flow=8", "rw=read verify=crc32c",
+		"rw=read zonemode=zbd", "rw=write atomic=1", "rw=read steadystate=iops:1%",
 	} {
 		_, err := ioengine.New().Plan(job(options))
 		words := strings.Fields(options)

@@ -2,6 +2,7 @@ package ioengine
 
 import (
 	"fmt"
+	"strconv"
 	"syscall"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -41,6 +42,24 @@ func errorClassName(class int) string {
 	}
 	return fmt.Sprintf("errno-%d", class)
 }
+
+// toldMax bounds how many errors of one worker are told.
+const toldMax = 1000
+
+// ignores tells whether a job's ignore_error names an error.
+func (s *jobSpec) ignores(direction uint8, class int) bool {
+	lists := &s.job.Control.IgnoreErrors
+	for _, name := range lists[min(int(direction), int(interval.Write))] {
+		if name == errorClassName(class) || name == strconv.Itoa(class) {
+			return true
+		}
+	}
+	return false
+}
+
+// TellErrors calls say for errors that a job with error_dump outlives, on the thread that drives the load. It must be called
+// before Run.
+func (r Run) TellErrors(say func(error)) { r.shared.say = say }
 
 // operationError says which operation failed. It ends the workload unless continue_on_error holds for it.
 func operationError(s *slot, name, path string, result int32) error {

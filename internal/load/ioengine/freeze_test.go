@@ -108,7 +108,7 @@ func TestFreezeShowsInResponseTime(t *testing.T) {
 			t.Parallel()
 			const slack = int64(20 * time.Millisecond)
 			for try := 1; ; try++ {
-				frozen, sum := freeze(t, options)
+				frozen, sum := freeze(t, options, nil)
 				starved := sum.StalledNanos > frozen+slack
 				if starved && try < 6 {
 					t.Logf("try %d: stopped for %d ms, but starved for %d ms", try, frozen/1e6, sum.StalledNanos/1e6)
@@ -123,10 +123,10 @@ func TestFreezeShowsInResponseTime(t *testing.T) {
 
 // freeze runs a load in a process of its own, stops it for a second, and returns for how long it was stopped, in
 // nanoseconds, and what it recorded.
-func freeze(t *testing.T, options string) (int64, loadtest.Sum) {
+func freeze(t *testing.T, options string, policy map[string]string) (int64, loadtest.Sum) {
 	t.Helper()
 	w := files(t, job("rw=randread bs=4k rate_iops=1000 time_based "+options))
-	w.Runtime = 5 * time.Second
+	w.Runtime, w.Options = 5*time.Second, policy
 	c, out, messages := start(t, w)
 	time.Sleep(1500 * time.Millisecond)
 	send := func(s syscall.Signal) time.Time {
@@ -144,6 +144,32 @@ func freeze(t *testing.T, options string) (int64, loadtest.Sum) {
 	all := intervals(t, out)
 	loadtest.CheckIntervals(t, w, all)
 	return int64(frozen), loadtest.Add(all)
+}
+
+// With the backlog dropped, the operations that were due in the stop are counted and never issued; those that are issued are
+// as late as the bound at most.
+func TestFreezeDropsTheBacklog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	for _, options := range []string{"ioengine=psync iodepth=1", "ioengine=io_uring iodepth=32 rate_process=poisson"} {
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			frozen, sum := freeze(t, options, map[string]string{"backlog": "drop:20ms"})
+			read := &sum.Directions[interval.Read]
+			t.Logf("stopped for %v: %d due, %d done, %d not issued, p99 of the response time %v", time.Duration(frozen), sum.Due,
+				read.Operations, sum.NotIssued, time.Duration(read.Response.Quantile(0.99)))
+			if sum.Due != read.Operations+sum.NotIssued {
+				t.Errorf("%d due, %d done, %d not issued: they do not add up", sum.Due, read.Operations, sum.NotIssued)
+			}
+			if stopped := float64(frozen) / 1e6; float64(sum.NotIssued) < 0.9*stopped {
+				t.Errorf("%d of the %.0f that were due in the stop are dropped", sum.NotIssued, stopped)
+			}
+			if got := read.Response.Quantile(0.99); got > 0.2*float64(frozen) {
+				t.Errorf("p99 of the response time is %v: what was dropped is in it", time.Duration(got))
+			}
+		})
+	}
 }
 
 func checkFreeze(t *testing.T, sum loadtest.Sum, frozen, high int64) {

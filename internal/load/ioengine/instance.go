@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -30,6 +31,7 @@ type openFile struct {
 	device string
 	access access
 	file   *file
+	flush  bool // when it is closed
 }
 
 const intervalLengthDefault = time.Second
@@ -220,6 +222,11 @@ func (in *instance) release() error {
 		}
 	}
 	for _, o := range in.opened {
+		if o.flush {
+			if errno := o.file.sync(false); errno < 0 {
+				errs = append(errs, fmt.Errorf("flush device %q: %w", o.device, syscall.Errno(-errno)))
+			}
+		}
 		errs = append(errs, o.file.close())
 	}
 	return errors.Join(append(errs, in.guard.Close())...)

@@ -21,6 +21,8 @@ import "github.com/braggdev/bragg/internal/load"
 const (
 	keyMix     = 101 // of a clone
 	keyPacer   = 41  // of a clone, plus the direction
+	keyDelay   = 51  // of a clone
+	keyFiles   = 52  // of a clone
 	keyContent = 11  // of a stream
 	keyHot     = 13  // of a stream
 	keyDeck    = 21  // of a stream, plus the direction

@@ -16,7 +16,10 @@ type lane struct {
 	clone   int   // among those of its job
 	streams []stream
 	turn    int
-	free    []int32 // slots that are not in use, a stack
+	files   *fileOrder // nil: in turn
+	watch   *watch     // nil: nothing is watched
+	free    []int32    // slots that are not in use, a stack
+	reserve int        // of free that stay so, where a search has a depth below that of the job
 
 	pacers [interval.DirectionCount]load.Pacer
 	due    [interval.DirectionCount]load.Pacer // copies that count what is due and not yet issued
@@ -30,6 +33,8 @@ type lane struct {
 	rampDue     uint64
 	issued      uint64 // by the pacers
 	left        int64  // operations that may still be issued
+	dropAfter   int64  // operations that are later are dropped; 0: none
+	dropped     uint64 // after the ramp
 
 	mixKey     uint64
 	mixRead    uint64 // percent
@@ -37,6 +42,7 @@ type lane struct {
 	inFlight   int
 	thinkLeft  int
 	thinking   bool
+	burstFrom  int64 // thinktime_iotime: when operations began after the last pause
 	pauseUntil int64 // thinktime, or a rest after many errors in a row
 	failures   int
 	unsynced   int
@@ -94,6 +100,8 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 	for i := range spec.streams {
 		l.streams = append(l.streams, newStream(&spec.streams[i], job, files))
 	}
+	l.files = newFileOrder(job, len(l.streams), load.Key(spec.key, keyFiles))
+	l.watch = newWatch(job)
 	return l
 }
 
@@ -129,7 +137,7 @@ func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
 // begin fixes the lane's times on the run's axis.
 func (l *lane) begin(start int64) {
 	j := &l.job.job
-	l.start = start + int64(j.StartDelay)
+	l.start = start + l.delay()
 	l.measureFrom = l.start + int64(j.RampTime)
 	l.end = never
 	if l.job.runtime > 0 {
@@ -143,6 +151,9 @@ func (l *lane) begin(start int64) {
 		}
 	}
 	l.rampDue = l.dueBy(l.measureFrom)
+	if l.watch != nil {
+		l.watch.begin(l)
+	}
 }
 
 // dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
@@ -241,6 +252,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	case now < l.start:
 		return l.start
 	case now >= l.end:
+		l.dropLate(now)
 		l.catchUp(w)
 		l.close(closedTime)
 		l.finish(w)
@@ -248,15 +260,21 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	case l.thinking && l.inFlight > 0:
 		return never
 	case l.thinking && l.pauseUntil == 0:
-		l.pauseUntil = now + int64(l.job.job.ThinkTime)
-		return l.pauseUntil
+		return l.pause(w, now)
 	case now < l.pauseUntil:
 		return l.pauseUntil
 	case l.draining && l.inFlight > l.low:
 		return never
 	}
 	l.thinking, l.draining, l.pauseUntil = false, false, 0
-	for len(l.free) > 0 {
+	l.dropLate(now)
+	if l.burstOver(now) {
+		if l.thinking = true; l.inFlight > 0 {
+			return never
+		}
+		return l.pause(w, now)
+	}
+	for len(l.free) > l.reserve {
 		if l.syncs != [2]int{} {
 			l.issueSync(w)
 			continue
@@ -292,7 +310,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
 // some microseconds late would leave operations out.
 func (l *lane) catchUp(w *worker) {
-	for len(l.free) > 0 && l.paced != [interval.DirectionCount]bool{} && !l.thinking {
+	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking {
 		direction, intended, wait := l.choose(l.end - 1)
 		if wait > 0 || !l.paced[direction] || !l.issue(w, direction, intended) {
 			return
@@ -323,7 +341,7 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	} else {
 		l.put(w, &o)
 	}
-	if l.job.job.ThinkTime > 0 {
+	if l.job.job.ThinkTime > 0 && !l.job.bursts() {
 		if l.thinkLeft--; l.thinkLeft == 0 {
 			l.thinkLeft, l.thinking = max(1, l.job.job.ThinkTimeBlocks), true
 		}
@@ -391,6 +409,9 @@ func (l *lane) take(w *worker) int32 {
 
 // nextStream goes round the devices that have something left to do; -1: none has.
 func (l *lane) nextStream() int {
+	if l.files != nil {
+		return l.files.next(l.streams)
+	}
 	for range l.streams {
 		at := l.turn
 		if l.turn++; l.turn == len(l.streams) {

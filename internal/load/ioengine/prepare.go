@@ -55,7 +55,10 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 		for c := range job.clones {
 			group := groups[job.kind]
 			var w *worker
-			if n := len(group); job.kind.blocks() || n < runtime.NumCPU() {
+			if job.own(c) {
+				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool(), settings: job.threadSettings(c)}
+				workers = append(workers, w)
+			} else if n := len(group); job.kind.blocks() || n < runtime.NumCPU() {
 				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool()}
 				groups[job.kind] = append(group, w)
 				workers = append(workers, w)
@@ -69,6 +72,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			}
 			l := newLane(&job.clones[c], job, files)
 			l.clone = c
+			w.watched = w.watched || l.watch != nil
 			w.lanes = append(w.lanes, l)
 		}
 	}
@@ -106,6 +110,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 				return nil, err
 			}
 			files[s.device] = f
+			in.opened[f.index].flush = in.opened[f.index].flush || job.job.Control.FSyncOnClose && how.write
 		}
 	}
 	if err := in.checkEnds(job, files); err != nil {
@@ -245,7 +250,9 @@ func (in *instance) equip(w *worker) error {
 	case kindNull:
 		w.backend = nullBackend{}
 	case kindPsync, kindPvsync2, kindMmap:
-		w.backend = newPsyncBackend(w.slots, w.kind)
+		b := newPsyncBackend(w.slots, w.kind)
+		b.settings = w.settings
+		w.backend = b
 	case kindLibaio:
 		if w.backend, err = newLibaioBackend(w); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}

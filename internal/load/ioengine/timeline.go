@@ -26,6 +26,7 @@ type timeline struct {
 	held     int64             // a boundary whose delivery waits for the near end of the load
 	due      uint64            // since the start, up to the last delivery
 	backlog  uint64
+	dropped  uint64 // since the start, up to the last collection
 	cpu      int64
 	stalls   []stall
 	withheld withheld // as of the last delivery
@@ -123,7 +124,7 @@ func (t *timeline) release() {
 
 // collect takes from all workers what they recorded up to the boundary.
 func (t *timeline) collect(boundary int64) {
-	var due, issued uint64
+	var due, issued, dropped uint64
 	inFlight := 0
 	for _, w := range t.workers {
 		var last period
@@ -134,10 +135,13 @@ func (t *timeline) collect(boundary int64) {
 			}
 		}
 		due, issued, inFlight = due+last.due, issued+last.issued, inFlight+last.inFlight
+		dropped += last.dropped
 	}
 	t.now.Due += saturatingSub(due, t.due)
 	t.due = max(t.due, due)
 	t.backlog = saturatingSub(due, issued)
+	t.now.NotIssued += saturatingSub(dropped, t.dropped)
+	t.dropped = max(t.dropped, dropped)
 	t.now.InFlight = uint64(inFlight)
 }
 
@@ -157,7 +161,7 @@ func (t *timeline) deliver(end int64) {
 func (t *timeline) final(end int64) {
 	t.collect(end)
 	t.close(max(end, t.now.StartNanos))
-	t.now.NotIssued, t.now.InFlight, t.now.Final = t.backlog, 0, true
+	t.now.NotIssued, t.now.InFlight, t.now.Final = t.now.NotIssued+t.backlog, 0, true
 	t.sink.Interval(t.now)
 }
 

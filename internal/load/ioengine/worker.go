@@ -21,11 +21,12 @@ import (
 // operation, and is uncontended but for the moment in each period when the timeline collects what was recorded. So a
 // worker that is blocked in the kernel cannot hold an interval back.
 type worker struct {
-	shared  *shared
-	kind    backendKind
-	backend backend
-	pool    []byte // of random content
-	arena   arena  // of buffers
+	shared   *shared
+	kind     backendKind
+	backend  backend
+	settings threadSettings
+	pool     []byte // of random content
+	arena    arena  // of buffers
 
 	mu        sync.Mutex
 	wanted    atomic.Int32 // others that wait for mu
@@ -42,6 +43,8 @@ type worker struct {
 	cpu       threadClock
 	account   Account
 	begun     bool
+	watched   bool        // some lane is
+	told      int         // errors that were told
 	observed  []Completed // by observedLane, not yet told
 	// observedLane is the lane of the last completion that was observed.
 	observedLane *lane
@@ -58,13 +61,17 @@ type shared struct {
 	devices []load.Device
 	// openLoop says for which directions response times are recorded.
 	openLoop [interval.DirectionCount]bool
+	// forgetSearch: what a search for a queue depth does counts nowhere.
+	forgetSearch bool
+	say          func(error) // of errors that a job outlives, where it asks for it; may be nil
 }
 
 // period is a period that is over.
 type period struct {
 	end         int64
 	record      *recorder // nil when nothing completed
-	due, issued uint64    // since the start
+	due, issued uint64    // since the start; what was dropped counts as issued
+	dropped     uint64
 	inFlight    int
 }
 
@@ -117,7 +124,12 @@ func (w *worker) close() error {
 
 func (w *worker) run() error {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if w.settings == (threadSettings{}) {
+		defer runtime.UnlockOSThread()
+	} // else the thread ends with the goroutine, because nobody else shall have it
+	if err := w.settings.settle(); err != nil {
+		return err
+	}
 	sharpenTimers()
 	if err := w.backend.start(); err != nil {
 		return err
@@ -238,6 +250,9 @@ func (w *worker) reap(done []completion, now int64) error {
 				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
 			case s.intended >= l.measureFrom:
 				w.record.complete(s, now)
+				if l.watch != nil {
+					l.watch.completed(s, now)
+				}
 				if w.submissions != nil {
 					w.account.Submissions[s.direction].Record(uint64(max(0, s.returned-s.submitted)))
 				}
@@ -249,14 +264,27 @@ func (w *worker) reap(done []completion, now int64) error {
 		}
 	}
 	w.tellObserver()
+	if w.watched {
+		if err := w.look(now); err != nil && firstErr == nil {
+			firstErr = err
+		}
+	}
 	return firstErr
 }
 
 func (w *worker) failed(l *lane, s *slot, result int32, now int64) error {
-	w.record.fail(s.direction, errorClass(s.direction, result))
-	if !l.job.tolerates(interval.Direction(s.direction)) {
-		d := w.shared.devices[s.device]
+	class := errorClass(s.direction, result)
+	w.record.fail(s.direction, class)
+	if w.account.FirstError == 0 {
+		w.account.FirstError = class
+	}
+	d := w.shared.devices[s.device]
+	if !l.job.tolerates(interval.Direction(s.direction)) && !l.job.ignores(s.direction, class) {
 		return operationError(s, d.Name, d.Path, result)
+	}
+	if w.shared.say != nil && l.job.job.Control.ErrorDump && w.told < toldMax {
+		w.told++
+		w.shared.say(operationError(s, d.Name, d.Path, result))
 	}
 	l.failures++
 	if l.failures >= 2*l.job.depth {
@@ -310,6 +338,7 @@ func (w *worker) closePeriod(end int64) {
 			l := &w.lanes[i]
 			p.due += saturatingSub(l.dueBy(end), l.rampDue)
 			p.issued += saturatingSub(l.issued, l.rampDue)
+			p.dropped += l.dropped
 		}
 	}
 	w.periods = append(w.periods, p)

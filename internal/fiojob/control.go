@@ -1,0 +1,291 @@
+package fiojob
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Control is what of a job says when it runs, what ends it, and what its threads may use. Its zero value is what fio does
+// where a file says nothing.
+type Control struct {
+	StartDelayMax  time.Duration // of startdelay=low-high; Job.StartDelay is the low end
+	ExitAll        bool
+	ExitAllOnError bool
+	ExitWhat       string // "group", which "" means too; "stonewall", "all"
+	WaitFor        string // name of a job
+	SteadyState    SteadyState
+	CreateOnly     bool
+	FillDevice     bool
+
+	LatencyTarget     time.Duration // 0: none
+	LatencyWindow     time.Duration
+	LatencyPercentile float64 // 0: 100
+	LatencyRun        bool
+	LatencyMax        time.Duration // max_latency; 0: none
+	RateMin           [3]int64      // bytes a second
+	RateIOPSMin       [3]int64
+	RateCycle         time.Duration // 0: a second
+	RateIgnoreThink   bool
+
+	ThinkTimeSpin   time.Duration
+	ThinkTimeIOTime time.Duration
+	ThinkTimeIssue  bool // blocks are counted when they are issued
+
+	FileService FileService
+	Flow        int // weight; 0: none
+	FlowID      int
+	FlowSleep   time.Duration
+
+	CPUs         []int // that the job may run on; nil: all
+	CPUsSplit    bool  // each clone has one of them
+	Nice         int
+	PrioClass    int // of the kernel: 1 realtime, 2 best effort, 3 idle; 0: none is set
+	Prio         int // 0 to 7
+	FSyncOnClose bool
+
+	IgnoreErrors [3][]string // names or numbers, for read, write and verify
+	ErrorDump    bool
+}
+
+// SteadyState says when a job has settled. The zero value never ends it.
+type SteadyState struct {
+	Measure       string // "iops", "bw", "lat"; "" for none
+	Slope         bool   // of the line through the values, and not their distance from the mean
+	Limit         float64
+	Percent       bool // Limit is percent of the mean
+	Duration      time.Duration
+	RampTime      time.Duration
+	CheckInterval time.Duration // 0: a second
+}
+
+// String is the criterion as fio prints it: "iops_slope:0.300000%".
+func (s SteadyState) String() string {
+	text := s.Measure
+	if s.Slope {
+		text += "_slope"
+	}
+	text += ":" + strconv.FormatFloat(s.Limit, 'f', 6, 64)
+	if s.Percent {
+		text += "%"
+	}
+	return text
+}
+
+// FileService is the order in which a clone uses its files.
+type FileService struct {
+	Kind      string // "roundrobin", which "" means too; "sequential", "random", "zipf", "pareto", "normal"
+	Count     int64  // operations on one file before the next; 0: 1
+	Parameter float64
+}
+
+// setSteadyState reads "iops:0.3%", "bw_slope:10" and the like. lat came after fio 3.33.
+func setSteadyState(j *Job, a *arg) {
+	name, limit, _ := strings.Cut(a.text, ":")
+	name, ok := a.choice(strings.TrimSpace(name), []string{"iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"}, nil)
+	if !ok {
+		return
+	}
+	number, percent := strings.CutSuffix(strings.TrimSpace(limit), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	s := &j.Control.SteadyState
+	switch {
+	case err == nil && v >= 0 && !math.IsInf(v, 0):
+		s.Limit = v
+	case err == nil || percent || name == "iops" || name == "iops_slope":
+		a.bad("want a criterion and its limit, such as iops:0.3% or bw_slope:1m")
+		return
+	case strings.HasPrefix(name, "lat"):
+		d, ok := a.time(number, time.Nanosecond)
+		if !ok {
+			return
+		}
+		s.Limit = float64(d)
+	default:
+		n, ok := a.number(number, 0, math.MaxInt64)
+		if !ok {
+			return
+		}
+		s.Limit = float64(n)
+	}
+	s.Measure, s.Slope = strings.CutSuffix(name, "_slope")
+	s.Percent = percent
+	a.option.Exact = name + ":" + strings.TrimSpace(limit)
+}
+
+var fileServiceKinds = []string{"roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"}
+
+// setFileService reads "roundrobin:4", "random", "zipf:1.2".
+func setFileService(j *Job, a *arg) {
+	name, parameter, has := strings.Cut(a.text, ":")
+	name, ok := a.choice(strings.TrimSpace(name), fileServiceKinds, map[string]string{"gauss": "normal"})
+	if !ok {
+		return
+	}
+	f := FileService{Kind: name}
+	a.option.Exact = a.text
+	switch name {
+	case "zipf":
+		f.Parameter = 1.1
+	case "pareto":
+		f.Parameter = 0.2
+	case "normal":
+		f.Parameter = 50
+	}
+	if has {
+		v, err := strconv.ParseFloat(parameter, 64)
+		bad := err != nil || math.IsNaN(v) || math.IsInf(v, 0)
+		switch name {
+		case "zipf":
+			bad = bad || v <= 0 || v == 1
+		case "pareto":
+			bad = bad || v <= 0 || v >= 1
+		case "normal":
+			bad = bad || v < 0 || v > 100
+		default:
+			bad = bad || v < 1 || v > 1<<30
+			f.Count, v = int64(v), 0
+		}
+		if bad {
+			a.bad("want roundrobin:OPERATIONS, random:OPERATIONS, zipf:THETA (not 1), pareto:H between 0 and 1, or normal:PERCENT")
+			return
+		}
+		f.Parameter = v
+	}
+	if f == (FileService{Kind: "roundrobin"}) || f == (FileService{Kind: "roundrobin", Count: 1}) {
+		f = FileService{}
+	}
+	j.Control.FileService = f
+}
+
+const cpusMax = 4096
+
+// setCPUs reads "0-3,8": fio takes colons for commas.
+func setCPUs(j *Job, a *arg) {
+	var cpus []int
+	for part := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return r == ',' || r == ':' || r == ' ' }) {
+		lowText, highText, isRange := strings.Cut(part, "-")
+		low, err := strconv.Atoi(lowText)
+		high := low
+		if err == nil && isRange {
+			high, err = strconv.Atoi(highText)
+		}
+		if err != nil || low < 0 || high < low || high >= cpusMax {
+			a.bad("want numbers of CPUs, such as 0-3,8")
+			return
+		}
+		for cpu := low; cpu <= high; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+	}
+	if len(cpus) == 0 {
+		a.bad("want numbers of CPUs, such as 0-3,8")
+		return
+	}
+	j.Control.CPUs = cpus
+}
+
+// setCPUMask reads the set of CPUs as the bits of a number.
+func setCPUMask(j *Job, a *arg) {
+	v, ok := a.number(a.seen, 1, math.MaxInt64)
+	if !ok {
+		return
+	}
+	j.Control.CPUs = nil
+	for cpu := range 63 {
+		if v>>cpu&1 == 1 {
+			j.Control.CPUs = append(j.Control.CPUs, cpu)
+		}
+	}
+	a.option.Exact = strconv.FormatInt(v, 10)
+}
+
+// setIgnoreError reads "EAGAIN,ENOSPC:122": names or numbers, with : between those of one kind of error and commas between
+// those of reads, writes and verification.
+func setIgnoreError(j *Job, a *arg) {
+	var lists [3][]string
+	kinds := strings.Split(a.text, ",")
+	if len(kinds) > len(lists) {
+		a.bad("want at most three lists, for read, write and verify")
+		return
+	}
+	for i, list := range kinds {
+		for name := range strings.SplitSeq(list, ":") {
+			if name = strings.TrimSpace(name); name == "" {
+				continue
+			}
+			number, err := strconv.Atoi(name)
+			if named := name[0] == 'E' && strings.ToUpper(name) == name; !named && (err != nil || number <= 0) {
+				a.bad(fmt.Sprintf("want errors such as EIO or 5, and not %q", name))
+				return
+			}
+			lists[i] = append(lists[i], name)
+		}
+	}
+	j.Control.IgnoreErrors = lists
+}
+
+// setPercentile reads latency_percentile, of whose list fio uses the first.
+func setPercentile(j *Job, a *arg) {
+	first, _, _ := strings.Cut(a.text, ":")
+	v, err := strconv.ParseFloat(first, 64)
+	if err != nil || !(v > 0 && v <= 100) {
+		a.bad("want a percentage up to 100, such as 99.9")
+		return
+	}
+	j.Control.LatencyPercentile = v
+	a.option.Exact = strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// millis reads a plain number of milliseconds.
+func millis(field func(*Job) *time.Duration, low int64) apply {
+	return func(j *Job, a *arg) {
+		if v, ok := a.number(a.seen, low, math.MaxInt32); ok {
+			*field(j) = time.Duration(v) * time.Millisecond
+			a.option.Exact = strconv.FormatInt(v, 10)
+		}
+	}
+}
+
+// setStartDelay reads startdelay; from a range each clone draws its own.
+func setStartDelay(j *Job, a *arg) {
+	if low, high, found := strings.Cut(a.seen, "-"); found {
+		from, ok := a.time(low, time.Second)
+		to, alsoOK := a.time(high, time.Second)
+		if !ok || !alsoOK {
+			return
+		}
+		j.StartDelay, j.Control.StartDelayMax = min(from, to), max(from, to)
+		// A unit in front of the minus sign is none that fio knows.
+		if read, _ := exactTime(a.seen, time.Second); read.Value != from.Microseconds() {
+			a.warn("fio-reads-otherwise", fmt.Sprintf("%s: fio itself reads the first as %v", a.written(),
+				time.Duration(read.Value)*time.Microsecond), fmt.Sprintf("write %s=%d-…, in seconds", a.option.Key, int64(from.Seconds())))
+		}
+		return
+	}
+	j.Control.StartDelayMax = 0
+	duration(func(j *Job) *time.Duration { return &j.StartDelay }, time.Second)(j, a)
+}
+
+// CheckWaits returns the first job that waits for one that does not stand above it, and what is wrong.
+func CheckWaits(jobs []Job) (at int, problem string) {
+	for i := range jobs {
+		wanted := jobs[i].Control.WaitFor
+		if wanted == "" {
+			continue
+		}
+		if wanted == jobs[i].Name {
+			return i, fmt.Sprintf("job %q waits for itself", wanted)
+		}
+		found := false
+		for k := range jobs[:i] {
+			found = found || jobs[k].Name == wanted
+		}
+		if !found {
+			return i, fmt.Sprintf("wait_for=%s: no job of that name stands above", wanted)
+		}
+	}
+	return -1, ""
+}

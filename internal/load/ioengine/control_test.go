@@ -1,0 +1,117 @@
+package ioengine
+
+import (
+	"testing"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+)
+
+// The search finds the deepest queue that meets the target, whatever it is.
+func TestDepthSearchFindsTheDeepest(t *testing.T) {
+	for depthMax := 1; depthMax <= 130; depthMax++ {
+		for deepest := 1; deepest <= depthMax; deepest++ {
+			d := newDepthSearch(&fiojob.Control{LatencyTarget: 1}, depthMax)
+			windows := 0
+			for ; !d.found && windows < 30; windows++ {
+				d.step(d.depth <= deepest)
+			}
+			if !d.found || d.depth != deepest || !d.met {
+				t.Fatalf("at most %d, target met up to %d: found %v, %d after %d windows", depthMax, deepest, d.found, d.depth, windows)
+			}
+		}
+	}
+	never := newDepthSearch(&fiojob.Control{LatencyTarget: 1}, 64)
+	for range 100 {
+		never.step(false)
+	}
+	if never.found || never.depth != 1 || never.met {
+		t.Errorf("a target that nothing meets: %+v", never)
+	}
+	never.step(true)
+	if never.depth != 2 {
+		t.Errorf("a target that is met late: depth %d", never.depth)
+	}
+}
+
+func TestDepthFollowsTheTarget(t *testing.T) {
+	d := newDepthSearch(&fiojob.Control{LatencyTarget: 1, LatencyRun: true}, 8)
+	d.found, d.depth = true, 4
+	for _, want := range []int{3, 2, 1, 1} {
+		if d.follow(false); d.depth != want || d.met {
+			t.Errorf("missed: depth %d, want %d", d.depth, want)
+		}
+	}
+	for range calmWindows * 20 {
+		d.follow(true)
+	}
+	if d.depth != 8 || !d.met {
+		t.Errorf("met for long: depth %d, want 8", d.depth)
+	}
+}
+
+// A window passes with exactly the asked share.
+func TestWindowShare(t *testing.T) {
+	for _, c := range []struct {
+		percentile  float64
+		count, slow int64
+		passes      bool
+	}{{90, 10, 1, true}, {90, 10, 2, false}, {100, 10, 0, true}, {100, 10, 1, false}, {99.9, 1000, 1, true}, {99.9, 999, 1, false}} {
+		d := &depthSearch{percentile: c.percentile, count: c.count, slow: c.slow}
+		if d.passes() != c.passes {
+			t.Errorf("%d of %d are slow, %g %% must not be: passes %v", c.slow, c.count, c.percentile, d.passes())
+		}
+	}
+}
+
+// The orders are those that fio 3.33 writes down for four files of eight blocks, or three.
+func TestFileOrders(t *testing.T) {
+	for _, c := range []struct {
+		service fiojob.FileService
+		open    int
+		want    string
+	}{
+		{fiojob.FileService{Count: 4}, 0, "AAAABBBBCCCCDDDDAAAABBBBCCCCDDDD"},
+		{fiojob.FileService{}, 2, "ABABABABABABABABCDCDCDCDCDCDCDCD"},
+		{fiojob.FileService{Count: 4}, 2, "AAAABBBBAAAABBBBCCCCDDDDCCCCDDDD"},
+		{fiojob.FileService{Kind: "sequential"}, 2, "AAAAAAAABBBBBBBBCCCCCCCCDDDDDDDD"},
+		{fiojob.FileService{Kind: "sequential"}, 0, "AAAAAAAABBBBBBBBCCCCCCCCDDDDDDDD"},
+	} {
+		if got := fileOrderOf(c.service, c.open, 7); got != c.want {
+			t.Errorf("%+v with %d open: %s, want %s", c.service, c.open, got, c.want)
+		}
+	}
+	for _, kind := range []string{"random", "zipf", "pareto", "normal"} {
+		service := fiojob.FileService{Kind: kind, Parameter: 0.4}
+		got := fileOrderOf(service, 0, 7)
+		if len(got) != 32 || got != fileOrderOf(service, 0, 7) || got == fileOrderOf(service, 0, 8) {
+			t.Errorf("%s: %s is not all of the work in an order that the key decides", kind, got)
+		}
+	}
+	for at, first := range fileOrderOf(fiojob.FileService{Kind: "random"}, 2, 3) {
+		if at < 8 && first != 'A' && first != 'B' {
+			t.Errorf("operation %d of two open files goes to %c", at, first)
+		}
+	}
+	four := fileOrderOf(fiojob.FileService{Kind: "random", Count: 4}, 0, 5)
+	for i := 0; i < len(four); i += 4 {
+		if four[i:i+4] != string([]byte{four[i], four[i], four[i], four[i]}) {
+			t.Errorf("random:4 is %s", four)
+		}
+	}
+}
+
+// fileOrderOf writes down which of four files of eight blocks each operation goes to.
+func fileOrderOf(service fiojob.FileService, open int, key uint64) string {
+	job := &jobSpec{job: fiojob.Job{OpenFiles: open, Control: fiojob.Control{FileService: service}}}
+	streams := make([]stream, 4)
+	for i := range streams {
+		streams[i].left = 8
+	}
+	o := newFileOrder(job, len(streams), key)
+	var out []byte
+	for at := o.next(streams); at >= 0; at = o.next(streams) {
+		streams[at].left--
+		out = append(out, byte('A'+at))
+	}
+	return string(out)
+}

@@ -1,0 +1,112 @@
+package ioengine
+
+import (
+	"cmp"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// fileOrder chooses the file of the next operation where that is not simply the next one. Of more files than openfiles
+// allows, only so many are in use: the first ones that have something left to do, as in fio, which opens another file
+// when it has done with one.
+type fileOrder struct {
+	kind  string
+	count int64 // operations on one file before another is chosen
+	used  int   // openfiles
+	key   uint64
+	hot   hotspots
+
+	n       uint64 // choices made
+	left    int64  // operations on the current file
+	current int
+}
+
+// newFileOrder returns nil for files that are used in turn, all of them.
+func newFileOrder(job *jobSpec, streams int, key uint64) *fileOrder {
+	f := job.job.Control.FileService
+	o := &fileOrder{kind: cmp.Or(f.Kind, "roundrobin"), count: max(1, f.Count), key: key, used: streams, current: -1}
+	if n := job.job.OpenFiles; n > 0 && n < streams {
+		o.used = n
+	}
+	if streams <= 1 || o.kind == "roundrobin" && o.count == 1 && o.used == streams {
+		return nil
+	}
+	hotKey := load.Key(key, 1)
+	switch o.kind {
+	case "zipf":
+		o.hot = newZipf(f.Parameter, uint64(streams), hotKey)
+	case "pareto":
+		o.hot = newPareto(f.Parameter, uint64(streams), hotKey)
+	case "normal":
+		o.hot = newNormal(f.Parameter, uint64(streams), hotKey)
+	}
+	return o
+}
+
+// next returns the stream of the next operation, or -1 when all have done their part.
+func (o *fileOrder) next(streams []stream) int {
+	if o.left > 0 && streams[o.current].left > 0 {
+		o.left--
+		return o.current
+	}
+	at := -1
+	switch o.kind {
+	case "sequential":
+		at = o.following(streams, 0)
+	case "roundrobin":
+		at = o.following(streams, o.current+1)
+	case "random":
+		at = o.open(streams, int(load.DrawBelow(o.key, o.n, uint64(o.used))))
+	default:
+		at = o.following(streams, int(o.hot.draw(o.key, o.n)))
+	}
+	if at < 0 {
+		return -1
+	}
+	o.n++
+	o.current, o.left = at, o.count-1
+	return at
+}
+
+// open returns the i-th of the files in use, counted round where there are fewer.
+func (o *fileOrder) open(streams []stream, i int) int {
+	open := 0
+	for k := range streams {
+		if streams[k].left > 0 {
+			open++
+		}
+	}
+	if open == 0 {
+		return -1
+	}
+	i %= min(open, o.used)
+	for k := range streams {
+		if streams[k].left > 0 {
+			if i == 0 {
+				return k
+			}
+			i--
+		}
+	}
+	return -1
+}
+
+// following returns the first file in use from one on, going round.
+func (o *fileOrder) following(streams []stream, from int) int {
+	first, open := -1, 0
+	for k := range streams {
+		if streams[k].left <= 0 {
+			continue
+		}
+		if k >= from {
+			return k
+		}
+		if first < 0 {
+			first = k
+		}
+		if open++; open == o.used {
+			break
+		}
+	}
+	return first
+}

@@ -1,0 +1,61 @@
+package ioengine
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// threadSettings are what the threads of a lane run with; the zero value leaves them as they are.
+type threadSettings struct {
+	cpus      string // bits as a string, so that settings can be compared; "": all
+	nice      int
+	prioClass int
+	prio      int
+}
+
+// threadSettings works out those of one clone.
+func (s *jobSpec) threadSettings(clone int) threadSettings {
+	c := &s.job.Control
+	out := threadSettings{nice: c.Nice, prioClass: c.PrioClass, prio: c.Prio}
+	cpus := c.CPUs
+	if len(cpus) > 0 && c.CPUsSplit {
+		cpus = cpus[clone%len(cpus):][:1]
+	}
+	if len(cpus) > 0 {
+		set := make([]byte, 0, len(cpus)*2)
+		for _, cpu := range cpus {
+			set = append(set, byte(cpu), byte(cpu>>8))
+		}
+		out.cpus = string(set)
+	}
+	return out
+}
+
+// list returns the CPUs.
+func (t *threadSettings) list() []int {
+	var cpus []int
+	for i := 0; i+1 < len(t.cpus); i += 2 {
+		cpus = append(cpus, int(t.cpus[i])|int(t.cpus[i+1])<<8)
+	}
+	return cpus
+}
+
+// own tells whether a clone needs threads that no other clone uses.
+func (s *jobSpec) own(clone int) bool {
+	return s.threadSettings(clone) != threadSettings{} || s.job.Control.ThinkTimeSpin > 0
+}
+
+// settle gives the calling thread, which is locked to its goroutine and ends with it, the settings of its lanes.
+func (t *threadSettings) settle() error {
+	if *t == (threadSettings{}) {
+		return nil
+	}
+	if err := t.apply(); err != nil {
+		return &diag.Error{
+			Code: "thread-settings", Exit: diag.ExitUnavailable, Err: err,
+			Message: fmt.Sprintf("set CPUs %v, nice %d and I/O priority %d/%d of a thread", t.list(), t.nice, t.prioClass, t.prio),
+		}
+	}
+	return nil
+}
