@@ -75,6 +75,7 @@ func Run(ctx context.Context, o Options) (*iojob.Clients, error) {
 	if err := c.follow(ctx); err != nil {
 		return nil, err
 	}
+	c.warnOfLate()
 	return c.report(true), nil
 }
 
@@ -144,6 +145,18 @@ func (c *controller) warnOfTwins() {
 	}
 }
 
+// lateMax is how late a host may begin before it is worth a warning: a hundredth of a short run.
+const lateMax = 50 * time.Millisecond
+
+// warnOfLate says which hosts did not begin with the others.
+func (c *controller) warnOfLate() {
+	for _, m := range c.members {
+		if late := m.late(); late > lateMax+m.error {
+			c.say("warning: host %s began %s after the common start: it lacked CPU time, or was told too late", m.host.Name, late.Round(time.Millisecond))
+		}
+	}
+}
+
 // live returns the members that take part.
 func (c *controller) live() []*member {
 	var out []*member
@@ -174,12 +187,12 @@ func (c *controller) order() {
 				m.own[s.Pos.String()] = s.Options
 			}
 		}
-		// An error of sending is the end of the connection, which the reader sees.
-		_ = m.session.writer.send(&message{Jobs: &order{Jobs: jobs, Host: i, Name: own.fileName}})
 		c.readers.Go(func() {
 			err := m.session.serve(func(msg *message) { c.post(event{member: m, message: msg}) })
 			c.post(event{member: m, err: err})
 		})
+		// An error of sending is the end of the connection, which the reader sees.
+		_ = m.session.writer.send(&message{Jobs: &order{Jobs: jobs, Host: i, Name: own.fileName}})
 	}
 }
 

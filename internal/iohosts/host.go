@@ -135,6 +135,18 @@ func parseHost(text string) (Host, error) {
 	return h, nil
 }
 
+// tryOut is the command with which a person finds out whether a host can be reached.
+func (h Host) tryOut() string {
+	words := "ssh -o BatchMode=yes "
+	if h.Port != 0 {
+		words += "-p " + strconv.Itoa(h.Port) + " "
+	}
+	if h.User != "" {
+		words += "-l " + h.User + " "
+	}
+	return words + h.Address + " true"
+}
+
 // PortNumber is what documents say, ssh's default where none was given.
 func (h Host) PortNumber() int {
 	if h.Port == 0 {

@@ -170,13 +170,13 @@ func (s *session) why() error {
 		}
 	}
 	var status *exec.ExitError
-	if errors.As(s.exit, &status) && status.ExitCode() == 255 {
+	if errors.As(s.exit, &status) && status.ExitCode() == 255 && s.hello.Version == "" {
 		return &diag.Error{
 			Code: "ssh", Message: "ssh cannot reach it", Exit: diag.ExitUnavailable,
-			Hint: "this must work without a question: ssh -o BatchMode=yes " + s.host.Name + " true",
+			Hint: "this must work without a question: " + s.host.tryOut(),
 		}
 	}
-	return errors.New("the connection ended")
+	return errors.New("the connection broke")
 }
 
 func (s *session) wait() {

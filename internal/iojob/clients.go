@@ -27,12 +27,12 @@ type Client struct {
 	Report  *Report // the last that came; nil: none. Its rows have their jobs.
 	// Own are the options of jobs as this host read them, by position.
 	Own map[string][]fiojob.Option
-	Err error // it was lost or failed: Report is what came before
+	Err error // it was lost or failed, in words that name it: Report is what came before
 
 	Hostname, Platform string // what it says of itself; "" where it was never reached
 	// ClockOffset is how far its wall clock was ahead at the start, ClockError how wrong that can be.
 	ClockOffset, ClockError time.Duration
-	// StartLate is how long after the common start the first of its threads began, in the worst of the phases.
+	// StartLate is how long after the common start the first of its threads began, in the worst of the phases; 0: not known.
 	StartLate time.Duration
 }
 
@@ -159,7 +159,7 @@ func (c *Clients) Failed() error {
 	for i := range c.Hosts {
 		h := &c.Hosts[i]
 		if h.Err != nil {
-			return fmt.Errorf("host %q: %w", h.Name, h.Err)
+			return h.Err
 		}
 		if h.Report == nil {
 			continue

@@ -81,7 +81,7 @@ type jsonHost struct {
 	ElapsedNano int64  `json:"elapsed_ns"`
 	ClockOffset int64  `json:"clock_offset_ns"`
 	ClockError  int64  `json:"clock_error_ns"`
-	StartLate   int64  `json:"start_late_ns"`
+	StartLate   int64  `json:"start_late_ns,omitempty"`
 }
 
 type jsonClientDisk struct {

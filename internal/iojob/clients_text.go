@@ -56,11 +56,13 @@ func (c *Clients) textHosts(b *strings.Builder) {
 		h := &c.Hosts[i]
 		fmt.Fprintf(b, "  %-*s : %s", width, h.Name, h.state(c.Done))
 		if h.Platform != "" {
-			fmt.Fprintf(b, ", %s (%s), clock %+v ±%s, began %s after the start", h.Hostname, h.Platform, short(h.ClockOffset), short(h.ClockError),
-				short(h.StartLate))
+			fmt.Fprintf(b, ", %s (%s), clock %s ahead ±%s", h.Hostname, h.Platform, short(h.ClockOffset), short(h.ClockError))
+		}
+		if h.StartLate != 0 {
+			fmt.Fprintf(b, ", began %s after the start", short(h.StartLate))
 		}
 		if h.Err != nil {
-			fmt.Fprintf(b, ": %v", h.Err)
+			fmt.Fprintf(b, ": %s", strings.TrimPrefix(h.Err.Error(), fmt.Sprintf("host %q: ", h.Name)))
 		}
 		b.WriteByte('\n')
 	}
