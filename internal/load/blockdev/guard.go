@@ -62,7 +62,7 @@ func take(path string, number Number, c Consent) (*hold, error) {
 		if first {
 			h.open(path, number, c)
 			if h.err != nil {
-				leave(h)
+				_ = leave(h) // nothing is open
 			}
 			close(h.ready)
 		}
