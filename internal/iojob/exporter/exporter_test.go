@@ -1,6 +1,7 @@
 package exporter_test
 
 import (
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -123,7 +124,7 @@ func TestNativeHistograms(t *testing.T) {
 	for {
 		var family dto.MetricFamily
 		if err := decoder.Decode(&family); err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
 			break

@@ -1,6 +1,7 @@
 package fiolog
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
@@ -46,7 +47,8 @@ func (f *file) flush() error {
 
 // unwrapPath takes the path out of an error whose text names it already.
 func unwrapPath(err error) error {
-	if e, ok := err.(*os.PathError); ok {
+	var e *os.PathError
+	if errors.As(err, &e) {
 		return e.Err
 	}
 	return err
