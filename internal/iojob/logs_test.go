@@ -1,6 +1,7 @@
 package iojob_test
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/iojob"
@@ -271,6 +273,38 @@ func TestSubmissionLatencyInReports(t *testing.T) {
 		}
 		if want && n != total || !want && n != 0 {
 			t.Errorf("%q: slat of %d operations of %d", options, n, total)
+		}
+	}
+}
+
+// A load that is stopped has a line for every operation of its report, and its last window.
+func TestStoppedLoadsHaveWholeLogs(t *testing.T) {
+	for _, average := range []string{"0", "100"} {
+		dir := t.TempDir()
+		_, file := parse(t, dir, "[j]\nioengine=null\nsize=1m\nbs=4k\nrw=randread\nrate_iops=5000\ntime_based\nruntime=1h\nwrite_iops_log=x\nwrite_hist_log=x\nlog_hist_msec=100\nlog_avg_msec="+average+"\n")
+		ctx, cancel := context.WithTimeout(t.Context(), 450*time.Millisecond)
+		report, err := iojob.Run(ctx, file.Jobs(), iojob.Options{Folder: dir})
+		cancel()
+		if err != nil || report.LogFault != "" {
+			t.Fatal(err, report.LogFault)
+		}
+		total, logged, inHistograms := int64(report.Rows[0].Directions[interval.Read].Operations), 0.0, int64(0)
+		last := int64(0)
+		for _, line := range logLines(t, filepath.Join(dir, "x_iops.1.log")) {
+			if average == "0" {
+				logged += float64(line[1])
+				continue
+			}
+			logged += float64(line[1]) * float64(line[0]-last) / 1000
+			last = line[0]
+		}
+		for _, line := range logLines(t, filepath.Join(dir, "x_clat_hist.1.log")) {
+			for _, n := range line[3:] {
+				inHistograms += n
+			}
+		}
+		if total == 0 || math.Abs(logged-float64(total)) > 0.01*float64(total) || average == "0" && int64(logged) != total || inHistograms != total {
+			t.Errorf("log_avg_msec=%s: %d operations, the log has %v, histograms %d", average, total, logged, inHistograms)
 		}
 	}
 }

@@ -39,6 +39,7 @@ type uringBackend struct {
 	// clock, where set, is read when a call that only submits has returned; the moment is in returned.
 	clock    *clock
 	returned int64
+	flying   int
 }
 
 // fixedBufferMax is the largest memory that can be registered as one buffer.
@@ -99,7 +100,9 @@ func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int6
 	for _, i := range batch {
 		b.prepare(i)
 	}
+	b.flying += len(batch)
 	n, err := b.submit(len(batch) > 0, done, waitNanos)
+	b.flying -= n
 	if b.trims {
 		b.settle(done[:n])
 	}
@@ -110,12 +113,11 @@ func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int6
 func (b *uringBackend) submit(some bool, done []completion, waitNanos int64) (int, error) {
 	n := b.ring.take(done)
 	if some && b.clock != nil {
-		if err := b.ring.enter(0, 0); err != nil {
+		if err := b.ring.hand(); err != nil {
 			return n, err
 		}
 		b.returned = b.clock.now()
-		n += b.ring.take(done[n:])
-		if n > 0 || waitNanos <= 0 {
+		if n += b.ring.take(done[n:]); n == b.flying {
 			return n, nil
 		}
 	}
