@@ -269,6 +269,9 @@ var nativeEngines = map[string]bool{
 	"mmap": true, "posixaio": true, "null": true,
 }
 
+// namespaceEngines are timed by what they do with names of files, for jobs of this machine only.
+var namespaceEngines = map[string]bool{"filecreate": true, "filestat": true, "filedelete": true}
+
 // Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
 // hardware of their own; codeEngines run code; fileEngines create, cut, rearrange and delete files.
 const (
@@ -283,7 +286,7 @@ func setEngine(j *Job, a *arg) {
 	name, _, _ := strings.Cut(a.text, ":")
 	in := func(list string) bool { return name != "" && strings.Contains(list, " "+name+" ") }
 	switch {
-	case nativeEngines[a.text]:
+	case nativeEngines[a.text] || a.p.options.Local && namespaceEngines[a.text]:
 		if a.raw.blankBefore {
 			a.refusedByFio(a.text)
 		}

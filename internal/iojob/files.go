@@ -53,6 +53,9 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	if j.IOEngine == "null" && len(j.Filenames) == 0 {
 		return c.planNull()
 	}
+	if forNames(j) {
+		return c.planNames(folder)
+	}
 	for _, name := range c.names() {
 		if folder != "" && !filepath.IsAbs(name) {
 			name = filepath.Join(folder, name)

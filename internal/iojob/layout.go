@@ -33,7 +33,13 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 	files := map[string]*plannedFile{}
 	var order []string
 	for _, c := range clones {
-		if c.job.IOEngine == "null" || o.Backend == "null" {
+		if c.job.IOEngine == "null" || o.Backend == "null" && !forNames(&c.job) {
+			continue
+		}
+		if c.job.IOEngine == "filecreate" {
+			if err := c.makeFolders(); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		for _, f := range c.files {
@@ -48,7 +54,7 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			p.writes = p.writes || writes
 			p.holes = p.holes || leavesHoles(&c.job)
 			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
-			p.reads = p.reads || reads || c.job.On("overwrite")
+			p.reads = p.reads || reads && !forNames(&c.job) || c.job.On("overwrite")
 		}
 	}
 	// Refusals come before the first file is made.
@@ -214,11 +220,13 @@ func removeUnlinked(clones []*clone, files map[string]*plannedFile) []error {
 			continue
 		}
 		for _, f := range c.files {
-			if files[f.path] == nil || isDevice(f.path) || slices.Contains(removed, f.path) {
+			if files[f.path] == nil && c.job.IOEngine != "filecreate" || isDevice(f.path) || slices.Contains(removed, f.path) {
 				continue
 			}
 			removed = append(removed, f.path)
-			errs = append(errs, os.Remove(f.path))
+			if err := os.Remove(f.path); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
 		}
 	}
 	return errs

@@ -19,6 +19,9 @@ import (
 // the device is cut off, as fio does with block devices, and a warning says so.
 func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (streamSpec, error) {
 	j, device := &spec.job, devices[i]
+	if spec.kind == kindNames {
+		return streamSpec{device: device, region: region{length: 1}, amount: int64(max(1, j.Loops))}, nil
+	}
 	size := p.workload.Devices[device].SizeBytes
 	block := spec.blockMin()
 	align := block

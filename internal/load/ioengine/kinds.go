@@ -18,6 +18,8 @@ const (
 	kindPvsync2 backendKind = "pvsync2" // preadv2 and pwritev2
 	kindMmap    backendKind = "mmap"    // copies from and to the mapped file
 	kindNull    backendKind = "null"    // nothing at all
+	// kindNames makes, looks up or deletes the files of a job, each once. Only a job can choose it, by its ioengine.
+	kindNames backendKind = "names"
 )
 
 var backendKinds = []backendKind{kindUring, kindLibaio, kindPsync, kindPvsync2, kindMmap, kindNull}
@@ -37,12 +39,16 @@ func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
 		return kindMmap, true, true
 	case "null":
 		return kindNull, false, true
+	case "filecreate", "filestat", "filedelete":
+		return kindNames, true, true
 	}
 	return "", false, false
 }
 
 // blocks tells whether each operation holds the thread that does it, so that every clone needs a worker of its own.
-func (k backendKind) blocks() bool { return k == kindPsync || k == kindPvsync2 || k == kindMmap }
+func (k backendKind) blocks() bool {
+	return k == kindPsync || k == kindPvsync2 || k == kindMmap || k == kindNames
+}
 
 // choose gives all jobs to one back end.
 func (p *program) choose(name string) error {
@@ -58,7 +64,9 @@ func (p *program) choose(name string) error {
 		}
 	}
 	for i := range p.jobs {
-		p.jobs[i].kind = kind
+		if p.jobs[i].kind != kindNames {
+			p.jobs[i].kind = kind
+		}
 	}
 	return nil
 }

@@ -357,6 +357,9 @@ func (l *lane) put(w *worker, o *operation) {
 	sl.device, sl.file = s.device, s.file
 	sl.direction, sl.kind, sl.intended = o.direction, opKind(o.direction), o.intended
 	sl.busy = true
+	if l.job.kind == kindNames {
+		sl.size = 0
+	}
 	if every := l.job.job.ForceAsync; every > 0 {
 		sl.async = l.n%uint64(every) == 0
 	}

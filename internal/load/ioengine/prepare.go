@@ -90,7 +90,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 // open returns the files of a job by device. Jobs that open a device in the same way share it.
 func (in *instance) open(job *jobSpec) ([]*file, error) {
 	files := make([]*file, len(in.program.workload.Devices))
-	if job.kind == kindNull {
+	if job.kind == kindNull || job.kind == kindNames {
 		return files, nil
 	}
 	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
@@ -253,6 +253,8 @@ func (in *instance) equip(w *worker) error {
 		b := newPsyncBackend(w.slots, w.kind)
 		b.settings = w.settings
 		w.backend = b
+	case kindNames:
+		w.backend = newNamesBackend(w)
 	case kindLibaio:
 		if w.backend, err = newLibaioBackend(w); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}

@@ -155,6 +155,7 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 		p.compileTrims(j, &spec)
 	}
 	spec.sizesByOrder()
+	spec.namesOnly()
 	p.compileContent(&spec)
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0
