@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -119,6 +120,8 @@ func (c *clone) needs(have int64, exists bool) (int64, error) {
 	j := &c.job
 	percent := j.Size.Percent > 0 || j.Offset.Percent > 0 || j.FileSize.Percent > 0 || j.OffsetIncrement.Percent > 0
 	switch {
+	case have == blockdev.EndlessBytes && (percent || !j.Size.Set):
+		return 0, errors.New("it has no end: size must say how much of it is used")
 	case percent && !exists:
 		return 0, errors.New("a percentage needs a file that exists")
 	case j.FileSize.Bytes > 0:
@@ -145,7 +148,13 @@ func (c *clone) names() []string {
 	return j.CloneFiles(c.index)
 }
 
-// sizeOf returns the size of a regular file or block device.
+// endless tells whether a file has no end: /dev/null, /dev/zero.
+func endless(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && blockdev.Endless(info)
+}
+
+// sizeOf returns the size of a regular file or block device, or that which stands for no end.
 func sizeOf(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -154,6 +163,8 @@ func sizeOf(path string) (int64, error) {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return info.Size(), nil
+	case blockdev.Endless(info):
+		return blockdev.EndlessBytes, nil
 	case mode&os.ModeDevice != 0 && mode&os.ModeCharDevice == 0:
 		f, err := os.Open(path)
 		if err != nil {

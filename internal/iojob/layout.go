@@ -96,7 +96,7 @@ func (p *plannedFile) check(o Options, guard *blockdev.Guard) error {
 		return err
 	case have < p.need:
 		return tooSmall(p.path, have, p.need)
-	case !p.writes:
+	case !p.writes || endless(p.path):
 		return nil
 	case o.OpenDevice == nil:
 		return refusal(p.path)
@@ -117,6 +117,9 @@ func closeDevices(files map[string]*plannedFile) {
 
 // make brings a regular file to its length.
 func (p *plannedFile) make(ctx context.Context, o Options) error {
+	if endless(p.path) {
+		return nil
+	}
 	have, err := sizeOf(p.path)
 	p.made = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !p.made {

@@ -180,6 +180,81 @@ func TestLatencyTarget(t *testing.T) {
 	}
 }
 
+// Public job files that act on each other do what fio does with them, made short.
+func TestPublicFilesOfLifecycles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	corpus := testreq.Corpus(t, "fio")
+	for name, c := range map[string]struct {
+		shorter []string
+		same    bool // both do exactly the same
+	}{
+		"exitwhat.fio": {[]string{"/tmp/test", "@/f", "filesize=1G", "filesize=16m", "number_ios=1000", "number_ios=300"}, false},
+		"waitfor.fio":  {[]string{"/tmp/data", "@/f", "filesize=128m", "filesize=8m"}, true},
+		"steadystate.fio": {[]string{"5m", "8s", "ss_dur=30s", "ss_dur=2s", "ss_dur=10s", "ss_dur=2s", "ss_ramp=10s", "ss_ramp=1s",
+			"ss_ramp=5s", "ss_ramp=1s", "iops:10%", "iops:90%", "bw_slope:1%", "bw_slope:90%"}, false},
+		"latency-profile.fio": {[]string{"/dev/sda", "@/f", "latency_target=500000", "latency_target=10s", "latency_window=5000000",
+			"latency_window=100ms", "iodepth=128", "iodepth=8\ntime_based\nruntime=5\nsize=1m"}, false},
+	} {
+		text, err := os.ReadFile(filepath.Join(corpus, "axboe+fio", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 16<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		short, file := parse(t, dir, strings.NewReplacer(c.shorter...).Replace(string(text)))
+		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var out strings.Builder
+		if err := report.WriteJSON(&out, labels(file)); err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs := progressOf(t, []byte(out.String())), progressOf(t, fioAnyway(t, dir, short, "--output-format=json"))
+		if len(ours) != len(theirs) {
+			t.Errorf("%s: %d rows, fio has %d", name, len(ours), len(theirs))
+			continue
+		}
+		for i := range ours {
+			o, f := ours[i], theirs[i]
+			ran := (o.Read.Total+o.Write.Total > 0) == (f.Read.Total+f.Write.Total > 0)
+			if o.Name != f.Name || o.Error != f.Error || !ran || name == "latency-profile.fio" && o.Depth != f.Depth ||
+				c.same && (o.Read != f.Read || o.Write != f.Write) || (o.Steady == nil) != (f.Steady == nil) ||
+				o.Steady != nil && *o.Steady != *f.Steady {
+				t.Errorf("%s: row %d is %+v, fio's %+v", name, i, o, f)
+			}
+		}
+	}
+}
+
+type progress struct {
+	Name        string `json:"jobname"`
+	Error       int    `json:"error"`
+	Read, Write struct {
+		Total int `json:"total_ios"`
+	}
+	Depth  int `json:"latency_depth"`
+	Steady *struct {
+		Criterion string `json:"ss"`
+		Duration  int    `json:"duration"`
+		Attained  int    `json:"attained"`
+	} `json:"steadystate"`
+}
+
+func progressOf(t *testing.T, text []byte) []progress {
+	t.Helper()
+	var doc struct{ Jobs []progress }
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return doc.Jobs
+}
+
 // Errors that a job outlives are counted as fio counts them.
 func TestIgnoredErrors(t *testing.T) {
 	testreq.Root(t)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
 // file is an open device.
@@ -41,7 +43,7 @@ func isBlockDevice(handle *os.File) bool {
 	return err == nil && info.Mode()&os.ModeDevice != 0 && info.Mode()&os.ModeCharDevice == 0
 }
 
-// sizeOf returns the size of a regular file or block device.
+// sizeOf returns the size of a regular file or block device, or that which stands for no end.
 func sizeOf(handle *os.File) (int64, error) {
 	info, err := handle.Stat()
 	if err != nil {
@@ -49,6 +51,9 @@ func sizeOf(handle *os.File) (int64, error) {
 	}
 	if info.Mode().IsRegular() {
 		return info.Size(), nil
+	}
+	if blockdev.Endless(info) {
+		return blockdev.EndlessBytes, nil
 	}
 	if info.Mode()&os.ModeDevice == 0 || info.Mode()&os.ModeCharDevice != 0 {
 		return 0, fmt.Errorf("%s is neither a regular file nor a block device", info.Mode().Type())
