@@ -72,3 +72,30 @@ func TestCommandIsFixed(t *testing.T) {
 		t.Error("the script has characters that some login shell reads in another way")
 	}
 }
+
+// FuzzParseHosts: what is read as a host is nothing else to ssh.
+func FuzzParseHosts(f *testing.F) {
+	for _, seed := range []string{
+		"a", "a,b", "root@a:22", "[::1]:22", "[fe80::1%eth0]", "-oProxyCommand=x", "a b", "a@b@c", "@list", "a#b\nc,d", ",", "é", "[", "]", "a:",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, list := range [][]string{{text}, {"@file"}} {
+			hosts, err := ParseHosts(list, func(string) (string, error) { return text, nil })
+			if err != nil {
+				continue
+			}
+			for _, h := range hosts {
+				for _, word := range []string{h.Address, h.User} {
+					if strings.HasPrefix(word, "-") || strings.ContainsAny(word, " \t\r\n'\"\\`$;&|<>(){}*?!#/,\x00") {
+						t.Errorf("%q is read as host %+v", text, h)
+					}
+				}
+				if h.Address == "" || h.Port < 0 || h.Port > 65535 || strings.ContainsAny(h.fileName(), ":/ %") {
+					t.Errorf("%q is read as host %+v", text, h)
+				}
+			}
+		}
+	})
+}
