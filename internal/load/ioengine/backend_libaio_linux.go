@@ -25,25 +25,24 @@ type libaioBackend struct {
 
 // aioBlock is struct iocb.
 type aioBlock struct {
-	data      uint64
-	key       uint32
-	flags     uint32
-	opcode    uint16
-	priority  int16
-	fd        uint32
-	buffer    uint64
-	size      uint64
-	offset    int64
-	_         uint64
-	moreFlags uint32
-	eventFd   uint32
+	data   uint64
+	_      uint32 // the kernel's
+	flags  uint32 // as preadv2 takes them
+	opcode uint16
+	_      int16 // priority
+	fd     uint32
+	buffer uint64
+	size   uint64
+	offset int64
+	_      uint64
+	_, _   uint32 // flags and descriptor of a notification
 }
 
 // aioEvent is struct io_event.
 type aioEvent struct {
-	data, object uint64
-	result       int64
-	result2      int64
+	data, _ uint64
+	result  int64
+	_       int64
 }
 
 const (
