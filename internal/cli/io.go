@@ -34,6 +34,7 @@ func newIO(p *Process) *cobra.Command {
 			"  --intervals=FILE, --intervals-every=TIME  what each row did in each second, as lines of JSON, while it runs\n" +
 			"  --metrics-listen=HOST:PORT                Prometheus metrics at /metrics while it runs; port 0 takes a free one\n" +
 			"  --plan=FILE, --plan-operations=N          what would be done, as lines of JSON, without doing it; N a clone at most\n" +
+			"  --read_iolog=FILE, --write_iolog=FILE     options of jobs: replay a recording, make one. docs/guides/replay.md says more\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
 			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
 			"  --backend=NAME                            does the I/O whatever ioengine says: io_uring, libaio, psync, pvsync2,\n" +

@@ -82,6 +82,7 @@ func (p *Process) readHosts(o *ioOrder) error {
 		return err
 	}
 	h.list, h.jobs.Backend, h.jobs.DropAfter = list, o.backend, o.dropAfter
+	h.jobs.ReadOnly = o.readonly
 	for _, d := range o.devices {
 		h.jobs.Devices = append(h.jobs.Devices, iohosts.Device{Host: d.host, Path: d.path, Consent: d.consent})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -377,6 +378,35 @@ func TestScaleKeepsTheNumberOfZones(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", c.text, got, want)
+		}
+	}
+}
+
+// TestLogsAreForThisMachine: jobs that replay or write logs are refused unless they are the user's own, on this machine.
+func TestLogsAreForThisMachine(t *testing.T) {
+	const text = "[a]\nread_iolog=x:y\\:z\nwrite_iolog=w\nreplay_no_stall=1\nreplay_time_scale=50\nreplay_redirect=/r\nreplay_scale=2\n" +
+		"replay_align=4k\nreplay_skip=write,sync\nread_iolog_chunked=1\n"
+	_, diags := fiojob.Parse("t", text, fiojob.Options{})
+	if got := strings.Count(fmt.Sprint(diags), "refused-option"); got != 9 {
+		t.Errorf("%d of 9 options are refused: %v", got, diags)
+	}
+	f, diags := fiojob.Parse("t", text, fiojob.Options{Local: true})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	j := f.Jobs()[0]
+	want := fiojob.Replay{
+		Logs: []string{"x", "y:z"}, NoStall: true, Redirect: "/r", SpeedPercent: 50, Scale: 2, Align: 4096, Skip: []string{"write", "sync"},
+	}
+	if !reflect.DeepEqual(j.Replay, want) || j.WriteIOLog != "w" || j.Replay.Log(0)+j.Replay.Log(1)+j.Replay.Log(2) != "xy:zx" {
+		t.Errorf("%+v %q", j.Replay, j.WriteIOLog)
+	}
+	for _, bad := range []string{
+		"read_iolog=", "read_iolog=-", "replay_skip=wrte", "replay_align=3000", "replay_time_scale=0", "replay_scale=0", "merge_blktrace_file=x",
+	} {
+		f, diags := fiojob.Parse("t", "[a]\n"+bad+"\n", fiojob.Options{Local: true})
+		if !append(diags, f.Unsupported()...).HasErrors() {
+			t.Errorf("%s is taken", bad)
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Jobs struct {
 	Sample  time.Duration
 	// DropAfter is how late operations of a rate may be before they are dropped; 0: never.
 	DropAfter time.Duration
+	// ReadOnly refuses to replay logs that write.
+	ReadOnly bool
 	// Devices may be written to, each on the hosts that it names.
 	Devices []Device
 	// SameSeed lets all hosts do the same operations with the same content.
@@ -104,7 +106,7 @@ func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
 			value, ok := j.Env[name]
 			return value, ok
 		},
-		FS: fileMap(j.Files), Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+		FS: fileMap(j.Files), Local: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
 	})
 	list = append(list, file.Unsupported()...)
 	return file, list.Err()

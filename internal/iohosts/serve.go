@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -184,6 +185,10 @@ func (s *server) run(ctx context.Context, o *order, hostname string) error {
 		Say:        func(text string) { _ = s.out.send(&message{Say: &text}) },
 		Watch:      func(r *iojob.Report) { _ = s.report(r) }, // the next one may get through
 		OpenDevice: func(path string) (*os.File, error) { return openDevice(o.Devices, path) },
+		AllowDevice: func(path string) bool {
+			return slices.ContainsFunc(o.Devices, func(d Device) bool { return d.Path == path })
+		},
+		ReadOnly: o.ReadOnly, LogsAsFio: o.Reading == fiojob.Exact,
 	}
 	if o.SameSeed {
 		options.Host = 0

@@ -82,18 +82,21 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	return nil
 }
 
-// planNull gives a job without files something to point at: the null engine touches nothing.
+// planNull gives a job without files those that it would make: the null engine touches nothing.
 func (c *clone) planNull() error {
-	size := c.job.Size.Bytes + c.job.Offset.Bytes
-	if c.job.FileSize.Set {
-		size = c.job.FileSize.Bytes
+	j := &c.job
+	names := j.CloneFiles(c.index)
+	size := j.Offset.Bytes + int64(c.index)*j.OffsetIncrement.Bytes + j.Size.Bytes/int64(len(names))
+	if j.FileSize.Set {
+		size = j.FileSize.Bytes
 	}
 	if size <= 0 {
 		return errors.New("no size is given")
 	}
-	name := c.job.Section + ".null"
-	c.files = []cloneFile{{path: name, size: size}}
-	c.job.Filenames, c.job.Directory, c.job.NumJobs, c.job.Stonewall = []string{name}, "", 1, false
+	for _, name := range names {
+		c.files = append(c.files, cloneFile{path: name, size: size})
+	}
+	*j = c.alone(func(string) (int64, bool) { return size, true })
 	return nil
 }
 

@@ -284,7 +284,7 @@ func (o *Options) sayReplay(l *iolog.Log, r *fiojob.Replay) {
 const besideReplay = `
 	rate rate_iops rate_process rwmixread rwmixwrite bsrange bssplit ba time_based loops number_ios io_size filesize offset
 	offset_increment thinktime thinktime_blocks fsync fdatasync zonemode zonesize zoneskip percentage_random
-	random_distribution norandommap directory`
+	random_distribution norandommap directory verify serialize_overlap`
 
 // sayWithoutEffect names the options of a job that its log makes idle.
 func (o *Options) sayWithoutEffect(j *fiojob.Job) {

@@ -29,7 +29,7 @@ func freeBytes(path string) (int64, bool) {
 	for {
 		var st unix.Statfs_t
 		if err := unix.Statfs(path, &st); err == nil {
-			return int64(st.Bavail) * int64(st.Bsize), true
+			return int64(st.Bavail) * st.Bsize, true
 		}
 		up := filepath.Dir(path)
 		if up == path {

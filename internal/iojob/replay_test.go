@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -139,6 +140,25 @@ func TestOurLogsAreReplayedByFio(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNullWritesWhatFioWrites: a plan by the null engine has fio's files, offsets and order where nothing is drawn.
+func TestNullWritesWhatFioWrites(t *testing.T) {
+	dir := t.TempDir()
+	for name, options := range map[string]string{
+		"files": "rw=write\nbs=64k\nsize=512k\nnrfiles=4", "offset": "rw=read\nbs=16k\nsize=256k\noffset=1m",
+		"syncs": "rw=write\nbs=4k\nsize=64k\nfsync=3",
+		"apart": "rw=read\nbs=8k\nsize=64k\noffset_increment=1m\nnumjobs=1",
+	} {
+		job := fmt.Sprintf("[%s]\nioengine=null\n%s\n", name, options)
+		fio(t, dir, job+"write_iolog="+name+".fio\n")
+		mustReplay(t, dir, job+"write_iolog="+name+".ours\n")
+		sameOperations(t, filepath.Join(dir, name+".fio"), filepath.Join(dir, name+".ours"))
+	}
+	mustReplay(t, dir, "[apart]\nioengine=null\nrw=read\nbs=8k\nsize=16k\noffset_increment=1m\nnumjobs=2\nwrite_iolog=two\n")
+	if got, _ := operations(t, filepath.Join(dir, "two.1")); strings.Join(got, "; ") != "apart.1.0 read 1048576 8192; apart.1.0 read 1056768 8192" {
+		t.Errorf("the second clone does %q", got)
 	}
 }
 
@@ -272,6 +292,49 @@ func TestLogThatCannotBeWrittenEndsTheLoad(t *testing.T) {
 	}
 }
 
+// TestReplayAllocatesNothingPerOperation replays and writes logs of two lengths.
+func TestReplayAllocatesNothingPerOperation(t *testing.T) {
+	dir := t.TempDir()
+	measure := func(n int) uint64 {
+		text := []byte("fio version 3 iolog\n0 f add\n")
+		for i := range n {
+			text = append(text, "0 f write "...)
+			text = strconv.AppendInt(text, int64(i%1000)*4096, 10)
+			text = append(text, " 4096\n"...)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "l"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		mustReplay(t, dir, "[a]\nioengine=null\niodepth=8\nread_iolog=l\nwrite_iolog=w\n")
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := measure(100_000), measure(600_000)
+	if many > few+2<<20 { // 500,000 times the smallest allocation are 4 MB
+		t.Errorf("a replay of 100000 operations takes %d bytes, of 600000 %d", few, many)
+	}
+}
+
+// TestPlansOfReplays: a plan has the operations of the log, with their times.
+func TestPlansOfReplays(t *testing.T) {
+	dir := t.TempDir()
+	timedLog(t, dir, 3000)
+	file, _ := fiojob.Parse("j", "[a]\nread_iolog=timed.log\n", fiojob.Options{Local: true})
+	var out bytes.Buffer
+	if err := iojob.WritePlan(&out, file.Jobs(), iojob.Options{Folder: dir}, 0); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3001 || !strings.Contains(lines[2999], `"op":"write","offset":12283904,"length":4096,"time_us":5998000.000`) {
+		t.Errorf("%d lines, %.300s", len(lines), lines[min(2999, len(lines)-1)])
+	}
+	if _, err := os.Stat(filepath.Join(dir, "f")); err == nil {
+		t.Error("a plan made a file")
+	}
+}
+
 // trace encodes queued requests as blkparse -d writes them: struct blk_io_trace of linux/blktrace_api.h, version 7.
 func trace(order binary.AppendByteOrder, device uint32, requests [][4]uint64) []byte {
 	var b []byte
@@ -355,6 +418,11 @@ func TestReplayOnDevices(t *testing.T) {
 	if _, err := replay(t, dir, "[a]\nread_iolog=l\n", iojob.Options{AllowDevice: func(p string) bool { return p == device }}); err != nil {
 		t.Error(err)
 	}
+	write("5 @ read 100 4096\n")
+	_, err = replay(t, dir, "[a]\nread_iolog=l\ndirect=1\nfilename="+device+"\n", iojob.Options{})
+	if err == nil || !strings.Contains(err.Error(), "multiples of 4 bytes") {
+		t.Errorf("a log that is not aligned: %v", err)
+	}
 	write("5 @ read 4194304 4096\n")
 	_, err = replay(t, dir, "[a]\nread_iolog=l\nfilename="+device+"\n", iojob.Options{})
 	var told *diag.Error
@@ -409,5 +477,22 @@ func TestChangedLog(t *testing.T) {
 	_, err = replay(t, dir, "[a]\nioengine=null\nread_iolog=timed.log\nreplay_no_stall=1\n", iojob.Options{Say: say})
 	if err == nil || !strings.Contains(err.Error(), "not what it was") {
 		t.Errorf("a log that was changed: %v", err)
+	}
+}
+
+// TestLateOperationsOfALogAreDropped: with a bound on lateness a replay leaves out what is later, and counts it.
+func TestLateOperationsOfALogAreDropped(t *testing.T) {
+	dir := t.TempDir()
+	text := "fio version 3 iolog\n0 f add\n0 f open\n" + strings.Repeat("0 f write 0 65536\n0 f sync 0 0\n", 500)
+	if err := os.WriteFile(filepath.Join(dir, "burst.log"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := replay(t, dir, "[a]\nread_iolog=burst.log\n", iojob.Options{DropAfter: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := report.Rows[0]
+	if n := row.Directions[interval.Write].Operations; n == 500 || row.Due != 500 || row.NotIssued != 500-n {
+		t.Errorf("%d of 500 operations were done, %d due, %d not issued", n, row.Due, row.NotIssued)
 	}
 }

@@ -26,9 +26,7 @@ type Reader struct {
 	base  int64 // nanoseconds of the first operation
 	last  int64 // of the operation before, unscaled
 
-	// warnings are told by Scan; a second reading has the same.
-	warnings diag.List
-	counts   oddities
+	counts oddities
 }
 
 // addedFile is a file or device that the log knows.

@@ -150,6 +150,9 @@ func checkAccess(job *jobSpec, device load.Device, f *file) error {
 	if !f.direct || f.align <= 1 {
 		return nil
 	}
+	if job.replay != nil {
+		return checkReplayAccess(job, device, f)
+	}
 	wrong := func(what string, n int64) error {
 		return &diag.Error{
 			Code: "misaligned", Exit: diag.ExitData,

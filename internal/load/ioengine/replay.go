@@ -185,23 +185,32 @@ func (r *replay) dueBy(nanos int64, issued uint64) uint64 {
 
 // fillReplay is fill for a lane that replays.
 func (l *lane) fillReplay(w *worker, now int64) int64 {
-	r := l.replay
 	switch {
 	case now < l.start:
 		return l.start
 	case now >= l.end:
+		l.replayDue(w, l.end-1) // what a worker that woke a little late has left out
 		l.close(closedTime)
 		l.finish(w)
 		return never
 	case now < l.pauseUntil:
 		return l.pauseUntil
 	}
-	for len(l.free) > 0 {
+	wake := l.replayDue(w, now)
+	if l.closed != stillOpen {
+		l.finish(w)
+	}
+	return wake
+}
+
+// replayDue issues what is due by now, as far as there is room, and returns when to look again.
+func (l *lane) replayDue(w *worker, now int64) int64 {
+	r := l.replay
+	for len(l.free) > l.reserve {
 		a := r.peek()
 		switch {
 		case a == nil && r.ended:
 			l.close(closedDone)
-			l.finish(w)
 			return never
 		case a == nil:
 			return now + replayPollNanos
@@ -213,6 +222,13 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 			}
 		}
 		r.next++
+		if l.dropAfter > 0 && due < now-l.dropAfter && a.Kind <= iolog.Trim {
+			l.issued++
+			if due >= l.measureFrom {
+				l.dropped++
+			}
+			continue
+		}
 		l.issueReplayed(w, a, due)
 	}
 	return never
@@ -256,7 +272,7 @@ func (l *lane) replayError() error {
 	}
 	return &diag.Error{
 		Code: "read-iolog", Exit: diag.ExitUndecided, Err: l.replay.feed.err,
-		Message: fmt.Sprintf("job %q: replay iolog %q", l.job.job.Name, l.replay.log.Path),
+		Message: fmt.Sprintf("replay iolog %q", l.replay.log.Path),
 	}
 }
 
@@ -310,6 +326,21 @@ func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
 
 // contentBlockMin is the smallest unit in which repeated content is dealt out where the log's own is odd.
 const contentBlockMin = 512
+
+// checkReplayAccess is checkAccess for a job that replays.
+func checkReplayAccess(job *jobSpec, device load.Device, f *file) error {
+	if job.replay.Align%f.align == 0 {
+		return nil
+	}
+	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.align)
+	if job.replay.Trace {
+		hint = fmt.Sprintf("replay_align=%d lowers offsets and raises lengths, or use direct=0", f.align)
+	}
+	return &diag.Error{
+		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
+		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.replay.Path, job.replay.Align, device.Name, f.align),
+	}
+}
 
 // newReplayLane makes the lane of a job that replays.
 func newReplayLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
