@@ -207,7 +207,7 @@ func (c *clone) replayDevice(f *cloneFile, have, end int64, o *Options) error {
 		declared = declared || sameFile(name, f.path)
 	}
 	if !declared && (o.AllowDevice == nil || !o.AllowDevice(f.path)) {
-		return c.refuse(fmt.Sprintf("the log names block device %q, which the job does not", f.path), nil,
+		return c.refuse(fmt.Sprintf("the log names device %q, which the job does not", f.path), nil,
 			"if it is meant, add filename="+f.path+"; replay_redirect=FILE replays the log on another one", diag.ExitRefused)
 	}
 	if have < end {
