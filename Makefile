@@ -100,9 +100,10 @@ bench-io: build
 bench-report:
 	$(GO) test ./internal/report -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -timeout 60m
 
-# A look at the agent's memory each second, and a table of it.
+# A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute.
 soak:
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
+	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
 
 clean:
 	rm -rf bin dist

@@ -33,6 +33,7 @@ type session struct {
 	sent     sync.Map      // time of each ping under way
 	ponged   chan struct{} // holds one when a pong came
 	heard    atomic.Int64  // when the host was last heard, in nanoseconds since 1970
+	silent   atomic.Bool   // nothing was heard of the host for too long
 	stopping sync.Once
 	exited   chan struct{} // closed when ssh has ended; exit is valid then
 	exit     error
@@ -176,6 +177,9 @@ func (s *session) why() error {
 			Hint: "this must work without a question: " + s.host.tryOut(),
 		}
 	}
+	if s.silent.Load() {
+		return fmt.Errorf("nothing was heard of it for %s", silenceMax)
+	}
 	return errors.New("the connection broke")
 }
 
@@ -197,6 +201,7 @@ func (s *session) serve(hand func(*message)) error {
 				return
 			case <-beat.C:
 				if time.Since(time.Unix(0, s.heard.Load())) > silenceMax {
+					s.silent.Store(true)
 					s.kill()
 					return
 				}
