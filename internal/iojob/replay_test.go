@@ -253,6 +253,7 @@ func TestReplaysThatAreRefused(t *testing.T) {
 	}
 	write("kernel.log", "fio version 3 iolog\n0 /proc/sys/kernel/hostname add\n0 /proc/sys/kernel/hostname write 0 4\n")
 	write("null.log", "fio version 3 iolog\n0 /dev/null add\n0 /dev/null write 0 4\n")
+	write("folder.log", "fio version 3 iolog\n0 / add\n0 / write 0 4\n")
 	write("large.log", "fio version 3 iolog\n0 f add\n0 f read 1000000000000000 4096\n")
 	write("write.log", "fio version 3 iolog\n0 f add\n0 f write 0 4096\n")
 	write("fault.log", "fio version 3 iolog\n0 f add\n0 f raed 0 4096\n")
@@ -262,7 +263,8 @@ func TestReplaysThatAreRefused(t *testing.T) {
 		want string
 	}{
 		"read_iolog=kernel.log":                             {diag.ExitRefused, "a file of the kernel"},
-		"read_iolog=null.log":                               {diag.ExitData, "neither a file nor a block device"},
+		"read_iolog=null.log":                               {diag.ExitRefused, "names device \"/dev/null\""},
+		"read_iolog=folder.log":                             {diag.ExitData, "neither a file nor a block device"},
 		"read_iolog=large.log":                              {diag.ExitUnavailable, "are free beside it"},
 		"read_iolog=write.log":                              {diag.ExitRefused, "--readonly forbids it"},
 		"read_iolog=fault.log":                              {diag.ExitData, "fault.log:3:5: there is no action"},
@@ -376,7 +378,7 @@ func TestTracesAreReplayedAsFioDoes(t *testing.T) {
 		}
 	}
 	_, err := replay(t, dir, "[a]\nread_iolog=little\n", iojob.Options{})
-	if err == nil || !strings.Contains(err.Error(), "device 1:0") && !strings.Contains(err.Error(), "block device") {
+	if err == nil || !strings.Contains(err.Error(), "device 1:0") && !strings.Contains(err.Error(), "names device") {
 		t.Errorf("a trace of a device that the job does not name: %v", err)
 	}
 }
