@@ -34,6 +34,7 @@ type clone struct {
 	tally   tally
 	account ioengine.Account
 	live    liveTotals
+	logWait time.Duration // for the files of its logs
 	engine  string
 	depth   ioengine.Depth // of a search; the zero value where there is none
 	err     error

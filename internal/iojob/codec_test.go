@@ -147,7 +147,7 @@ func TestErrorsTravel(t *testing.T) {
 func TestMergeKnowsEveryField(t *testing.T) {
 	known := []string{
 		"Name", "Job", "JobIndex", "Engine", "Clones", "PID", "Number", "Group", "Err", "StartNanos", "Runtime", "Directions", "Account",
-		"Due", "NotIssued", "BacklogMax", "Stalled", "Strain", "Depth", "DropAfter", "samples",
+		"Due", "NotIssued", "BacklogMax", "Stalled", "LogWait", "Strain", "Depth", "DropAfter", "samples",
 		"Steady", // each host settles by itself: a row of all hosts has none
 	}
 	for f := range reflect.TypeFor[Row]().Fields() {

@@ -163,6 +163,7 @@ type jsonOurs struct {
 	Backlog      string                       `json:"backlog,omitempty"`
 	LatencyMet   *bool                        `json:"latency_met,omitempty"`
 	StalledNanos int64                        `json:"stalled_ns"`
+	LogWaitNanos int64                        `json:"log_wait_ns"`
 	Generator    jsonStrain                   `json:"generator"`
 	Service      map[string]jsonLatency       `json:"service_ns"`
 	Response     map[string]jsonLatency       `json:"response_ns"`
@@ -263,7 +264,7 @@ func (j *jsonJob) place(name string) **jsonDirection {
 func (row *Row) ours(percentiles []float64, l Labels) jsonOurs {
 	out := jsonOurs{
 		Engine: row.Engine, Clones: row.Clones, RuntimeNanos: int64(row.Runtime), Due: row.Due, NotIssued: row.NotIssued,
-		BacklogMax: row.BacklogMax, StalledNanos: int64(row.Stalled), Generator: row.Strain.json(), Service: map[string]jsonLatency{},
+		BacklogMax: row.BacklogMax, StalledNanos: int64(row.Stalled), LogWaitNanos: int64(row.LogWait), Generator: row.Strain.json(), Service: map[string]jsonLatency{},
 		Response: map[string]jsonLatency{},
 	}
 	for d := range row.Directions {

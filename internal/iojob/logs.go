@@ -96,6 +96,7 @@ func (r *runner) openStream() {
 
 // closeOutputs writes what is left of logs and intervals, and returns what is missing in them.
 func (r *runner) closeOutputs() error {
+	r.warnOfWaits()
 	err := r.logs.Close()
 	if r.stream != nil {
 		err = errors.Join(err, r.stream.close())
@@ -126,7 +127,24 @@ func (r *runner) endOutputs(c *clone, end int64) {
 		return
 	}
 	recorder.End(end)
-	if waited := recorder.Waited(); waited > 0 {
-		r.options.say("warning: job %q waited %s for the files of its logs, which took less than it wrote", c.job.Name, waited.Round(time.Millisecond))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logWait = recorder.Waited()
+}
+
+// warnOfWaits says when logs have slowed the load down.
+func (r *runner) warnOfWaits() {
+	clones, longest := 0, time.Duration(0)
+	for _, c := range r.clones {
+		c.mu.Lock()
+		if c.logWait > 0 {
+			clones++
+			longest = max(longest, c.logWait)
+		}
+		c.mu.Unlock()
+	}
+	if clones > 0 {
+		r.options.say("warning: %d of %d clones waited for the files of their logs, which took less than the load gave, one of them for %s",
+			clones, len(r.clones), longest.Round(time.Millisecond))
 	}
 }

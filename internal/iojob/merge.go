@@ -32,6 +32,7 @@ func mergeRows(name string, rows []*Row, period time.Duration) Row {
 		out.NotIssued += row.NotIssued
 		out.BacklogMax += row.BacklogMax
 		out.Stalled += row.Stalled
+		out.LogWait = max(out.LogWait, row.LogWait)
 		out.Strain.add(&row.Strain)
 		whole.add(row)
 	}

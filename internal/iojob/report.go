@@ -42,6 +42,8 @@ type Row struct {
 	Due, NotIssued, BacklogMax uint64
 	// Stalled is how long the generator itself did not run.
 	Stalled time.Duration
+	// LogWait is how long a clone waited for the files of its logs, the longest of all.
+	LogWait time.Duration
 	// Strain tells whether it kept up.
 	Strain Strain
 	// DropAfter is how late operations of a rate could be before they were dropped; 0: they were worked off.
@@ -115,6 +117,7 @@ func (b *rowBuilder) add(c *clone, period int64) {
 	if b.row.Engine == "" {
 		b.row.Engine = c.engine
 	}
+	b.row.LogWait = max(b.row.LogWait, c.logWait)
 	if b.row.Err == nil {
 		b.row.Err = c.err
 	}
