@@ -27,7 +27,7 @@ func (l *lane) burstOver(now int64) bool {
 	return now-l.burstFrom >= length
 }
 
-// pause begins a pause, and computes for thinktime_spin, which is part of it. It returns when the pause is over.
+// pause begins a pause, and computes for thinktime_spin, which is part of it. It returns when to look again.
 func (l *lane) pause(w *worker, now int64) int64 {
 	l.pauseUntil = now + int64(l.job.job.ThinkTime)
 	l.burstFrom = 0
@@ -38,6 +38,7 @@ func (l *lane) pause(w *worker, now int64) int64 {
 			continue
 		}
 		w.mu.Lock()
+		return now // the caller's clock stood still meanwhile: it looks again at once
 	}
 	return min(l.pauseUntil, l.end)
 }
