@@ -19,6 +19,7 @@ type Control struct {
 	SteadyState    SteadyState
 	CreateOnly     bool
 	FillDevice     bool
+	PreRead        bool
 
 	LatencyTarget     time.Duration // 0: none
 	LatencyWindow     time.Duration

@@ -32,7 +32,7 @@ var ignored = []group{
 		create_serialize create_fsync create_on_open allow_file_create allow_mounted_write fallocate
 		unique_filename unlink unlink_each_loop lockfile`},
 	{class: Ignored, why: "it prepares the page cache or files, and workloads use devices", names: `
-		overwrite fadvise_hint invalidate pre_read`},
+		overwrite fadvise_hint invalidate`},
 	{class: Ignored, why: "the native engine has one generator for random numbers", names: "random_generator"},
 	{class: Ignored, why: "it matters with verify only", names: `
 		do_verify verify_interval verify_offset verify_pattern verify_fatal verify_dump verify_async
@@ -49,7 +49,6 @@ var delegated = []group{
 	{class: Delegate, why: "only fio adds these flushes and barriers between writes", names: `
 		write_barrier sync_file_range`},
 	{class: Delegate, why: "only fio asks the kernel for atomic writes", names: "atomic"},
-	{class: Delegate, why: "only fio stops after it has laid out the files", names: "create_only"},
 	{class: Delegate, why: "only fio gives single operations a priority", names: `
 		cmdprio cmdprio_bssplit cmdprio_class cmdprio_percentage`},
 	{class: Delegate, why: "only fio binds jobs to memory nodes", names: "numa_cpu_nodes numa_mem_policy"},
@@ -88,6 +87,6 @@ var refused = []group{
 	{class: Refused, why: "it changes settings of the machine", names: "ioscheduler cgroup cgroup_weight cgroup_nodelete uid gid"},
 	{class: Refused, why: "it opens files of the machine that are no devices of the VM", names: `
 		opendir verify_state_load`},
-	{class: Refused, why: "it writes past what the plan shows", names: "fill_device file_append"},
+	{class: Refused, why: "it writes past what the plan shows", names: "file_append"},
 	{class: Refused, why: "it replaces the whole job by a built-in test of fio", names: "profile"},
 }

@@ -47,6 +47,12 @@ var nativeControl = []spec{
 	{name: "ignore_error", does: "errors that are neither counted nor end the job, for read, write and verify", apply: setIgnoreError},
 	{name: "error_dump", does: "errors that a job outlives are told on standard error", report: true, apply: boolean(func(j *Job) *bool { return &j.Control.ErrorDump })},
 	{name: "fsync_on_close", does: "flush files when they are closed, after the last operation", apply: boolean(func(j *Job) *bool { return &j.Control.FSyncOnClose })},
+	{name: "create_only", elsewhere: Delegate, why: "only bragg io and fio stop after they have laid out the files",
+		does: "lay out the files and do nothing else", apply: boolean(func(j *Job) *bool { return &j.Control.CreateOnly })},
+	{name: "fill_device", elsewhere: Refused, why: "it writes past what the plan shows",
+		does: "write until no space is left, which is no error", apply: boolean(func(j *Job) *bool { return &j.Control.FillDevice })},
+	{name: "pre_read", elsewhere: Ignored, why: "it prepares the page cache, and workloads use devices",
+		does: "read the files into the page cache before the start", apply: boolean(func(j *Job) *bool { return &j.Control.PreRead })},
 }
 
 const (

@@ -133,6 +133,8 @@ func (c *clone) needs(have int64, exists bool) (int64, error) {
 		return 0, nil
 	case j.Size.Set:
 		return j.Offset.Bytes + int64(c.index)*j.OffsetIncrement.Bytes + j.Size.Bytes/int64(len(c.files)), nil
+	case j.Control.FillDevice && len(c.files) == 1:
+		return space(c.files[0].path)
 	case j.IOSize.Set:
 		return j.Offset.Bytes + j.IOSize.Bytes/int64(len(c.files)), nil
 	}

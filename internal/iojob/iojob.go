@@ -166,6 +166,10 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	prepared := make([]ioengine.Run, len(clones))
 	ready := Ready{Phase: clones[0].phase}
 	for i, c := range clones {
+		if c.job.Control.CreateOnly {
+			r.finish(c)
+			continue // its files are there
+		}
 		run, err := r.prepare(ctx, c)
 		if err != nil {
 			c.fail(err)

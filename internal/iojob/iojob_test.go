@@ -29,7 +29,7 @@ import (
 func parse(t *testing.T, dir, text string) (string, *fiojob.File) {
 	t.Helper()
 	text = strings.ReplaceAll(text, "@", dir)
-	file, list := fiojob.Parse("job.fio", text, fiojob.Options{})
+	file, list := fiojob.Parse("job.fio", text, fiojob.Options{Host: true})
 	if list.HasErrors() {
 		t.Fatal(list)
 	}

@@ -17,14 +17,15 @@ import (
 
 // plannedFile is one file with what all clones want of it.
 type plannedFile struct {
-	path   string
-	need   int64
-	reads  bool
-	writes bool
-	held   *os.File // a block device, once it was checked
-	keep   bool     // what is in the page cache may stay: invalidate=0
-	made   bool     // by this run
-	holes  bool     // it gets no space of its own before it is written: fallocate=none
+	path    string
+	need    int64
+	reads   bool
+	writes  bool
+	held    *os.File // a block device, once it was checked
+	keep    bool     // what is in the page cache may stay: invalidate=0
+	made    bool     // by this run
+	preRead bool     // into the page cache
+	holes   bool     // it gets no space of its own before it is written: fallocate=none
 }
 
 // layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
@@ -52,7 +53,8 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			p.need = max(p.need, f.need)
 			reads, writes := c.touches(&f)
 			p.writes = p.writes || writes
-			p.holes = p.holes || leavesHoles(&c.job)
+			p.holes = p.holes || leavesHoles(&c.job) || c.job.Control.FillDevice
+			p.preRead = p.preRead || c.job.Control.PreRead
 			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
 			p.reads = p.reads || reads && !forNames(&c.job) || c.job.On("overwrite")
 		}
@@ -189,6 +191,9 @@ func (p *plannedFile) warnOfHoles(have int64, o Options) error {
 }
 
 func (p *plannedFile) invalidate() error {
+	if p.preRead {
+		return readAll(p.path)
+	}
 	if p.keep {
 		return nil
 	}

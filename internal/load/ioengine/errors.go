@@ -57,6 +57,11 @@ func (s *jobSpec) ignores(direction uint8, class int) bool {
 	return false
 }
 
+// filled tells whether a write has found the end of the space that fill_device fills: no space left, or only for a part.
+func (s *jobSpec) filled(sl *slot, class int) bool {
+	return s.job.Control.FillDevice && sl.kind == opWrite && (class == int(syscall.ENOSPC) || class == classShortWrite)
+}
+
 // TellErrors calls say for errors that a job with error_dump outlives, on the thread that drives the load. It must be called
 // before Run.
 func (r Run) TellErrors(say func(error)) { r.shared.say = say }

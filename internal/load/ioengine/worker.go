@@ -274,6 +274,10 @@ func (w *worker) reap(done []completion, now int64) error {
 
 func (w *worker) failed(l *lane, s *slot, result int32, now int64) error {
 	class := errorClass(s.direction, result)
+	if l.job.filled(s, class) {
+		l.close(closedDone)
+		return nil
+	}
 	w.record.fail(s.direction, class)
 	if w.account.FirstError == 0 {
 		w.account.FirstError = class
