@@ -396,7 +396,7 @@ func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a]\nfilename=@/none\nrw=read\n":                                                 "no size is given",
 		"[a]\nfilename=@/none\nsize=50%\nrw=read\n":                                       "a percentage needs a file that exists",
-		"[a]\nfilename=/dev/null\nsize=1m\nrw=read\n":                                     "neither a file nor a block device",
+		"[a]\nfilename=/dev/full\nsize=1m\nrw=read\n":                                     "neither a file nor a block device",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[b]\nrw=read\n":                            "no size is given",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[c]\nioengine=rbd\nsize=1m\ndirectory=@\n": "ioengine=rbd",
 	} {
