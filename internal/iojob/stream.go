@@ -179,8 +179,8 @@ func (s *stream) emit(row *rowStream, p *streamed, final bool) {
 		StalledNanos: p.stalled, CPUNanos: p.cpu, Final: final,
 	}
 	for d, active := range directionsOf(row.job) {
-		if !active {
-			continue
+		if t := &p.traffic[d]; !active && t.Operations == 0 && len(t.Errors) == 0 {
+			continue // a replay or a verification has directions beside those of rw
 		}
 		out := streamedDirection(&p.traffic[d], p.end-p.start)
 		switch interval.Direction(d) {

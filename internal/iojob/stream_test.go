@@ -230,3 +230,34 @@ func TestLiveIsTheReport(t *testing.T) {
 		}
 	}
 }
+
+// What a replay does is in its intervals, whatever rw says.
+func TestIntervalsOfAReplay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w.log"), []byte("fio version 3 iolog\n0 f add\n0 f open\n1 f write 0 4096\n2 f read 0 4096\n3 f close\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	report, err := replay(t, dir, "[j]\nread_iolog=w.log\nioengine=psync\n", iojob.Options{Intervals: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads, writes uint64
+	for d := json.NewDecoder(&out); d.More(); {
+		var line streamedLine
+		if err := d.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Read != nil {
+			reads += line.Read.Ops
+		}
+		if line.Write != nil {
+			writes += line.Write.Ops
+		}
+	}
+	row := &report.Rows[0]
+	if reads != row.Directions[interval.Read].Operations || writes != row.Directions[interval.Write].Operations || writes == 0 {
+		t.Errorf("%d reads and %d writes in intervals; the report has %d and %d", reads, writes,
+			row.Directions[interval.Read].Operations, row.Directions[interval.Write].Operations)
+	}
+}
