@@ -241,6 +241,9 @@ func (s *server) report(r *iojob.Report) error {
 		if i == len(s.sent) {
 			s.sent = append(s.sent, 0)
 		}
+		if row.PeriodCount() < s.sent[i] {
+			s.sent[i] = 0 // a long run joined its periods to longer ones
+		}
 		from := max(0, s.sent[i]-periodsOverlap)
 		for from < row.PeriodCount() {
 			list := row.Periods(from, periodsChunk)

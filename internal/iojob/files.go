@@ -25,6 +25,7 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 		}
 		for k := range max(1, j.NumJobs) {
 			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase, course: course{done: make(chan struct{}), stop: func() {}}}
+			c.tally.period = int64(o.Sample)
 			err := c.plan(o, logs)
 			var faults *diag.ListError
 			if errors.As(err, &faults) {

@@ -82,9 +82,9 @@ func (w *window) add(row *Row) {
 func (w *window) length() time.Duration { return time.Duration(w.to - w.from) }
 
 func joined(rows []*Row, period int64) []sample {
-	var all []sample
+	var lists [][]sample
 	for _, row := range rows {
-		all = append(all, row.samples...)
+		lists = append(lists, row.samples)
 	}
-	return joinSamples(all, period)
+	return joinSamples(period, lists...)
 }

@@ -13,6 +13,7 @@ import (
 type tally struct {
 	traffic    [interval.DirectionCount]interval.Traffic
 	samples    []sample
+	period     int64  // length of a period, as intervals come
 	due, never uint64 // operations that had a time; those of them that were never issued
 	backlogMax uint64
 	stalled    int64
@@ -34,12 +35,47 @@ func (t *tally) add(iv *interval.Interval) {
 		t.traffic[d].Add(&iv.Directions[d])
 	}
 	t.samples = append(t.samples, s)
+	if len(t.samples) > samplesMax && t.period > 0 {
+		t.samples = coarsen(t.samples, 2*resolution(t.samples, t.period))
+	}
 	t.due += iv.Due
 	t.never += iv.NotIssued
 	t.backlogMax = max(t.backlogMax, iv.Backlog)
 	t.stalled += iv.StalledNanos
 	t.strain.count(iv)
 	t.last = max(t.last, iv.EndNanos())
+}
+
+// samplesMax bounds the memory of a long run: above it, half of them are joined with their neighbours.
+const samplesMax = 4096
+
+// resolution returns how long whole samples are: period, or it doubled some times. The first and the last sample may be a
+// tenth longer.
+func resolution(samples []sample, period int64) int64 {
+	longest := int64(0)
+	for i := range samples {
+		longest = max(longest, samples[i].length)
+	}
+	for longest > period+period/10 {
+		period *= 2
+	}
+	return period
+}
+
+// coarsen joins the samples of one clone to longer ones.
+func coarsen(samples []sample, period int64) []sample {
+	out := samples[:0]
+	for _, s := range samples {
+		n := len(out) - 1
+		if n < 0 || (out[n].end-1)/period != (s.end-1)/period {
+			out = append(out, s)
+			continue
+		}
+		length := out[n].length + s.length
+		out[n].join(&s)
+		out[n].length = length
+	}
+	return out
 }
 
 // merge adds another clone's tally; period is the length of a sample.
@@ -53,12 +89,19 @@ func (t *tally) merge(o *tally, period int64) {
 	t.stalled += o.stalled
 	t.strain.add(&o.strain)
 	t.last = max(t.last, o.last)
-	t.samples = joinSamples(append(slices.Clone(t.samples), o.samples...), period)
+	t.samples = joinSamples(period, t.samples, o.samples)
 }
 
 // joinSamples sorts samples and makes those of the same period one, so that minimum and maximum of a group are those of
-// its sum and not sums of extremes of different moments.
-func joinSamples(all []sample, period int64) []sample {
+// its sum and not sums of extremes of different moments. All get the length of the longest.
+func joinSamples(period int64, lists ...[]sample) []sample {
+	for _, list := range lists {
+		period = max(period, resolution(list, period))
+	}
+	var all []sample
+	for _, list := range lists {
+		all = append(all, coarsen(slices.Clone(list), period)...)
+	}
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.end, b.end) })
 	var out []sample
 	for _, s := range all {
@@ -92,6 +135,7 @@ func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations S
 }
 
 func spreadsOf(samples []sample, period int64, of func(*sample) (bytes, operations float64)) (bytes, operations Spread) {
+	period = resolution(samples, period)
 	var b, o []float64
 	for i := range samples {
 		s := &samples[i]

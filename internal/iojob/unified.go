@@ -52,7 +52,7 @@ func (row *Row) mixed() (all Direction, submissions stat.Histogram) {
 	return all, submissions
 }
 
-// periodLength is the length of a whole period.
+// periodLength is the length of the longest period.
 func (row *Row) periodLength() (nanos int64) {
 	for i := range row.samples {
 		nanos = max(nanos, row.samples[i].length)
