@@ -117,6 +117,7 @@ type Job struct {
 	RefillBuffers   bool
 	ScrambleBuffers bool
 	Content         Content
+	Verify          Verification
 	RandSeed        uint64
 	RandRepeat      bool
 	Logs            Logs    `json:",omitzero"`

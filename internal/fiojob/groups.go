@@ -34,10 +34,10 @@ var ignored = []group{
 	{class: Ignored, why: "it prepares the page cache or files, and workloads use devices", names: `
 		overwrite fadvise_hint invalidate`},
 	{class: Ignored, why: "the native engine has one generator for random numbers", names: "random_generator"},
-	{class: Ignored, why: "it matters with verify only", names: `
-		do_verify verify_interval verify_offset verify_pattern verify_fatal verify_dump verify_async
-		verify_backlog verify_backlog_batch verify_state_save verify_write_sequence verify_header_seed
-		trim_verify_zero verify_async_cpus`},
+	{class: Ignored, why: "what is read is checked by the thread that reaps it", names: "verify_async verify_async_cpus"},
+	{class: Ignored, why: "verification always makes the operations again from their seed, so that no state of it need be saved", names: `
+		experimental_verify verify_state_save`},
+	{class: Ignored, why: "it matters with trims of verified blocks only", names: "trim_verify_zero"},
 	{class: Ignored, local: true, why: "logs are always read bit by bit", names: "read_iolog_chunked"},
 	{class: Ignored, why: "fio itself does nothing with it", names: "softrandommap verifysort verifysort_nr"},
 	{class: Ignored, note: true, report: true, why: "it belongs to a profile of fio that is not in use", names: `
@@ -56,7 +56,7 @@ var delegated = []group{
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency`},
 	{class: Delegate, why: "only fio balances the progress of jobs against each other", names: "flow flow_id flow_sleep"},
-	{class: Delegate, why: "only fio verifies data", names: "experimental_verify verify_only verify_mode"},
+	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},
 	{class: Delegate, why: "only fio trims what it wrote before", names: "trim_percentage trim_backlog trim_backlog_batch"},
 	{class: Delegate, local: true, why: "only fio merges traces; give each to a job of its own", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},

@@ -40,8 +40,8 @@ var kindNames = map[kind]string{
 		log_store_compressed log_unix_epoch nodelay nowait overwrite per_job_logs pre_read randrepeat
 		rate_ignore_thinktime read_beyond_wp read_iolog_chunked readfua replay_no_stall scramble_buffers
 		serialize_overlap single-instance skip_bad slat_percentiles stats std_redirect touch_objects
-		trim_verify_zero unique_filename unlink unlink_each_loop verify_dump verify_fatal verify_state_load
-		verify_state_save writefua`,
+		trim_verify_zero unique_filename unlink unlink_each_loop verify_dump verify_fatal verify_header_seed verify_state_load
+		verify_state_save verify_write_sequence writefua`,
 	kindFlag: `
 		bs_unaligned exitall exitall_on_error fixedbufs group_reporting hipri listen new_group norandommap pingpong prep
 		refill_buffers registerfiles sqthread_poll stonewall thread time_based userspace_reap verify_only zero_buffers`,

@@ -112,6 +112,5 @@ var native = []spec{
 	{name: "allrandrepeat", apply: boolean(func(j *Job) *bool { return &j.RandRepeat })},
 
 	{name: "random_distribution", apply: setDistribution},
-	{name: "verify", apply: only("only fio verifies data", "0")},
 	{name: "file_service_type", apply: setFileService},
 }

@@ -110,6 +110,7 @@ func defaultJob() Job {
 		ScrambleBuffers: true, RandRepeat: true, RWSequencer: "sequential",
 		Distribution: Distribution{Kind: "random"}, kbBase: 1024,
 		Content: Content{CompressChunkBytes: compressChunkDefault, DedupeMode: "repeat", DedupeSetPercent: dedupeSetDefault},
+		Verify:  Verification{After: true, HeaderSeed: true, WriteSequence: true},
 	}
 }
 

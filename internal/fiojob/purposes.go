@@ -83,7 +83,6 @@ var purposes = map[string]string{
 	"randrepeat":                    "the same choices in every run",
 	"allrandrepeat":                 "the same choices in every run",
 	"random_distribution":           "how random offsets are drawn",
-	"verify":                        "native without it (0); every other value needs fio",
 	"read_iolog":                    "logs of fio or traces of blktrace to replay, with : between those of clones",
 	"write_iolog":                   "file that gets what the job does, as a log of version 3",
 	"replay_no_stall":               "replay as fast as the queue depth allows instead of at the log's times",

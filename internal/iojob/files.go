@@ -74,6 +74,9 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		if err != nil && verifiesOnly(j) {
+			return fmt.Errorf("file %q: verify_only needs what an earlier run wrote: %w", f.path, err)
+		}
 		if f.need, err = c.needs(have, err == nil); err != nil {
 			return fmt.Errorf("file %q: %w", f.path, err)
 		}

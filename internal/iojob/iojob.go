@@ -8,6 +8,7 @@
 package iojob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	shareFiles(clones, &o)
 	r := &runner{options: o, clones: clones, iologs: iologs}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -127,7 +129,12 @@ func (r *runner) check() error {
 			continue // its siblings are like it
 		}
 		w := r.workload(c, 0)
-		err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(w, []fiojob.Job{c.job})
+		issues, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(w, []fiojob.Job{c.job})
+		for _, d := range issues {
+			if d.Severity == diag.SeverityWarning {
+				r.options.say("warning: %s", d.Message)
+			}
+		}
 		var faults *diag.ListError
 		switch {
 		case errors.As(err, &faults):
@@ -178,6 +185,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 			continue
 		}
 		r.control(run)
+		run.DumpTo(cmp.Or(r.options.Folder, "."))
 		prepared[i] = run
 		r.observe(c, run)
 	}

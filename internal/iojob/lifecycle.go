@@ -93,6 +93,7 @@ func (r *runner) runClone(c *clone, run ioengine.Run, start time.Duration) {
 	}))
 	c.foundDepth(run)
 	account := run.Account()
+	r.options.sayMismatches(c.job.Name, &account)
 	c.end(r.axis.now(), account, err)
 	r.endOutputs(c, account.EndNanos)
 	c.judge.leave(c)

@@ -11,6 +11,9 @@ import (
 
 // tally adds up what a clone delivers.
 type tally struct {
+	// apart: directions ran one after the other; periods with none or both of them say nothing about their rates.
+	apart bool
+
 	traffic    [interval.DirectionCount]interval.Traffic
 	samples    []sample
 	period     int64  // length of a period, as intervals come
@@ -131,7 +134,13 @@ type Spread struct {
 // spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or
 // the end of the load says little about the rate and is left out, unless there is no other.
 func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
-	return spreadsOf(t.samples, period, func(s *sample) (bytes, operations float64) { return s.bytes[d], s.operations[d] })
+	samples := t.samples
+	if t.apart {
+		samples = slices.DeleteFunc(slices.Clone(samples), func(s sample) bool {
+			return s.operations[d] == 0 || s.operations[interval.Read] > 0 && s.operations[interval.Write] > 0
+		})
+	}
+	return spreadsOf(samples, period, func(s *sample) (bytes, operations float64) { return s.bytes[d], s.operations[d] })
 }
 
 func spreadsOf(samples []sample, period int64, of func(*sample) (bytes, operations float64)) (bytes, operations Spread) {

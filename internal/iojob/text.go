@@ -60,7 +60,7 @@ func blocks(j *fiojob.Job, d fiojob.Direction) string {
 }
 
 func (row *Row) text(b *strings.Builder, now time.Time) {
-	fmt.Fprintf(b, "\n%s: (groupid=%d, jobs=%d): err=%2d", row.Name, row.Group, row.Clones, errno(row.Err))
+	fmt.Fprintf(b, "\n%s: (groupid=%d, jobs=%d): err=%2d", row.Name, row.Group, row.Clones, row.firstErrno())
 	if row.Err != nil {
 		fmt.Fprintf(b, " (%v)", row.Err)
 	}
@@ -100,6 +100,9 @@ func (row *Row) text(b *strings.Builder, now time.Time) {
 	fmt.Fprintf(b, "     issued rwts: total=%d,%d,%d,%d short=%d,%d,%d,0 dropped=0,0,0,0\n", total[0], total[1], total[2],
 		row.Account.Syncs.Count(), short[0], short[1], short[2])
 	row.textDepth(b)
+	if n := row.Account.MismatchCount; n > 0 {
+		fmt.Fprintf(b, "     verify    : %d parts are not what was written\n", n)
+	}
 	row.Steady.text(b)
 	fmt.Fprintf(b, "     engine    : %s\n", row.Engine)
 }

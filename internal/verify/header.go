@@ -59,6 +59,17 @@ func putHeader(to []byte, method Method, offset int64, s Stamp) {
 	le.PutUint32(to[36:], crc32c(to[:checkedPart]))
 }
 
+// FullNumber is the number of the write in a header that was written here.
+func (h *Header) FullNumber() uint64 { return uint64(h.Seconds)<<32 | uint64(h.Nanos) }
+
+// ReadHeader returns what stands at an offset of an interval as a header; an interval that is too short has none.
+func ReadHeader(interval []byte, at int64) Header {
+	if at < 0 || int64(len(interval)) < at+headerBytes {
+		return Header{}
+	}
+	return readHeader(interval[at:])
+}
+
 // readHeader reads what stands where a header should; from has at least as many bytes as one.
 func readHeader(from []byte) Header {
 	le := binary.LittleEndian

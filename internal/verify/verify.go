@@ -159,7 +159,8 @@ func (c *Codec) checkHeader(interval []byte, at Place, want *Stamp, strict Stric
 	if fault == "" {
 		return nil
 	}
-	return &Mismatch{Offset: offset, Length: int64(len(interval)), Place: at, Header: h, Fault: fault}
+	stored := interval[headerBytes : headerBytes+c.format.Method.digestBytes()]
+	return &Mismatch{Offset: offset, Length: int64(len(interval)), Place: at, Header: h, Digest: bytes.Clone(stored), Fault: fault}
 }
 
 // digestFault compares the digest of an interval with the one that it has.
@@ -179,6 +180,12 @@ func (c *Codec) digestFault(interval []byte, h *Header) string {
 	return fmt.Sprintf("its %v is %x, and the header says %x", c.format.Method, c.shown(c.want[:]), c.shown(stored))
 }
 
+// SameDigest tells whether an interval that is as it was written has a digest, and it is the given one.
+func (c *Codec) SameDigest(interval, digest []byte) bool {
+	at := c.format.HeaderOffset + headerBytes
+	return len(digest) > 0 && int64(len(interval)) >= at+int64(len(digest)) && bytes.Equal(interval[at:at+int64(len(digest))], digest)
+}
+
 // shown is the part of a digest that is worth printing.
 func (c *Codec) shown(digest []byte) []byte {
 	n := c.format.Method.digestBytes()
@@ -194,6 +201,7 @@ type Mismatch struct {
 	Place          Place
 	Fault          string // "its crc32c is 1c291ca3, and the header says …"
 	Header         Header // as it was read; empty for patterns
+	Digest         []byte // the one that was read, where there is one
 }
 
 func (m *Mismatch) Error() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/bits"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -31,6 +32,11 @@ type Account struct {
 	// Submissions are by direction how long the system calls took that submitted operations, in nanoseconds, where they
 	// were measured; see Run.TimeSubmissions.
 	Submissions [interval.DirectionCount]stat.Histogram
+	// VerifyNanos is how long what was written was read back. MismatchCount counts the parts of it, and of what was read
+	// to be checked, that were not as written; Mismatches are lines about the first of them.
+	VerifyNanos   int64
+	MismatchCount uint64
+	Mismatches    []string
 }
 
 // Add merges what other threads did.
@@ -56,6 +62,9 @@ func (a *Account) Add(o *Account) {
 	for d := range a.Submissions {
 		a.Submissions[d].Merge(&o.Submissions[d])
 	}
+	a.VerifyNanos = max(a.VerifyNanos, o.VerifyNanos)
+	a.MismatchCount += o.MismatchCount
+	a.Mismatches = append(a.Mismatches, o.Mismatches...)
 }
 
 // exchanged notes one call of the back end.
@@ -103,10 +112,11 @@ func (r Run) Account() Account {
 	return sum
 }
 
-// CheckJobs says what is wrong with jobs for PrepareJobs, without opening anything: nil, or a *diag.ListError.
-func (g Generator) CheckJobs(w load.Workload, jobs []fiojob.Job) error {
-	_, err := g.compile(w, jobs)
-	return err
+// CheckJobs says what is wrong with jobs for PrepareJobs, without opening anything: nil, or a *diag.ListError. Warnings
+// come beside it.
+func (g Generator) CheckJobs(w load.Workload, jobs []fiojob.Job) (diag.List, error) {
+	p, err := g.compile(w, jobs)
+	return p.issues, err
 }
 
 // PrepareJobs is Prepare for jobs that were parsed and worked out already: w's Config, Scale, Runtime and Prefill are not

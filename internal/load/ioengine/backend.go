@@ -32,6 +32,7 @@ type slot struct {
 	clone     int32  // index in the worker
 	device    int32  // index in Workload.Devices
 	stream    int32  // index in the lane
+	number    uint64 // of a write of its stream, where the job verifies
 	file      *file
 	direction uint8
 	kind      opKind

@@ -14,7 +14,7 @@ func (s *jobSpec) bufferCount() int64 {
 	switch {
 	case s.kind == kindNull || s.kind == kindNames || s.trims && !s.writes && !s.reads:
 		return 0
-	case s.writes:
+	case s.writes || s.verify != nil:
 		return int64(s.depth)
 	}
 	return min(int64(s.depth), max(1, readBuffersMax/s.bufferBytes()))

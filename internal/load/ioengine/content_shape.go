@@ -179,7 +179,7 @@ func (c *content) String() string {
 func (p *program) contentNotes() []string {
 	var notes []string
 	for i := range p.jobs {
-		if spec := &p.jobs[i]; spec.writes && spec.kind != kindNull {
+		if spec := &p.jobs[i]; spec.writes && spec.kind != kindNull && !spec.verifiesOnly() {
 			notes = append(notes, fmt.Sprintf("job %q: %v", spec.job.Name, &spec.content))
 		}
 	}

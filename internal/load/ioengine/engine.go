@@ -181,6 +181,7 @@ func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error)
 		}
 	}
 	p.fallBack()
+	p.unverify()
 	return p, nil
 }
 

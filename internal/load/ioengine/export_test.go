@@ -8,3 +8,10 @@ func SetDrainMax(d time.Duration) (restore func()) {
 	drainMax = d
 	return func() { drainMax = before }
 }
+
+// SetWindowUnits changes how much of a region verification looks at together, and returns what changes it back.
+func SetWindowUnits(n int64) (restore func()) {
+	before := windowUnits
+	windowUnits = n
+	return func() { windowUnits = before }
+}

@@ -163,14 +163,14 @@ func (p *program) extents() []load.Extent {
 				if s.region.zones > zonesShownMax {
 					all = append(all, load.Extent{
 						Device: p.workload.Devices[s.device].Name, Offset: s.region.start,
-						Length: s.region.end() - s.region.start, Writes: spec.writes || spec.trims,
+						Length: s.region.end() - s.region.start, Writes: spec.changes(),
 					})
 					continue
 				}
 				for z := range max(1, s.region.zones) {
 					all = append(all, load.Extent{
 						Device: p.workload.Devices[s.device].Name, Offset: s.region.start + z*s.region.zoneStride,
-						Length: s.region.window(), Writes: spec.writes || spec.trims,
+						Length: s.region.window(), Writes: spec.changes(),
 					})
 				}
 			}
@@ -212,7 +212,7 @@ func (p *program) bytesWritten() int64 {
 	var sum int64
 	for i := range p.jobs {
 		spec := &p.jobs[i]
-		if !spec.writes {
+		if !spec.writes || spec.verifiesOnly() {
 			continue
 		}
 		for _, c := range spec.clones {

@@ -149,3 +149,6 @@ func directAlignment(fd int) int64 {
 	}
 	return 512
 }
+
+// forget drops what the page cache has of a file, as far as it is written back.
+func (f *file) forget() { _ = unix.Fadvise(f.fd, 0, 0, unix.FADV_DONTNEED) }

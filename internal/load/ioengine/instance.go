@@ -20,6 +20,7 @@ type instance struct {
 	names   []string // of devices
 	phases  [][]*worker
 	opened  []openFile
+	lanes   int // of all phases
 	guard   blockdev.Guard
 	notes   []string // what casts doubt on numbers, found on the devices
 	closed  bool

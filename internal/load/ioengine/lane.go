@@ -49,6 +49,7 @@ type lane struct {
 	syncs      [2]int // syncs to issue: full and data only
 	syncStream *stream
 	observer   Observer
+	verify     *verifier   // nil: nothing is verified
 	low        int         // iodepth_low: the queue is filled again when it has drained to this
 	draining   bool        // it was full and has not
 	trimmed    []operation // trimwrite: what is to be written next
@@ -237,10 +238,13 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 
 // fill puts every operation that may start now into the worker's batch, and returns when to look again.
 func (l *lane) fill(w *worker, now int64) int64 {
+	if wake, busy := l.verify.proceed(l, w, now); busy {
+		return wake
+	}
 	if l.closed != stillOpen {
 		l.rest(w)
 		l.finish(w)
-		return never
+		return l.verify.closed(l, w)
 	}
 	if l.recording != nil && !l.recording.ready(w, 2*l.job.depth) {
 		return now + recordPollNanos
@@ -252,11 +256,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	case now < l.start:
 		return l.start
 	case now >= l.end:
-		l.dropLate(now)
-		l.catchUp(w)
-		l.close(closedTime)
-		l.finish(w)
-		return never
+		return l.expire(w, now)
 	case l.thinking && l.inFlight > 0:
 		return never
 	case l.thinking && l.pauseUntil == 0:
@@ -274,7 +274,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		}
 		return l.pause(w, now)
 	}
-	for len(l.free) > l.reserve {
+	for len(l.free) > l.reserve && !l.verify.busy() {
 		if l.syncs != [2]int{} {
 			l.issueSync(w)
 			continue
@@ -297,7 +297,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		}
 		if !l.issue(w, direction, intended) {
 			l.finish(w)
-			return never
+			return l.afterwards()
 		}
 		if l.thinking {
 			return never
@@ -310,7 +310,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
 // some microseconds late would leave operations out.
 func (l *lane) catchUp(w *worker) {
-	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking {
+	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.busy() {
 		direction, intended, wait := l.choose(l.end - 1)
 		if wait > 0 || !l.paced[direction] || !l.issue(w, direction, intended) {
 			return
@@ -336,10 +336,13 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 		l.issued++
 		l.pacers[direction].Advance(l.weight(interval.Direction(direction), float64(size)))
 	}
-	if l.job.job.SerializeOverlap && l.overlaps(&o) {
+	if (l.job.job.SerializeOverlap || l.verify.orders()) && l.overlaps(&o) {
 		l.held, l.holds = o, true
 	} else {
 		l.put(w, &o)
+	}
+	if l.verify != nil {
+		l.verify.chose(direction)
 	}
 	if l.job.job.ThinkTime > 0 && !l.job.bursts() {
 		if l.thinkLeft--; l.thinkLeft == 0 {
@@ -372,6 +375,9 @@ func (l *lane) put(w *worker, o *operation) {
 func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
 	if l.job.kind != kindNull {
 		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
+	}
+	if l.verify != nil {
+		l.verify.stamp(s, sl)
 	}
 	s.writes++
 	l.unsynced++
@@ -435,6 +441,24 @@ func (l *lane) stop(now int64) {
 		l.end = min(l.end, max(now, l.measureFrom))
 		l.close(closedTime)
 	}
+	l.verify.abort()
+}
+
+// expire closes the lane at its end.
+func (l *lane) expire(w *worker, now int64) int64 {
+	l.dropLate(now)
+	l.catchUp(w)
+	l.close(closedTime)
+	l.finish(w)
+	return l.afterwards()
+}
+
+// afterwards returns when to look again once the lane has closed: at once where it has to verify.
+func (l *lane) afterwards() int64 {
+	if l.verify.pending() && l.inFlight == 0 {
+		return 0
+	}
+	return never
 }
 
 // finish issues the last sync of end_fsync when everything before it is done.

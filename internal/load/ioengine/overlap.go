@@ -8,7 +8,7 @@ type operation struct {
 }
 
 // overlaps tells whether an operation in flight touches a byte of o. It looks at all slots of the lane, which only
-// serialize_overlap pays for.
+// serialize_overlap and the verification of writes that may overlap pay for.
 func (l *lane) overlaps(o *operation) bool {
 	device := l.streams[o.stream].device
 	for i := range l.slots {
@@ -23,8 +23,11 @@ func (l *lane) overlaps(o *operation) bool {
 // rest issues what belongs to operations that were issued before the lane was done.
 func (l *lane) rest(w *worker) {
 	if l.closed != closedDone {
+		if l.holds {
+			l.n-- // it never was issued
+		}
 		if l.holds && l.held.intended != never {
-			l.issued-- // it never was
+			l.issued--
 		}
 		l.holds = false
 		return

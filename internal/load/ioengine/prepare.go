@@ -72,6 +72,8 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			}
 			l := newLane(&job.clones[c], job, files)
 			l.clone = c
+			l.verify = newVerifier(&l, in.program.workload.Ordinal+in.lanes+1)
+			in.lanes++
 			w.watched = w.watched || l.watch != nil
 			w.lanes = append(w.lanes, l)
 		}

@@ -360,5 +360,5 @@ func (s *jobSpec) writesTo(device int) bool {
 	if s.replay != nil {
 		return s.replay.Files[device].Writes()
 	}
-	return s.writes || s.trims
+	return s.changes()
 }

@@ -42,7 +42,8 @@ type jobSpec struct {
 	sizes   [interval.DirectionCount]sizes
 	sequel  sizes // of operations that are not random, where bs_is_seq_rand gives them their own
 	content content
-	replay  *iolog.Log // nil: operations are drawn
+	verify  *verification // nil: nothing is verified
+	replay  *iolog.Log    // nil: operations are drawn
 	clones  []cloneSpec
 }
 
@@ -159,6 +160,9 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	p.compileContent(&spec)
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0
+	if spec.verify = p.compileVerification(j, &spec); spec.verifiesOnly() {
+		spec.endless = false
+	}
 	if j.TimeBased && spec.runtime == 0 {
 		p.issues.Warnf(p.optionPos(j, "time_based"), "time-based-without-runtime",
 			"job %q: time_based without a runtime has no effect; the job ends when its size is done", j.Name)

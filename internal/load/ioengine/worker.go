@@ -59,6 +59,7 @@ type shared struct {
 	stop    atomic.Bool
 	period  int64 // length of an interval
 	devices []load.Device
+	dumps   string // folder for verify_dump; "": none
 	// openLoop says for which directions response times are recorded.
 	openLoop [interval.DirectionCount]bool
 	// forgetSearch: what a search for a queue depth does counts nowhere.
@@ -152,6 +153,9 @@ func (w *worker) run() error {
 		}
 		wake := w.fill(now)
 		if w.batched == 0 && w.inFlight == 0 && w.allClosed() {
+			if failure == nil {
+				failure = w.verdict()
+			}
 			return errors.Join(failure, w.replayErrors(), w.backend.stop())
 		}
 		count, err := w.exchange(wake, now)
@@ -217,7 +221,7 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 
 func (w *worker) allClosed() bool {
 	for i := range w.lanes {
-		if w.lanes[i].closed == stillOpen {
+		if w.lanes[i].closed == stillOpen || w.lanes[i].verify.pending() {
 			return false
 		}
 	}
@@ -246,18 +250,27 @@ func (w *worker) reap(done []completion, now int64) error {
 				l.done(s)
 			}
 			switch {
+			case s.kind > opTrim && l.verify.syncing():
 			case s.kind > opTrim:
 				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
 			case s.intended >= l.measureFrom:
 				w.record.complete(s, now)
-				if l.watch != nil {
+				if l.watch != nil && !l.verify.busy() {
 					l.watch.completed(s, now)
 				}
 				if w.submissions != nil {
 					w.account.Submissions[s.direction].Record(uint64(max(0, s.returned-s.submitted)))
 				}
 			}
+			if l.verify != nil {
+				if err := w.verified(l, s); err != nil && firstErr == nil {
+					firstErr = err
+				}
+			}
 			continue
+		}
+		if l.verify != nil {
+			l.verify.lose(s)
 		}
 		if err := w.failed(l, s, c.result, now); err != nil && firstErr == nil {
 			firstErr = err
@@ -304,7 +317,7 @@ func (w *worker) overdue(now int64) time.Duration {
 	ended := w.inFlight > 0
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		ended = ended && (l.closed != stillOpen || now >= l.end || w.shared.stop.Load())
+		ended = ended && !l.verify.pending() && (l.closed != stillOpen || now >= l.end || w.shared.stop.Load())
 	}
 	switch {
 	case !ended:
@@ -365,6 +378,7 @@ func (w *worker) newRecorder() *recorder {
 		for d, has := range w.lanes[i].job.active() {
 			active[d] = active[d] || has
 		}
+		active[interval.Read] = active[interval.Read] || w.lanes[i].job.readsBack()
 	}
 	open = w.shared.openLoop
 	for d := range open {

@@ -1,0 +1,101 @@
+package fiojob
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+)
+
+// Verification says how a job marks what it writes and checks what it reads.
+type Verification struct {
+	Method string // as fio names it; "" for none
+	// After reads back what was written (do_verify), Only does so without writing.
+	After, Only bool
+	// Fatal ends a job at the first block that is not what was written. Otherwise all are looked at, and then it fails.
+	Fatal bool
+	Dump  bool // puts such blocks into files
+	// IntervalBytes is the distance of headers, 0 for one in each block; HeaderOffsetBytes where in its interval each is.
+	IntervalBytes, HeaderOffsetBytes int64
+	// Pattern fills blocks; from each of PatternOffsets on eight bytes of it stand for the offset of the block.
+	Pattern        []byte `json:",omitempty"`
+	PatternOffsets []int  `json:",omitempty"`
+	// Backlog reads back after so many writes instead of at the end, BacklogBatch so many of them; 0: not, all.
+	Backlog, BacklogBatch int
+	// HeaderSeed and WriteSequence say which parts of a header have to be those of the write.
+	HeaderSeed, WriteSequence bool
+}
+
+var verifyMethods = []string{
+	"0", "md5", "crc64", "crc32", "crc32c", "crc32c-intel", "crc16", "crc7", "sha1", "sha256", "sha512", "sha3-224", "sha3-256",
+	"sha3-384", "sha3-512", "xxhash", "meta", "pattern", "null",
+}
+
+var verification = []spec{
+	{name: "verify", does: "how blocks are marked and checked; pattern_hdr needs fio", apply: setVerify},
+	{name: "do_verify", does: "read back what was written", apply: boolean(func(j *Job) *bool { return &j.Verify.After })},
+	{name: "verify_only", does: "read back what an earlier run wrote, and write nothing", apply: flag(func(j *Job) *bool { return &j.Verify.Only })},
+	{name: "verify_fatal", does: "end at the first block that is wrong", apply: boolean(func(j *Job) *bool { return &j.Verify.Fatal })},
+	{name: "verify_dump", does: "put wrong blocks into files", apply: boolean(func(j *Job) *bool { return &j.Verify.Dump })},
+	{name: "verify_interval", does: "distance of headers; a block where it does not divide blocks", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.IntervalBytes }, verifyIntervalMin, blockBytesMax)},
+	{name: "verify_offset", does: "where in its interval a header stands", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.HeaderOffsetBytes }, verifyOffsetMin, blockBytesMax)},
+	{name: "verify_pattern", does: "what blocks are filled with; %o is the offset of the block", apply: setVerifyPattern},
+	{name: "verify_backlog", does: "read back after so many writes instead of at the end", apply: count(func(j *Job) *int { return &j.Verify.Backlog }, 0, verifyBacklogMax)},
+	{name: "verify_backlog_batch", does: "how many of them to read back at a time; all", apply: count(func(j *Job) *int { return &j.Verify.BacklogBatch }, 0, verifyBacklogMax)},
+	{name: "verify_header_seed", does: "the seed of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.HeaderSeed })},
+	{name: "verify_write_sequence", does: "the number of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.WriteSequence })},
+}
+
+// fio's own bounds, and one on the memory of a backlog.
+const (
+	verifyIntervalMin = 80
+	verifyOffsetMin   = 40
+	verifyBacklogMax  = 1 << 24
+)
+
+// setVerify reads verify.
+func setVerify(j *Job, a *arg) {
+	if a.text == "pattern_hdr" {
+		noBlank(j, a)
+		a.delegate("only fio has it, and only in versions after 3.33")
+		return
+	}
+	v, ok := a.choice(a.text, verifyMethods, nil)
+	if !ok {
+		return
+	}
+	a.option.Exact = v
+	if j.Verify.Method = v; v == "0" {
+		j.Verify.Method = ""
+	}
+}
+
+// setVerifyPattern reads what buffer_pattern takes, and %o for the offset of the block.
+func setVerifyPattern(j *Job, a *arg) {
+	var pattern []byte
+	var offsets []int
+	for rest := a.text; rest != ""; {
+		if after, found := strings.CutPrefix(rest, "%o"); found {
+			offsets = append(offsets, len(pattern))
+			pattern, rest = binary.LittleEndian.AppendUint64(pattern, 0), after
+			continue
+		}
+		part, after, refused := patternPart(rest)
+		switch {
+		case refused:
+			noFile("'")(j, a)
+			return
+		case len(part) == 0:
+			a.bad(`want %o, 0x and hexadecimal digits, a decimal number of 32 bits, or a text in double quotes, one or more of them`)
+			return
+		}
+		pattern, rest = append(pattern, part...), after
+	}
+	switch {
+	case len(pattern) == 0:
+		a.bad(`want a pattern, such as 0xdeadbeef, "text" or %o`)
+	case len(pattern) > patternBytesMax:
+		a.bad("a pattern has at most " + strconv.Itoa(patternBytesMax) + " bytes")
+	default:
+		j.Verify.Pattern, j.Verify.PatternOffsets = pattern, offsets
+	}
+}

@@ -1,0 +1,108 @@
+package iojob
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+)
+
+// splitRuntimes gives each direction the time in which it ran: what was written is read back afterwards, and neither
+// writes nor these reads went on for all of the row's runtime.
+func (row *Row) splitRuntimes() {
+	back := time.Duration(row.Account.VerifyNanos)
+	if back <= 0 {
+		return
+	}
+	read, write := &row.Directions[interval.Read], &row.Directions[interval.Write]
+	if write.Runtime > 0 {
+		write.Runtime = max(time.Nanosecond, row.Runtime-back)
+	}
+	if mixed := row.Job.ReadWrite == "rw" || row.Job.ReadWrite == "randrw"; !mixed && read.Runtime > 0 {
+		read.Runtime = min(row.Runtime, back)
+	}
+}
+
+// firstErrno is the number of the error that ended a row, or of the first one that its jobs were to outlive.
+func (row *Row) firstErrno() int {
+	if row.Err == nil && outlives(&row.Job) {
+		return row.Account.FirstError
+	}
+	return errno(row.Err)
+}
+
+// sayMismatches tells what verification found.
+func (o *Options) sayMismatches(job string, account *ioengine.Account) {
+	for _, line := range account.Mismatches {
+		o.say("verify: job %q: %s", job, line)
+	}
+	if more := account.MismatchCount - min(account.MismatchCount, uint64(len(account.Mismatches))); more > 0 {
+		o.say("verify: job %q: %d more like these", job, more)
+	}
+}
+
+// shareFiles finds clones that write to the same places at the same time. The header of a block is then that of any of
+// them, so that it cannot be checked whose write is there.
+func shareFiles(clones []*clone, o *Options) {
+	type part struct {
+		clone    *clone
+		from, to int64
+	}
+	parts := map[string][]part{}
+	for _, c := range clones {
+		if !c.job.Writes() {
+			continue
+		}
+		for i := range c.files {
+			key := fmt.Sprintf("%d %s", c.phase, c.files[i].path)
+			from, to := c.span(i)
+			parts[key] = append(parts[key], part{c, from, to})
+		}
+	}
+	shared := map[string]bool{}
+	for key, list := range parts {
+		slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.from, b.from) })
+		for i := 1; i < len(list); i++ {
+			before := slices.MaxFunc(list[:i], func(a, b part) int { return cmp.Compare(a.to, b.to) })
+			if list[i].from >= before.to || before.clone == list[i].clone {
+				continue
+			}
+			for _, c := range []*clone{before.clone, list[i].clone} {
+				c.job.Verify.HeaderSeed, c.job.Verify.WriteSequence = false, false
+				if c.job.Verify.Method != "" {
+					shared[key] = true
+				}
+			}
+			list[i].to = max(list[i].to, before.to)
+		}
+	}
+	for key := range shared {
+		_, path, _ := strings.Cut(key, " ")
+		o.say("warning: several clones write to the same places of %s: whose write is there cannot be checked, and writes that overlap in "+
+			"time may look damaged; offset_increment gives each a place of its own", path)
+	}
+}
+
+// span bounds what a clone touches of one of its files.
+func (c *clone) span(file int) (from, to int64) {
+	j := &c.job
+	from, to = j.Offset.Bytes, math.MaxInt64
+	percent := j.Size.Percent > 0 || j.FileSize.Percent > 0 || j.Offset.Percent > 0
+	switch {
+	case percent || j.FileSize.Set:
+	case j.Size.Set:
+		to = from + j.Size.Bytes/int64(len(c.files))
+	case c.files[file].size > 0:
+		to = c.files[file].size
+	}
+	return from, to
+}
+
+// verifiesOnly tells whether a job only reads back what an earlier run wrote.
+func verifiesOnly(j *fiojob.Job) bool { return j.Verify.Only && j.Verify.Method != "" }

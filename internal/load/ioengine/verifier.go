@@ -1,0 +1,364 @@
+package ioengine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/verify"
+)
+
+// verifier is the verification of one lane while it runs. It belongs to the lane's worker.
+//
+//	writing ──all done, or a backlog is full──▶ draining ──▶ syncing ──▶ building ──▶ reading ──▶ over, or writing again
+//
+// Before the last reading the files are synced and their pages dropped, so that it is the medium that is read. Building is
+// there only where writes may overlap.
+type verifier struct {
+	spec   *verification
+	codec  *verify.Codec
+	thread uint16
+	state  verifyState
+	again  bool // after this reading the lane goes on writing
+
+	writes     uint64 // since the last reading began
+	loopsLeft  int
+	loopStart  uint64 // operations of the lane before this loop
+	directions []uint64
+	recorded   uint64 // bits of directions
+	recording  bool
+
+	mayOverlap bool
+
+	lost    map[lostWrite]struct{} // writes that failed
+	unknown bool                   // more failed than can be kept
+
+	queue  []written // backlog
+	source readBack
+
+	syncNext int
+	began    int64
+	dumps    int
+	failure  error
+	over     bool
+	expected []byte // of one operation, once it was needed
+}
+
+type verifyState uint8
+
+const (
+	verifyNot verifyState = iota
+	verifyDraining
+	verifySyncing
+	verifyBuilding
+	verifyReading
+)
+
+// lostWrite is a write that failed: what is there is not known.
+type lostWrite struct {
+	stream int32
+	number uint64
+}
+
+const lostWritesMax = 1 << 20
+
+// written is one write of a backlog.
+type written struct {
+	offset, size int64
+	number       uint64
+	stream       int32
+	dead         bool // failed, or overwritten since
+}
+
+func newVerifier(l *lane, thread int) *verifier {
+	s := l.job.verify
+	if s == nil {
+		return nil
+	}
+	v := &verifier{spec: s, codec: verify.New(s.format), thread: uint16(thread), loopsLeft: s.loops - 1}
+	v.recording = s.after && l.active[interval.Read] && l.active[interval.Write] && l.paced != [interval.DirectionCount]bool{}
+	for i := range l.streams {
+		amount := l.spec.streams[i].amount / int64(s.loops)
+		v.mayOverlap = v.mayOverlap || l.job.writes && l.streams[i].mayOverlap(amount)
+	}
+	if s.backlog > 0 {
+		v.queue = make([]written, 0, s.backlog+1)
+	}
+	if !s.only {
+		l.rewind()
+	} else {
+		v.loopsLeft = 0
+		l.closed, v.state = closedDone, verifyDraining
+	}
+	return v
+}
+
+// rewind lets a lane that verifies each of its loops do the next one.
+func (l *lane) rewind() {
+	if !l.job.readsBack() {
+		return
+	}
+	for i := range l.streams {
+		if amount := l.spec.streams[i].amount; amount > 0 {
+			l.streams[i].left = amount / int64(l.job.verify.loops)
+		}
+	}
+}
+
+// mayOverlap tells whether two writes among amount bytes of operations may go to the same place; amount 0 has no end.
+func (s *stream) mayOverlap(amount int64) bool {
+	c := &s.cursors[interval.Write]
+	switch {
+	case amount <= 0 || amount > c.region.window() || c.region.zoneBytes > 0:
+		return true
+	case c.percent == 100 && c.hold <= 1:
+		return c.deck == nil
+	case c.percent == 0:
+		return c.skip != 0 || !c.sizes.fixed()
+	}
+	return true
+}
+
+// busy tells whether the lane must not issue operations of its own now.
+func (v *verifier) busy() bool { return v != nil && v.state != verifyNot }
+
+// proceed does what verification has to do now, where it is under way, and tells whether it still is.
+func (v *verifier) proceed(l *lane, w *worker, now int64) (wake int64, busy bool) {
+	if v.busy() {
+		wake = v.fill(l, w, now)
+	}
+	return wake, v.busy()
+}
+
+// pending tells whether there may be more to do although the lane is closed.
+func (v *verifier) pending() bool { return v != nil && !v.over }
+
+// abort ends verification early: the load was stopped.
+func (v *verifier) abort() {
+	if v != nil {
+		v.over = true
+	}
+}
+
+// chose notes the direction of an operation where the clock decides about it.
+func (v *verifier) chose(direction int) {
+	if !v.recording {
+		return
+	}
+	if v.recorded%64 == 0 {
+		v.directions = append(v.directions, 0)
+	}
+	v.directions[v.recorded/64] |= uint64(direction) << (v.recorded % 64)
+	v.recorded++
+}
+
+// stamp marks a write whose content is made.
+func (v *verifier) stamp(s *stream, sl *slot) {
+	sl.number = s.writes
+	v.codec.Stamp(sl.buffer[:sl.size], sl.offset, v.stampOf(s, s.writes))
+	v.writes++
+	if v.spec.backlog > 0 {
+		v.queue = append(v.queue, written{offset: sl.offset, size: sl.size, number: sl.number, stream: sl.stream})
+		if len(v.queue) >= v.spec.backlog {
+			v.state, v.again = verifyDraining, true
+		}
+	}
+}
+
+func (v *verifier) stampOf(s *stream, number uint64) verify.Stamp {
+	return verify.Stamp{Seed: load.Draw(s.contentKey, number), Number: number, Thread: v.thread}
+}
+
+// orders tells whether an operation waits for those in flight that it overlaps, so that it is known which one is last.
+func (v *verifier) orders() bool { return v != nil && v.mayOverlap }
+
+// lose notes a write that failed.
+func (v *verifier) lose(s *slot) {
+	if s.kind != opWrite || !v.spec.after {
+		return
+	}
+	for i := range v.queue {
+		if q := &v.queue[i]; q.stream == s.stream && q.number == s.number {
+			q.dead = true
+		}
+	}
+	if v.lost == nil {
+		v.lost = map[lostWrite]struct{}{}
+	}
+	if len(v.lost) >= lostWritesMax {
+		v.unknown = true
+		return
+	}
+	v.lost[lostWrite{s.stream, s.number}] = struct{}{}
+}
+
+// closed is called while the lane is closed and nothing was begun yet: it begins, or says that there is nothing to do.
+func (v *verifier) closed(l *lane, w *worker) int64 {
+	switch {
+	case v == nil || l.inFlight > 0 || l.holds || v.over:
+		return never
+	case !v.spec.after || v.writes == 0 || w.shared.stop.Load():
+		v.over = true
+	case v.unknown:
+		v.failure, v.over = verificationError(fmt.Sprintf("more than %d writes failed; what should be there is not known", lostWritesMax)), true
+	default:
+		v.state, v.again = verifyDraining, false
+	}
+	return 0
+}
+
+// fill does what verification has to do now, and returns when to look again.
+func (v *verifier) fill(l *lane, w *worker, now int64) int64 {
+	switch {
+	case v.over:
+		return never
+	case now < l.start:
+		return l.start
+	}
+	for {
+		switch v.state {
+		case verifyDraining:
+			if l.inFlight > 0 {
+				return never
+			}
+			v.began, v.syncNext = now, 0
+			v.state = verifySyncing
+		case verifySyncing:
+			if !v.sync(l, w) {
+				return never
+			}
+			v.prepare(l)
+		case verifyBuilding:
+			if !v.source.build(v) {
+				return 0
+			}
+			v.state = verifyReading
+		case verifyReading:
+			if wake, wait := v.read(l, w); wait {
+				return wake
+			}
+			if v.source.more() {
+				v.state = verifyBuilding
+				continue
+			}
+			v.finish(l, w, now)
+			return 0
+		}
+	}
+}
+
+// sync flushes the files of a lane that wrote, and returns true when that is done. A backlog is read as it is.
+func (v *verifier) sync(l *lane, w *worker) bool {
+	if v.again || v.spec.only {
+		return true
+	}
+	for ; v.syncNext < len(l.streams) && len(l.free) > 0; v.syncNext++ {
+		if s := &l.streams[v.syncNext]; s.writes > 0 && !s.file.direct {
+			sl := &w.slots[l.take(w)]
+			sl.kind, sl.offset, sl.size, sl.direction = opSync, 0, 0, uint8(interval.Write)
+			sl.device, sl.file, sl.intended = s.device, s.file, never
+		}
+	}
+	return l.inFlight == 0 && v.syncNext == len(l.streams)
+}
+
+// syncing tells whether syncs in flight are those of verification, which no job asked for.
+func (v *verifier) syncing() bool { return v != nil && v.state == verifySyncing }
+
+// prepare says what to read back.
+func (v *verifier) prepare(l *lane) {
+	if !v.again && !v.spec.keepCache {
+		for i := range l.streams {
+			if f := l.streams[i].file; f != nil && !f.direct {
+				f.forget()
+			}
+		}
+	}
+	if v.spec.backlog > 0 {
+		v.settleQueue()
+		v.source = &queueBack{left: len(v.queue)}
+		if v.again {
+			v.source = &queueBack{left: v.spec.batch}
+		}
+	} else {
+		v.source = newReplayBack(v, l)
+	}
+	v.state = verifyBuilding
+}
+
+// settleQueue marks what was overwritten by a later write of the backlog.
+func (v *verifier) settleQueue() {
+	if !v.mayOverlap {
+		return
+	}
+	byPlace := make([]int, len(v.queue))
+	largest := int64(0)
+	for i := range byPlace {
+		byPlace[i] = i
+		largest = max(largest, v.queue[i].size)
+	}
+	slices.SortFunc(byPlace, func(a, b int) int {
+		return cmp.Or(cmp.Compare(v.queue[a].stream, v.queue[b].stream), cmp.Compare(v.queue[a].offset, v.queue[b].offset))
+	})
+	for at, i := range byPlace {
+		a := &v.queue[i]
+		for _, k := range byPlace[at+1:] {
+			b := &v.queue[k]
+			if b.stream != a.stream || b.offset >= a.offset+largest {
+				break
+			}
+			if b.offset >= a.offset+a.size {
+				continue
+			}
+			if i < k {
+				a.dead = true
+			} else {
+				b.dead = true
+			}
+		}
+	}
+}
+
+// read issues what the source finds, and says when to look again where there is more to find or to wait for.
+func (v *verifier) read(l *lane, w *worker) (wake int64, wait bool) {
+	for len(l.free) > 0 {
+		operation, found := v.source.next(v)
+		switch found {
+		case foundNothingYet:
+			return 0, true
+		case foundEnd:
+			return never, l.inFlight > 0
+		}
+		v.issue(l, w, operation)
+	}
+	return never, true
+}
+
+func (v *verifier) issue(l *lane, w *worker, from written) {
+	s := &l.streams[from.stream]
+	sl := &w.slots[l.take(w)]
+	sl.offset, sl.size, sl.stream, sl.number = from.offset, from.size, from.stream, from.number
+	sl.device, sl.file = s.device, s.file
+	sl.direction, sl.kind, sl.intended = uint8(interval.Read), opRead, never
+}
+
+// finish ends one reading.
+func (v *verifier) finish(l *lane, w *worker, now int64) {
+	w.account.VerifyNanos += max(0, now-v.began)
+	v.state, v.source = verifyNot, nil
+	if v.again {
+		v.queue = slices.Delete(v.queue, 0, min(v.spec.batch, len(v.queue)))
+		return
+	}
+	v.queue = v.queue[:0]
+	if v.loopsLeft == 0 || l.closed == closedTime || l.left <= 0 {
+		v.over = true
+		return
+	}
+	v.loopsLeft--
+	v.writes, v.loopStart, v.lost = 0, l.n, nil
+	l.rewind()
+	l.closed = stillOpen
+}

@@ -1,0 +1,190 @@
+package ioengine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/verify"
+)
+
+// verified looks at a completed operation of a lane that verifies. The error is the first one that its job does not
+// outlive.
+func (w *worker) verified(l *lane, s *slot) error {
+	v := l.verify
+	switch {
+	case s.kind != opRead:
+		return nil
+	case v.state == verifyReading:
+		return v.check(w, l, s)
+	case v.spec.reads:
+		return v.check(w, l, s)
+	}
+	return nil
+}
+
+// check compares what an operation read with what should be there, interval by interval.
+func (v *verifier) check(w *worker, l *lane, s *slot) error {
+	var want *verify.Stamp
+	var stamp verify.Stamp
+	if v.state == verifyReading {
+		stamp = v.stampOf(&l.streams[s.stream], s.number)
+		want = &stamp
+	}
+	step := v.codec.Step(s.size)
+	if v.source != nil && v.spec.format.HeaderBytes() == 0 {
+		step = min(step, v.source.grain(s.size))
+	}
+	wrong := false
+	for at := int64(0); at+step <= s.size; at += step {
+		if v.source != nil && !v.source.holds(s, at, step) {
+			continue
+		}
+		part := s.buffer[at : at+step]
+		m := v.codec.Check(part, verify.Place{Block: s.offset, Position: at}, want, v.spec.strict)
+		if m == nil && want != nil && !v.spec.only && v.spec.format.Method == verify.SHA512 {
+			m = v.compare(l, s, at, part)
+		}
+		if m == nil {
+			continue
+		}
+		wrong = true
+		v.report(w, l, s, m, want)
+		if v.spec.fatal {
+			break
+		}
+	}
+	if !wrong {
+		return nil
+	}
+	w.record.fail(uint8(interval.Read), ErrnoMismatch)
+	if w.account.FirstError == 0 {
+		w.account.FirstError = ErrnoMismatch
+	}
+	if v.spec.fatal && !v.spec.tolerant {
+		return v.failure
+	}
+	return nil
+}
+
+// compare looks at every byte, where the digest does not depend on all of them.
+func (v *verifier) compare(l *lane, s *slot, at int64, part []byte) *verify.Mismatch {
+	expected := v.regenerate(l, s)[at : at+int64(len(part))]
+	if bytes.Equal(expected, part) {
+		return nil
+	}
+	first := 0
+	for expected[first] == part[first] {
+		first++
+	}
+	return &verify.Mismatch{
+		Offset: s.offset + at, Length: int64(len(part)), Place: verify.Place{Block: s.offset, Position: at},
+		Header: verify.ReadHeader(part, v.spec.format.HeaderOffset),
+		Fault:  fmt.Sprintf("byte %d is %02x, and %02x was written", s.offset+at+int64(first), part[first], expected[first]),
+	}
+}
+
+// regenerate makes what the write of an operation held.
+func (v *verifier) regenerate(l *lane, s *slot) []byte {
+	if v.expected == nil {
+		v.expected = make([]byte, l.job.bufferBytes())
+	}
+	block := v.expected[:s.size]
+	stream := &l.streams[s.stream]
+	l.job.content.write(block, contentPool(), stream.contentKey, s.number)
+	v.codec.Stamp(block, s.offset, v.stampOf(stream, s.number))
+	return block
+}
+
+// mismatchesMax bounds the lines about wrong data that are kept of one worker, and dumpsMax the blocks that a lane dumps.
+const (
+	mismatchesMax = 32
+	dumpsMax      = 1000
+)
+
+// report keeps what is to be said about a wrong interval.
+func (v *verifier) report(w *worker, l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) {
+	text := v.describe(w.shared.devices[s.device].Name, m, want)
+	if v.spec.dump && w.shared.dumps != "" {
+		text += v.dump(w, l, s, m, want)
+	}
+	if v.failure == nil && !v.spec.tolerant {
+		v.failure = verificationError(text)
+	}
+	w.account.MismatchCount++
+	if len(w.account.Mismatches) < mismatchesMax {
+		w.account.Mismatches = append(w.account.Mismatches, text)
+	}
+}
+
+// dump writes what was read, and what should have been there as far as that is known, into files named as fio does. It
+// returns what to say about it.
+func (v *verifier) dump(w *worker, l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) string {
+	if v.dumps++; v.dumps > dumpsMax {
+		return ""
+	}
+	name := fmt.Sprintf("%s.%d", filepath.Base(w.shared.devices[s.device].Name), m.Offset)
+	from, to := m.Place.Position, m.Place.Position+m.Length
+	err := os.WriteFile(filepath.Join(w.shared.dumps, name+".received"), s.buffer[from:to], 0o644)
+	text := "; dumped as " + name + ".received"
+	if expected := v.expect(l, s, m, want); expected != nil && err == nil {
+		err = os.WriteFile(filepath.Join(w.shared.dumps, name+".expected"), expected, 0o644)
+		text += " and " + name + ".expected"
+	}
+	if err != nil {
+		return fmt.Sprintf("; it could not be dumped: %v", err)
+	}
+	return text
+}
+
+// expect returns what an interval should hold, nil when that cannot be known: another tool wrote it.
+func (v *verifier) expect(l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) []byte {
+	from, to := m.Place.Position, m.Place.Position+m.Length
+	switch f := &v.spec.format; {
+	case want != nil && (!v.spec.only || m.Header.Seed == want.Seed):
+		return v.regenerate(l, s)[from:to]
+	case f.Method == verify.ByPattern:
+		block := make([]byte, s.size)
+		f.Pattern.Fill(block, s.offset)
+		return block[from:to]
+	case f.HeaderBytes() > 0 && len(f.Pattern.Bytes) == 0:
+		return v.reconstruct(l, m)
+	}
+	return nil
+}
+
+// positionsTried is how many intervals of one write may stand before the one that is reconstructed.
+const positionsTried = 64
+
+// reconstruct makes an interval again from its header alone: the seed says what the write held, unless its job shaped its
+// data, and the digest tells which of the write's intervals it was. It returns nil where none fits, as with what fio wrote.
+func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
+	h := &m.Header
+	block := make([]byte, 0, positionsTried*m.Length)
+	for n := int64(1); n <= positionsTried && n*m.Length <= l.job.bufferBytes()*positionsTried && m.Offset >= (n-1)*m.Length; n++ {
+		block = block[:n*m.Length]
+		fillContent(block, contentPool(), h.Seed)
+		v.codec.Stamp(block, m.Offset-(n-1)*m.Length, verify.Stamp{Seed: h.Seed, Number: h.FullNumber(), Thread: h.Thread})
+		if interval := block[(n-1)*m.Length:]; v.codec.SameDigest(interval, m.Digest) {
+			return interval
+		}
+	}
+	return nil
+}
+
+// verdict is what verification came to in the end.
+func (w *worker) verdict() error {
+	var errs []error
+	for i := range w.lanes {
+		if v := w.lanes[i].verify; v != nil {
+			errs = append(errs, v.failure)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DumpTo lets verify_dump write its files into a folder; without it none are written. It must be called before Run.
+func (r Run) DumpTo(folder string) { r.shared.dumps = folder }

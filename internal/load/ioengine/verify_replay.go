@@ -1,0 +1,280 @@
+package ioengine
+
+import "github.com/braggdev/bragg/internal/interval"
+
+// readBack finds what is to be read back, operation after operation.
+type readBack interface {
+	// build makes a part of what is needed before the next operations, and returns true when all of it is there.
+	build(v *verifier) bool
+	// next finds an operation. After foundNothingYet it is to be called again, after foundEnd once more was built.
+	next(v *verifier) (written, found)
+	// more tells whether there is another part to build.
+	more() bool
+	// holds tells whether length bytes of an operation, from at on, were not overwritten later.
+	holds(s *slot, at, length int64) bool
+	// grain is the largest part of an operation that is overwritten as a whole or not at all.
+	grain(size int64) int64
+}
+
+type found uint8
+
+const (
+	foundOne found = iota
+	foundNothingYet
+	foundEnd
+)
+
+// queueBack reads a backlog, or what is left of it.
+type queueBack struct {
+	at   int
+	left int
+}
+
+func (q *queueBack) build(*verifier) bool           { return true }
+func (q *queueBack) more() bool                     { return false }
+func (q *queueBack) grain(size int64) int64         { return size }
+func (q *queueBack) holds(*slot, int64, int64) bool { return true }
+
+func (q *queueBack) next(v *verifier) (written, found) {
+	for q.at < min(q.left, len(v.queue)) {
+		at := q.at
+		q.at++
+		if !v.queue[at].dead {
+			return v.queue[at], foundOne
+		}
+	}
+	return written{}, foundEnd
+}
+
+// rerun makes the operations of a lane again, in the order in which they were issued, without doing any.
+type rerun struct {
+	lane   lane
+	job    jobSpec
+	worker worker
+	limit  uint64 // operations that were issued; 0: as many as there are
+	loops  int
+}
+
+func newRerun(v *verifier, of *lane) *rerun {
+	r := &rerun{job: *of.job, limit: of.n, loops: v.spec.loops - 1}
+	r.job.kind, r.job.depth = kindNull, 1
+	r.lane = newLane(of.spec, &r.job, nil)
+	r.lane.paced = [interval.DirectionCount]bool{}
+	r.lane.rewind()
+	r.worker = worker{slots: make([]slot, 1), batch: make([]int32, 1)}
+	r.lane.free = make([]int32, 0, 1)
+	if v.spec.only {
+		r.limit, r.loops = 0, 0
+	}
+	return r
+}
+
+// next returns the next operation; nil after the last one.
+func (r *rerun) next(v *verifier) *slot {
+	l := &r.lane
+	if r.limit > 0 && l.n >= r.limit {
+		return nil
+	}
+	for {
+		var direction int
+		if l.n < v.recorded {
+			direction = int(v.directions[l.n/64] >> (l.n % 64) & 1)
+		} else {
+			direction, _, _ = l.choose(0)
+		}
+		r.worker.batched, l.inFlight = 0, 0
+		l.free = append(l.free[:0], 0)
+		if l.issue(&r.worker, direction, 0) {
+			break
+		}
+		if r.loops == 0 || l.left <= 0 {
+			return nil
+		}
+		r.loops--
+		l.rewind()
+		l.closed = stillOpen
+	}
+	s := &r.worker.slots[0]
+	if s.kind == opWrite {
+		s.number = l.streams[s.stream].writes - 1
+	}
+	return s
+}
+
+// replayBack reads back what a lane wrote. Where writes cannot overlap it goes through the operations once. Otherwise it
+// looks at one window of one stream's region at a time: it goes through the operations to note for each unit of the
+// window which write was the last, and once more to read those writes that still are the last of something.
+type replayBack struct {
+	of    *lane
+	rerun *rerun
+	built bool
+
+	overlap      bool
+	stream       int32
+	from, to     int64 // window on the device
+	unit         int64
+	interval     int64    // what is checked at a time
+	last         []uint64 // number of the last write, plus one
+	building     *rerun
+	regionEnd    int64
+	streamsEnded bool
+}
+
+// windowUnits bounds the table of one lane: 32 MiB, which is 16 GiB of blocks of 4 KiB.
+var windowUnits = int64(1 << 22)
+
+// buildBatch is how many operations are looked at before the worker looks after its other lanes and its clock.
+const buildBatch = 1 << 16
+
+func newReplayBack(v *verifier, l *lane) *replayBack {
+	b := &replayBack{of: l}
+	for i := range l.streams {
+		s := &l.streams[i]
+		amount := l.spec.streams[i].amount / int64(v.spec.loops)
+		b.overlap = b.overlap || s.mayOverlap(amount) && !(!v.spec.only && s.writtenOnce())
+	}
+	if b.overlap {
+		b.stream = -1
+		b.advance()
+	}
+	return b
+}
+
+// writtenOnce tells whether a stream without end has stayed within its first pass.
+func (s *stream) writtenOnce() bool {
+	c := &s.cursors[interval.Write]
+	return c.percent == 100 && c.hold <= 1 && c.deck != nil && c.deck.pass == 0 && c.region.zoneBytes == 0
+}
+
+// advance goes to the next window, or to the first one of the next stream.
+func (b *replayBack) advance() {
+	b.built, b.building, b.rerun = false, nil, nil
+	if b.stream >= 0 && b.to < b.regionEnd {
+		// Windows overlap, so that an interval that crosses the end of one lies within the next.
+		b.from = b.to - b.interval + b.unit
+		b.to = min(b.from+int64(len(b.last))*b.unit, b.regionEnd)
+		return
+	}
+	b.stream++
+	if int(b.stream) >= len(b.of.streams) {
+		b.streamsEnded = true
+		return
+	}
+	region := &b.of.spec.streams[b.stream].region
+	b.unit = b.of.job.verifiedUnit(region)
+	b.regionEnd = region.end()
+	b.interval = max(b.unit, b.of.job.verify.format.Interval)
+	if b.of.job.verify.format.HeaderBytes() == 0 {
+		b.interval = b.unit // any part of a pattern can be checked alone
+	}
+	units := min((b.regionEnd-region.start+b.unit-1)/b.unit, max(windowUnits, 2*b.interval/b.unit))
+	b.last = make([]uint64, units)
+	b.from, b.to = region.start, min(region.start+units*b.unit, b.regionEnd)
+}
+
+func (b *replayBack) more() bool {
+	if !b.overlap || b.streamsEnded {
+		return false
+	}
+	b.advance()
+	return !b.streamsEnded
+}
+
+func (b *replayBack) build(v *verifier) bool {
+	if !b.overlap {
+		b.rerun = newRerun(v, b.of)
+		return true
+	}
+	if b.built {
+		return true
+	}
+	if b.building == nil {
+		b.building = newRerun(v, b.of)
+		clear(b.last)
+	}
+	for range buildBatch {
+		s := b.building.next(v)
+		if s == nil {
+			b.building, b.built = nil, true
+			b.rerun = newRerun(v, b.of)
+			return true
+		}
+		if first, end, mine := b.units(v, s, b.building); mine {
+			for u := first; u < end; u++ {
+				b.last[u] = s.number + 1
+			}
+		}
+	}
+	return false
+}
+
+// units returns which units of the window a write covers.
+func (b *replayBack) units(v *verifier, s *slot, r *rerun) (first, end int64, mine bool) {
+	if s.kind != opWrite || s.stream != b.stream || r.lane.n <= v.loopStart {
+		return 0, 0, false
+	}
+	first, end = b.span(s.offset, s.size)
+	return first, end, first < end
+}
+
+func (b *replayBack) span(offset, size int64) (first, end int64) {
+	return max(0, offset-b.from) / b.unit, (min(b.to, offset+size) - b.from + b.unit - 1) / b.unit
+}
+
+func (b *replayBack) grain(size int64) int64 {
+	if b.overlap {
+		return b.unit
+	}
+	return size
+}
+
+func (b *replayBack) next(v *verifier) (written, found) {
+	for range buildBatch {
+		s := b.rerun.next(v)
+		if s == nil {
+			return written{}, foundEnd
+		}
+		if s.kind != opWrite || b.rerun.lane.n <= v.loopStart {
+			continue
+		}
+		if _, failed := v.lost[lostWrite{s.stream, s.number}]; failed {
+			continue
+		}
+		if b.overlap && !b.alive(v, s) {
+			continue
+		}
+		return written{offset: s.offset, size: s.size, number: s.number, stream: s.stream}, foundOne
+	}
+	return written{}, foundNothingYet
+}
+
+// alive tells whether a write is the last one anywhere in the window.
+func (b *replayBack) alive(v *verifier, s *slot) bool {
+	first, end, mine := b.units(v, s, b.rerun)
+	if !mine {
+		return false
+	}
+	for _, last := range b.last[first:end] {
+		if last == s.number+1 {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *replayBack) holds(s *slot, at, length int64) bool {
+	if !b.overlap {
+		return true
+	}
+	offset := s.offset + at
+	if offset < b.from || offset+length > b.to {
+		return false
+	}
+	first, end := b.span(offset, length)
+	for _, last := range b.last[first:end] {
+		if last != s.number+1 {
+			return false
+		}
+	}
+	return true
+}
