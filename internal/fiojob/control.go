@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
 )
 
 // Control is what of a job says when it runs, what ends it, and what its threads may use. Its zero value is what fio does
@@ -268,6 +270,31 @@ func setStartDelay(j *Job, a *arg) {
 	}
 	j.Control.StartDelayMax = 0
 	duration(func(j *Job) *time.Duration { return &j.StartDelay }, time.Second)(j, a)
+}
+
+// checkControl finds what only several options of Control show together.
+func checkControl(j *Job, at func(string) (Option, bool), blame func(diag.Severity, Option, string, string, string)) {
+	c := &j.Control
+	if c.SteadyState.Measure != "" && c.SteadyState.Duration <= 0 {
+		o, _ := at("steadystate")
+		blame(diag.SeverityWarning, o, "steadystate-without-duration", "steadystate has no effect without steadystate_duration",
+			"write the window beside it, such as steadystate_duration=60")
+	}
+	for _, d := range j.Directions() {
+		key := ""
+		switch {
+		case j.RateIOPS[d] > 0 && float64(c.RateIOPSMin[d]) > j.RateIOPS[d]:
+			key = "rate_iops_min"
+		case j.Rate[d] > 0 && c.RateMin[d] > j.Rate[d]:
+			key = "rate_min"
+		}
+		if key != "" {
+			o, _ := at(key)
+			blame(diag.SeverityError, o, "rate-below-minimum", key+" is above the rate, so that the job could only fail",
+				"fio refuses the job too")
+			return
+		}
+	}
 }
 
 // CheckWaits returns the first job that waits for one that does not stand above it, and what is wrong.

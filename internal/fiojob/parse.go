@@ -286,6 +286,7 @@ func (p *parser) finish(j *Job, raw *rawSection, own []Option) {
 			"move bssplit or bsrange to the jobs that mean it")
 	}
 	p.checkAlignment(j, at, blame)
+	checkControl(j, at, blame)
 }
 
 func (j *Job) hasSplit() bool {

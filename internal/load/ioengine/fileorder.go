@@ -49,7 +49,7 @@ func (o *fileOrder) next(streams []stream) int {
 		o.left--
 		return o.current
 	}
-	at := -1
+	var at int
 	switch o.kind {
 	case "sequential":
 		at = o.following(streams, 0)
