@@ -152,8 +152,8 @@ func TestRules(t *testing.T) {
 		}, "response-beyond-service", finding.Info, "50 ms in response time"},
 		{"nothing was written", func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, "cache-suspected", finding.Warning, "w reads 4 GiB on each VM that nothing wrote before"},
 		{"holes on the disk", func(m *made) {
-			m.load().Engine = "native io_uring | native io_uring; unwritten: 37 % of what is read of /dev/sdb was never written"
-		}, "cache-suspected", finding.Warning, "w reads what was never written: 37 % of what is read of /dev/sdb was never written."},
+			m.load().Engine = "native io_uring | native io_uring; unwritten: a part of what is read of /dev/sdb was never written"
+		}, "cache-suspected", finding.Warning, "w reads what was never written: a part of what is read of /dev/sdb was never written."},
 		{"buffered", func(m *made) {
 			m.in.Plan = json.RawMessage(strings.NewReplacer("--direct=1", "--direct=0", "4294967296", "536870912").Replace(soundPlan))
 		}, "cache-suspected", finding.Warning, "buffered I/O on 512 MiB in VMs with 1 GiB"},

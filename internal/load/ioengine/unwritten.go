@@ -26,9 +26,20 @@ func (in *instance) noteUnwritten() {
 		// What cannot be found out is not told: a file system that knows no holes.
 		unwritten, err := blockdev.ReadWarning(f.handle, extents)
 		if share := float64(unwritten) / float64(bytes); err == nil && share >= unwrittenNoticed {
-			in.notes = append(in.notes, fmt.Sprintf("unwritten: %.0f %% of what is read of %s was never written", 100*share, in.names[device]))
+			in.notes = append(in.notes, fmt.Sprintf("unwritten: %s of what is read of %s was never written", portion(share), in.names[device]))
 		}
 	}
+}
+
+// portion says a share in few words, so that VMs that differ by little are told alike.
+func portion(share float64) string {
+	switch {
+	case share > 0.995:
+		return "all"
+	case share >= 0.5:
+		return "most"
+	}
+	return "a part"
 }
 
 // readsOf returns the parts of a device that are read before any job between earlier stonewalls wrote to it, and how many
