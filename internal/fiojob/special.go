@@ -312,19 +312,6 @@ func setEngine(j *Job, a *arg) {
 // delegate says that only fio knows this value of an option that is otherwise native.
 func (a *arg) delegate(why string) { a.option.Class, a.option.Why = Delegate, why }
 
-// only makes an option native for the listed values and leaves all others to fio.
-func only(why string, values ...string) apply {
-	return func(j *Job, a *arg) {
-		noBlank(j, a)
-		for _, v := range values {
-			if a.text == v {
-				return
-			}
-		}
-		a.delegate(why)
-	}
-}
-
 // noBlank warns about a blank in front of one of fio's words.
 func noBlank(_ *Job, a *arg) {
 	if a.raw.blankBefore {
