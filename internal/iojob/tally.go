@@ -146,13 +146,18 @@ func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations S
 func spreadsOf(samples []sample, period int64, of func(*sample) (bytes, operations float64)) (bytes, operations Spread) {
 	period = resolution(samples, period)
 	var b, o []float64
-	for i := range samples {
-		s := &samples[i]
-		if s.length > 0 && (s.length >= period/2 || len(samples) == 1) {
+	pick := func(whole bool) {
+		for i := range samples {
+			s := &samples[i]
 			bytes, operations := of(s)
-			b = append(b, bytes*1e9/float64(s.length))
-			o = append(o, operations*1e9/float64(s.length))
+			if s.length > 0 && (whole && s.length >= period/2 || !whole && operations > 0) {
+				b = append(b, bytes*1e9/float64(s.length))
+				o = append(o, operations*1e9/float64(s.length))
+			}
 		}
+	}
+	if pick(true); len(b) == 0 {
+		pick(false)
 	}
 	return spreadOf(b), spreadOf(o)
 }
