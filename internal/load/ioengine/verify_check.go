@@ -175,12 +175,15 @@ func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
 	return nil
 }
 
-// verdict is what verification came to in the end.
+// verdict is what verification came to in the end. The time of one that was cut off counts too.
 func (w *worker) verdict() error {
 	var errs []error
 	for i := range w.lanes {
 		if v := w.lanes[i].verify; v != nil {
 			errs = append(errs, v.failure)
+			if v.state >= verifySyncing {
+				w.account.VerifyNanos += max(0, w.account.EndNanos-v.began)
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -153,8 +153,8 @@ func (w *worker) run() error {
 		}
 		wake := w.fill(now)
 		if w.batched == 0 && w.inFlight == 0 && w.allClosed() {
-			if failure == nil {
-				failure = w.verdict()
+			if found := w.verdict(); failure == nil {
+				failure = found
 			}
 			return errors.Join(failure, w.replayErrors(), w.backend.stop())
 		}
