@@ -33,6 +33,8 @@ type Options struct {
 	Keep bool
 	// WithoutFailed goes on without hosts that cannot be reached or prepared.
 	WithoutFailed bool
+	// Silence is how long nothing may be heard of a host before it is given up; 0 is a minute.
+	Silence time.Duration
 
 	Version      string // of this program
 	Executable   string // this program, for hosts of its own platform; for others a build that lies beside it

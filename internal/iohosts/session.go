@@ -2,6 +2,7 @@ package iohosts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 type session struct {
 	host   Host
 	number int
+	bears  time.Duration // how long it may be silent
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *lines
@@ -68,7 +70,7 @@ func sshArguments(h Host, options []string) []string {
 
 // connect starts ssh and the program on the host, and learns its clock. The caller calls hangUp in the end.
 func connect(ctx context.Context, h Host, number int, o *Options, find func(string) (*program, error)) (*session, error) {
-	s := &session{host: h, number: number, ponged: make(chan struct{}, 1), exited: make(chan struct{})}
+	s := &session{host: h, number: number, bears: cmp.Or(o.Silence, silenceMax), ponged: make(chan struct{}, 1), exited: make(chan struct{})}
 	s.cmd = exec.Command("ssh", sshArguments(h, o.SSHOptions)...)
 	s.cmd.Stderr, s.cmd.WaitDelay = &s.errors, hangUpMax // a shared master connection keeps it open
 	apart(s.cmd)
@@ -178,7 +180,7 @@ func (s *session) why() error {
 		}
 	}
 	if s.silent.Load() {
-		return fmt.Errorf("nothing was heard of it for %s", silenceMax)
+		return fmt.Errorf("nothing was heard of it for %s", s.bears)
 	}
 	return errors.New("the connection broke")
 }
@@ -200,7 +202,7 @@ func (s *session) serve(hand func(*message)) error {
 			case <-done:
 				return
 			case <-beat.C:
-				if time.Since(time.Unix(0, s.heard.Load())) > silenceMax {
+				if time.Since(time.Unix(0, s.heard.Load())) > s.bears {
 					s.silent.Store(true)
 					s.kill()
 					return

@@ -237,12 +237,18 @@ func (r *ring) entry() *ringEntry {
 }
 
 // enter submits what entry gave out since the last call and waits for minimum completions, at most waitNanos.
+//
+// The scheduler of Go is not told of the call. It would take the worker's place to run on away after 20 µs and look again
+// every 20 µs, which costs a sixth of the CPU time of direct reads at depth 1; there is a place for each worker (see
+// addPlaces). The call does not block but for its wait: io_uring starts operations without blocking or gives them to
+// threads of the kernel, the wait is at most waitMaxNanos long, and a signal ends it, by which the scheduler stops this
+// thread for a garbage collection.
 func (r *ring) enter(minimum uint32, waitNanos int64) error {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	*r.timeout = unix.NsecToTimespec(waitNanos)
 	for {
 		submit := r.tail - atomic.LoadUint32(r.sqHead)
-		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.handle, uintptr(submit), uintptr(minimum),
+		_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.handle, uintptr(submit), uintptr(minimum),
 			r.enterFlags, uintptr(unsafe.Pointer(r.arg)), unsafe.Sizeof(*r.arg))
 		switch errno {
 		case 0:
