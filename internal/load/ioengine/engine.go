@@ -1,5 +1,5 @@
-// Package ioengine is the native load generator: it reads fio's job files and does their I/O with io_uring, with
-// pread and pwrite, or not at all (null), in this process.
+// Package ioengine is the native load generator: it reads fio's job files and does their I/O in this process, with
+// io_uring, libaio, calls that block, mapped memory, or not at all (null).
 //
 //	job file ──fiojob──▶ jobs ──compile──▶ program ──Prepare──▶ instance: workers with lanes ──Run──▶ intervals
 //
@@ -8,7 +8,9 @@
 //
 // What to read: spec.go and extent.go work a job out (program); cursor.go, deck.go and sizes.go say what operation n
 // of a stream is; content.go what is written; lane.go when it is issued; worker.go is the loop; record.go and
-// timeline.go make intervals; backend*.go do the operations.
+// timeline.go make intervals; kinds.go and backend*.go do the operations. What a lane may be besides: a replay of a log
+// (replay.go), a recording of one (record_log.go), verified (verify.go, verifier.go), trimmed and written (trim.go), kept
+// from overlaps (overlap.go). observe.go shows single operations to others.
 //
 // What it is not: it emulates no option by another. What it lacks is refused with the option's name, and the caller
 // may choose real fio.

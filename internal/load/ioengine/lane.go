@@ -52,6 +52,7 @@ type lane struct {
 	verify     *verifier   // nil: nothing is verified
 	low        int         // iodepth_low: the queue is filled again when it has drained to this
 	draining   bool        // it was full and has not
+	burst      int         // operations that are made before they are handed over
 	trimmed    []operation // trimwrite: what is to be written next
 	held       operation   // serialize_overlap: waits for what it overlaps, where holds is set
 	holds      bool
@@ -81,12 +82,24 @@ type stream struct {
 
 const never = math.MaxInt64
 
+// burstDirect is how many operations of direct access are handed over at a time. The device shall begin the first while the
+// next are made, and not wait for as many as have completed together: with all at once it idles between batches. Four
+// keep nearly all of what one call for many saves.
+const burstDirect = 4
+
+func (s *jobSpec) burst() int {
+	if s.job.Direct && (s.kind == kindUring || s.kind == kindLibaio) {
+		return burstDirect
+	}
+	return s.depth
+}
+
 func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 	if job.replay != nil {
 		return newReplayLane(spec, job, files)
 	}
 	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
-	l.active = job.draws()
+	l.active, l.burst = job.draws(), job.burst()
 	for d, rate := range spec.rate {
 		l.paced[d] = l.active[d] && rate > 0
 	}
@@ -274,7 +287,10 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		}
 		return l.pause(w, now)
 	}
-	for len(l.free) > l.reserve && !l.verify.busy() {
+	for first := w.batched; len(l.free) > l.reserve && !l.verify.busy(); {
+		if w.batched-first >= l.burst {
+			return now
+		}
 		if l.syncs != [2]int{} {
 			l.issueSync(w)
 			continue
