@@ -287,6 +287,11 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		}
 		return l.pause(w, now)
 	}
+	return l.fillQueue(w, now)
+}
+
+// fillQueue issues until the queue is full, nothing is due, or a burst was made.
+func (l *lane) fillQueue(w *worker, now int64) int64 {
 	for first := w.batched; len(l.free) > l.reserve && !l.verify.busy(); {
 		if w.batched-first >= l.burst {
 			return now
