@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -22,14 +23,22 @@ func TestLogTellsOfLoads(t *testing.T) {
 	if err := p.client.Run(t.Context(), workload(), newCollector()); err == nil {
 		t.Error("the second load should have failed")
 	}
-	text, err := p.client.Log(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	lost := "OLTP 1: ended: " + load.ErrLost.Error()
+	var text []byte
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		// The client hears of the end before the agent has noted it.
+		var err error
+		if text, err = p.client.Log(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), lost) || time.Now().After(until) {
+			break
+		}
 	}
 	at := 0
 	for _, part := range []string{
 		`agent 1.2.3 of VM "DB-0001", process `, "OLTP 1: preparing\n", "OLTP 1: running scripted, from cards\n", "OLTP 1: ended\n",
-		"OLTP 1: preparing\n", "OLTP 1: ended: " + load.ErrLost.Error(),
+		"OLTP 1: preparing\n", lost,
 	} {
 		i := strings.Index(string(text[at:]), part)
 		if i < 0 {

@@ -28,7 +28,9 @@ func TestWaitForLogsIsTold(t *testing.T) {
 	}
 	lines := make(chan int, 1)
 	go func() {
-		time.Sleep(500 * time.Millisecond) // the memory for operations is full by then, or the load waits for this anyway
+		// The memory for operations is full by then, also under the race detector on a busy machine; the load gives up
+		// waiting after ten seconds.
+		time.Sleep(7 * time.Second)
 		count, buf := 0, make([]byte, 1<<16)
 		for {
 			n, err := reader.Read(buf)
