@@ -153,7 +153,7 @@ func TestGarbledReplies(t *testing.T) {
 // An exit code that a hostile agent claims cannot turn a failure into success.
 func TestHostileExitCode(t *testing.T) {
 	for _, exit := range []int{0, -1, 256, 1 << 20} {
-		err := (&wireError{Message: "no", Exit: exit}).toError()
+		err := (&wireError{Wire: diag.Wire{Message: "no", Exit: exit}}).toError()
 		if diag.ExitCode(err) != diag.ExitInternal {
 			t.Errorf("exit code %d became %d", exit, diag.ExitCode(err))
 		}
@@ -313,7 +313,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	iv.Devices = map[string]interval.DeviceTraffic{"/dev/sdb": {{Operations: 1, Bytes: 2, ServiceNanos: 3}}}
 	for _, r := range []record{
 		{Interval: &iv}, {Lost: &lostRange{From: 1, Through: 2}}, {End: &endRecord{Next: 4}},
-		{End: &endRecord{Next: 4, Error: &wireError{Message: "m", Exit: 65}}},
+		{End: &endRecord{Next: 4, Error: &wireError{Wire: diag.Wire{Message: "m", Exit: 65}}}},
 	} {
 		text, err := json.Marshal(r)
 		if err != nil {

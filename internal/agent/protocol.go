@@ -110,44 +110,27 @@ type endRecord struct {
 	Error *wireError `json:"error,omitempty"`
 }
 
-// wireError carries an error with what a person needs of it.
+// wireError is an error of the agent's, and whether load.ErrLost is in its chain.
 type wireError struct {
-	Code    string    `json:"code,omitempty"`
-	Message string    `json:"message"`
-	Hint    string    `json:"hint,omitempty"`
-	Exit    int       `json:"exit,omitempty"`
-	List    diag.List `json:"list,omitempty"`
-	Lost    bool      `json:"lost,omitempty"` // load.ErrLost is in its chain
+	diag.Wire
+	Lost bool `json:"lost,omitempty"`
 }
 
 func toWire(err error) *wireError {
 	if err == nil {
 		return nil
 	}
-	w := &wireError{Message: err.Error(), Exit: diag.ExitCode(err), Lost: errors.Is(err, load.ErrLost)}
-	var told *diag.Error
-	if errors.As(err, &told) {
-		w.Code, w.Hint = told.Code, told.Hint
-	}
-	var list *diag.ListError
-	if errors.As(err, &list) {
-		w.List = list.List
-	}
-	return w
+	return &wireError{Wire: diag.ToWire(err), Lost: errors.Is(err, load.ErrLost)}
 }
 
 func (w *wireError) toError() error {
 	switch {
 	case w == nil:
 		return nil
-	case len(w.List) > 0:
-		return &diag.ListError{List: w.List}
-	case w.Lost:
+	case w.Lost && !w.List.HasErrors():
 		return fmt.Errorf("%w: %s", load.ErrLost, w.Message)
-	case w.Exit == diag.ExitPass || w.Exit < 0 || w.Exit > 255:
-		w.Exit = diag.ExitInternal
 	}
-	return &diag.Error{Code: w.Code, Message: w.Message, Hint: w.Hint, Exit: w.Exit}
+	return w.Err()
 }
 
 // decodeRecord reads one line of a stream. It refuses whatever could make a later reader misbehave.

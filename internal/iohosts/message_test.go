@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
@@ -16,9 +17,9 @@ func number[T any](v T) *T { return &v }
 
 var messages = []message{
 	{Hello: &hello{Version: "1", Platform: "linux/amd64", Hostname: "h", Boot: "b", Surroundings: Surroundings{1, 2, 3}}},
-	{Pong: &pong{1, 2, 3}}, {Say: number("laying out")}, {Ready: &ready{Phase: 1, Faults: []*iojob.WireError{{Text: "no", Exit: 69}}}},
+	{Pong: &pong{1, 2, 3}}, {Say: number("laying out")}, {Ready: &ready{Phase: 1, Faults: []*iojob.WireError{{Wire: diag.Wire{Message: "no", Exit: 69}}}}},
 	{Progress: &iojob.Report{Done: true, Elapsed: time.Second, Disks: []iojob.Disk{{Name: "sda", Reads: 7}}}},
-	{Periods: &periods{Row: 1, From: 2, List: []iojob.Period{{EndNanos: 500, LengthNanos: 500}}}}, {Fault: &iojob.WireError{Text: "no"}},
+	{Periods: &periods{Row: 1, From: 2, List: []iojob.Period{{EndNanos: 500, LengthNanos: 500}}}}, {Fault: &iojob.WireError{Wire: diag.Wire{Message: "no"}}},
 	{End: &struct{}{}}, {Ping: number(int64(1))}, {Start: &start{Phase: 1, MonoNanos: 5}}, {Stop: &struct{}{}},
 	{Jobs: &order{Host: 1, Name: "a", Jobs: Jobs{
 		Inputs: []fiojob.Input{{Name: "f", Text: "[a]\n"}, {Words: []string{"--rw=read"}}}, Reading: fiojob.Strict, Sections: []string{"a"},

@@ -99,14 +99,10 @@ func (row *Row) SetPeriods(list []Period) {
 	}
 }
 
-// WireError carries an error with what a person and a document need of it.
+// WireError is an error on its way, with the number of the operating system that documents show.
 type WireError struct {
-	Text   string    `json:"text"`
-	Code   string    `json:"code,omitempty"`
-	Hint   string    `json:"hint,omitempty"`
-	Exit   int       `json:"exit,omitempty"`
-	Number int       `json:"errno,omitempty"`
-	List   diag.List `json:"list,omitempty"`
+	diag.Wire
+	Number int `json:"errno,omitempty"`
 }
 
 // NewWireError returns err for the way; nil for nil.
@@ -114,18 +110,10 @@ func NewWireError(err error) *WireError {
 	if err == nil {
 		return nil
 	}
-	w := &WireError{Text: err.Error(), Exit: diag.ExitCode(err)}
+	w := &WireError{Wire: diag.ToWire(err)}
 	var number syscall.Errno
 	if errors.As(err, &number) {
 		w.Number = int(number)
-	}
-	var told *diag.Error
-	if errors.As(err, &told) {
-		w.Code, w.Hint = told.Code, told.Hint
-	}
-	var list *diag.ListError
-	if errors.As(err, &list) {
-		w.List = list.List
 	}
 	return w
 }
@@ -135,17 +123,12 @@ func (w *WireError) Err() error {
 	if w == nil {
 		return nil
 	}
-	if w.List.HasErrors() {
-		return &diag.ListError{List: w.List}
+	err := w.Wire.Err()
+	var told *diag.Error
+	if w.Number > 0 && errors.As(err, &told) {
+		return &numbered{told, syscall.Errno(w.Number)}
 	}
-	e := &diag.Error{Code: w.Code, Message: w.Text, Hint: w.Hint, Exit: w.Exit}
-	if w.Exit <= 0 || w.Exit > 255 {
-		e.Exit = diag.ExitInternal
-	}
-	if w.Number > 0 {
-		return &numbered{e, syscall.Errno(w.Number)}
-	}
-	return e
+	return err
 }
 
 // numbered is an error that came with the number of the operating system that it was made from.
