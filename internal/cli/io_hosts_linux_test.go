@@ -135,17 +135,11 @@ func TestKilledControllerLeavesNothing(t *testing.T) {
 // Consent to write to a device is given for a host, and looked at there: one that does not have it keeps all from starting.
 func TestDevicesOfHosts(t *testing.T) {
 	rig, temps, words := hostsRig(t, 2)
-	testreq.Program(t, "losetup")
 	image := filepath.Join(t.TempDir(), "image")
 	if err := os.WriteFile(image, make([]byte, 16<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "--find", "--show", image).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
+	device := testreq.Loop(t, image)
 	file := filepath.Join(t.TempDir(), "job.fio")
 	if err := os.WriteFile(file, []byte("[w]\nfilename="+device+"\nrw=write\nbs=64k\ndirect=1\nioengine=psync\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // deviceCounters are those that iostat reads: /sys/block/NAME/stat, see Documentation/block/stat.rst.
@@ -59,7 +60,7 @@ func TestReportAgreesWithTheDevice(t *testing.T) {
 	if err := os.WriteFile(backing, make([]byte, size), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	device := loadtest.Loop(t, backing)
+	device := testreq.Loop(t, backing)
 	for _, options := range []string{
 		"rw=randread bs=4k iodepth=1 io_size=16m", "rw=randread bs=4k iodepth=32 io_size=32m", "rw=randwrite bs=4k iodepth=1 io_size=16m",
 		"rw=randwrite bs=4k iodepth=32 io_size=32m", "rw=read bs=1m iodepth=4 io_size=512m", "rw=write bs=1m iodepth=4 io_size=512m",
@@ -142,7 +143,7 @@ func TestFileBelowALoopDeviceIsRefused(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	loadtest.Loop(t, path)
+	testreq.Loop(t, path)
 	for _, options := range []string{"rw=write\nsize=1m", "rw=randrw\nsize=64k", "rw=read\nsize=2m"} {
 		_, file := parse(t, dir, "[a]\nfilename=backing\n"+options+"\n")
 		_, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir})

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -22,6 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/iojob"
 	"github.com/braggdev/bragg/internal/iolog"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // replay runs a job file whose @ stands for dir, as bragg io does.
@@ -404,7 +404,7 @@ func TestReplayOnDevices(t *testing.T) {
 	if err := os.WriteFile(backing, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	device := loopDevice(t, backing)
+	device := testreq.Loop(t, backing)
 	log := fmt.Sprintf("fio version 3 iolog\n0 %[1]s add\n0 %[1]s open\n0 %[1]s read 0 4096\n", device)
 	write := func(more string) {
 		if err := os.WriteFile(filepath.Join(dir, "l"), []byte(log+strings.ReplaceAll(more, "@", device)), 0o600); err != nil {
@@ -444,17 +444,6 @@ func TestReplayOnDevices(t *testing.T) {
 	if text, err := os.ReadFile(backing); err != nil || bytes.Equal(text[4096:8192], make([]byte, 4096)) {
 		t.Errorf("nothing was written: %v", err)
 	}
-}
-
-func loopDevice(t *testing.T, backing string) string {
-	t.Helper()
-	out, err := exec.Command("losetup", "--find", "--show", backing).CombinedOutput()
-	if err != nil {
-		t.Skipf("losetup: %v %s", err, out)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
-	return device
 }
 
 // TestChangedLog: a log that changes under a replay is noticed.

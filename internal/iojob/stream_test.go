@@ -15,6 +15,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 type streamedLatency struct {
@@ -192,7 +193,7 @@ func TestIntervalsComeWhileTheLoadRuns(t *testing.T) {
 func TestIntervalsOnAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err)
+		testreq.Skip(t, err.Error())
 	}
 	defer full.Close()
 	_, file := parse(t, t.TempDir(), "[j]\nioengine=null\nsize=1m\n")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -389,7 +388,7 @@ func TestRefusals(t *testing.T) {
 func TestReadErrorsAreCounted(t *testing.T) {
 	testreq.Root(t)
 	w := workload(t, "[a]\nfilename=/dev/sdb\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1m\niodepth=4\n", 1<<20)
-	device := loopDevice(t, w.Devices[0].Path)
+	device := testreq.Loop(t, w.Devices[0].Path)
 	if err := os.Truncate(w.Devices[0].Path, 512<<10); err != nil {
 		t.Fatal(err)
 	}
@@ -413,27 +412,12 @@ func TestReadErrorsAreCounted(t *testing.T) {
 	}
 }
 
-func loopDevice(t *testing.T, path string) string {
-	t.Helper()
-	out, err := exec.Command("losetup", "-f", "--show", path).Output()
-	if err != nil {
-		testreq.Skip(t, "no loop device: "+err.Error())
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		if err := exec.Command("losetup", "-d", device).Run(); err != nil {
-			t.Errorf("detach %s: %v", device, err)
-		}
-	})
-	return device
-}
-
 // TestBytesAgreeWithTheDevice compares the intervals with what the kernel counted on a device of our own.
 func TestBytesAgreeWithTheDevice(t *testing.T) {
 	needFio(t)
 	testreq.Root(t)
 	w := workload(t, "[a]\nfilename=/dev/sdb\nioengine=libaio\ndirect=1\nrw=randrw\nbssplit=4k/50:16k/50\nsize=16m\niodepth=4\n", 16<<20)
-	w.Devices[0].Path = loopDevice(t, w.Devices[0].Path)
+	w.Devices[0].Path = testreq.Loop(t, w.Devices[0].Path)
 	w.Devices[0].Consent = load.Consent{Own: true, SizeBytes: w.Devices[0].SizeBytes}
 	in, err := fio.Generator{}.Prepare(t.Context(), w)
 	if err != nil {

@@ -28,8 +28,6 @@ func command(t *testing.T, name string, args ...string) string {
 // loop makes a loop device of 64 MiB.
 func loop(t *testing.T, args ...string) string {
 	t.Helper()
-	testreq.Root(t)
-	testreq.Program(t, "losetup")
 	path := filepath.Join(t.TempDir(), "backing")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -37,9 +35,7 @@ func loop(t *testing.T, args ...string) string {
 	if err := os.Truncate(path, 64*mib); err != nil {
 		t.Fatal(err)
 	}
-	device := command(t, "losetup", append(args, "--find", "--show", path)...)
-	t.Cleanup(func() { command(t, "losetup", "--detach", device) })
-	return device
+	return testreq.Loop(t, path, args...)
 }
 
 // own is consent to a disk that the run itself made.
@@ -205,7 +201,7 @@ func TestUnwrittenReadsAreNoted(t *testing.T) {
 	}
 	half.Close()
 	onLoop := sparse
-	onLoop.Path = loadtest.Loop(t, sparse.Path)
+	onLoop.Path = testreq.Loop(t, sparse.Path)
 	for _, c := range []struct{ options, note string }{
 		{"rw=randread bs=4k size=32m", "; unwritten: most of what is read of /dev/sdb was never written"},
 		{"rw=read bs=64k size=16m zonemode=strided zonesize=1m zonerange=1m zoneskip=3m filesize=64m", "; unwritten: most of what is read of /dev/sdb"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,20 +34,6 @@ func writtenFile(t *testing.T) string {
 	}
 	_ = unix.Close(fd)
 	return path
-}
-
-// loopDevice is a block device on a file that discards are passed on to.
-func loopDevice(t *testing.T, backing string) string {
-	t.Helper()
-	testreq.Root(t)
-	testreq.Program(t, "losetup")
-	out, err := exec.Command("losetup", "--find", "--show", "--direct-io=off", backing).CombinedOutput()
-	if err != nil {
-		t.Fatalf("losetup: %v %s", err, out)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
-	return device
 }
 
 func allocatedBytes(t *testing.T, path string) int64 {
@@ -86,7 +71,7 @@ func TestTrimsReachTheMedium(t *testing.T) {
 					file := writtenFile(t)
 					path := file
 					if onDevice {
-						path = loopDevice(t, file)
+						path = testreq.Loop(t, file, "--direct-io=off")
 					}
 					sum := runOn(t, path, backend, "ioengine=libaio bs=64k iodepth=8 end_fsync=1 rw="+rw)
 					if n := sum[interval.Trim].Operations; n != trimmedBytes/65536 || sum[interval.Trim].Bytes != trimmedBytes {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -58,18 +57,8 @@ func DeviceCases() []DeviceCase {
 				command(t, "swapon", device)
 				t.Cleanup(func() { command(t, "swapoff", device) })
 			}},
-		{Title: "held", Want: []string{"held"}, Make: func(t *testing.T, device string) { Loop(t, device) }},
+		{Title: "held", Want: []string{"held"}, Make: func(t *testing.T, device string) { testreq.Loop(t, device) }},
 	}
-}
-
-// Loop makes a loop device on a file or device for the time of the test.
-func Loop(t testing.TB, path string, args ...string) string {
-	t.Helper()
-	testreq.Root(t)
-	testreq.Program(t, "losetup")
-	device := strings.TrimSpace(command(t, "losetup", append(args, "--find", "--show", path)...))
-	t.Cleanup(func() { command(t, "losetup", "--detach", device) })
-	return device
 }
 
 // Workload is a workload on an empty loop device, in the state of c.
@@ -83,7 +72,7 @@ func (c DeviceCase) Workload(t *testing.T, config string) load.Workload {
 	if err := os.WriteFile(backing, make([]byte, DeviceBytes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	device := Loop(t, backing)
+	device := testreq.Loop(t, backing)
 	if c.Make != nil {
 		c.Make(t, device)
 	}

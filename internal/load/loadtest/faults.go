@@ -133,14 +133,11 @@ func testDiskFull(t *testing.T, s suite) {
 
 // A device that answers with I/O errors: a loop device whose file lost its end.
 func testBrokenDevice(t *testing.T, s suite) {
-	testreq.Root(t)
-	testreq.Program(t, "losetup")
 	path := filepath.Join(t.TempDir(), "backing")
 	if err := os.WriteFile(path, make([]byte, DeviceBytes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	device := strings.TrimSpace(command(t, "losetup", "--find", "--show", path))
-	t.Cleanup(func() { command(t, "losetup", "--detach", device) })
+	device := testreq.Loop(t, path)
 	if err := os.Truncate(path, 1<<20); err != nil {
 		t.Fatal(err)
 	}
