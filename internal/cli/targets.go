@@ -116,7 +116,9 @@ func newTargetsCheck(p *Process) *cobra.Command {
 // leaves nothing behind.
 func (p *Process) checkTarget(ctx context.Context, spec, runs string) (checkedTarget, error) {
 	checked := checkedTarget{Target: spec, Capabilities: []target.Capability{}, Problems: diag.List{}}
-	o := target.OpenOptions{Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, hiddenAgent}}
+	o := target.OpenOptions{
+		Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, hiddenAgent}, AgentProgram: p.program().Agent,
+	}
 	var problems diag.List
 	checked.Inventory, problems = targetbuiltin.Check(ctx, spec, o)
 	checked.Problems = append(checked.Problems, problems...)

@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
-	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/trust"
 )
 
 // Cleaning is what to clean. Undoing again what is undone already does nothing, so it may be asked for at any time.
@@ -141,7 +141,12 @@ func (c Cleaning) undo(ctx context.Context, left run.Leftover, done *Cleaned) er
 }
 
 func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, config target.Config, done *Cleaned) error {
-	t, err := openTarget(ctx, config, machinesDir(c.Runs, done.Run), c.Program)
+	// A teardown may switch VMs on: those get identities of an authority that ends with this cleaning.
+	identities, err := trust.New(done.Run, identityLife)
+	if err != nil {
+		return err
+	}
+	t, err := openTarget(ctx, opening{config, machinesDir(c.Runs, done.Run), c.Program, identities})
 	if err != nil {
 		return err
 	}
@@ -200,13 +205,6 @@ func (c Cleaning) say(run, text string) {
 	if c.Say != nil {
 		c.Say(run, text)
 	}
-}
-
-// openTarget opens the target that config describes; its machines are kept in dir.
-func openTarget(ctx context.Context, config target.Config, dir string, program Program) (target.Target, error) {
-	return targetbuiltin.OpenConfig(ctx, config, target.OpenOptions{
-		Dir: dir, AgentCommand: program.AgentCommand, ServeAgent: serveInMemory,
-	})
 }
 
 // seal seals the run's bundle as aborted, if it has one that is not sealed.

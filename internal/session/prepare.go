@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/trust"
 )
 
 // Prepared is a scenario bound to an open target. Nothing was touched yet.
@@ -26,8 +27,9 @@ type Prepared struct {
 	Inventory target.Inventory
 	Plan      *run.Plan
 
-	config target.Config
-	target target.Target
+	config     target.Config
+	target     target.Target
+	identities *trust.Authority // of the agents
 }
 
 // Prepare loads the scenario, opens the target and makes the plan. Errors are those of scenario.Load, of the provider
@@ -41,7 +43,10 @@ func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 	if p.config, err = targetbuiltin.Load(o.Target); err != nil {
 		return nil, err
 	}
-	if p.target, err = openTarget(ctx, p.config, machinesDir(o.Runs, p.ID), o.Program); err != nil {
+	if p.identities, err = trust.New(p.ID, identityLife); err != nil {
+		return nil, err
+	}
+	if p.target, err = p.openTarget(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.compile(ctx); err != nil {
@@ -88,7 +93,7 @@ func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List
 	if p.config, err = targetbuiltin.Load(o.Target); err != nil {
 		return nil
 	}
-	if p.target, err = openTarget(ctx, p.config, machinesDir(o.Runs, p.ID), o.Program); err != nil {
+	if p.target, err = p.openTarget(ctx); err != nil {
 		return nil
 	}
 	defer p.Close()
@@ -104,7 +109,18 @@ func (p *Prepared) compile(ctx context.Context) error {
 		return err
 	}
 	p.Plan, err = run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), Catalog(), p.Order.Plan)
+	if err != nil {
+		return err
+	}
+	// Twice the estimate, because a run may take longer than it says.
+	if p.identities != nil {
+		err = p.identities.Expect(2*p.Plan.Estimate.Total + identityLife)
+	}
 	return err
+}
+
+func (p *Prepared) openTarget(ctx context.Context) (target.Target, error) {
+	return openTarget(ctx, opening{p.config, machinesDir(p.Order.Runs, p.ID), p.Order.Program, p.identities})
 }
 
 // Close closes the target. After Run it does nothing.

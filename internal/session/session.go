@@ -37,6 +37,9 @@ type Program struct {
 	CommandLine []string // recorded in the manifest
 	// AgentCommand starts an agent on this machine; empty: this program with the hidden verb of the agent.
 	AgentCommand []string
+	// AgentDir is where the agents for other machines lie; "" is the folder of Executable.
+	AgentDir   string
+	Executable string // this program
 }
 
 // Watcher follows a run while it goes on. Its methods are called from several goroutines, never two at once, and must

@@ -3,6 +3,8 @@ package target
 import (
 	"context"
 	"net"
+
+	"github.com/braggdev/bragg/internal/trust"
 )
 
 // Provider makes Targets of one kind.
@@ -26,4 +28,9 @@ type OpenOptions struct {
 	// ServeAgent is the agent of a VM that exists in memory only: it serves one connection until that closes or ctx
 	// ends, with all load on it ended.
 	ServeAgent func(ctx context.Context, conn net.Conn, vm VM) error
+	// Authority makes the identities of agents that are reached over a network. Nil where nothing is powered on: to look
+	// at a target, and to remove what a dead run left.
+	Authority *trust.Authority
+	// AgentProgram returns the path of the agent's program for a platform such as "linux/amd64".
+	AgentProgram func(platform string) (string, error)
 }

@@ -1,0 +1,58 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// identityLife is how long the certificates of agents outlive what a run is estimated to take.
+const identityLife = time.Hour
+
+// opening is what it takes to open a target for one run.
+type opening struct {
+	config     target.Config
+	machines   string // folder for what has to survive this program
+	program    Program
+	identities *trust.Authority // may be nil: no agent is made
+}
+
+func openTarget(ctx context.Context, o opening) (target.Target, error) {
+	return targetbuiltin.OpenConfig(ctx, o.config, target.OpenOptions{
+		Dir: o.machines, AgentCommand: o.program.AgentCommand, ServeAgent: serveInMemory,
+		Authority: o.identities, AgentProgram: o.program.Agent,
+	})
+}
+
+// Agent returns the path of the agent's program for a platform: "bragg-agent" is the one for this program's own, and
+// "bragg-agent-linux-arm64" another.
+func (p Program) Agent(platform string) (string, error) {
+	dir := p.AgentDir
+	if dir == "" {
+		dir = filepath.Dir(p.Executable)
+	}
+	names := []string{"bragg-agent-" + strings.ReplaceAll(platform, "/", "-")}
+	if platform == runtime.GOOS+"/"+runtime.GOARCH {
+		names = append(names, "bragg-agent")
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	return "", &diag.Error{
+		Code: "no-agent", Exit: diag.ExitUnavailable,
+		Message: fmt.Sprintf("find the agent for %s: no %s in %q", platform, strings.Join(names, " or "), dir),
+		Hint:    "it comes with bragg and lies beside it; in a checkout: make build",
+	}
+}

@@ -1,0 +1,215 @@
+// Package trust makes the identities of one run: who may speak to its agents, and that an agent is the one of the VM
+// that was meant. It is no general public key infrastructure: an Authority lives as long as the run, in memory only,
+// and nothing that it signs is of use to another run.
+//
+//	New(run) ──▶ Authority ──▶ Agent(vm)       PEM files for the provider to place on the VM
+//	                      └──▶ Controller(vm)  tls.Config that accepts this VM's agent and no other
+//	             Server(files) ──▶ tls.Config of the agent, that accepts this run's controller and nobody else
+//
+// Both ends speak TLS 1.3 only. A certificate of an agent cannot be used as a controller's, nor the other way round:
+// extended key usages differ, and the names are checked on both sides.
+package trust
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Names in certificates are URIs, so that no name of a VM can be taken for an address: bragg:RUN/controller and
+// bragg:RUN/vm/NAME. The NAME is in hexadecimal digits: whatever a scenario calls its VMs, the URI stays one.
+const scheme = "bragg"
+
+// clockSkewMax is how far the clock of a VM may be behind or ahead when its certificate is first looked at. Guests
+// boot with clocks that are hours off.
+const clockSkewMax = 26 * time.Hour
+
+// authorityLife bounds what the authority itself can be used for, were its key ever to leave the program.
+const authorityLife = 90 * 24 * time.Hour
+
+// Authority signs the certificates of one run. Its key is never written anywhere.
+type Authority struct {
+	run         string
+	key         *ecdsa.PrivateKey
+	certificate *x509.Certificate
+	pem         []byte
+
+	mu         sync.Mutex
+	controller tls.Certificate
+	ends       time.Time // of certificates that are made from now on
+}
+
+// Files are what an agent needs, as PEM. Key is secret.
+type Files struct {
+	Certificate []byte
+	Key         []byte
+	Authority   []byte
+}
+
+// New makes the authority of a run whose certificates are valid for life from now on.
+func New(run string, life time.Duration) (*Authority, error) {
+	a := &Authority{run: run, ends: time.Now().Add(authorityLife)}
+	var err error
+	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, fmt.Errorf("make the authority of run %q: %w", run, err)
+	}
+	template := a.template("authority")
+	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
+	template.KeyUsage = x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("make the authority of run %q: %w", run, err)
+	}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		return nil, fmt.Errorf("make the authority of run %q: %w", run, err)
+	}
+	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a, a.Expect(life)
+}
+
+// Expect changes how long certificates from now on are valid, once it is known how long the run will take. Those that
+// agents have keep their end.
+func (a *Authority) Expect(life time.Duration) error {
+	a.mu.Lock()
+	a.ends = time.Now().Add(life + clockSkewMax)
+	a.mu.Unlock()
+	files, err := a.issue("controller", x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(files.Certificate, files.Key)
+	if err != nil {
+		return fmt.Errorf("make the controller's certificate: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.controller = pair
+	return nil
+}
+
+// Agent makes the identity of the agent of a VM. Every call makes another key.
+func (a *Authority) Agent(vm string) (Files, error) {
+	return a.issue(agentPath(vm), x509.ExtKeyUsageServerAuth)
+}
+
+// Controller is how this run's controller speaks to the agent of one VM.
+func (a *Authority) Controller(vm string) *tls.Config {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	want := uri(a.run, agentPath(vm))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &tls.Config{
+		Certificates: []tls.Certificate{a.controller}, MinVersion: tls.VersionTLS13,
+		// The library can only compare names of hosts, and agents have none: VerifyConnection does all that it would.
+		InsecureSkipVerify: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			return verify(s, pool, x509.ExtKeyUsageServerAuth, want)
+		},
+	}
+}
+
+// Server is how the agent that got these files speaks: to the controller of the run that its own certificate names.
+func Server(f Files) (*tls.Config, error) {
+	pair, err := tls.X509KeyPair(f.Certificate, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read the agent's certificate: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(f.Authority) {
+		return nil, errors.New("read the authority: no certificate in it")
+	}
+	run, err := runOf(pair.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	want := uri(run, "controller")
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
+		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		// A session that is resumed would carry an identity that is not looked at again.
+		SessionTicketsDisabled: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			return verify(s, pool, x509.ExtKeyUsageClientAuth, want)
+		},
+	}, nil
+}
+
+func verify(s tls.ConnectionState, pool *x509.CertPool, use x509.ExtKeyUsage, want string) error {
+	if len(s.PeerCertificates) == 0 {
+		return errors.New("the other end has no certificate")
+	}
+	leaf := s.PeerCertificates[0]
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{use}}); err != nil {
+		return err
+	}
+	if len(leaf.URIs) != 1 || leaf.URIs[0].String() != want {
+		return fmt.Errorf("the other end is not %s", want)
+	}
+	return nil
+}
+
+func agentPath(vm string) string { return "vm/" + hex.EncodeToString([]byte(vm)) }
+
+func uri(run, path string) string { return scheme + ":" + url.PathEscape(run) + "/" + path }
+
+// runOf returns the run that a certificate of ours names.
+func runOf(c *x509.Certificate) (string, error) {
+	if len(c.URIs) != 1 || c.URIs[0].Scheme != scheme {
+		return "", errors.New("read the agent's certificate: it names no run")
+	}
+	for i, r := range c.URIs[0].Opaque {
+		if r == '/' {
+			return url.PathUnescape(c.URIs[0].Opaque[:i])
+		}
+	}
+	return "", errors.New("read the agent's certificate: it names no run")
+}
+
+func (a *Authority) template(path string) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)) // never fails
+	name, err := url.Parse(uri(a.run, path))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "bragg"},
+		NotBefore: time.Now().Add(-clockSkewMax), NotAfter: a.ends,
+	}
+	if err == nil { // always: both parts are escaped
+		t.URIs = []*url.URL{name}
+	}
+	return t
+}
+
+func (a *Authority) issue(path string, use x509.ExtKeyUsage) (Files, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Files{}, fmt.Errorf("make a key: %w", err)
+	}
+	template := a.template(path)
+	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{use}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
+	if err != nil {
+		return Files{}, fmt.Errorf("sign a certificate: %w", err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Files{}, fmt.Errorf("write a key: %w", err)
+	}
+	return Files{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
+		Authority:   a.pem,
+	}, nil
+}
