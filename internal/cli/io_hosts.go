@@ -14,12 +14,13 @@ import (
 	"github.com/braggdev/bragg/internal/iohosts"
 	"github.com/braggdev/bragg/internal/iojob"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // ioHosts is what a command line of io says of hosts.
 type ioHosts struct {
 	named         []string // as they stand behind --hosts
-	list          []iohosts.Host
+	list          []sshlink.Host
 	jobs          iohosts.Jobs
 	sshOptions    []string
 	folder        string

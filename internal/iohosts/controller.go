@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // controller is one run. Its goroutine owns all but the sessions.
@@ -27,7 +28,7 @@ type controller struct {
 
 // member is what the controller knows of one host.
 type member struct {
-	host    Host
+	host    sshlink.Host
 	session *session // nil where it was never reached
 	jobs    []fiojob.Job
 	own     map[string][]fiojob.Option
@@ -53,7 +54,7 @@ type event struct {
 // lost later has its error in the report, with what it had done; the others go on. A cancelled ctx ends all jobs early.
 func Run(ctx context.Context, o Options) (*iojob.Clients, error) {
 	c := &controller{
-		options: &o, programs: programs{executable: o.Executable, known: map[string]*program{}}, events: make(chan event), quit: make(chan struct{}),
+		options: &o, programs: programs{executable: o.Executable, known: map[string]*sshlink.Build{}}, events: make(chan event), quit: make(chan struct{}),
 		phase: -1, clients: iojob.Clients{Period: o.Jobs.Sample},
 	}
 	if err := CheckDevices(o.Jobs.Devices, o.Hosts); err != nil {
@@ -117,7 +118,7 @@ func (c *controller) close() {
 	var wait sync.WaitGroup
 	for _, m := range c.members {
 		if m.session != nil {
-			wait.Go(func() { m.session.finish(hangUpMax) })
+			wait.Go(func() { m.session.link.Finish(sshlink.HangUpMax) })
 		}
 	}
 	wait.Wait()
@@ -175,10 +176,10 @@ func (c *controller) order() {
 			continue
 		}
 		jobs := c.options.Jobs.forHost(m.host)
-		own := identity{number: i, fileName: m.host.fileName(), hostname: m.session.hello.Hostname}
+		own := identity{number: i, fileName: fileName(m.host), hostname: m.session.hello.Hostname}
 		file, err := jobs.read(own, m.session.hello.Surroundings)
 		if err != nil {
-			m.err, m.over = hostError(m.host, err, ""), true
+			m.err, m.over = sshlink.HostError(m.host, err, ""), true
 			continue
 		}
 		m.jobs, m.own = file.Jobs(), map[string][]fiojob.Option{}
@@ -230,7 +231,7 @@ func (c *controller) follow(ctx context.Context) error {
 		case <-late:
 			for _, m := range c.live() {
 				m.err, m.over = fmt.Errorf("it did not end within %s", leaveMax), true
-				m.session.kill()
+				m.session.link.Kill()
 			}
 		}
 	}
@@ -260,7 +261,7 @@ func (c *controller) take(e event) {
 	case msg == nil:
 		m.over = true
 		if e.err != nil {
-			m.err = errors.Join(m.err, hostError(m.host, e.err, m.session.errors.String()))
+			m.err = errors.Join(m.err, m.session.link.Error(e.err))
 		}
 		if m.err != nil && c.phase >= 0 && !c.stopping {
 			c.say("host %s is lost; what it did until then stays in the report", m.host.Name)
@@ -271,11 +272,11 @@ func (c *controller) take(e event) {
 		m.ready = msg.Ready.Phase + 1
 		for _, fault := range msg.Ready.Faults {
 			if msg.Ready.Phase == 0 {
-				m.err = errors.Join(m.err, hostError(m.host, fault.Err(), ""))
+				m.err = errors.Join(m.err, sshlink.HostError(m.host, fault.Err(), ""))
 			}
 		}
 	case msg.Fault != nil:
-		m.err = errors.Join(m.err, hostError(m.host, msg.Fault.Err(), ""))
+		m.err = errors.Join(m.err, sshlink.HostError(m.host, msg.Fault.Err(), ""))
 	case msg.Periods != nil:
 		m.takePeriods(msg.Periods)
 	case msg.Progress != nil:
@@ -293,18 +294,18 @@ func (m *member) takePeriods(p *periods) {
 
 func (m *member) takeReport(r *iojob.Report) {
 	if err := r.Attach(m.jobs); err != nil {
-		m.err = errors.Join(m.err, hostError(m.host, err, ""))
+		m.err = errors.Join(m.err, sshlink.HostError(m.host, err, ""))
 		return
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		row.Name, row.Engine = row.Job.Name, printable(row.Engine)
+		row.Name, row.Engine = row.Job.Name, sshlink.Printable(row.Engine)
 		if i < len(m.periods) {
 			row.SetPeriods(m.periods[i])
 		}
 	}
 	for i := range r.Disks {
-		r.Disks[i].Name = printable(r.Disks[i].Name)
+		r.Disks[i].Name = sshlink.Printable(r.Disks[i].Name)
 	}
 	m.report = r
 }
@@ -325,7 +326,7 @@ func (c *controller) advance(ctx context.Context) error {
 			if m.err != nil {
 				c.say("%s: goes on without it: %v", m.host.Name, m.err)
 				m.over = true
-				_ = m.session.in.Close() // it ends then
+				_ = m.session.link.In.Close() // it ends then
 			}
 		}
 	}
@@ -366,8 +367,8 @@ func (c *controller) start(ctx context.Context, hosts []*member) {
 	for i, m := range hosts {
 		r, ok := m.session.clock.best(time.Now())
 		if !ok {
-			m.err, m.over = hostError(m.host, errors.New("it does not tell the time"), ""), true
-			m.session.kill()
+			m.err, m.over = sshlink.HostError(m.host, errors.New("it does not tell the time"), ""), true
+			m.session.link.Kill()
 			continue
 		}
 		readings[i] = r

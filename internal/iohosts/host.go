@@ -3,35 +3,20 @@ package iohosts
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
-
-// Host is a machine that jobs run on, as ssh knows it.
-type Host struct {
-	Name    string // as the user wrote it: of messages and reports
-	User    string // "": ssh's choice
-	Address string // a name, an alias of ssh's configuration or an IP address
-	Port    int    // 0: ssh's choice
-}
 
 // hostsMax bounds how many hosts one run has: each has a process of ssh here.
 const hostsMax = 256
 
-// A name that begins with a hyphen would be an option of ssh, and blanks and quotes stand in no host name; so whatever
-// reaches ssh is made of these.
-var (
-	userForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
-	addressForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-)
-
 // ParseHosts reads hosts as they stand behind --hosts: [user@]host[:port] with commas between them, and @FILE for a file
 // with one or more a line, where # begins a comment. read returns the text of a file.
-func ParseHosts(list []string, read func(name string) (string, error)) ([]Host, error) {
-	var hosts []Host
+func ParseHosts(list []string, read func(name string) (string, error)) ([]sshlink.Host, error) {
+	var hosts []sshlink.Host
 	var wrong diag.List
 	add := func(pos diag.Position, line string, from int, words string) {
 		for word := range strings.SplitSeq(words, ",") {
@@ -41,7 +26,7 @@ func ParseHosts(list []string, read func(name string) (string, error)) ([]Host, 
 			if trimmed == "" {
 				continue
 			}
-			h, err := parseHost(trimmed)
+			h, err := sshlink.ParseHost(trimmed)
 			if err != nil {
 				wrong.Add(diag.Diagnostic{
 					Code: "bad-host", Pos: pos, Width: len(trimmed), Source: line, Message: err.Error(),
@@ -76,7 +61,7 @@ func ParseHosts(list []string, read func(name string) (string, error)) ([]Host, 
 	return hosts, checkHosts(hosts)
 }
 
-func checkHosts(hosts []Host) error {
+func checkHosts(hosts []sshlink.Host) error {
 	seen := map[string]bool{}
 	for _, h := range hosts {
 		key := net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
@@ -98,65 +83,8 @@ func usage(message, hint string) error {
 	return &diag.Error{Code: "usage", Message: message, Hint: hint, Exit: diag.ExitUsage}
 }
 
-func parseHost(text string) (Host, error) {
-	h := Host{Name: text, Address: text}
-	if at := strings.LastIndexByte(text, '@'); at >= 0 {
-		h.User, h.Address = text[:at], text[at+1:]
-		if !userForm.MatchString(h.User) {
-			return h, fmt.Errorf("%q is no name of a user", h.User)
-		}
-	}
-	port := ""
-	if inside, ok := strings.CutPrefix(h.Address, "["); ok {
-		address, rest, closed := strings.Cut(inside, "]")
-		plain, _, _ := strings.Cut(address, "%")
-		if !closed || net.ParseIP(plain) == nil || strings.ContainsAny(address, " '\"\\$`;&|<>/") || rest != "" && rest[0] != ':' {
-			return h, fmt.Errorf("%q is no IPv6 address in brackets", h.Address)
-		}
-		h.Address, port = address, rest
-		if port = strings.TrimPrefix(port, ":"); rest == ":" {
-			return h, fmt.Errorf("%q has no port behind the colon", text)
-		}
-	} else if address, number, found := strings.Cut(h.Address, ":"); found {
-		if h.Address, port = address, number; port == "" {
-			return h, fmt.Errorf("%q has no port behind the colon", text)
-		}
-	}
-	if net.ParseIP(strings.SplitN(h.Address, "%", 2)[0]) == nil && !addressForm.MatchString(h.Address) {
-		return h, fmt.Errorf("%q is no name of a host", h.Address)
-	}
-	if port != "" {
-		n, err := strconv.Atoi(port)
-		if err != nil || n < 1 || n > 65535 || port[0] == '+' {
-			return h, fmt.Errorf("%q is no port", port)
-		}
-		h.Port = n
-	}
-	return h, nil
-}
-
-// tryOut is the command with which a person finds out whether a host can be reached.
-func (h Host) tryOut() string {
-	words := "ssh -o BatchMode=yes "
-	if h.Port != 0 {
-		words += "-p " + strconv.Itoa(h.Port) + " "
-	}
-	if h.User != "" {
-		words += "-l " + h.User + " "
-	}
-	return words + h.Address + " true"
-}
-
-// PortNumber is what documents say, ssh's default where none was given.
-func (h Host) PortNumber() int {
-	if h.Port == 0 {
-		return 22
-	}
-	return h.Port
-}
-
-// fileName is the host's name as a part of the name of a file.
-func (h Host) fileName() string {
+// fileName is a host's name as a part of the name of a file.
+func fileName(h sshlink.Host) string {
 	name := h.Address
 	if h.Port != 0 {
 		name += "-" + strconv.Itoa(h.Port)

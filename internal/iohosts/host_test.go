@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 func TestParseHosts(t *testing.T) {
@@ -16,9 +18,9 @@ func TestParseHosts(t *testing.T) {
 		return text, nil
 	}
 	got, err := ParseHosts([]string{"a,admin@b:2022", "@list", "[::1], 10.0.0.7"}, read)
-	want := []Host{
-		{"a", "", "a", 0}, {"admin@b:2022", "admin", "b", 2022}, {"node1", "", "node1", 0}, {"node2:2222", "", "node2", 2222},
-		{"root@[fe80::1%eth0]:22", "root", "fe80::1%eth0", 22}, {"[::1]", "", "::1", 0}, {"10.0.0.7", "", "10.0.0.7", 0},
+	want := []sshlink.Host{
+		{Name: "a", User: "", Address: "a", Port: 0}, {Name: "admin@b:2022", User: "admin", Address: "b", Port: 2022}, {Name: "node1", User: "", Address: "node1", Port: 0}, {Name: "node2:2222", User: "", Address: "node2", Port: 2222},
+		{Name: "root@[fe80::1%eth0]:22", User: "root", Address: "fe80::1%eth0", Port: 22}, {Name: "[::1]", User: "", Address: "::1", Port: 0}, {Name: "10.0.0.7", User: "", Address: "10.0.0.7", Port: 0},
 	}
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%v, %+v", err, got)
@@ -28,7 +30,7 @@ func TestParseHosts(t *testing.T) {
 			t.Errorf("host %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}
-	if names := got[4].fileName() + " " + got[1].fileName(); names != "fe80__1_eth0-22 b-2022" {
+	if names := fileName(got[4]) + " " + fileName(got[1]); names != "fe80__1_eth0-22 b-2022" {
 		t.Errorf("names for files %q", names)
 	}
 }
@@ -40,36 +42,14 @@ func TestHostileHosts(t *testing.T) {
 		"-oProxyCommand=x@a", "a@b@-c", "a:", "a:0", "a:65536", "a:+22", "a:22x", "[a]", "[::1", "[::1]x", "[::1]:", "a/b", "a\\b", "é", "..;", "@@",
 		"a@", "[fe80::1%$(id)]", "[fe80::1%a b]", "::1", "a%b",
 	} {
-		hosts, err := ParseHosts([]string{" " + text}, nil)
-		if err == nil {
+		if hosts, err := ParseHosts([]string{" " + text}, nil); err == nil {
 			t.Errorf("%q is read as %+v", text, hosts)
-		}
-		for _, h := range hosts {
-			for _, arg := range sshArguments(h, nil)[4:] {
-				if strings.HasPrefix(arg, "-oProxy") {
-					t.Errorf("%q becomes the option %q", text, arg)
-				}
-			}
 		}
 	}
 	for _, list := range [][]string{{""}, {","}, {"a,a"}, {"a:22,root@a:22"}, {"@nowhere"}, {strings.Repeat("h,", 300)}} {
 		if hosts, err := ParseHosts(list, func(string) (string, error) { return "", errors.New("no such file") }); err == nil {
 			t.Errorf("%q is read as %+v", list, hosts)
 		}
-	}
-}
-
-// The command of ssh is one text, whatever the host.
-func TestCommandIsFixed(t *testing.T) {
-	for _, h := range []Host{{"a", "", "a", 0}, {"u@b:2", "u", "b", 2}} {
-		args := sshArguments(h, []string{"ProxyJump=x"})
-		n := len(args)
-		if args[n-1] != remoteCommand || args[n-2] != h.Address || args[n-3] != "--" {
-			t.Errorf("arguments %q", args)
-		}
-	}
-	if strings.ContainsAny(script, "'\\!\n") {
-		t.Error("the script has characters that some login shell reads in another way")
 	}
 }
 
@@ -92,7 +72,7 @@ func FuzzParseHosts(f *testing.F) {
 						t.Errorf("%q is read as host %+v", text, h)
 					}
 				}
-				if h.Address == "" || h.Port < 0 || h.Port > 65535 || strings.ContainsAny(h.fileName(), ":/ %") {
+				if h.Address == "" || h.Port < 0 || h.Port > 65535 || strings.ContainsAny(fileName(h), ":/ %") {
 					t.Errorf("%q is read as host %+v", text, h)
 				}
 			}

@@ -6,11 +6,12 @@
 // lines of JSON over ssh's standard input and output; no port is opened and nothing stays behind. The host's half (Serve)
 // is package iojob with a start that the controller names. When the connection ends, so does the load.
 //
-// What to read: controller.go is the course of a run, serve.go the host's half; bootstrap.go how the program gets there,
-// session.go one connection, clock.go how clocks are compared, message.go what is said. It renders nothing: see iojob.Clients.
+// What to read: controller.go is the course of a run, serve.go the host's half; session.go
+// one connection (package sshlink made it), clock.go how clocks are compared, message.go what is said. It renders nothing: see iojob.Clients.
 package iohosts
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,12 +19,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // Options say how to run jobs on hosts.
 type Options struct {
-	Hosts []Host
+	Hosts []sshlink.Host
 	Jobs  Jobs
 	// SSHOptions are handed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
 	SSHOptions []string
@@ -51,10 +54,10 @@ type Options struct {
 type programs struct {
 	executable string
 	mu         sync.Mutex
-	known      map[string]*program
+	known      map[string]*sshlink.Build
 }
 
-func (p *programs) find(platform string) (*program, error) {
+func (p *programs) find(platform string) (*sshlink.Build, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if found := p.known[platform]; found != nil {
@@ -67,10 +70,21 @@ func (p *programs) find(platform string) (*program, error) {
 			return nil, missingBuild(platform, path)
 		}
 	}
-	found, err := readProgram(path)
+	found, err := sshlink.ReadBuild(path)
 	if err != nil {
 		return nil, err
 	}
 	p.known[platform] = found
 	return found, nil
+}
+
+// missingBuild says what to build where a host has another platform.
+func missingBuild(platform, beside string) error {
+	arch := strings.TrimPrefix(platform, "linux/")
+	return &diag.Error{
+		Code: "platform", Exit: diag.ExitUnavailable,
+		Message: fmt.Sprintf("it is %s, and this bragg is %s/%s", platform, runtime.GOOS, runtime.GOARCH),
+		Hint: fmt.Sprintf("put a bragg of the same version for it at %s; in a checkout of this version:\nmake bin/bragg-linux-%s",
+			beside, arch),
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // Jobs is what all hosts are told to run: the texts, with everything from the controller's surroundings that they asked
@@ -73,10 +74,10 @@ func (i identity) lookup(name string) (string, bool) {
 }
 
 // Record lets a parse of the jobs note what they ask for, for the hosts' own. It reads as the first host would.
-func (j *Jobs) Record(o fiojob.Options, first Host) fiojob.Options {
+func (j *Jobs) Record(o fiojob.Options, first sshlink.Host) fiojob.Options {
 	j.Reading, j.Sections = o.Reading, o.Sections
 	j.Env, j.Files = map[string]string{}, map[string]string{}
-	env, own := o.Env, identity{fileName: first.fileName(), hostname: first.fileName()}
+	env, own := o.Env, identity{fileName: fileName(first), hostname: fileName(first)}
 	o.Env = func(name string) (string, bool) {
 		if value, ok := own.lookup(name); ok {
 			return value, true
@@ -113,7 +114,7 @@ func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
 }
 
 // forHost leaves only the devices that hold on a host.
-func (j Jobs) forHost(h Host) Jobs {
+func (j Jobs) forHost(h sshlink.Host) Jobs {
 	var devices []Device
 	for _, d := range j.Devices {
 		if d.Host == "" || d.Host == h.Name {
@@ -125,7 +126,7 @@ func (j Jobs) forHost(h Host) Jobs {
 }
 
 // CheckDevices refuses consent that names a host which is not there.
-func CheckDevices(devices []Device, hosts []Host) error {
+func CheckDevices(devices []Device, hosts []sshlink.Host) error {
 	var names []string
 	for _, h := range hosts {
 		names = append(names, h.Name)

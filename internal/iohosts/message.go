@@ -1,7 +1,6 @@
 package iohosts
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // Controller and host talk in lines of JSON; docs/guides/hosts.md shows the course of a run. Exactly one member of a
@@ -119,32 +119,13 @@ func decode(line []byte) (*message, error) {
 	return &m, nil
 }
 
-// lines reads messages.
-type lines struct{ scanner *bufio.Scanner }
-
-func newLines(r io.Reader) *lines {
-	s := bufio.NewScanner(r)
-	s.Buffer(make([]byte, 64<<10), lineBytesMax)
-	return &lines{s}
-}
-
-// next returns io.EOF where nothing follows.
-func (l *lines) next() (*message, error) {
-	line, err := l.line()
+// next reads one message; io.EOF says that nothing follows.
+func next(l *sshlink.Lines) (*message, error) {
+	line, err := l.Line()
 	if err != nil {
 		return nil, err
 	}
 	return decode(line)
-}
-
-func (l *lines) line() ([]byte, error) {
-	if l.scanner.Scan() {
-		return l.scanner.Bytes(), nil
-	}
-	if err := l.scanner.Err(); err != nil {
-		return nil, err
-	}
-	return nil, io.EOF
 }
 
 // writer writes messages, one at a time.

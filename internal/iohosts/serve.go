@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // Program is what the host's half needs of the process that it is.
@@ -49,12 +49,12 @@ type server struct {
 // Serve is the host's half: it runs one order of the controller at the other end of its input and output, and returns the
 // exit code. When the input ends, so does the load, at once.
 func Serve(ctx context.Context, p Program) int {
-	if len(p.Arguments) == 1 && p.Arguments[0] == verbCheck {
+	if len(p.Arguments) == 1 && p.Arguments[0] == sshlink.Check {
 		return diag.ExitPass // that it could be started was the question
 	}
 	// The controller may be gone while something is written to it; that must not end the process before it has cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
-	if err := removeOwnFolder(p); err != nil {
+	if err := sshlink.RemoveOwn(p.Executable, p.Arguments); err != nil {
 		fmt.Fprintln(p.Errors, "bragg: remove what was copied:", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -85,24 +85,9 @@ func Serve(ctx context.Context, p Program) int {
 	_ = s.out.send(&message{End: &struct{}{}})
 	select { // the controller closes the input when it has read everything
 	case <-ended:
-	case <-time.After(hangUpMax):
+	case <-time.After(sshlink.HangUpMax):
 	}
 	return diag.ExitPass
-}
-
-// folderPrefix begins the name of folders that hold nothing but the program.
-const folderPrefix = "bragg-io."
-
-// removeOwnFolder removes the folder that this program was copied to, and nothing else.
-func removeOwnFolder(p Program) error {
-	if len(p.Arguments) == 0 {
-		return nil
-	}
-	folder := filepath.Clean(p.Arguments[0])
-	if folder != filepath.Dir(p.Executable) || !strings.HasPrefix(filepath.Base(folder), folderPrefix) {
-		return fmt.Errorf("%q is not the folder that this program was copied to", folder)
-	}
-	return errors.Join(os.Remove(p.Executable), os.Remove(folder))
 }
 
 // bootID tells starts of systems apart; "" where the system does not say.
@@ -135,9 +120,9 @@ func (s *server) listen(ctx context.Context, ended chan<- struct{}) {
 			}
 		}
 	}()
-	in := newLines(s.program.In)
+	in := sshlink.NewLines(s.program.In, lineBytesMax)
 	for {
-		m, err := in.next()
+		m, err := next(in)
 		if err != nil {
 			close(ended)
 			s.leave()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // controllerOf starts the host's half, and returns the controller's ends of its streams.
@@ -29,9 +30,9 @@ func controllerOf(t *testing.T, arguments ...string) (in *io.PipeWriter, said <-
 	}()
 	go func() {
 		defer close(messages)
-		lines := newLines(out)
+		lines := sshlink.NewLines(out, lineBytesMax)
 		for {
-			m, err := lines.next()
+			m, err := next(lines)
 			if err != nil {
 				return
 			}
@@ -110,15 +111,5 @@ func TestHostBearsNonsense(t *testing.T) {
 	}
 	if got := <-code; got != diag.ExitInterrupted {
 		t.Errorf("after nonsense: exit code %d", got)
-	}
-}
-
-// Only the folder that the program was copied to is removed, whatever is asked for.
-func TestOnlyTheOwnFolderIsRemoved(t *testing.T) {
-	dir := t.TempDir()
-	for _, folder := range []string{dir, "/", "", filepath.Join(dir, "bragg-io.x")} {
-		if err := removeOwnFolder(Program{Arguments: []string{folder}, Executable: filepath.Join(dir, "bragg")}); err == nil {
-			t.Errorf("%q is taken for the program's own folder", folder)
-		}
 	}
 }

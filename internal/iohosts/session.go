@@ -1,44 +1,34 @@
 package iohosts
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/sshlink"
 )
 
 // session is the connection to one host: a process of ssh and the program at its other end.
 type session struct {
-	host   Host
+	host   sshlink.Host
 	number int
 	bears  time.Duration // how long it may be silent
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *lines
+	link   *sshlink.Link
 	writer writer
-	errors tail // what ssh and the host print as errors
 	clock  hostClock
 	hello  hello
 
-	pings    atomic.Int64
-	sent     sync.Map      // time of each ping under way
-	ponged   chan struct{} // holds one when a pong came
-	heard    atomic.Int64  // when the host was last heard, in nanoseconds since 1970
-	silent   atomic.Bool   // nothing was heard of the host for too long
-	stopping sync.Once
-	exited   chan struct{} // closed when ssh has ended; exit is valid then
-	exit     error
+	pings  atomic.Int64
+	sent   sync.Map      // time of each ping under way
+	ponged chan struct{} // holds one when a pong came
+	heard  atomic.Int64  // when the host was last heard, in nanoseconds since 1970
+	silent atomic.Bool   // nothing was heard of the host for too long
 }
 
 // Times that connections keep. silenceMax is how long one side bears to hear nothing of the other before it gives up:
@@ -47,66 +37,37 @@ const (
 	silenceMax  = 60 * time.Second
 	pingEvery   = time.Second
 	leaveMax    = 45 * time.Second // to stop the load, wait for what is in flight, report
-	hangUpMax   = 5 * time.Second  // for ssh to end once its input is closed
 	pingsAtOnce = 8
 )
 
-// sshArguments are those of ssh for a host. Names were checked, and "--" ends options all the same.
-func sshArguments(h Host, options []string) []string {
-	args := []string{"-T", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
-	for _, o := range options {
-		args = append(args, "-o", o)
-	}
-	// ssh takes the first of several values: the user's come first.
-	args = append(args, "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
-	if h.Port != 0 {
-		args = append(args, "-p", strconv.Itoa(h.Port))
-	}
-	if h.User != "" {
-		args = append(args, "-l", h.User)
-	}
-	return append(args, "--", h.Address, remoteCommand)
-}
+// Verb is the hidden verb that serves on a host. Behind it stands the folder that holds nothing but the program and is
+// to be removed, or sshlink.Check.
+const Verb = "__iohost"
 
-// connect starts ssh and the program on the host, and learns its clock. The caller calls hangUp in the end.
-func connect(ctx context.Context, h Host, number int, o *Options, find func(string) (*program, error)) (*session, error) {
-	s := &session{host: h, number: number, bears: cmp.Or(o.Silence, silenceMax), ponged: make(chan struct{}, 1), exited: make(chan struct{})}
-	s.cmd = exec.Command("ssh", sshArguments(h, o.SSHOptions)...)
-	s.cmd.Stderr, s.cmd.WaitDelay = &s.errors, hangUpMax // a shared master connection keeps it open
-	apart(s.cmd)
-	in, err := s.cmd.StdinPipe()
-	if err != nil {
+// connect starts ssh and the program on the host, and learns its clock. The caller calls link.Finish in the end.
+func connect(ctx context.Context, h sshlink.Host, number int, o *Options, find func(string) (*sshlink.Build, error)) (*session, error) {
+	s := &session{host: h, number: number, bears: cmp.Or(o.Silence, silenceMax), ponged: make(chan struct{}, 1)}
+	remote := &sshlink.Remote{Program: "bragg", Verb: Verb, Find: find, Folder: o.Folder, Keep: o.Keep, Options: o.SSHOptions}
+	var err error
+	if s.link, err = sshlink.Start(ctx, h, remote, lineBytesMax); err != nil {
 		return nil, err
 	}
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	s.in, s.out, s.writer.to = in, newLines(out), in
-	if err := s.cmd.Start(); err != nil {
-		return nil, &diag.Error{
-			Code: "no-ssh", Message: "start ssh", Err: err, Exit: diag.ExitUnavailable, Hint: "install OpenSSH's client: bragg reaches hosts with it",
-		}
-	}
-	stopped := context.AfterFunc(ctx, s.kill)
+	s.writer.to = s.link.In
+	stopped := context.AfterFunc(ctx, s.link.Kill)
 	defer stopped()
-	err = bootstrap(in, s.out, o, find)
-	if err == nil {
-		err = s.greet(o)
-	}
-	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || isBrokenPipe(err) {
-			err = s.why()
+	if err := s.greet(o); err != nil {
+		if sshlink.Broken(err) {
+			err = s.link.Why(false)
 		}
-		s.finish(hangUpMax)
-		return nil, hostError(h, err, s.errors.String())
+		s.link.Finish(sshlink.HangUpMax)
+		return nil, s.link.Error(err)
 	}
 	return s, nil
 }
 
 // greet reads who answers.
 func (s *session) greet(o *Options) error {
-	m, err := s.out.next()
+	m, err := next(s.link.Out)
 	if err != nil {
 		return err
 	}
@@ -114,7 +75,7 @@ func (s *session) greet(o *Options) error {
 		return errors.New("it does not say hello")
 	}
 	s.hello = *m.Hello
-	s.hello.Version, s.hello.Hostname, s.hello.Platform = printable(m.Hello.Version), printable(m.Hello.Hostname), printable(m.Hello.Platform)
+	s.hello.Version, s.hello.Hostname, s.hello.Platform = sshlink.Printable(m.Hello.Version), sshlink.Printable(m.Hello.Hostname), sshlink.Printable(m.Hello.Platform)
 	if s.hello.Version != o.Version {
 		return &diag.Error{
 			Code: "version", Exit: diag.ExitUnavailable,
@@ -126,70 +87,12 @@ func (s *session) greet(o *Options) error {
 	return nil
 }
 
-// hostError says which host, and what ssh printed.
-func hostError(h Host, err error, printed string) error {
-	var list *diag.ListError
-	if errors.As(err, &list) {
-		told := slices.Clone(list.List)
-		for i := range told {
-			told[i].Message = fmt.Sprintf("host %q: %s", h.Name, told[i].Message)
-		}
-		return &diag.ListError{List: told}
-	}
-	text := fmt.Sprintf("host %q: %v", h.Name, err)
-	if printed = strings.TrimSpace(printed); printed != "" && !strings.Contains(text, printed) {
-		text += ": " + strings.ReplaceAll(printed, "\n", "; ")
-	}
-	e := &diag.Error{Code: "host", Message: printable(text), Exit: diag.ExitUnavailable}
-	var told *diag.Error
-	if errors.As(err, &told) && told.Code != "" { // what has no code is the world's fault, a full disk for one
-		e.Code, e.Hint, e.Exit = told.Code, told.Hint, told.ExitCode()
-	}
-	return e
-}
-
-// printable keeps what a host says from steering the terminal that it is shown on.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
-}
-
 // why says how the connection ended.
 func (s *session) why() error {
-	select {
-	case <-s.exited:
-	default:
-		go s.wait()
-		select {
-		case <-s.exited:
-		case <-time.After(hangUpMax):
-		}
-	}
-	var status *exec.ExitError
-	if errors.As(s.exit, &status) && status.ExitCode() == 255 && s.hello.Version == "" {
-		return &diag.Error{
-			Code: "ssh", Message: "ssh cannot reach it", Exit: diag.ExitUnavailable,
-			Hint: "this must work without a question: " + s.host.tryOut(),
-		}
-	}
 	if s.silent.Load() {
 		return fmt.Errorf("nothing was heard of it for %s", s.bears)
 	}
-	return errors.New("the connection broke")
-}
-
-func (s *session) wait() {
-	s.stopping.Do(func() {
-		s.exit = s.cmd.Wait()
-		close(s.exited)
-	})
+	return s.link.Why(s.hello.Version != "")
 }
 
 // serve reads what the host says until it ends, and hands on what is not about clocks.
@@ -204,7 +107,7 @@ func (s *session) serve(hand func(*message)) error {
 			case <-beat.C:
 				if time.Since(time.Unix(0, s.heard.Load())) > s.bears {
 					s.silent.Store(true)
-					s.kill()
+					s.link.Kill()
 					return
 				}
 				_ = s.ping() // a host that is gone is noticed by the reader
@@ -215,7 +118,7 @@ func (s *session) serve(hand func(*message)) error {
 	defer close(done)
 	defer beat.Stop()
 	for {
-		m, err := s.out.next()
+		m, err := next(s.link.Out)
 		received := time.Now()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -267,47 +170,4 @@ func (s *session) sync(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// kill ends ssh at once; the program at the other end sees its input close.
-func (s *session) kill() {
-	_ = s.cmd.Process.Kill() // it may have ended
-}
-
-// finish closes the host's input, at which it ends, and waits for ssh, but not longer than bound.
-func (s *session) finish(bound time.Duration) {
-	_ = s.in.Close()
-	go s.wait()
-	select {
-	case <-s.exited:
-	case <-time.After(bound):
-		s.kill()
-		<-s.exited
-	}
-}
-
-func isBrokenPipe(err error) bool { return strings.Contains(err.Error(), "broken pipe") }
-
-// tail keeps the last of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailBytesMax = 2 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailBytesMax; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.ToValidUTF8(t.text, nil))
 }

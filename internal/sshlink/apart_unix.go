@@ -1,6 +1,6 @@
 //go:build unix
 
-package iohosts
+package sshlink
 
 import (
 	"os/exec"

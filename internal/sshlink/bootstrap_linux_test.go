@@ -1,4 +1,4 @@
-package iohosts
+package sshlink
 
 import (
 	"errors"
@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// remote is the script at work, without ssh between.
-type remote struct {
+// far is the script at work, without ssh between.
+type far struct {
 	*exec.Cmd
 	in   io.WriteCloser
-	out  *lines
+	out  *Lines
 	temp string
 }
 
-func startRemote(t *testing.T, path string, command ...string) *remote {
+func startRemote(t *testing.T, path string, command ...string) *far {
 	t.Helper()
-	r := &remote{Cmd: exec.Command(command[0], command[1:]...), temp: t.TempDir()}
+	r := &far{Cmd: exec.Command(command[0], command[1:]...), temp: t.TempDir()}
 	r.Env = []string{"TMPDIR=" + r.temp, "HOME=" + t.TempDir(), "PATH=" + path}
 	in, err := r.StdinPipe()
 	if err != nil {
@@ -33,7 +33,7 @@ func startRemote(t *testing.T, path string, command ...string) *remote {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.in, r.out = in, newLines(out)
+	r.in, r.out = in, NewLines(out, 1<<20)
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func startRemote(t *testing.T, path string, command ...string) *remote {
 	return r
 }
 
-func (r *remote) empty(t *testing.T) {
+func (r *far) empty(t *testing.T) {
 	t.Helper()
 	var left []os.DirEntry
 	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
@@ -53,14 +53,41 @@ func (r *remote) empty(t *testing.T) {
 	t.Errorf("left %v", left)
 }
 
-func ownProgram(t *testing.T) func(string) (*program, error) {
+// testVerb makes the test's program the one at the other end.
+const testVerb = "__link"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == testVerb {
+		if len(os.Args) > 2 && os.Args[2] == Check {
+			return
+		}
+		if len(os.Args) > 2 {
+			_ = os.RemoveAll(os.Args[2])
+		}
+		fmt.Println("at your service")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// ownProgram is the test's program as a remote one.
+func ownProgram(t *testing.T) *Remote {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &programs{executable: self, known: map[string]*program{}}
-	return p.find
+	build, err := ReadBuild(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Remote{Program: "bragg-test", Verb: testVerb, Find: func(platform string) (*Build, error) {
+		if platform != runtime.GOOS+"/"+runtime.GOARCH {
+			return nil, errors.New("wrong platform " + platform)
+		}
+		return build, nil
+	}}
 }
 
 // toolsOf makes a folder with programs of the script, those of busybox where it is named.
@@ -87,19 +114,20 @@ func TestScriptInShells(t *testing.T) {
 	if testing.Short() {
 		t.Skip("copies the test's program often")
 	}
-	find := ownProgram(t)
+	remote := ownProgram(t)
+	script := strings.TrimSuffix(strings.TrimPrefix(remote.command(), "exec /bin/sh -c '"), "'")
 	busybox, _ := exec.LookPath("busybox")
 	type attempt struct {
 		name, path string
 		command    []string
 	}
 	attempts := []attempt{
-		{"without gzip", toolsOf(t, "gzip", ""), []string{"/bin/sh", "-c", remoteCommand}},
-		{"noise", toolsOf(t, "", ""), []string{"/bin/sh", "-c", "echo Welcome; echo; echo {}; " + remoteCommand}},
+		{"without gzip", toolsOf(t, "gzip", ""), []string{"/bin/sh", "-c", remote.command()}},
+		{"noise", toolsOf(t, "", ""), []string{"/bin/sh", "-c", "echo Welcome; echo; echo {}; " + remote.command()}},
 	}
 	for _, shell := range []string{"sh", "bash", "dash", "zsh", "fish", "tcsh", "mksh"} {
 		if path, err := exec.LookPath(shell); err == nil {
-			attempts = append(attempts, attempt{shell, toolsOf(t, "", ""), []string{path, "-c", remoteCommand}})
+			attempts = append(attempts, attempt{shell, toolsOf(t, "", ""), []string{path, "-c", remote.command()}})
 			attempts = append(attempts, attempt{"script in " + shell, toolsOf(t, "", ""), []string{path, "-c", script}})
 		}
 	}
@@ -112,12 +140,12 @@ func TestScriptInShells(t *testing.T) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			r := startRemote(t, a.path, a.command...)
-			if err := bootstrap(r.in, r.out, &Options{}, find); err != nil {
+			if err := bootstrap(r.in, r.out, remote); err != nil {
 				t.Fatal(err)
 			}
-			m, err := r.out.next()
-			if err != nil || m.Hello == nil || m.Hello.Platform != runtime.GOOS+"/"+runtime.GOARCH {
-				t.Fatalf("%+v, %v", m, err)
+			line, err := r.out.Line()
+			if err != nil || string(line) != "at your service" {
+				t.Fatalf("%q, %v", line, err)
 			}
 			r.empty(t) // while it runs
 			if err := r.in.Close(); err != nil {
@@ -132,20 +160,21 @@ func TestScriptInShells(t *testing.T) {
 
 // A connection that breaks at any moment leaves nothing.
 func TestScriptIsCutShort(t *testing.T) {
-	p, err := ownProgram(t)(runtime.GOOS + "/" + runtime.GOARCH)
+	remote := ownProgram(t)
+	p, err := remote.Find(runtime.GOOS + "/" + runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := p.packed()
 	whole := fmt.Sprintf("%s\n\n\n%d\n%s", p.sum, len(text), text)
 	for _, length := range []int{0, 10, 64, 65, 66, 67, 70, 80, 1000, len(whole) / 2, len(whole) - 20} {
-		r := startRemote(t, os.Getenv("PATH"), "/bin/sh", "-c", remoteCommand)
+		r := startRemote(t, os.Getenv("PATH"), "/bin/sh", "-c", remote.command())
 		_, err := io.WriteString(r.in, whole[:length])
 		if err = errors.Join(err, r.in.Close()); err != nil {
 			t.Fatal(err)
 		}
 		for {
-			line, err := r.out.line()
+			line, err := r.out.Line()
 			if err != nil {
 				break
 			}

@@ -1,4 +1,4 @@
-package iohosts
+package sshlink
 
 import (
 	"os/exec"

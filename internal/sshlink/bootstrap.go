@@ -1,4 +1,4 @@
-package iohosts
+package sshlink
 
 import (
 	"bufio"
@@ -10,73 +10,88 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Verb is the hidden verb that serves on a host. Behind it stands the folder that holds nothing but the program and is
-// to be removed, or verbCheck.
-const (
-	Verb      = "__iohost"
-	verbCheck = "check"
-)
+// Remote says what shall run at the other end of a link.
+type Remote struct {
+	// Program is its name there: of the cached copy, of the folder that is made for it, of the one that is looked for in PATH.
+	// Verb is the hidden verb that serves; behind it stands the folder that holds nothing but the program and is to be
+	// removed, or "check", at which it ends at once. Both are made of letters, digits, hyphens and underscores: they stand in
+	// the text of a shell's script, and nothing else does.
+	Program, Verb string
+	// Find returns the build for a platform such as "linux/amd64".
+	Find func(platform string) (*Build, error)
+	// Folder on the host is where the program is copied to; "" is its temporary one.
+	Folder string
+	// Keep leaves the copy in the user's cache folder on the host, for the next time.
+	Keep bool
+	// Options are handed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
+	Options []string
+}
+
+// Check stands behind a verb to find out whether the program can run at all.
+const Check = "check"
 
 // marker begins the lines of the script below; whatever else a login shell prints is skipped.
-const marker = "bragg-io "
+const marker = "bragg-link "
 
-// script finds or receives the program on a host and becomes it. Nothing is ever put into its text: what differs comes in
+// scriptText finds or receives the program on a host and becomes it. Nothing is ever put into its text: what differs comes in
 // lines on its standard input (hash, bytes to come or 0 lines later, folder, keep), so no name can become a command. It is
 // one line without single quotes, backslashes and exclamation marks, because the login shell that it is handed to may be
 // any: sh, bash, zsh, fish, csh. The folder is removed whenever it ends early, and by the program once that has started:
 // a program that runs needs no name.
-const script = `umask 077; t=; ` +
+const scriptText = `umask 077; t=; ` +
 	`clean() { test -z "$t" || rm -rf "$t"; }; trap clean EXIT; trap "exit 1" HUP INT TERM PIPE; ` +
-	`say() { echo "bragg-io $*"; }; ` +
+	`say() { echo "bragg-link $*"; }; ` +
 	`sum() { sha256sum < "$1" | cut -d " " -f 1; }; ` +
 	`z=plain; command -v gzip > /dev/null 2>&1 && z=gzip; ` +
 	`command -v sha256sum > /dev/null 2>&1 || { say lacks sha256sum; exit 1; }; ` +
 	`say system $(uname -s) $(uname -m) $z; ` +
 	`IFS= read -r want || exit 1; IFS= read -r folder || exit 1; IFS= read -r keep || exit 1; ` +
 	`cache="${XDG_CACHE_HOME:-$HOME/.cache}/bragg"; ` +
-	`for f in "$cache/bragg-$want" "$(command -v bragg)"; do ` +
-	`if test -f "$f" && test -x "$f" && test "$(sum "$f")" = "$want"; then say has "$f"; exec "$f" ` + Verb + `; fi; done; ` +
+	`for f in "$cache/PROGRAM-$want" "$(command -v PROGRAM)"; do ` +
+	`if test -f "$f" && test -x "$f" && test "$(sum "$f")" = "$want"; then say has "$f"; exec "$f" VERB; fi; done; ` +
 	`if test "$keep" = keep; then mkdir -p "$cache"; folder="$cache"; fi; ` +
-	`t=$(mktemp -d "${folder:-${TMPDIR:-/tmp}}/bragg-io.XXXXXXXXXX") || { say cannot make a folder for the program; exit 1; }; ` +
+	`t=$(mktemp -d "${folder:-${TMPDIR:-/tmp}}/PROGRAM.XXXXXXXXXX") || { say cannot make a folder for the program; exit 1; }; ` +
 	`say wants "$t"; ` +
 	`IFS= read -r size || exit 1; ` +
-	`if test $z = gzip; then head -c "$size" | gzip -dc > "$t/bragg"; else head -c "$size" > "$t/bragg"; fi; ` +
-	`test "$(sum "$t/bragg")" = "$want" || { say cannot store the program in "$t"; exit 1; }; ` +
-	`chmod 700 "$t/bragg"; ` +
-	`"$t/bragg" ` + Verb + ` ` + verbCheck + ` || { say cannot run programs in "$t"; exit 1; }; ` +
-	`if test "$keep" = keep; then mv "$t/bragg" "$cache/bragg-$want" && rmdir "$t" && t= && say runs && exec "$cache/bragg-$want" ` + Verb + `; exit 1; fi; ` +
-	`say runs; exec "$t/bragg" ` + Verb + ` "$t"`
+	`if test $z = gzip; then head -c "$size" | gzip -dc > "$t/PROGRAM"; else head -c "$size" > "$t/PROGRAM"; fi; ` +
+	`test "$(sum "$t/PROGRAM")" = "$want" || { say cannot store the program in "$t"; exit 1; }; ` +
+	`chmod 700 "$t/PROGRAM"; ` +
+	`"$t/PROGRAM" VERB check || { say cannot run programs in "$t"; exit 1; }; ` +
+	`if test "$keep" = keep; then mv "$t/PROGRAM" "$cache/PROGRAM-$want" && rmdir "$t" && t= && say runs && exec "$cache/PROGRAM-$want" VERB; exit 1; fi; ` +
+	`say runs; exec "$t/PROGRAM" VERB "$t"`
 
-// remoteCommand is what ssh hands to the login shell.
-const remoteCommand = `exec /bin/sh -c '` + script + `'`
+// command is what ssh hands to the login shell.
+func (r *Remote) command() string {
+	return `exec /bin/sh -c '` + strings.NewReplacer("PROGRAM", r.Program, "VERB", r.Verb).Replace(scriptText) + `'`
+}
 
-// program is a build of bragg for one platform.
-type program struct {
+// Build is a program for one platform.
+type Build struct {
 	sum   string // SHA-256, in hexadecimal digits
 	plain []byte
 	once  sync.Once
 	gzip  []byte // valid after packed
 }
 
-// readProgram reads the build at path.
-func readProgram(path string) (*program, error) {
+// ReadBuild reads the build at path.
+func ReadBuild(path string) (*Build, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read program for hosts: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	return &program{sum: hex.EncodeToString(sum[:]), plain: text}, nil
+	return &Build{sum: hex.EncodeToString(sum[:]), plain: text}, nil
 }
 
 // packed returns the program for gzip -d. It is made when the first host wants it: those that kept it need none.
-func (p *program) packed() []byte {
+func (p *Build) packed() []byte {
 	p.once.Do(func() {
 		var b bytes.Buffer
 		// The quickest level: half the bytes for a second of time.
@@ -97,8 +112,8 @@ var platforms = map[string]string{
 	"Linux x86_64": "linux/amd64", "Linux aarch64": "linux/arm64", "Linux arm64": "linux/arm64",
 }
 
-// bootstrap talks with the script until the program runs. find returns the program for a platform.
-func bootstrap(in io.Writer, out *lines, o *Options, find func(platform string) (*program, error)) error {
+// bootstrap talks with the script until the program runs.
+func bootstrap(in io.Writer, out *Lines, r *Remote) error {
 	system, err := said(out, "system ")
 	if err != nil {
 		return err
@@ -111,15 +126,15 @@ func bootstrap(in io.Writer, out *lines, o *Options, find func(platform string) 
 			Hint: "jobs run on hosts with Linux on x86_64 or aarch64",
 		}
 	}
-	p, err := find(platform)
+	p, err := r.Find(platform)
 	if err != nil {
 		return err
 	}
 	keep := ""
-	if o.Keep {
+	if r.Keep {
 		keep = "keep"
 	}
-	if _, err := fmt.Fprintf(in, "%s\n%s\n%s\n", p.sum, o.Folder, keep); err != nil {
+	if _, err := fmt.Fprintf(in, "%s\n%s\n%s\n", p.sum, r.Folder, keep); err != nil {
 		return err
 	}
 	answer, err := said(out, "")
@@ -168,9 +183,9 @@ func refusedBy(answer string) error {
 const noiseLinesMax = 1000
 
 // said returns the script's next line, without marker and prefix.
-func said(out *lines, prefix string) (string, error) {
+func said(out *Lines, prefix string) (string, error) {
 	for range noiseLinesMax {
-		line, err := out.line()
+		line, err := out.Line()
 		if err != nil {
 			return "", err
 		}
@@ -186,13 +201,16 @@ func said(out *lines, prefix string) (string, error) {
 	return "", fmt.Errorf("its login shell prints more than %d lines", noiseLinesMax)
 }
 
-// missingBuild says what to build where a host has another platform.
-func missingBuild(platform, beside string) error {
-	arch := strings.TrimPrefix(platform, "linux/")
-	return &diag.Error{
-		Code: "platform", Exit: diag.ExitUnavailable,
-		Message: fmt.Sprintf("it is %s, and this bragg is %s/%s", platform, runtime.GOOS, runtime.GOARCH),
-		Hint: fmt.Sprintf("put a bragg of the same version for it at %s; in a checkout of this version:\nmake bin/bragg-linux-%s",
-			beside, arch),
+// RemoveOwn removes the folder that a program was copied to, which the script names as the first argument behind the verb,
+// and nothing else: a program that runs needs no name. executable is the program's own path.
+func RemoveOwn(executable string, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
 	}
+	folder := filepath.Clean(arguments[0])
+	prefix := filepath.Base(executable) + "."
+	if folder != filepath.Dir(executable) || !strings.HasPrefix(filepath.Base(folder), prefix) {
+		return fmt.Errorf("%q is not the folder that this program was copied to", folder)
+	}
+	return errors.Join(os.Remove(executable), os.Remove(folder))
 }

@@ -1,0 +1,82 @@
+package sshlink
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Host is a machine that jobs run on, as ssh knows it.
+type Host struct {
+	Name    string // as the user wrote it: of messages and reports
+	User    string // "": ssh's choice
+	Address string // a name, an alias of ssh's configuration or an IP address
+	Port    int    // 0: ssh's choice
+}
+
+// A name that begins with a hyphen would be an option of ssh, and blanks and quotes stand in no host name; so whatever
+// reaches ssh is made of these.
+var (
+	userForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
+	addressForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+)
+
+// ParseHost reads one host: [user@]host[:port], an IPv6 address in brackets.
+func ParseHost(text string) (Host, error) {
+	h := Host{Name: text, Address: text}
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		h.User, h.Address = text[:at], text[at+1:]
+		if !userForm.MatchString(h.User) {
+			return h, fmt.Errorf("%q is no name of a user", h.User)
+		}
+	}
+	port := ""
+	if inside, ok := strings.CutPrefix(h.Address, "["); ok {
+		address, rest, closed := strings.Cut(inside, "]")
+		plain, _, _ := strings.Cut(address, "%")
+		if !closed || net.ParseIP(plain) == nil || strings.ContainsAny(address, " '\"\\$`;&|<>/") || rest != "" && rest[0] != ':' {
+			return h, fmt.Errorf("%q is no IPv6 address in brackets", h.Address)
+		}
+		h.Address, port = address, rest
+		if port = strings.TrimPrefix(port, ":"); rest == ":" {
+			return h, fmt.Errorf("%q has no port behind the colon", text)
+		}
+	} else if address, number, found := strings.Cut(h.Address, ":"); found {
+		if h.Address, port = address, number; port == "" {
+			return h, fmt.Errorf("%q has no port behind the colon", text)
+		}
+	}
+	if net.ParseIP(strings.SplitN(h.Address, "%", 2)[0]) == nil && !addressForm.MatchString(h.Address) {
+		return h, fmt.Errorf("%q is no name of a host", h.Address)
+	}
+	if port != "" {
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65535 || port[0] == '+' {
+			return h, fmt.Errorf("%q is no port", port)
+		}
+		h.Port = n
+	}
+	return h, nil
+}
+
+// TryOut is the command with which a person finds out whether a host can be reached.
+func (h Host) TryOut() string {
+	words := "ssh -o BatchMode=yes "
+	if h.Port != 0 {
+		words += "-p " + strconv.Itoa(h.Port) + " "
+	}
+	if h.User != "" {
+		words += "-l " + h.User + " "
+	}
+	return words + h.Address + " true"
+}
+
+// PortNumber is what documents say, ssh's default where none was given.
+func (h Host) PortNumber() int {
+	if h.Port == 0 {
+		return 22
+	}
+	return h.Port
+}

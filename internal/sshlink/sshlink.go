@@ -1,0 +1,226 @@
+// Package sshlink reaches hosts with the system's ssh and runs a program of ours at the other end, that need not be
+// there before and is not there afterwards.
+//
+//	ParseHosts ──▶ Host ──Start──▶ ssh ──▶ script at the other end ──▶ program, sent if it is missing ──▶ Link
+//
+// A Link is the standard input and output of that program. No port is opened: whatever goes over it is inside of ssh. Keys,
+// jump hosts and aliases are those of ssh's own configuration; host keys are checked as it says, and questions are never
+// asked. What to read: bootstrap.go is how the program gets there, host.go what a host is called.
+package sshlink
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Link is a connection: a process of ssh, and the program at its other end.
+type Link struct {
+	Host Host
+	In   io.WriteCloser
+	Out  *Lines
+
+	cmd      *exec.Cmd
+	errors   tail // what ssh and the host print as errors
+	stopping sync.Once
+	exited   chan struct{} // closed when ssh has ended; exit is valid then
+	exit     error
+}
+
+// HangUpMax is how long ssh may take to end once its input is closed.
+const HangUpMax = 5 * time.Second
+
+// arguments are those of ssh for a host. Names were checked, and "--" ends options all the same.
+func arguments(h Host, r *Remote) []string {
+	args := []string{"-T", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
+	for _, o := range r.Options {
+		args = append(args, "-o", o)
+	}
+	// ssh takes the first of several values: the user's come first.
+	args = append(args, "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	return append(args, "--", h.Address, r.command())
+}
+
+// Start starts ssh and the program on the host. Lines of the program have at most lineBytesMax bytes. The caller calls
+// Finish in the end; ctx bounds the start only.
+func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, error) {
+	l := &Link{Host: h, exited: make(chan struct{})}
+	l.cmd = exec.Command("ssh", arguments(h, r)...)
+	l.cmd.Stderr, l.cmd.WaitDelay = &l.errors, HangUpMax // a shared master connection keeps it open
+	apart(l.cmd)
+	in, err := l.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	l.In, l.Out = in, NewLines(out, lineBytesMax)
+	if err := l.cmd.Start(); err != nil {
+		return nil, &diag.Error{
+			Code: "no-ssh", Message: "start ssh", Err: err, Exit: diag.ExitUnavailable, Hint: "install OpenSSH's client: bragg reaches hosts with it",
+		}
+	}
+	stopped := context.AfterFunc(ctx, l.Kill)
+	defer stopped()
+	if err := bootstrap(in, l.Out, r); err != nil {
+		if Broken(err) {
+			err = l.Why(false)
+		}
+		l.Finish(HangUpMax)
+		return nil, l.Error(err)
+	}
+	return l, nil
+}
+
+// Broken tells whether an error of reading or writing means that the other end is gone.
+func Broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || strings.Contains(err.Error(), "broken pipe")
+}
+
+// Error says of which host err is, and what ssh printed.
+func (l *Link) Error(err error) error { return HostError(l.Host, err, l.errors.String()) }
+
+// HostError says of which host err is. printed is what ssh had to say.
+func HostError(h Host, err error, printed string) error {
+	var list *diag.ListError
+	if errors.As(err, &list) {
+		told := slices.Clone(list.List)
+		for i := range told {
+			told[i].Message = fmt.Sprintf("host %q: %s", h.Name, told[i].Message)
+		}
+		return &diag.ListError{List: told}
+	}
+	text := fmt.Sprintf("host %q: %v", h.Name, err)
+	if printed = strings.TrimSpace(printed); printed != "" && !strings.Contains(text, printed) {
+		text += ": " + strings.ReplaceAll(printed, "\n", "; ")
+	}
+	e := &diag.Error{Code: "host", Message: Printable(text), Exit: diag.ExitUnavailable}
+	var told *diag.Error
+	if errors.As(err, &told) && told.Code != "" { // what has no code is the world's fault, a full disk for one
+		e.Code, e.Hint, e.Exit = told.Code, told.Hint, told.ExitCode()
+	}
+	return e
+}
+
+// Printable keeps what a host says from steering the terminal that it is shown on.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// Why says how the connection ended. reached tells whether the program at the other end has ever spoken.
+func (l *Link) Why(reached bool) error {
+	select {
+	case <-l.exited:
+	default:
+		go l.wait()
+		select {
+		case <-l.exited:
+		case <-time.After(HangUpMax):
+			return errors.New("the connection broke")
+		}
+	}
+	var status *exec.ExitError
+	if errors.As(l.exit, &status) && status.ExitCode() == 255 && !reached {
+		return &diag.Error{
+			Code: "ssh", Message: "ssh cannot reach it", Exit: diag.ExitUnavailable,
+			Hint: "this must work without a question: " + l.Host.TryOut(),
+		}
+	}
+	return errors.New("the connection broke")
+}
+
+func (l *Link) wait() {
+	l.stopping.Do(func() {
+		l.exit = l.cmd.Wait()
+		close(l.exited)
+	})
+}
+
+// Kill ends ssh at once; the program at the other end sees its input close.
+func (l *Link) Kill() {
+	_ = l.cmd.Process.Kill() // it may have ended
+}
+
+// Finish closes the program's input, at which it ends, and waits for ssh, but not longer than bound.
+func (l *Link) Finish(bound time.Duration) {
+	_ = l.In.Close()
+	go l.wait()
+	select {
+	case <-l.exited:
+	case <-time.After(bound):
+		l.Kill()
+		<-l.exited
+	}
+}
+
+// Lines reads what the program says, line by line.
+type Lines struct{ scanner *bufio.Scanner }
+
+// NewLines reads lines of at most lineBytesMax bytes.
+func NewLines(r io.Reader, lineBytesMax int) *Lines {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, min(64<<10, lineBytesMax)), lineBytesMax)
+	return &Lines{s}
+}
+
+// Line returns the next line, valid until the next call, and io.EOF where nothing follows.
+func (l *Lines) Line() ([]byte, error) {
+	if l.scanner.Scan() {
+		return l.scanner.Bytes(), nil
+	}
+	if err := l.scanner.Err(); err != nil {
+		return nil, err
+	}
+	return nil, io.EOF
+}
+
+// tail keeps the last of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailBytesMax = 2 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailBytesMax; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.ToValidUTF8(t.text, nil))
+}
