@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/iojob"
 	"github.com/braggdev/bragg/internal/sshlink"
@@ -339,7 +340,7 @@ func (c *controller) advance(ctx context.Context) error {
 	return nil
 }
 
-// startAhead is how long before the common start hosts are told of it, at least; it covers the slowest way to them.
+// startAhead is how long before the common start hosts are told of it, at least: a host may be busy with what it has just laid out.
 const startAhead = 100 * time.Millisecond
 
 // start agrees with hosts on the moment at which they start a phase.
@@ -363,18 +364,18 @@ func (c *controller) start(ctx context.Context, hosts []*member) {
 		}
 	}
 	slowest := time.Duration(0)
-	readings := make([]reading, len(hosts))
+	readings := make([]clock.Reading, len(hosts))
 	for i, m := range hosts {
-		r, ok := m.session.clock.best(time.Now())
+		r, ok := m.session.clock.Best(time.Now())
 		if !ok {
 			m.err, m.over = sshlink.HostError(m.host, errors.New("it does not tell the time"), ""), true
 			m.session.link.Kill()
 			continue
 		}
 		readings[i] = r
-		slowest = max(slowest, r.trip)
+		slowest = max(slowest, r.Trip)
 	}
-	at := time.Now().Add(max(startAhead, 4*slowest))
+	at := time.Now().Add(max(startAhead, clock.Ahead(slowest, len(hosts))))
 	if c.phase == 0 {
 		c.begun = at
 	}
@@ -383,11 +384,11 @@ func (c *controller) start(ctx context.Context, hosts []*member) {
 			continue
 		}
 		if c.phase == 0 {
-			m.offset = readings[i].offset
+			m.offset = readings[i].Offset
 		}
-		m.error = max(m.error, readings[i].uncertainty(at))
+		m.error = max(m.error, readings[i].Uncertainty(at))
 		m.nominal = append(m.nominal, int64(at.Sub(c.begun)))
-		_ = m.session.writer.send(&message{Start: &start{Phase: c.phase, MonoNanos: readings[i].onHost(at)}})
+		_ = m.session.writer.send(&message{Start: &start{Phase: c.phase, MonoNanos: readings[i].There(at)}})
 	}
 }
 

@@ -6,8 +6,8 @@
 // lines of JSON over ssh's standard input and output; no port is opened and nothing stays behind. The host's half (Serve)
 // is package iojob with a start that the controller names. When the connection ends, so does the load.
 //
-// What to read: controller.go is the course of a run, serve.go the host's half; session.go
-// one connection (package sshlink made it), clock.go how clocks are compared, message.go what is said. It renders nothing: see iojob.Clients.
+// What to read: controller.go is the course of a run, serve.go the host's half; session.go one connection (package sshlink made it),
+// message.go what is said. How clocks are compared is in package clock. It renders nothing: see iojob.Clients.
 package iohosts
 
 import (

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/sshlink"
 )
@@ -21,7 +22,7 @@ type session struct {
 	bears  time.Duration // how long it may be silent
 	link   *sshlink.Link
 	writer writer
-	clock  hostClock
+	clock  clock.Filter
 	hello  hello
 
 	pings  atomic.Int64
@@ -149,7 +150,7 @@ func (s *session) pong(received time.Time, p *pong) {
 	if !ok {
 		return
 	}
-	s.clock.add(sent.(time.Time), received, p)
+	s.clock.Add(sent.(time.Time), received, p.MonoNanos, p.WallNanos)
 	select {
 	case s.ponged <- struct{}{}:
 	default:
