@@ -6,7 +6,8 @@ LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/cli.Version=$(VERSION)
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
-PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client
+PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
+	iproute2 iptables
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent load/... iojob/... iohosts metric result session target/...
@@ -28,7 +29,7 @@ help:
 	@echo "make bench-io      bragg io against fio: speed, CPU per operation, latency"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
-	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat?"
+	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes"
 
 build:
 	@mkdir -p bin
@@ -100,10 +101,13 @@ bench-io: build
 bench-report:
 	$(GO) test ./internal/report -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -timeout 60m
 
-# A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute.
+# A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute, and networks that
+# are cut for one minute and for ten.
 soak:
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
+	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m
+	BRAGG_SOAK_OUTAGE=10m $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 60m
 
 clean:
 	rm -rf bin dist

@@ -13,7 +13,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -64,6 +63,10 @@ type Server struct {
 	closed   bool
 	running  sync.WaitGroup
 	buffered atomic.Int64 // bytes in all buffers
+	heard    atomic.Int64 // uptime when a controller was last heard over the network, nanoseconds
+	// uptime and wall are the agent's clocks; tests set others.
+	uptime func() time.Duration
+	wall   func() time.Time
 }
 
 // NewServer returns a server without connections.
@@ -73,6 +76,7 @@ func NewServer(o Options) *Server {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{options: o, boot: randomID(), started: time.Now(), tasks: map[string]*task{}, ctx: ctx, stop: stop}
+	s.uptime, s.wall = func() time.Duration { return time.Since(s.started) }, time.Now
 	s.meter = newMeter(o)
 	s.diary = &diary{next: o.Log}
 	s.log = log.New(s.diary, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
@@ -109,23 +113,6 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) error {
 	return err
 }
 
-// strangerPatience is how long a connection from the network may take to say what it is. An inherited connection has
-// all the time it wants: it may be used for the first time long after the VM was started.
-const strangerPatience = 30 * time.Second
-
-// ServeListener serves every connection that l accepts until ctx ends.
-func (s *Server) ServeListener(ctx context.Context, l net.Listener) error {
-	server := s.httpServer(ctx)
-	server.ReadHeaderTimeout = strangerPatience
-	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stopped()
-	err := server.Serve(countingListener{l, s.meter})
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
 // Close stops all load, waits until it has ended, and refuses everything from then on.
 func (s *Server) Close() {
 	s.mu.Lock()
@@ -150,8 +137,8 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 func (s *Server) hello() Hello {
 	h := Hello{
 		Protocol: ProtocolVersion, Version: s.options.Version, Boot: s.boot, VM: s.options.VM, PID: os.Getpid(),
-		MetricsAddress: s.options.MetricsAddress, UnixNanos: time.Now().UnixNano(),
-		UptimeNanos: time.Since(s.started).Nanoseconds(),
+		MetricsAddress: s.options.MetricsAddress, UnixNanos: s.wall().UnixNano(),
+		UptimeNanos: s.uptime().Nanoseconds(),
 	}
 	for name := range s.options.Generators {
 		h.Generators = append(h.Generators, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"reflect"
@@ -23,11 +24,15 @@ import (
 
 // TestMain is also the program of the agents that tests start as processes.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "__hold" { // a network namespace, until the test closes our input
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "__agent" {
 		stuck := newScripted()
 		stuck.stuck = make(chan struct{})
 		os.Exit(Command(context.Background(), os.Args[2:], Program{
-			Generators: map[string]load.Generator{"stuck": stuck}, Version: "1.2.3", Stderr: os.Stderr,
+			Generators: map[string]load.Generator{"stuck": stuck, "steady": steady{}}, Version: "1.2.3", Stderr: os.Stderr,
 		}))
 	}
 	goleak.VerifyTestMain(m)
@@ -94,6 +99,33 @@ func (r *scriptedRun) Run(ctx context.Context, sink load.Sink) error {
 				<-r.g.stuck
 			}
 			deliver(true)
+			return nil
+		}
+	}
+}
+
+// steady makes an interval in each period, as real generators do, and nothing else.
+type steady struct{}
+
+func (steady) Plan(load.Workload) (load.Plan, error) { return load.Plan{}, nil }
+
+func (steady) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
+	return steadyRun{w}, nil
+}
+
+type steadyRun struct{ w load.Workload }
+
+func (steadyRun) Close() error { return nil }
+
+func (r steadyRun) Run(ctx context.Context, sink load.Sink) error {
+	tick := time.NewTicker(r.w.IntervalLength)
+	defer tick.Stop()
+	for sequence := int64(0); ; sequence++ {
+		select {
+		case <-tick.C:
+			sink.Interval(intervalOf(r.w, sequence, false))
+		case <-ctx.Done():
+			sink.Interval(intervalOf(r.w, sequence, true))
 			return nil
 		}
 	}
@@ -399,13 +431,16 @@ func TestHello(t *testing.T) {
 }
 
 func TestClockOffset(t *testing.T) {
-	for name, tt := range map[string]struct{ sent, trip, agent, want int64 }{
-		"same clock":    {1000, 100, 1060, 0},
-		"edge of noise": {1000, 100, 1100, 0},
-		"ahead":         {1000, 100, 51050, 50000},
-		"behind":        {100000, 100, 50050, -50000},
+	for name, tt := range map[string]struct {
+		offset, trip time.Duration
+		want         int64
+	}{
+		"same clock":    {10, 100, 0},
+		"edge of noise": {50, 100, 0},
+		"ahead":         {50_000, 100, 50_000},
+		"behind":        {-50_000, 100, -50_000},
 	} {
-		if got := clockOffset(tt.sent, tt.trip, tt.agent); got != tt.want {
+		if got := clockOffset(tt.offset, tt.trip); got != tt.want {
 			t.Errorf("%s: got %d, want %d", name, got, tt.want)
 		}
 	}

@@ -68,7 +68,7 @@ func (s *Server) serveLog(w http.ResponseWriter, _ *http.Request) {
 
 // Log returns what the agent had to say since its start, at most the last 256 KiB.
 func (c *Client) Log(ctx context.Context) (text []byte, err error) {
-	response, err := c.send(ctx, http.MethodGet, "/v1/log", nil)
+	response, err := c.send(ctx, request{http.MethodGet, "/v1/log", nil})
 	if err != nil {
 		return nil, fmt.Errorf("fetch the log of the agent: %w", err)
 	}

@@ -20,7 +20,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/hello", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.hello()) })
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.health()) })
 	mux.HandleFunc("GET /v1/log", s.serveLog)
-	mux.HandleFunc("PUT /v1/workloads/{id}", s.fenced(s.start))
+	mux.HandleFunc("PUT /v1/workloads/{id}", s.fenced(s.prepare))
+	mux.HandleFunc("POST /v1/workloads/{id}/start", s.fenced(s.start))
 	mux.HandleFunc("GET /v1/workloads/{id}/intervals", s.stream)
 	mux.HandleFunc("POST /v1/workloads/{id}/acknowledge", s.fenced(s.acknowledge))
 	mux.HandleFunc("POST /v1/workloads/{id}/stop", s.fenced(s.stopTask))
@@ -40,8 +41,9 @@ func badRequest(format string, args ...any) error {
 	return &diag.Error{Code: codeBadRequest, Message: fmt.Sprintf(format, args...), Exit: diag.ExitInternal}
 }
 
-// fenced lets a request through only when no controller with a higher fencing counter was seen.
-func (s *Server) fenced(next http.HandlerFunc) http.HandlerFunc {
+// fenced lets a request through only when no controller with a higher fencing counter was seen. Handlers ask again, under the
+// lock, before they change anything: a controller may be stopped between the first byte of its request and the last.
+func (s *Server) fenced(next func(http.ResponseWriter, *http.Request, uint64)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		fence, err := strconv.ParseUint(r.Header.Get(fenceHeader), 10, 64)
 		if err != nil {
@@ -49,37 +51,55 @@ func (s *Server) fenced(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		s.mu.Lock()
-		stale := fence < s.fence
-		s.fence = max(s.fence, fence)
+		err = s.checkFence(fence)
 		s.mu.Unlock()
-		if stale {
-			refuse(w, http.StatusConflict, &diag.Error{
-				Code: codeStaleFence, Message: "another run has taken over this agent", Exit: diag.ExitLocked,
-			})
+		if err != nil {
+			refuse(w, http.StatusConflict, err)
 			return
 		}
-		next(w, r)
+		next(w, r, fence)
 	}
 }
 
-// start is idempotent by the id, so that a controller that lost the reply may ask again.
-func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+// checkFence refuses whoever has lost the lease. What a former holder of it started is stopped when the next one is first
+// heard. The caller holds the lock.
+func (s *Server) checkFence(fence uint64) error {
+	if fence < s.fence {
+		return &diag.Error{Code: codeStaleFence, Message: "another run has taken over this agent", Exit: diag.ExitLocked}
+	}
+	if fence > s.fence {
+		s.fence = fence
+		for _, t := range s.tasks {
+			t.cancel()
+		}
+	}
+	return nil
+}
+
+// whenFenced calls change while nobody else can take over, unless somebody has.
+func (s *Server) whenFenced(fence uint64, change func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.checkFence(fence); err != nil {
+		return err
+	}
+	return change()
+}
+
+// prepare is idempotent by the id, so that a controller that lost the reply may ask again.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 	id := r.PathValue("id")
 	if !validID(id) {
 		refuse(w, http.StatusBadRequest, badRequest("read workload: bad id"))
 		return
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, workloadBytesMax))
+	o, err := readOrder(w, r)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, badRequest("read workload: %v", err))
+		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	var work load.Workload
-	if err := json.Unmarshal(text, &work); err != nil {
-		refuse(w, http.StatusBadRequest, badRequest("read workload: %v", err))
-		return
-	}
-	t, err := s.admit(id, work)
+	var t *task
+	err = s.whenFenced(fence, func() error { t, err = s.admit(id, o); return err })
 	if err != nil {
 		refuse(w, http.StatusConflict, err)
 		return
@@ -96,8 +116,60 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusCreated, t.health())
 }
 
-// admit starts the workload unless one with this id is known already.
-func (s *Server) admit(id string, work load.Workload) (*task, error) {
+// order is what a controller wants to run.
+type order struct {
+	work load.Workload
+	hold bool   // until it is told to start
+	zero *int64 // uptime at the zero of the run's axis; nil: as the workload says
+}
+
+func readOrder(w http.ResponseWriter, r *http.Request) (order, error) {
+	var o order
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, workloadBytesMax))
+	if err != nil {
+		return o, badRequest("read workload: %v", err)
+	}
+	if err := json.Unmarshal(text, &o.work); err != nil {
+		return o, badRequest("read workload: %v", err)
+	}
+	query := r.URL.Query()
+	o.hold = query.Get(holdKey) == "1"
+	if text := query.Get(zeroKey); text != "" {
+		zero, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || zero > uptimeMax || zero < -uptimeMax {
+			return o, badRequest("read %s: out of bounds", zeroKey)
+		}
+		o.zero = &zero
+	}
+	return o, nil
+}
+
+// start lets a held workload go. It is idempotent: the first moment counts.
+func (s *Server) start(w http.ResponseWriter, r *http.Request, fence uint64) {
+	at, err := strconv.ParseInt(r.URL.Query().Get(startKey), 10, 64)
+	if err != nil || at > uptimeMax || at < -uptimeMax {
+		refuse(w, http.StatusBadRequest, badRequest("read %s: out of bounds", startKey))
+		return
+	}
+	s.change(w, r, fence, func(t *task) { t.startAt(time.Duration(at)) })
+}
+
+// change does something to a task of a controller that holds the lease.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, fence uint64, do func(t *task)) {
+	t := s.task(w, r)
+	if t == nil {
+		return
+	}
+	if err := s.whenFenced(fence, func() error { do(t); return nil }); err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// admit starts the workload unless one with this id is known already. The caller holds the lock.
+func (s *Server) admit(id string, o order) (*task, error) {
+	work := o.work
 	generator, ok := s.options.Generators[work.Generator]
 	if !ok {
 		return nil, badRequest("run workload %q: no generator %q here", work.Name, work.Generator)
@@ -105,8 +177,6 @@ func (s *Server) admit(id string, work load.Workload) (*task, error) {
 	if err := s.checkDevices(work); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if known, ok := s.tasks[id]; ok {
 		return known, nil
 	}
@@ -119,7 +189,7 @@ func (s *Server) admit(id string, work load.Workload) (*task, error) {
 			Exit: diag.ExitUnavailable,
 		}
 	}
-	t := newTask(id, work, s.options.BufferFor, &s.buffered)
+	t := newTask(id, o, s)
 	ctx, cancel := context.WithCancel(s.ctx)
 	t.cancel = cancel
 	s.tasks[id] = t
@@ -127,7 +197,7 @@ func (s *Server) admit(id string, work load.Workload) (*task, error) {
 	s.running.Go(func() {
 		defer cancel()
 		s.noteTask(work, "preparing", nil)
-		t.run(ctx, generator, s.meter, s.noteTask)
+		t.run(ctx, generator)
 	})
 	return t, nil
 }
@@ -185,34 +255,33 @@ func (s *Server) task(w http.ResponseWriter, r *http.Request) *task {
 	return t
 }
 
-func (s *Server) acknowledge(w http.ResponseWriter, r *http.Request) {
+func (s *Server) acknowledge(w http.ResponseWriter, r *http.Request, fence uint64) {
 	through, err := strconv.ParseInt(r.URL.Query().Get("through"), 10, 64)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, badRequest("read through: %v", err))
 		return
 	}
-	if t := s.task(w, r); t != nil {
-		t.acknowledge(through)
-		w.WriteHeader(http.StatusNoContent)
-	}
+	s.change(w, r, fence, func(t *task) { t.acknowledge(through) })
 }
 
-func (s *Server) stopTask(w http.ResponseWriter, r *http.Request) {
-	if t := s.task(w, r); t != nil {
-		t.cancel()
-		w.WriteHeader(http.StatusNoContent)
-	}
+func (s *Server) stopTask(w http.ResponseWriter, r *http.Request, fence uint64) {
+	s.change(w, r, fence, func(t *task) { t.cancel() })
 }
 
-func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// A workload that runs is stopped and stays until it has ended: its generator still holds devices.
-	if t := s.tasks[r.PathValue("id")]; t != nil {
-		t.cancel()
-		if !t.health().Running {
-			s.drop(t.id)
+func (s *Server) remove(w http.ResponseWriter, r *http.Request, fence uint64) {
+	err := s.whenFenced(fence, func() error {
+		// A workload that runs is stopped and stays until it has ended: its generator still holds devices.
+		if t := s.tasks[r.PathValue("id")]; t != nil {
+			t.cancel()
+			if !t.health().Running {
+				s.drop(t.id)
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -276,7 +345,7 @@ func (s *Server) health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := Health{
-		Boot: s.boot, UptimeNanos: time.Since(s.started).Nanoseconds(), BufferedBytes: s.buffered.Load(),
+		Boot: s.boot, UptimeNanos: s.uptime().Nanoseconds(), BufferedBytes: s.buffered.Load(),
 		LoadsRemaining: tasksMax - len(s.tasks), Workloads: []TaskHealth{},
 	}
 	for _, id := range s.order {

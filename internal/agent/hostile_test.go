@@ -96,6 +96,8 @@ func TestGarbledStreams(t *testing.T) {
 		"another VM":                  changed(func(iv *interval.Interval) { iv.VM = "other" }),
 		"another device":              changed(func(iv *interval.Interval) { iv.Devices = map[string]interval.DeviceTraffic{"/dev/sda": {}} }),
 		"negative length":             changed(func(iv *interval.Interval) { iv.LengthNanos = -1 }),
+		"endless":                     changed(func(iv *interval.Interval) { iv.LengthNanos = 1<<63 - 1 }),
+		"before all time":             changed(func(iv *interval.Interval) { iv.StartNanos = -1 << 63 }),
 		"time overflows":              changed(func(iv *interval.Interval) { iv.StartNanos, iv.LengthNanos = 1<<62, 1<<62 }),
 		"histogram that is none":      `{"interval":{"dirs":[{"service":{"n":5,"b":[1,2,3]}},{},{}]}}` + "\n",
 		"histogram with far bucket":   `{"interval":{"dirs":[{"service":{"n":1,"b":[99999999999,1]}},{},{}]}}` + "\n",
@@ -145,7 +147,7 @@ func TestGarbledReplies(t *testing.T) {
 	older := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, Hello{Protocol: ProtocolVersion + 1, VM: "DB-0001"})
 	}, ClientOptions{})
-	if _, err := older.Hello(t.Context()); diag.ExitCode(err) != diag.ExitUnavailable || !strings.Contains(err.Error(), "protocol 2") {
+	if _, err := older.Hello(t.Context()); diag.ExitCode(err) != diag.ExitUnavailable || !strings.Contains(err.Error(), "protocol 3") {
 		t.Errorf("another version: got %v", err)
 	}
 }
@@ -221,11 +223,16 @@ func TestServerRefusesBadRequests(t *testing.T) {
 		{http.MethodGet, "/v1/workloads/" + id + "/intervals", ""},
 		{http.MethodPost, "/v1/workloads/" + id + "/acknowledge?through=x", ""},
 		{http.MethodPost, "/v1/workloads/" + id + "/stop", ""},
+		{http.MethodPost, "/v1/workloads/" + id + "/start?at_uptime_ns=1", ""},
+		{http.MethodPost, "/v1/workloads/" + id + "/start", ""},
+		{http.MethodPost, "/v1/workloads/" + id + "/start?at_uptime_ns=9223372036854775807", ""},
+		{http.MethodPut, "/v1/workloads/" + id + "?zero_uptime_ns=x", "{}"},
+		{http.MethodPut, "/v1/workloads/" + id + "?zero_uptime_ns=-9223372036854775808", "{}"},
 		{http.MethodPost, "/v1/hello", ""},
 		{http.MethodGet, "/v1/nothing", ""},
 		{http.MethodGet, "/../../etc/passwd", ""},
 	} {
-		if err := p.client.call(t.Context(), tt.method, tt.path, []byte(tt.body), nil); err == nil {
+		if err := p.client.call(t.Context(), request{tt.method, tt.path, []byte(tt.body)}, nil); err == nil {
 			t.Errorf("%s %s was accepted", tt.method, tt.path)
 		}
 	}
@@ -256,7 +263,7 @@ func TestTooManyWorkloads(t *testing.T) {
 	// What has ended makes room, also when nobody asked for it to be forgotten.
 	for range tasksMax {
 		id := randomID()
-		if _, err := s.admit(id, workload()); err != nil {
+		if err := admit(s, id); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
@@ -264,9 +271,16 @@ func TestTooManyWorkloads(t *testing.T) {
 		s.mu.Unlock()
 	}
 	waitUntil(t, func() bool { return !s.health().Workloads[0].Running })
-	if _, err := s.admit(randomID(), workload()); err != nil {
+	if err := admit(s, randomID()); err != nil {
 		t.Errorf("an ended workload still takes its place: %v", err)
 	}
+}
+
+func admit(s *Server, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.admit(id, order{work: workload()})
+	return err
 }
 
 func TestClosedServerRefuses(t *testing.T) {

@@ -17,15 +17,24 @@ import (
 //	GET    /v1/hello                            → Hello
 //	GET    /v1/health                           → Health
 //	GET    /v1/log                              what the agent had to say, as text
-//	PUT    /v1/workloads/{id}                   load.Workload → 201 once prepared and started; again: the same answer
+//	PUT    /v1/workloads/{id}[?hold=1&zero_uptime_ns=Z]
+//	                                            load.Workload → 201 once prepared and, without hold, started; again: the same answer
+//	POST   /v1/workloads/{id}/start?at_uptime_ns=T   a held workload starts then; again: nothing changes
 //	GET    /v1/workloads/{id}/intervals?from=N  → record per line, until the end record
 //	POST   /v1/workloads/{id}/acknowledge?through=N   intervals up to N may be forgotten
 //	POST   /v1/workloads/{id}/stop              the last intervals and the end record follow on the stream
 //	DELETE /v1/workloads/{id}                   stop and forget
 //
 // A request that changes something carries a fencing counter (header Bragg-Fence). An agent remembers the highest and
-// refuses lower ones, so that a controller that lost its lease cannot disturb the one that took over.
-const ProtocolVersion = 1
+// refuses lower ones, so that a controller that lost its lease cannot disturb the one that took over; what a lower one started is
+// stopped when a higher one is first seen.
+//
+// Moments are told in the agent's uptime (nanoseconds on its monotonic clock since it started), so that a step of its wall clock
+// moves nothing. Z is the uptime at the zero of the run's axis; it may be negative.
+const ProtocolVersion = 2
+
+// uptimeMax bounds moments and lengths that are told, so that sums of them do not overflow: about sixty years.
+const uptimeMax = int64(1) << 61
 
 const (
 	headerBytesMax    = 64 << 10
@@ -55,6 +64,10 @@ const (
 	codeMisbehaved    = "agent-generator-misbehaved"
 	codeGarbled       = "agent-garbled"
 	codeVersion       = "agent-version"
+	codeNoIdentity    = "agent-no-identity"
+	holdKey           = "hold"
+	zeroKey           = "zero_uptime_ns"
+	startKey          = "at_uptime_ns"
 )
 
 // Hello says who an agent is.
@@ -168,7 +181,7 @@ func checkInterval(iv *interval.Interval) error {
 	if iv.Sequence < 0 || iv.Sequence == math.MaxInt64 {
 		return errors.New("sequence out of bounds")
 	}
-	if iv.LengthNanos < 0 || iv.StartNanos > math.MaxInt64-iv.LengthNanos {
+	if iv.LengthNanos < 0 || iv.LengthNanos > uptimeMax || iv.StartNanos < -uptimeMax || iv.StartNanos > uptimeMax {
 		return errors.New("time out of bounds")
 	}
 	if len(iv.Devices) > devicesMax {

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -23,36 +25,94 @@ func (c *Client) Run(ctx context.Context, w load.Workload, sink load.Sink) error
 	if ctx.Err() != nil {
 		return nil
 	}
-	f := &follower{client: c, workload: w, sink: sink, path: "/v1/workloads/" + randomID()}
-	if err := f.run(ctx); err != nil {
-		return fmt.Errorf("run workload %q on vm %q: %w", w.Name, w.VM, err)
-	}
-	return nil
+	return newFollower(c, w, sink).run(ctx)
 }
 
-// follower is one Run: it starts the workload, follows its stream over as many connections as it takes, and stops it.
+// Prepare prepares w on the agent, where it waits for its start; see load.Preparer.
+func (c *Client) Prepare(ctx context.Context, w load.Workload, sink load.Sink) (load.Held, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	h := &held{follower: newFollower(c, w, sink), cancel: cancel, done: make(chan error, 1)}
+	h.follower.ready, h.follower.start = make(chan struct{}), make(chan time.Time, 1)
+	go func() { h.done <- h.follower.run(ctx) }()
+	select {
+	case <-h.follower.ready:
+		return h, nil
+	case err := <-h.done:
+		cancel()
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+}
+
+// held is a workload that waits on its agent.
+type held struct {
+	follower *follower
+	cancel   context.CancelFunc
+	done     chan error
+}
+
+// Timing says how far the agent is.
+func (h *held) Timing() load.Timing {
+	now := time.Now()
+	c := h.follower.client
+	r, ok := c.clock.Best(now)
+	t := load.Timing{Trip: r.Trip}
+	if ok && !c.options.Zero.IsZero() {
+		t.ClockError = r.Uncertainty(now)
+	}
+	return t
+}
+
+// Run starts the workload and follows it to its end.
+func (h *held) Run(ctx context.Context, at time.Time) error {
+	defer h.cancel()
+	stopped := context.AfterFunc(ctx, h.cancel)
+	defer stopped()
+	h.follower.start <- at
+	return <-h.done
+}
+
+// Discard gives the workload up.
+func (h *held) Discard() {
+	h.cancel()
+	<-h.done
+}
+
+// follower is one run of a workload: it prepares and starts it, follows its stream over as many connections as it takes, and
+// stops it.
 type follower struct {
 	client   *Client
 	workload load.Workload
 	sink     load.Sink
 	path     string
+	// ready is closed when the workload waits for start, which then says when; both are nil where it starts by itself.
+	ready chan struct{}
+	start chan time.Time
 
+	placer       placer
 	next         int64 // sequence that comes next
 	acknowledged int64
 	discarded    int64 // intervals that the agent could not keep
 	end          *endRecord
 }
 
-// run does not use ctx for requests: a cancelled ctx must still let the workload stop and its last intervals arrive.
+func newFollower(c *Client, w load.Workload, sink load.Sink) *follower {
+	return &follower{client: c, workload: w, sink: sink, path: "/v1/workloads/" + randomID(), placer: placer{axis: &c.axis}}
+}
+
 func (f *follower) run(ctx context.Context) error {
+	if err := f.drive(ctx); err != nil {
+		return fmt.Errorf("run workload %q on vm %q: %w", f.workload.Name, f.workload.VM, err)
+	}
+	return nil
+}
+
+// drive does not use ctx for requests: a cancelled ctx must still let the workload stop and its last intervals arrive.
+func (f *follower) drive(ctx context.Context) error {
 	work, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
-	w := f.workload
-	w.ZeroUnixNanos += f.client.offset.Load()
-	body, err := json.Marshal(w)
-	if err != nil {
-		return fmt.Errorf("encode workload: %w", err)
-	}
 	stopper := make(chan struct{})
 	stopped := context.AfterFunc(ctx, func() {
 		defer close(stopper)
@@ -64,19 +124,17 @@ func (f *follower) run(ctx context.Context) error {
 			<-stopper
 		}
 	}()
-	var begun TaskHealth
-	err = f.retry(work, func() error { return f.client.call(work, http.MethodPut, f.path, body, &begun) })
-	if err != nil {
+	if err := f.prepare(work); err != nil {
 		if ctx.Err() != nil && diag.ExitCode(err) == diag.ExitInterrupted {
 			return nil // stopped before it began
 		}
 		return err
 	}
-	if f.client.options.Started != nil {
-		f.client.options.Started(f.workload, begun.Engine)
-	}
 	if ctx.Err() != nil {
-		f.stopOnce(work) // the stop may have overtaken the start
+		_ = f.stopOnce(work) // the stop may have overtaken the start
+	}
+	if err := f.release(ctx, work); err != nil {
+		return err
 	}
 	if err := f.retry(work, func() error { return f.follow(work) }); err != nil {
 		return err
@@ -94,30 +152,84 @@ func (f *follower) run(ctx context.Context) error {
 	return nil
 }
 
+// prepare hands the workload to the agent and returns once it is prepared and, without a start of its own, running.
+func (f *follower) prepare(work context.Context) error {
+	w, query := f.workload, url.Values{}
+	if f.start != nil {
+		query.Set(holdKey, "1")
+	}
+	if zero, known := f.client.axis.zeroUptime(); known {
+		f.placer.zero = zero
+		query.Set(zeroKey, strconv.FormatInt(zero, 10))
+	} else {
+		w.ZeroUnixNanos += f.client.offset.Load()
+	}
+	body, err := json.Marshal(w)
+	if err != nil {
+		return fmt.Errorf("encode workload: %w", err)
+	}
+	put := request{http.MethodPut, f.path, body}
+	if len(query) > 0 {
+		put.path += "?" + query.Encode()
+	}
+	var begun TaskHealth
+	if err := f.retry(work, func() error { return f.client.call(work, put, &begun) }); err != nil {
+		return err
+	}
+	if f.client.options.Started != nil {
+		f.client.options.Started(f.workload, begun.Engine)
+	}
+	return nil
+}
+
+// release waits for the start and tells it to the agent.
+func (f *follower) release(ctx, work context.Context) error {
+	if f.start == nil {
+		return nil
+	}
+	close(f.ready)
+	var at time.Time
+	select {
+	case at = <-f.start:
+	case <-ctx.Done():
+		return nil // the stream says how it ended
+	}
+	uptime := int64(0) // at once
+	if r, ok := f.client.clock.Best(time.Now()); ok {
+		uptime = max(1, r.There(at))
+	}
+	path := fmt.Sprintf("%s/start?%s=%d", f.path, startKey, uptime)
+	return f.retry(work, func() error { return f.client.call(work, request{http.MethodPost, path, nil}, nil) })
+}
+
+const (
+	retryMin = 50 * time.Millisecond
+	retryMax = 2 * time.Second
+)
+
 // retry repeats do as long as the agent is lost and may be called again.
 func (f *follower) retry(ctx context.Context, do func() error) error {
-	wait := 50 * time.Millisecond
-	const waitMax = 2 * time.Second
+	wait := retryMin
 	var since time.Time
 	for {
 		before := f.next
 		err := do()
-		again := errors.Is(err, load.ErrLost) && !errors.Is(err, errForgotten)
-		if !again || f.client.options.Redial == nil || f.client.isEnded() {
+		again := errors.Is(err, load.ErrLost) && !errors.Is(err, errForgotten) && !errors.Is(err, errRestarted)
+		if !again || f.client.options.Redial == nil || f.client.isOver() {
 			return err
 		}
 		if since.IsZero() || f.next > before {
-			since, wait = time.Now(), 50*time.Millisecond
+			since, wait = time.Now(), retryMin
 		}
 		if time.Since(since) > f.client.options.RedialFor {
 			return err
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(jitter(wait)):
 		case <-ctx.Done():
 			return lostCause(ctx)
 		}
-		wait = min(2*wait, waitMax)
+		wait = min(2*wait, retryMax)
 	}
 }
 
@@ -125,15 +237,16 @@ func lostCause(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", load.ErrLost, context.Cause(ctx))
 }
 
-func (c *Client) isEnded() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended
-}
-
-// stop asks the agent to stop the workload, and abandons everything when that takes too long.
+// stop asks the agent to stop the workload, for as long as it may be called, and abandons everything when it then takes too
+// long.
 func (f *follower) stop(work context.Context, abandon context.CancelCauseFunc) {
-	f.stopOnce(work)
+	for begun := time.Now(); f.stopOnce(work) != nil && f.mayRetry() && time.Since(begun) < f.client.options.RedialFor; {
+		select {
+		case <-time.After(jitter(retryMax)):
+		case <-work.Done():
+			return
+		}
+	}
 	limit := time.NewTimer(f.client.options.StopWithin)
 	defer limit.Stop()
 	select {
@@ -143,20 +256,26 @@ func (f *follower) stop(work context.Context, abandon context.CancelCauseFunc) {
 	}
 }
 
-func (f *follower) stopOnce(work context.Context) {
-	// An agent that is lost now learns of it through the stream: either that comes back, or Run gives up.
-	_ = f.client.call(work, http.MethodPost, f.path+"/stop", nil, nil)
+func (f *follower) mayRetry() bool { return f.client.options.Redial != nil && !f.client.isOver() }
+
+// stopOnce returns an error where the agent did not hear of it but may later.
+func (f *follower) stopOnce(work context.Context) error {
+	err := f.client.call(work, request{http.MethodPost, f.path + "/stop", nil}, nil)
+	if errors.Is(err, load.ErrLost) && !errors.Is(err, errForgotten) && work.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 func (f *follower) forget() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_ = f.client.call(ctx, http.MethodDelete, f.path, nil, nil) // an agent forgets by itself when it must
+	_ = f.client.call(ctx, request{http.MethodDelete, f.path, nil}, nil) // an agent forgets by itself when it must
 }
 
 // follow reads one stream until its end record.
 func (f *follower) follow(ctx context.Context) error {
-	response, err := f.client.send(ctx, http.MethodGet, fmt.Sprintf("%s/intervals?from=%d", f.path, f.next), nil)
+	response, err := f.client.send(ctx, request{http.MethodGet, fmt.Sprintf("%s/intervals?from=%d", f.path, f.next), nil})
 	if err != nil {
 		return err
 	}
@@ -196,6 +315,9 @@ func (f *follower) take(ctx context.Context, r record) error {
 			return garbled(err)
 		}
 		f.next++
+		if !f.client.options.Zero.IsZero() {
+			r.Interval.StartNanos, r.Interval.LengthNanos = f.placer.stretch(r.Interval.StartNanos, r.Interval.LengthNanos)
+		}
 		f.sink.Interval(*r.Interval)
 	case r.Lost != nil:
 		if r.Lost.From != f.next {
@@ -236,7 +358,7 @@ func (f *follower) acknowledge(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	path := fmt.Sprintf("%s/acknowledge?through=%d", f.path, f.next-1)
-	if f.client.call(ctx, http.MethodPost, path, nil, nil) == nil {
+	if f.client.call(ctx, request{http.MethodPost, path, nil}, nil) == nil {
 		f.acknowledged = f.next
 	}
 }

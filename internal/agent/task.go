@@ -19,13 +19,16 @@ import (
 type task struct {
 	id       string
 	workload load.Workload
+	server   *Server
+	zero     *int64 // uptime at the zero of the run's axis; nil: as the workload says
 	cancel   context.CancelFunc
-	prepared chan struct{} // closed when Prepare has returned; prepareErr is valid then
+	prepared chan struct{}      // closed when Prepare has returned; prepareErr is valid then
+	start    chan time.Duration // holds the uptime at which to start, 0 for at once; whoever fills it first decides
+	stopped  atomic.Bool        // by stopAll
 
 	prepareErr error
 	engine     string // valid once prepared
 	countMax   int
-	buffered   *atomic.Int64 // bytes in the buffers of all tasks
 
 	mu        sync.Mutex
 	changed   chan struct{} // closed and replaced whenever something below changes
@@ -43,19 +46,40 @@ type line struct {
 	text     []byte
 }
 
-func newTask(id string, w load.Workload, bufferFor time.Duration, buffered *atomic.Int64) *task {
-	length := w.IntervalLength
+func newTask(id string, o order, s *Server) *task {
+	length := o.work.IntervalLength
 	if length <= 0 {
 		length = time.Second
 	}
-	return &task{
-		id: id, workload: w, prepared: make(chan struct{}), changed: make(chan struct{}), buffered: buffered,
-		countMax: min(max(int(bufferFor/length), bufferCountMin), bufferCountMax),
+	t := &task{
+		id: id, workload: o.work, zero: o.zero, server: s, prepared: make(chan struct{}), changed: make(chan struct{}),
+		start: make(chan time.Duration, 1), countMax: min(max(int(s.options.BufferFor/length), bufferCountMin), bufferCountMax),
+	}
+	t.workload.ZeroUnixNanos = t.zeroUnix()
+	if !o.hold {
+		t.start <- 0
+	}
+	return t
+}
+
+// startAt lets a held workload go; only the first call counts.
+func (t *task) startAt(uptime time.Duration) {
+	select {
+	case t.start <- uptime:
+	default:
 	}
 }
 
+// zeroUnix returns what the agent's wall clock shows, as it stands now, for the zero of the run's axis.
+func (t *task) zeroUnix() int64 {
+	if t.zero == nil {
+		return t.workload.ZeroUnixNanos
+	}
+	return t.server.wall().UnixNano() - (t.server.uptime().Nanoseconds() - *t.zero)
+}
+
 // run prepares and runs the workload; it returns when all is over.
-func (t *task) run(ctx context.Context, g load.Generator, m *meter, note func(load.Workload, string, error)) {
+func (t *task) run(ctx context.Context, g load.Generator) {
 	instance, err := g.Prepare(ctx, t.workload)
 	t.prepareErr = err
 	if d, ok := instance.(load.Describer); ok && err == nil {
@@ -63,21 +87,61 @@ func (t *task) run(ctx context.Context, g load.Generator, m *meter, note func(lo
 	}
 	close(t.prepared)
 	if err == nil {
-		note(t.workload, strings.TrimSpace("running "+t.engine), nil)
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		err = instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
-			if !t.accept(&iv, m) {
-				cancel()
-			}
-		}))
+		err = t.runInstance(ctx, instance)
 		_ = instance.Close()
 	}
-	note(t.workload, "ended", t.finish(err))
+	t.server.noteTask(t.workload, "ended", t.finish(err))
+}
+
+// runInstance waits for the start and drives the load until its end. A workload that is stopped before has done nothing.
+func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
+	var at time.Duration
+	select {
+	case at = <-t.start:
+		t.start <- at // it stays decided
+	case <-ctx.Done():
+		return nil
+	}
+	if !t.place(ctx, instance, at) {
+		return nil
+	}
+	t.server.noteTask(t.workload, strings.TrimSpace("running "+t.engine), nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
+		if !t.accept(&iv) {
+			cancel()
+		}
+	}))
+}
+
+// place tells the instance its zero and its start, or waits in its stead; false when ctx ended.
+func (t *task) place(ctx context.Context, instance load.Instance, at time.Duration) bool {
+	if timed, ok := instance.(load.Timed); ok {
+		zero, start := t.zeroUnix(), t.workload.StartNanos
+		switch {
+		case at == 0:
+		case zero == 0: // the axis begins when Run is called
+			start = max(0, int64(at-t.server.uptime()))
+		default:
+			start = max(1, t.server.wall().UnixNano()-zero+int64(at-t.server.uptime()))
+		}
+		timed.SetTime(zero, start)
+		return true
+	}
+	if at == 0 {
+		return true
+	}
+	select {
+	case <-time.After(at - t.server.uptime()):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // accept buffers one interval. It returns false when the generator must stop because it broke its contract.
-func (t *task) accept(iv *interval.Interval, m *meter) bool {
+func (t *task) accept(iv *interval.Interval) bool {
 	text, err := json.Marshal(record{Interval: iv})
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,14 +157,14 @@ func (t *task) accept(iv *interval.Interval, m *meter) bool {
 		}
 		return false
 	}
-	m.add(iv, t.workload.Devices)
+	t.server.meter.add(iv, t.workload.Devices)
 	t.next++
 	text = append(text, '\n')
-	for len(t.lines) > 0 && (len(t.lines) >= t.countMax || t.buffered.Load()+int64(len(text)) > bufferBytesMax) {
+	for len(t.lines) > 0 && (len(t.lines) >= t.countMax || t.server.buffered.Load()+int64(len(text)) > bufferBytesMax) {
 		t.forgetFirst()
 		t.discarded++
 	}
-	t.buffered.Add(int64(len(text)))
+	t.server.buffered.Add(int64(len(text)))
 	t.lines = append(t.lines, line{iv.Sequence, text})
 	t.signal()
 	return true
@@ -126,7 +190,7 @@ func (t *task) signal() {
 
 // forgetFirst drops the oldest line. The caller holds the lock.
 func (t *task) forgetFirst() {
-	t.buffered.Add(-int64(len(t.lines[0].text)))
+	t.server.buffered.Add(-int64(len(t.lines[0].text)))
 	t.lines[0] = line{}
 	t.lines = t.lines[1:]
 }

@@ -58,6 +58,8 @@ func Rules() []Rule {
 		cacheReads,
 		notSteady,
 		engineFallback,
+		clockJumped,
+		startSkew,
 	}
 }
 

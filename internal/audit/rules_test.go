@@ -71,6 +71,15 @@ func TestSoundRunHasNoFinding(t *testing.T) {
 	}
 }
 
+// A start that is as even as can be asked for is no finding.
+func TestEvenStartHasNoFinding(t *testing.T) {
+	m := sound()
+	m.in.Events = []interval.Event{{Kind: interval.EventStarts, Workload: "w", Instance: 2, SpanNanos: 3e6}}
+	if found := m.check(); len(found) != 0 {
+		t.Errorf("got %+v", found)
+	}
+}
+
 func TestRules(t *testing.T) {
 	cases := []struct {
 		name     string
@@ -133,6 +142,17 @@ func TestRules(t *testing.T) {
 		{"lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[24:]...) }, "intervals-missing", finding.Warning, "4 of 120 intervals of w are missing (3.33 %)."},
 		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Unknown, "20 of 120"},
 		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a last interval"},
+		{"a clock that was set", func(m *made) {
+			m.in.Events = []interval.Event{
+				{AtNanos: 20 * second, Kind: interval.EventClockJump, Subject: "vm-1", SpanNanos: -second / 5, Message: "a"},
+				{AtNanos: 40 * second, Kind: interval.EventClockJump, Subject: "vm-1", SpanNanos: 2 * second, Message: "b"},
+			}
+		}, "clock-jumped", finding.Warning, "The clock of vm-1 jumped 2 times, by up to 2 s at 0:40."},
+		{"a ragged start", func(m *made) {
+			m.in.Events = []interval.Event{
+				{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", Instance: 2, Subject: "vm-2", SpanNanos: second * 7 / 10},
+			}
+		}, "start-skew", finding.Warning, "The VMs of w began up to 700 ms apart; vm-2 was the last."},
 		{"a power cut by the run", func(m *made) {
 			m.intervals = m.intervals[:len(m.intervals)-1]
 			m.in.Events = []interval.Event{{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}}

@@ -16,6 +16,8 @@ const (
 	EventLog           EventKind = "log"
 	EventDisturbance   EventKind = "disturbance" // something that casts doubt on numbers: a stall, a lost agent
 	EventPlaced        EventKind = "vm-placed"   // VM Subject of Group is on node Node from now on
+	EventClockJump     EventKind = "clock-jump"  // the clock of VM Subject, or the controller's, jumped by SpanNanos
+	EventStarts        EventKind = "load-starts" // all VMs of Workload have started, within SpanNanos of each other
 	EventEngine        EventKind = "load-engine" // Engine drives the load on VM Subject, which is not what the plan said
 )
 
@@ -36,6 +38,8 @@ type Event struct {
 	Message  string    `json:"message,omitempty"`   // a sentence for a reader
 	Error    string    `json:"error,omitempty"`     // set on *-ended events when it failed
 	Simulate bool      `json:"simulated,omitempty"` // only imitated on this target
+	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
+	SpanNanos int64 `json:"span_ns,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.
 	CutByRun bool `json:"cut_by_run,omitempty"`
 }

@@ -19,6 +19,8 @@ type Config struct {
 	// Runner reaches the agent of a powered-on VM. It is called anew for every start of a load and whenever a step asks
 	// whether the VM answers; it may hand out a connection that it keeps.
 	Runner func(ctx context.Context, vm target.VM) (load.Runner, error)
+	// Gone is told that this run has switched a VM off or removed it: nobody need wait for its agent. May be nil.
+	Gone func(vm target.VM)
 	// Intervals receives what loads deliver, from several goroutines at once.
 	Intervals load.Sink
 	// Events receives events in the order of their times, one at a time.
@@ -104,7 +106,7 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{plan: plan, cfg: cfg, outcomes: make(chan outcome), finished: make(chan struct{})}
 	e.fleet = &fleet{plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
-		fail: cfg.fail(), runner: cfg.Runner, cuts: map[string]int{}, placed: e.placed}
+		fail: cfg.fail(), runner: cfg.Runner, gone: cfg.Gone, cuts: map[string]int{}, placed: e.placed}
 	e.nodes = &nodes{list: plan.Target.Nodes, fleet: e.fleet}
 	e.loads = &loads{engine: e, latest: map[string]*loadRun{}, count: map[string]int{}}
 	return e, nil

@@ -21,6 +21,7 @@ type fleet struct {
 	journal *Journal
 	fail    failpoints
 	runner  func(ctx context.Context, vm target.VM) (load.Runner, error)
+	gone    func(vm target.VM) // told of VMs that have lost their power; may be nil
 	placed  func(vm target.VM) // told whenever a VM is on another node than before
 
 	mu   sync.Mutex
@@ -173,6 +174,7 @@ func (f *fleet) Off(ctx context.Context, vms []target.VM) error {
 	if err := p.PowerOffVMs(ctx, f.tag, vms); err != nil {
 		return fmt.Errorf("power off %d VMs: %w", len(vms), err)
 	}
+	f.lose(vms)
 	f.update(vms, func(vm *target.VM) { vm.Power = target.PowerOff })
 	return f.fail.at("vms.powered-off")
 }
@@ -183,6 +185,15 @@ func (f *fleet) cut(vms []target.VM) {
 	defer f.mu.Unlock()
 	for _, vm := range vms {
 		f.cuts[vm.Name]++
+	}
+}
+
+// lose tells that VMs have lost their power.
+func (f *fleet) lose(vms []target.VM) {
+	for _, vm := range vms {
+		if f.gone != nil {
+			f.gone(vm)
+		}
 	}
 }
 
@@ -239,6 +250,7 @@ func (f *fleet) Delete(ctx context.Context) error {
 		if err := f.target.Delete(ctx, f.tag, vms); err != nil {
 			return fmt.Errorf("delete %d VMs: %w", len(vms), err)
 		}
+		f.lose(vms)
 	}
 	f.mu.Lock()
 	f.vms = nil

@@ -48,6 +48,7 @@ type loadRun struct {
 	members  []*member
 	cancel   context.CancelFunc
 	launched chan struct{} // closed when the last VM was started
+	starts   *starts       // where the VMs start together
 	done     chan struct{} // closed when all VMs have ended; failure is final then
 	failure  error
 }
@@ -56,9 +57,10 @@ type loadRun struct {
 type member struct {
 	vm      target.VM
 	runner  load.Runner
-	cuts    int // of the VM when the load began
+	cuts    int       // of the VM when the load began
+	held    load.Held // prepared, where the load starts on all VMs together
+	planned time.Time // when the load is to start here
 	err     error
-	skipped bool // the load was stopped before its turn came
 }
 
 func (l *loads) Start(ctx context.Context, spec LoadSpec) error {
@@ -79,7 +81,6 @@ func (l *loads) Start(ctx context.Context, spec LoadSpec) error {
 	}
 	bg, cancel := context.WithCancel(e.background)
 	run.cancel = cancel
-	run.started = time.Now()
 	e.work.Go(func() { l.drive(bg, run, w) })
 	select {
 	case <-run.launched:
@@ -165,28 +166,11 @@ func (l *loads) register(run *loadRun) error {
 // drive runs the load on all its VMs and closes the run.
 func (l *loads) drive(ctx context.Context, run *loadRun, w PlanWorkload) {
 	e := l.engine
-	e.emit(l.event(run, interval.EventWorkloadStart))
-	gap := time.Duration(0)
-	if n := len(run.members); n > 1 {
-		gap = run.spec.Stagger / time.Duration(n-1)
-	}
-	slots := make(chan struct{}, max(1, len(run.members)))
 	if run.spec.MaxConcurrent > 0 {
-		slots = make(chan struct{}, run.spec.MaxConcurrent)
+		l.driveInTurn(ctx, run, w)
+	} else {
+		l.driveTogether(ctx, run, w)
 	}
-	var wait sync.WaitGroup
-	for i, m := range run.members {
-		if !l.awaitTurn(ctx, run.started.Add(gap*time.Duration(i)), slots) {
-			m.skipped = true
-			continue
-		}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			l.driveMember(ctx, run, m, w)
-		})
-	}
-	close(run.launched)
-	wait.Wait()
 	stopped := ctx.Err() != nil
 	run.cancel()
 	fatal := l.judge(run, stopped)
@@ -204,34 +188,43 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w PlanWorkload) {
 	e.post(outcome{Finished: run.handle, Err: text, Fatal: fatal})
 }
 
-// awaitTurn waits for a moment and then for a free slot; false when the load was stopped before.
-func (l *loads) awaitTurn(ctx context.Context, at time.Time, slots chan struct{}) bool {
-	if d := time.Until(at); d > 0 {
+// driveInTurn runs the load on so many VMs at a time as may be.
+func (l *loads) driveInTurn(ctx context.Context, run *loadRun, w PlanWorkload) {
+	l.began(run, time.Now())
+	l.engine.emit(l.event(run, interval.EventWorkloadStart))
+	slots := make(chan struct{}, run.spec.MaxConcurrent)
+	var wait sync.WaitGroup
+	for _, m := range run.members {
 		select {
-		case <-time.After(d):
+		case slots <- struct{}{}:
 		case <-ctx.Done():
-			return false
+			continue
 		}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			l.driveMember(ctx, run, m, w)
+		})
 	}
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	close(run.launched)
+	wait.Wait()
 }
 
 func (l *loads) driveMember(ctx context.Context, run *loadRun, m *member, w PlanWorkload) {
+	bounded := ctx
 	if run.spec.Timeout > 0 {
-		bounded, cancel := context.WithTimeout(ctx, run.spec.Timeout)
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, run.spec.Timeout)
 		defer cancel()
-		m.err = m.runner.Run(bounded, l.value(run, m, w), l.engine.cfg.Intervals)
-		if m.err == nil && ctx.Err() == nil && bounded.Err() != nil {
-			m.err = fmt.Errorf("did not complete within %v", run.spec.Timeout)
-		}
-	} else {
-		m.err = m.runner.Run(ctx, l.value(run, m, w), l.engine.cfg.Intervals)
 	}
+	m.err = m.runner.Run(bounded, l.value(run, m, w), l.engine.cfg.Intervals)
+	if m.err == nil && ctx.Err() == nil && bounded.Err() != nil {
+		m.err = fmt.Errorf("did not complete within %v", run.spec.Timeout)
+	}
+	l.settle(run, m)
+}
+
+// settle tells what came of a VM's part, unless all went well.
+func (l *loads) settle(run *loadRun, m *member) {
 	if m.err != nil && l.expected(m) {
 		l.engine.emit(interval.Event{Kind: interval.EventAnnotation, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
 			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, CutByRun: true,
@@ -350,8 +343,14 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 	if run == nil {
 		return fmt.Errorf("wait for workload %q: it was never started", workload)
 	}
+	l.mu.Lock()
+	started := run.started
+	l.mu.Unlock()
+	if started.IsZero() {
+		started = time.Now() // it is about to
+	}
 	if run.spec.Runtime > 0 {
-		timeout += time.Until(run.started.Add(run.spec.Runtime + run.spec.Stagger))
+		timeout += time.Until(started.Add(run.spec.Runtime + run.spec.Stagger))
 	}
 	select {
 	case <-run.done: // whatever the time
@@ -367,7 +366,7 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 		return ctx.Err()
 	case <-timer.C:
 		return fmt.Errorf("wait for workload %q: it has not ended in time, %v after its start", workload,
-			time.Since(run.started).Round(time.Second))
+			time.Since(started).Round(time.Second))
 	}
 }
 

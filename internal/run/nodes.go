@@ -50,6 +50,7 @@ func (n *nodes) down(index int, before, after string, act func(id string) error)
 		if err := act(node.ID); err != nil {
 			return fmt.Errorf("switch off node %q: %w", node.Name, err)
 		}
+		n.fleet.lose(hit)
 		n.fleet.update(hit, func(vm *target.VM) { vm.Power = target.PowerUnknown })
 		return n.fleet.fail.at(after)
 	})

@@ -2,12 +2,16 @@ package session
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -15,15 +19,23 @@ import (
 // helloDeadline bounds how long an agent may take to answer once its VM is powered on: a guest boots meanwhile.
 const helloDeadline = 5 * time.Minute
 
+// pingEvery is after how much silence an agent on a network is asked whether it is there.
+const pingEvery = 5 * time.Second
+
 // agents keeps one connection to the agent of each VM. A connection ends with the VM's power; the next call makes a
-// new one.
+// new one. One over a network is made again when it breaks, as long as the VM is the same and was not switched off.
 type agents struct {
 	dialer target.AgentDialer
 	fence  uint64
+	zero   time.Time // of the run's axis
 	// met is called with every agent that answered for the first time or after a new start.
 	met func(vm target.VM, hello agent.Hello)
 	// began is called with what drives a load on its VM; empty where that is the plan's engine.
 	began func(w load.Workload, engine string)
+	// cut is told of connections that broke and came back.
+	cut func(vm target.VM, back bool, away time.Duration)
+	// clocks watches the clock of an agent on a network until ctx ends.
+	clocks func(ctx context.Context, vm target.VM, client *agent.Client)
 
 	mu    sync.Mutex
 	byVM  map[string]*agentLink
@@ -32,17 +44,19 @@ type agents struct {
 
 // agentLink is the connection to one VM. Its lock is held while it is dialled, so that callers of other VMs go on.
 type agentLink struct {
-	mu     sync.Mutex
-	client *agent.Client
-	boot   string
+	mu      sync.Mutex
+	current atomic.Pointer[agent.Client] // changed under the lock; read by whoever must not wait for it
+	boot    string
+	watch   context.CancelFunc
+	watched sync.WaitGroup
 }
 
-func newAgents(t target.Target, fence uint64) (*agents, error) {
+func newAgents(t target.Target, fence uint64, zero time.Time) (*agents, error) {
 	dialer, ok := t.(target.AgentDialer)
 	if !ok {
 		return nil, errors.New("reach agents: the target offers none")
 	}
-	return &agents{dialer: dialer, fence: fence, byVM: map[string]*agentLink{}}, nil
+	return &agents{dialer: dialer, fence: fence, zero: zero, byVM: map[string]*agentLink{}}, nil
 }
 
 // Runner returns the agent of a powered-on VM once it has answered.
@@ -63,26 +77,50 @@ func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error
 	defer link.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, helloDeadline)
 	defer cancel()
-	if link.client != nil {
-		if hello, err := link.client.Hello(ctx); err == nil {
+	if client := link.current.Load(); client != nil {
+		if hello, err := client.Hello(ctx); err == nil {
 			a.greet(link, vm, hello)
-			return link.client, nil
+			return client, nil
 		}
-		_ = link.client.Close() // it is lost anyway
-		link.client = nil
+		link.drop() // it is lost anyway
 	}
 	conn, err := a.dialer.DialAgent(ctx, vm)
 	if err != nil {
 		return nil, fmt.Errorf("reach the agent of VM %q: %w", vm.Name, err)
 	}
-	client := agent.NewClient(conn, agent.ClientOptions{Fence: a.fence, Started: a.began})
+	network := overNetwork(conn)
+	client := agent.NewClient(conn, a.options(vm, network))
 	hello, err := client.Hello(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), client.Close())
 	}
-	link.client = client
+	link.current.Store(client)
 	a.greet(link, vm, hello)
+	if network && a.clocks != nil {
+		watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+		link.watch = stop
+		link.watched.Go(func() { a.clocks(watch, vm, client) })
+	}
 	return client, nil
+}
+
+// overNetwork tells whether a connection can break while the agent goes on, and be made again. An inherited one cannot: the agent
+// ends with it, and shares our clock. Every connection over a network is encrypted.
+func overNetwork(conn net.Conn) bool {
+	_, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
+	return ok
+}
+
+func (a *agents) options(vm target.VM, network bool) agent.ClientOptions {
+	o := agent.ClientOptions{Fence: a.fence, Started: a.began}
+	if network {
+		o.Zero, o.PingEvery = a.zero, pingEvery
+		o.Redial = func(ctx context.Context) (net.Conn, error) { return a.dialer.DialAgent(ctx, vm) }
+		if a.cut != nil {
+			o.Cut = func(back bool, away time.Duration) { a.cut(vm, back, away) }
+		}
+	}
+	return o
 }
 
 func (a *agents) greet(link *agentLink, vm target.VM, hello agent.Hello) {
@@ -106,6 +144,32 @@ func (a *agents) link(vm string) (*agentLink, error) {
 	return link, nil
 }
 
+// gone gives up the connection to a VM that this run itself has switched off: what waits for it ends at once, and nobody calls an
+// agent that cannot answer. It does not wait for whoever is calling the VM.
+func (a *agents) gone(vm target.VM) {
+	a.mu.Lock()
+	link := a.byVM[vm.Name]
+	a.mu.Unlock()
+	if link == nil {
+		return
+	}
+	if client := link.current.Load(); client != nil {
+		_ = client.Close()
+	}
+}
+
+// drop forgets the client. The caller holds the lock.
+func (l *agentLink) drop() {
+	if client := l.current.Swap(nil); client != nil {
+		_ = client.Close()
+	}
+	if l.watch != nil {
+		l.watch()
+		l.watched.Wait()
+		l.watch = nil
+	}
+}
+
 // close ends all connections. The VMs behind them are gone by then; what is left of theirs has nothing more to say.
 func (a *agents) close() {
 	a.mu.Lock()
@@ -114,11 +178,22 @@ func (a *agents) close() {
 	a.byVM = nil
 	a.mu.Unlock()
 	for _, link := range links {
-		link.mu.Lock()
-		if link.client != nil {
-			_ = link.client.Close()
-			link.client = nil
+		if client := link.current.Load(); client != nil {
+			_ = client.Close() // whoever calls it with the lock returns
 		}
+		link.mu.Lock()
+		link.drop()
 		link.mu.Unlock()
 	}
+}
+
+// noteCut says that the way to an agent broke, and when it is there again. No number suffers: intervals come later.
+func (c *carrier) noteCut(vm target.VM, back bool, away time.Duration) {
+	e := interval.Event{AtNanos: c.record.now(), Kind: interval.EventLog, Group: vm.Group, Subject: vm.Name}
+	e.Message = "the connection to the agent was lost; it goes on, and is called again"
+	if back {
+		e.Message = fmt.Sprintf("the agent answers again, %v after the connection was lost", away.Round(10*time.Millisecond))
+		e.SpanNanos = int64(away)
+	}
+	c.record.Event(e)
 }

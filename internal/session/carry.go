@@ -91,6 +91,9 @@ type carrier struct {
 	record  *recorder
 	agents  *agents
 	engine  *run.Engine
+
+	ownMu    sync.Mutex
+	ownClock time.Duration // how far our wall clock was stepped, as far as told
 }
 
 // journalTarget is what Clean needs to open the target again.
@@ -167,17 +170,18 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	var err error
 	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total)
 	scraped := newExporters(c.Plan, queriesOf(c.Scenario), c.record)
-	if c.agents, err = newAgents(c.target, c.lease.Fence); err != nil {
+	if c.agents, err = newAgents(c.target, c.lease.Fence, c.record.zero); err != nil {
 		return run.Outcome{}, err
 	}
 	c.agents.met, c.agents.began = scraped.met, c.began
+	c.agents.cut, c.agents.clocks = c.noteCut, c.watchClock
 	defer c.agents.close()
 	output, err := c.outputDir()
 	if err != nil {
 		return run.Outcome{}, err
 	}
 	c.engine, err = run.New(c.Plan, run.Config{
-		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Intervals: c.record,
+		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Gone: c.agents.gone, Intervals: c.record,
 		Events: func(e interval.Event) {
 			if e.Kind == interval.EventPlaced {
 				scraped.placed(e)

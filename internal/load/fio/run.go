@@ -222,3 +222,8 @@ func (s *stopper) end() {
 		s.kill.Stop()
 	}
 }
+
+// SetTime places the workload on the run's axis; see load.Timed.
+func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
+	in.workload.ZeroUnixNanos, in.workload.StartNanos = zeroUnixNanos, startNanos
+}

@@ -232,3 +232,8 @@ func (in *instance) release() error {
 	}
 	return errors.Join(append(errs, in.guard.Close())...)
 }
+
+// SetTime places the workload on the run's axis; see load.Timed.
+func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
+	in.program.workload.ZeroUnixNanos, in.program.workload.StartNanos = zeroUnixNanos, startNanos
+}

@@ -1,0 +1,245 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// TLS names the files that make up the identity of an agent, as package trust makes them for one run and one VM.
+type TLS struct {
+	Certificate string `json:"certificate,omitempty"`
+	Key         string `json:"key,omitempty"`
+	Authority   string `json:"authority,omitempty"`
+}
+
+const identityBytesMax = 64 << 10
+
+// settings reads the files. The agent speaks to the controller of its run and to nobody else.
+func (t TLS) settings() (*tls.Config, error) {
+	var f trust.Files
+	for _, part := range []struct {
+		what, path string
+		into       *[]byte
+	}{{"certificate", t.Certificate, &f.Certificate}, {"key", t.Key, &f.Key}, {"authority", t.Authority, &f.Authority}} {
+		if part.path == "" {
+			return nil, &diag.Error{
+				Code: codeNoIdentity, Exit: diag.ExitRefused,
+				Message: fmt.Sprintf("listen for controllers: the identity lacks its %s", part.what),
+				Hint:    "an agent on a network serves only the controller of its run, and needs what proves both",
+			}
+		}
+		info, err := os.Stat(part.path)
+		if err == nil && info.Size() > identityBytesMax {
+			err = errors.New("too long")
+		}
+		if err == nil {
+			*part.into, err = os.ReadFile(part.path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the identity's %s: %w", part.what, err)
+		}
+	}
+	return trust.Server(f)
+}
+
+// listenTLS serves controllers that come over the network, until ctx ends or the agent's certificate has expired: nobody
+// could speak to it from then on.
+func (s *Server) listenTLS(ctx context.Context, c Config) error {
+	settings, err := c.TLS.settings()
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for controllers: %w", err)
+	}
+	s.log.Printf("listening for controllers on %s", l.Addr())
+	ends := settings.Certificates[0].Leaf.NotAfter
+	bounded, cancel := context.WithDeadline(ctx, ends)
+	defer cancel()
+	if err := s.ServeTLS(bounded, l, settings); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return &diag.Error{
+		Code: codeNoIdentity, Exit: diag.ExitUnavailable,
+		Message: fmt.Sprintf("the identity expired at %s, and the clock shows %s", ends.UTC().Format(time.RFC3339),
+			time.Now().UTC().Format(time.RFC3339)),
+	}
+}
+
+// Bounds for what comes over the network.
+const (
+	handshakeMax    = 10 * time.Second // until a stranger has proved who it is
+	handshakesAtOne = 128              // more strangers at a time are turned away
+	acceptPause     = 50 * time.Millisecond
+	pingAfter       = 15 * time.Second // of silence
+	pingPatience    = 15 * time.Second
+	writePatience   = 30 * time.Second
+)
+
+// ServeTLS serves every connection on l whose other end proves to be the one that settings demand, until ctx ends. It closes l.
+// When nobody has been heard for as long as intervals are kept, it stops all load: whoever ordered it will not come back.
+func (s *Server) ServeTLS(ctx context.Context, l net.Listener, settings *tls.Config) error {
+	if settings == nil || settings.ClientAuth != tls.RequireAndVerifyClientCert || settings.MinVersion < tls.VersionTLS13 {
+		_ = l.Close()
+		return &diag.Error{Code: codeNoIdentity, Message: "serve controllers: without an identity nobody is served", Exit: diag.ExitRefused}
+	}
+	gate := &gate{Listener: l, settings: settings, passed: make(chan net.Conn), closed: make(chan struct{}), server: s}
+	server := s.httpServer(ctx)
+	// The other end, or the way to it, may vanish without a word.
+	server.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingPatience, WriteByteTimeout: writePatience}
+	server.ReadHeaderTimeout = handshakeMax
+	s.heard.Store(int64(s.uptime()))
+	var work sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	work.Go(func() { gate.run(ctx) })
+	work.Go(func() { s.watchContact(ctx) })
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
+	err := server.Serve(countingListener{gate, s.meter})
+	stopped()
+	cancel()
+	_ = gate.Close()
+	_ = server.Close()
+	work.Wait()
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// gate is a listener that lets through who has proved its identity. Handshakes go on side by side, so that a stranger who says
+// nothing keeps nobody waiting, and no handler sees a byte of his.
+type gate struct {
+	net.Listener
+	settings *tls.Config
+	passed   chan net.Conn
+	once     sync.Once
+	closed   chan struct{}
+	server   *Server
+}
+
+// run accepts until the gate is closed; then all handshakes have ended.
+func (g *gate) run(ctx context.Context) {
+	var handshakes sync.WaitGroup
+	defer handshakes.Wait()
+	slots := make(chan struct{}, handshakesAtOne)
+	for {
+		conn, err := g.Listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // no descriptors left, or the stranger has gone already
+			select {
+			case <-time.After(acceptPause):
+			case <-g.closed:
+				return
+			}
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			_ = conn.Close()
+			continue
+		}
+		handshakes.Go(func() {
+			defer func() { <-slots }()
+			g.admit(ctx, conn)
+		})
+	}
+}
+
+func (g *gate) admit(ctx context.Context, raw net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeMax)
+	defer cancel()
+	conn := tls.Server(raw, g.settings)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		g.server.log.Printf("turned away %s: %v", raw.RemoteAddr(), err)
+		_ = raw.Close()
+		return
+	}
+	select {
+	case g.passed <- &heardConn{conn, g.server}:
+	case <-g.closed:
+		_ = conn.Close()
+	}
+}
+
+// Accept returns the next connection that was let through.
+func (g *gate) Accept() (net.Conn, error) {
+	select {
+	case conn := <-g.passed:
+		return conn, nil
+	case <-g.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept.
+func (g *gate) Close() error {
+	err := error(nil)
+	g.once.Do(func() {
+		close(g.closed)
+		err = g.Listener.Close()
+	})
+	return err
+}
+
+// heardConn notes when its other end was heard.
+type heardConn struct {
+	net.Conn
+	server *Server
+}
+
+func (c *heardConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.server.heard.Store(int64(c.server.uptime()))
+	}
+	return n, err
+}
+
+// contactLook is how often watchContact looks.
+const contactLook = time.Second
+
+// watchContact stops all load once no controller was heard for as long as intervals are kept.
+func (s *Server) watchContact(ctx context.Context) {
+	look := time.NewTicker(contactLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		if silent := s.uptime() - time.Duration(s.heard.Load()); silent > s.options.BufferFor {
+			if n := s.stopAll(); n > 0 {
+				s.log.Printf("stopped %d loads: no controller was heard for %v", n, silent.Round(time.Second))
+			}
+		}
+	}
+}
+
+// stopAll stops every load and returns how many were running.
+func (s *Server) stopAll() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, t := range s.tasks {
+		if !t.stopped.Swap(true) && t.health().Running {
+			n++
+		}
+		t.cancel()
+	}
+	return n
+}

@@ -1,0 +1,62 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+var clockJumped = Rule{
+	Code:    "clock-jumped",
+	Summary: "a clock was set, or a VM stood still",
+	Documentation: "Clocks of agents are compared with the run's every ten seconds, and one of them changed by more than a tenth of a second in " +
+		"between. Intervals are placed by monotonic clocks, so a wall clock that was set moves none; but a VM whose monotonic clock lost time stood still (it was paused, " +
+		"moved or starved), and up to ten seconds around it may be misplaced by as much.",
+	Example: `The clock of OLTP-0001 jumped once, by up to 2.1 s at 3:07.`,
+	Check:   checkClockJumped,
+}
+
+func checkClockJumped(in *Input) []finding.Finding {
+	var list []finding.Finding
+	at, count := map[string]int{}, map[string]int{}
+	for _, e := range in.Events {
+		if e.Kind != interval.EventClockJump {
+			continue
+		}
+		count[e.Subject]++
+		i, known := at[e.Subject]
+		if !known {
+			i = len(list)
+			at[e.Subject] = i
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: e.AtNanos})
+		}
+		f := &list[i]
+		f.ToNanos = e.AtNanos
+		if len(f.Evidence) < evidenceMax {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", clock(e.AtNanos), e.Message))
+		}
+	}
+	for i := range list {
+		f := &list[i]
+		worst := worstJump(in.Events, f.Subject)
+		times := "once"
+		if n := count[f.Subject]; n > 1 {
+			times = fmt.Sprintf("%d times", n)
+		}
+		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)), clock(worst.AtNanos))
+		f.Advice = "Keep time with a service that slews, and look whether the VM was paused or moved."
+	}
+	return list
+}
+
+func worstJump(events []interval.Event, subject string) interval.Event {
+	var worst interval.Event
+	for _, e := range events {
+		size := max(e.SpanNanos, -e.SpanNanos)
+		if e.Kind == interval.EventClockJump && e.Subject == subject && size >= max(worst.SpanNanos, -worst.SpanNanos) {
+			worst = e
+		}
+	}
+	return worst
+}

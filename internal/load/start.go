@@ -1,0 +1,36 @@
+package load
+
+import (
+	"context"
+	"time"
+)
+
+// Preparer is implemented by Runners that can hold a workload back once it is prepared, so that several start at one moment.
+type Preparer interface {
+	// Prepare returns when w could start at once. A cancelled ctx gives it up, also later while it waits for its start. The
+	// caller calls Run or Discard, once.
+	Prepare(ctx context.Context, w Workload, sink Sink) (Held, error)
+}
+
+// Held is a workload that is prepared and waits for its start.
+type Held interface {
+	// Timing says how soon the start can be told and how well.
+	Timing() Timing
+	// Run starts at a moment, or at once where that has passed, and goes on as Runner.Run does.
+	Run(ctx context.Context, at time.Time) error
+	// Discard releases what was prepared; nothing has run.
+	Discard()
+}
+
+// Timing is what somebody who agrees on a start has to know of one VM.
+type Timing struct {
+	Trip       time.Duration // of a message to the VM and back
+	ClockError time.Duration // how wrong the VM's clock may be taken; 0: it is ours
+}
+
+// Timed is implemented by Instances that take their place on the run's axis after they were prepared. Others have the one that
+// their Workload named.
+type Timed interface {
+	// SetTime replaces ZeroUnixNanos and StartNanos of the workload. It is called before Run or not at all.
+	SetTime(zeroUnixNanos, startNanos int64)
+}

@@ -1,0 +1,201 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/clock"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// A load starts on all VMs of its group at one agreed moment: every VM prepares first, however long that takes on each; then all are
+// told a moment that lies just far enough ahead for the last one to hear of it. With a stagger, the moments of the VMs lie that far
+// apart. How well it went is read from the first intervals and told by an event.
+
+// plainHeld is a workload on a VM that cannot hold it back: it is prepared when it starts.
+type plainHeld struct {
+	runner   load.Runner
+	workload load.Workload
+	sink     load.Sink
+}
+
+func (h plainHeld) Timing() load.Timing { return load.Timing{} }
+
+func (h plainHeld) Discard() {}
+
+func (h plainHeld) Run(ctx context.Context, at time.Time) error {
+	if !sleepUntil(ctx, at) {
+		return nil
+	}
+	return h.runner.Run(ctx, h.workload, h.sink)
+}
+
+// hold prepares a workload where that can be done apart from its start.
+func hold(ctx context.Context, r load.Runner, w load.Workload, sink load.Sink) (load.Held, error) {
+	if p, ok := r.(load.Preparer); ok {
+		return p.Prepare(ctx, w, sink)
+	}
+	return plainHeld{r, w, sink}, nil
+}
+
+// sleepUntil returns false when ctx ended before.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// prepare makes all VMs ready; a VM that fails has its error.
+func (l *loads) prepare(ctx context.Context, run *loadRun, w PlanWorkload) {
+	run.starts = &starts{late: make(map[string]time.Duration, len(run.members))}
+	var wait sync.WaitGroup
+	for _, m := range run.members {
+		wait.Go(func() {
+			first := func(iv *interval.Interval) { l.noteStart(run, m, iv) }
+			m.held, m.err = hold(ctx, m.runner, l.value(run, m, w), firstSink{l.engine.cfg.Intervals, first})
+			if m.err != nil && ctx.Err() != nil {
+				m.err = nil // stopped before it began
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// agree returns when a load starts, how long before the moment of a VM it is told, and how well their clocks are known.
+func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
+	var slowest time.Duration
+	told := 0
+	for _, m := range members {
+		if m.held == nil {
+			continue
+		}
+		if _, plain := m.held.(plainHeld); !plain {
+			told++
+		}
+		t := m.held.Timing()
+		slowest, clockError = max(slowest, t.Trip), max(clockError, t.ClockError)
+	}
+	if told > 1 { // one alone starts when it hears of it
+		ahead = clock.Ahead(slowest, told)
+	}
+	return time.Now().Add(ahead), ahead, clockError
+}
+
+// driveTogether runs the load on all its VMs at the same time, each from its own moment on.
+func (l *loads) driveTogether(ctx context.Context, run *loadRun, w PlanWorkload) {
+	l.prepare(ctx, run, w)
+	at, ahead, clockError := agree(run.members)
+	gap := time.Duration(0)
+	if n := len(run.members); n > 1 {
+		gap = run.spec.Stagger / time.Duration(n-1)
+	}
+	l.began(run, at)
+	run.starts.clockError = clockError
+	for i, m := range run.members {
+		m.planned = at.Add(gap * time.Duration(i))
+	}
+	var wait sync.WaitGroup
+	for _, m := range run.members {
+		wait.Go(func() { l.driveHeld(ctx, run, m, ahead) })
+	}
+	driven, ended := context.WithCancel(ctx)
+	defer ended()
+	go func() {
+		wait.Wait()
+		ended()
+	}()
+	sleepUntil(driven, at)
+	l.engine.emit(l.event(run, interval.EventWorkloadStart))
+	sleepUntil(driven, at.Add(run.spec.Stagger))
+	close(run.launched)
+	wait.Wait()
+	l.tellStarts(run)
+}
+
+// began notes when a load started, for whoever waits for its end.
+func (l *loads) began(run *loadRun, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	run.started = at
+}
+
+func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead time.Duration) {
+	switch {
+	case m.held == nil: // it could not be prepared, or is no longer wanted
+	case sleepUntil(ctx, m.planned.Add(-ahead)):
+		m.err = m.held.Run(ctx, m.planned)
+	default:
+		m.held.Discard()
+	}
+	l.settle(run, m)
+}
+
+// firstSink hands on intervals, and says which one is the first.
+type firstSink struct {
+	next  load.Sink
+	first func(iv *interval.Interval)
+}
+
+// Interval implements load.Sink.
+func (s firstSink) Interval(iv interval.Interval) {
+	if iv.Sequence == 0 {
+		s.first(&iv)
+	}
+	s.next.Interval(iv)
+}
+
+// starts keeps how late the VMs of a load began. It is told once, when the last one has begun or nothing more can.
+type starts struct {
+	mu         sync.Mutex
+	late       map[string]time.Duration // by VM: behind the agreed moment
+	told       bool
+	clockError time.Duration
+}
+
+func (l *loads) noteStart(run *loadRun, m *member, iv *interval.Interval) {
+	s := run.starts
+	began := l.engine.cfg.Zero.Add(time.Duration(iv.StartNanos))
+	s.mu.Lock()
+	s.late[m.vm.Name] = began.Sub(m.planned)
+	all := len(s.late) == len(run.members)
+	s.mu.Unlock()
+	if all {
+		l.tellStarts(run)
+	}
+}
+
+// tellStarts tells, once, how far apart the VMs began, each against its own moment.
+func (l *loads) tellStarts(run *loadRun) {
+	s := run.starts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told || len(s.late) < 2 {
+		return
+	}
+	s.told = true
+	var first, last time.Duration
+	worst := ""
+	for vm, late := range s.late {
+		if worst == "" || late < first {
+			first = late
+		}
+		if worst == "" || late > last || late == last && vm < worst {
+			worst, last = vm, late
+		}
+	}
+	e := l.event(run, interval.EventStarts)
+	e.SpanNanos, e.Subject = int64(last-first), worst
+	e.Message = fmt.Sprintf("%d VMs started within %v, the last one %v behind its moment", len(s.late), last-first, last)
+	if s.clockError > 0 {
+		e.Message += fmt.Sprintf("; clocks are known to ±%v", s.clockError.Round(time.Microsecond))
+	}
+	l.engine.emit(e)
+}
