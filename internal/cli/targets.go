@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/bmc"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -73,6 +74,7 @@ type checkedTarget struct {
 	Target       string              `json:"target"`
 	Inventory    target.Inventory    `json:"inventory"`
 	Capabilities []target.Capability `json:"capabilities"`
+	BMCs         []bmc.Reading       `json:"bmcs,omitempty"`
 	Problems     diag.List           `json:"problems"`
 }
 
@@ -83,7 +85,8 @@ func newTargetsCheck(p *Process) *cobra.Command {
 		Use:   "check [TARGET]",
 		Short: "Check a target: its file, its credentials, whether it answers, what it has",
 		Long: "Check reads the target file, fetches the secrets that it refers to (and never prints them), connects, and\n" +
-			"prints nodes, space, and what scenarios may do there. It changes nothing.\n\n" +
+			"prints nodes, space, and what scenarios may do there. Of each BMC it reads the power state and whose it is.\n" +
+			"It changes nothing.\n\n" +
 			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
 		Example: "  bragg targets check\n  bragg targets check cluster.yml --json",
 		Args:    between(0, 1),
@@ -122,7 +125,11 @@ func (p *Process) checkTarget(ctx context.Context, spec, runs string) (checkedTa
 	var problems diag.List
 	checked.Inventory, problems = targetbuiltin.Check(ctx, spec, o)
 	checked.Problems = append(checked.Problems, problems...)
-	if problems.HasErrors() {
+	if c, err := targetbuiltin.Load(spec); err == nil {
+		checked.BMCs, problems = bmc.Check(ctx, c)
+		checked.Problems = append(checked.Problems, problems...)
+	}
+	if checked.Problems.HasErrors() {
 		return checked, nil
 	}
 	t, err := targetbuiltin.Open(ctx, spec, o)
@@ -133,10 +140,10 @@ func (p *Process) checkTarget(ctx context.Context, spec, runs string) (checkedTa
 	return checked, t.Close()
 }
 
-// checkedCode is ExitUnavailable where the file is right and the platform is not there, else ExitData.
+// checkedCode is ExitUnavailable where the file is right and the platform or a BMC is not there, else ExitData.
 func checkedCode(problems diag.List) int {
 	for _, d := range problems {
-		if d.Severity == diag.SeverityError && d.Pos.Line > 0 {
+		if d.Severity == diag.SeverityError && d.Pos.Line > 0 && !bmc.Away(d.Code) {
 			return diag.ExitData
 		}
 	}
@@ -146,10 +153,12 @@ func checkedCode(problems diag.List) int {
 func (p *Process) printChecked(c checkedTarget) error {
 	printDiagnostics(p.Stderr, c.Problems)
 	inv := c.Inventory
-	if len(inv.Nodes) == 0 {
-		return nil
-	}
 	var b strings.Builder
+	if len(inv.Nodes) == 0 {
+		writeBMCs(&b, c.BMCs) // which may answer where the platform does not
+		_, err := fmt.Fprint(p.Stdout, clean(b.String()))
+		return err
+	}
 	fmt.Fprintf(&b, "target    %s (%s)\n", inv.Name, inv.Provider)
 	if inv.Simulated {
 		fmt.Fprintf(&b, "          SIMULATED: nothing of it is real\n")
@@ -175,6 +184,7 @@ func (p *Process) printChecked(c checkedTarget) error {
 		nodes.add(n.ID, n.Name, firstOf(n.Address, "–"), number(n.CPUs), bytesOrBlank(n.RAMBytes), yesNo(n.HasBMC))
 	}
 	writeTable(&b, &nodes)
+	writeBMCs(&b, c.BMCs)
 	can := table{head: []string{"CAPABILITY", "HERE"}}
 	for _, capability := range c.Capabilities {
 		can.add(string(capability), firstOf(inv.Imitated[capability], "real"))
@@ -188,6 +198,17 @@ func (p *Process) printChecked(c checkedTarget) error {
 	writeTable(&b, &can)
 	_, err := fmt.Fprint(p.Stdout, clean(b.String()))
 	return err
+}
+
+func writeBMCs(b *strings.Builder, readings []bmc.Reading) {
+	if len(readings) == 0 {
+		return
+	}
+	t := table{head: []string{"NODE", "BMC", "ADDRESS", "POWER", "SAYS IT IS", "PROVEN BY"}}
+	for _, r := range readings {
+		t.add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), firstOf(r.Matches, "–"))
+	}
+	writeTable(b, &t)
 }
 
 func yesNo(yes bool) string {

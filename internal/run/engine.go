@@ -108,6 +108,9 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 	e.fleet = &fleet{plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
 		fail: cfg.fail(), runner: cfg.Runner, gone: cfg.Gone, cuts: map[string]int{}, placed: e.placed}
 	e.nodes = &nodes{list: plan.Target.Nodes, fleet: e.fleet}
+	if l, ok := cfg.Target.(target.NodeLimiter); ok {
+		l.LimitNodesOff(plan.NodesOffMax())
+	}
 	e.loads = &loads{engine: e, latest: map[string]*loadRun{}, count: map[string]int{}}
 	return e, nil
 }

@@ -239,3 +239,17 @@ func (g PlanGroup) Scaled(scenarioCount int) int {
 	}
 	return scenarioCount
 }
+
+// NodesOffMax returns how many nodes are off at once at most when the steps are run in their order.
+func (p *Plan) NodesOffMax() int {
+	off, most := map[string]bool{}, 0
+	for _, o := range p.Power {
+		if o.Action == "off" {
+			off[o.Node] = true
+		} else {
+			delete(off, o.Node)
+		}
+		most = max(most, len(off))
+	}
+	return most
+}

@@ -35,14 +35,10 @@ type NodeConfig struct {
 	ID      string `json:"id"`
 	Name    string `json:"name,omitempty"`
 	Address string `json:"address,omitempty"`
-	BMC     *BMC   `json:"bmc,omitempty"`
-}
-
-// BMC is how a node is switched out of band.
-type BMC struct {
-	Protocol   string `json:"protocol"` // "ipmi", "redfish"
-	Address    string `json:"address"`
-	Credential string `json:"credential,omitempty"` // name in Config.Credentials
+	// Serial and UUID are what the machine says of itself (DMI), as far as the owner wrote it down.
+	Serial string `json:"serial,omitempty"`
+	UUID   string `json:"uuid,omitempty"`
+	BMC    *BMC   `json:"bmc,omitempty"`
 }
 
 // Addresses says how VMs get their addresses: by DHCP, or from a range that the owner reserved.
@@ -57,6 +53,8 @@ type Addresses struct {
 // Allow is what the owner lets runs do beyond their own VMs.
 type Allow struct {
 	NodePower bool `json:"node_power"`
+	// Overrides names checks before a power cut that are not made, see Overrides. The report says so.
+	Overrides []string `json:"overrides,omitempty"`
 }
 
 // Credential is a user and where the secret is kept. The secret itself is never in a target file.

@@ -92,9 +92,7 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 	case "facts":
 		c.Facts = p.texts(e)
 	case "allow":
-		for _, inner := range p.entries(e.value, "allow", []string{"node_power"}) {
-			c.Allow.NodePower = p.boolean(inner)
-		}
+		p.allow(e, c)
 	case "options":
 		c.Options = map[string]string{}
 		for _, f := range p.texts(e) {
@@ -137,7 +135,7 @@ func (p *configParser) nodes(e entry, c *Config, provider Provider) {
 
 func (p *configParser) node(item *yaml.Node) NodeConfig {
 	var n NodeConfig
-	entries := p.entries(item, "node", []string{"id", "name", "address", "bmc"})
+	entries := p.entries(item, "node", []string{"id", "name", "address", "serial", "uuid", "bmc"})
 	for _, e := range entries {
 		switch e.key.Value {
 		case "id":
@@ -146,6 +144,10 @@ func (p *configParser) node(item *yaml.Node) NodeConfig {
 			n.Name = p.text(e)
 		case "address":
 			n.Address = p.text(e)
+		case "serial":
+			n.Serial = p.text(e)
+		case "uuid":
+			n.UUID = p.uuid(e)
 		case "bmc":
 			n.BMC = p.bmc(e)
 		}
@@ -154,29 +156,6 @@ func (p *configParser) node(item *yaml.Node) NodeConfig {
 		p.errorf(item, "target-missing-key", "", `node: key "id" is missing`)
 	}
 	return n
-}
-
-func (p *configParser) bmc(outer entry) *BMC {
-	b := &BMC{Protocol: "redfish"}
-	protocols := []string{"ipmi", "redfish"}
-	entries := p.entries(outer.value, "bmc", []string{"protocol", "address", "credential"})
-	for _, e := range entries {
-		switch e.key.Value {
-		case "protocol":
-			b.Protocol = p.text(e)
-			if b.Protocol != "" && !slices.Contains(protocols, b.Protocol) {
-				p.errorf(e.value, "target-bmc", "known: "+strings.Join(protocols, ", "), "unknown BMC protocol %q", b.Protocol)
-			}
-		case "address":
-			b.Address = p.text(e)
-		case "credential":
-			b.Credential = p.text(e)
-		}
-	}
-	if !has(entries, "address") && outer.value.Kind == yaml.MappingNode {
-		p.errorf(outer.key, "target-missing-key", "", `bmc: key "address" is missing`)
-	}
-	return b
 }
 
 func has(entries []entry, key string) bool {

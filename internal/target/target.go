@@ -162,6 +162,12 @@ type NodePower interface {
 	ShutdownNode(ctx context.Context, nodeID string) error
 }
 
+// NodeLimiter is a NodePower that refuses to have more nodes off at once than it was told. The engine tells it what the
+// plan comes to, before the first step.
+type NodeLimiter interface {
+	LimitNodesOff(count int)
+}
+
 // ReadyChecker tells whether the cluster services are up: nil, or why not.
 type ReadyChecker interface {
 	Ready(ctx context.Context) error

@@ -1,0 +1,37 @@
+package run_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target/fake"
+)
+
+// limited is a target that wants to know how many nodes may be off at once.
+type limited struct {
+	*fake.Target
+	told []int
+}
+
+func (l *limited) LimitNodesOff(count int) { l.told = append(l.told, count) }
+
+// A target hears how many nodes the scenario has off at once at most, before anything is done.
+func TestNodesOffAreDeclared(t *testing.T) {
+	for text, want := range map[string]int{
+		eventful: 2,
+		head + deployed + "run:\n  - test.Wait: {duration_secs: 1}\n": 0,
+		head + deployed + "run:\n  - nodes.PowerOff: {nodes: all}\n":  3,
+		head + deployed + "run:\n  - meta.RollingUpgrade: {}\n":       1,
+		head + deployed + "run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - nodes.Shutdown: {nodes: 2}\n": 1,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, 3)
+			tgt := &limited{Target: l.fake}
+			outcome := l.run(text, func(c *run.Config) { c.Target = tgt })
+			if len(tgt.told) != 1 || tgt.told[0] != want || outcome.Ended != run.Completed {
+				t.Errorf("told %v, want %d; %+v\n%s", tgt.told, want, outcome, text)
+			}
+		})
+	}
+}

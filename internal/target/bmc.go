@@ -1,0 +1,184 @@
+package target
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Protocols of BMCs.
+const (
+	IPMI    = "ipmi"
+	Redfish = "redfish"
+)
+
+// How the TLS of a Redfish service is checked.
+const (
+	TLSVerified   = "verified"   // by a known authority, by CAFile, or by Fingerprint
+	TLSUnverified = "unverified" // by nothing: reports say so
+	TLSNone       = "none"       // there is none, and passwords can be read on the way: reports say so
+)
+
+// BMC is how a node is switched out of band. Package bmc speaks to it.
+type BMC struct {
+	Protocol   string `json:"protocol"` // IPMI or Redfish
+	Address    string `json:"address"`  // host or host:port
+	Credential string `json:"credential,omitempty"`
+	// CipherSuite of IPMI; 0 leaves it to ipmitool, which takes the best that the BMC offers.
+	CipherSuite int `json:"cipher_suite,omitempty"`
+	// System is the id of the node among the systems of a Redfish service; "" where it has only one.
+	System string `json:"system,omitempty"`
+	// TLS of Redfish: TLSVerified, TLSUnverified or TLSNone; "" is TLSVerified.
+	TLS string `json:"tls,omitempty"`
+	// Fingerprint is the SHA-256 of the only certificate that a Redfish service may show, in lower-case hex.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	CAFile      string `json:"ca_file,omitempty"` // PEM of the authority that signed it
+	// Pos is where the target file speaks of it, and Source that line, for messages.
+	Pos    diag.Position `json:"-"`
+	Source string        `json:"-"`
+}
+
+// Checks before a power cut that the owner of a target may override by name in its file.
+const (
+	OverrideIdentity   = "identity" // that the BMC belongs to the node
+	OverrideForeignVMs = "foreign-vms"
+	OverrideController = "controller" // that the controller does not run on the node
+	OverrideRedundancy = "redundancy" // that the target has recovered from whatever was before
+)
+
+// Overrides lists them.
+func Overrides() []string {
+	return []string{OverrideIdentity, OverrideForeignVMs, OverrideController, OverrideRedundancy}
+}
+
+// cipherSuites of IPMI that authenticate, protect and encrypt every command. Others let anybody on the way switch nodes.
+var cipherSuites = []int{3, 8, 12, 17}
+
+// bmcKeys are the keys of a BMC; those of one protocol are useless with the other.
+var bmcKeys = []string{"protocol", "address", "credential", "cipher_suite", "system", "tls", "fingerprint", "ca_file"}
+
+var bmcKeysOf = map[string][]string{
+	IPMI:    {"cipher_suite"},
+	Redfish: {"system", "tls", "fingerprint", "ca_file"},
+}
+
+func (p *configParser) bmc(outer entry) *BMC {
+	b := &BMC{Protocol: Redfish, Pos: p.at(outer.key, "", "", "").Pos, Source: p.line(outer.key.Line)}
+	entries := p.entries(outer.value, "bmc", bmcKeys)
+	for _, e := range entries {
+		p.bmcField(e, b)
+	}
+	if outer.value.Kind != yaml.MappingNode {
+		return b
+	}
+	if !has(entries, "address") {
+		p.errorf(outer.key, "target-missing-key", "", `bmc: key "address" is missing`)
+	}
+	for _, e := range entries {
+		for protocol, keys := range bmcKeysOf {
+			if protocol != b.Protocol && slices.Contains(keys, e.key.Value) && bmcKeysOf[b.Protocol] != nil {
+				p.errorf(e.key, "target-bmc", "", "bmc: %q is for protocol %s, and this is %s", e.key.Value, protocol, b.Protocol)
+			}
+		}
+	}
+	p.bmcTrust(outer, entries, b)
+	return b
+}
+
+func (p *configParser) bmcField(e entry, b *BMC) {
+	switch e.key.Value {
+	case "protocol":
+		b.Protocol = p.oneOf(e, "BMC protocol", IPMI, Redfish)
+	case "address":
+		b.Address = p.text(e)
+		if b.Address != "" && !bmcAddress.MatchString(b.Address) {
+			p.errorf(e.value, "target-bmc", "write 10.0.1.11, [fd00::11]:443 or bmc.example.com, without https://",
+				"address: %q is no host or host:port", b.Address)
+		}
+	case "credential":
+		b.Credential = p.text(e)
+	case "cipher_suite":
+		b.CipherSuite = p.number(e, 0, 255)
+		if !slices.Contains(cipherSuites, b.CipherSuite) {
+			p.errorf(e.value, "target-bmc", "known: 3, 8, 12, 17", "cipher_suite: %s does not authenticate, protect and encrypt all commands",
+				p.found(e.value))
+		}
+	case "system":
+		b.System = p.text(e)
+	case "tls":
+		b.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified, TLSNone)
+	case "fingerprint":
+		b.Fingerprint = p.fingerprint(e)
+	case "ca_file":
+		b.CAFile = p.text(e)
+	}
+}
+
+// bmcTrust refuses what contradicts itself: somebody who pins a certificate wants it to be checked.
+func (p *configParser) bmcTrust(outer entry, entries []entry, b *BMC) {
+	switch {
+	case b.TLS != "" && b.TLS != TLSVerified && (has(entries, "fingerprint") || has(entries, "ca_file")):
+		p.errorf(outer.key, "target-bmc", "", "bmc: a fingerprint or ca_file is of no use with tls: %s", b.TLS)
+	case has(entries, "fingerprint") && has(entries, "ca_file"):
+		p.errorf(outer.key, "target-bmc", "a fingerprint names one certificate, a ca_file all that an authority signs",
+			"bmc: want either fingerprint or ca_file")
+	}
+}
+
+// bmcAddress is a host or host:port. It begins with a letter, a digit or a bracket, so that no program takes it for an
+// option.
+var bmcAddress = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1,5})?|[0-9A-Fa-f:.]{2,45}|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?\](:[0-9]{1,5})?)$`)
+
+func (p *configParser) oneOf(e entry, what string, words ...string) string {
+	text := p.text(e)
+	if text != "" && !slices.Contains(words, text) {
+		p.errorf(e.value, "target-bmc", "known: "+strings.Join(words, ", "), "unknown %s %q", what, text)
+	}
+	return text
+}
+
+// fingerprint reads a SHA-256 as openssl and browsers print it.
+func (p *configParser) fingerprint(e entry) string {
+	text := p.text(e)
+	if text == "" {
+		return ""
+	}
+	parts := fingerprintText.FindStringSubmatch(text)
+	if parts == nil {
+		p.errorf(e.value, "target-bmc", "openssl x509 -noout -fingerprint -sha256 prints it; so does bragg targets check",
+			"fingerprint: want the SHA-256 of a certificate as 64 hex digits")
+		return ""
+	}
+	return strings.ToLower(strings.ReplaceAll(parts[1], ":", ""))
+}
+
+var fingerprintText = regexp.MustCompile(`^(?:[sS][hH][aA]256:)?((?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2})$`)
+
+var uuidText = regexp.MustCompile(`^[0-9A-Fa-f]{8}-?([0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}$`)
+
+func (p *configParser) uuid(e entry) string {
+	text := p.text(e)
+	if text != "" && !uuidText.MatchString(text) {
+		p.errorf(e.value, "target-uuid", "dmidecode -s system-uuid prints it", "uuid: %q is no UUID", text)
+	}
+	return text
+}
+
+func (p *configParser) allow(outer entry, c *Config) {
+	for _, e := range p.entries(outer.value, "allow", []string{"node_power", "overrides"}) {
+		switch {
+		case e.key.Value == "node_power":
+			c.Allow.NodePower = p.boolean(e)
+		case e.value.Kind != yaml.SequenceNode:
+			p.errorf(e.value, "target-type", "", "overrides: want a list of checks, found %s", p.found(e.value))
+		default:
+			for _, n := range e.value.Content {
+				c.Allow.Overrides = append(c.Allow.Overrides, p.oneOf(entry{e.key, n}, "check", Overrides()...))
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package bmc
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// count knows which nodes are off or may be, so that never more are cut than the scenario declares.
+type count struct {
+	nodes *Nodes
+	turn  chan struct{} // one token: whoever has it counts
+
+	mu     sync.Mutex
+	max    int
+	fallen map[string]bool // cut by this program and not powered on again: off, or perhaps off
+	states map[string]target.PowerState
+	readAt time.Time // of states
+}
+
+// countFresh is how old a reading of the other nodes may be. It is there so that nodes that are cut at the same time do
+// not wait for each other's readings.
+const countFresh = 10 * time.Second
+
+func newCount(n *Nodes) *count {
+	c := &count{nodes: n, turn: make(chan struct{}, 1), fallen: map[string]bool{}}
+	c.turn <- struct{}{}
+	return c
+}
+
+func (c *count) limit(nodes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.max = nodes
+}
+
+// on takes a node that was powered on out of the count.
+func (c *count) on(nodeID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.fallen, nodeID)
+	c.states = nil
+}
+
+// admit completes what is known by the other nodes that are off, decides, and counts the node as off when it may be cut.
+func (c *count) admit(ctx context.Context, nodeID string, cut Cut) (Verdict, error) {
+	select {
+	case <-c.turn:
+	case <-ctx.Done():
+		return Verdict{}, ended(ctx, cut.Node, "count the nodes that are off")
+	}
+	defer func() { c.turn <- struct{}{} }()
+	c.refresh(ctx)
+	if err := ctx.Err(); err != nil {
+		return Verdict{}, ended(ctx, cut.Node, "count the nodes that are off")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cut.NodesOffMax = c.max
+	for _, node := range c.nodes.config.Nodes {
+		if node.BMC == nil || node.ID == nodeID {
+			continue // without a BMC it cannot be cut; whether the target misses it is for its health check
+		}
+		// What cannot be read may be off.
+		if c.fallen[node.ID] || c.states[node.ID] != target.PowerOn {
+			cut.NodesOff = append(cut.NodesOff, nodeName(node))
+		}
+	}
+	v := CheckCut(cut, c.nodes.config.Allow.Overrides)
+	if v.Err() == nil {
+		c.fallen[nodeID] = true
+	}
+	return v, nil
+}
+
+// refresh reads the states of all nodes that this program has not cut itself, at the same time.
+func (c *count) refresh(ctx context.Context) {
+	c.mu.Lock()
+	fresh := c.states != nil && time.Since(c.readAt) < countFresh
+	var ask []string
+	for id := range c.nodes.switches {
+		if !c.fallen[id] {
+			ask = append(ask, id)
+		}
+	}
+	c.mu.Unlock()
+	if fresh {
+		return
+	}
+	states := make([]target.PowerState, len(ask))
+	var wait sync.WaitGroup
+	for i, id := range ask {
+		wait.Go(func() {
+			state, err := c.nodes.switches[id].State(ctx)
+			if err != nil {
+				state = target.PowerUnknown
+			}
+			states[i] = state
+		})
+	}
+	wait.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.states, c.readAt = map[string]target.PowerState{}, time.Now()
+	for i, id := range ask {
+		c.states[id] = states[i]
+	}
+}

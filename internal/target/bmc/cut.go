@@ -1,0 +1,218 @@
+package bmc
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Answer to a question about the world. The zero value is that nobody knows, and that always counts against a cut.
+type Answer int
+
+const (
+	Unknown Answer = iota
+	Yes
+	No
+)
+
+// Cut is everything that is known when the power of a node is about to be cut.
+type Cut struct {
+	Node    string // its name
+	Allowed bool   // the target file allows power operations
+	// BMC is what its BMC says now, Machine what the node says of itself, Declared what the target file says. Others is
+	// what is known of the other nodes, by name: an identity that fits two machines proves nothing.
+	BMC      Identity
+	Machine  Identity
+	Declared Identity
+	Others   map[string]Identity
+	// VMsListed: ForeignVMs are all VMs that run on the node and do not belong to this run.
+	VMsListed  bool
+	ForeignVMs []string
+	Controller Answer // runs on this node
+	// NodesOff are the other nodes that are off now, or whose state is not known. NodesOffMax is how many the scenario
+	// declares to be off at once, this one counted; 0: it declares none.
+	NodesOff    []string
+	NodesOffMax int
+	// Redundant: the target has recovered from whatever was before. Health says what the check found.
+	Redundant Answer
+	Health    string
+}
+
+// Objection is one reason not to cut.
+type Objection struct {
+	Override string // the name by which the owner can override it; "" for none
+	Message  string
+	Hint     string
+}
+
+// Verdict is what CheckCut comes to.
+type Verdict struct {
+	Node       string
+	Objections []Objection // that nobody overrode
+	Overridden []Objection
+}
+
+// Err is nil when the node may be cut, else a refusal with all objections.
+func (v Verdict) Err() error {
+	if len(v.Objections) == 0 {
+		return nil
+	}
+	var messages []string
+	for _, o := range v.Objections {
+		messages = append(messages, o.Message)
+	}
+	first := v.Objections[0]
+	hint := first.Hint
+	if first.Override != "" {
+		hint += fmt.Sprintf("; allow: {overrides: [%s]} in the target file goes on without this check, and reports say so", first.Override)
+	}
+	return &diag.Error{
+		Code: CodeCut, Exit: diag.ExitRefused, Hint: hint,
+		Message: fmt.Sprintf("cut the power of node %q: refused because %s", v.Node, strings.Join(messages, "; ")),
+	}
+}
+
+// Facts says for a report what would have kept the node on.
+func (v Verdict) Facts() []target.Fact {
+	var facts []target.Fact
+	for _, o := range v.Overridden {
+		facts = append(facts, target.Fact{Name: "override " + o.Override, Value: fmt.Sprintf("node %q was cut although %s", v.Node, o.Message)})
+	}
+	return facts
+}
+
+// CheckCut decides whether a node may be cut, by what is known and nothing else. overrides are names of target.Overrides
+// that the owner of the target wrote into its file.
+func CheckCut(c Cut, overrides []string) Verdict {
+	v := Verdict{Node: c.Node}
+	for _, check := range []func(Cut) *Objection{checkAllowed, checkIdentity, checkUnique, checkForeign, checkController, checkCount, checkRedundancy} {
+		o := check(c)
+		switch {
+		case o == nil:
+		case o.Override != "" && slices.Contains(overrides, o.Override):
+			v.Overridden = append(v.Overridden, *o)
+		default:
+			v.Objections = append(v.Objections, *o)
+		}
+	}
+	return v
+}
+
+func checkAllowed(c Cut) *Objection {
+	if c.Allowed {
+		return nil
+	}
+	return &Objection{Message: "the target file does not allow power operations", Hint: "allow them with allow: {node_power: true}"}
+}
+
+// checkIdentity wants the BMC to be that of the node. A wrong BMC is the one mistake that hurts somebody else, so nobody
+// can override what is known to be wrong; only a proof that is missing.
+func checkIdentity(c Cut) *Objection {
+	proven := false
+	for _, known := range []struct {
+		who string
+		id  Identity
+	}{{"the node", c.Machine}, {"the target file", c.Declared}} {
+		match, by := c.BMC.Compare(known.id)
+		if match == Differs {
+			return &Objection{
+				Message: fmt.Sprintf("its BMC belongs to another machine: by its %s, the BMC says %s and %s says %s", by, c.BMC.shown(),
+					known.who, known.id.shown()),
+				Hint: "correct the address of the BMC in the target file; bragg targets check shows what each BMC says",
+			}
+		}
+		proven = proven || match == Same
+	}
+	if proven {
+		return nil
+	}
+	return &Objection{
+		Override: target.OverrideIdentity,
+		Message: fmt.Sprintf("nothing proves that the BMC belongs to it: the BMC says %s, the node %s and the target file %s", c.BMC.shown(),
+			c.Machine.shown(), c.Declared.shown()),
+		Hint: "write the node's own serial or uuid into the target file: dmidecode -s system-uuid prints it on the node",
+	}
+}
+
+func checkUnique(c Cut) *Objection {
+	for _, name := range slices.Sorted(maps.Keys(c.Others)) {
+		if match, by := c.BMC.Compare(c.Others[name]); match == Same {
+			return &Objection{
+				Message: fmt.Sprintf("what its BMC says fits node %q too (%s)", name, by),
+				Hint:    "two nodes have the same serial number or UUID: correct the firmware's, or the target file",
+			}
+		}
+	}
+	return nil
+}
+
+func checkForeign(c Cut) *Objection {
+	o := &Objection{Override: target.OverrideForeignVMs, Hint: "move them to another node"}
+	switch {
+	case !c.VMsListed:
+		o.Message, o.Hint = "it is not known which VMs run on it", "the provider must be able to list them"
+	case len(c.ForeignVMs) > 0:
+		const shownMax = 5
+		shown := c.ForeignVMs[:min(len(c.ForeignVMs), shownMax)]
+		o.Message = fmt.Sprintf("%d VMs of somebody else run on it: %s", len(c.ForeignVMs), quoteOutside(strings.Join(shown, ", ")))
+		if len(c.ForeignVMs) == 1 {
+			o.Message = "a VM of somebody else runs on it: " + quoteOutside(c.ForeignVMs[0])
+		}
+		if len(c.ForeignVMs) > shownMax {
+			o.Message += ", …"
+		}
+	default:
+		return nil
+	}
+	return o
+}
+
+func checkController(c Cut) *Objection {
+	o := &Objection{Override: target.OverrideController, Hint: "run bragg on a machine outside of the target"}
+	switch c.Controller {
+	case No:
+		return nil
+	case Yes:
+		o.Override = "" // it would only end the run, with a node off
+		o.Message = "this program runs on it"
+	default:
+		o.Message = "it is not known whether this program runs on it"
+	}
+	return o
+}
+
+func checkCount(c Cut) *Objection {
+	off := len(c.NodesOff) + 1
+	if off <= c.NodesOffMax {
+		return nil
+	}
+	o := &Objection{
+		Message: fmt.Sprintf("it would make %d off at once and the scenario has at most %d", off, c.NodesOffMax),
+		Hint:    "the steps of the scenario say how many nodes they switch off",
+	}
+	if len(c.NodesOff) > 0 {
+		o.Message += " (off, or not known to be on: " + quoteOutside(strings.Join(c.NodesOff, ", ")) + ")"
+		o.Hint = "power them on first: bragg clean does it for what our runs switched off"
+	}
+	return o
+}
+
+func checkRedundancy(c Cut) *Objection {
+	o := &Objection{Override: target.OverrideRedundancy, Hint: "wait until the target has recovered"}
+	switch c.Redundant {
+	case Yes:
+		return nil
+	case No:
+		o.Message = "the target has not recovered its redundancy"
+	default:
+		o.Message, o.Hint = "it is not known whether the target has its redundancy", "the provider needs a check of health"
+	}
+	if c.Health != "" {
+		o.Message += ": " + quoteOutside(c.Health)
+	}
+	return o
+}

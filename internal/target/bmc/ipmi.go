@@ -1,0 +1,212 @@
+package bmc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+const (
+	ipmiProgram        = "ipmitool"
+	ipmiPort           = 623
+	ipmiUserBytesMax   = 16 // of IPMI 2.0
+	ipmiSecretBytesMax = 20
+	ipmiOutputBytesMax = 64 << 10
+	// ipmiEndWithin is how long ipmitool may take to be gone after it was killed.
+	ipmiEndWithin = 500 * time.Millisecond
+)
+
+// ipmi speaks IPMI 2.0 over LAN through ipmitool. Passwords reach it through a pipe that it reads as a file: they are in
+// no argument, no environment and no file of any disk, not even when this program is killed.
+type ipmi struct {
+	node      string
+	host      string
+	arguments []string // before the command
+	secret    password
+}
+
+func newIPMI(node string, b target.BMC, user string, secret password) (*ipmi, error) {
+	refuse := func(format string, args ...any) error {
+		return fault(CodeCredential, node, "log in by IPMI", fmt.Errorf(format, args...))
+	}
+	host, port, err := hostPort(b.Address, ipmiPort)
+	switch {
+	case err != nil:
+		return nil, fault(CodeUnreachable, node, "speak IPMI", fmt.Errorf("address %q: %w", b.Address, err))
+	case len(user) > ipmiUserBytesMax:
+		return nil, refuse("the user has more than %d bytes", ipmiUserBytesMax)
+	case strings.HasPrefix(user, "-") || strings.ContainsFunc(user, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return nil, refuse(`the user begins with "-" or has control characters`)
+	case len(secret.text) > ipmiSecretBytesMax:
+		return nil, refuse("the password has more than %d bytes, which IPMI 2.0 cannot carry", ipmiSecretBytesMax)
+	case strings.ContainsAny(secret.text, "\x00\r\n\t"):
+		return nil, refuse("the password has a tab, a line feed or a NUL, which ipmitool cannot read")
+	}
+	i := &ipmi{node: node, host: host, secret: secret}
+	i.arguments = []string{
+		"-v", // without it ipmitool does not tell a wrong password from silence
+		"-I", "lanplus", "-H", host, "-p", strconv.Itoa(port), "-U", user, "-f", "/dev/fd/3", "-L", "OPERATOR", "-N", "2", "-R", "2",
+	}
+	if b.CipherSuite != 0 {
+		i.arguments = append(i.arguments, "-C", strconv.Itoa(b.CipherSuite))
+	}
+	return i, nil
+}
+
+func (i *ipmi) State(ctx context.Context) (target.PowerState, error) {
+	const what = "read the power state"
+	out, err := i.run(ctx, what, "chassis", "power", "status")
+	if err != nil {
+		return target.PowerUnknown, err
+	}
+	switch strings.TrimSpace(out) {
+	case "Chassis Power is on":
+		return target.PowerOn, nil
+	case "Chassis Power is off":
+		return target.PowerOff, nil
+	}
+	return target.PowerUnknown, fault(CodeGarbage, i.node, what, fmt.Errorf("ipmitool says %q", quoteOutside(out)))
+}
+
+func (i *ipmi) On(ctx context.Context) error  { return i.control(ctx, "power on", "on") }
+func (i *ipmi) Off(ctx context.Context) error { return i.control(ctx, "cut the power", "off") }
+func (i *ipmi) Soft(ctx context.Context) error {
+	return i.control(ctx, "ask the operating system to stop", "soft")
+}
+
+func (i *ipmi) control(ctx context.Context, what, word string) error {
+	out, err := i.run(ctx, what, "chassis", "power", word)
+	if err == nil && !strings.HasPrefix(out, "Chassis Power Control: ") {
+		return fault(CodeGarbage, i.node, what, fmt.Errorf("ipmitool says %q", quoteOutside(out)))
+	}
+	return err
+}
+
+var (
+	guidLine   = regexp.MustCompile(`(?m)^System GUID\s*:\s*([0-9A-Fa-f-]{32,36})\s*$`)
+	serialLine = regexp.MustCompile(`(?m)^\s*(?:Product|Board) Serial\s*:\s*(\S[^\n]{0,99}?)\s*$`)
+)
+
+// Identity reads the system's GUID and the serial numbers of FRU 0. A BMC may know only one of them. The serial number
+// of the chassis is left out: several machines may sit in one.
+func (i *ipmi) Identity(ctx context.Context) (Identity, error) {
+	const what = "read the identity"
+	guid, errGUID := i.run(ctx, what, "mc", "guid")
+	if errGUID != nil && (final(errGUID) || codeOf(errGUID) == CodeUnreachable || ctx.Err() != nil) {
+		return Identity{}, errGUID
+	}
+	fru, errFRU := i.run(ctx, what, "fru", "print", "0")
+	id := parseIdentity(guid, fru)
+	if errFRU != nil && !id.Known() {
+		return Identity{}, errFRU
+	}
+	return id, nil
+}
+
+// parseIdentity reads what ipmitool prints for "mc guid" and "fru print 0".
+func parseIdentity(guid, fru string) Identity {
+	var id Identity
+	if m := guidLine.FindStringSubmatch(guid); m != nil {
+		id.UUID = m[1]
+	}
+	for _, m := range serialLine.FindAllStringSubmatch(fru, -1) {
+		id.Serials = append(id.Serials, m[1])
+	}
+	return id
+}
+
+// run starts ipmitool once and returns what it printed. It never outlives ctx by more than ipmiEndWithin.
+func (i *ipmi) run(ctx context.Context, what string, command ...string) (string, error) {
+	path, err := exec.LookPath(ipmiProgram)
+	if err != nil {
+		return "", fault(CodeProgram, i.node, what, fmt.Errorf("the program %q is missing", ipmiProgram))
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return "", fault(CodeProgram, i.node, what, err)
+	}
+	defer read.Close()
+	// A password of at most 20 bytes fits into the pipe, so that nobody waits.
+	_, err = write.WriteString(i.secret.text + "\n")
+	if err = errors.Join(err, write.Close()); err != nil {
+		return "", fault(CodeProgram, i.node, what, err)
+	}
+	out, messages := &bounded{max: ipmiOutputBytesMax}, &bounded{max: ipmiOutputBytesMax}
+	cmd := exec.CommandContext(ctx, path, append(i.arguments[:len(i.arguments):len(i.arguments)], command...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/"}
+	cmd.ExtraFiles = []*os.File{read}
+	cmd.Stdout, cmd.Stderr = out, messages
+	cmd.WaitDelay = ipmiEndWithin
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", ended(ctx, i.node, what)
+	case err == nil:
+		return out.text(), nil
+	}
+	var left *exec.ExitError
+	if !errors.As(err, &left) {
+		return "", fault(CodeProgram, i.node, what, err)
+	}
+	return out.text(), i.explain(what, messages.text())
+}
+
+// ipmiMessages are what ipmitool 1.8.18 and 1.8.19 write, and what it means. The first that is found counts.
+var ipmiMessages = []struct{ text, code, reason string }{
+	{"unauthorized name", CodeLogin, "it knows no such user"},
+	{"RAKP 2 HMAC is invalid", CodeLogin, "the password is wrong"},
+	{"invalid integrity check value", CodeLogin, "the password is wrong"},
+	{"Unauthorized role or privilege level", CodeForbidden, "the user may not have the role Operator"},
+	{"Set Session Privilege Level to OPERATOR failed: ", CodeForbidden, "the user may not have the role Operator"},
+	// Not without "failed": with -v ipmitool tries, and tells, what an operator may not do and nobody needs.
+	{"failed: Insufficient privilege level", CodeForbidden, "the user may not do this"},
+	{"Invalid authentication algorithm", CodeLacks, "it does not offer this cipher suite"},
+	{"Invalid integrity algorithm", CodeLacks, "it does not offer this cipher suite"},
+	{"Invalid confidentiality algorithm", CodeLacks, "it does not offer this cipher suite"},
+	{"No matching authentication payload", CodeLacks, "it does not offer this cipher suite"},
+	{"Unsupported cipher suite", CodeLacks, "it does not offer this cipher suite"},
+	{"no matching cipher suite", CodeLacks, "it does not offer this cipher suite"},
+	{"Insufficient resources to create", CodeRefused, "it has too many sessions"},
+	{"Address lookup for", CodeUnreachable, "its name is not known"},
+	{"Could not open socket", CodeUnreachable, "its address cannot be reached"},
+	{"Unable to establish", CodeUnreachable, "no session: no answer, or one that makes no sense"},
+	{"Unable to get Chassis Power Status", CodeUnreachable, "the session broke"},
+}
+
+func (i *ipmi) explain(what, messages string) error {
+	for _, m := range ipmiMessages {
+		if strings.Contains(strings.ToLower(messages), strings.ToLower(m.text)) {
+			return fault(m.code, i.node, what, errors.New(m.reason))
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(messages), "\n")
+	last := lines[len(lines)-1]
+	for _, line := range lines { // with -v, others follow what counts
+		if strings.Contains(line, "Chassis Power") {
+			last = line
+		}
+	}
+	return fault(CodeRefused, i.node, what, fmt.Errorf("ipmitool says %q", quoteOutside(last)))
+}
+
+// bounded keeps the beginning of what a program prints and swallows the rest.
+type bounded struct {
+	max int
+	buf bytes.Buffer
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.buf.Write(p[:min(len(p), b.max-b.buf.Len())])
+	return len(p), nil
+}
+
+func (b *bounded) text() string { return b.buf.String() }

@@ -1,0 +1,331 @@
+package bmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Options of a Switch. Zero fields get the defaults.
+type Options struct {
+	Timeout     time.Duration // of On and Off
+	SoftTimeout time.Duration // of Soft: an operating system may take its time
+	ReadTimeout time.Duration // of State and Identity, all tries together
+	Attempt     time.Duration // of one request to the BMC
+	Poll        time.Duration // between readings
+	// Again is how long to wait after a command that was not accepted.
+	Again time.Duration
+	// Settle is how long a state must stay to count.
+	Settle time.Duration
+	// Late is how long a BMC may take to obey a command that it has accepted. While a cut may still come, a node that is
+	// on does not count as powered on.
+	Late time.Duration
+	// LoginPause is how long a BMC that refused the login is left alone.
+	LoginPause time.Duration
+}
+
+func (o Options) defaults() Options {
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	o.SoftTimeout = cmp.Or(o.SoftTimeout, 10*time.Minute)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
+	o.Attempt = cmp.Or(o.Attempt, 15*time.Second)
+	o.Poll = cmp.Or(o.Poll, time.Second)
+	o.Again = cmp.Or(o.Again, 5*time.Second)
+	o.Settle = cmp.Or(o.Settle, 3*time.Second)
+	o.Late = cmp.Or(o.Late, 45*time.Second)
+	o.LoginPause = cmp.Or(o.LoginPause, time.Minute)
+	return o
+}
+
+// triesMax is how often one operation sends its command at most, and how often one reading is tried.
+const triesMax = 3
+
+// Switch makes operations of a Controller's requests. Each reads the state back and succeeds only when it is the one
+// that was asked for and stays; each ends within its timeout. Its methods may be called from several goroutines; one
+// after the other reaches the BMC.
+type Switch struct {
+	node       string
+	controller Controller
+	o          Options
+	turn       chan struct{} // one token: whoever has it speaks to the BMC
+
+	// What follows belongs to whoever has the turn.
+	// cutAt is when a command was last sent that takes the power away and may not have come to pass yet. At first it is
+	// when this Switch was made: another process may have sent one shortly before.
+	cutAt   time.Time
+	refused time.Time // when the login was last refused
+	login   error
+}
+
+// NewSwitch wraps the BMC of the node called name.
+func NewSwitch(name string, c Controller, o Options) *Switch {
+	s := &Switch{node: name, controller: c, o: o.defaults(), turn: make(chan struct{}, 1), cutAt: time.Now()}
+	s.turn <- struct{}{}
+	return s
+}
+
+// State reads the power state.
+func (s *Switch) State(ctx context.Context) (target.PowerState, error) {
+	state := target.PowerUnknown
+	err := s.reading(ctx, "read the power state", func(ctx context.Context) (err error) {
+		state, err = s.controller.State(ctx)
+		return err
+	})
+	if err != nil {
+		return target.PowerUnknown, err
+	}
+	return state, nil
+}
+
+// Identity reads what machine the BMC belongs to.
+func (s *Switch) Identity(ctx context.Context) (Identity, error) {
+	var id Identity
+	err := s.reading(ctx, "read the identity", func(ctx context.Context) (err error) {
+		id, err = s.controller.Identity(ctx)
+		return err
+	})
+	return id, err
+}
+
+// On powers the node on. A node that is on already is powered on only when no cut can be under way any more.
+func (s *Switch) On(ctx context.Context) error {
+	return s.bring(ctx, operation{what: "power on", want: target.PowerOn, send: s.controller.On, timeout: s.o.Timeout})
+}
+
+// Off cuts the power of the node.
+func (s *Switch) Off(ctx context.Context) error {
+	return s.bring(ctx, operation{what: "cut the power", want: target.PowerOff, send: s.controller.Off, timeout: s.o.Timeout})
+}
+
+// Soft asks the operating system of the node to stop and waits until the node is off.
+func (s *Switch) Soft(ctx context.Context) error {
+	return s.bring(ctx, operation{what: "shut down", want: target.PowerOff, send: s.controller.Soft, timeout: s.o.SoftTimeout, once: true})
+}
+
+// reading tries a request that changes nothing.
+func (s *Switch) reading(ctx context.Context, what string, read func(context.Context) error) error {
+	limit, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
+	defer cancel()
+	if err := s.take(limit, what); err != nil {
+		return s.cause(ctx, err)
+	}
+	defer s.give()
+	var err error
+	for try := range triesMax {
+		if try > 0 && !sleep(limit, s.o.Poll) {
+			break
+		}
+		if err = s.attempt(limit, what, read); err == nil || final(err) || limit.Err() != nil {
+			break
+		}
+	}
+	return s.cause(ctx, err)
+}
+
+// cause prefers the end of the caller's context to what it led to.
+func (s *Switch) cause(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (s *Switch) take(ctx context.Context, what string) error {
+	select {
+	case <-s.turn:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx, s.node, what)
+	}
+}
+
+func (s *Switch) give() { s.turn <- struct{}{} }
+
+// attempt makes one request within its time. A BMC that refused the login is left alone for a while.
+func (s *Switch) attempt(ctx context.Context, what string, request func(context.Context) error) error {
+	if s.login != nil && time.Since(s.refused) < s.o.LoginPause {
+		return s.login
+	}
+	limit, cancel := context.WithTimeout(ctx, s.o.Attempt)
+	defer cancel()
+	err := request(limit)
+	switch {
+	case err == nil:
+		s.login = nil
+	case codeOf(err) == CodeLogin:
+		s.login, s.refused = err, time.Now()
+	case limit.Err() != nil && ctx.Err() == nil:
+		return fault(CodeUnreachable, s.node, what, fmt.Errorf("no answer in %v", s.o.Attempt))
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// operation is what brings a node to a state.
+type operation struct {
+	what    string
+	want    target.PowerState
+	send    func(context.Context) error
+	timeout time.Duration
+	// once: an accepted command is not repeated. Some systems take a second press of the button for something else.
+	once bool
+
+	start   time.Time
+	sent    int       // commands, accepted or not
+	sentAt  time.Time // when the last one was sent
+	since   time.Time // since when the state is the one that is wanted; zero: it is not
+	flapped bool      // it was, and then was not any more
+	unread  int       // readings in a row that failed
+	state   target.PowerState
+	sawAt   time.Time // when state was read
+	err     error     // of the last reading that failed, while unread is not 0
+	refusal error     // of the last command, nil when it was accepted
+}
+
+// bring sends commands until the state is what is wanted, and stays.
+func (s *Switch) bring(ctx context.Context, op operation) error {
+	limit, cancel := context.WithTimeout(ctx, op.timeout)
+	defer cancel()
+	if err := s.take(limit, op.what); err != nil {
+		return s.cause(ctx, err)
+	}
+	defer s.give()
+	op.state, op.start = target.PowerUnknown, time.Now()
+	for {
+		if err := s.look(limit, &op); err != nil {
+			return s.cause(ctx, err)
+		}
+		if s.settled(&op) {
+			if op.want == target.PowerOff && op.sent == 1 {
+				s.cutAt = time.Time{} // it has come to pass, and there was no second one
+			}
+			return nil
+		}
+		if s.due(&op) {
+			if err := s.command(limit, &op); err != nil {
+				return s.cause(ctx, err)
+			}
+		}
+		// After the last refusal nothing more can come; a command without an answer may still come to pass.
+		lost := op.sent == triesMax && codeOf(op.refusal) == CodeRefused && op.sawAt.After(op.sentAt)
+		if lost || !sleep(limit, s.o.Poll) {
+			return s.cause(ctx, s.failure(&op))
+		}
+	}
+}
+
+// look reads the state into op. Its error is final.
+func (s *Switch) look(ctx context.Context, op *operation) error {
+	state := target.PowerUnknown
+	err := s.attempt(ctx, op.what, func(ctx context.Context) (err error) {
+		state, err = s.controller.State(ctx)
+		return err
+	})
+	over := ctx.Err() != nil
+	if err != nil && over && op.unread == 0 && time.Since(op.sawAt) < s.o.Poll+s.o.Settle {
+		return nil // what was read just before stands
+	}
+	if err != nil {
+		// What cannot be read now may have changed since it was read last.
+		op.state, op.since = target.PowerUnknown, time.Time{}
+		if op.unread == 0 || !over { // that there was no time for a last reading explains nothing
+			op.err = err
+		}
+		op.unread++
+		if final(err) {
+			return err
+		}
+		return nil
+	}
+	op.state, op.unread, op.err, op.sawAt = state, 0, nil, time.Now()
+	switch {
+	case op.state != op.want:
+		op.flapped = op.flapped || !op.since.IsZero()
+		op.since = time.Time{}
+	case op.since.IsZero():
+		op.since = time.Now()
+	}
+	return nil
+}
+
+// settled tells whether the state is what is wanted for long enough.
+func (s *Switch) settled(op *operation) bool {
+	if op.since.IsZero() || op.sawAt.Sub(op.since) < s.o.Settle {
+		return false
+	}
+	cutMayCome := op.want == target.PowerOn && !s.cutAt.IsZero() && op.sawAt.Sub(s.cutAt) < s.o.Late
+	return !cutMayCome
+}
+
+// blindAfter is how many readings in a row may fail before a node is powered on without knowing its state, which harms
+// nothing. The power is never cut without knowing it.
+const blindAfter = 2
+
+// due tells whether to send the command now.
+func (s *Switch) due(op *operation) bool {
+	opposite := target.PowerOn
+	if op.want == target.PowerOn {
+		opposite = target.PowerOff
+	}
+	blind := op.want == target.PowerOn && op.unread >= blindAfter
+	switch {
+	case op.sent >= triesMax, op.state != opposite && !blind:
+		return false
+	case op.sent == 0:
+		return true
+	case op.refusal != nil:
+		return time.Since(op.sentAt) >= s.o.Again
+	case op.once:
+		return false
+	}
+	return time.Since(op.sentAt) >= op.timeout/triesMax
+}
+
+// command sends the command once. Its error is final.
+func (s *Switch) command(ctx context.Context, op *operation) error {
+	op.sent++
+	op.sentAt = time.Now()
+	if op.want == target.PowerOff {
+		s.cutAt = op.sentAt
+	}
+	op.refusal = s.attempt(ctx, op.what, op.send)
+	if final(op.refusal) {
+		return op.refusal
+	}
+	return nil
+}
+
+// failure says what kept the operation from its end in time.
+func (s *Switch) failure(op *operation) error {
+	after := fmt.Sprintf("after %v and %d commands", time.Since(op.start).Round(time.Second), op.sent)
+	if op.sent == 1 {
+		after = strings.Replace(after, "1 commands", "one command", 1)
+	}
+	switch {
+	case op.unread > 0:
+		return fault(cmp.Or(codeOf(op.err), CodeUnreachable), s.node, op.what,
+			fmt.Errorf("%s the state cannot be read, and whether the node is on is not known: %w", after, reason(op.err)))
+	case op.flapped, op.state == op.want:
+		return fault(CodeUnsteady, s.node, op.what, fmt.Errorf("%s it is %s, and it was not for long enough", after, op.state))
+	case op.refusal != nil:
+		return fault(cmp.Or(codeOf(op.refusal), CodeRefused), s.node, op.what, fmt.Errorf("%s it is %s: %w", after, op.state, reason(op.refusal)))
+	case op.sent == 0:
+		return fault(CodeNoEffect, s.node, op.what, fmt.Errorf("%s the BMC says neither on nor off", after))
+	}
+	return fault(CodeNoEffect, s.node, op.what, fmt.Errorf("%s, which the BMC accepted, it is %s", after, op.state))
+}
