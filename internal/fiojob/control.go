@@ -42,8 +42,10 @@ type Control struct {
 	FlowID      int
 	FlowSleep   time.Duration
 
+	CPU          CPULoad
 	CPUs         []int // that the job may run on; nil: all
 	CPUsSplit    bool  // each clone has one of them
+	Nodes        Nodes
 	Nice         int
 	PrioClass    int // of the kernel: 1 realtime, 2 best effort, 3 idle; 0: none is set
 	Prio         int // 0 to 7

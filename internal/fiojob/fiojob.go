@@ -87,7 +87,7 @@ type Job struct {
 	Direct                                                                     bool
 	Sync                                                                       string // "none", "sync", "dsync"
 	WriteHint                                                                  string // "", "none", "short", … "extreme"
-	NoWait, Uncached                                                           bool
+	NoWait, Uncached, Atomic                                                   bool
 	ForceAsync                                                                 int // 0: never
 	FSync                                                                      int
 	FDataSync                                                                  int
@@ -122,6 +122,8 @@ type Job struct {
 	RandRepeat      bool
 	Logs            Logs    `json:",omitzero"`
 	Control         Control `json:",omitzero"`
+
+	CommandPriority CommandPriority `json:",omitzero"`
 
 	// Options are all options that hold for this job as they were written, in fio's own spelling, for "job options" of
 	// reports and for the command line.

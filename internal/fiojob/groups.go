@@ -37,7 +37,6 @@ var ignored = []group{
 	{class: Ignored, why: "what is read is checked by the thread that reaps it", names: "verify_async verify_async_cpus"},
 	{class: Ignored, why: "verification always makes the operations again from their seed, so that no state of it need be saved", names: `
 		experimental_verify verify_state_save`},
-	{class: Ignored, why: "it matters with trims of verified blocks only", names: "trim_verify_zero"},
 	{class: Ignored, local: true, why: "logs are always read bit by bit", names: "read_iolog_chunked"},
 	{class: Ignored, why: "fio itself does nothing with it", names: "softrandommap verifysort verifysort_nr"},
 	{class: Ignored, note: true, report: true, why: "it belongs to a profile of fio that is not in use", names: `
@@ -48,16 +47,11 @@ var ignored = []group{
 var delegated = []group{
 	{class: Delegate, why: "only fio adds these flushes and barriers between writes", names: `
 		write_barrier sync_file_range`},
-	{class: Delegate, why: "only fio asks the kernel for atomic writes", names: "atomic"},
-	{class: Delegate, why: "only fio gives single operations a priority", names: `
-		cmdprio cmdprio_bssplit cmdprio_class cmdprio_percentage`},
-	{class: Delegate, why: "only fio binds jobs to memory nodes", names: "numa_cpu_nodes numa_mem_policy"},
 	{class: Delegate, why: "only fio knows zoned block devices", names: `
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency`},
 	{class: Delegate, why: "only fio balances the progress of jobs against each other", names: "flow flow_id flow_sleep"},
 	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},
-	{class: Delegate, why: "only fio trims what it wrote before", names: "trim_percentage trim_backlog trim_backlog_batch"},
 	{class: Delegate, local: true, why: "only fio merges traces; give each to a job of its own", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
@@ -65,7 +59,6 @@ var delegated = []group{
 
 // delegatedEngines are options that exist with some of fio's I/O engines only.
 var delegatedEngines = []group{
-	{class: Delegate, why: "it is an option of fio's engine cpuio", names: "cpuload cpuchunks cpumode exit_on_io_done"},
 	{class: Delegate, why: "it is an option of fio's engines net, netsplice and rdma", names: `
 		hostname port protocol nodelay listen pingpong interface ttl window_size mss bindname verb`},
 	{class: Delegate, why: "it is an option of fio's engines rados and rbd", names: `

@@ -56,6 +56,7 @@ var native = []spec{
 		[]string{"none", "short", "medium", "long", "extreme"}, nil)},
 	{name: "nowait", apply: boolean(func(j *Job) *bool { return &j.NoWait })},
 	{name: "uncached", apply: boolean(func(j *Job) *bool { return &j.Uncached })},
+	{name: "atomic", apply: boolean(func(j *Job) *bool { return &j.Atomic })},
 	{name: "force_async", apply: count(func(j *Job) *int { return &j.ForceAsync }, 0, math.MaxInt32)},
 	{name: "fsync", apply: count(func(j *Job) *int { return &j.FSync }, 0, math.MaxInt32)},
 	{name: "fdatasync", apply: count(func(j *Job) *int { return &j.FDataSync }, 0, math.MaxInt32)},

@@ -287,6 +287,7 @@ func (p *parser) finish(j *Job, raw *rawSection, own []Option) {
 	}
 	p.checkAlignment(j, at, blame)
 	checkControl(j, at, blame)
+	checkPriorities(j, at, blame)
 }
 
 func (j *Job) hasSplit() bool {

@@ -43,6 +43,7 @@ var purposes = map[string]string{
 	"write_hint":                    "expected lifetime of what is written, told to the kernel",
 	"nowait":                        "operations fail instead of blocking (RWF_NOWAIT)",
 	"uncached":                      "buffered operations leave nothing in the page cache (RWF_DONTCACHE)",
+	"atomic":                        "writes are there as a whole or not at all after a crash (RWF_ATOMIC); implies direct access",
 	"force_async":                   "every so many operations the kernel's own threads do one (IOSQE_ASYNC)",
 	"fsync":                         "flush after every so many writes",
 	"fdatasync":                     "flush data only after every so many writes",

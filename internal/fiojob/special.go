@@ -266,16 +266,19 @@ func setFileSize(j *Job, a *arg) {
 
 var nativeEngines = map[string]bool{
 	"libaio": true, "io_uring": true, "psync": true, "sync": true, "vsync": true, "pvsync": true, "pvsync2": true,
-	"mmap": true, "posixaio": true, "null": true,
+	"mmap": true, "posixaio": true, "null": true, "splice": true,
 }
 
-// namespaceEngines are timed by what they do with names of files, for jobs of this machine only.
-var namespaceEngines = map[string]bool{"filecreate": true, "filestat": true, "filedelete": true}
+// localEngines do something with files that is no I/O, or compute, for jobs of this machine only.
+var localEngines = map[string]bool{
+	"filecreate": true, "filestat": true, "filedelete": true, "dircreate": true, "dirstat": true, "dirdelete": true,
+	"falloc": true, "ftruncate": true, "cpuio": true,
+}
 
 // Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
 // hardware of their own; codeEngines run code; fileEngines create, cut, rearrange and delete files.
 const (
-	deviceEngines = " sg splice mtd "
+	deviceEngines = " sg mtd "
 	farEngines    = " cpuio net netsplice gfapi gfapi_async io_uring_cmd nbd rdma rados rbd pmemblk dev-dax libpmem http " +
 		"libhdfs nfs libiscsi xnvme libblkio-virtio-blk-vfio-pci windowsaio solarisaio guasi binject "
 	codeEngines = " exec external "
@@ -286,7 +289,7 @@ func setEngine(j *Job, a *arg) {
 	name, _, _ := strings.Cut(a.text, ":")
 	in := func(list string) bool { return name != "" && strings.Contains(list, " "+name+" ") }
 	switch {
-	case nativeEngines[a.text] || a.p.options.Local && namespaceEngines[a.text]:
+	case nativeEngines[a.text] || a.p.options.Local && localEngines[a.text]:
 		if a.raw.blankBefore {
 			a.refusedByFio(a.text)
 		}

@@ -21,8 +21,16 @@ type Verification struct {
 	PatternOffsets []int  `json:",omitempty"`
 	// Backlog reads back after so many writes instead of at the end, BacklogBatch so many of them; 0: not, all.
 	Backlog, BacklogBatch int
+	Trims                 VerifyTrims `json:",omitzero"`
 	// HeaderSeed and WriteSequence say which parts of a header have to be those of the write.
 	HeaderSeed, WriteSequence bool
+}
+
+// VerifyTrims says what of the writes that are verified is trimmed again.
+type VerifyTrims struct {
+	Percent               int  // of the writes; 0: none
+	Backlog, BacklogBatch int  // once so many writes have collected, so many of the oldest are looked at; 0: all
+	Unchecked             bool // what was trimmed need not be zeroes
 }
 
 var verifyMethods = []string{
@@ -41,6 +49,10 @@ var verification = []spec{
 	{name: "verify_pattern", does: "what blocks are filled with; %o is the offset of the block", apply: setVerifyPattern},
 	{name: "verify_backlog", does: "read back after so many writes instead of at the end", apply: count(func(j *Job) *int { return &j.Verify.Backlog }, 0, verifyBacklogMax)},
 	{name: "verify_backlog_batch", does: "how many of them to read back at a time; all", apply: count(func(j *Job) *int { return &j.Verify.BacklogBatch }, 0, verifyBacklogMax)},
+	{name: "trim_percentage", does: "share of verified writes that are trimmed again", apply: count(func(j *Job) *int { return &j.Verify.Trims.Percent }, 0, 100)},
+	{name: "trim_backlog", does: "trim once so many writes have collected", apply: count(func(j *Job) *int { return &j.Verify.Trims.Backlog }, 0, verifyBacklogMax)},
+	{name: "trim_backlog_batch", does: "how many of them to look at, the oldest first; all", apply: count(func(j *Job) *int { return &j.Verify.Trims.BacklogBatch }, 0, verifyBacklogMax)},
+	{name: "trim_verify_zero", does: "what was trimmed has to be zeroes", apply: setTrimZero},
 	{name: "verify_header_seed", does: "the seed of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.HeaderSeed })},
 	{name: "verify_write_sequence", does: "the number of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.WriteSequence })},
 }
@@ -51,6 +63,12 @@ const (
 	verifyOffsetMin   = 40
 	verifyBacklogMax  = 1 << 24
 )
+
+func setTrimZero(j *Job, a *arg) {
+	zeroes := true
+	boolean(func(*Job) *bool { return &zeroes })(j, a)
+	j.Verify.Trims.Unchecked = !zeroes
+}
 
 // setVerify reads verify.
 func setVerify(j *Job, a *arg) {

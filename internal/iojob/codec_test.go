@@ -62,7 +62,7 @@ func fillIn(v reflect.Value, next *int) {
 		v.SetBool(true)
 	case reflect.Float64:
 		v.SetFloat(float64(*next) + 0.5)
-	case reflect.Uint64, reflect.Uint32, reflect.Uint8:
+	case reflect.Uint64, reflect.Uint32, reflect.Uint16, reflect.Uint8:
 		v.SetUint(uint64(*next % 200))
 	case reflect.Int, reflect.Int64, reflect.Int32:
 		v.SetInt(int64(*next))

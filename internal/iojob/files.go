@@ -55,6 +55,10 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	if j.IOEngine == "null" && len(j.Filenames) == 0 {
 		return c.planNull()
 	}
+	if j.IOEngine == "cpuio" {
+		*j = c.alone(func(string) (int64, bool) { return 0, false })
+		return nil
+	}
 	if forNames(j) {
 		return c.planNames(folder)
 	}
@@ -81,6 +85,9 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 			return fmt.Errorf("file %q: %w", f.path, err)
 		}
 		f.size = max(have, f.need)
+		if j.IOEngine == "falloc" && j.Writes() {
+			f.need = 0 // giving it its space is what the job does
+		}
 	}
 	*j = c.alone(existing)
 	return nil

@@ -100,29 +100,30 @@ type jsonJob struct {
 }
 
 type jsonDirection struct {
-	Bytes      uint64      `json:"io_bytes"`
-	Kilobytes  uint64      `json:"io_kbytes"`
-	BytesRate  uint64      `json:"bw_bytes"`
-	Rate       uint64      `json:"bw"`
-	IOPS       fixed       `json:"iops"`
-	Runtime    int64       `json:"runtime"`
-	Total      uint64      `json:"total_ios"`
-	Short      uint64      `json:"short_ios"`
-	Dropped    uint64      `json:"drop_ios"`
-	Submission jsonLatency `json:"slat_ns"`
-	Completion jsonLatency `json:"clat_ns"`
-	Latency    jsonLatency `json:"lat_ns"`
-	BWMin      uint64      `json:"bw_min"`
-	BWMax      uint64      `json:"bw_max"`
-	BWShare    fixed       `json:"bw_agg"`
-	BWMean     fixed       `json:"bw_mean"`
-	BWDev      fixed       `json:"bw_dev"`
-	BWSamples  int         `json:"bw_samples"`
-	IOPSMin    uint64      `json:"iops_min"`
-	IOPSMax    uint64      `json:"iops_max"`
-	IOPSMean   fixed       `json:"iops_mean"`
-	IOPSDev    fixed       `json:"iops_stddev"`
-	IOPSCount  int         `json:"iops_samples"`
+	Bytes      uint64         `json:"io_bytes"`
+	Kilobytes  uint64         `json:"io_kbytes"`
+	BytesRate  uint64         `json:"bw_bytes"`
+	Rate       uint64         `json:"bw"`
+	IOPS       fixed          `json:"iops"`
+	Runtime    int64          `json:"runtime"`
+	Total      uint64         `json:"total_ios"`
+	Short      uint64         `json:"short_ios"`
+	Dropped    uint64         `json:"drop_ios"`
+	Submission jsonLatency    `json:"slat_ns"`
+	Completion jsonLatency    `json:"clat_ns"`
+	Latency    jsonLatency    `json:"lat_ns"`
+	Priorities []jsonPriority `json:"prios,omitempty"`
+	BWMin      uint64         `json:"bw_min"`
+	BWMax      uint64         `json:"bw_max"`
+	BWShare    fixed          `json:"bw_agg"`
+	BWMean     fixed          `json:"bw_mean"`
+	BWDev      fixed          `json:"bw_dev"`
+	BWSamples  int            `json:"bw_samples"`
+	IOPSMin    uint64         `json:"iops_min"`
+	IOPSMax    uint64         `json:"iops_max"`
+	IOPSMean   fixed          `json:"iops_mean"`
+	IOPSDev    fixed          `json:"iops_stddev"`
+	IOPSCount  int            `json:"iops_samples"`
 }
 
 type jsonLatency struct {
@@ -293,8 +294,8 @@ func (d *namedDirection) json(p percentiles, bins bool) *jsonDirection {
 		Bytes: d.Bytes, Kilobytes: d.Bytes >> 10, BytesRate: uint64(d.PerSecond(d.Bytes)), Rate: uint64(d.PerSecond(d.Bytes)) >> 10,
 		IOPS: fixed(d.PerSecond(d.Operations)), Runtime: millis(d.Runtime), Total: d.Operations, Short: d.Errors["short-read"] + d.Errors["short-write"],
 		Completion: latencyOf(d.Service, p.clat, bins), Latency: latencyOf(d.Response, p.lat, bins),
-		Submission: latencyOf(d.submissions, p.slat, bins),
-		BWMin:      uint64(d.Bandwidth.Min) >> 10, BWMax: uint64(d.Bandwidth.Max) >> 10, BWMean: fixed(d.Bandwidth.Mean / 1024),
+		Submission: latencyOf(d.submissions, p.slat, bins), Priorities: d.jsonPriorities(p, bins),
+		BWMin: uint64(d.Bandwidth.Min) >> 10, BWMax: uint64(d.Bandwidth.Max) >> 10, BWMean: fixed(d.Bandwidth.Mean / 1024),
 		BWDev: fixed(d.Bandwidth.StdDev / 1024), BWSamples: d.Bandwidth.Samples,
 		IOPSMin: uint64(d.IOPS.Min), IOPSMax: uint64(d.IOPS.Max), IOPSMean: fixed(d.IOPS.Mean), IOPSDev: fixed(d.IOPS.StdDev),
 		IOPSCount: d.IOPS.Samples,

@@ -37,10 +37,9 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 		if c.job.IOEngine == "null" || o.Backend == "null" && !forNames(&c.job) {
 			continue
 		}
-		if c.job.IOEngine == "filecreate" {
-			if err := c.makeFolders(); err != nil {
-				return nil, err
-			}
+		if all, err := c.layOutNames(); err != nil {
+			return nil, err
+		} else if all {
 			continue
 		}
 		for _, f := range c.files {
@@ -53,7 +52,7 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			p.need = max(p.need, f.need)
 			reads, writes := c.touches(&f)
 			p.writes = p.writes || writes
-			p.holes = p.holes || leavesHoles(&c.job) || c.job.Control.FillDevice
+			p.holes = p.holes || leavesHoles(&c.job) || c.job.IOEngine == "falloc" || c.job.Control.FillDevice
 			p.preRead = p.preRead || c.job.Control.PreRead
 			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
 			p.reads = p.reads || reads && !forNames(&c.job) || c.job.On("overwrite")
@@ -228,7 +227,7 @@ func removeUnlinked(clones []*clone, files map[string]*plannedFile) []error {
 			continue
 		}
 		for _, f := range c.files {
-			if files[f.path] == nil && c.job.IOEngine != "filecreate" || isDevice(f.path) || slices.Contains(removed, f.path) {
+			if files[f.path] == nil && !forNames(&c.job) || isDevice(f.path) || slices.Contains(removed, f.path) {
 				continue
 			}
 			removed = append(removed, f.path)

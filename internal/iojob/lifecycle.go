@@ -101,6 +101,7 @@ func (r *runner) runClone(c *clone, run ioengine.Run, start time.Duration) {
 
 // ended ends those that the end of a clone ends.
 func (r *runner) ended(c *clone, phase []*clone) {
+	endComputing(phase)
 	control := &c.job.Control
 	if !control.ExitAll && !(control.ExitAllOnError && c.failed()) {
 		return
@@ -114,6 +115,25 @@ func (r *runner) ended(c *clone, phase []*clone) {
 	for _, other := range phase {
 		if other != c && (whole || other.job.Group == c.job.Group) {
 			other.course.stop()
+		}
+	}
+}
+
+// endComputing ends jobs that only compute once all others of the phase have ended, where they ask for it.
+func endComputing(phase []*clone) {
+	for _, c := range phase {
+		if c.job.IOEngine == "cpuio" {
+			continue
+		}
+		select {
+		case <-c.course.done:
+		default:
+			return
+		}
+	}
+	for _, c := range phase {
+		if c.job.IOEngine == "cpuio" && c.job.Control.CPU.ExitOnIODone {
+			c.course.stop()
 		}
 	}
 }

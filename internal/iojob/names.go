@@ -10,9 +10,46 @@ import (
 	"github.com/braggdev/bragg/internal/fiojob"
 )
 
-// forNames tells whether a job times what is done with names of files: filecreate, filestat, filedelete.
+// forNames tells whether a job times what is done with names of files: filecreate, filestat, filedelete,
+// dircreate, dirstat, dirdelete.
 func forNames(j *fiojob.Job) bool {
-	return j.IOEngine == "filecreate" || j.IOEngine == "filestat" || j.IOEngine == "filedelete"
+	switch j.IOEngine {
+	case "filecreate", "filestat", "filedelete":
+		return true
+	}
+	return forFolders(j)
+}
+
+// forFolders tells whether these names are of folders.
+func forFolders(j *fiojob.Job) bool {
+	return j.IOEngine == "dircreate" || j.IOEngine == "dirstat" || j.IOEngine == "dirdelete"
+}
+
+// madeByJob tells whether making the names is what the job times.
+func madeByJob(j *fiojob.Job) bool { return j.IOEngine == "filecreate" || j.IOEngine == "dircreate" }
+
+// layOutNames makes what has to be there before a job for names begins, but for files that have content, and tells whether
+// that is all.
+func (c *clone) layOutNames() (all bool, err error) {
+	switch {
+	case madeByJob(&c.job):
+		return true, c.makeFolders()
+	case !forFolders(&c.job):
+		return false, nil
+	}
+	if err := c.makeFolders(); err != nil {
+		return true, err
+	}
+	for _, f := range c.files {
+		err := os.Mkdir(f.path, 0o755)
+		if errors.Is(err, fs.ErrExist) && c.job.IOEngine == "dirstat" {
+			err = nil
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // makeFolders makes what files are to be made in.
@@ -35,10 +72,10 @@ func (c *clone) planNames(folder string) error {
 		}
 		_, err := os.Lstat(name)
 		switch {
-		case err == nil && j.IOEngine == "filedelete":
-			return fmt.Errorf("file %q was there before, and only files that this job made are deleted", name)
-		case err == nil && j.IOEngine == "filecreate":
-			return fmt.Errorf("file %q is there already; filecreate times making it", name)
+		case err == nil && (j.IOEngine == "filedelete" || j.IOEngine == "dirdelete"):
+			return fmt.Errorf("%q was there before, and only what this job made is deleted", name)
+		case err == nil && madeByJob(j):
+			return fmt.Errorf("%q is there already; %s times making it", name, j.IOEngine)
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		}

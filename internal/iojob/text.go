@@ -127,6 +127,7 @@ func (row *Row) textDirection(b *strings.Builder, dir *namedDirection) {
 	}
 	textLatency(b, "clat", dir.Service)
 	textLatency(b, "lat", dir.Response)
+	dir.textPriorities(b, row.percentiles(), false)
 	p := row.percentiles()
 	if row.Due > 0 {
 		p.lat = percentilesOf(&row.Job)
@@ -134,6 +135,7 @@ func (row *Row) textDirection(b *strings.Builder, dir *namedDirection) {
 	textPercentiles(b, "slat", dir.submissions, p.slat)
 	textPercentiles(b, "clat", dir.Service, p.clat)
 	textPercentiles(b, "lat", dir.Response, p.lat)
+	dir.textPriorities(b, row.percentiles(), true)
 	share := 100.0
 	if rate > 0 {
 		share = min(100, 100*dir.Bandwidth.Mean/rate)

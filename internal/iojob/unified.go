@@ -3,6 +3,7 @@ package iojob
 import (
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -65,13 +66,13 @@ func (row *Row) shown() []namedDirection {
 	var out []namedDirection
 	if how := row.unified(); how != directionsApart {
 		all, submissions := row.mixed()
-		out = append(out, namedDirection{"mixed", &all, &submissions})
+		out = append(out, namedDirection{"mixed", &all, &submissions, row.priorities(0, 1, 2)})
 		if how == directionsMixed {
 			return out
 		}
 	}
 	for d := range row.Directions {
-		out = append(out, namedDirection{interval.Direction(d).String(), &row.Directions[d], &row.Account.Submissions[d]})
+		out = append(out, namedDirection{interval.Direction(d).String(), &row.Directions[d], &row.Account.Submissions[d], row.priorities(d)})
 	}
 	return out
 }
@@ -81,6 +82,7 @@ type namedDirection struct {
 	name string
 	*Direction
 	submissions *stat.Histogram
+	priorities  []ioengine.PriorityLatency // nil: all had the same
 }
 
 // percentiles are those that a row shows of each kind of latency; none where they are switched off.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
 // Log is what a job says of one log.
@@ -29,7 +30,7 @@ type lines struct {
 	millis           int64
 	head             []byte // the time
 	tail             []byte // behind the value
-	tailOf           [3]int64
+	tailOf           [4]int64
 }
 
 // line is one line of a log.
@@ -40,7 +41,11 @@ type line struct {
 	hasSecond    bool
 	direction    uint8
 	size, offset int64
+	of           ioengine.Priority
 }
+
+// classRealtime is the class of operations that logs mark where they do not have priorities in full.
+const classRealtime = 1
 
 // append adds a line.
 func (l *lines) append(dst []byte, n *line) []byte {
@@ -49,7 +54,7 @@ func (l *lines) append(dst []byte, n *line) []byte {
 	if n.hasSecond {
 		dst = strconv.AppendUint(append(dst, ", "...), n.second, 10)
 	}
-	return append(dst, l.tailFor(n.direction, n.size, n.offset)...)
+	return append(dst, l.tailFor(n)...)
 }
 
 func (l *lines) headOf(millis int64) []byte {
@@ -60,20 +65,23 @@ func (l *lines) headOf(millis int64) []byte {
 	return l.head
 }
 
-func (l *lines) tailFor(direction uint8, size, offset int64) []byte {
-	if of := [3]int64{int64(direction), size, offset}; of != l.tailOf || len(l.tail) == 0 {
+func (l *lines) tailFor(n *line) []byte {
+	if of := [4]int64{int64(n.direction), n.size, n.offset, int64(n.of)}; of != l.tailOf || len(l.tail) == 0 {
 		l.tailOf = of
 		l.tail = append(l.tail[:0], ", "...)
-		l.tail = append(l.tail, '0'+direction)
+		l.tail = append(l.tail, '0'+n.direction)
 		l.tail = append(l.tail, ", "...)
-		l.tail = strconv.AppendInt(l.tail, size, 10)
+		l.tail = strconv.AppendInt(l.tail, n.size, 10)
 		if l.offset {
 			l.tail = append(l.tail, ", "...)
-			l.tail = strconv.AppendInt(l.tail, offset, 10)
+			l.tail = strconv.AppendInt(l.tail, n.offset, 10)
 		}
-		if l.priority {
-			l.tail = append(l.tail, ", 0x0000\n"...)
-		} else {
+		switch {
+		case l.priority:
+			l.tail = fmt.Appendf(l.tail, ", 0x%04x\n", uint16(n.of))
+		case n.of.Class() == classRealtime:
+			l.tail = append(l.tail, ", 1\n"...)
+		default:
 			l.tail = append(l.tail, ", 0\n"...)
 		}
 	}
@@ -87,7 +95,7 @@ type eachLog struct {
 
 // write adds the lines of one operation.
 func (e *eachLog) write(r *Recorder, o *operation) {
-	n := line{millis: r.millis(o.at), direction: o.direction, size: int64(o.size)}
+	n := line{millis: r.millis(o.at), direction: o.direction, size: int64(o.size), of: o.priority}
 	if r.line.offset {
 		n.offset = o.offset
 	}

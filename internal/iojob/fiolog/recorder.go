@@ -17,6 +17,7 @@ type operation struct {
 	offset    int64
 	size      uint32
 	direction uint8
+	priority  ioengine.Priority
 }
 
 const operationBytes = int(unsafe.Sizeof(operation{}))
@@ -75,7 +76,7 @@ func (r *Recorder) Completed(batch []ioengine.Completed) {
 		}
 		o := operation{
 			at: c.Completed, latency: uint64(max(0, c.Completed-c.Intended)), service: uint64(max(0, c.Completed-c.Submitted)),
-			offset: c.Offset, size: uint32(c.Size), direction: uint8(c.Direction),
+			offset: c.Offset, size: uint32(c.Size), direction: uint8(c.Direction), priority: c.Priority,
 		}
 		if c.Returned != 0 {
 			o.submit = uint64(max(1, c.Returned-c.Submitted))

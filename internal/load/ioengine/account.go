@@ -32,6 +32,8 @@ type Account struct {
 	// Submissions are by direction how long the system calls took that submitted operations, in nanoseconds, where they
 	// were measured; see Run.TimeSubmissions.
 	Submissions [interval.DirectionCount]stat.Histogram
+	// Priorities are by direction the latencies of operations by their priority, where single operations have one of their own.
+	Priorities [interval.DirectionCount][]PriorityLatency
 	// VerifyNanos is how long what was written was read back. MismatchCount counts the parts of it, and of what was read
 	// to be checked, that were not as written; Mismatches are lines about the first of them.
 	VerifyNanos   int64
@@ -62,6 +64,7 @@ func (a *Account) Add(o *Account) {
 	for d := range a.Submissions {
 		a.Submissions[d].Merge(&o.Submissions[d])
 	}
+	a.addPriorities(o)
 	a.VerifyNanos = max(a.VerifyNanos, o.VerifyNanos)
 	a.MismatchCount += o.MismatchCount
 	a.Mismatches = append(a.Mismatches, o.Mismatches...)

@@ -36,8 +36,10 @@ type slot struct {
 	file      *file
 	direction uint8
 	kind      opKind
-	async     bool // io_uring: by a thread of the kernel
-	busy      bool // with serialize_overlap: in flight
+	priority  Priority // 0: that of the thread
+	async     bool     // io_uring: by a thread of the kernel
+	zero      bool     // a read of a verification: of what was trimmed
+	busy      bool     // with serialize_overlap: in flight
 }
 
 type opKind uint8
@@ -48,6 +50,7 @@ const (
 	opTrim
 	opSync
 	opDataSync
+	opBurn // no operation: cpuio computes
 )
 
 // nullBackend completes everything at once and touches nothing.

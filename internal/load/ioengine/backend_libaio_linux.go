@@ -25,17 +25,18 @@ type libaioBackend struct {
 
 // aioBlock is struct iocb.
 type aioBlock struct {
-	data   uint64
-	_      uint32 // the kernel's
-	flags  uint32 // as preadv2 takes them
-	opcode uint16
-	_      int16 // priority
-	fd     uint32
-	buffer uint64
-	size   uint64
-	offset int64
-	_      uint64
-	_, _   uint32 // flags and descriptor of a notification
+	data     uint64
+	_        uint32 // the kernel's
+	flags    uint32 // as preadv2 takes them
+	opcode   uint16
+	priority uint16 // where aioPriority is set
+	fd       uint32
+	buffer   uint64
+	size     uint64
+	offset   int64
+	_        uint64
+	set      uint32 // aioPriority
+	_        uint32 // descriptor of a notification
 }
 
 // aioEvent is struct io_event.
@@ -50,6 +51,8 @@ const (
 	aioWrite    = 1
 	aioFsync    = 2
 	aioDataSync = 3
+
+	aioPriority = 2 // the block has a priority of its own
 )
 
 func newLibaioBackend(w *worker) (backend, error) {
@@ -130,6 +133,12 @@ func (b *libaioBackend) prepare(i int32) {
 	case opRead, opWrite:
 		e.opcode, e.flags = aioRead+uint16(s.kind-opRead), s.file.flags
 		e.buffer = uint64(uintptr(unsafe.Pointer(&s.buffer[0])))
+		if s.kind == opWrite {
+			e.flags |= s.file.atomic
+		}
+		if s.priority != 0 {
+			e.priority, e.set = uint16(s.priority), aioPriority
+		}
 	case opDataSync:
 		e.opcode, e.offset, e.size = aioDataSync, 0, 0
 	default:

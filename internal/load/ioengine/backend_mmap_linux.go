@@ -107,14 +107,14 @@ func performVector(s *slot) int32 {
 
 // vector moves one buffer.
 func (f *file) vector(write bool, buffer []byte, offset int64) int32 {
-	number := uintptr(unix.SYS_PREADV2)
+	number, flags := uintptr(unix.SYS_PREADV2), f.flags
 	if write {
-		number = unix.SYS_PWRITEV2
+		number, flags = unix.SYS_PWRITEV2, flags|f.atomic
 	}
 	v := unix.Iovec{Base: &buffer[0]}
 	v.SetLen(len(buffer))
 	for {
-		n, _, errno := unix.Syscall6(number, uintptr(f.fd), uintptr(unsafe.Pointer(&v)), 1, uintptr(offset), uintptr(offset>>32), uintptr(f.flags))
+		n, _, errno := unix.Syscall6(number, uintptr(f.fd), uintptr(unsafe.Pointer(&v)), 1, uintptr(offset), uintptr(offset>>32), uintptr(flags))
 		switch errno {
 		case 0:
 			return int32(n)

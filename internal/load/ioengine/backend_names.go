@@ -6,7 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// namesOnly makes of a job with one of fio's engines filecreate, filestat and filedelete what it is: one operation for
+// namesOnly makes of a job with one of fio's engines filecreate, filestat and filedelete, or their likes for folders, what it is: one operation for
 // each of its files, counted as a read of no bytes.
 func (s *jobSpec) namesOnly() {
 	if s.kind != kindNames {
@@ -37,8 +37,12 @@ func nameCall(ioengine string) func(path string) error {
 	switch ioengine {
 	case "filecreate":
 		return createFile
-	case "filestat":
+	case "filestat", "dirstat":
 		return statFile
+	case "dircreate":
+		return func(path string) error { return syscall.Mkdir(path, 0o755) }
+	case "dirdelete":
+		return syscall.Rmdir
 	}
 	return syscall.Unlink
 }

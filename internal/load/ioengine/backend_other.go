@@ -4,6 +4,10 @@ package ioengine
 
 import "errors"
 
+func newSpliceBackend(*worker) (backend, error) { return nil, errOnlyLinux }
+
+func (f *file) allocate(_, _ int64, _ bool) int32 { return -errnoUnsupported }
+
 var errOnlyLinux = errors.New("not on this system")
 
 type mapping struct{}

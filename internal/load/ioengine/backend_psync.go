@@ -137,7 +137,7 @@ func (b *psyncBackend) close() error { return nil }
 func perform(s *slot) int32 {
 	switch s.kind {
 	case opRead, opWrite:
-		if s.file.flags != 0 {
+		if s.file.flags|s.file.atomic != 0 {
 			return performVector(s)
 		}
 	}

@@ -180,7 +180,10 @@ func (b *uringBackend) prepare(i int32) {
 		e.opcode = opcodeFsync
 		return
 	}
-	e.opFlags = s.file.flags
+	e.opFlags, e.priority = s.file.flags, uint16(s.priority)
+	if s.kind == opWrite {
+		e.opFlags |= s.file.atomic
+	}
 	if s.async {
 		e.flags |= entryAsync
 	}

@@ -12,7 +12,7 @@ func (s *jobSpec) bufferBytes() int64 {
 // bufferCount is how many buffers a clone has: one for each operation that writes.
 func (s *jobSpec) bufferCount() int64 {
 	switch {
-	case s.kind == kindNull || s.kind == kindNames || s.trims && !s.writes && !s.reads:
+	case s.kind.dataless() || s.trims && !s.writes && !s.reads:
 		return 0
 	case s.writes || s.verify != nil:
 		return int64(s.depth)

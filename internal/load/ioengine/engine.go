@@ -184,7 +184,7 @@ func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error)
 	}
 	p.fallBack()
 	p.unverify()
-	return p, nil
+	return p, p.checkPriorities()
 }
 
 // Prepare opens the devices and allocates everything that Run needs.

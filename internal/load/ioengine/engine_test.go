@@ -196,8 +196,8 @@ func TestSyncs(t *testing.T) {
 func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
-		"rw=read ioengine=splice", "rw=randread flow=8", "rw=read verify=pattern_hdr", "rw=trim verify=crc32c",
-		"rw=read zonemode=zbd", "rw=write atomic=1", "rw=read steadystate=iops:1%",
+		"rw=read ioengine=sg", "rw=randread flow=8", "rw=read verify=pattern_hdr", "rw=trim verify=crc32c",
+		"rw=read zonemode=zbd", "rw=read steadystate=iops:1%",
 	} {
 		_, err := ioengine.New().Plan(job(options))
 		words := strings.Fields(options)

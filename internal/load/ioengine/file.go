@@ -19,7 +19,9 @@ type file struct {
 	device bool  // a block device
 	align  int64 // what offsets, sizes and buffers must be a multiple of: 1 for buffered access
 	size   int64
-	flags  uint32   // of every read and write, as preadv2 takes them
+	flags  uint32 // of every read and write, as preadv2 takes them
+	atomic uint32 // of every write beside flags, where atomic=1
+	limits atomicLimits
 	mapped *mapping // with mmap only
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool

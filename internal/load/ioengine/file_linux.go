@@ -69,6 +69,7 @@ type access struct {
 	mapped           bool   // operations are copies of memory
 	hint             string // write_hint
 	noWait, uncached bool
+	atomic           bool // writes
 }
 
 // openDevice opens what exists and never makes a file. A file system that has no direct access (tmpfs) gives a
@@ -104,6 +105,9 @@ func openDevice(path string, a access) (*file, error) {
 	}
 	if err == nil {
 		err = f.advise(a)
+	}
+	if err == nil && a.atomic {
+		err = f.makeAtomic()
 	}
 	if err != nil {
 		f.handle.Close()

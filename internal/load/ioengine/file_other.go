@@ -3,6 +3,7 @@
 package ioengine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
@@ -27,10 +28,14 @@ type access struct {
 	mapped           bool
 	hint             string
 	noWait, uncached bool
+	atomic           bool
 }
 
 // openDevice opens what exists and never makes a file.
 func openDevice(path string, a access) (*file, error) {
+	if a.atomic {
+		return nil, fmt.Errorf("open %q: atomic=1: %w", path, errors.ErrUnsupported)
+	}
 	flags := os.O_RDONLY
 	if a.write {
 		flags = os.O_RDWR

@@ -19,19 +19,21 @@ import "github.com/braggdev/bragg/internal/load"
 // These numbers and the functions behind them are part of what later runs rely on to check what earlier ones wrote: a
 // golden test keeps them.
 const (
-	keyMix     = 101 // of a clone
-	keyPacer   = 41  // of a clone, plus the direction
-	keyDelay   = 51  // of a clone
-	keyFiles   = 52  // of a clone
-	keyContent = 11  // of a stream
-	keyHot     = 13  // of a stream
-	keyDeck    = 21  // of a stream, plus the direction
-	keyCursor  = 31  // of a stream, plus the direction
-	keySize    = 1   // of a cursor
-	keyPlace   = 2   // of a cursor
-	keyChoice  = 3   // of a cursor
-	keyTiles   = 1   // of a pass of a deck
-	keyStripes = 2   // of a pass of a deck
+	keyMix      = 101 // of a clone
+	keyPacer    = 41  // of a clone, plus the direction
+	keyDelay    = 51  // of a clone
+	keyFiles    = 52  // of a clone
+	keyContent  = 11  // of a stream
+	keyTrimmed  = 1   // of a content
+	keyHot      = 13  // of a stream
+	keyPriority = 15  // of a stream; draws for a direction take it plus the direction
+	keyDeck     = 21  // of a stream, plus the direction
+	keyCursor   = 31  // of a stream, plus the direction
+	keySize     = 1   // of a cursor
+	keyPlace    = 2   // of a cursor
+	keyChoice   = 3   // of a cursor
+	keyTiles    = 1   // of a pass of a deck
+	keyStripes  = 2   // of a pass of a deck
 
 	keyRepeat       = 1 << 40 // of a content, next to the blocks of a write
 	keyRepeatSource = 1       // of a repeat

@@ -20,6 +20,11 @@ const (
 	kindNull    backendKind = "null"    // nothing at all
 	// kindNames makes, looks up or deletes the files of a job, each once. Only a job can choose it, by its ioengine.
 	kindNames backendKind = "names"
+	// See backend_calls.go.
+	kindSplice   backendKind = "splice"
+	kindFalloc   backendKind = "falloc"
+	kindTruncate backendKind = "ftruncate"
+	kindCPU      backendKind = "cpuio"
 )
 
 var backendKinds = []backendKind{kindUring, kindLibaio, kindPsync, kindPvsync2, kindMmap, kindNull}
@@ -39,15 +44,17 @@ func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
 		return kindMmap, true, true
 	case "null":
 		return kindNull, false, true
-	case "filecreate", "filestat", "filedelete":
+	case "filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete":
 		return kindNames, true, true
+	case "splice", "falloc", "ftruncate", "cpuio":
+		return backendKind(ioengine), true, true
 	}
 	return "", false, false
 }
 
 // blocks tells whether each operation holds the thread that does it, so that every clone needs a worker of its own.
 func (k backendKind) blocks() bool {
-	return k == kindPsync || k == kindPvsync2 || k == kindMmap || k == kindNames
+	return k != kindUring && k != kindLibaio && k != kindNull
 }
 
 // choose gives all jobs to one back end.
@@ -64,7 +71,7 @@ func (p *program) choose(name string) error {
 		}
 	}
 	for i := range p.jobs {
-		if p.jobs[i].kind != kindNames {
+		if !p.jobs[i].kind.ofJob() {
 			p.jobs[i].kind = kind
 		}
 	}

@@ -36,6 +36,7 @@ type lane struct {
 	dropAfter   int64  // operations that are later are dropped; 0: none
 	dropped     uint64 // after the ramp
 
+	usual      Priority // of operations without one of their own
 	mixKey     uint64
 	mixRead    uint64 // percent
 	n          uint64
@@ -77,7 +78,9 @@ type stream struct {
 	cursors    [interval.DirectionCount]cursor
 	left       int64 // bytes
 	contentKey uint64
-	writes     uint64
+	// priorityKey is that of draws for priorities, one for each direction from it on.
+	priorityKey uint64
+	writes      uint64
 }
 
 const never = math.MaxInt64
@@ -99,7 +102,7 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 		return newReplayLane(spec, job, files)
 	}
 	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
-	l.active, l.burst = job.draws(), job.burst()
+	l.active, l.burst, l.usual = job.draws(), job.burst(), usualPriority(&job.job)
 	for d, rate := range spec.rate {
 		l.paced[d] = l.active[d] && rate > 0
 	}
@@ -120,7 +123,7 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 }
 
 func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
-	s := stream{device: int32(spec.device), left: never, contentKey: load.Key(spec.key, keyContent)}
+	s := stream{device: int32(spec.device), left: never, contentKey: load.Key(spec.key, keyContent), priorityKey: load.Key(spec.key, keyPriority)}
 	if len(files) > 0 {
 		s.file = files[spec.device]
 	}
@@ -170,54 +173,6 @@ func (l *lane) begin(start int64) {
 	}
 }
 
-// dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
-// size has no more of them than it has left to do.
-func (l *lane) dueBy(t int64) uint64 {
-	t = min(t, l.end)
-	if l.replay != nil {
-		if l.replay.noStall {
-			return 0
-		}
-		return l.replay.dueBy(t-l.start, l.issued)
-	}
-	limit := l.remaining()
-	var sum uint64
-	for d := range l.due {
-		if !l.paced[d] {
-			continue
-		}
-		if l.due[d].Count() < l.pacers[d].Count() {
-			l.due[d] = l.pacers[d]
-		}
-		ahead := l.pacers[d].Count()
-		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
-			l.due[d].Advance(l.weight(interval.Direction(d), l.job.sizes[d].mean()))
-		}
-		sum += l.due[d].Count()
-	}
-	return sum
-}
-
-// remaining returns how many operations are left, estimated where sizes are mixed.
-func (l *lane) remaining() uint64 {
-	var bytes int64
-	for i := range l.streams {
-		if l.streams[i].left == never {
-			return uint64(max(0, l.left))
-		}
-		bytes += max(0, l.streams[i].left)
-	}
-	mean := l.job.sizeMean()
-	return min(uint64(max(0, l.left)), uint64(math.Ceil(float64(bytes)/mean)))
-}
-
-func (l *lane) weight(_ interval.Direction, size float64) float64 {
-	if l.spec.inBytes {
-		return size
-	}
-	return 1
-}
-
 // choose returns the direction of the next operation and when it was due; wait says from when on there may be one,
 // and is 0 when there is one now.
 func (l *lane) choose(now int64) (direction int, intended, wait int64) {
@@ -265,6 +220,9 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	if l.replay != nil {
 		return l.fillReplay(w, now)
 	}
+	if l.job.kind == kindCPU {
+		return l.fillBurn(w, now)
+	}
 	switch {
 	case now < l.start:
 		return l.start
@@ -304,6 +262,11 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			l.issueTrimmed(w)
 			continue
 		}
+		if !l.holds {
+			if o, some := l.verify.nextTrim(l); some {
+				l.held, l.holds = o, true
+			}
+		}
 		if l.holds {
 			if l.overlaps(&l.held) {
 				return never
@@ -331,7 +294,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
 // some microseconds late would leave operations out.
 func (l *lane) catchUp(w *worker) {
-	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.busy() {
+	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.busy() && !l.verify.trimsFirst() {
 		direction, intended, wait := l.choose(l.end - 1)
 		if wait > 0 || !l.paced[direction] || !l.issue(w, direction, intended) {
 			return
@@ -380,12 +343,15 @@ func (l *lane) put(w *worker, o *operation) {
 	sl.offset, sl.size, sl.stream = o.offset, o.size, o.stream
 	sl.device, sl.file = s.device, s.file
 	sl.direction, sl.kind, sl.intended = o.direction, opKind(o.direction), o.intended
-	sl.busy = true
+	sl.busy, sl.number = true, o.number
 	if l.job.kind == kindNames {
 		sl.size = 0
 	}
 	if every := l.job.job.ForceAsync; every > 0 {
 		sl.async = l.n%uint64(every) == 0
+	}
+	if l.job.priorities != nil {
+		l.prioritize(s, sl)
 	}
 	if o.direction == uint8(interval.Write) {
 		l.wrote(s, sl, w.pool)
@@ -394,7 +360,7 @@ func (l *lane) put(w *worker, o *operation) {
 
 // wrote makes the content of a write and notes the syncs that are due after it.
 func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
-	if l.job.kind != kindNull {
+	if l.job.kind != kindNull && !l.job.dataless {
 		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
 	}
 	if l.verify != nil {

@@ -23,8 +23,9 @@ type Completed struct {
 	Device    int32 // index in Workload.Devices
 	Result    int64 // bytes, or −errno
 	Direction interval.Direction
-	Sync      bool // it flushed, and moved nothing
-	Measured  bool // it was due after the ramp
+	Sync      bool     // it flushed, and moved nothing
+	Measured  bool     // it was due after the ramp
+	Priority  Priority // its own, or that of its job; 0: none is set
 }
 
 // OK tells whether everything was done that was asked for.
@@ -90,10 +91,14 @@ func (w *worker) observe(l *lane, s *slot, result int32, now int64) {
 	if result == wholeSize {
 		moved = s.size
 	}
+	priority := s.priority
+	if priority == 0 {
+		priority = l.usual
+	}
 	w.observed = append(w.observed, Completed{
 		Offset: s.offset, Size: s.size, Intended: s.intended, Submitted: s.submitted, Returned: s.returned, Completed: now,
 		Device: s.device, Result: moved, Direction: interval.Direction(s.direction), Sync: s.kind >= opSync,
-		Measured: s.intended >= l.measureFrom,
+		Measured: s.intended >= l.measureFrom, Priority: priority,
 	})
 }
 

@@ -1,8 +1,11 @@
 package ioengine
 
+import "github.com/braggdev/bragg/internal/interval"
+
 // operation is one operation before it has a slot.
 type operation struct {
 	intended, offset, size int64
+	number                 uint64 // of the write that a trim is of
 	stream                 int32
 	direction              uint8
 }
@@ -23,8 +26,12 @@ func (l *lane) overlaps(o *operation) bool {
 // rest issues what belongs to operations that were issued before the lane was done.
 func (l *lane) rest(w *worker) {
 	if l.closed != closedDone {
-		if l.holds {
-			l.n-- // it never was issued
+		switch {
+		case !l.holds: // it never was issued
+		case l.held.direction == uint8(interval.Trim) && l.job.trimsBack():
+			l.verify.trims.issued--
+		default:
+			l.n--
 		}
 		if l.holds && l.held.intended != never {
 			l.issued--

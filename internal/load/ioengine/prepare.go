@@ -48,6 +48,9 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 		if job.phase != phase {
 			continue
 		}
+		if err := job.checkNodes(); err != nil {
+			return nil, err
+		}
 		files, err := in.open(job)
 		if err != nil {
 			return nil, err
@@ -92,11 +95,11 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 // open returns the files of a job by device. Jobs that open a device in the same way share it.
 func (in *instance) open(job *jobSpec) ([]*file, error) {
 	files := make([]*file, len(in.program.workload.Devices))
-	if job.kind == kindNull || job.kind == kindNames {
+	if job.kind == kindNull || job.kind == kindNames || job.kind == kindCPU {
 		return files, nil
 	}
 	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
-		noWait: job.job.NoWait, uncached: job.job.Uncached}
+		noWait: job.job.NoWait, uncached: job.job.Uncached, atomic: job.job.Atomic && job.writes}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if files[s.device] != nil {
@@ -107,6 +110,9 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 			f, err := in.openOnce(device, how)
 			if err == nil {
 				err = checkAccess(job, device, f)
+			}
+			if err == nil {
+				err = job.checkAtomicWrites(device, f)
 			}
 			if err != nil {
 				return nil, err
@@ -195,6 +201,9 @@ func checkAccess(job *jobSpec, device load.Device, f *file) error {
 
 // checkEnds refuses a device that is smaller than the workload was told.
 func (in *instance) checkEnds(job *jobSpec, files []*file) error {
+	if job.kind == kindFalloc {
+		return nil // it makes files longer
+	}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if end := s.region.end(); end > files[s.device].size {
@@ -221,6 +230,9 @@ func (in *instance) equip(w *worker) error {
 		return err
 	}
 	w.arena = memory
+	if err := w.settings.nodes.bind(memory); err != nil {
+		return err
+	}
 	w.slots = make([]slot, total)
 	w.batch = make([]int32, total)
 	w.done = make([]completion, total)
@@ -246,11 +258,17 @@ func (in *instance) equip(w *worker) error {
 		}
 		at += count * size
 	}
+	w.reservePriorities()
 	w.record = w.newRecorder()
 	for range sparesOfWorker {
 		w.spare = append(w.spare, w.newRecorder())
 	}
 	w.periods = make([]period, 0, 8)
+	return in.equipBackend(w)
+}
+
+// equipBackend gives a worker that has its slots and buffers what does the operations.
+func (in *instance) equipBackend(w *worker) (err error) {
 	switch w.kind {
 	case kindNull:
 		w.backend = nullBackend{}
@@ -260,6 +278,12 @@ func (in *instance) equip(w *worker) error {
 		w.backend = b
 	case kindNames:
 		w.backend = newNamesBackend(w)
+	case kindFalloc, kindTruncate, kindCPU:
+		w.backend = newCallsBackend(w)
+	case kindSplice:
+		if w.backend, err = newSpliceBackend(w); err != nil {
+			return &diag.Error{Code: "splice", Message: err.Error(), Exit: diag.ExitUnavailable}
+		}
 	case kindLibaio:
 		if w.backend, err = newLibaioBackend(w); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}

@@ -251,6 +251,10 @@ func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 		l.replayed(s, sl, w.pool)
 	}
 	sl.direction, sl.kind = uint8(a.Kind), opKind(a.Kind)
+	if l.job.priorities != nil {
+		l.prioritize(s, sl)
+		l.n++
+	}
 	if due != never {
 		l.issued++
 	}
@@ -344,9 +348,10 @@ func checkReplayAccess(job *jobSpec, device load.Device, f *file) error {
 
 // newReplayLane makes the lane of a job that replays.
 func newReplayLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
-	l := lane{spec: spec, job: job, left: never, active: job.active(), replay: newReplay(job.replay, job.job.Replay.NoStall)}
+	l := lane{spec: spec, job: job, left: never, active: job.active(), usual: usualPriority(&job.job), replay: newReplay(job.replay, job.job.Replay.NoStall)}
 	for i := range spec.streams {
-		s := stream{device: int32(spec.streams[i].device), left: never, contentKey: load.Key(spec.streams[i].key, keyContent)}
+		s := stream{device: int32(spec.streams[i].device), left: never, contentKey: load.Key(spec.streams[i].key, keyContent),
+			priorityKey: load.Key(spec.streams[i].key, keyPriority)}
 		if len(files) > 0 {
 			s.file = files[s.device]
 		}

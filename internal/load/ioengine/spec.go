@@ -28,23 +28,27 @@ type program struct {
 
 // jobSpec is what all clones of a job share.
 type jobSpec struct {
-	job     fiojob.Job
-	pos     diag.Position
-	kind    backendKind
-	depth   int
-	phase   int // jobs of one phase run at the same time; stonewall begins another
-	reads   bool
-	writes  bool
-	trims   bool
-	random  bool
-	runtime time.Duration // 0: to completion
-	endless bool          // time_based: wraps until runtime is over
-	sizes   [interval.DirectionCount]sizes
-	sequel  sizes // of operations that are not random, where bs_is_seq_rand gives them their own
-	content content
-	verify  *verification // nil: nothing is verified
-	replay  *iolog.Log    // nil: operations are drawn
-	clones  []cloneSpec
+	job   fiojob.Job
+	pos   diag.Position
+	kind  backendKind
+	depth int
+	// dataless: no operation moves data.
+	dataless bool
+	phase    int // jobs of one phase run at the same time; stonewall begins another
+	reads    bool
+	writes   bool
+	trims    bool
+	random   bool
+	runtime  time.Duration // 0: to completion
+	endless  bool          // time_based: wraps until runtime is over
+	sizes    [interval.DirectionCount]sizes
+	sequel   sizes // of operations that are not random, where bs_is_seq_rand gives them their own
+	content  content
+	verify   *verification // nil: nothing is verified
+	replay   *iolog.Log    // nil: operations are drawn
+	// priorities are nil where no operation has one of its own.
+	priorities *priorities
+	clones     []cloneSpec
 }
 
 // cloneSpec is one clone: what fio runs as one process.
@@ -141,6 +145,7 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 		p.issues.Warnf(p.optionPos(j, "iodepth"), "depth-without-effect",
 			"job %q: ioengine=%s does one operation at a time; iodepth=%d has no effect", j.Name, j.IOEngine, j.IODepth)
 	}
+	spec.priorities = compilePriorities(j)
 	if len(j.Replay.Logs) > 0 {
 		p.compileReplay(j, &spec, key)
 		return spec
@@ -155,8 +160,11 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	if spec.trims {
 		p.compileTrims(j, &spec)
 	}
+	p.checkAtomic(j, &spec)
 	spec.sizesByOrder()
 	spec.namesOnly()
+	p.compileCalls(j, &spec)
+	spec.dataless = spec.kind.dataless()
 	p.compileContent(&spec)
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0

@@ -9,6 +9,7 @@ import (
 // threadSettings are what the threads of a lane run with; the zero value leaves them as they are.
 type threadSettings struct {
 	cpus      string // bits as a string, so that settings can be compared; "": all
+	nodes     nodeSettings
 	nice      int
 	prioClass int
 	prio      int
@@ -17,29 +18,33 @@ type threadSettings struct {
 // threadSettings works out those of one clone.
 func (s *jobSpec) threadSettings(clone int) threadSettings {
 	c := &s.job.Control
-	out := threadSettings{nice: c.Nice, prioClass: c.PrioClass, prio: c.Prio}
+	out := threadSettings{nodes: nodeSettingsOf(&c.Nodes), nice: c.Nice, prioClass: c.PrioClass, prio: c.Prio}
 	cpus := c.CPUs
 	if len(cpus) > 0 && c.CPUsSplit {
 		cpus = cpus[clone%len(cpus):][:1]
 	}
-	if len(cpus) > 0 {
-		set := make([]byte, 0, len(cpus)*2)
-		for _, cpu := range cpus {
-			set = append(set, byte(cpu), byte(cpu>>8))
-		}
-		out.cpus = string(set)
-	}
+	out.cpus = packed(cpus)
 	return out
 }
 
-// list returns the CPUs.
-func (t *threadSettings) list() []int {
-	var cpus []int
-	for i := 0; i+1 < len(t.cpus); i += 2 {
-		cpus = append(cpus, int(t.cpus[i])|int(t.cpus[i+1])<<8)
+// packed makes of numbers below 65536 what can be compared.
+func packed(numbers []int) string {
+	set := make([]byte, 0, len(numbers)*2)
+	for _, n := range numbers {
+		set = append(set, byte(n), byte(n>>8))
 	}
-	return cpus
+	return string(set)
 }
+
+func unpacked(set string) (numbers []int) {
+	for i := 0; i+1 < len(set); i += 2 {
+		numbers = append(numbers, int(set[i])|int(set[i+1])<<8)
+	}
+	return numbers
+}
+
+// list returns the CPUs.
+func (t *threadSettings) list() []int { return unpacked(t.cpus) }
 
 // own tells whether a clone needs threads that no other clone uses.
 func (s *jobSpec) own(clone int) bool {
@@ -54,7 +59,7 @@ func (t *threadSettings) settle() error {
 	if err := t.apply(); err != nil {
 		return &diag.Error{
 			Code: "thread-settings", Exit: diag.ExitUnavailable, Err: err,
-			Message: fmt.Sprintf("set CPUs %v, nice %d and I/O priority %d/%d of a thread", t.list(), t.nice, t.prioClass, t.prio),
+			Message: fmt.Sprintf("set CPUs %v%s, nice %d and I/O priority %d/%d of a thread", t.list(), &t.nodes, t.nice, t.prioClass, t.prio),
 		}
 	}
 	return nil

@@ -14,7 +14,11 @@ const (
 )
 
 func (t *threadSettings) apply() error {
-	if cpus := t.list(); len(cpus) > 0 {
+	cpus, err := t.nodes.within(t.list())
+	if err != nil {
+		return err
+	}
+	if len(cpus) > 0 {
 		var set unix.CPUSet
 		for _, cpu := range cpus {
 			set.Set(cpu)
@@ -22,6 +26,9 @@ func (t *threadSettings) apply() error {
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
 			return fmt.Errorf("cpus_allowed: %w", err)
 		}
+	}
+	if err := t.nodes.setMemoryPolicy(); err != nil {
+		return err
 	}
 	if t.nice != 0 {
 		if err := unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), t.nice); err != nil {

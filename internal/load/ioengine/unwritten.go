@@ -48,7 +48,7 @@ func (in *instance) readsOf(device int) (extents []blockdev.Extent, bytes int64)
 	written := in.firstWrite(device)
 	for i := range in.program.jobs {
 		job := &in.program.jobs[i]
-		if !job.reads || job.kind == kindNull || job.kind == kindNames || written >= 0 && written < job.phase {
+		if !job.reads || job.kind.dataless() || written >= 0 && written < job.phase {
 			continue
 		}
 		for _, c := range job.clones {

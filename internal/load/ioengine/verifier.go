@@ -1,7 +1,6 @@
 package ioengine
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,6 +35,7 @@ type verifier struct {
 	unknown bool                   // more failed than can be kept
 
 	queue  []written // backlog
+	trims  *trimmer  // nil: nothing is trimmed
 	source readBack
 
 	syncNext int
@@ -69,7 +69,8 @@ type written struct {
 	offset, size int64
 	number       uint64
 	stream       int32
-	dead         bool // failed, or overwritten since
+	dead         bool // failed, overwritten since, or trimmed
+	zero         bool // trimmed, and to be zeroes
 }
 
 func newVerifier(l *lane, thread int) *verifier {
@@ -82,6 +83,9 @@ func newVerifier(l *lane, thread int) *verifier {
 	for i := range l.streams {
 		amount := l.spec.streams[i].amount / int64(s.loops)
 		v.mayOverlap = v.mayOverlap || l.job.writes && l.streams[i].mayOverlap(amount)
+	}
+	if v.trims = newTrimmer(s.trims); v.trims != nil {
+		v.mayOverlap = true
 	}
 	if s.backlog > 0 {
 		v.queue = make([]written, 0, s.backlog+1)
@@ -159,6 +163,9 @@ func (v *verifier) stamp(s *stream, sl *slot) {
 	sl.number = s.writes
 	v.codec.Stamp(sl.buffer[:sl.size], sl.offset, v.stampOf(s, s.writes))
 	v.writes++
+	if v.trims != nil {
+		v.trims.wrote(written{offset: sl.offset, size: sl.size, number: sl.number, stream: sl.stream})
+	}
 	if v.spec.backlog > 0 {
 		v.queue = append(v.queue, written{offset: sl.offset, size: sl.size, number: sl.number, stream: sl.stream})
 		if len(v.queue) >= v.spec.backlog {
@@ -176,7 +183,7 @@ func (v *verifier) orders() bool { return v != nil && v.mayOverlap }
 
 // lose notes a write that failed.
 func (v *verifier) lose(s *slot) {
-	if s.kind != opWrite || !v.spec.after {
+	if s.kind != opWrite && s.kind != opTrim || !v.spec.after {
 		return
 	}
 	for i := range v.queue {
@@ -290,34 +297,8 @@ func (v *verifier) prepare(l *lane) {
 
 // settleQueue marks what was overwritten by a later write of the backlog.
 func (v *verifier) settleQueue() {
-	if !v.mayOverlap {
-		return
-	}
-	byPlace := make([]int, len(v.queue))
-	largest := int64(0)
-	for i := range byPlace {
-		byPlace[i] = i
-		largest = max(largest, v.queue[i].size)
-	}
-	slices.SortFunc(byPlace, func(a, b int) int {
-		return cmp.Or(cmp.Compare(v.queue[a].stream, v.queue[b].stream), cmp.Compare(v.queue[a].offset, v.queue[b].offset))
-	})
-	for at, i := range byPlace {
-		a := &v.queue[i]
-		for _, k := range byPlace[at+1:] {
-			b := &v.queue[k]
-			if b.stream != a.stream || b.offset >= a.offset+largest {
-				break
-			}
-			if b.offset >= a.offset+a.size {
-				continue
-			}
-			if i < k {
-				a.dead = true
-			} else {
-				b.dead = true
-			}
-		}
+	if v.mayOverlap {
+		settle(v.queue, nil)
 	}
 }
 
@@ -340,8 +321,8 @@ func (v *verifier) issue(l *lane, w *worker, from written) {
 	s := &l.streams[from.stream]
 	sl := &w.slots[l.take(w)]
 	sl.offset, sl.size, sl.stream, sl.number = from.offset, from.size, from.stream, from.number
-	sl.device, sl.file = s.device, s.file
-	sl.direction, sl.kind, sl.intended = uint8(interval.Read), opRead, never
+	sl.device, sl.file, sl.zero = s.device, s.file, from.zero
+	sl.direction, sl.kind, sl.intended, sl.priority = uint8(interval.Read), opRead, never, 0
 }
 
 // finish ends one reading.

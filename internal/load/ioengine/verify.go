@@ -31,6 +31,7 @@ type verification struct {
 	backlog, batch int
 	loops          int
 	keepCache      bool // invalidate=0
+	trims          *trimming
 }
 
 // compileVerification works out how a job verifies, nil when it does not.
@@ -48,8 +49,8 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 	case s.trims:
 		p.lacking(j, "verify", j.Verify.Method+" with "+j.ReadWrite)
 		return nil
-	case s.kind == kindNull:
-		p.issues.Warnf(p.optionPos(j, "verify"), "nothing-to-verify", "job %q: ioengine=null stores nothing, so nothing is verified", j.Name)
+	case s.kind.dataless():
+		p.issues.Warnf(p.optionPos(j, "verify"), "nothing-to-verify", "job %q: ioengine=%s stores nothing, so nothing is verified", j.Name, j.IOEngine)
 		return nil
 	}
 	v := &verification{
@@ -77,6 +78,7 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 		p.issues.Errorf(p.optionPos(j, "verify"), "verify", "job %q: %v", j.Name, err)
 		return nil
 	}
+	v.trims = p.compileTrimming(j)
 	p.warnOfVerification(j, s, v)
 	return v
 }
@@ -129,7 +131,9 @@ func (p *program) unverify() {
 }
 
 // changes tells whether a job changes its devices.
-func (s *jobSpec) changes() bool { return s.writes && !s.verifiesOnly() || s.trims }
+func (s *jobSpec) changes() bool {
+	return s.writes && !s.verifiesOnly() || s.trims || s.kind == kindFalloc
+}
 
 func (s *jobSpec) verifiesOnly() bool { return s.verify != nil && s.verify.only }
 

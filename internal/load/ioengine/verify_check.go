@@ -40,12 +40,20 @@ func (v *verifier) check(w *worker, l *lane, s *slot) error {
 	}
 	wrong := false
 	for at := int64(0); at+step <= s.size; at += step {
-		if v.source != nil && !v.source.holds(s, at, step) {
-			continue
+		part, place, holds := s.buffer[at:at+step], verify.Place{Block: s.offset, Position: at}, holdsWrite
+		if v.source != nil {
+			holds = v.source.holds(s, at, step)
 		}
-		part := s.buffer[at : at+step]
-		m := v.codec.Check(part, verify.Place{Block: s.offset, Position: at}, want, v.spec.strict)
-		if m == nil && want != nil && !v.spec.only && v.spec.format.Method == verify.SHA512 {
+		var m *verify.Mismatch
+		switch holds {
+		case holdsOther:
+			continue
+		case holdsZeroes:
+			m = zeroFault(part, place)
+		default:
+			m = v.codec.Check(part, place, want, v.spec.strict)
+		}
+		if m == nil && holds == holdsWrite && want != nil && !v.spec.only && v.spec.format.Method == verify.SHA512 {
 			m = v.compare(l, s, at, part)
 		}
 		if m == nil {

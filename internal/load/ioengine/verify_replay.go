@@ -10,8 +10,8 @@ type readBack interface {
 	next(v *verifier) (written, found)
 	// more tells whether there is another part to build.
 	more() bool
-	// holds tells whether length bytes of an operation, from at on, were not overwritten later.
-	holds(s *slot, at, length int64) bool
+	// holds tells what length bytes of an operation, from at on, are.
+	holds(s *slot, at, length int64) holding
 	// grain is the largest part of an operation that is overwritten as a whole or not at all.
 	grain(size int64) int64
 }
@@ -30,10 +30,16 @@ type queueBack struct {
 	left int
 }
 
-func (q *queueBack) build(*verifier) bool           { return true }
-func (q *queueBack) more() bool                     { return false }
-func (q *queueBack) grain(size int64) int64         { return size }
-func (q *queueBack) holds(*slot, int64, int64) bool { return true }
+func (q *queueBack) build(*verifier) bool   { return true }
+func (q *queueBack) more() bool             { return false }
+func (q *queueBack) grain(size int64) int64 { return size }
+
+func (q *queueBack) holds(s *slot, _, _ int64) holding {
+	if s.zero {
+		return holdsZeroes
+	}
+	return holdsWrite
+}
 
 func (q *queueBack) next(v *verifier) (written, found) {
 	for q.at < min(q.left, len(v.queue)) {
@@ -51,6 +57,7 @@ type rerun struct {
 	lane   lane
 	job    jobSpec
 	worker worker
+	trims  *trimmer
 	limit  uint64 // operations that were issued; 0: as many as there are
 	loops  int
 }
@@ -66,12 +73,16 @@ func newRerun(v *verifier, of *lane) *rerun {
 	if v.spec.only {
 		r.limit, r.loops = 0, 0
 	}
+	r.trims = newTrimmer(v.spec.trims)
 	return r
 }
 
 // next returns the next operation; nil after the last one.
 func (r *rerun) next(v *verifier) *slot {
 	l := &r.lane
+	if s := r.nextTrim(v); s != nil {
+		return s
+	}
 	if r.limit > 0 && l.n >= r.limit {
 		return nil
 	}
@@ -97,7 +108,24 @@ func (r *rerun) next(v *verifier) *slot {
 	s := &r.worker.slots[0]
 	if s.kind == opWrite {
 		s.number = l.streams[s.stream].writes - 1
+		if r.trims != nil {
+			r.trims.wrote(written{offset: s.offset, size: s.size, number: s.number, stream: s.stream})
+		}
 	}
+	return s
+}
+
+// nextTrim returns the trim that comes next, nil where another operation does.
+func (r *rerun) nextTrim(v *verifier) *slot {
+	if r.trims == nil || !v.spec.only && r.trims.issued == v.trims.issued {
+		return nil
+	}
+	t, some := r.trims.next(r.lane.streams)
+	if !some {
+		return nil
+	}
+	s := &r.worker.slots[0]
+	s.kind, s.offset, s.size, s.number, s.stream = opTrim, t.offset, t.size, t.number, t.stream
 	return s
 }
 
@@ -110,6 +138,7 @@ type replayBack struct {
 	built bool
 
 	overlap      bool
+	zeroes       bool // what was trimmed is checked
 	stream       int32
 	from, to     int64 // window on the device
 	unit         int64
@@ -127,11 +156,11 @@ var windowUnits = int64(1 << 22)
 const buildBatch = 1 << 16
 
 func newReplayBack(v *verifier, l *lane) *replayBack {
-	b := &replayBack{of: l}
+	b := &replayBack{of: l, zeroes: v.trims != nil && v.spec.trims.zeroes}
 	for i := range l.streams {
 		s := &l.streams[i]
 		amount := l.spec.streams[i].amount / int64(v.spec.loops)
-		b.overlap = b.overlap || s.mayOverlap(amount) && !(!v.spec.only && s.writtenOnce())
+		b.overlap = b.overlap || v.trims != nil || s.mayOverlap(amount) && !(!v.spec.only && s.writtenOnce())
 	}
 	if b.overlap {
 		b.stream = -1
@@ -200,17 +229,27 @@ func (b *replayBack) build(v *verifier) bool {
 			return true
 		}
 		if first, end, mine := b.units(v, s, b.building); mine {
-			for u := first; u < end; u++ {
-				b.last[u] = s.number + 1
-			}
+			b.note(s, b.last[first:end])
 		}
 	}
 	return false
 }
 
-// units returns which units of the window a write covers.
+// note writes down what an operation leaves in the units that it covers.
+func (b *replayBack) note(s *slot, units []uint64) {
+	for u := range units {
+		switch {
+		case s.kind == opWrite:
+			units[u] = s.number + 1
+		case units[u] == s.number+1:
+			units[u] |= trimmedBit
+		}
+	}
+}
+
+// units returns which units of the window a write or its trim covers.
 func (b *replayBack) units(v *verifier, s *slot, r *rerun) (first, end int64, mine bool) {
-	if s.kind != opWrite || s.stream != b.stream || r.lane.n <= v.loopStart {
+	if s.kind != opWrite && s.kind != opTrim || s.stream != b.stream || r.lane.n <= v.loopStart {
 		return 0, 0, false
 	}
 	first, end = b.span(s.offset, s.size)
@@ -255,26 +294,32 @@ func (b *replayBack) alive(v *verifier, s *slot) bool {
 		return false
 	}
 	for _, last := range b.last[first:end] {
-		if last == s.number+1 {
+		if last == s.number+1 || last == s.number+1|trimmedBit && v.spec.trims.zeroes {
 			return true
 		}
 	}
 	return false
 }
 
-func (b *replayBack) holds(s *slot, at, length int64) bool {
+func (b *replayBack) holds(s *slot, at, length int64) holding {
 	if !b.overlap {
-		return true
+		return holdsWrite
 	}
 	offset := s.offset + at
 	if offset < b.from || offset+length > b.to {
-		return false
+		return holdsOther
 	}
 	first, end := b.span(offset, length)
+	written, trimmed := true, b.zeroes
 	for _, last := range b.last[first:end] {
-		if last != s.number+1 {
-			return false
-		}
+		written = written && last == s.number+1
+		trimmed = trimmed && last == s.number+1|trimmedBit
 	}
-	return true
+	switch {
+	case written:
+		return holdsWrite
+	case trimmed:
+		return holdsZeroes
+	}
+	return holdsOther
 }

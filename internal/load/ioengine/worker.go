@@ -101,7 +101,7 @@ func (w *worker) begin(start int64) {
 
 // trims tells whether some lane trims.
 func (w *worker) trims() bool {
-	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.trims })
+	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.trims || l.job.trimsBack() })
 }
 
 // lock is how all but the worker itself take mu.
@@ -250,13 +250,16 @@ func (w *worker) reap(done []completion, now int64) error {
 				l.done(s)
 			}
 			switch {
-			case s.kind > opTrim && l.verify.syncing():
+			case s.kind == opBurn || s.kind > opTrim && l.verify.syncing():
 			case s.kind > opTrim:
 				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
 			case s.intended >= l.measureFrom:
 				w.record.complete(s, now)
 				if l.watch != nil && !l.verify.busy() {
 					l.watch.completed(s, now)
+				}
+				if l.job.priorities != nil {
+					w.account.prioritized(l.job.priorities, s, now)
 				}
 				if w.submissions != nil {
 					w.account.Submissions[s.direction].Record(uint64(max(0, s.returned-s.submitted)))
@@ -378,6 +381,7 @@ func (w *worker) newRecorder() *recorder {
 		for d, has := range w.lanes[i].job.active() {
 			active[d] = active[d] || has
 		}
+		active[interval.Trim] = active[interval.Trim] || w.lanes[i].job.trimsBack()
 		active[interval.Read] = active[interval.Read] || w.lanes[i].job.readsBack()
 	}
 	open = w.shared.openLoop

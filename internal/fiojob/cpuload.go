@@ -1,0 +1,39 @@
+package fiojob
+
+import "time"
+
+// CPULoad is what a job with ioengine=cpuio computes.
+type CPULoad struct {
+	Percent      int           // of one CPU
+	Chunk        time.Duration // of computing between two rests; 0: 50 ms
+	Sort         bool          // it sorts numbers instead of looking at the clock only
+	ExitOnIODone bool          // it ends when the other jobs have
+}
+
+const whyCPU = "only bragg io and fio have jobs that compute and do no I/O"
+
+var cpuLoad = []spec{
+	{name: "cpuload", elsewhere: Delegate, why: whyCPU, does: "with cpuio: share of one CPU that is computed away, in percent",
+		apply: count(func(j *Job) *int { return &j.Control.CPU.Percent }, 0, 100)},
+	{name: "cpuchunks", elsewhere: Delegate, why: whyCPU, does: "with cpuio: microseconds of computing between two rests",
+		apply: micros(func(j *Job) *time.Duration { return &j.Control.CPU.Chunk })},
+	{name: "cpumode", elsewhere: Delegate, why: whyCPU, does: "with cpuio: noop, which only takes time, or qsort, which sorts",
+		apply: setCPUMode},
+	{name: "exit_on_io_done", elsewhere: Delegate, why: whyCPU, does: "with cpuio: end when the other jobs have ended",
+		apply: boolean(func(j *Job) *bool { return &j.Control.CPU.ExitOnIODone })},
+}
+
+func setCPUMode(j *Job, a *arg) {
+	if v, ok := a.choice(a.text, []string{"noop", "qsort"}, nil); ok {
+		j.Control.CPU.Sort, a.option.Exact = v == "qsort", v
+	}
+}
+
+// micros reads a plain number of microseconds.
+func micros(field func(*Job) *time.Duration) apply {
+	return func(j *Job, a *arg) {
+		var n int
+		count(func(*Job) *int { return &n }, 0, 1<<31-1)(j, a)
+		*field(j) = time.Duration(n) * time.Microsecond
+	}
+}

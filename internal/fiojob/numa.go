@@ -1,0 +1,79 @@
+package fiojob
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Nodes says on which memory nodes (NUMA) the threads of a job run, and where their memory comes from. The zero value
+// leaves both to the kernel.
+type Nodes struct {
+	CPUs    []int  // nodes whose CPUs the job may run on; nil: any
+	CPUsAll bool   // all nodes there are
+	Policy  string // of memory: "", "default", "prefer", "bind", "interleave", "local"
+	Memory  []int  // nodes of the policy
+	// MemoryAll: all nodes there are.
+	MemoryAll bool
+}
+
+// NodesMax bounds the numbers of nodes, as the kernel does.
+const NodesMax = 1024
+
+var memoryNodes = []spec{
+	{name: "numa_cpu_nodes", does: "memory nodes on whose CPUs the threads of the job run: numbers and ranges with commas between them, or all",
+		apply: setCPUNodes},
+	{name: "numa_mem_policy", does: "where the memory of buffers comes from: default, local, prefer:NODE, bind:NODES, interleave:NODES",
+		apply: setMemoryPolicy},
+}
+
+func setCPUNodes(j *Job, a *arg) {
+	if nodes, all, ok := nodeList(strings.TrimSpace(a.text)); ok {
+		j.Control.Nodes.CPUs, j.Control.Nodes.CPUsAll = nodes, all
+		return
+	}
+	a.bad("want numbers of memory nodes, such as 0-1,3, or all")
+}
+
+// nodeList reads "0-1,3" or "all".
+func nodeList(text string) (nodes []int, all, ok bool) {
+	if text == "all" {
+		return nil, true, true
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		lowText, highText, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		low, err := strconv.Atoi(lowText)
+		high := low
+		if err == nil && isRange {
+			high, err = strconv.Atoi(highText)
+		}
+		if err != nil || low < 0 || high < low || high >= NodesMax {
+			return nil, false, false
+		}
+		for n := low; n <= high; n++ {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, false, len(nodes) <= NodesMax
+}
+
+func setMemoryPolicy(j *Job, a *arg) {
+	const want = "want default, local, prefer:NODE, bind:NODES or interleave:NODES, such as bind:0-1"
+	name, list, has := strings.Cut(strings.TrimSpace(a.text), ":")
+	n := &j.Control.Nodes
+	var nodes []int
+	all, ok := false, true
+	switch name {
+	case "default", "local":
+		ok = !has
+	case "prefer", "bind", "interleave":
+		nodes, all, ok = nodeList(strings.TrimSpace(list))
+		ok = ok && has && !(name == "prefer" && (all || len(nodes) != 1))
+	default:
+		ok = false
+	}
+	if !ok {
+		a.bad(want)
+		return
+	}
+	n.Policy, n.Memory, n.MemoryAll = name, nodes, all
+}

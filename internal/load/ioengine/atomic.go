@@ -1,0 +1,73 @@
+package ioengine
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Atomic writes (RWF_ATOMIC, Linux 6.11): after a crash all of a write is there or nothing of it. The kernel does them with
+// direct access only, where the device can, and refuses each that is no power of two, too small, too large, or not at a
+// multiple of its size. All of that is checked before the first.
+
+// atomicLimits are the smallest and the largest atomic write of a file, in bytes.
+type atomicLimits struct{ smallest, largest int64 }
+
+// checkAtomic refuses atomic=1 where the job itself rules it out.
+func (p *program) checkAtomic(j *fiojob.Job, s *jobSpec) {
+	if !j.Atomic || !s.writes || s.kind == kindNull {
+		return
+	}
+	if s.kind == kindMmap || s.kind == kindSplice || s.kind.dataless() {
+		p.issues.Errorf(p.optionPos(j, "atomic"), "not-atomic", "job %q: writes of ioengine=%s cannot be atomic", j.Name, j.IOEngine)
+	}
+	s.job.Direct = true // as in fio
+}
+
+// checkAtomicWrites refuses writes that the kernel would answer with EINVAL.
+func (s *jobSpec) checkAtomicWrites(device load.Device, f *file) error {
+	if f.atomic == 0 || !s.writes {
+		return nil
+	}
+	wrong := func(format string, args ...any) error {
+		return &diag.Error{
+			Code: "atomic-writes", Exit: diag.ExitData,
+			Message: fmt.Sprintf("job %q: atomic=1: %s", s.job.Name, fmt.Sprintf(format, args...)),
+			Hint: fmt.Sprintf("device %q takes atomic writes of %d to %d bytes, powers of two at multiples of their size",
+				device.Name, f.limits.smallest, f.limits.largest),
+		}
+	}
+	if s.replay != nil {
+		return wrong("the sizes and places of a log are not checked beforehand")
+	}
+	var err error
+	list := &s.sizes[interval.Write]
+	if list.steps > 1 || list.span > 0 {
+		return wrong("sizes of a range are not all powers of two; take bssplit")
+	}
+	list.each(func(size int64, _ float64) {
+		switch {
+		case err != nil:
+		case size&(size-1) != 0 || size < f.limits.smallest || size > f.limits.largest:
+			err = wrong("blocks of %d bytes cannot be written", size)
+		case s.align(int(interval.Write))%size != 0:
+			err = wrong("offsets are multiples of %d and not of %d bytes", s.align(int(interval.Write)), size)
+		case !s.random && !list.fixed():
+			err = wrong("blocks of several sizes one after the other do not lie at multiples of their size")
+		}
+		for _, c := range s.clones {
+			for _, stream := range c.streams {
+				if r := &stream.region; err == nil && (r.start%size != 0 || r.zoneStride%size != 0) {
+					err = wrong("the region begins at %d, which is no multiple of %d bytes", r.start, size)
+				}
+			}
+		}
+		if skip := s.job.Sequence; err == nil && !s.random && skip%size != 0 {
+			err = wrong("a skip of %d is no multiple of %d bytes", skip, size)
+		}
+	})
+	return err
+}

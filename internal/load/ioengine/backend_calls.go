@@ -1,0 +1,124 @@
+package ioengine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+)
+
+// Engines of fio that do no I/O of their own: falloc and ftruncate time calls that change what a file occupies, and cpuio
+// computes. Only a job can choose them, by its ioengine, and only bragg io runs them.
+
+// newCallsBackend returns the back end of a worker whose only lane has a job for such an engine.
+func newCallsBackend(w *worker) backend {
+	b := newPsyncBackend(w.slots, w.kind)
+	switch w.kind {
+	case kindFalloc:
+		b.perform = performAllocation
+	case kindTruncate:
+		b.perform = performTruncation
+	default:
+		b.perform = newBurner(&w.lanes[0].job.job.Control.CPU).burn
+	}
+	return b
+}
+
+// compileCalls works out what a job of one of these engines does.
+func (p *program) compileCalls(j *fiojob.Job, s *jobSpec) {
+	switch s.kind {
+	case kindCPU:
+		s.reads, s.writes, s.trims, s.random = false, false, false, false
+		if c := &j.Control.CPU; c.Percent <= 0 {
+			p.issues.Errorf(j.Pos, "no-load", "job %q: ioengine=cpuio needs cpuload, the share of a CPU that it takes, in percent", j.Name)
+		}
+	case kindTruncate:
+		if s.reads || s.trims {
+			p.issues.Errorf(p.optionPos(j, "rw"), "only-writes", "job %q: ioengine=ftruncate has writes only, and rw=%s reads or trims", j.Name, j.ReadWrite)
+		}
+	}
+}
+
+// dataless tells whether a back end moves no data, so that there is nothing to make, check or read back.
+func (k backendKind) dataless() bool {
+	return k == kindNull || k == kindNames || k == kindFalloc || k == kindTruncate || k == kindCPU
+}
+
+// ofJob tells whether only a job can choose the back end, because it does something else than I/O.
+func (k backendKind) ofJob() bool {
+	return k != kindNull && k.dataless()
+}
+
+// performAllocation does one operation of falloc: a write gives a range its space and makes the file as long, a read gives
+// it space without that, a trim takes the space back.
+func performAllocation(s *slot) int32 {
+	switch s.kind {
+	case opRead, opWrite:
+		return s.file.allocate(s.offset, s.size, s.kind == opRead)
+	}
+	return perform(s)
+}
+
+// performTruncation does one operation of ftruncate: the file ends at the offset of a write.
+func performTruncation(s *slot) int32 {
+	if s.kind != opWrite {
+		return perform(s)
+	}
+	if err := s.file.handle.Truncate(s.offset); err != nil {
+		return resultOf(0, err)
+	}
+	return wholeSize
+}
+
+// burner computes for a share of the time.
+type burner struct {
+	busy, idle time.Duration // of one cycle
+	sort       []int32       // nil: nothing but the clock is looked at
+	seed       uint32
+}
+
+func newBurner(c *fiojob.CPULoad) *burner {
+	b := &burner{busy: c.Chunk, seed: 1}
+	if b.busy <= 0 {
+		b.busy = cpuChunkDefault
+	}
+	if c.Percent < 100 {
+		b.idle = b.busy * time.Duration(100-c.Percent) / time.Duration(c.Percent)
+	}
+	if c.Sort {
+		b.sort = make([]int32, burnSortLength)
+	}
+	return b
+}
+
+const (
+	cpuChunkDefault = 50 * time.Millisecond
+	burnSortLength  = 1 << 14
+)
+
+// burn is one cycle.
+func (b *burner) burn(*slot) int32 {
+	for begun := time.Now(); time.Since(begun) < b.busy; {
+		for i := range b.sort {
+			b.seed = b.seed*1664525 + 1013904223 // the constants of Numerical Recipes
+			b.sort[i] = int32(b.seed)
+		}
+		slices.Sort(b.sort)
+	}
+	pause(int64(b.idle))
+	return 0
+}
+
+// fillBurn is fill for a lane that only computes: one cycle after the other until its time is over.
+func (l *lane) fillBurn(w *worker, now int64) int64 {
+	switch {
+	case now < l.start:
+		return l.start
+	case now >= l.end:
+		l.close(closedTime)
+	case len(l.free) > 0:
+		sl := &w.slots[l.take(w)]
+		sl.kind, sl.direction, sl.intended, sl.size = opBurn, 0, never, 0
+	}
+	return never
+}

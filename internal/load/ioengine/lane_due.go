@@ -1,0 +1,55 @@
+package ioengine
+
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
+// size has no more of them than it has left to do.
+func (l *lane) dueBy(t int64) uint64 {
+	t = min(t, l.end)
+	if l.replay != nil {
+		if l.replay.noStall {
+			return 0
+		}
+		return l.replay.dueBy(t-l.start, l.issued)
+	}
+	limit := l.remaining()
+	var sum uint64
+	for d := range l.due {
+		if !l.paced[d] {
+			continue
+		}
+		if l.due[d].Count() < l.pacers[d].Count() {
+			l.due[d] = l.pacers[d]
+		}
+		ahead := l.pacers[d].Count()
+		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
+			l.due[d].Advance(l.weight(interval.Direction(d), l.job.sizes[d].mean()))
+		}
+		sum += l.due[d].Count()
+	}
+	return sum
+}
+
+// remaining returns how many operations are left, estimated where sizes are mixed.
+func (l *lane) remaining() uint64 {
+	var bytes int64
+	for i := range l.streams {
+		if l.streams[i].left == never {
+			return uint64(max(0, l.left))
+		}
+		bytes += max(0, l.streams[i].left)
+	}
+	mean := l.job.sizeMean()
+	return min(uint64(max(0, l.left)), uint64(math.Ceil(float64(bytes)/mean)))
+}
+
+func (l *lane) weight(_ interval.Direction, size float64) float64 {
+	if l.spec.inBytes {
+		return size
+	}
+	return 1
+}

@@ -1,0 +1,199 @@
+package ioengine
+
+import (
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Priorities of single operations. The kernel takes one with each operation of io_uring and libaio; without it an operation
+// has that of the thread. Which operations have one is drawn from the stream's key and the operation's number, as its
+// place is.
+
+// Priority is what the kernel calls ioprio: the class above 13 bits, the level in the lowest three.
+type Priority uint16
+
+// NewPriority joins a class (0 none, 1 realtime, 2 best effort, 3 idle) and a level (0, the highest, to 7).
+func NewPriority(class, level int) Priority { return Priority(class<<prioClassShift | level) }
+
+const (
+	prioClassShift = 13
+	prioLevelMask  = 7
+	prioRealtime   = 1
+	prioBestEffort = 2
+)
+
+// Class is 0 where none is set, 1 realtime, 2 best effort, 3 idle.
+func (p Priority) Class() int { return int(p >> prioClassShift) }
+
+// Level is 0 to 7, 0 is the highest.
+func (p Priority) Level() int { return int(p & prioLevelMask) }
+
+// PriorityLatency are the latencies of operations of one priority, in nanoseconds.
+type PriorityLatency struct {
+	Priority          Priority
+	Service, Response stat.Histogram
+}
+
+// priorities says which operations of a job have a priority of their own.
+type priorities struct {
+	usual  Priority // of all others
+	shares [2][]priorityShare
+}
+
+// priorityShare gives operations of a size (0: of any) a priority where the draw of 100 is below upTo.
+type priorityShare struct {
+	size     int64
+	upTo     uint64
+	priority Priority
+}
+
+// compilePriorities works out those of a job, nil where no operation has one.
+func compilePriorities(j *fiojob.Job) *priorities {
+	c := &j.CommandPriority
+	if !c.Active() {
+		return nil
+	}
+	p := &priorities{usual: usualPriority(j)}
+	for d := range p.shares {
+		class := c.Class[d]
+		if class == 0 {
+			class = prioRealtime
+		}
+		if c.Percent[d] > 0 {
+			p.shares[d] = []priorityShare{{upTo: uint64(c.Percent[d]), priority: NewPriority(class, c.Level[d])}}
+		}
+		sums := map[int64]uint64{}
+		for _, s := range c.Split[d] {
+			priority := NewPriority(s.Class, s.Level)
+			switch {
+			case s.Class == 0 && s.Level > 0:
+				priority = NewPriority(prioBestEffort, s.Level)
+			case s.Class < 0:
+				priority = NewPriority(class, c.Level[d])
+			}
+			sums[s.Bytes] += uint64(s.Percent)
+			p.shares[d] = append(p.shares[d], priorityShare{size: s.Bytes, upTo: sums[s.Bytes], priority: priority})
+		}
+	}
+	return p
+}
+
+// usualPriority is that of the job's threads.
+func usualPriority(j *fiojob.Job) Priority {
+	class, level := j.Control.PrioClass, j.Control.Prio
+	if class == 0 && level > 0 {
+		class = prioBestEffort
+	}
+	return NewPriority(class, level)
+}
+
+// checkPriorities refuses priorities where the back end that was chosen has no place for them.
+func (p *program) checkPriorities() error {
+	for i := range p.jobs {
+		s := &p.jobs[i]
+		switch {
+		case s.priorities == nil || s.kind == kindUring || s.kind == kindLibaio:
+		case s.kind == kindNull:
+			s.priorities = nil // nothing is submitted
+		default:
+			key := "cmdprio_percentage"
+			if !s.job.Has(key) {
+				key = "cmdprio_bssplit"
+			}
+			p.issues.Errorf(p.optionPos(&s.job, key), "priority-without-queue",
+				"job %q: single operations have a priority with io_uring and libaio only, and %s does this job", s.job.Name, s.kind)
+		}
+	}
+	return p.issues.Err()
+}
+
+// prioritize gives an operation its priority, by its number: that of a write in its stream, that of a read in its lane.
+func (l *lane) prioritize(s *stream, sl *slot) {
+	sl.priority = 0
+	if sl.direction > uint8(interval.Write) {
+		return
+	}
+	shares := l.job.priorities.shares[sl.direction]
+	if len(shares) == 0 {
+		return
+	}
+	number := l.n
+	if sl.direction == uint8(interval.Write) {
+		number = s.writes
+	}
+	drawn := load.DrawBelow(s.priorityKey+uint64(sl.direction), number, 100)
+	for i := range shares {
+		if of := &shares[i]; (of.size == 0 || of.size == sl.size) && drawn < of.upTo {
+			sl.priority = of.priority
+			return
+		}
+	}
+}
+
+// reservePriorities makes room for the latencies of every priority that lanes of a worker may have.
+func (w *worker) reservePriorities() {
+	for i := range w.lanes {
+		p := w.lanes[i].job.priorities
+		if p == nil {
+			continue
+		}
+		for d := range p.shares {
+			if active := w.lanes[i].job.active(); !active[d] {
+				continue
+			}
+			w.account.reservePriority(d, p.usual)
+			for _, s := range p.shares[d] {
+				w.account.reservePriority(d, s.priority)
+			}
+		}
+	}
+}
+
+func (a *Account) reservePriority(direction int, p Priority) {
+	if a.priority(direction, p) != nil {
+		return
+	}
+	a.Priorities[direction] = append(a.Priorities[direction], PriorityLatency{Priority: p})
+	a.priority(direction, p).Service.Reserve()
+	a.priority(direction, p).Response.Reserve()
+}
+
+func (a *Account) priority(direction int, p Priority) *PriorityLatency {
+	list := a.Priorities[direction]
+	for i := range list {
+		if list[i].Priority == p {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// prioritized records one successful operation under its priority.
+func (a *Account) prioritized(p *priorities, s *slot, now int64) {
+	of := s.priority
+	if of == 0 {
+		of = p.usual
+	}
+	if into := a.priority(int(s.direction), of); into != nil {
+		into.Service.Record(uint64(max(0, now-s.submitted)))
+		into.Response.Record(uint64(max(0, now-s.intended)))
+	}
+}
+
+// addPriorities merges those of another account.
+func (a *Account) addPriorities(o *Account) {
+	for d := range o.Priorities {
+		for i := range o.Priorities[d] {
+			from := &o.Priorities[d][i]
+			into := a.priority(d, from.Priority)
+			if into == nil {
+				a.Priorities[d] = append(a.Priorities[d], PriorityLatency{Priority: from.Priority})
+				into = a.priority(d, from.Priority)
+			}
+			into.Service.Merge(&from.Service)
+			into.Response.Merge(&from.Response)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package ioengine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/verify"
+)
+
+// Trims of what a lane wrote and verifies. Writes collect in a backlog; when it is full, a batch of the oldest is looked at
+// in order, and each that nothing was written over since is trimmed with a chance of some percent. That depends on the
+// operations before it alone, so that making them again for verification makes the trims again too. What was trimmed is not
+// checked, or has to be zeroes.
+
+// trimming is what a job says of it.
+type trimming struct {
+	percent        uint64
+	backlog, batch int
+	zeroes         bool
+}
+
+// compileTrimming works it out, nil where nothing is trimmed.
+func (p *program) compileTrimming(j *fiojob.Job) *trimming {
+	t := &j.Verify.Trims
+	if t.Percent == 0 {
+		return nil
+	}
+	out := &trimming{percent: uint64(t.Percent), backlog: max(1, t.Backlog), batch: t.BacklogBatch, zeroes: !t.Unchecked}
+	if out.batch <= 0 || out.batch > out.backlog {
+		out.batch = out.backlog
+	}
+	return out
+}
+
+// trimmer chooses what is trimmed, while a lane runs and when its operations are made again.
+type trimmer struct {
+	spec    *trimming
+	queue   []written
+	look    int // entries of queue that are looked at now, up to this one
+	at      int // the next of them
+	issued  uint64
+	byPlace []int // for settle
+}
+
+func newTrimmer(t *trimming) *trimmer {
+	if t == nil {
+		return nil
+	}
+	return &trimmer{spec: t, queue: make([]written, 0, t.backlog), byPlace: make([]int, 0, t.backlog)}
+}
+
+// wrote notes a write. It must not be called while there is a trim to issue.
+func (t *trimmer) wrote(w written) {
+	t.queue = append(t.queue, w)
+	if len(t.queue) >= t.spec.backlog {
+		t.byPlace = settle(t.queue, t.byPlace)
+		t.look, t.at = t.spec.batch, 0
+	}
+}
+
+// next returns the next trim, and false where writes come first.
+func (t *trimmer) next(streams []stream) (written, bool) {
+	if t.look == 0 {
+		return written{}, false
+	}
+	for t.at < t.look {
+		w := t.queue[t.at]
+		t.at++
+		if w.dead || load.DrawBelow(load.Key(streams[w.stream].contentKey, keyTrimmed), w.number, 100) >= t.spec.percent {
+			continue
+		}
+		t.issued++
+		return w, true
+	}
+	t.queue = t.queue[:copy(t.queue, t.queue[t.look:])]
+	t.look, t.at = 0, 0
+	return written{}, false
+}
+
+// operation is a trim as the lane issues it.
+func (w *written) operation() operation {
+	return operation{
+		intended: never, offset: w.offset, size: w.size, number: w.number, stream: w.stream, direction: uint8(interval.Trim),
+	}
+}
+
+// nextTrim returns the trim that is to be issued before anything else.
+func (v *verifier) nextTrim(l *lane) (operation, bool) {
+	if v == nil || v.trims == nil || v.spec.only {
+		return operation{}, false
+	}
+	w, some := v.trims.next(l.streams)
+	if !some {
+		return operation{}, false
+	}
+	for i := range v.queue { // the backlog of verify_backlog
+		if q := &v.queue[i]; q.stream == w.stream && q.number == w.number {
+			q.dead, q.zero = !v.trims.spec.zeroes, v.trims.spec.zeroes
+		}
+	}
+	return w.operation(), true
+}
+
+// trimsFirst tells whether trims come before other operations.
+func (v *verifier) trimsFirst() bool { return v != nil && v.trims != nil && v.trims.look > 0 }
+
+// trimsBack tells whether writes of a job are trimmed again.
+func (s *jobSpec) trimsBack() bool { return s.verify != nil && s.verify.trims != nil && !s.verify.only }
+
+// settle marks entries as dead over which a later one was written. scratch is kept for the next time.
+func settle(queue []written, scratch []int) []int {
+	byPlace, largest := scratch[:0], int64(0)
+	for i := range queue {
+		byPlace = append(byPlace, i)
+		largest = max(largest, queue[i].size)
+	}
+	slices.SortFunc(byPlace, func(a, b int) int {
+		return cmp.Or(cmp.Compare(queue[a].stream, queue[b].stream), cmp.Compare(queue[a].offset, queue[b].offset))
+	})
+	for at, i := range byPlace {
+		a := &queue[i]
+		for _, k := range byPlace[at+1:] {
+			b := &queue[k]
+			if b.stream != a.stream || b.offset >= a.offset+largest {
+				break
+			}
+			if b.offset >= a.offset+a.size {
+				continue
+			}
+			if i < k {
+				a.dead = true
+			} else {
+				b.dead = true
+			}
+		}
+	}
+	return byPlace
+}
+
+// trimmedBit marks in a table of last writes that the write was trimmed.
+const trimmedBit = 1 << 63
+
+// holding says what a part of an operation holds as far as it is known.
+type holding uint8
+
+const (
+	holdsOther holding = iota // a later write, or nobody knows
+	holdsWrite
+	holdsZeroes
+)
+
+// zeroFault compares what was trimmed with zeroes: nil when it is.
+func zeroFault(part []byte, at verify.Place) *verify.Mismatch {
+	for i, b := range part {
+		if b != 0 {
+			return &verify.Mismatch{
+				Offset: at.Block + at.Position, Length: int64(len(part)), Place: at,
+				Fault: fmt.Sprintf("it was trimmed, and byte %d is %02x and not zero", at.Block+at.Position+int64(i), b),
+			}
+		}
+	}
+	return nil
+}
