@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
@@ -346,85 +345,4 @@ func TestStopDuringAnOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink.checkComplete(t, sink.count())
-}
-
-// TestPlacedOnTheRunsAxis: intervals of an agent whose wall clock is years off lie where they belong.
-func TestPlacedOnTheRunsAxis(t *testing.T) {
-	for name, off := range map[string]time.Duration{
-		"same": 0, "an hour behind": -time.Hour, "a year ahead": 365 * 24 * time.Hour,
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := &clocked{wall: func() time.Time { return time.Now().Add(off) }, zero: time.Now().Add(-time.Minute)}
-			s := newTestServer(t, g, nil)
-			s.wall = g.wall
-			s.uptime = func() time.Duration { return time.Since(s.started) + 77*time.Hour }
-			n := &network{t: t, server: s}
-			conn, err := n.dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := NewClient(conn, ClientOptions{Zero: g.zero, Redial: n.dial})
-			t.Cleanup(func() {
-				_ = c.Close()
-				n.set(true)
-				n.served.Wait()
-			})
-			if _, err := c.Hello(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			w := workload()
-			w.ZeroUnixNanos = 12345 // does not count
-			sink := newCollector()
-			if err := c.Run(t.Context(), w, sink); err != nil {
-				t.Fatal(err)
-			}
-			r, _ := c.clock.Best(time.Now())
-			for k, iv := range sink.got {
-				if wrong := time.Duration(iv.StartNanos - g.truth[k]).Abs(); wrong > r.Uncertainty(time.Now())+time.Millisecond {
-					t.Errorf("interval %d is misplaced by %v, where clocks are known to %v", k, wrong, r.Uncertainty(time.Now()))
-				}
-			}
-			if now, err := c.AskClock(t.Context()); err != nil || (now.Wall-off).Abs() > now.Error+time.Millisecond || now.Own.Abs() > time.Second {
-				t.Errorf("the clock is %+v, %v", now, err)
-			}
-		})
-	}
-}
-
-// clocked is a generator that reads its time as real ones do, from the wall clock of its machine at its start, and notes the truth.
-type clocked struct {
-	wall  func() time.Time
-	zero  time.Time
-	truth []int64 // starts on the run's axis
-}
-
-func (g *clocked) Plan(load.Workload) (load.Plan, error) { return load.Plan{}, nil }
-
-func (g *clocked) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	return &clockedRun{g, w}, nil
-}
-
-type clockedRun struct {
-	g *clocked
-	w load.Workload
-}
-
-func (r *clockedRun) Close() error { return nil }
-
-func (r *clockedRun) SetTime(zeroUnixNanos, startNanos int64) {
-	r.w.ZeroUnixNanos, r.w.StartNanos = zeroUnixNanos, startNanos
-}
-
-func (r *clockedRun) Run(_ context.Context, sink load.Sink) error {
-	base := time.Now()
-	axis := r.g.wall().UnixNano() - r.w.ZeroUnixNanos
-	for i := range 20 {
-		passed := time.Since(base)
-		r.g.truth = append(r.g.truth, int64(base.Add(passed).Sub(r.g.zero)))
-		iv := interval.Interval{Workload: r.w.Name, Group: r.w.Group, VM: r.w.VM, Instance: r.w.Instance, Sequence: int64(i), Final: i == 19}
-		iv.StartNanos, iv.LengthNanos = axis+int64(passed), int64(time.Millisecond)
-		sink.Interval(iv)
-		time.Sleep(2 * time.Millisecond)
-	}
-	return nil
 }

@@ -30,6 +30,9 @@ func (c *Client) Run(ctx context.Context, w load.Workload, sink load.Sink) error
 
 // Prepare prepares w on the agent, where it waits for its start; see load.Preparer.
 func (c *Client) Prepare(ctx context.Context, w load.Workload, sink load.Sink) (load.Held, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	h := &held{follower: newFollower(c, w, sink), cancel: cancel, done: make(chan error, 1)}
 	h.follower.ready, h.follower.start = make(chan struct{}), make(chan time.Time, 1)

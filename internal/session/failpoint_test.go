@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 			Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr,
 		}))
 	}
+	if os.Getenv(racerVariable) != "" {
+		os.Exit(race())
+	}
 	if at := os.Getenv(dieAt); at != "" {
 		os.Exit(dying(at, os.Getenv(dieRuns), os.Getenv(dieScenario)))
 	}
