@@ -38,7 +38,9 @@ type NodeConfig struct {
 	// Serial and UUID are what the machine says of itself (DMI), as far as the owner wrote it down.
 	Serial string `json:"serial,omitempty"`
 	UUID   string `json:"uuid,omitempty"`
-	BMC    *BMC   `json:"bmc,omitempty"`
+	// Endpoint is where this node is managed, for platforms that manage each by itself.
+	Endpoint string `json:"endpoint,omitempty"`
+	BMC      *BMC   `json:"bmc,omitempty"`
 }
 
 // Addresses says how VMs get their addresses: by DHCP, or from a range that the owner reserved.

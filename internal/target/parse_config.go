@@ -135,7 +135,7 @@ func (p *configParser) nodes(e entry, c *Config, provider Provider) {
 
 func (p *configParser) node(item *yaml.Node) NodeConfig {
 	var n NodeConfig
-	entries := p.entries(item, "node", []string{"id", "name", "address", "serial", "uuid", "bmc"})
+	entries := p.entries(item, "node", []string{"id", "name", "address", "endpoint", "serial", "uuid", "bmc"})
 	for _, e := range entries {
 		switch e.key.Value {
 		case "id":
@@ -148,6 +148,8 @@ func (p *configParser) node(item *yaml.Node) NodeConfig {
 			n.Serial = p.text(e)
 		case "uuid":
 			n.UUID = p.uuid(e)
+		case "endpoint":
+			n.Endpoint = p.text(e)
 		case "bmc":
 			n.BMC = p.bmc(e)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/target/libvirt"
 	"github.com/braggdev/bragg/internal/target/local"
 )
 
@@ -25,6 +26,7 @@ func Providers() []target.Provider {
 	return []target.Provider{
 		local.Provider(),
 		fake.Provider(),
+		libvirt.Provider(),
 	}
 }
 

@@ -1,0 +1,97 @@
+package libvirt
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// stats is what virsh domstats prints of one domain: texts by name, "cpu.time" or "block.0.rd.bytes".
+type stats struct {
+	domain string
+	values map[string]string
+}
+
+const (
+	statsLineBytesMax = 1 << 16
+	statsValuesMax    = 1 << 16 // of one domain
+)
+
+// parseStats reads the output of virsh domstats:
+//
+//	Domain: 'name'
+//	  cpu.time=1234
+//	  net.0.rx.bytes=90
+//
+// Names of domains are free text, those of strangers too; a line that is neither is an error.
+func parseStats(text []byte) ([]stats, error) {
+	var all []stats
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, statsLineBytesMax)
+	for lines.Scan() {
+		line := lines.Text()
+		if name, ok := strings.CutPrefix(line, "Domain: '"); ok {
+			all = append(all, stats{domain: strings.TrimSuffix(name, "'"), values: map[string]string{}})
+			continue
+		}
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(strings.TrimLeft(line, " \t"), "=")
+		if !ok || len(all) == 0 {
+			return nil, fmt.Errorf("read domain statistics: line %q is none", line[:min(len(line), 80)])
+		}
+		values := all[len(all)-1].values
+		if len(values) >= statsValuesMax {
+			return nil, fmt.Errorf("read domain statistics: more than %d of one domain", statsValuesMax)
+		}
+		values[key] = value
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read domain statistics: %w", err)
+	}
+	return all, nil
+}
+
+// number returns a value, 0 where there is none: what a domain does not tell it has not used.
+func (s stats) number(key string) float64 {
+	n, err := strconv.ParseUint(s.values[key], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return float64(n)
+}
+
+const devicesMax = 1024 // of one kind in one domain
+
+// sum adds a value up over the devices of a kind: sum("net", "rx.bytes").
+func (s stats) sum(kind, value string) float64 {
+	var total float64
+	for i := range int(min(s.number(kind+".count"), devicesMax)) {
+		total += s.number(fmt.Sprintf("%s.%d.%s", kind, i, value))
+	}
+	return total
+}
+
+// parsePairs reads lines of "name: value", as virsh nodeinfo and its relatives print them. What has no colon is left out.
+func parsePairs(text []byte) map[string]string {
+	pairs := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			pairs[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return pairs
+}
+
+// quantity reads the number at the beginning of a value like "24619488 KiB"; 0 where there is none.
+func quantity(value string) float64 {
+	word, _, _ := strings.Cut(value, " ")
+	n, err := strconv.ParseFloat(word, 64)
+	if err != nil || n < 0 || n > 1e18 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,84 @@
+package libvirt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// memory keeps, on the controller, what a host that is switched off cannot tell: which VMs of the run it has. It is asked
+// for nothing else, and may be lost: then the VMs are seen again when the host is.
+type memory struct{ dir string }
+
+// remembered is one VM.
+type remembered struct {
+	Mark   string `json:"mark"`
+	Node   string `json:"node"` // where it was last put
+	Record record `json:"record"`
+}
+
+const memorySuffix = ".libvirt.json"
+
+func (m *memory) path(id string) string { return filepath.Join(m.dir, id+memorySuffix) }
+
+// keep writes a VM down; readers see it whole or not at all.
+func (m *memory) keep(r remembered) (err error) {
+	if m.dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+	}
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		return fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+	}
+	f, err := os.CreateTemp(m.dir, ".new-*")
+	if err != nil {
+		return fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), m.path(r.Record.VM.ID))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func (m *memory) forget(id string) error {
+	if m.dir == "" || !idText.MatchString(id) {
+		return nil
+	}
+	if err := os.Remove(m.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget vm %q: %w", id, err)
+	}
+	return nil
+}
+
+// all returns the VMs with that mark. What cannot be read is left out.
+func (m *memory) all(mark string) []remembered {
+	if m.dir == "" {
+		return nil
+	}
+	entries, _ := os.ReadDir(m.dir)
+	var list []remembered
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), memorySuffix)
+		if !ok || !idText.MatchString(id) {
+			continue
+		}
+		text, err := os.ReadFile(m.path(id))
+		var r remembered
+		if err == nil && json.Unmarshal(text, &r) == nil && r.Mark == mark && r.Record.VM.ID == id {
+			list = append(list, r)
+		}
+	}
+	return list
+}

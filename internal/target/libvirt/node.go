@@ -1,0 +1,172 @@
+package libvirt
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// node is one host with its connection.
+type node struct {
+	id     string
+	config target.NodeConfig
+	uri    string
+	runner runner
+	pool   string // name, as the target file spells it
+	// files is held for writing while the pool is read anew, which libvirt refuses while volumes are being made.
+	files sync.RWMutex
+
+	mu    sync.Mutex
+	known *hostFacts // once the host has answered
+	probe accelerator
+}
+
+// hostFacts are what a host says of itself; they do not change while we look at it.
+type hostFacts struct {
+	uuid      string
+	cpus      int
+	megahertz float64
+	ramBytes  int64
+	software  string // "QEMU 7.2.22, libvirt 9.0.0"
+}
+
+// run makes one call on the node and names it in errors.
+func (n *node) run(ctx context.Context, c call) ([]byte, error) {
+	c.uri = n.uri
+	out, err := n.runner(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("node %q: %w", n.id, err)
+	}
+	return out, nil
+}
+
+// query makes a call that changes nothing.
+func (n *node) query(ctx context.Context, args ...string) ([]byte, error) {
+	var out []byte
+	err := patiently(ctx, func(ctx context.Context) error {
+		var err error
+		out, err = n.run(ctx, call{args: args, limit: queryLimit})
+		return err
+	}, nil)
+	return out, err
+}
+
+// change makes a call once that changes something.
+func (n *node) change(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	return n.run(ctx, call{args: args, stdin: stdin, limit: changeLimit})
+}
+
+// host returns what the host says of itself.
+func (n *node) host(ctx context.Context) (hostFacts, error) {
+	n.mu.Lock()
+	known := n.known
+	n.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	var f hostFacts
+	info, err := n.query(ctx, "nodeinfo")
+	if err != nil {
+		return f, err
+	}
+	memory, err := n.query(ctx, "nodememstats") // nodeinfo leaves out what belongs to no NUMA node
+	if err != nil {
+		return f, err
+	}
+	capabilities, err := n.query(ctx, "capabilities")
+	if err != nil {
+		return f, err
+	}
+	version, err := n.query(ctx, "version")
+	if err != nil {
+		return f, err
+	}
+	if f, err = parseHost(info, memory, capabilities, version); err != nil {
+		return f, fmt.Errorf("node %q: %w", n.id, err)
+	}
+	n.mu.Lock()
+	n.known = &f
+	n.mu.Unlock()
+	return f, nil
+}
+
+func parseHost(info, memory, capabilities, version []byte) (hostFacts, error) {
+	pairs := parsePairs(info)
+	f := hostFacts{
+		cpus: int(quantity(pairs["CPU(s)"])), megahertz: quantity(pairs["CPU frequency"]),
+		ramBytes: int64(quantity(parsePairs(memory)["total"])) * 1024,
+	}
+	var c struct {
+		UUID string `xml:"host>uuid"`
+	}
+	if err := xml.Unmarshal(capabilities, &c); err != nil {
+		return f, fmt.Errorf("read capabilities: %w", err)
+	}
+	if f.uuid = strings.TrimSpace(c.UUID); f.uuid == "" {
+		return f, errors.New("read capabilities: the host has no UUID")
+	}
+	pairs = parsePairs(version)
+	f.software = strings.TrimPrefix(pairs["Running hypervisor"]+", "+pairs["Using library"], ", ")
+	return f, nil
+}
+
+// sights lists all domains of the node, whosever they are.
+func (n *node) sights(ctx context.Context) ([]sight, error) {
+	var all []sight
+	err := patiently(ctx, func(ctx context.Context) error {
+		var err error
+		all, err = n.look(ctx)
+		return err
+	}, nil)
+	return all, err
+}
+
+// sightsPerCall bounds the length of one argument.
+const sightsPerCall = 1000
+
+func (n *node) look(ctx context.Context) ([]sight, error) {
+	list, err := n.run(ctx, call{args: []string{"list", "--all", "--uuid"}, limit: queryLimit})
+	if err != nil {
+		return nil, err
+	}
+	var all []sight
+	var commands []string
+	flush := func() error {
+		if len(commands) == 0 {
+			return nil
+		}
+		// One argument is a script of several commands for virsh. It holds nothing but UUIDs that were looked at.
+		out, err := n.run(ctx, call{args: []string{strings.Join(commands, "; ")}, limit: queryLimit})
+		if isGone(err) {
+			return errors.Join(errAgain, err)
+		}
+		if err != nil {
+			return err
+		}
+		found, err := parseSights(out)
+		if err == nil && len(found) != len(commands) {
+			// One of them went while we looked: virsh goes on after an error, and its exit code is that of the last command.
+			err = fmt.Errorf("%w: node %q described %d domains of %d", errAgain, n.id, len(found), len(commands))
+		}
+		all, commands = append(all, found...), commands[:0]
+		return err
+	}
+	for line := range strings.Lines(string(list)) {
+		id := strings.TrimSpace(line)
+		if !idText.MatchString(id) {
+			continue
+		}
+		commands = append(commands, "dumpxml --domain="+id)
+		if len(commands) == sightsPerCall {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, flush()
+}
