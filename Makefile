@@ -7,15 +7,17 @@ BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
-	iproute2 iptables ipmitool openipmi
+	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent load/... iojob/... iohosts metric result session target/...
 
-.PHONY: help demo build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report soak clean
 
 help:
 	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
+	@echo "make lab           two libvirt hosts on this machine with BMCs, to try real VMs (needs root; docs/guides/lab.md)"
+	@echo "make lab-down      remove that lab"
 	@echo "make test          every test that can run here; names what is missing"
 	@echo "make test-fast     the tests without real parts"
 	@echo "make build         static binaries in bin/"
@@ -43,6 +45,13 @@ bin/bragg-linux-%:
 
 demo: build
 	bin/bragg demo
+
+# LAB holds more flags: make lab LAB="--hosts 3 --bmc ipmi"
+lab: build
+	bin/bragg lab up $(LAB)
+
+lab-down: build
+	bin/bragg lab down
 
 # One package at a time: loads that are measured must not compete with other tests for two cores.
 test:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/iohosts"
+	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -57,6 +58,7 @@ var verbs = []func(*Process) *cobra.Command{
 	newQuery,
 	newRuns,
 	newTargets,
+	newLab,
 	newClean,
 	newResume,
 	newVersion,
@@ -78,6 +80,9 @@ func Main(ctx context.Context, p Process) (code int) {
 	}
 	if len(p.Arguments) > 0 && p.Arguments[0] == iohosts.Verb {
 		return p.serveHost(ctx)
+	}
+	if lab.Started(p.Arguments) {
+		return lab.Main(p.Arguments[1:])
 	}
 	root := newRoot(&p)
 	root.SetArgs(p.Arguments)

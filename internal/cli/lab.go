@@ -1,0 +1,329 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lab"
+)
+
+func newLab(p *Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Build hypervisor hosts on this machine, to try real VMs without hardware",
+		Long: "A lab is two or more hosts in namespaces of this machine, each with a libvirt or an ssh server of its own, a\n" +
+			"BMC that cuts its power, storage that all of them see, and a network with DHCP. It needs root and no network.\n" +
+			"Hosts share the processors, memory and disk of this machine: a lab shows whether things work, not how fast.",
+		GroupID: groupHouse,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownVerb(cmd, args[0])
+		},
+	}
+	cmd.AddCommand(newLabUp(p), newLabDown(p), newLabStatus(p), newLabTarget(p), newLabPower(p), newLabLink(p))
+	return cmd
+}
+
+// labsDirectory returns the folder of labs, beside that of runs.
+func (p *Process) labsDirectory() string {
+	return filepath.Join(filepath.Dir(p.runsDirectory("")), "labs")
+}
+
+// labFlag is for verbs that act on one lab.
+func labFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "name", "default", "name of the lab")
+}
+
+func newLabUp(p *Process) *cobra.Command {
+	var o lab.Options
+	var bmc string
+	var templates []string
+	var onlySSH, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Make a lab",
+		Long: "Up makes a lab, waits until its hosts are up, and writes target files for bragg run. The lab stays until\n" +
+			"bragg lab down, or until this machine stops. What labs left whose processes were killed is removed before.\n\n" +
+			"A template is an image for guests that is copied to where all hosts see it, for the templates of the target\n" +
+			"file: --template NAME=PATH, once for each.",
+		Example: "  bragg lab up\n  bragg lab up --hosts 3 --bmc ipmi --template ubuntu1604=./image.qcow2\n  bragg lab up --only-ssh --name ssh",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch bmc {
+			case "redfish", "ipmi":
+				o.IPMI = bmc == "ipmi"
+			default:
+				return usageError(cmd, "--bmc %s: want redfish or ipmi", quote(bmc))
+			}
+			o.Templates = map[string]string{}
+			for _, t := range templates {
+				name, path, ok := strings.Cut(t, "=")
+				if !ok || path == "" {
+					return usageError(cmd, "--template %s: want NAME=PATH", quote(t))
+				}
+				o.Templates[name] = p.path(path)
+			}
+			if onlySSH {
+				o.SSH, o.NoLibvirt = true, true
+			}
+			o.Labs, o.Program = p.labsDirectory(), p.Executable
+			o.Say = func(text string) { fmt.Fprintln(p.Stderr, clean(text)) }
+			made, err := p.labUp(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return p.printLab(cmd.Context(), made, asJSON)
+		},
+	}
+	labFlag(cmd, &o.Name)
+	cmd.Flags().IntVar(&o.Hosts, "hosts", 2, "number of hosts, 1 to 8")
+	cmd.Flags().BoolVar(&o.SSH, "ssh", false, "a server of ssh on each host, beside libvirt")
+	cmd.Flags().BoolVar(&onlySSH, "only-ssh", false, "servers of ssh and no libvirt")
+	cmd.Flags().StringVar(&bmc, "bmc", "redfish", "how BMCs are spoken to in the target file: redfish, ipmi")
+	cmd.Flags().StringArrayVar(&templates, "template", nil, "NAME=PATH of an image for guests")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (p *Process) labUp(ctx context.Context, o lab.Options) (*lab.Lab, error) {
+	stop, end := p.watchSignals(ctx)
+	defer end()
+	stop.follow("", func(string) { fmt.Fprintln(p.Stderr, "bragg: stopping; what was made is removed") })
+	made, hold, err := lab.Up(stop.begun, o)
+	if err != nil {
+		return nil, err
+	}
+	return made, hold.Close()
+}
+
+func newLabDown(p *Process) *cobra.Command {
+	var name string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Remove a lab with everything in it",
+		Long: "Down ends every process of a lab and removes its guests, disks and folder. What labs left whose processes\n" +
+			"were killed is removed too. It may be called again at any time.",
+		Example: "  bragg lab down\n  bragg lab down --all",
+		Args:    between(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			removed, err := lab.Down(p.labsDirectory(), []string{name}, all)
+			for _, r := range removed {
+				fmt.Fprintf(p.Stdout, "lab %s is removed\n", quote(r))
+			}
+			if err == nil && len(removed) == 0 {
+				fmt.Fprintln(p.Stdout, "There is nothing to remove.")
+			}
+			return err
+		},
+	}
+	labFlag(cmd, &name)
+	cmd.Flags().BoolVar(&all, "all", false, "every lab")
+	return cmd
+}
+
+func newLabStatus(p *Process) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "List labs, and the state of their hosts",
+		Example: "  bragg lab status\n  bragg lab status --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := lab.Labs(p.labsDirectory())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				described := []labDescription{}
+				for _, l := range all {
+					described = append(described, describeLab(cmd.Context(), l))
+				}
+				return p.printJSON(described)
+			}
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(p.Stdout, "There is no lab. Next: bragg lab up")
+				return err
+			}
+			for _, l := range all {
+				if err := p.printLab(cmd.Context(), l, false); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// labDescription is a lab as JSON shows it.
+type labDescription struct {
+	*lab.Lab
+	Up      bool             `json:"up"`
+	Status  []lab.HostStatus `json:"status"`
+	URIs    []string         `json:"uris,omitempty"`
+	Targets []lab.TargetFile `json:"targets"`
+	Fault   string           `json:"fault,omitempty"`
+}
+
+func describeLab(ctx context.Context, l *lab.Lab) labDescription {
+	d := labDescription{Lab: l, Up: l.Alive(), Status: []lab.HostStatus{}, Targets: l.TargetFiles()}
+	if l.Libvirt {
+		for _, h := range l.Hosts {
+			d.URIs = append(d.URIs, h.URI())
+		}
+	}
+	if !d.Up {
+		d.Fault = "its processes are gone; bragg lab up and bragg lab down remove what they left"
+		return d
+	}
+	status, err := l.Status(ctx)
+	if err != nil {
+		d.Fault = err.Error()
+		return d
+	}
+	d.Status = status
+	return d
+}
+
+func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
+	d := describeLab(ctx, l)
+	if asJSON {
+		return p.printJSON(d)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "lab %s: %s, network %s, this machine is %s\n", l.Name, plural(len(l.Hosts), "host"), l.Subnet, l.Controller())
+	if d.Fault != "" {
+		fmt.Fprintf(&b, "  %s\n", d.Fault)
+	}
+	hosts := table{head: []string{"HOST", "POWER", "SERVERS", "ADDRESS", "BMC", "UUID"}}
+	for i, h := range l.Hosts {
+		power, servers := "–", "–"
+		if i < len(d.Status) {
+			s := d.Status[i]
+			power, servers = string(s.Power), map[bool]string{true: "up", false: "not up"}[s.Up]
+			if s.Fault != "" {
+				servers = "crashed: " + s.Fault
+			}
+		}
+		hosts.add(h.Name, power, servers, h.Address.String(), h.BMC.String(), h.UUID)
+	}
+	writeTable(&b, &hosts)
+	for i, uri := range d.URIs {
+		fmt.Fprintf(&b, "virsh -c %s  # %s\n", quote(uri), l.Hosts[i].Name)
+	}
+	if l.SSH {
+		fmt.Fprintf(&b, "ssh -i %s -o UserKnownHostsFile=%s %s@%s  # %s\n", l.SSHKeyFile(), l.KnownHostsFile(), lab.SSHUser,
+			l.Hosts[0].Address, l.Hosts[0].Name)
+	}
+	for _, t := range d.Targets {
+		fmt.Fprintf(&b, "--target %s  # provider %s\n", t.Path, t.Provider)
+	}
+	_, err := fmt.Fprint(p.Stdout, clean(b.String()))
+	return err
+}
+
+func newLabTarget(p *Process) *cobra.Command {
+	var name, provider string
+	var path bool
+	cmd := &cobra.Command{
+		Use:     "target",
+		Short:   "Print the target file of a lab, or its path",
+		Example: "  bragg lab target\n  bragg targets check \"$(bragg lab target --path)\"",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := lab.Find(p.labsDirectory(), name)
+			if err != nil {
+				return err
+			}
+			for _, t := range l.TargetFiles() {
+				if provider != "" && t.Provider != provider {
+					continue
+				}
+				if path {
+					_, err := fmt.Fprintln(p.Stdout, t.Path)
+					return err
+				}
+				text, err := os.ReadFile(t.Path)
+				if err != nil {
+					return fmt.Errorf("read the target file: %w", err)
+				}
+				_, err = p.Stdout.Write(text)
+				return err
+			}
+			return &diag.Error{
+				Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no hosts for provider %s", quote(name), quote(provider)),
+				Hint: "bragg lab up --ssh makes hosts with both",
+			}
+		},
+	}
+	labFlag(cmd, &name)
+	cmd.Flags().StringVar(&provider, "provider", "", "libvirt or ssh; without it libvirt where the lab has it")
+	cmd.Flags().BoolVar(&path, "path", false, "print its path alone")
+	return cmd
+}
+
+func newLabPower(p *Process) *cobra.Command {
+	var name string
+	kinds := map[string]lab.Reset{
+		"on": lab.ResetOn, "off": lab.ResetForceOff, "restart": lab.ResetForceRestart, "shutdown": lab.ResetGracefulShutdown,
+	}
+	cmd := &cobra.Command{
+		Use:   "power HOST on|off|restart|shutdown",
+		Short: "Switch the power of a host, beside its BMC",
+		Long: "Off kills every process of the host at once, its guests among them, and takes its network away. On boots it\n" +
+			"again, and returns when its servers answer. Scenarios do the same through the BMC.",
+		Example: "  bragg lab power host-2 off\n  bragg lab power host-2 on",
+		Args:    between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, ok := kinds[args[1]]
+			if !ok {
+				return usageError(cmd, "power %s: want on, off, restart or shutdown", quote(args[1]))
+			}
+			l, err := lab.Find(p.labsDirectory(), name)
+			if err != nil {
+				return err
+			}
+			if err := l.Reset(cmd.Context(), args[0], kind); err != nil || kind == lab.ResetForceOff || kind == lab.ResetGracefulShutdown {
+				return err
+			}
+			return l.WaitUp(cmd.Context(), args[0])
+		},
+	}
+	labFlag(cmd, &name)
+	return cmd
+}
+
+func newLabLink(p *Process) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "link HOST up|down",
+		Short: "Plug or pull the network cable of a host",
+		Long: "Down cuts a host and its guests off the network; they go on. Up connects them again, as does switching the\n" +
+			"host off and on.",
+		Example: "  bragg lab link host-2 down",
+		Args:    between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] != "up" && args[1] != "down" {
+				return usageError(cmd, "link %s: want up or down", quote(args[1]))
+			}
+			l, err := lab.Find(p.labsDirectory(), name)
+			if err != nil {
+				return err
+			}
+			return l.Link(cmd.Context(), args[0], args[1] == "up")
+		},
+	}
+	labFlag(cmd, &name)
+	return cmd
+}

@@ -1,0 +1,199 @@
+package lab
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Down removes labs: all that names name, or all there are; leftovers of dead ones in any case. It returns the names of
+// those that it removed. A lab that is not there is none to remove, and no error.
+func Down(labs string, names []string, all bool) (removed []string, err error) {
+	for _, name := range names {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := os.Lstat(labs); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	unlock, err := lockLabs(labs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	named := map[string]bool{}
+	for _, name := range names {
+		named[name] = true
+		if _, err := load(labs, name); err != nil && !errors.Is(err, errNoLab) {
+			return nil, err
+		}
+	}
+	known, err := Labs(labs)
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	for _, l := range known {
+		dead, err := l.dead()
+		if !dead && !all && !named[l.Name] {
+			continue
+		}
+		if err == nil && l.unborn() {
+			err = &diag.Error{
+				Code: "lab-unborn", Exit: diag.ExitLocked, Message: fmt.Sprintf("remove lab %q: it is being made", l.Name),
+				Hint: fmt.Sprintf("process %d makes it; try again", l.Maker.ID),
+			}
+		}
+		if err == nil {
+			err = l.remove()
+		}
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		removed = append(removed, l.Name)
+	}
+	return removed, errors.Join(faults...)
+}
+
+// dead tells whether a lab's keeper is gone for good, or will never be there. Where nobody can know, that is an error.
+func (l *Lab) dead() (bool, error) {
+	here, err := thisMachine()
+	if err != nil {
+		return false, err
+	}
+	if here.Boot == l.Machine.Boot && here.Processes != l.Machine.Processes {
+		return false, foreign(l.Dir, fmt.Sprintf("lab %q was made in another PID namespace (a container?)", l.Name))
+	}
+	return !l.Alive() && !l.unborn(), nil
+}
+
+// unborn tells whether somebody is making the lab, who has not started the keeper yet.
+func (l *Lab) unborn() bool {
+	here, err := thisMachine()
+	return err == nil && here == l.Machine && l.Keeper.ID == 0 && l.Maker.runs()
+}
+
+// linkTimeLimit is how long the kernel may take to remove an interface whose other end is gone.
+const linkTimeLimit = time.Minute
+
+// remove ends a lab's keeper, with which everything else of it ends, waits for that, and removes the folder.
+func (l *Lab) remove() error {
+	if dead, err := l.dead(); err != nil {
+		return err
+	} else if !dead {
+		if err := kill(l.Keeper); err != nil {
+			return fmt.Errorf("remove lab %q: %w", l.Name, err)
+		}
+	}
+	for until := time.Now().Add(linkTimeLimit); ; time.Sleep(5 * time.Millisecond) {
+		there, err := interfaceExists(l.Interface)
+		if err != nil {
+			return fmt.Errorf("remove lab %q: %w", l.Name, err)
+		}
+		if !there {
+			break
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("remove lab %q: its interface %s is still there", l.Name, l.Interface)
+		}
+	}
+	if err := removeFolder(l); err != nil {
+		return fmt.Errorf("remove lab %q: %w", l.Name, err)
+	}
+	return nil
+}
+
+// removeFolder removes a lab's folder, its description last: while that is there, the rest will be found. It refuses where
+// something is mounted below, which is not the lab's doing.
+func removeFolder(l *Lab) error {
+	mounts, err := mountsBelow(l.Dir)
+	if err != nil {
+		return err
+	}
+	if len(mounts) > 0 {
+		return &diag.Error{
+			Code: "lab-mounted", Exit: diag.ExitRefused, Message: "something is mounted in its folder: " + strings.Join(mounts, ", "),
+			Hint: "unmount it, then try again",
+		}
+	}
+	entries, err := os.ReadDir(l.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != stateFile {
+			if err := os.RemoveAll(filepath.Join(l.Dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return os.RemoveAll(l.Dir)
+}
+
+// mountsBelow lists the mount points in a folder, proc_pid_mountinfo(5).
+func mountsBelow(dir string) ([]string, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var below []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		const pointField = 4
+		fields := strings.Fields(lines.Text())
+		// Blanks are escaped in there, and a lab's path has none.
+		if len(fields) > pointField && strings.HasPrefix(fields[pointField], dir+"/") {
+			below = append(below, fields[pointField])
+		}
+	}
+	return below, lines.Err()
+}
+
+// lockLabs locks a folder of labs, which is made where it is missing, against other programs that make or remove labs.
+func lockLabs(labs string) (unlock func() error, err error) {
+	if err := os.MkdirAll(labs, 0o700); err != nil {
+		return nil, fmt.Errorf("open the folder of labs: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(labs, &st); err != nil {
+		return nil, fmt.Errorf("open the folder of labs: %w", err)
+	}
+	if st.Uid != uint32(os.Geteuid()) || st.Mode&0o022 != 0 {
+		return nil, &diag.Error{
+			Code: "lab-folder-open", Exit: diag.ExitRefused, Message: fmt.Sprintf("folder %s: others may write to it", labs),
+			Hint: "it must be this user's alone",
+		}
+	}
+	return lockFile(filepath.Join(labs, ".lock"))
+}
+
+// lockFile waits for a lock. It may be unlocked more than once.
+func lockFile(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		}
+		return sync.OnceValue(f.Close), nil
+	}
+}
