@@ -37,6 +37,8 @@ type Options struct {
 	MetricsAddress string
 	VCPUs          int
 	RAMBytes       int64
+	// Identity tells what distinguishes this machine from others, for Hello. Nil where agents share a machine.
+	Identity func() (machineID string, addresses []string)
 	// BufferFor is how long intervals are kept for a controller that is away. 0: 20 minutes.
 	BufferFor time.Duration
 	// Log receives what the agent has to say: loads that begin and end, faults of connections. May be nil; controllers
@@ -139,6 +141,9 @@ func (s *Server) hello() Hello {
 		Protocol: ProtocolVersion, Version: s.options.Version, Boot: s.boot, VM: s.options.VM, PID: os.Getpid(),
 		MetricsAddress: s.options.MetricsAddress, UnixNanos: s.wall().UnixNano(),
 		UptimeNanos: s.uptime().Nanoseconds(),
+	}
+	if s.options.Identity != nil {
+		h.MachineID, h.Addresses = s.options.Identity()
 	}
 	for name := range s.options.Generators {
 		h.Generators = append(h.Generators, name)

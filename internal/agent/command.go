@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// Config is the one argument of an agent's process, as JSON.
+// Config is the one argument of an agent's process, as JSON or as the absolute path of a file that holds it.
 type Config struct {
 	VM       string        `json:"vm"`
 	VCPUs    int           `json:"vcpus,omitempty"`
@@ -56,10 +57,17 @@ func Command(ctx context.Context, args []string, p Program) int {
 
 func command(ctx context.Context, args []string, p Program) error {
 	if len(args) != 1 {
-		return &diag.Error{Code: "usage", Message: "want one argument, the configuration as JSON", Exit: diag.ExitUsage}
+		return &diag.Error{Code: "usage", Message: "want one argument, the configuration as JSON or its path", Exit: diag.ExitUsage}
+	}
+	text := []byte(args[0])
+	if filepath.IsAbs(args[0]) {
+		var err error
+		if text, err = os.ReadFile(args[0]); err != nil {
+			return &diag.Error{Code: "usage", Message: "read configuration", Err: err, Exit: diag.ExitUsage}
+		}
 	}
 	var c Config
-	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
+	if err := json.Unmarshal(text, &c); err != nil {
 		return &diag.Error{Code: "usage", Message: "read configuration", Err: err, Exit: diag.ExitUsage}
 	}
 	options := Options{
@@ -80,6 +88,7 @@ func command(ctx context.Context, args []string, p Program) error {
 	}
 	defer s.closeWithin(time.Second)
 	if c.Listen != "" {
+		s.options.Identity = ownIdentity
 		return s.listenTLS(ctx, c)
 	}
 	conn, err := inheritedConn(c.ConnectionFD)
