@@ -2,7 +2,7 @@
 
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/cli.Version=$(VERSION)
+LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/cli.Version=$(VERSION) -X main.version=$(VERSION)
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
@@ -67,6 +67,14 @@ race:
 deps:
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES)
+	@$(MAKE) --no-print-directory build/kernel
+
+# A kernel for the guests of tests. It is fetched and not installed; BRAGG_TEST_KERNEL names another one.
+build/kernel:
+	@rm -rf $@.part && mkdir -p $@.part
+	cd $@.part && apt-get -q -o APT::Sandbox::User= download \
+		$$(apt-cache depends linux-image-cloud-$$(dpkg --print-architecture) | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
+	@mv $@.part $@
 
 format:
 	gofmt -w $$(git ls-files '*.go')

@@ -1,4 +1,5 @@
-// Command bragg-agent is what runs inside a VM: the agent with the generators, nothing else.
+// Command bragg-agent is what runs inside a VM: the agent with the generators, nothing else. In images that bragg makes
+// it is the first process too.
 package main
 
 import (
@@ -6,6 +7,7 @@ import (
 	"os"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/guest"
 	"github.com/braggdev/bragg/internal/load/builtin"
 )
 
@@ -13,6 +15,9 @@ import (
 var version = "devel"
 
 func main() {
+	if guest.IsInit() {
+		os.Exit(guest.Init())
+	}
 	os.Exit(agent.Command(context.Background(), os.Args[1:], agent.Program{
 		Generators: builtin.ByName(), Version: version, Stderr: os.Stderr,
 	}))

@@ -59,6 +59,7 @@ var verbs = []func(*Process) *cobra.Command{
 	newRuns,
 	newTargets,
 	newLab,
+	newImage,
 	newClean,
 	newResume,
 	newVersion,

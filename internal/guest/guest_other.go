@@ -1,0 +1,11 @@
+//go:build !linux
+
+package guest
+
+import "github.com/braggdev/bragg/internal/diag"
+
+// Init is for Linux only: elsewhere no program of ours is the first process.
+func Init() int { return diag.ExitUnavailable }
+
+// IsInit tells whether this process is the first one of a machine that package image made.
+func IsInit() bool { return false }

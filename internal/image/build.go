@@ -1,0 +1,122 @@
+package image
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Source names what an image is made of.
+type Source struct {
+	Package string // path of a Debian package with a kernel and its modules
+	Agent   string // path of bragg-agent, for the kernel's architecture
+}
+
+// Build makes an image in the folder dir. The same two files give the same bytes, whoever builds them where and when.
+func Build(s Source, dir string) (Manifest, error) {
+	kernel, err := readKernel(s.Package)
+	if err != nil {
+		return Manifest{}, err
+	}
+	agent, err := readAgent(s.Agent, kernel.architecture)
+	if err != nil {
+		return Manifest{}, err
+	}
+	modules, err := kernel.choose()
+	if err != nil {
+		return Manifest{}, badPackage(s.Package, err)
+	}
+	initramfs, err := writeInitramfs(agent.text, modules, kernel.modules)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m := Manifest{
+		Format: Format, Architecture: kernel.architecture, Release: kernel.release,
+		Package: kernel.source, Agent: agent.source, AgentVersion: agent.version, CommandLine: commandLine,
+	}
+	if m.Kernel, err = describe(KernelFile, bytes.NewReader(kernel.image)); err != nil {
+		return Manifest{}, err
+	}
+	if m.Initramfs, err = describe(InitramfsFile, bytes.NewReader(initramfs)); err != nil {
+		return Manifest{}, err
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return Manifest{}, err
+	}
+	return m, store(dir, kernel.image, initramfs, append(text, '\n'))
+}
+
+// store writes the files, the manifest last and only after the former one is gone: a folder with a manifest is whole.
+func store(dir string, kernel, initramfs, manifest []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make folder of image: %w", err)
+	}
+	if err := os.Remove(filepath.Join(dir, ManifestFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace image: %w", err)
+	}
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{KernelFile, kernel}, {InitramfsFile, initramfs}, {ManifestFile, manifest}} {
+		if err := replace(filepath.Join(dir, f.name), f.text, 0o644); err != nil {
+			return fmt.Errorf("write image: %w", err)
+		}
+	}
+	return nil
+}
+
+// replace writes a file that others see whole or not at all.
+func replace(path string, text []byte, mode fs.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// WriteSecret writes a file that only its owner may read, such as a seed.
+func WriteSecret(path string, text []byte) error {
+	if err := replace(path, text, 0o600); err != nil {
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	return nil
+}
+
+func badPackage(path string, err error) error {
+	return &diag.Error{
+		Code: "bad-kernel-package", Message: fmt.Sprintf("read kernel package %q", path), Err: err, Exit: diag.ExitData,
+		Hint: "give a Debian package that holds a kernel, such as linux-image-6.1.0-50-cloud-amd64_….deb",
+	}
+}
+
+func badAgent(path string, err error) error {
+	return &diag.Error{
+		Code: "bad-agent-program", Message: fmt.Sprintf("read agent %q", path), Err: err, Exit: diag.ExitData,
+		Hint: "give bragg-agent as \"make build\" makes it, for Linux on the kernel's architecture",
+	}
+}

@@ -1,0 +1,150 @@
+package image
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/braggdev/bragg/internal/guest"
+)
+
+// The documents of cloud-init's NoCloud source. Each is written by the YAML library from these types: nothing that
+// comes from outside can become structure.
+type (
+	userData struct {
+		Hostname         string      `yaml:"hostname"`
+		PreserveHostname bool        `yaml:"preserve_hostname"`
+		PasswordLogin    bool        `yaml:"ssh_pwauth"`
+		DeleteHostKeys   bool        `yaml:"ssh_deletekeys"` // so that clones do not share them
+		Users            []cloudUser `yaml:"users"`
+		WriteFiles       []cloudFile `yaml:"write_files"`
+		RunCommands      [][]string  `yaml:"runcmd"`
+	}
+	cloudUser struct {
+		Name         string   `yaml:"name"`
+		Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
+		Shell        string   `yaml:"shell"`
+		LockPassword bool     `yaml:"lock_passwd"`
+	}
+	cloudFile struct {
+		Path        string `yaml:"path"`
+		Owner       string `yaml:"owner"`
+		Permissions string `yaml:"permissions"`
+		Content     string `yaml:"content"`
+	}
+	metaData struct {
+		InstanceID string `yaml:"instance-id"`
+		Hostname   string `yaml:"local-hostname"`
+	}
+	networkConfig struct {
+		Version   int                      `yaml:"version"`
+		Ethernets map[string]cloudEthernet `yaml:"ethernets"`
+	}
+	cloudEthernet struct {
+		Match          map[string]string `yaml:"match"`
+		DHCP           bool              `yaml:"dhcp4"`
+		DHCPIdentifier string            `yaml:"dhcp-identifier,omitempty"`
+		Addresses      []string          `yaml:"addresses,omitempty"`
+		Routes         []cloudRoute      `yaml:"routes,omitempty"`
+		MTU            int               `yaml:"mtu,omitempty"`
+	}
+	cloudRoute struct {
+		To  string `yaml:"to"`
+		Via string `yaml:"via"`
+	}
+)
+
+// unit starts the agent. Its configuration is a file, so that nothing from outside stands in this text.
+const unit = `[Unit]
+Description=Bragg agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=` + ProgramPath + ` ` + configPath + `
+Restart=on-failure
+RestartSec=2
+OOMScoreAdjust=-900
+LimitNOFILE=1048576
+LimitMEMLOCK=infinity
+
+[Install]
+WantedBy=multi-user.target
+`
+
+const unitName = "bragg-agent.service"
+
+// cloudInit adds cloud-init's files to a seed.
+func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
+	config, err := json.Marshal(s.Agent)
+	if err != nil {
+		return err
+	}
+	u := userData{
+		Hostname: s.Hostname, DeleteHostKeys: true, Users: []cloudUser{},
+		WriteFiles: []cloudFile{
+			// systemd and DHCP clients derive identities from this file, which clones would share.
+			{"/etc/machine-id", "root:root", "0444", s.MachineID + "\n"},
+			{configPath, "root:root", "0600", string(config) + "\n"},
+			{"/etc/systemd/system/" + unitName, "root:root", "0644", unit},
+		},
+		RunCommands: g.commands(),
+	}
+	for _, path := range []string{certificatePath, keyPath, authorityPath} {
+		u.WriteFiles = append(u.WriteFiles, cloudFile{path, "root:root", "0600", s.Files[path]})
+	}
+	if g.User != "" {
+		u.Users = append(u.Users, cloudUser{Name: g.User, Keys: g.Keys, Shell: "/bin/bash", LockPassword: true})
+	}
+	for name, document := range map[string]any{
+		"user-data": u, "meta-data": metaData{InstanceID: s.InstanceID, Hostname: s.Hostname}, "network-config": networkOf(s.Network),
+	} {
+		text, err := yaml.Marshal(document)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		files[name] = text
+	}
+	files["user-data"] = append([]byte("#cloud-config\n"), files["user-data"]...)
+	return nil
+}
+
+// commands are what cloud-init runs at the first start of an instance.
+func (g Guest) commands() (commands [][]string) {
+	if g.Program != nil {
+		const place = "/run/bragg-seed"
+		commands = [][]string{
+			{"mkdir", "-p", place},
+			{"mount", "-t", "iso9660", "-o", "ro,nosuid,nodev", "/dev/disk/by-label/" + guest.VolumeLabel, place},
+			{"install", "-o", "root", "-g", "root", "-m", "0755", place + "/" + programFile, ProgramPath},
+			{"umount", place},
+		}
+	}
+	return append(commands, []string{"systemctl", "daemon-reload"}, []string{"systemctl", "enable", "--now", unitName})
+}
+
+// networkOf describes the network in version 2. DHCP goes by the card's own address and not by the machine-id, which is
+// still that of the template when the first address is asked for.
+func networkOf(links []guest.Link) networkConfig {
+	n := networkConfig{Version: 2, Ethernets: map[string]cloudEthernet{}}
+	if len(links) == 0 {
+		n.Ethernets["all"] = cloudEthernet{Match: map[string]string{"name": "e*"}, DHCP: true, DHCPIdentifier: "mac"}
+	}
+	for i, l := range links {
+		e := cloudEthernet{Match: map[string]string{"name": "e*"}, MTU: l.MTU}
+		if l.MAC != "" {
+			e.Match = map[string]string{"macaddress": l.MAC}
+		}
+		if l.Address == "" {
+			e.DHCP, e.DHCPIdentifier = true, "mac"
+		} else {
+			e.Addresses = []string{l.Address}
+		}
+		if l.Gateway != "" {
+			e.Routes = []cloudRoute{{To: "0.0.0.0/0", Via: l.Gateway}}
+		}
+		n.Ethernets[fmt.Sprintf("link%d", i)] = e
+	}
+	return n
+}

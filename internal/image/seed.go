@@ -1,0 +1,209 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/diskfs/go-diskfs/backend/file"
+	"github.com/diskfs/go-diskfs/filesystem/iso9660"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/guest"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// Guest is what a provider knows of a VM that it is about to start for the first time.
+type Guest struct {
+	// InstanceID is another one for every VM that was ever made: cloud-init does its work once for each, and the machine-id
+	// derives from it.
+	InstanceID string
+	VM         string
+	// Listen is where the agent waits for the controller, such as ":7401", and MetricsListen where it offers metrics.
+	Listen        string
+	MetricsListen string
+	VCPUs         int   // for metrics
+	RAMBytes      int64 // for metrics
+	// Identity is the agent's.
+	Identity trust.Files
+	// Network: empty means DHCP on every interface.
+	Network []Link
+	// User is made in cloud images, with Keys as the only way in. Empty: none. A guest of Build has no users.
+	User string
+	Keys []string // lines of OpenSSH public keys
+	// Program is bragg-agent, for cloud images that do not hold it at ProgramPath. Nil: it is not put on the seed.
+	Program []byte
+}
+
+// Link is one interface of a VM.
+type Link = guest.Link
+
+// Places in cloud images.
+const (
+	ProgramPath = "/usr/local/bin/bragg-agent"
+	configPath  = guest.FilesDir + "/agent.json"
+	programFile = "bragg-agent" // on the seed
+)
+
+// Files of the agent's identity in a guest.
+const (
+	certificatePath = guest.FilesDir + "/agent.pem"
+	keyPath         = guest.FilesDir + "/agent.key"
+	authorityPath   = guest.FilesDir + "/authority.pem"
+)
+
+const (
+	keysMax    = 64
+	pemMax     = 64 << 10
+	programMax = agentBytesMax
+)
+
+// Seed returns the content of a disk that tells a VM who it is: an ISO 9660 file system with the label of NoCloud, for
+// guests of Build and for cloud images with cloud-init. It holds the agent's key and is as secret as that.
+func Seed(g Guest) ([]byte, error) {
+	document, err := g.document()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write seed of VM %q: %w", g.VM, err)
+	}
+	files := map[string][]byte{guest.SeedFile: append(text, '\n')}
+	if err := g.cloudInit(document, files); err != nil {
+		return nil, fmt.Errorf("write seed of VM %q: %w", g.VM, err)
+	}
+	if g.Program != nil {
+		files[programFile] = g.Program
+	}
+	disk, err := iso(files)
+	if err != nil {
+		return nil, fmt.Errorf("write seed of VM %q: %w", g.VM, err)
+	}
+	return disk, nil
+}
+
+// MachineID derives the machine-id of an instance: another one for every instance, and the same for the same. It has the
+// form of a random UUID, as machine-id(5) wants.
+func MachineID(instanceID string) string {
+	sum := sha256.Sum256([]byte("bragg machine-id " + instanceID))
+	id := sum[:16]
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return hex.EncodeToString(id)
+}
+
+func (g Guest) document() (guest.Seed, error) {
+	s := guest.Seed{
+		Version: guest.SeedVersion, InstanceID: g.InstanceID, Hostname: guest.Hostname(g.VM),
+		MachineID: MachineID(g.InstanceID), Network: g.Network,
+		Agent: agent.Config{
+			VM: g.VM, Listen: g.Listen, MetricsListen: g.MetricsListen, VCPUs: g.VCPUs, RAMBytes: g.RAMBytes,
+			TLS: agent.TLS{Certificate: certificatePath, Key: keyPath, Authority: authorityPath},
+		},
+		Files: map[string]string{
+			certificatePath: string(g.Identity.Certificate), keyPath: string(g.Identity.Key),
+			authorityPath: string(g.Identity.Authority),
+		},
+	}
+	if err := errors.Join(s.Check(), g.check()); err != nil {
+		return s, &diag.Error{
+			Code: "bad-guest", Message: fmt.Sprintf("write seed of VM %q", g.VM), Err: err, Exit: diag.ExitData,
+		}
+	}
+	return s, nil
+}
+
+// check reports everything that only concerns the making of a seed. It shows no key.
+func (g Guest) check() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	for name, text := range map[string][]byte{
+		"certificate": g.Identity.Certificate, "key": g.Identity.Key, "authority": g.Identity.Authority,
+	} {
+		if len(text) == 0 || len(text) > pemMax {
+			fault("the agent's %s has %d bytes, want 1 to %d", name, len(text), pemMax)
+		}
+	}
+	if g.User != "" && !validUser(g.User) {
+		fault("user %q: want a lower-case letter, then at most 31 lower-case letters, digits, dashes and underscores", g.User)
+	}
+	if g.User == "" && len(g.Keys) > 0 {
+		fault("there are keys without a user")
+	}
+	if len(g.Keys) > keysMax {
+		fault("%d keys, want at most %d", len(g.Keys), keysMax)
+	}
+	for i, line := range g.Keys {
+		if !validKey(line) {
+			fault("key %d: want one line with an OpenSSH public key, without options", i+1)
+		}
+	}
+	if len(g.Program) > programMax {
+		fault("the agent's program has %d bytes, want at most %d", len(g.Program), programMax)
+	}
+	return errors.Join(faults...)
+}
+
+func validUser(name string) bool {
+	if len(name) > 32 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		return false
+	}
+	return name[0] >= 'a' && name[0] <= 'z'
+}
+
+func validKey(line string) bool {
+	if strings.ContainsAny(line, "\r\n\x00") {
+		return false
+	}
+	_, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(line))
+	return err == nil && len(options) == 0 && len(rest) == 0
+}
+
+// isoBytesSpare is more than the structures of a small ISO 9660 file system need beside the files.
+const isoBytesSpare = 1 << 20
+
+// iso makes a file system of flat files. The library works on a folder; only we can look into it.
+func iso(files map[string][]byte) (disk []byte, err error) {
+	dir, err := os.MkdirTemp("", "bragg-seed-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := os.RemoveAll(dir); err == nil {
+			err = e
+		}
+	}()
+	workspace := filepath.Join(dir, "files")
+	if err := os.Mkdir(workspace, 0o700); err != nil {
+		return nil, err
+	}
+	size := int64(isoBytesSpare)
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(workspace, name), text, 0o600); err != nil {
+			return nil, err
+		}
+		size += int64(len(text)) + 2048
+	}
+	path := filepath.Join(dir, "disk")
+	storage, err := file.CreateFromPath(path, size)
+	if err != nil {
+		return nil, err
+	}
+	defer storage.Close()
+	system, err := iso9660.Create(storage, size, 0, 2048, workspace)
+	if err != nil {
+		return nil, err
+	}
+	if err := system.Finalize(iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: guest.VolumeLabel}); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
