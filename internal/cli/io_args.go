@@ -183,7 +183,7 @@ func (p *Process) readJobs(a *ioArguments) error {
 	}
 	surroundings, closeRoot := p.jobSurroundings(a.files)
 	defer closeRoot()
-	surroundings.Reading, surroundings.Sections, surroundings.Host = a.reading, a.sections, true
+	surroundings.Reading, surroundings.Sections = a.reading, a.sections
 	surroundings = a.order.hosts.record(inputs, surroundings)
 	file, list := fiojob.ParseAll(inputs, surroundings)
 	list = append(list, file.Unsupported()...)
@@ -231,7 +231,7 @@ func (p *Process) readJobFile(name string) (string, error) {
 // folder of the first one.
 func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot func()) {
 	o = fiojob.Options{
-		Local:    true,
+		Host:     true,
 		Env:      func(key string) (string, bool) { v := p.Getenv(key); return v, v != "" },
 		Windows:  runtime.GOOS == "windows",
 		PageSize: int64(os.Getpagesize()), CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20,

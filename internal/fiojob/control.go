@@ -40,7 +40,8 @@ type Control struct {
 	FileService FileService
 	Flow        int // weight; 0: none
 	FlowID      int
-	FlowSleep   time.Duration
+	// FlowSleep is how long a job that is ahead of the others waits before it looks again; 0 leaves it to the engine.
+	FlowSleep time.Duration
 
 	CPU          CPULoad
 	CPUs         []int // that the job may run on; nil: all

@@ -89,7 +89,7 @@ func TestExactNumbersAreWhatFioReads(t *testing.T) {
 	for _, key := range []string{"bs", "size", "runtime", "thinktime", "fsync", "rate", "log_avg_msec", "max_latency", "filesize"} {
 		for _, value := range doubtful {
 			text := fmt.Sprintf("[a]\nioengine=null\n%s=%s\n", key, value)
-			_, diags := fiojob.Parse("t", text, fiojob.Options{Reading: fiojob.Exact, Local: true})
+			_, diags := fiojob.Parse("t", text, fiojob.Options{Reading: fiojob.Exact, Host: true})
 			switch {
 			case !diags.HasErrors():
 				taken += text
@@ -103,7 +103,7 @@ func TestExactNumbersAreWhatFioReads(t *testing.T) {
 		}
 	}
 	theirs, said, ok := give(taken)
-	f, _ := fiojob.Parse("t", taken, fiojob.Options{Reading: fiojob.Exact, Local: true})
+	f, _ := fiojob.Parse("t", taken, fiojob.Options{Reading: fiojob.Exact, Host: true})
 	ours := read(f)
 	if !ok || len(theirs) != len(ours) || len(ours) < 800 {
 		t.Fatalf("fio takes the file: %v; it reads %d options, we %d\n%s", ok, len(theirs), len(ours), said[max(0, len(said)-600):])
@@ -129,7 +129,7 @@ func TestKindsAreThoseOfFio(t *testing.T) {
 				t.Fatal(err)
 			}
 			theirs, _, ok := fioParses(t, dir, nil, path)
-			f, _ := fiojob.Parse("t", text, fiojob.Options{Reading: fiojob.Exact, Local: true})
+			f, _ := fiojob.Parse("t", text, fiojob.Options{Reading: fiojob.Exact, Host: true})
 			ours, done := read(f), len(names)
 			for i, name := range names {
 				theirs, ours := about(slices.Clone(theirs), name), about(slices.Clone(ours), name)
@@ -178,7 +178,7 @@ func about(options []string, name string) []string {
 // exactly reads a job file of one job as fio does.
 func exactly(t *testing.T, text string) fiojob.Job {
 	t.Helper()
-	f, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Local: true})
+	f, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
 	if err := diags.Err(); err != nil || len(f.Jobs()) != 1 {
 		t.Fatalf("%q: %v", text, err)
 	}
@@ -228,7 +228,7 @@ func TestExactReading(t *testing.T) {
 			t.Errorf("%q is read as %+v", text, j)
 		}
 	}
-	f, _ := fiojob.Parse("t", "[global]\nfilename=x\n[a]\nfilename=y\n", fiojob.Options{Reading: fiojob.Exact, Local: true})
+	f, _ := fiojob.Parse("t", "[global]\nfilename=x\n[a]\nfilename=y\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
 	if got := f.Jobs()[0].Filenames; !slices.Equal(got, []string{"x", "y"}) {
 		t.Errorf("filename of [global] and of the job: %q", got)
 	}
@@ -236,7 +236,7 @@ func TestExactReading(t *testing.T) {
 		"zonesize=1m", "direct=true", "direct", "direct=2", "time_based=yes", "rw= read", "rw=Read", "rw=rea", "size=", "bs=k", "rwmixread=70%",
 		"percentage_random=101", "zonemode= strided",
 	} {
-		_, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Local: true})
+		_, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
 		if !diags.HasErrors() {
 			t.Errorf("%q is no error", text)
 		}
@@ -260,7 +260,7 @@ func TestStrictRefusesDoubt(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	_, exact := fiojob.Parse("meant.fio", string(text), fiojob.Options{Reading: fiojob.Exact, Local: true})
+	_, exact := fiojob.Parse("meant.fio", string(text), fiojob.Options{Reading: fiojob.Exact, Host: true})
 	var out bytes.Buffer
 	for _, list := range []diag.List{strict, exact} {
 		if err := diag.Render(&out, list); err != nil {

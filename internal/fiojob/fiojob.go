@@ -92,6 +92,8 @@ type Job struct {
 	FSync                                                                      int
 	FDataSync                                                                  int
 	EndFSync                                                                   bool
+	SyncFileRange                                                              SyncFileRange `json:",omitzero"`
+	Advice                                                                     string        `json:",omitempty"` // "" as the order of the job says
 
 	NumJobs         int
 	Runtime         time.Duration
@@ -122,6 +124,7 @@ type Job struct {
 	RandRepeat      bool
 	Logs            Logs    `json:",omitzero"`
 	Control         Control `json:",omitzero"`
+	Layout          Layout  `json:",omitzero"`
 
 	CommandPriority CommandPriority `json:",omitzero"`
 

@@ -390,7 +390,7 @@ func TestLogsAreForThisMachine(t *testing.T) {
 	if got := strings.Count(fmt.Sprint(diags), "refused-option"); got != 9 {
 		t.Errorf("%d of 9 options are refused: %v", got, diags)
 	}
-	f, diags := fiojob.Parse("t", text, fiojob.Options{Local: true})
+	f, diags := fiojob.Parse("t", text, fiojob.Options{Host: true})
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
@@ -404,7 +404,7 @@ func TestLogsAreForThisMachine(t *testing.T) {
 	for _, bad := range []string{
 		"read_iolog=", "read_iolog=-", "replay_skip=wrte", "replay_align=3000", "replay_time_scale=0", "replay_scale=0", "merge_blktrace_file=x",
 	} {
-		f, diags := fiojob.Parse("t", "[a]\n"+bad+"\n", fiojob.Options{Local: true})
+		f, diags := fiojob.Parse("t", "[a]\n"+bad+"\n", fiojob.Options{Host: true})
 		if !append(diags, f.Unsupported()...).HasErrors() {
 			t.Errorf("%s is taken", bad)
 		}

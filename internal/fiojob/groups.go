@@ -2,12 +2,12 @@ package fiojob
 
 // group lists options that share a class and a reason.
 type group struct {
-	class  Class
-	why    string
-	report bool
-	note   bool
-	local  bool // refused unless Options.Local
-	names  string
+	class     Class
+	why       string
+	report    bool
+	note      bool
+	elsewhere Class // in workloads; "": the same
+	names     string
 }
 
 // groups are all options without a typed meaning here. The reasons are clauses: "option x is refused: it runs a program".
@@ -29,15 +29,14 @@ var ignored = []group{
 		hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored userspace_reap`},
 	// Never given to fio either: on a disk that is a file, unlink would delete it.
 	{class: Ignored, report: true, why: "it concerns files that fio creates, and workloads use devices", names: `
-		create_serialize create_fsync create_on_open allow_file_create allow_mounted_write fallocate
-		unique_filename unlink unlink_each_loop lockfile`},
-	{class: Ignored, why: "it prepares the page cache or files, and workloads use devices", names: `
-		overwrite fadvise_hint invalidate`},
+		create_serialize allow_file_create allow_mounted_write lockfile`},
+	{class: Ignored, report: true, why: "no host gets a prefix: names that differ between hosts are written with ${BRAGG_HOST}", names: "unique_filename"},
+	{class: Ignored, note: true, why: "fio marks writes as barriers, and none of its I/O engines looks at the mark; fsync and fdatasync flush", names: "write_barrier"},
 	{class: Ignored, why: "the native engine has one generator for random numbers", names: "random_generator"},
 	{class: Ignored, why: "what is read is checked by the thread that reaps it", names: "verify_async verify_async_cpus"},
 	{class: Ignored, why: "verification always makes the operations again from their seed, so that no state of it need be saved", names: `
 		experimental_verify verify_state_save`},
-	{class: Ignored, local: true, why: "logs are always read bit by bit", names: "read_iolog_chunked"},
+	{class: Ignored, elsewhere: Refused, why: "logs are always read bit by bit", names: "read_iolog_chunked"},
 	{class: Ignored, why: "fio itself does nothing with it", names: "softrandommap verifysort verifysort_nr"},
 	{class: Ignored, note: true, report: true, why: "it belongs to a profile of fio that is not in use", names: `
 		threads block dir load numruns test-duration device-names prep threads-per-queue read-req-num-512-blocks
@@ -45,14 +44,11 @@ var ignored = []group{
 }
 
 var delegated = []group{
-	{class: Delegate, why: "only fio adds these flushes and barriers between writes", names: `
-		write_barrier sync_file_range`},
 	{class: Delegate, why: "only fio knows zoned block devices", names: `
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency`},
-	{class: Delegate, why: "only fio balances the progress of jobs against each other", names: "flow flow_id flow_sleep"},
 	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},
-	{class: Delegate, local: true, why: "only fio merges traces; give each to a job of its own", names: `
+	{class: Delegate, elsewhere: Refused, why: "only fio merges traces; give each to a job of its own", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
 }
@@ -77,9 +73,8 @@ var delegatedEngines = []group{
 
 var refused = []group{
 	{class: Refused, why: "it runs a program", names: "exec_prerun exec_postrun program arguments grace_time std_redirect"},
-	{class: Refused, why: "it changes settings of the machine", names: "ioscheduler cgroup cgroup_weight cgroup_nodelete uid gid"},
-	{class: Refused, why: "it opens files of the machine that are no devices of the VM", names: `
-		opendir verify_state_load`},
-	{class: Refused, why: "it writes past what the plan shows", names: "file_append"},
+	{class: Refused, why: "it sets the scheduler of a disk for everybody who uses it, and nobody sets it back; set it before the run", names: "ioscheduler"},
+	{class: Refused, why: "it changes settings of the machine", names: "cgroup cgroup_weight cgroup_nodelete uid gid"},
+	{class: Refused, why: notHost, names: "verify_state_load"},
 	{class: Refused, why: "it replaces the whole job by a built-in test of fio", names: "profile"},
 }

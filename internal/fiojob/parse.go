@@ -17,17 +17,14 @@ type Options struct {
 
 	Sections []string // the only jobs of files that are wanted, as [name]; empty: all
 
-	// Local says that the jobs run on this machine for whoever wrote them, and may name files that are no devices: logs that
-	// are replayed and written. Else these options are refused.
-	Local bool
-
 	// Windows: names may begin with a drive letter (C:\data), whose colon parts no names.
 	Windows bool
 
 	Reading Reading // what doubtful text means; the zero value is what its author meant
 
-	// Host says that jobs are run as fio runs them, on this machine and on files that the reader makes: options are native
-	// then that make no sense for a workload on the devices of a VM.
+	// Host says that jobs are run as fio runs them, on this machine, for whoever wrote them and on files that the reader
+	// makes: options are native then that make no sense for a workload on the devices of a VM, and files may be named that are
+	// no devices.
 	Host bool
 
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
@@ -136,6 +133,13 @@ type parser struct {
 	reported    map[diag.Position]string // last message per place, so that one global option is not blamed per job
 }
 
+// warnAt warns of an option.
+func (p *parser) warnAt(o Option, code, message string) {
+	p.report(diag.Diagnostic{
+		Code: code, Severity: diag.SeverityWarning, Pos: o.Pos, Width: o.keyWidth, Source: o.source, Message: message,
+	})
+}
+
 func (p *parser) full() bool { return len(p.diags) == problemsMax }
 
 func (p *parser) report(d diag.Diagnostic) {
@@ -214,9 +218,6 @@ func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
 	if !a.expand() {
 		return o, false
 	}
-	if s.local && !p.options.Local {
-		o.Class, o.Why = Refused, notLocal
-	}
 	if o.Class == Refused {
 		a.problem("refused-option", fmt.Sprintf("option %q is refused: %s", s.name, o.Why), "remove it")
 		return o, true
@@ -226,6 +227,9 @@ func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
 		return o, false
 	}
 	if s.apply != nil {
+		if s.class == Native && o.Class == Ignored {
+			job = &Job{} // the value is looked at and has no effect
+		}
 		s.apply(job, a)
 	} else if s.note {
 		a.warn("option-ignored", fmt.Sprintf("option %q has no effect: %s", s.name, s.why), "remove it")

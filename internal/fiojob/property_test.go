@@ -168,11 +168,13 @@ func FuzzParse(f *testing.F) {
 		"[a]\nfilename=x\\:y:z\nrate_iops=,5\n", "[a]\nsize=${X}\nnumjobs=$ncpus*(2+3)\n", "[a]\nbs=\x00\n",
 		"[a]\nrandom_distribution=zipf:1.2\nzonesize=1m\nthinktime=1.5ms\n", "[a]\nrwmixread=70:30\nname= x\nkb_base=1000\nsize=1k\n",
 		"include x\n[a]\ninclude y\n", "[a]\nsize=9223372036854775807\noffset=0x7fffffffffffffff\n", "[a]\nsync=1\nbuffered=0\nrw=read:-8k\n",
+		"[0]\nfilename=\\:: :", "[0]\nfilename=: a:b", "[a]\nflow=3\nflow_id=1\nflow_sleep=5us\n[b]\nflow=2\nsync_file_range=wait_before,write:8\n",
+		"[a]\nopendir=/x\nfile_append=1\nfallocate=0\nfadvise_hint=random\nunlink=yes\ncreate_fsync=0\n",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Local: true, Env: func(name string) (string, bool) { return name, true }}
+		options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Host: true, Env: func(name string) (string, bool) { return name, true }}
 		file, diags := fiojob.Parse("a", text, options)
 		device := func(string) (int64, bool) { return 1 << 30, true }
 		checkReadings(t, text, options, file)
@@ -220,7 +222,7 @@ func TestReadingsAgreeBeyondDoubt(t *testing.T) {
 		"x\\:y", " x", "zipf:1.2", " zipf:1.2", "zipf", "random", "crc32c", "none", "strided", " strided", "0:1", "0,1", "1,0", "1:2:3", "libaio",
 		" libaio", "0x", "1,", ",1", ",,1", ",", "${E}", "4${E}k", "$ncpus*2", "$ncpus *2k", "3-1", "1.5-2", "10:20", "70:30", "70/30", "5 ,6", "5, 6",
 	}, doubtful...)
-	options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Local: true, Env: func(string) (string, bool) { return "", false }}
+	options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Host: true, Env: func(string) (string, bool) { return "", false }}
 	for i, name := range fiojob.OptionNames() {
 		if fiojob.Canonical(name) != name || testing.Short() && i%10 != 0 {
 			continue

@@ -69,6 +69,7 @@ func ParseAll(inputs []Input, options Options) (*File, diag.List) {
 	}
 	p.missing(found, f.Name)
 	p.checkClones(f.jobs)
+	p.checkFlows(f.jobs)
 	if len(f.jobs) == 0 && !p.diags.HasErrors() {
 		p.report(diag.Diagnostic{
 			Code: "no-job", Pos: diag.Position{File: f.Name, Line: 1}, Message: "the file defines no job",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Options whose values have a grammar of their own.
@@ -97,7 +98,15 @@ func joinFilenames(names []string, rename func(string) string) string {
 		}
 		out[i] = strings.ReplaceAll(n, ":", `\:`)
 	}
-	return strings.Join(out, ":")
+	list := strings.Join(out, ":")
+	// Blanks at the ends of a value are no part of it, and colons there separate nothing.
+	if strings.TrimLeftFunc(list, unicode.IsSpace) != list {
+		list = ":" + list
+	}
+	if strings.TrimRightFunc(list, unicode.IsSpace) != list {
+		list += ":"
+	}
+	return list
 }
 
 const blockBytesMax = 1 << 30
@@ -289,7 +298,7 @@ func setEngine(j *Job, a *arg) {
 	name, _, _ := strings.Cut(a.text, ":")
 	in := func(list string) bool { return name != "" && strings.Contains(list, " "+name+" ") }
 	switch {
-	case nativeEngines[a.text] || a.p.options.Local && localEngines[a.text]:
+	case nativeEngines[a.text] || a.p.options.Host && localEngines[a.text]:
 		if a.raw.blankBefore {
 			a.refusedByFio(a.text)
 		}

@@ -19,11 +19,10 @@ type spec struct {
 	apply     apply // nil: the text is kept and has no typed meaning
 	report    bool  // only shapes fio's own output
 	note      bool  // warn wherever it is used
-	local     bool  // refused unless Options.Local
 }
 
-// notLocal is why options are refused in a file that somebody else's machine will run.
-const notLocal = "it opens files of the machine that are no devices of the VM"
+// notHost is why options are refused in a file that somebody else's machine will run.
+const notHost = "it opens files of the machine that are no devices of the VM"
 
 // aliases maps other spellings to the canonical one.
 var aliases = map[string]string{
@@ -46,14 +45,14 @@ var checked = map[string]apply{
 // table joins native and groups by name.
 var table = sync.OnceValue(func() map[string]spec {
 	t := map[string]spec{}
-	for _, s := range slices.Concat(native, logOptions, nativeControl, verification, commandPriority, memoryNodes, cpuLoad) {
+	for _, s := range slices.Concat(native, logOptions, nativeControl, nativeFiles, nativeFlow, verification, commandPriority, memoryNodes, cpuLoad) {
 		s.class, s.does = Native, cmp.Or(s.does, purposes[s.name])
 		t[s.name] = s
 	}
 	for _, class := range groups {
 		for _, g := range class {
 			for name := range strings.FieldsSeq(g.names) {
-				t[name] = spec{name: name, class: g.class, why: g.why, report: g.report, note: g.note, local: g.local}
+				t[name] = spec{name: name, class: g.class, why: g.why, report: g.report, note: g.note, elsewhere: g.elsewhere}
 			}
 		}
 	}

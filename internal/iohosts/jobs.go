@@ -107,7 +107,7 @@ func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
 			value, ok := j.Env[name]
 			return value, ok
 		},
-		FS: fileMap(j.Files), Local: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+		FS: fileMap(j.Files), Host: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
 	})
 	list = append(list, file.Unsupported()...)
 	return file, list.Err()

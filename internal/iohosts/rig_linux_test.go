@@ -95,7 +95,7 @@ func (r *rig) jobs(t *testing.T, text string) *rig {
 	t.Helper()
 	text = strings.ReplaceAll(text, "@", r.files+"/${BRAGG_HOST_NUMBER}")
 	jobs := iohosts.Jobs{Inputs: []fiojob.Input{{Name: "job.fio", Text: text}}}
-	_, list := fiojob.ParseAll(jobs.Inputs, jobs.Record(fiojob.Options{Local: true, Env: func(name string) (string, bool) {
+	_, list := fiojob.ParseAll(jobs.Inputs, jobs.Record(fiojob.Options{Host: true, Env: func(name string) (string, bool) {
 		return os.Getenv(name), os.Getenv(name) != ""
 	}}, r.options.Hosts[0]))
 	if list.HasErrors() {

@@ -62,7 +62,11 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	if forNames(j) {
 		return c.planNames(folder)
 	}
-	for _, name := range c.names() {
+	names, err := c.names(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if folder != "" && !filepath.IsAbs(name) {
 			name = filepath.Join(folder, name)
 		}
@@ -71,6 +75,9 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	existing := func(name string) (int64, bool) {
 		n, err := sizeOf(name)
 		return n, err == nil
+	}
+	if err := c.startOfFiles(); err != nil {
+		return err
 	}
 	for i := range c.files {
 		f := &c.files[i]
@@ -152,16 +159,25 @@ func (c *clone) needs(have int64, exists bool) (int64, error) {
 	return 0, errors.New("no size is given, and the file has none")
 }
 
-// names returns the files of a clone: those that the job names, a device that its section names, or generated ones.
-func (c *clone) names() []string {
+// names returns the files of a clone: those that the job names and those of its opendir, a device that its section names,
+// or generated ones.
+func (c *clone) names(folder string) ([]string, error) {
 	j := &c.job
+	if j.Layout.OpenDir != "" {
+		sizeMin := int64(1) // an empty file has nothing to do where no size is given
+		if j.Size.Set || j.FileSize.Set || j.IOSize.Set {
+			sizeMin = 0
+		}
+		found, err := filesBelow(folder, j.Layout.OpenDir, sizeMin)
+		return append(j.Files(), found...), err
+	}
 	if len(j.Filenames) > 0 {
-		return j.Files()
+		return j.Files(), nil
 	}
 	if info, err := os.Stat(j.Section); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return []string{j.Section}
+		return []string{j.Section}, nil
 	}
-	return j.CloneFiles(c.index)
+	return j.CloneFiles(c.index), nil
 }
 
 // endless tells whether a file has no end: /dev/null, /dev/zero.

@@ -119,6 +119,7 @@ type runner struct {
 	stream    *stream // nil: nobody reads it
 	iologs    *ioLogs
 	lifecycle lifecycle
+	flows     ioengine.Flows // of all clones
 }
 
 // check refuses what no clone could do before the first one starts.
@@ -184,7 +185,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 			ready.Faults = append(ready.Faults, fmt.Errorf("job %q: %w", c.job.Name, err))
 			continue
 		}
-		r.control(run)
+		r.control(c, run)
 		run.DumpTo(cmp.Or(r.options.Folder, "."))
 		prepared[i] = run
 		r.observe(c, run)

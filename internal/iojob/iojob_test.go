@@ -39,6 +39,11 @@ func parse(t *testing.T, dir, text string) (string, *fiojob.File) {
 func run(t *testing.T, dir, text string) *iojob.Report {
 	t.Helper()
 	_, file := parse(t, dir, text)
+	return runJobs(t, file)
+}
+
+func runJobs(t *testing.T, file *fiojob.File) *iojob.Report {
+	t.Helper()
 	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,8 @@ type plannedFile struct {
 	made    bool     // by this run
 	preRead bool     // into the page cache
 	holes   bool     // it gets no space of its own before it is written: fallocate=none
+	laidOut bool     // it is brought to its length before the start: not create_on_open
+	flush   bool     // what it is filled with is flushed: not create_fsync=0
 }
 
 // layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
@@ -53,9 +55,11 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			reads, writes := c.touches(&f)
 			p.writes = p.writes || writes
 			p.holes = p.holes || leavesHoles(&c.job) || c.job.IOEngine == "falloc" || c.job.Control.FillDevice
+			p.laidOut = p.laidOut || !c.job.Layout.CreateOnOpen
+			p.flush = p.flush || !c.job.Layout.NoSync
 			p.preRead = p.preRead || c.job.Control.PreRead
-			p.keep = p.keep || c.job.Has("invalidate") && !c.job.On("invalidate")
-			p.reads = p.reads || reads && !forNames(&c.job) || c.job.On("overwrite")
+			p.keep = p.keep || c.job.Layout.KeepCache
+			p.reads = p.reads || reads && !forNames(&c.job) || c.job.Layout.Overwrite
 		}
 	}
 	// Refusals come before the first file is made.
@@ -126,7 +130,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 	if err != nil && !p.made {
 		return err
 	}
-	if isDevice(p.path) || !p.made && have >= p.need {
+	if isDevice(p.path) || !p.made && (have >= p.need || !p.laidOut) {
 		return errors.Join(p.warnOfHoles(have, o), p.invalidate())
 	}
 	if p.made {
@@ -138,6 +142,9 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if !p.laidOut {
+		return f.Close()
+	}
 	if !p.reads && p.holes {
 		return errors.Join(f.Truncate(max(have, p.need)), f.Close())
 	}
@@ -145,7 +152,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		return errors.Join(reserve(f, have, p.need), f.Close())
 	}
 	o.say("laying out %s (%s)", p.path, unit.FormatBytes(p.need))
-	if err = errors.Join(fill(ctx, f, have, p.need), f.Close()); err != nil {
+	if err = errors.Join(p.fill(ctx, f, have), f.Close()); err != nil {
 		if p.made {
 			err = errors.Join(err, os.Remove(p.path)) // half a file would pass for a whole one later
 		}
@@ -156,12 +163,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 
 // leavesHoles tells whether a job wants its files without space of their own until they are written.
 func leavesHoles(j *fiojob.Job) bool {
-	for _, o := range j.Options {
-		if o.Key == "fallocate" {
-			return o.Value == "none" || o.Value == "0" || o.Value == "truncate"
-		}
-	}
-	return false
+	return j.Layout.Fallocate == "none" || j.Layout.Fallocate == "truncate"
 }
 
 // warnOfHoles says when a file is to be read that was never written in parts: they are answered without asking a device.
@@ -201,9 +203,9 @@ func (p *plannedFile) invalidate() error {
 
 const fillBlock = 1 << 20
 
-// fill writes incompressible data from one offset to another and waits until it is on the medium.
-func fill(ctx context.Context, f *os.File, from, to int64) error {
-	block := make([]byte, fillBlock)
+// fill writes incompressible data from an offset on and waits until it is on the medium, unless nobody wants that.
+func (p *plannedFile) fill(ctx context.Context, f *os.File, from int64) error {
+	block, to := make([]byte, fillBlock), p.need
 	for at := from; at < to; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -215,6 +217,9 @@ func fill(ctx context.Context, f *os.File, from, to int64) error {
 		}
 		at += int64(n)
 	}
+	if !p.flush {
+		return nil
+	}
 	return f.Sync()
 }
 
@@ -223,7 +228,7 @@ func removeUnlinked(clones []*clone, files map[string]*plannedFile) []error {
 	var errs []error
 	var removed []string
 	for _, c := range clones {
-		if !c.job.On("unlink") {
+		if !c.job.Layout.Unlink {
 			continue
 		}
 		for _, f := range c.files {

@@ -62,9 +62,10 @@ func (r *runner) runClones(ctx context.Context, clones []*clone, prepared []ioen
 }
 
 // control tells the engine how this run wants it.
-func (r *runner) control(run ioengine.Run) {
+func (r *runner) control(c *clone, run ioengine.Run) {
 	run.DropBacklog(r.options.DropAfter)
 	run.ForgetSearch()
+	run.ShareFlows(&r.flows, c.job.Control.WaitFor != "")
 	run.TellErrors(func(err error) { r.options.say("%v", err) })
 }
 

@@ -66,7 +66,11 @@ func (c *clone) makeFolders() error {
 // deleted; those that are made must not be there, or something else would be timed.
 func (c *clone) planNames(folder string) error {
 	j := &c.job
-	for _, name := range c.names() {
+	names, err := c.names(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if folder != "" && !filepath.IsAbs(name) {
 			name = filepath.Join(folder, name)
 		}

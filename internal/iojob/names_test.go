@@ -15,7 +15,7 @@ import (
 // runLocal runs jobs that may name files of this machine.
 func runLocal(t *testing.T, dir, text string) (*iojob.Report, error) {
 	t.Helper()
-	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Local: true})
+	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Host: true})
 	if list.HasErrors() {
 		t.Fatal(list)
 	}

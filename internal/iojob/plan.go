@@ -56,7 +56,9 @@ func (r *runner) planClone(out *bufio.Writer, c *clone, most int64) error {
 			return false
 		}
 		n++
-		bytes += o.Size
+		if o.Sync == "" {
+			bytes += o.Size
+		}
 		line = append(line[:0], head...)
 		line = appendPlanned(line, &o, c.paced(o))
 		_, writeErr = out.Write(line)
@@ -95,9 +97,12 @@ func appendPlanned(line []byte, o *ioengine.Operation, paced bool) []byte {
 	line = append(append(line, `,"file":`...), file...)
 	if o.Sync != "" {
 		line = append(append(line, `,"op":"`...), o.Sync...)
-		return append(line, "\"}\n"...)
+		if o.Size == 0 {
+			return append(line, "\"}\n"...)
+		}
+	} else {
+		line = append(append(line, `,"op":"`...), o.Direction.String()...)
 	}
-	line = append(append(line, `,"op":"`...), o.Direction.String()...)
 	line = strconv.AppendInt(append(line, `","offset":`...), o.Offset, 10)
 	line = strconv.AppendInt(append(line, `,"length":`...), o.Size, 10)
 	if paced {

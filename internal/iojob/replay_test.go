@@ -27,7 +27,7 @@ import (
 // replay runs a job file whose @ stands for dir, as bragg io does.
 func replay(t *testing.T, dir, text string, o iojob.Options) (*iojob.Report, error) {
 	t.Helper()
-	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Local: true})
+	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Host: true})
 	if list.HasErrors() {
 		t.Fatal(list)
 	}
@@ -238,7 +238,7 @@ func TestReplayEndsInTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	file, _ := fiojob.Parse("j", "[a]\nioengine=null\nread_iolog=timed.log\n", fiojob.Options{Local: true})
+	file, _ := fiojob.Parse("j", "[a]\nioengine=null\nread_iolog=timed.log\n", fiojob.Options{Host: true})
 	if _, err := iojob.Run(ctx, file.Jobs(), iojob.Options{Folder: dir}); err != nil {
 		t.Errorf("a replay that is stopped at once: %v", err)
 	}
@@ -323,7 +323,7 @@ func TestReplayAllocatesNothingPerOperation(t *testing.T) {
 func TestPlansOfReplays(t *testing.T) {
 	dir := t.TempDir()
 	timedLog(t, dir, 3000)
-	file, _ := fiojob.Parse("j", "[a]\nread_iolog=timed.log\n", fiojob.Options{Local: true})
+	file, _ := fiojob.Parse("j", "[a]\nread_iolog=timed.log\n", fiojob.Options{Host: true})
 	var out bytes.Buffer
 	if err := iojob.WritePlan(&out, file.Jobs(), iojob.Options{Folder: dir}, 0); err != nil {
 		t.Fatal(err)

@@ -32,10 +32,12 @@ type slot struct {
 	clone     int32  // index in the worker
 	device    int32  // index in Workload.Devices
 	stream    int32  // index in the lane
+	span      int64  // bytes from offset on that opRangeSync is about; its size is 0
 	number    uint64 // of a write of its stream, where the job verifies
 	file      *file
 	direction uint8
 	kind      opKind
+	flags     uint32   // of opRangeSync
 	priority  Priority // 0: that of the thread
 	async     bool     // io_uring: by a thread of the kernel
 	zero      bool     // a read of a verification: of what was trimmed
@@ -50,6 +52,7 @@ const (
 	opTrim
 	opSync
 	opDataSync
+	opRangeSync
 	opBurn // no operation: cpuio computes
 )
 

@@ -15,7 +15,7 @@ type libaioBackend struct {
 	blocks  []aioBlock
 	pending []*aioBlock // not taken by the kernel yet
 	events  []aioEvent
-	ready   []completion // trims, which libaio has no command for and are done at once, and what was refused
+	ready   []completion // what libaio has no command for and is done at once (trims, syncs of a range), and what was refused
 	flying  int
 	timeout unix.Timespec
 	// clock, where set, is read when a batch has been submitted; the moment is in returned.
@@ -127,8 +127,8 @@ func (b *libaioBackend) prepare(i int32) {
 	s, e := &b.slots[i], &b.blocks[i]
 	*e = aioBlock{data: uint64(i), fd: uint32(s.file.fd), offset: s.offset, size: uint64(s.size)}
 	switch s.kind {
-	case opTrim:
-		b.ready = append(b.ready, completion{slot: i, result: s.file.trim(s.offset, s.size)})
+	case opTrim, opRangeSync:
+		b.ready = append(b.ready, completion{slot: i, result: perform(s)})
 		return
 	case opRead, opWrite:
 		e.opcode, e.flags = aioRead+uint16(s.kind-opRead), s.file.flags

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/fiojob"
 )
 
 // mapping is a file in memory, shared by all workers that use it.
@@ -16,7 +18,7 @@ type mapping struct {
 }
 
 // mapFile maps a whole file. Pages come when they are touched.
-func mapFile(f *file, writes, random bool) (*mapping, error) {
+func mapFile(f *file, writes bool, order string) (*mapping, error) {
 	if f.size == 0 {
 		return nil, errors.New("map a file that is empty")
 	}
@@ -28,9 +30,12 @@ func mapFile(f *file, writes, random bool) (*mapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", f.size, err)
 	}
-	advice := unix.MADV_SEQUENTIAL
-	if random {
+	advice := unix.MADV_NORMAL
+	switch order {
+	case fiojob.AdviceRandom:
 		advice = unix.MADV_RANDOM
+	case fiojob.AdviceSequential:
+		advice = unix.MADV_SEQUENTIAL
 	}
 	if err := unix.Madvise(memory, advice); err != nil {
 		return nil, errors.Join(fmt.Errorf("advise on mapped memory: %w", err), unix.Munmap(memory))
@@ -65,8 +70,8 @@ func performMapped(s *slot) (result int32) {
 			}
 		}
 		return n
-	case opTrim:
-		return s.file.trim(s.offset, s.size)
+	case opTrim, opRangeSync:
+		return perform(s)
 	}
 	return resultOf(0, syncMapped(memory, 0, int64(len(memory))))
 }
@@ -84,7 +89,7 @@ func mapAll(job *jobSpec, files []*file) error {
 		if f == nil || f.mapped != nil {
 			continue
 		}
-		m, err := mapFile(f, job.writesTo(i), job.random)
+		m, err := mapFile(f, job.writesTo(i), job.advice())
 		if err != nil {
 			return err
 		}

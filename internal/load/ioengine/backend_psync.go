@@ -150,6 +150,8 @@ func perform(s *slot) int32 {
 		return s.file.trim(s.offset, s.size)
 	case opDataSync:
 		return s.file.sync(true)
+	case opRangeSync:
+		return s.file.syncRange(s.offset, s.span, s.flags)
 	}
 	return s.file.sync(false)
 }

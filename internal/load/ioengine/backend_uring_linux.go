@@ -3,6 +3,7 @@ package ioengine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"unsafe"
@@ -175,6 +176,12 @@ func (b *uringBackend) prepare(i int32) {
 		return
 	case s.kind == opDataSync:
 		e.opcode, e.opFlags = opcodeFsync, fsyncDataSync
+		return
+	case s.kind == opRangeSync:
+		e.opcode, e.opFlags, e.offset = opcodeRangeSync, s.flags, uint64(s.offset)
+		if s.span <= math.MaxUint32 {
+			e.length = uint32(s.span)
+		} // else 0, which means all up to the end of the file: an entry has no room for more
 		return
 	default:
 		e.opcode = opcodeFsync

@@ -7,7 +7,6 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
-	"github.com/braggdev/bragg/internal/interval"
 )
 
 // What was due while nothing could be issued is a backlog. It is worked off as fast as the queue allows, as fio does, or
@@ -65,7 +64,7 @@ func (l *lane) dropLate(now int64) {
 				l.dropped++
 			}
 			l.issued++
-			l.pacers[d].Advance(l.weight(interval.Direction(d), l.job.sizes[d].mean()))
+			l.pacers[d].Advance(l.weight(l.job.sizes[d].mean()))
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (r Run) TellErrors(say func(error)) { r.shared.say = say }
 // operationError says which operation failed. It ends the workload unless continue_on_error holds for it.
 func operationError(s *slot, name, path string, result int32) error {
 	verb := [...]string{"read", "write", "trim"}[s.direction]
-	if s.kind == opSync {
+	if s.kind >= opSync {
 		verb = "sync"
 	}
 	var cause error
@@ -79,7 +79,7 @@ func operationError(s *slot, name, path string, result int32) error {
 		cause = fmt.Errorf("only %d bytes were transferred", result)
 	}
 	message := fmt.Sprintf("%s %d bytes at offset %d of device %q", verb, s.size, s.offset, name)
-	if s.kind == opSync {
+	if s.kind >= opSync {
 		message = fmt.Sprintf("sync device %q", name)
 	}
 	if path != name {

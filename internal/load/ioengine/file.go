@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
@@ -26,6 +27,17 @@ type file struct {
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool
 	note       string // what came out otherwise than asked for
+}
+
+// advice is which order of operations the kernel is told to expect.
+func (s *jobSpec) advice() string {
+	switch {
+	case s.job.Advice != "":
+		return s.job.Advice
+	case s.job.Random():
+		return fiojob.AdviceRandom
+	}
+	return fiojob.AdviceSequential
 }
 
 func (f *file) close() error {

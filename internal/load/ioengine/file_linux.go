@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/fiojob"
 )
 
 func (f *file) readAt(buffer []byte, offset int64) int32 {
@@ -32,6 +34,11 @@ func (f *file) sync(dataOnly bool) int32 {
 		return resultOf(0, unix.Fdatasync(f.fd))
 	}
 	return resultOf(0, unix.Fsync(f.fd))
+}
+
+// syncRange starts or awaits the writing back of a range of the page cache.
+func (f *file) syncRange(offset, size int64, flags uint32) int32 {
+	return resultOf(0, unix.SyncFileRange(f.fd, offset, size, int(flags)))
 }
 
 // trim discards a range of a block device, or makes a hole in a file. It returns the whole size.
@@ -68,6 +75,7 @@ type access struct {
 	sync             string // "", "sync", "dsync"
 	mapped           bool   // operations are copies of memory
 	hint             string // write_hint
+	advice           string // one of fiojob.Advice…, never ""
 	noWait, uncached bool
 	atomic           bool // writes
 }
@@ -129,6 +137,13 @@ func (f *file) advise(a access) error {
 	}
 	if a.uncached && !a.direct {
 		f.flags |= flagUncached
+	}
+	// Advice on order is about reading ahead. What cannot take it, or reads nothing ahead, is not the worse for it.
+	switch {
+	case a.advice == fiojob.AdviceRandom:
+		_ = unix.Fadvise(f.fd, 0, 0, unix.FADV_RANDOM)
+	case a.advice == fiojob.AdviceSequential:
+		_ = unix.Fadvise(f.fd, 0, 0, unix.FADV_SEQUENTIAL)
 	}
 	lifetime, ok := map[string]uint64{"none": 1, "short": 2, "medium": 3, "long": 4, "extreme": 5}[a.hint]
 	if !ok {

@@ -18,6 +18,8 @@ func (f *file) writeAt(buffer []byte, offset int64) int32 {
 
 func (f *file) sync(bool) int32 { return resultOf(0, f.handle.Sync()) }
 
+func (f *file) syncRange(_, _ int64, _ uint32) int32 { return -errnoUnsupported }
+
 func (f *file) trim(_, _ int64) int32 { return -errnoUnsupported }
 
 // access says how a device is opened.
@@ -27,6 +29,7 @@ type access struct {
 	sync             string
 	mapped           bool
 	hint             string
+	advice           string
 	noWait, uncached bool
 	atomic           bool
 }

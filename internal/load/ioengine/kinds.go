@@ -57,6 +57,19 @@ func (k backendKind) blocks() bool {
 	return k != kindUring && k != kindLibaio && k != kindNull
 }
 
+// submitMaxDirect is how many operations of direct access are handed over at a time. The device shall begin the first while
+// the next are made, and not wait for as many as have completed together: with all at once it idles between batches. Four
+// keep nearly all of what one call for many saves.
+const submitMaxDirect = 4
+
+// submitMax is how many operations of a lane are made before they are handed over.
+func (s *jobSpec) submitMax() int {
+	if s.job.Direct && (s.kind == kindUring || s.kind == kindLibaio) {
+		return submitMaxDirect
+	}
+	return s.depth
+}
+
 // choose gives all jobs to one back end.
 func (p *program) choose(name string) error {
 	kind := backendKind(name)

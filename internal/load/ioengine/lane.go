@@ -18,6 +18,7 @@ type lane struct {
 	turn    int
 	files   *fileOrder // nil: in turn
 	watch   *watch     // nil: nothing is watched
+	flow    *flow      // nil: progress is not balanced against that of others
 	free    []int32    // slots that are not in use, a stack
 	reserve int        // of free that stay so, where a search has a depth below that of the job
 
@@ -47,13 +48,13 @@ type lane struct {
 	pauseUntil int64 // thinktime, or a rest after many errors in a row
 	failures   int
 	unsynced   int
-	syncs      [2]int // syncs to issue: full and data only
+	syncs      [3]int // syncs to issue: full, data only, of a range
 	syncStream *stream
 	observer   Observer
 	verify     *verifier   // nil: nothing is verified
 	low        int         // iodepth_low: the queue is filled again when it has drained to this
 	draining   bool        // it was full and has not
-	burst      int         // operations that are made before they are handed over
+	submitMax  int         // operations that are made before they are handed over
 	trimmed    []operation // trimwrite: what is to be written next
 	held       operation   // serialize_overlap: waits for what it overlaps, where holds is set
 	holds      bool
@@ -81,28 +82,18 @@ type stream struct {
 	// priorityKey is that of draws for priorities, one for each direction from it on.
 	priorityKey uint64
 	writes      uint64
+	// dirtyFrom and dirtyTo are what was written since the last sync_file_range; 0 and 0: nothing, or nobody asks.
+	dirtyFrom, dirtyTo int64
 }
 
 const never = math.MaxInt64
-
-// burstDirect is how many operations of direct access are handed over at a time. The device shall begin the first while the
-// next are made, and not wait for as many as have completed together: with all at once it idles between batches. Four
-// keep nearly all of what one call for many saves.
-const burstDirect = 4
-
-func (s *jobSpec) burst() int {
-	if s.job.Direct && (s.kind == kindUring || s.kind == kindLibaio) {
-		return burstDirect
-	}
-	return s.depth
-}
 
 func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 	if job.replay != nil {
 		return newReplayLane(spec, job, files)
 	}
 	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
-	l.active, l.burst, l.usual = job.draws(), job.burst(), usualPriority(&job.job)
+	l.active, l.submitMax, l.usual = job.draws(), job.submitMax(), usualPriority(&job.job)
 	for d, rate := range spec.rate {
 		l.paced[d] = l.active[d] && rate > 0
 	}
@@ -238,6 +229,9 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		return never
 	}
 	l.thinking, l.draining, l.pauseUntil = false, false, 0
+	if l.flow != nil {
+		l.flow.join()
+	}
 	l.dropLate(now)
 	if l.burstOver(now) {
 		if l.thinking = true; l.inFlight > 0 {
@@ -248,13 +242,13 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	return l.fillQueue(w, now)
 }
 
-// fillQueue issues until the queue is full, nothing is due, or a burst was made.
+// fillQueue issues until the queue is full, nothing is due, or submitMax operations were made.
 func (l *lane) fillQueue(w *worker, now int64) int64 {
 	for first := w.batched; len(l.free) > l.reserve && !l.verify.busy(); {
-		if w.batched-first >= l.burst {
+		if w.batched-first >= l.submitMax {
 			return now
 		}
-		if l.syncs != [2]int{} {
+		if l.syncs != [3]int{} {
 			l.issueSync(w)
 			continue
 		}
@@ -274,6 +268,9 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			l.holds = false
 			l.put(w, &l.held)
 			continue
+		}
+		if l.flow != nil && l.flow.over() {
+			return l.heldBack(now)
 		}
 		direction, intended, wait := l.choose(now)
 		if wait > 0 {
@@ -296,7 +293,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 func (l *lane) catchUp(w *worker) {
 	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.busy() && !l.verify.trimsFirst() {
 		direction, intended, wait := l.choose(l.end - 1)
-		if wait > 0 || !l.paced[direction] || !l.issue(w, direction, intended) {
+		if wait > 0 || !l.paced[direction] || l.flow != nil && l.flow.over() || !l.issue(w, direction, intended) {
 			return
 		}
 	}
@@ -314,11 +311,14 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	s.left -= size
 	l.left--
 	l.n++
+	if l.flow != nil {
+		l.flow.count()
+	}
 	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: never}
 	if l.paced[direction] {
 		o.intended = intended
 		l.issued++
-		l.pacers[direction].Advance(l.weight(interval.Direction(direction), float64(size)))
+		l.pacers[direction].Advance(l.weight(float64(size)))
 	}
 	if (l.job.job.SerializeOverlap || l.verify.orders()) && l.overlaps(&o) {
 		l.held, l.holds = o, true
@@ -358,41 +358,6 @@ func (l *lane) put(w *worker, o *operation) {
 	}
 }
 
-// wrote makes the content of a write and notes the syncs that are due after it.
-func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
-	if l.job.kind != kindNull && !l.job.dataless {
-		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
-	}
-	if l.verify != nil {
-		l.verify.stamp(s, sl)
-	}
-	s.writes++
-	l.unsynced++
-	j := &l.job.job
-	if j.FSync > 0 && s.writes%uint64(j.FSync) == 0 {
-		l.syncs[0]++
-		l.syncStream = s
-	}
-	if j.FDataSync > 0 && s.writes%uint64(j.FDataSync) == 0 {
-		l.syncs[1]++
-		l.syncStream = s
-	}
-}
-
-func (l *lane) issueSync(w *worker) {
-	i := l.take(w)
-	sl := &w.slots[i]
-	sl.kind = opSync
-	if l.syncs[0] == 0 {
-		sl.kind = opDataSync
-		l.syncs[1]--
-	} else {
-		l.syncs[0]--
-	}
-	sl.offset, sl.size, sl.direction = 0, 0, uint8(interval.Write)
-	sl.device, sl.file = l.syncStream.device, l.syncStream.file
-}
-
 func (l *lane) take(w *worker) int32 {
 	top := len(l.free) - 1
 	i := l.free[top]
@@ -420,7 +385,10 @@ func (l *lane) nextStream() int {
 	return -1
 }
 
-func (l *lane) close(why closedReason) { l.closed = why }
+func (l *lane) close(why closedReason) {
+	l.closed = why
+	l.flow.leave()
+}
 
 // stop closes the lane before its time.
 func (l *lane) stop(now int64) {
@@ -446,18 +414,4 @@ func (l *lane) afterwards() int64 {
 		return 0
 	}
 	return never
-}
-
-// finish issues the last sync of end_fsync when everything before it is done.
-func (l *lane) finish(w *worker) {
-	if !l.job.job.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
-		return
-	}
-	l.unsynced = 0
-	for i := range l.streams {
-		if l.streams[i].writes > 0 && len(l.free) > 0 {
-			l.syncs[0], l.syncStream = 1, &l.streams[i]
-			l.issueSync(w)
-		}
-	}
 }

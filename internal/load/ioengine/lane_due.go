@@ -1,10 +1,6 @@
 package ioengine
 
-import (
-	"math"
-
-	"github.com/braggdev/bragg/internal/interval"
-)
+import "math"
 
 // dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
 // size has no more of them than it has left to do.
@@ -27,7 +23,7 @@ func (l *lane) dueBy(t int64) uint64 {
 		}
 		ahead := l.pacers[d].Count()
 		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
-			l.due[d].Advance(l.weight(interval.Direction(d), l.job.sizes[d].mean()))
+			l.due[d].Advance(l.weight(l.job.sizes[d].mean()))
 		}
 		sum += l.due[d].Count()
 	}
@@ -47,7 +43,8 @@ func (l *lane) remaining() uint64 {
 	return min(uint64(max(0, l.left)), uint64(math.Ceil(float64(bytes)/mean)))
 }
 
-func (l *lane) weight(_ interval.Direction, size float64) float64 {
+// weight is what an operation counts in the schedule of its rate.
+func (l *lane) weight(size float64) float64 {
 	if l.spec.inBytes {
 		return size
 	}

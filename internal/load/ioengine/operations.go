@@ -16,7 +16,7 @@ type Operation struct {
 	Direction interval.Direction
 	Offset    int64
 	Size      int64
-	Sync      string // "sync" or "datasync" for a flush, which moves nothing
+	Sync      string // "sync", "datasync" or "sync_file_range" for a flush, which moves nothing
 	DueNanos  int64  // in an open loop, from the start of the workload; 0 in a closed loop
 }
 
@@ -59,6 +59,8 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 					o.Sync = "sync"
 				case opDataSync:
 					o.Sync = "datasync"
+				case opRangeSync:
+					o.Sync, o.Size = "sync_file_range", s.span
 				}
 				if o.Sync == "" && s.intended != never {
 					o.DueNanos = s.intended

@@ -32,6 +32,7 @@ func (in *instance) build() error {
 		}
 		if len(workers) == 0 {
 			in.noteUnwritten()
+			in.enterFlows(&Flows{})
 			return nil
 		}
 		in.phases = append(in.phases, workers)
@@ -99,7 +100,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 		return files, nil
 	}
 	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
-		noWait: job.job.NoWait, uncached: job.job.Uncached, atomic: job.job.Atomic && job.writes}
+		noWait: job.job.NoWait, uncached: job.job.Uncached, atomic: job.job.Atomic && job.writes, advice: job.advice()}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if files[s.device] != nil {
@@ -206,7 +207,8 @@ func (in *instance) checkEnds(job *jobSpec, files []*file) error {
 	}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
-			if end := s.region.end(); end > files[s.device].size {
+			grows := job.job.Layout.CreateOnOpen && !files[s.device].device
+			if end := s.region.end(); end > files[s.device].size && !grows {
 				return &diag.Error{
 					Code: "device-too-small", Exit: diag.ExitUnavailable,
 					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.job.Name,

@@ -115,7 +115,7 @@ func (w *worker) recordBatch(now int64) {
 	for _, i := range w.batch[:w.batched] {
 		s := &w.slots[i]
 		c := w.lanes[s.clone].recording
-		if c == nil {
+		if c == nil || s.kind == opRangeSync { // which iologs have no word for
 			continue
 		}
 		a := iolog.Action{

@@ -196,6 +196,9 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 	case now < l.pauseUntil:
 		return l.pauseUntil
 	}
+	if l.flow != nil {
+		l.flow.join()
+	}
 	wake := l.replayDue(w, now)
 	if l.closed != stillOpen {
 		l.finish(w)
@@ -207,6 +210,9 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 func (l *lane) replayDue(w *worker, now int64) int64 {
 	r := l.replay
 	for len(l.free) > l.reserve {
+		if l.flow != nil && l.flow.over() {
+			return l.heldBack(now)
+		}
 		a := r.peek()
 		switch {
 		case a == nil && r.ended:
@@ -222,6 +228,9 @@ func (l *lane) replayDue(w *worker, now int64) int64 {
 			}
 		}
 		r.next++
+		if l.flow != nil {
+			l.flow.count()
+		}
 		if l.dropAfter > 0 && due < now-l.dropAfter && a.Kind <= iolog.Trim {
 			l.issued++
 			if due >= l.measureFrom {

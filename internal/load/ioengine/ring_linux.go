@@ -111,6 +111,7 @@ const (
 	opcodeFsync      = 3
 	opcodeReadFixed  = 4
 	opcodeWriteFixed = 5
+	opcodeRangeSync  = 8
 	opcodeFallocate  = 17
 	opcodeRead       = 22
 	opcodeWrite      = 23

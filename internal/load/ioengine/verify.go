@@ -57,7 +57,7 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 		only: j.Verify.Only && s.writes, reads: s.reads && !s.writes, fatal: j.Verify.Fatal, dump: j.Verify.Dump,
 		tolerant: j.ContinueOnError == "verify" || j.ContinueOnError == "all", loops: max(1, j.Loops),
 		strict:    verify.Strict{Seed: j.Verify.HeaderSeed, Number: j.Verify.WriteSequence},
-		keepCache: j.Has("invalidate") && !j.On("invalidate"),
+		keepCache: j.Layout.KeepCache,
 	}
 	v.after = v.only || s.writes && j.Verify.After
 	if v.only {

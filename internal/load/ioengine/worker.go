@@ -90,6 +90,7 @@ func (w *worker) begin(start int64) {
 	w.lock()
 	defer w.mu.Unlock()
 	w.begun = true
+	w.joinFlows()
 	w.account.StartNanos = start
 	for i := range w.lanes {
 		w.lanes[i].begin(start)
@@ -114,6 +115,7 @@ func (w *worker) lock() {
 // close releases the back end and the buffers.
 func (w *worker) close() error {
 	var err error
+	w.leaveFlows()
 	if w.backend != nil {
 		err = w.backend.close()
 	}
@@ -139,6 +141,7 @@ func (w *worker) run() error {
 	defer w.mu.Unlock()
 	w.cpu = newThreadClock()
 	defer func() {
+		w.leaveFlows()
 		w.cpu.stop()
 		w.account.takeUsage()
 	}()

@@ -1,0 +1,135 @@
+package fiojob
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Layout says how bragg io makes the files of a job, finds them and removes them. Workloads use devices that are there, and
+// leave it at its zero value.
+type Layout struct {
+	Overwrite      bool   // files are filled with data before they are written
+	KeepCache      bool   // invalidate=0: what is in the page cache of a file stays
+	Fallocate      string // "none", "native", "posix", "keep", "truncate"; "" is native
+	NoSync         bool   // create_fsync=0: files that were filled are not flushed
+	CreateOnOpen   bool   // files are made empty and grow as they are written
+	Append         bool   // the region starts at the end of what a file holds
+	Unlink         bool   // files are removed after the job
+	UnlinkEachLoop bool
+	OpenDir        string // every regular file below this folder is a file of the job
+}
+
+// SyncFileRange says after how many writes (0: never) which part of sync_file_range(2) is done, on what was written since
+// the last time.
+type SyncFileRange struct {
+	Every                        int
+	WaitBefore, Write, WaitAfter bool
+}
+
+// What Job.Advice may be besides "": the order that the kernel is told of is that of the job.
+const (
+	AdviceNone       = "none"
+	AdviceRandom     = "random"
+	AdviceSequential = "sequential"
+)
+
+const (
+	whyFiles = "it concerns files that fio creates, and workloads use devices"
+	whyCache = "it prepares the page cache or files, and workloads use devices"
+)
+
+// nativeFiles lists the options of files. Those about making and removing them have a meaning where files are made: in
+// workloads they are never given to fio either, which would remove a disk that is a file (unlink).
+var nativeFiles = []spec{
+	{name: "overwrite", elsewhere: Ignored, why: whyCache, does: "fill files with data before they are written",
+		apply: boolean(func(j *Job) *bool { return &j.Layout.Overwrite })},
+	{name: "invalidate", elsewhere: Ignored, why: whyCache, does: "drop what the page cache has of a file before the start; on",
+		apply: not(func(j *Job) *bool { return &j.Layout.KeepCache })},
+	{name: "fallocate", elsewhere: Ignored, why: whyFiles, report: true,
+		does:  "space for files before they are written: none and truncate leave holes, the others allocate",
+		apply: choice(func(j *Job) *string { return &j.Layout.Fallocate }, []string{"none", "native", "posix", "keep", "truncate"}, map[string]string{"0": "none", "1": "posix"})},
+	{name: "create_fsync", elsewhere: Ignored, why: whyFiles, report: true, does: "flush files that were filled with data; on",
+		apply: not(func(j *Job) *bool { return &j.Layout.NoSync })},
+	{name: "create_on_open", elsewhere: Ignored, why: whyFiles, report: true, does: "lay nothing out: files are made empty when the job opens them, and grow",
+		apply: boolean(func(j *Job) *bool { return &j.Layout.CreateOnOpen })},
+	{name: "file_append", elsewhere: Refused, why: "it writes past what the plan shows", does: "start at the end of what a file holds",
+		apply: boolean(func(j *Job) *bool { return &j.Layout.Append })},
+	{name: "unlink", elsewhere: Ignored, why: whyFiles, report: true, does: "remove the files after the job",
+		apply: boolean(func(j *Job) *bool { return &j.Layout.Unlink })},
+	{name: "unlink_each_loop", elsewhere: Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for others",
+		apply: boolean(func(j *Job) *bool { return &j.Layout.UnlinkEachLoop })},
+	{name: "opendir", elsewhere: Refused, why: notHost, does: "use every regular file below this folder",
+		apply: textOf(func(j *Job) *string { return &j.Layout.OpenDir })},
+
+	{name: "fadvise_hint", does: "which order of reads the kernel is told to expect: that of the job (1), random, sequential, or none (0)",
+		apply: choice(func(j *Job) *string { return &j.Advice }, []string{AdviceNone, "", AdviceRandom, AdviceSequential}, map[string]string{"0": AdviceNone, "1": ""})},
+	{name: "sync_file_range", does: "write back or await what was written, after every so many writes", apply: setSyncFileRange},
+}
+
+// nativeFlow lists the options by which jobs are balanced against each other.
+var nativeFlow = []spec{
+	{name: "flow", does: "weight of the job among those of one flow_id, which are kept in proportion", apply: count(func(j *Job) *int { return &j.Control.Flow }, 0, 1000)},
+	{name: "flow_id", does: "which jobs are balanced against each other; 0", apply: count(func(j *Job) *int { return &j.Control.FlowID }, 0, math.MaxInt32)},
+	{name: "flow_sleep", does: "microseconds until a job that is ahead looks again", apply: micros(func(j *Job) *time.Duration { return &j.Control.FlowSleep })},
+}
+
+// not reads 0 and 1 into a field that says the opposite.
+func not(field func(*Job) *bool) apply {
+	return func(j *Job, a *arg) {
+		on := !*field(j)
+		a.boolean(&on, false)
+		*field(j) = !on
+	}
+}
+
+// setSyncFileRange reads "wait_before,write:8".
+func setSyncFileRange(j *Job, a *arg) {
+	const want = "want some of wait_before, write and wait_after with commas between them, then :N for each N-th write, such as write:8"
+	modes, every, counted := strings.Cut(a.text, ":")
+	s := SyncFileRange{Every: 1}
+	if counted {
+		n, ok := a.number(every, 1, math.MaxInt32)
+		if !ok {
+			return
+		}
+		s.Every = int(n)
+	}
+	for mode := range strings.SplitSeq(modes, ",") {
+		switch strings.TrimSpace(mode) {
+		case "wait_before":
+			s.WaitBefore = true
+		case "write":
+			s.Write = true
+		case "wait_after":
+			s.WaitAfter = true
+		default:
+			a.bad(want)
+			return
+		}
+	}
+	j.SyncFileRange = s
+	a.option.Exact = fmt.Sprintf("%s:%d", modes, s.Every)
+}
+
+// checkFlows finds jobs whose weight stands alone.
+func (p *parser) checkFlows(jobs []Job) {
+	clones := map[int]int{}
+	for i := range jobs {
+		if c := &jobs[i].Control; c.Flow > 0 {
+			clones[c.FlowID] += jobs[i].NumJobs
+		}
+	}
+	for i := range jobs {
+		c := &jobs[i].Control
+		if c.Flow == 0 || clones[c.FlowID] > 1 {
+			continue
+		}
+		for _, o := range jobs[i].Options {
+			if o.Key == "flow" {
+				p.warnAt(o, "flow-alone", fmt.Sprintf("flow=%d has no effect: no other job has a weight and flow_id %d", c.Flow, c.FlowID))
+			}
+		}
+	}
+}
