@@ -63,10 +63,19 @@ func (j *Job) Extents(deviceSize func(name string) (int64, bool)) ([]Extent, err
 // zonesShownMax bounds how many windows of a region are listed one by one.
 const zonesShownMax = 1024
 
+// zoneWindow is the length of a strided zone: zonerange, else zonesize. A job may move more in it than that, over and over, or
+// less.
+func (j *Job) zoneWindow() int64 {
+	if j.ZoneRange > 0 {
+		return j.ZoneRange
+	}
+	return j.ZoneSize
+}
+
 // appendZones appends e, cut into its windows where the job has strided zones: zonerange bytes (default zonesize), the
 // next one zoneskip behind their end.
 func (j *Job) appendZones(out []Extent, e Extent) []Extent {
-	window, stride := max(j.ZoneRange, j.ZoneSize), j.stride()
+	window, stride := j.zoneWindow(), j.stride()
 	if stride <= 0 || e.Length/stride >= zonesShownMax {
 		return append(out, e)
 	}

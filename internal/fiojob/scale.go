@@ -134,7 +134,7 @@ func (j *Job) stride() int64 {
 	if j.ZoneMode != "strided" || j.ZoneSize <= 0 || j.ZoneSkip.Percent > 0 {
 		return 0
 	}
-	return max(j.ZoneRange, j.ZoneSize) + j.ZoneSkip.Bytes
+	return j.zoneWindow() + j.ZoneSkip.Bytes
 }
 
 // windows returns how many strided zones the region of a file has, 0 without zones or when it is no whole number.

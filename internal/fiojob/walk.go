@@ -23,10 +23,7 @@ func (j Job) walked(realSize func(name string) (int64, bool)) Job {
 		}
 		end = max(end, n)
 	}
-	window := j.ZoneSize
-	if j.ZoneRange > 0 {
-		window = j.ZoneRange
-	}
+	window := j.zoneWindow()
 	moved, bounded := j.movedByClone()
 	j = j.clone()
 	if bounded && j.ZoneSkip.Percent == 0 && j.Offset.Percent == 0 && j.OffsetIncrement.Percent == 0 {

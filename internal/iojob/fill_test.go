@@ -3,6 +3,7 @@ package iojob_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -57,5 +58,34 @@ func TestCreateOnly(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() != 64<<10 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
+	}
+}
+
+// continue_on_error outlives a full disk, and says what it cost; fio ends there, because it goes on after EIO and EILSEQ only.
+func TestErrorsOutlived(t *testing.T) {
+	testreq.Root(t)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		testreq.Skip(t, "no tmpfs: "+err.Error())
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	text := "[a]\nfilename=@/f\nrw=write\nbs=64k\nsize=2m\nfallocate=none\ncontinue_on_error=write\n"
+	row := &run(t, dir, text).Rows[0]
+	if w := &row.Directions[1]; row.Err != nil || w.Operations != 16 || w.Errors["ENOSPC"] != 16 {
+		t.Errorf("%d writes, errors %v, %v", w.Operations, w.Errors, row.Err)
+	}
+	if testing.Short() {
+		return
+	}
+	if err := os.Remove(filepath.Join(dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	if _, err := runFio(t, other, strings.ReplaceAll(text, "@", dir)); err == nil {
+		t.Error("fio outlives it too")
 	}
 }

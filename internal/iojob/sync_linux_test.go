@@ -156,3 +156,26 @@ func TestBarriersOfFioAreNone(t *testing.T) {
 		before = all
 	}
 }
+
+// end_fsync flushes each file that was written, however few operations may be in flight.
+func TestEndSyncsAsInFio(t *testing.T) {
+	dir := t.TempDir()
+	text := "[a]\ndirectory=@\nrw=write\nsize=96k\nnrfiles=3\nend_fsync=1\ncreate_fsync=0\n"
+	text, file := parse(t, dir, text)
+	row := &runJobs(t, file).Rows[0]
+	if n := row.Account.Syncs.Count(); n != 3 || row.Directions[1].Operations != 24 || row.Err != nil {
+		t.Errorf("%d syncs, %d writes, %v", n, row.Directions[1].Operations, row.Err)
+	}
+	if testing.Short() {
+		return
+	}
+	flushed := map[string]int{}
+	for _, line := range traced(t, dir, text, "fsync") {
+		if _, name, found := strings.Cut(line, "/a.0."); found {
+			flushed[name[:1]]++
+		}
+	}
+	if len(flushed) != 3 {
+		t.Errorf("fio flushed %v", flushed)
+	}
+}

@@ -50,6 +50,7 @@ type lane struct {
 	unsynced   int
 	syncs      [3]int // syncs to issue: full, data only, of a range
 	syncStream *stream
+	finished   int // streams that end_fsync has come to
 	observer   Observer
 	verify     *verifier   // nil: nothing is verified
 	low        int         // iodepth_low: the queue is filled again when it has drained to this

@@ -84,16 +84,20 @@ func (l *lane) issueSync(w *worker) {
 	}
 }
 
-// finish issues the last sync of end_fsync when everything before it is done.
+// finish issues the last syncs of end_fsync, one for each file that was written, when everything before them is done. What
+// finds no free slot follows when one is.
 func (l *lane) finish(w *worker) {
 	if !l.job.job.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
 		return
 	}
-	l.unsynced = 0
-	for i := range l.streams {
-		if l.streams[i].writes > 0 && len(l.free) > 0 {
-			l.syncs[0], l.syncStream = 1, &l.streams[i]
+	for ; l.finished < len(l.streams); l.finished++ {
+		if len(l.free) == 0 {
+			return
+		}
+		if s := &l.streams[l.finished]; s.writes > 0 {
+			l.syncs[0], l.syncStream = 1, s
 			l.issueSync(w)
 		}
 	}
+	l.unsynced, l.finished = 0, 0
 }
