@@ -1,5 +1,4 @@
-// Command bragg-agent is what runs inside a VM: the agent with the generators, nothing else. In images that bragg makes
-// it is the first process too.
+// Command bragg-agent is what runs inside a VM: the agent with the generators, nothing else.
 package main
 
 import (
@@ -8,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/guest"
+	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/load/builtin"
 )
 
@@ -15,10 +15,12 @@ import (
 var version = "devel"
 
 func main() {
-	if guest.IsInit() {
+	ctx, args := context.Background(), os.Args[1:]
+	switch {
+	case guest.IsInit():
 		os.Exit(guest.Init())
+	case len(args) > 0 && args[0] == hostvm.Verb:
+		os.Exit(hostvm.Command(ctx, args[1:], version))
 	}
-	os.Exit(agent.Command(context.Background(), os.Args[1:], agent.Program{
-		Generators: builtin.ByName(), Version: version, Stderr: os.Stderr,
-	}))
+	os.Exit(agent.Command(ctx, args, agent.Program{Generators: builtin.ByName(), Version: version, Stderr: os.Stderr}))
 }

@@ -28,7 +28,7 @@ type Config struct {
 	ConnectionFD int `json:"connection_fd,omitempty"`
 	// MetricsFD is an inherited listener for /metrics; 0: none.
 	MetricsFD int `json:"metrics_fd,omitempty"`
-	// Listen is the address for controllers, with mutual TLS 1.3, instead of ConnectionFD.
+	// Listen is the address for controllers, or "unix:" with the path of a socket, with mutual TLS 1.3, instead of ConnectionFD.
 	Listen string `json:"listen,omitempty"`
 	TLS    TLS    `json:"tls,omitzero"`
 	// MetricsListen is the address for /metrics of an agent that listens; empty: none.

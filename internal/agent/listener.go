@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,10 @@ type TLS struct {
 }
 
 const identityBytesMax = 64 << 10
+
+// unixPrefix stands before the path of a socket in Config.Listen. Whoever can open the socket has to prove who it is all
+// the same.
+const unixPrefix = "unix:"
 
 // settings reads the files. The agent speaks to the controller of its run and to nobody else.
 func (t TLS) settings() (*tls.Config, error) {
@@ -59,7 +64,11 @@ func (s *Server) listenTLS(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", c.Listen)
+	network, address := "tcp", c.Listen
+	if path, ok := strings.CutPrefix(c.Listen, unixPrefix); ok {
+		network, address = "unix", path
+	}
+	l, err := net.Listen(network, address)
 	if err != nil {
 		return fmt.Errorf("listen for controllers: %w", err)
 	}

@@ -181,25 +181,38 @@ func (l *Link) Finish(bound time.Duration) {
 }
 
 // Lines reads what the program says, line by line.
-type Lines struct{ scanner *bufio.Scanner }
+type Lines struct {
+	reader       *bufio.Reader
+	lineBytesMax int
+	line         []byte
+}
 
 // NewLines reads lines of at most lineBytesMax bytes.
 func NewLines(r io.Reader, lineBytesMax int) *Lines {
-	s := bufio.NewScanner(r)
-	s.Buffer(make([]byte, min(64<<10, lineBytesMax)), lineBytesMax)
-	return &Lines{s}
+	return &Lines{reader: bufio.NewReaderSize(r, 64<<10), lineBytesMax: lineBytesMax}
 }
 
-// Line returns the next line, valid until the next call, and io.EOF where nothing follows.
+// Line returns the next line without its end, valid until the next call, and io.EOF where nothing follows. What comes
+// before the end of the input without a line feed is a line too.
 func (l *Lines) Line() ([]byte, error) {
-	if l.scanner.Scan() {
-		return l.scanner.Bytes(), nil
+	l.line = l.line[:0]
+	for {
+		part, err := l.reader.ReadSlice('\n')
+		l.line = append(l.line, part...)
+		switch {
+		case len(l.line) > l.lineBytesMax:
+			return nil, bufio.ErrTooLong
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(l.line) > 0, err == nil:
+			return bytes.TrimSuffix(bytes.TrimSuffix(l.line, []byte{'\n'}), []byte{'\r'}), nil
+		default:
+			return nil, err
+		}
 	}
-	if err := l.scanner.Err(); err != nil {
-		return nil, err
-	}
-	return nil, io.EOF
 }
+
+// Rest is what follows the lines that were read, for a program that goes on in another way.
+func (l *Lines) Rest() io.Reader { return l.reader }
 
 // tail keeps the last of what is written to it.
 type tail struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/fake"
 	"github.com/braggdev/bragg/internal/target/libvirt"
 	"github.com/braggdev/bragg/internal/target/local"
+	"github.com/braggdev/bragg/internal/target/ssh"
 )
 
 // Providers lists all providers. A new one is one line here.
@@ -27,6 +28,7 @@ func Providers() []target.Provider {
 		local.Provider(),
 		fake.Provider(),
 		libvirt.Provider(),
+		ssh.Provider(),
 	}
 }
 

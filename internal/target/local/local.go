@@ -45,6 +45,8 @@ type Target struct {
 	groups  *cgroups
 	meter   *meter
 	address *addressPool
+	// detached says that VMs outlive this Target; nil elsewhere.
+	detached *Detached
 
 	mu       sync.Mutex
 	machines map[string]*machine // by id; those that this process knows
@@ -199,7 +201,9 @@ func (t *Target) Close() error {
 		t.killLocked(m)
 		m.mu.Unlock()
 	}
-	t.sweep(machines)
+	if t.detached == nil {
+		t.sweep(machines)
+	}
 	t.spawner.close()
 	t.address.close()
 	return nil

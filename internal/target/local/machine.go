@@ -185,7 +185,7 @@ func (t *Target) checkSpec(spec target.VMSpec) error {
 
 // build makes everything of a VM but its owner file.
 func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk makeDisk) (target.VM, error) {
-	address, err := t.address.reserve(o.ID, "")
+	address, err := t.newAddress(o.ID)
 	if err != nil {
 		return target.VM{}, err
 	}
@@ -208,6 +208,14 @@ func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk ma
 		return target.VM{}, fmt.Errorf("record vm: %w", err)
 	}
 	return vm, nil
+}
+
+// newAddress is the address of a new VM.
+func (t *Target) newAddress(id string) (string, error) {
+	if t.detached != nil {
+		return t.detached.Address, nil
+	}
+	return t.address.reserve(id, "")
 }
 
 // diskName returns the name of the i-th data disk as Linux gives it: sda holds the system, data begins at sdb, and

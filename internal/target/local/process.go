@@ -147,16 +147,27 @@ func (m *machine) argument(files int) (string, error) {
 	const firstInherited = 3
 	config := agentConfig{
 		VM: m.record.VM.Name, VCPUs: m.record.Spec.VCPUs, RAMBytes: m.record.Spec.RAMBytes,
-		ConnectionFD: firstInherited, Devices: []agentDevice{},
+		ConnectionFD: firstInherited, Devices: m.devices(),
 	}
 	if files > 1 {
 		config.MetricsFD = firstInherited + 1
 	}
-	for _, d := range m.record.VM.Disks {
-		config.Devices = append(config.Devices, agentDevice{d.Device, d.Path, d.SizeBytes})
-	}
 	text, err := json.Marshal(config)
 	return string(text), err
+}
+
+// devices are the disks of the VM as its agent is told. The caller holds the lock of m.
+func (m *machine) devices() []agentDevice {
+	devices := []agentDevice{}
+	for _, d := range m.record.VM.Disks {
+		devices = append(devices, agentDevice{d.Device, d.Path, d.SizeBytes})
+	}
+	return devices
+}
+
+// openLog opens the file in which a VM's process writes what it has to say.
+func (t *Target) openLog(m *machine) (*os.File, error) {
+	return os.OpenFile(t.store.path(m.id, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 }
 
 // spawn starts the process of a VM, in a cgroup of its own where that can be had, and returns the path of the group.
@@ -165,8 +176,7 @@ func (t *Target) spawn(m *machine, files []*os.File) (command *exec.Cmd, group s
 	if err != nil {
 		return nil, "", err
 	}
-	logPath := t.store.path(m.id, "agent.log")
-	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	log, err := t.openLog(m)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,0 +1,132 @@
+package hostvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Client is the controller's half over one connection. Its methods may be called from several goroutines.
+type Client struct {
+	session *yamux.Session
+	place   Place
+}
+
+// NewClient speaks over conn, which it owns from then on.
+func NewClient(conn io.ReadWriteCloser, place Place) (*Client, error) {
+	session, err := yamux.Client(conn, settings())
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &Client{session, place}, nil
+}
+
+// Gone is closed when the connection has ended.
+func (c *Client) Gone() <-chan struct{} { return c.session.CloseChan() }
+
+// Close ends the connection. VMs go on.
+func (c *Client) Close() error { return c.session.Close() }
+
+// ErrLost says that the connection ended before an answer came: what was asked for may have been done or not.
+var ErrLost = errors.New("the connection to the host was lost")
+
+// Call asks for one operation and waits for the answer. When ctx ends first, the host gives the operation up.
+func (c *Client) Call(ctx context.Context, r Request) (Reply, error) {
+	stream, err := c.ask(ctx, r)
+	if err != nil {
+		return Reply{}, err
+	}
+	defer stream.Close()
+	return answer(ctx, stream)
+}
+
+// Dial connects to the agent of a VM. Closing the connection ends nothing but itself.
+func (c *Client) Dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
+	stream, err := c.ask(ctx, Request{Operation: OpDial, Tag: tag, VMs: []target.VM{vm}})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := answer(ctx, stream); err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	return stream, stream.SetDeadline(time.Time{})
+}
+
+// DiskCopy is the data of a disk of From, on its way to the same disk of To on another host. To is powered off and its disk
+// at least as large.
+type DiskCopy struct {
+	Tag      target.Tag
+	From, To target.VM
+	Disk     int
+	Host     *Client // of To
+}
+
+// Copy copies a disk of a VM on this host.
+func (c *Client) Copy(ctx context.Context, d DiskCopy) error {
+	in, err := c.ask(ctx, Request{Operation: OpExport, Tag: d.Tag, VMs: []target.VM{d.From}, Disk: d.Disk})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := d.Host.ask(ctx, Request{Operation: OpImport, Tag: d.Tag, VMs: []target.VM{d.To}, Disk: d.Disk})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	for _, stream := range []net.Conn{in, out} {
+		if _, err := answer(ctx, stream); err != nil {
+			return err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = errors.Join(in.Close(), out.Close()) })
+	defer stop()
+	if _, err := io.Copy(out, in); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	// A stream that is closed can still be read. Where the source broke off, its end tells the other host not to wait.
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	_, err = answer(ctx, out)
+	return err
+}
+
+func (c *Client) ask(ctx context.Context, r Request) (net.Conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	stream, err := c.session.OpenStream()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	r.Place = c.place
+	if err := writeLine(stream, r); err != nil {
+		_ = stream.Close()
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return stream, nil
+}
+
+func answer(ctx context.Context, stream net.Conn) (Reply, error) {
+	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var reply Reply
+	if err := readLine(stream, &reply); err != nil {
+		if ctx.Err() != nil {
+			return Reply{}, context.Cause(ctx)
+		}
+		return Reply{}, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	if reply.Error != nil {
+		return Reply{}, reply.Error.Err()
+	}
+	return reply, nil
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package hostvm
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Command says that hosts are Linux.
+func Command(context.Context, []string, string) int {
+	fmt.Fprintln(os.Stderr, "host: only Linux hosts can stand for VMs")
+	return diag.ExitUnavailable
+}

@@ -1,0 +1,144 @@
+// Package hostvm lets an existing Linux host stand for VMs: a VM there is an agent's process with data disks that are files
+// of that host, as on the local target, but it outlives the connection over which it was asked for.
+//
+//	controller: Client ──▶ streams over one connection (ssh) ──▶ host: Serve ──▶ target/local, detached ──▶ agents
+//
+// A stream begins with a line of JSON, a Request, and gets another, a Reply. The operations are those of a target and
+// nothing else: no shell, no path of the caller's but the folder below which VMs lie. After OpDial the stream is the
+// connection to a VM's agent, inside of which its own TLS goes on. Serve keeps no state: whoever connects next finds VMs by
+// their ownership tags.
+package hostvm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// Verb is the hidden verb of the agent's program that serves on a host.
+const Verb = "__host"
+
+// Operation is what a Request asks for.
+type Operation string
+
+// Operations. All but OpInfo and OpSample need a Tag.
+const (
+	OpInfo     Operation = "info"
+	OpCreate   Operation = "create"
+	OpDelete   Operation = "delete"
+	OpOwned    Operation = "owned"
+	OpPowerOn  Operation = "power-on"
+	OpPowerOff Operation = "power-off"
+	OpClone    Operation = "clone"
+	OpSnapshot Operation = "snapshot"
+	// OpCheck tells whether all VMs that exist carry the tag, so that nothing is done on any host for a list with a foreign one.
+	OpCheck  Operation = "check"
+	OpSample Operation = "sample"
+	OpDial   Operation = "dial"
+	// OpExport sends the data of a disk after the reply; OpImport takes it and replies a second time.
+	OpExport Operation = "export"
+	OpImport Operation = "import"
+)
+
+// Request is one operation. Place is part of every one, because the host keeps none.
+type Request struct {
+	Operation Operation       `json:"operation"`
+	Place     Place           `json:"place"`
+	Tag       target.Tag      `json:"tag,omitzero"`
+	VMs       []target.VM     `json:"vms,omitempty"`   // of delete, power-on, power-off, snapshot, dial; clone: the source
+	Specs     []target.VMSpec `json:"specs,omitempty"` // of create and clone
+	Linked    bool            `json:"linked,omitempty"`
+	Name      string          `json:"name,omitempty"` // of a snapshot
+	Disk      int             `json:"disk,omitempty"` // of export and import: its number
+	Identity  *trust.Files    `json:"identity,omitempty"`
+}
+
+// Place is where VMs lie on the host, and what the host is called.
+type Place struct {
+	// Folder is a folder of the host, absolute, that exists; VMs lie in one of ours in it. "" is /var/tmp.
+	Folder  string `json:"folder,omitempty"`
+	NodeID  string `json:"node_id"`
+	Address string `json:"address"` // of the host, which its VMs share
+}
+
+// Reply answers a Request. Exactly one field says what came of it, Error if nothing did.
+type Reply struct {
+	Error   *diag.Wire          `json:"error,omitempty"`
+	VMs     []target.VM         `json:"vms,omitempty"`
+	Info    *Info               `json:"info,omitempty"`
+	Samples []target.NodeSample `json:"samples,omitempty"`
+}
+
+// Info describes a host.
+type Info struct {
+	Version    string        `json:"version"` // of the program there
+	Hostname   string        `json:"hostname"`
+	Kernel     string        `json:"kernel"`
+	Boot       string        `json:"boot"`             // id of the system's start: two names of one machine have the same
+	UUID       string        `json:"uuid,omitempty"`   // of the hardware, as its firmware says; only root may read it
+	Serial     string        `json:"serial,omitempty"` // likewise
+	User       int           `json:"user"`
+	CPUs       int           `json:"cpus"`
+	RAMBytes   int64         `json:"ram_bytes"`
+	FreeBytes  int64         `json:"free_bytes"` // of the file system of the folder
+	TotalBytes int64         `json:"total_bytes"`
+	Folder     string        `json:"folder"` // of VMs
+	Facts      []target.Fact `json:"facts"`
+}
+
+// Bounds.
+const (
+	messageBytesMax = 4 << 20
+	streamsMax      = 256
+	helloPatience   = 30 * time.Second // for the first line of a stream
+)
+
+// settings of the multiplexer, the same on both sides. A connection over which nothing comes back for two periods is dead.
+func settings() *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.AcceptBacklog, c.LogOutput = streamsMax, io.Discard
+	c.KeepAliveInterval, c.ConnectionWriteTimeout = 15*time.Second, 30*time.Second
+	return c
+}
+
+// writeLine writes v as one line.
+func writeLine(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(text) >= messageBytesMax {
+		return fmt.Errorf("a message of %d bytes, at most %d are sent", len(text), messageBytesMax)
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// readLine reads one line byte by byte, so that nothing of what follows is taken from the stream, and decodes it into v.
+func readLine(r io.Reader, v any) error {
+	var text []byte
+	var one [1]byte
+	for {
+		if _, err := io.ReadFull(r, one[:]); err != nil {
+			return err
+		}
+		if one[0] == '\n' {
+			break
+		}
+		if text = append(text, one[0]); len(text) >= messageBytesMax {
+			return errors.New("read message: it is too long")
+		}
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("read message: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// Detached makes the VMs of a Target outlive it and this program: the agent of such a VM listens on a socket in the
+// VM's folder instead of inheriting a connection, and whoever opens the folder next finds it running. Packages that
+// keep VMs on another machine (hostvm) use it; there the machine is one node, and nothing about it is imitated.
+type Detached struct {
+	Node target.Node
+	// Address is that of the machine, which all its VMs share.
+	Address string
+}
+
+// Names in the folder of a detached VM.
+const (
+	socketName      = "agent.sock"
+	certificateName = "agent.crt"
+	keyName         = "agent.key"
+	authorityName   = "authority.crt"
+)
+
+// OpenDetached opens a folder of this machine for detached VMs. It makes nothing.
+func OpenDetached(dir string, agentCommand []string, d Detached) (*Target, error) {
+	s, err := openStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{
+		options: target.OpenOptions{Dir: dir, AgentCommand: agentCommand}, store: s, nodes: []target.Node{d.Node},
+		spawner: newSpawner(), groups: openCgroups(), address: newAddressPool(), machines: map[string]*machine{},
+		nodesOff: map[string]bool{}, detached: &d, meter: nil,
+	}, nil
+}
+
+// detachedConfig is what the agent of a detached VM is told; package agent reads it as its Config. Names of files are
+// relative to the VM's folder, in which it runs: the path of a socket has no more than 107 bytes.
+type detachedConfig struct {
+	VM       string            `json:"vm"`
+	VCPUs    int               `json:"vcpus,omitempty"`
+	RAMBytes int64             `json:"ram_bytes,omitempty"`
+	Devices  []agentDevice     `json:"devices"`
+	Listen   string            `json:"listen"`
+	TLS      map[string]string `json:"tls"`
+}
+
+// PowerOnDetached starts the agent of a VM with an identity of its own. One that runs already is left alone.
+func (t *Target) PowerOnDetached(ctx context.Context, tag target.Tag, vm target.VM, identity trust.Files) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	m, err := t.machine(tag, vm.ID)
+	if err != nil {
+		return fmt.Errorf("power on vm %q: %w", vm.Name, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := t.usable(m); err != nil {
+		return fmt.Errorf("power on vm %q: %w", vm.Name, err)
+	}
+	if !m.record.complete() {
+		return fmt.Errorf("power on vm %q: its creation was cut short", vm.Name)
+	}
+	if len(markedProcesses()[m.processMark()]) > 0 {
+		return nil
+	}
+	if err := t.startDetached(m, identity); err != nil {
+		return fmt.Errorf("power on vm %q: %w", vm.Name, err)
+	}
+	return nil
+}
+
+// startDetached starts the process of a VM. The caller holds the lock of m.
+func (t *Target) startDetached(m *machine, identity trust.Files) error {
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{certificateName, identity.Certificate}, {keyName, identity.Key}, {authorityName, identity.Authority}} {
+		if err := replaceFile(t.store.path(m.id, f.name), f.text); err != nil {
+			return fmt.Errorf("place its identity: %w", err)
+		}
+	}
+	if err := os.Remove(t.store.path(m.id, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	config := detachedConfig{
+		VM: m.record.VM.Name, VCPUs: m.record.Spec.VCPUs, RAMBytes: m.record.Spec.RAMBytes, Devices: m.devices(),
+		Listen: "unix:" + socketName,
+		TLS:    map[string]string{"certificate": certificateName, "key": keyName, "authority": authorityName},
+	}
+	argument, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	log, err := t.openLog(m)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	start := func(group *os.File) error {
+		command := exec.Command(t.options.AgentCommand[0], append(slices.Clone(t.options.AgentCommand[1:]), string(argument))...)
+		command.Args[0] = "bragg-agent" // whoever looks at the machine shall see what it is
+		command.Dir, command.Stdout, command.Stderr = t.store.path(m.id), log, log
+		command.Env = append(agentEnvironment(m.record.Spec.VCPUs), markVariable+m.processMark())
+		// A session of its own: the end of the connection that this was asked over does not reach it.
+		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if group != nil {
+			command.SysProcAttr.UseCgroupFD, command.SysProcAttr.CgroupFD = true, int(group.Fd())
+		}
+		if err := command.Start(); err != nil {
+			return fmt.Errorf("start its process: %w", err)
+		}
+		go func() { _ = command.Wait() }() // only so that none becomes a zombie: it may well outlive this program
+		return nil
+	}
+	if g, err := t.groups.make(m.id, m.record.Spec.VCPUs, m.record.Spec.RAMBytes); err == nil {
+		defer g.Close()
+		if start(g) == nil {
+			return nil
+		}
+		t.groups.remove(m.id) // a container may forbid to start in a group
+	}
+	return start(nil)
+}
+
+// DialDetached connects to the socket of a VM's agent.
+func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
+	m, err := t.machine(tag, vm.ID)
+	if err != nil {
+		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
+	}
+	// Through a descriptor of the folder, whose path may be longer than that of a socket can be.
+	folder, err := os.Open(t.store.path(m.id))
+	if err != nil {
+		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
+	}
+	defer folder.Close()
+	for tries := 0; ; tries++ {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName))
+		if err == nil {
+			return conn, nil
+		}
+		if len(markedProcesses()[m.processMark()]) == 0 {
+			return nil, fmt.Errorf("dial agent of vm %q: its process does not run%s", vm.Name, t.lastWords(m.id))
+		}
+		if tries == listenTries {
+			return nil, fmt.Errorf("dial agent of vm %q: it does not listen: %w%s", vm.Name, err, t.lastWords(m.id))
+		}
+		select {
+		case <-time.After(listenPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// How long an agent that was started just now may take until it listens: half a minute.
+const (
+	listenTries = 600
+	listenPause = 50 * time.Millisecond
+)
+
+// CheckOwned returns nil when all of vms that exist carry the tag.
+func (t *Target) CheckOwned(tag target.Tag, vms []target.VM) error {
+	_, err := t.resolve(tag, vms, true)
+	return err
+}
+
+// RemoveFolder removes the folder for VMs when none is left in it, of whatever owner.
+func (t *Target) RemoveFolder() error {
+	err := os.Remove(t.store.dir)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) {
+		return nil
+	}
+	return err
+}
+
+// replaceFile writes a small file as a whole, for this user only.
+func replaceFile(path string, text []byte) error {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		_ = os.Remove(path + ".new")
+		return err
+	}
+	return os.Rename(path+".new", filepath.Clean(path))
+}

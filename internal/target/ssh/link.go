@@ -1,0 +1,194 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// host is one node: where it is, and the connection to it while there is one.
+type host struct {
+	node    target.Node
+	address sshlink.Host
+	place   hostvm.Place
+	remote  *sshlink.Remote
+
+	connecting chan struct{} // holds one token: whoever has it may make a connection
+
+	mu     sync.Mutex
+	client *hostvm.Client
+	closed bool
+}
+
+func newHost(n target.NodeConfig, pool string, remote *sshlink.Remote) (*host, error) {
+	where := n.Address
+	if where == "" {
+		where = n.ID
+	}
+	address, err := sshlink.ParseHost(where)
+	if err != nil {
+		return nil, err
+	}
+	name := n.Name
+	if name == "" {
+		name = n.ID
+	}
+	return &host{
+		node:    target.Node{ID: n.ID, Name: name, Address: address.Address, HasBMC: n.BMC != nil},
+		address: address, remote: remote, connecting: make(chan struct{}, 1),
+		place: hostvm.Place{Folder: pool, NodeID: n.ID, Address: address.Address},
+	}, nil
+}
+
+// lineBytesMax bounds what the script at the other end says in one line.
+const lineBytesMax = 4 << 10
+
+var errClosed = errors.New("the target is closed")
+
+// connection returns the connection in use; when there is none it makes one.
+func (h *host) connection(ctx context.Context) (*hostvm.Client, error) {
+	select {
+	case h.connecting <- struct{}{}:
+		defer func() { <-h.connecting }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	h.mu.Lock()
+	client, closed := h.client, h.closed
+	h.mu.Unlock()
+	if closed {
+		return nil, errClosed
+	}
+	if client != nil {
+		select {
+		case <-client.Gone():
+			_ = client.Close()
+		default:
+			return client, nil
+		}
+	}
+	link, err := sshlink.Start(ctx, h.address, h.remote, lineBytesMax)
+	if err != nil {
+		return nil, err
+	}
+	if client, err = hostvm.NewClient(pipe{link}, h.place); err != nil {
+		return nil, link.Error(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, errors.Join(errClosed, client.Close())
+	}
+	h.client = client
+	return client, nil
+}
+
+// pipe is a link as one connection.
+type pipe struct{ *sshlink.Link }
+
+func (p pipe) Read(b []byte) (int, error)  { return p.Out.Rest().Read(b) }
+func (p pipe) Write(b []byte) (int, error) { return p.In.Write(b) }
+
+// Close ends ssh. The program at the other end sees its input close.
+func (p pipe) Close() error {
+	p.Finish(sshlink.HangUpMax)
+	return nil
+}
+
+var _ io.ReadWriteCloser = pipe{}
+
+// call asks the host for one operation. Operations on what is there already are repeated over a new connection when the
+// former broke, because all of them may be done twice; others are not.
+func (h *host) call(ctx context.Context, r hostvm.Request) (hostvm.Reply, error) {
+	var reply hostvm.Reply
+	err := h.over(ctx, repeatable(r.Operation), func(c *hostvm.Client) error {
+		var err error
+		reply, err = c.Call(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+// over calls do with the connection, and once more with another when that one broke meanwhile.
+func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) error) error {
+	for {
+		client, err := h.connection(ctx)
+		if err != nil {
+			return err
+		}
+		err = do(client)
+		if err == nil {
+			return nil
+		}
+		if !again || !errors.Is(err, hostvm.ErrLost) {
+			return sshlink.HostError(h.address, err, "")
+		}
+		again = false
+		_ = client.Close() // it may not have noticed yet
+	}
+}
+
+// repeatable tells whether an operation may be done twice: making VMs and snapshots may not.
+func repeatable(o hostvm.Operation) bool {
+	switch o {
+	case hostvm.OpCreate, hostvm.OpClone, hostvm.OpSnapshot:
+		return false
+	}
+	return true
+}
+
+func (h *host) dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
+	var conn net.Conn
+	err := h.over(ctx, true, func(c *hostvm.Client) error {
+		var err error
+		conn, err = c.Dial(ctx, tag, vm)
+		return err
+	})
+	return conn, err
+}
+
+func (h *host) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	if h.client == nil {
+		return nil
+	}
+	return h.client.Close()
+}
+
+// builds finds the agent's program for each platform once.
+type builds struct {
+	find func(platform string) (string, error)
+
+	mu    sync.Mutex
+	known map[string]*sshlink.Build
+}
+
+func (b *builds) build(platform string) (*sshlink.Build, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.known[platform]; known != nil {
+		return known, nil
+	}
+	if b.find == nil {
+		return nil, fmt.Errorf("find the agent for %s: nobody said where agents are", platform)
+	}
+	path, err := b.find(platform)
+	if err != nil {
+		return nil, err
+	}
+	build, err := sshlink.ReadBuild(path)
+	if err != nil {
+		return nil, err
+	}
+	b.known[platform] = build
+	return build, nil
+}

@@ -1,0 +1,361 @@
+// Package ssh is the target that everybody has: Linux hosts that are there already, reached with the system's ssh. Each is
+// a node, and a VM on it is the agent with data disks that are files of the host. Nothing is installed: the agent's program
+// is sent when it is needed, opens no port, and is gone with its VMs.
+//
+//	Create, PowerOnVMs, … ──▶ host (link.go): ssh, the program at its other end ──▶ package hostvm there
+//	DialAgent ──▶ a stream of the same connection ──▶ socket of the agent ──▶ mutual TLS from end to end
+//
+// Real here: hosts, their disks, their networks, and the power of those with a BMC. Imitated, and said so in
+// Inventory.Imitated: VMs are processes, their snapshots copies of files.
+package ssh
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// parallelMax bounds how many operations one call has under way on each host.
+const parallelMax = 8
+
+// Target is a set of hosts.
+type Target struct {
+	config  target.Config
+	options target.OpenOptions
+	hosts   []*host
+
+	mu   sync.Mutex
+	tags map[string]target.Tag // by VM id, of VMs that this program has seen
+}
+
+var (
+	_ target.Target       = (*Target)(nil)
+	_ target.AgentDialer  = (*Target)(nil)
+	_ target.VMPower      = (*Target)(nil)
+	_ target.Cloner       = (*Target)(nil)
+	_ target.Snapshotter  = (*Target)(nil)
+	_ target.ReadyChecker = (*Target)(nil)
+	_ target.NodeMeter    = (*Target)(nil)
+)
+
+// Provider is the entry of the list of providers.
+func Provider() target.Provider {
+	return target.Provider{
+		Name:    "ssh",
+		Summary: "Linux hosts reached with ssh: agents as VMs, files of the hosts as disks, nothing installed",
+		Open: func(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
+			return Open(ctx, c, o)
+		},
+	}
+}
+
+// optionSSH holds what is handed to ssh with -o: words of the form Name=value.
+const optionSSH = "ssh_options"
+
+// Open checks the target file and connects to nothing: hosts are reached when something is asked of them.
+func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
+	var list diag.List
+	place := diag.Position{File: c.File}
+	for name := range c.Options {
+		if name != optionSSH {
+			list.Errorf(place, "target-unknown-option", "unknown option %q of provider ssh (known: %s)", name, optionSSH)
+		}
+	}
+	words := strings.Fields(c.Options[optionSSH])
+	for _, w := range words {
+		if name, _, ok := strings.Cut(w, "="); !ok || name == "" || strings.HasPrefix(w, "-") {
+			list.Errorf(place, "target-ssh-option", "option %s: %q is not Name=value", optionSSH, w)
+		}
+	}
+	builds := &builds{find: o.AgentProgram, known: map[string]*sshlink.Build{}}
+	t := &Target{config: c, options: o, tags: map[string]target.Tag{}}
+	for _, n := range c.Nodes {
+		h, err := newHost(n, c.Pool, &sshlink.Remote{Program: "bragg-agent", Verb: hostvm.Verb, Find: builds.build, Options: words})
+		if err != nil {
+			list.Errorf(place, "target-address", "node %q: %v", n.ID, err)
+			continue
+		}
+		t.hosts = append(t.hosts, h)
+	}
+	if len(c.Nodes) == 0 {
+		list.Errorf(place, "target-no-nodes", "the target has no nodes")
+	}
+	return t, list.Err()
+}
+
+// Close ends the connections. VMs go on.
+func (t *Target) Close() error {
+	var errs []error
+	for _, h := range t.hosts {
+		errs = append(errs, h.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Target) host(nodeID string) (*host, error) {
+	for _, h := range t.hosts {
+		if h.node.ID == nodeID {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("find node %q: no such node", nodeID)
+}
+
+// onHosts calls do for every host at once, and returns all errors.
+func (t *Target) onHosts(do func(i int, h *host) error) error {
+	errs := make([]error, len(t.hosts))
+	var all sync.WaitGroup
+	for i, h := range t.hosts {
+		all.Go(func() { errs[i] = do(i, h) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// byHost sorts VMs to their hosts.
+func (t *Target) byHost(vms []target.VM) (map[*host][]target.VM, error) {
+	sorted := map[*host][]target.VM{}
+	for _, vm := range vms {
+		h, err := t.host(vm.NodeID)
+		if err != nil {
+			return nil, fmt.Errorf("find vm %q: %w", vm.Name, err)
+		}
+		sorted[h] = append(sorted[h], vm)
+	}
+	return sorted, nil
+}
+
+// onVMs asks the hosts of vms for an operation on those that are theirs, once no host has found a foreign one among them.
+func (t *Target) onVMs(ctx context.Context, vms []target.VM, r hostvm.Request) error {
+	sorted, err := t.byHost(vms)
+	if err == nil && len(sorted) > 1 && r.Operation != hostvm.OpCheck {
+		err = t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpCheck, Tag: r.Tag})
+	}
+	if err != nil {
+		return err
+	}
+	return t.onHosts(func(_ int, h *host) error {
+		if len(sorted[h]) == 0 {
+			return nil
+		}
+		mine := r
+		mine.VMs = sorted[h]
+		_, err := h.call(ctx, mine)
+		return err
+	})
+}
+
+// remember notes under which tag VMs are reached.
+func (t *Target) remember(tag target.Tag, vms []target.VM) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, vm := range vms {
+		t.tags[vm.ID] = tag
+	}
+}
+
+// Delete powers off and removes VMs with their disks.
+func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	if err := tag.Check(); err != nil {
+		return err
+	}
+	return t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpDelete, Tag: tag})
+}
+
+// Owned lists the VMs that carry the tag, on all hosts.
+func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	if err := tag.Check(); err != nil {
+		return nil, err
+	}
+	found := make([][]target.VM, len(t.hosts))
+	err := t.onHosts(func(i int, h *host) error {
+		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpOwned, Tag: tag})
+		found[i] = reply.VMs
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	vms := slices.Concat(found...)
+	slices.SortFunc(vms, func(a, b target.VM) int { return strings.Compare(a.Name, b.Name) })
+	t.remember(tag, vms)
+	if vms == nil {
+		vms = []target.VM{}
+	}
+	return vms, nil
+}
+
+// PowerOnVMs starts the agents of VMs, each with an identity of its own.
+func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	if t.options.Authority == nil {
+		return errors.New("power on VMs: there is no authority for the identities of their agents")
+	}
+	sorted, err := t.byHost(vms)
+	if err != nil {
+		return err
+	}
+	if err := t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpCheck, Tag: tag}); err != nil {
+		return err
+	}
+	t.remember(tag, vms)
+	return t.onHosts(func(_ int, h *host) error {
+		return each(ctx, sorted[h], func(vm target.VM) error {
+			identity, err := t.options.Authority.Agent(vm.Name)
+			if err != nil {
+				return err
+			}
+			_, err = h.call(ctx, hostvm.Request{Operation: hostvm.OpPowerOn, Tag: tag, VMs: []target.VM{vm}, Identity: &identity})
+			return err
+		})
+	})
+}
+
+// each calls do for every VM, several at once.
+func each(ctx context.Context, vms []target.VM, do func(vm target.VM) error) error {
+	errs := make([]error, len(vms))
+	slots := make(chan struct{}, parallelMax)
+	var all sync.WaitGroup
+	for i, vm := range vms {
+		if ctx.Err() != nil {
+			errs[i] = context.Cause(ctx)
+			break
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(vm)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// PowerOffVMs kills everything that runs in VMs.
+func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	if err := tag.Check(); err != nil {
+		return err
+	}
+	return t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpPowerOff, Tag: tag})
+}
+
+// SnapshotVMs copies the disks of VMs beside them.
+func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
+	if err := tag.Check(); err != nil {
+		return err
+	}
+	return t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpSnapshot, Tag: tag, Name: name})
+}
+
+// DialAgent connects to the agent of a VM and proves to it, and has it prove, who speaks.
+func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
+	h, err := t.host(vm.NodeID)
+	if err != nil {
+		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
+	}
+	t.mu.Lock()
+	tag, known := t.tags[vm.ID]
+	t.mu.Unlock()
+	if !known || t.options.Authority == nil {
+		return nil, fmt.Errorf("dial agent of vm %q: this program did not start it", vm.Name)
+	}
+	raw, err := h.dial(ctx, tag, vm)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, t.options.Authority.Controller(vm.Name))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
+	}
+	return conn, nil
+}
+
+// Ready returns nil when all hosts answer.
+func (t *Target) Ready(ctx context.Context) error {
+	return t.onHosts(func(_ int, h *host) error {
+		_, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+		return err
+	})
+}
+
+// SampleNodes reads how busy the hosts are. One that does not answer has no samples.
+func (t *Target) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
+	found := make([][]target.NodeSample, len(t.hosts))
+	err := t.onHosts(func(i int, h *host) error {
+		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpSample})
+		found[i] = reply.Samples
+		return err
+	})
+	samples := slices.Concat(found...)
+	if len(samples) > 0 {
+		return samples, nil
+	}
+	return nil, err
+}
+
+// Inventory asks all hosts what they are.
+func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
+	infos := make([]*hostvm.Info, len(t.hosts))
+	err := t.onHosts(func(i int, h *host) error {
+		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+		if err == nil && reply.Info == nil {
+			err = fmt.Errorf("host %q does not say what it is", h.address.Name)
+		}
+		infos[i] = reply.Info
+		return err
+	})
+	if err != nil {
+		return target.Inventory{}, err
+	}
+	inventory := target.Inventory{
+		Provider: "ssh", Name: t.config.Name, AnyTemplate: true, Overcommits: true, PowerAllowed: t.config.Allow.NodePower,
+		Facts: slices.Clone(t.config.Facts), Imitated: imitated(),
+	}
+	boots := map[string][]string{}
+	for i, h := range t.hosts {
+		info := infos[i]
+		node := h.node
+		node.CPUs, node.RAMBytes = info.CPUs, info.RAMBytes
+		inventory.Nodes = append(inventory.Nodes, node)
+		// VMs are spread evenly, so the fullest host decides; the sum over hosts is what a plan is compared with.
+		if i == 0 || info.FreeBytes*int64(len(t.hosts)) < inventory.FreeBytes {
+			inventory.FreeBytes = info.FreeBytes * int64(len(t.hosts))
+		}
+		inventory.TotalBytes += info.TotalBytes
+		for _, f := range info.Facts {
+			inventory.Facts = append(inventory.Facts, target.Fact{Name: fmt.Sprintf("%s of %s", f.Name, node.Name), Value: sshlink.Printable(f.Value)})
+		}
+		inventory.Facts = append(inventory.Facts, target.Fact{Name: "VMs of " + node.Name, Value: sshlink.Printable(info.Folder)})
+		boots[info.Boot] = append(boots[info.Boot], node.Name)
+	}
+	for _, boot := range slices.Sorted(maps.Keys(boots)) {
+		if names := boots[boot]; boot != "" && len(names) > 1 {
+			inventory.Facts = append(inventory.Facts, target.Fact{
+				Name: "one machine", Value: strings.Join(names, ", ") + " are the same machine and share its CPUs, disks and network",
+			})
+		}
+	}
+	return inventory, nil
+}
+
+func imitated() map[target.Capability]string {
+	return map[target.Capability]string{
+		target.CapVMPower: "a VM is a process of its host: power off kills it, and what it wrote stays in the host's page cache",
+		target.CapSnapshot: "copies of the disk files, by reflink where the file system can; while a VM runs they are taken file " +
+			"by file and not at one instant",
+		target.CapClone: "copies of the disk files, linked or not; on the host of the source blocks are shared where the file system " +
+			"can, to other hosts they travel through this machine",
+		target.CapReady: "ready means that all hosts answer",
+	}
+}
