@@ -20,7 +20,7 @@ func fault(code, node, what string, err error) *diag.Error {
 }
 
 var hints = map[string]string{
-	CodeUnreachable: "does its address answer from here, and is IPMI over LAN or Redfish switched on?",
+	CodeUnreachable: "does its address answer from here, and is IPMI over LAN or Redfish switched on? some BMCs say nothing to a user they do not know",
 	CodeLogin:       "check user and secret in the target file; it is not tried again at once, because BMCs lock users out",
 	CodeForbidden:   "the user needs the role Operator, or whatever else lets it switch the power",
 	CodeProgram:     "install it (Debian: apt install ipmitool), or use Redfish",

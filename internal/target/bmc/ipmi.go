@@ -96,20 +96,19 @@ var (
 	serialLine = regexp.MustCompile(`(?m)^\s*(?:Product|Board) Serial\s*:\s*(\S[^\n]{0,99}?)\s*$`)
 )
 
-// Identity reads the system's GUID and the serial numbers of FRU 0. A BMC may know only one of them. The serial number
-// of the chassis is left out: several machines may sit in one.
+// Identity reads the system's GUID and the serial numbers of FRU 0. A BMC may know only one of them, or none. The serial
+// number of the chassis is left out: several machines may sit in one.
 func (i *ipmi) Identity(ctx context.Context) (Identity, error) {
 	const what = "read the identity"
-	guid, errGUID := i.run(ctx, what, "mc", "guid")
-	if errGUID != nil && (final(errGUID) || codeOf(errGUID) == CodeUnreachable || ctx.Err() != nil) {
-		return Identity{}, errGUID
+	guid, err := i.run(ctx, what, "mc", "guid")
+	if err != nil && codeOf(err) != CodeRefused { // that it does not know the command
+		return Identity{}, err
 	}
-	fru, errFRU := i.run(ctx, what, "fru", "print", "0")
-	id := parseIdentity(guid, fru)
-	if errFRU != nil && !id.Known() {
-		return Identity{}, errFRU
+	fru, err := i.run(ctx, what, "fru", "print", "0")
+	if err != nil && codeOf(err) != CodeRefused {
+		return Identity{}, err
 	}
-	return id, nil
+	return parseIdentity(guid, fru), nil
 }
 
 // parseIdentity reads what ipmitool prints for "mc guid" and "fru print 0".

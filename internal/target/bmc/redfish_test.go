@@ -95,7 +95,7 @@ func TestResetType(t *testing.T) {
 
 // What a service says that is no answer is told, with its code, and switches nothing.
 func TestRedfishMisbehaviour(t *testing.T) {
-	long := Options{Poll: 20 * time.Millisecond, Again: 20 * time.Millisecond, Settle: 50 * time.Millisecond, Timeout: 3 * time.Second, Late: time.Millisecond}
+	long := Options{Poll: 20 * time.Millisecond, Again: 20 * time.Millisecond, Settle: 50 * time.Millisecond, Timeout: 2 * time.Second, Late: time.Millisecond}
 	for name, c := range map[string]struct {
 		change func(*service)
 		code   string

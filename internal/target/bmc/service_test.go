@@ -32,6 +32,7 @@ type service struct {
 
 	mu       sync.Mutex
 	systems  []string // ids
+	uuid     string
 	on       bool
 	deaf     bool
 	delay    time.Duration // of the effect
@@ -48,7 +49,7 @@ type service struct {
 }
 
 func newService(t *testing.T) *service {
-	s := &service{t: t, systems: []string{"437XR1138R2"}, on: true, allowed: []string{"On", "ForceOff", "GracefulShutdown"},
+	s := &service{t: t, uuid: uuidDMI, systems: []string{"437XR1138R2"}, on: true, allowed: []string{"On", "ForceOff", "GracefulShutdown"},
 		override: map[string]string{}, redirect: map[string]string{}}
 	s.Server = quietTLS(s.serve)
 	t.Cleanup(s.Close)
@@ -176,7 +177,7 @@ func (s *service) system(id string) map[string]any {
 	}
 	out := map[string]any{
 		"@odata.id": "/redfish/v1/Systems/" + id, "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem", "Id": id, "Name": "WebFrontEnd483",
-		"SystemType": "Physical", "Manufacturer": "Contoso", "SerialNumber": "CN747516XK0Q13", "SKU": "7XK0Q13", "UUID": uuidDMI,
+		"SystemType": "Physical", "Manufacturer": "Contoso", "SerialNumber": "CN747516XK0Q13", "SKU": "7XK0Q13", "UUID": s.uuid,
 		"PowerState": state, "Actions": map[string]any{"#ComputerSystem.Reset": reset},
 	}
 	if s.noReset {
