@@ -34,8 +34,7 @@ var ignored = []group{
 	{class: Ignored, note: true, why: "fio marks writes as barriers, and none of its I/O engines looks at the mark; fsync and fdatasync flush", names: "write_barrier"},
 	{class: Ignored, why: "the native engine has one generator for random numbers", names: "random_generator"},
 	{class: Ignored, why: "what is read is checked by the thread that reaps it", names: "verify_async verify_async_cpus"},
-	{class: Ignored, why: "verification always makes the operations again from their seed, so that no state of it need be saved", names: `
-		experimental_verify verify_state_save`},
+	{class: Ignored, why: "verification always makes the operations again from their seed, so that no state of it need be saved", names: "experimental_verify"},
 	{class: Ignored, elsewhere: Refused, why: "logs are always read bit by bit", names: "read_iolog_chunked"},
 	{class: Ignored, why: "fio itself does nothing with it", names: "softrandommap verifysort verifysort_nr"},
 	{class: Ignored, note: true, report: true, why: "it belongs to a profile of fio that is not in use", names: `
@@ -75,6 +74,5 @@ var refused = []group{
 	{class: Refused, why: "it runs a program", names: "exec_prerun exec_postrun program arguments grace_time std_redirect"},
 	{class: Refused, why: "it sets the scheduler of a disk for everybody who uses it, and nobody sets it back; set it before the run", names: "ioscheduler"},
 	{class: Refused, why: "it changes settings of the machine", names: "cgroup cgroup_weight cgroup_nodelete uid gid"},
-	{class: Refused, why: notHost, names: "verify_state_load"},
 	{class: Refused, why: "it replaces the whole job by a built-in test of fio", names: "profile"},
 }

@@ -61,7 +61,7 @@ func setMemoryPolicy(j *Job, a *arg) {
 	name, list, has := strings.Cut(strings.TrimSpace(a.text), ":")
 	n := &j.Control.Nodes
 	var nodes []int
-	all, ok := false, true
+	var all, ok bool
 	switch name {
 	case "default", "local":
 		ok = !has

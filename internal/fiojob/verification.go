@@ -22,9 +22,24 @@ type Verification struct {
 	// Backlog reads back after so many writes instead of at the end, BacklogBatch so many of them; 0: not, all.
 	Backlog, BacklogBatch int
 	Trims                 VerifyTrims `json:",omitzero"`
+	// StateLoad reads how far an earlier run came. A run leaves that behind where it is stopped, with StateSave always and with
+	// StateNever never.
+	StateLoad, StateSave, StateNever bool `json:",omitzero"`
+	// Limit is what an earlier run wrote; nil: all of it.
+	Limit *VerifyLimit `json:",omitempty"`
 	// HeaderSeed and WriteSequence say which parts of a header have to be those of the write.
 	HeaderSeed, WriteSequence bool
 }
+
+// VerifyLimit says which writes of a job were done when it ended: the first Writes of them, but for those of the last Depth
+// that are not among Completed.
+type VerifyLimit struct {
+	Writes, Depth uint64
+	Completed     []VerifyPlace
+}
+
+// VerifyPlace is where a write went: the number of the file in its clone, and the offset.
+type VerifyPlace struct{ File, Offset int64 }
 
 // VerifyTrims says what of the writes that are verified is trimmed again.
 type VerifyTrims struct {
@@ -53,6 +68,9 @@ var verification = []spec{
 	{name: "trim_backlog", does: "trim once so many writes have collected", apply: count(func(j *Job) *int { return &j.Verify.Trims.Backlog }, 0, verifyBacklogMax)},
 	{name: "trim_backlog_batch", does: "how many of them to look at, the oldest first; all", apply: count(func(j *Job) *int { return &j.Verify.Trims.BacklogBatch }, 0, verifyBacklogMax)},
 	{name: "trim_verify_zero", does: "what was trimmed has to be zeroes", apply: setTrimZero},
+	{name: "verify_state_save", elsewhere: Ignored, why: "verification always makes the operations again from their seed",
+		does: "leave a file that says how far the writes came, also where the job was not stopped", apply: setStateSave},
+	{name: "verify_state_load", elsewhere: Refused, why: notHost, does: "with verify_only: read back what such a file says was written", apply: boolean(func(j *Job) *bool { return &j.Verify.StateLoad })},
 	{name: "verify_header_seed", does: "the seed of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.HeaderSeed })},
 	{name: "verify_write_sequence", does: "the number of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.WriteSequence })},
 }
@@ -63,6 +81,12 @@ const (
 	verifyOffsetMin   = 40
 	verifyBacklogMax  = 1 << 24
 )
+
+func setStateSave(j *Job, a *arg) {
+	v := &j.Verify
+	boolean(func(*Job) *bool { return &v.StateSave })(j, a)
+	v.StateNever = !v.StateSave
+}
 
 func setTrimZero(j *Job, a *arg) {
 	zeroes := true

@@ -81,6 +81,11 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, c := range clones {
+		if err := c.loadState(&o); err != nil {
+			return nil, err
+		}
+	}
 	shareFiles(clones, &o)
 	r := &runner{options: o, clones: clones, iologs: iologs}
 	if err := r.check(); err != nil {

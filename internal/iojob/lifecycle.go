@@ -2,6 +2,7 @@ package iojob
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -93,6 +94,9 @@ func (r *runner) runClone(c *clone, run ioengine.Run, start time.Duration) {
 		c.judge.add(c, &iv)
 	}))
 	c.foundDepth(run)
+	if unsaved := c.saveState(&r.options, run, c.course.ctx.Err() != nil); unsaved != nil {
+		err = errors.Join(err, unsaved)
+	}
 	account := run.Account()
 	r.options.sayMismatches(c.job.Name, &account)
 	c.end(r.axis.now(), account, err)

@@ -103,8 +103,7 @@ func (s *splicer) move(of *slot, part func(fd int, offset int64, buffer []byte) 
 // read brings a part of a file into the pipe and from there into memory.
 func (s *splicer) read(fd int, offset int64, buffer []byte) (int, error) {
 	n, err := retry(func() (int64, error) {
-		k, err := unix.Splice(fd, &offset, s.out, nil, len(buffer), unix.SPLICE_F_MOVE)
-		return int64(k), err
+		return unix.Splice(fd, &offset, s.out, nil, len(buffer), unix.SPLICE_F_MOVE)
 	})
 	if err != nil || n == 0 {
 		return 0, err
@@ -136,8 +135,7 @@ func (s *splicer) write(fd int, offset int64, buffer []byte) (int, error) {
 	}
 	for left := n; left > 0; {
 		moved, err := retry(func() (int64, error) {
-			k, err := unix.Splice(s.in, nil, fd, &offset, int(left), unix.SPLICE_F_MOVE)
-			return int64(k), err
+			return unix.Splice(s.in, nil, fd, &offset, int(left), unix.SPLICE_F_MOVE)
 		})
 		if err != nil {
 			return 0, err

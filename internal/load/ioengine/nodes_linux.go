@@ -128,8 +128,9 @@ type nodeMask [fiojob.NodesMax / 64]uint64
 
 // mask is the set of the policy's nodes; nil where it names none.
 func (n *nodeSettings) mask() (*nodeMask, error) {
-	nodes, err := unpacked(n.memory), error(nil)
+	nodes := unpacked(n.memory)
 	if n.memoryAll {
+		var err error
 		if nodes, err = onlineNodes(); err != nil {
 			return nil, fmt.Errorf("numa_mem_policy: %w", err)
 		}

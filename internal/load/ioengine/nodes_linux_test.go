@@ -55,7 +55,7 @@ func TestCPUsOfNodes(t *testing.T) {
 		s := jobSpec{}
 		s.job.Control.Nodes, s.job.Control.CPUs = c.nodes, c.allowed
 		n := nodeSettingsOf(&c.nodes)
-		got := ""
+		var got string
 		if err := s.checkNodes(); err != nil {
 			got = err.Error()
 		} else if cpus, err := n.within(c.allowed); err != nil {

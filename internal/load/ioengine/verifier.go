@@ -34,6 +34,9 @@ type verifier struct {
 	lost    map[lostWrite]struct{} // writes that failed
 	unknown bool                   // more failed than can be kept
 
+	recent []written // the last writes, as many as the queue is deep: write n of the lane stands at n modulo that
+	count  uint64    // writes of the lane
+
 	queue  []written // backlog
 	trims  *trimmer  // nil: nothing is trimmed
 	source readBack
@@ -84,6 +87,7 @@ func newVerifier(l *lane, thread int) *verifier {
 		amount := l.spec.streams[i].amount / int64(s.loops)
 		v.mayOverlap = v.mayOverlap || l.job.writes && l.streams[i].mayOverlap(amount)
 	}
+	v.recent = make([]written, max(1, l.job.depth))
 	if v.trims = newTrimmer(s.trims); v.trims != nil {
 		v.mayOverlap = true
 	}
@@ -163,6 +167,8 @@ func (v *verifier) stamp(s *stream, sl *slot) {
 	sl.number = s.writes
 	v.codec.Stamp(sl.buffer[:sl.size], sl.offset, v.stampOf(s, s.writes))
 	v.writes++
+	v.recent[v.count%uint64(len(v.recent))] = written{offset: sl.offset, number: sl.number, stream: sl.stream}
+	v.count++
 	if v.trims != nil {
 		v.trims.wrote(written{offset: sl.offset, size: sl.size, number: sl.number, stream: sl.stream})
 	}

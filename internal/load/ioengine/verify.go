@@ -32,6 +32,7 @@ type verification struct {
 	loops          int
 	keepCache      bool // invalidate=0
 	trims          *trimming
+	limit          *fiojob.VerifyLimit // with only: what was written; nil: all
 }
 
 // compileVerification works out how a job verifies, nil when it does not.
@@ -79,6 +80,9 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 		return nil
 	}
 	v.trims = p.compileTrimming(j)
+	if v.limit = j.Verify.Limit; v.limit != nil && (s.reads || s.trims || j.Verify.Only && v.limit.Writes == 0) {
+		p.lacking(j, "verify_state_load", "1 with rw="+j.ReadWrite)
+	}
 	p.warnOfVerification(j, s, v)
 	return v
 }

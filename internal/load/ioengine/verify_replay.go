@@ -72,6 +72,9 @@ func newRerun(v *verifier, of *lane) *rerun {
 	r.lane.free = make([]int32, 0, 1)
 	if v.spec.only {
 		r.limit, r.loops = 0, 0
+		if v.spec.limit != nil {
+			r.limit = v.spec.limit.Writes
+		}
 	}
 	r.trims = newTrimmer(v.spec.trims)
 	return r
@@ -274,6 +277,9 @@ func (b *replayBack) next(v *verifier) (written, found) {
 			return written{}, foundEnd
 		}
 		if s.kind != opWrite || b.rerun.lane.n <= v.loopStart {
+			continue
+		}
+		if v.spec.limit != nil && !v.spec.done(&b.rerun.lane, s) {
 			continue
 		}
 		if _, failed := v.lost[lostWrite{s.stream, s.number}]; failed {

@@ -1,0 +1,58 @@
+package ioengine
+
+import (
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// How far a job came with its writes, for whoever verifies them later.
+
+// Written returns how many writes a workload of one clone made that verifies them, and where the last of them went that are
+// known to be complete. It returns false where there is none such, or where there are operations besides writes, because the
+// number of writes then does not say which they were. It is valid once Run has returned.
+func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
+	var of *lane
+	for _, workers := range r.phases {
+		for _, w := range workers {
+			for i := range w.lanes {
+				if of != nil {
+					return limit, order, false
+				}
+				of = &w.lanes[i]
+			}
+		}
+	}
+	if of == nil || of.verify == nil || of.verify.spec.only || !of.job.writes || of.active[interval.Read] {
+		return limit, order, false
+	}
+	v := of.verify
+	limit.Writes, limit.Depth = v.count, uint64(len(v.recent))
+	for back := uint64(1); back <= min(v.count, limit.Depth); back++ {
+		w := &v.recent[(v.count-back)%limit.Depth]
+		if _, failed := v.lost[lostWrite{w.stream, w.number}]; !failed {
+			limit.Completed = append(limit.Completed, fiojob.VerifyPlace{File: int64(w.stream), Offset: w.offset})
+		}
+	}
+	order.Files = len(of.streams)
+	order.OfSeed = of.job.random || len(of.streams) > 1 || !of.job.sizes[interval.Write].fixed()
+	return limit, order, true
+}
+
+// Order says whether others make the same operations.
+type Order struct {
+	Files  int
+	OfSeed bool // they follow from the seed, and not from the job alone
+}
+
+// done tells whether an operation that was made again was complete when the run ended that did it.
+func (v *verification) done(l *lane, s *slot) bool {
+	if l.n+v.limit.Depth <= v.limit.Writes {
+		return true
+	}
+	for _, c := range v.limit.Completed {
+		if c.File == int64(s.stream) && c.Offset == s.offset {
+			return true
+		}
+	}
+	return false
+}
