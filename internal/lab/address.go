@@ -7,7 +7,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// A lab has a network of 1024 addresses, of which these are taken. The rest is for guests, by DHCP.
+// A lab has a network of 1024 addresses: these for its parts, and two ranges for guests, one by DHCP and one that target
+// files give out.
 const (
 	subnetBits        = 22
 	subnetSize        = 1 << (32 - subnetBits)
@@ -15,7 +16,9 @@ const (
 	switchAddress     = 2
 	hostAddress       = 11 // the first
 	bmcAddress        = 31 // the first
-	guestAddress      = 256
+	dhcpAddress       = 256
+	dhcpAddressLast   = 511
+	guestAddress      = 512
 	guestAddressLast  = subnetSize - 6
 )
 

@@ -58,18 +58,38 @@ func furnish(l *Lab, o *Options) error {
 		return fmt.Errorf("make lab %q: %w", l.Name, f.err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Templates)) {
-		if err := copyTree(o.Templates[name], filepath.Join(l.TemplateDir(), name)); err != nil {
+		t, err := l.copyTemplate(name, o.Templates[name])
+		if err != nil {
 			return fmt.Errorf("make lab %q: template %q: %w", l.Name, name, err)
 		}
-		l.Templates = append(l.Templates, name)
+		l.Templates = append(l.Templates, t)
 	}
 	return nil
+}
+
+// copyTemplate copies a disk image to the pool, and a folder beside it. libvirt finds the format of an image by itself.
+func (l *Lab) copyTemplate(name, from string) (Template, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return Template{}, err
+	}
+	if info.IsDir() {
+		to := filepath.Join(l.TemplateDir(), name)
+		return Template{name, to}, copyTree(from, to)
+	}
+	if !info.Mode().IsRegular() {
+		return Template{}, fmt.Errorf("%s is no file and no folder", from)
+	}
+	volume := "template-" + name
+	return Template{name, volume}, copyFile(from, filepath.Join(l.PoolDir(), volume))
 }
 
 func (f *folder) furnishHost(h *Host) {
 	for _, dir := range []string{"run", "etc", "lib", "log", "cache", "tmp", "var-tmp", "home"} {
 		f.dir("hosts", h.Name, dir)
 	}
+	f.dir("hosts", h.Name, "log", "qemu") // libvirt makes it when a guest starts, and not when one arrives
+	f.dir("hosts", h.Name, "var-tmp", filepath.Base(sshPool))
 	if f.err == nil {
 		f.err = errors.Join(os.Chmod(filepath.Join(h.Dir, "tmp"), 0o777|os.ModeSticky),
 			os.Chmod(filepath.Join(h.Dir, "var-tmp"), 0o777|os.ModeSticky))
@@ -180,18 +200,8 @@ func (f *folder) key(parts ...string) string {
 	return string(ssh.MarshalAuthorizedKey(key))
 }
 
-// copyTree copies a regular file, or a folder of them. Links are followed at the top only.
+// copyTree copies a folder of regular files.
 func copyTree(from, to string) error {
-	info, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	if info.Mode().IsRegular() {
-		return copyFile(from, to)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is no file and no folder", from)
-	}
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -184,6 +184,6 @@ func dhcpArguments(l *Lab) []string {
 		"--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--user=root", "--pid-file=", "--log-facility=-",
 		"--interface=" + switchName, "--bind-interfaces", "--except-interface=lo", "--no-hosts", "--no-resolv", "--no-ping",
 		"--dhcp-authoritative", "--dhcp-leasefile=" + l.LeaseFile(), "--dhcp-option=option:router", "--dhcp-lease-max=1000",
-		fmt.Sprintf("--dhcp-range=%s,%s,30m", nth(l.Subnet, guestAddress), nth(l.Subnet, guestAddressLast)),
+		fmt.Sprintf("--dhcp-range=%s,%s,30m", nth(l.Subnet, dhcpAddress), nth(l.Subnet, dhcpAddressLast)),
 	}
 }

@@ -35,7 +35,8 @@ type Options struct {
 	SSH       bool   // a server of ssh on each host
 	NoLibvirt bool   // no libvirt: hosts for the provider ssh alone
 	IPMI      bool   // BMCs that speak IPMI as well, and stand so in target files
-	// Templates are images of guests to be copied where all hosts see them: name → file or folder.
+	// Templates are images of guests to be copied where all hosts see them: name → a disk image, which becomes a volume
+	// of the pool, or the folder of a kernel image.
 	Templates map[string]string
 	// Attached makes a lab that ends with the process that made it, however that ends. Else it stays until Down.
 	Attached bool
@@ -61,7 +62,13 @@ type Lab struct {
 	SSH       bool         `json:"ssh"`
 	IPMI      bool         `json:"ipmi"`
 	Hosts     []Host       `json:"hosts"`
-	Templates []string     `json:"templates,omitempty"` // names; each is an entry of TemplateDir
+	Templates []Template   `json:"templates,omitempty"`
+}
+
+// Template is an image for guests.
+type Template struct {
+	Name  string `json:"name"`
+	Image string `json:"image"` // a volume of the pool, or the path of a folder with a kernel image
 }
 
 // Host is one host of a lab.
@@ -90,6 +97,8 @@ const (
 	PoolName = "lab" // libvirt's pool, and the network with its bridge
 	BMCUser  = "bragg"
 	SSHUser  = "root"
+
+	sshPool = "/var/tmp/bragg" // for disks of VMs, a folder of each host
 )
 
 const (

@@ -90,7 +90,7 @@ func TestAddressesOfALab(t *testing.T) {
 	}
 	for _, n := range numbers {
 		a := nth(subnet, n)
-		if !subnet.Contains(a) || seen[a] || n >= guestAddress {
+		if !subnet.Contains(a) || seen[a] || n >= dhcpAddress {
 			t.Errorf("%d is %s", n, a)
 		}
 		seen[a] = true

@@ -36,11 +36,13 @@ func (l *Lab) libvirtTarget() string {
 	}
 	if len(l.Templates) > 0 {
 		b.WriteString("templates:\n")
-		for _, name := range l.Templates {
-			fmt.Fprintf(&b, "  %q: %q\n", name, filepath.Join(l.TemplateDir(), name))
+		for _, t := range l.Templates {
+			fmt.Fprintf(&b, "  %q: %q\n", t.Name, t.Image)
 		}
 	}
-	fmt.Fprintf(&b, "pool: %q\nnetwork: %q\naddresses: dhcp\n", PoolName, PoolName)
+	// A bridge's leases are nothing that libvirt knows of, so addresses are given out.
+	fmt.Fprintf(&b, "pool: %q\nnetwork: %q\naddresses: {first: %q, last: %q, prefix: %d}\noptions:\n  storage: shared\n", PoolName, PoolName,
+		nth(l.Subnet, guestAddress), nth(l.Subnet, guestAddressLast), l.Subnet.Bits())
 	l.writeEnd(&b)
 	return b.String()
 }
@@ -53,8 +55,17 @@ func (l *Lab) sshTarget() string {
 		fmt.Fprintf(&b, "    uuid: %q\n    serial: %q\n", h.UUID, h.Serial)
 		l.writeBMC(&b, h)
 	}
+	fmt.Fprintf(&b, "pool: %q\noptions:\n  ssh_options: %q\n", sshPool, strings.Join(l.SSHOptions(), " "))
 	l.writeEnd(&b)
 	return b.String()
+}
+
+// SSHOptions are what ssh needs behind -o to get in, with the hosts' keys checked.
+func (l *Lab) SSHOptions() []string {
+	return []string{
+		"IdentityFile=" + l.SSHKeyFile(), "IdentitiesOnly=yes", "UserKnownHostsFile=" + l.KnownHostsFile(), "GlobalKnownHostsFile=none",
+		"StrictHostKeyChecking=yes", "UpdateHostKeys=no",
+	}
 }
 
 func (l *Lab) writeBMC(b *strings.Builder, h Host) {
