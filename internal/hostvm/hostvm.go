@@ -43,6 +43,8 @@ const (
 	OpCheck  Operation = "check"
 	OpSample Operation = "sample"
 	OpDial   Operation = "dial"
+	// OpStrangers lists what runs on the host and would be cut with it: VMs of hypervisors, and VMs of other runs.
+	OpStrangers Operation = "strangers"
 	// OpExport sends the data of a disk after the reply; OpImport takes it and replies a second time.
 	OpExport Operation = "export"
 	OpImport Operation = "import"
@@ -75,6 +77,8 @@ type Reply struct {
 	VMs     []target.VM         `json:"vms,omitempty"`
 	Info    *Info               `json:"info,omitempty"`
 	Samples []target.NodeSample `json:"samples,omitempty"`
+	// Strangers is what OpStrangers found, for people to read.
+	Strangers []string `json:"strangers,omitempty"`
 }
 
 // Info describes a host.

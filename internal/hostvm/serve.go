@@ -181,6 +181,8 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 		err = t.CheckOwned(r.Tag, r.VMs)
 	case OpSnapshot:
 		err = t.SnapshotVMs(ctx, r.Tag, r.VMs, r.Name)
+	case OpStrangers:
+		reply.Strangers, err = strangers(r.Tag)
 	case OpSample:
 		reply.Samples, err = s.meter(r.Place.NodeID).sample()
 	default:

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -181,6 +182,18 @@ const (
 func (t *Target) CheckOwned(tag target.Tag, vms []target.VM) error {
 	_, err := t.resolve(tag, vms, true)
 	return err
+}
+
+// ForeignVMs lists the VMs that run on this machine, of whatever folder and run, but for those that carry tag.
+func ForeignVMs(tag target.Tag) []string {
+	var found []string
+	for mark := range markedProcesses() {
+		if owner, id, _ := strings.Cut(mark, "/"); owner != tag.Mark() {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // RemoveFolder removes the folder for VMs when none is left in it, of whatever owner.

@@ -98,3 +98,19 @@ func replaceJSON(path string, value any) error {
 	}
 	return os.Rename(path+".new", path)
 }
+
+// syncFolder writes the files of a folder and their names to the disk.
+func syncFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			if err := syncDir(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+}

@@ -207,6 +207,11 @@ func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk ma
 	if err := t.store.writeRecord(o.ID, record{VM: vm, Spec: spec}); err != nil {
 		return target.VM{}, fmt.Errorf("record vm: %w", err)
 	}
+	if t.detached != nil { // its machine may lose its power in the run, and the VM must be there afterwards
+		if err := syncFolder(t.store.path(o.ID)); err != nil {
+			return target.VM{}, fmt.Errorf("record vm: %w", err)
+		}
+	}
 	return vm, nil
 }
 

@@ -154,6 +154,15 @@ func (h *host) dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn
 	return conn, err
 }
 
+// drop forgets the connection to a host that is gone.
+func (h *host) drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.client != nil {
+		_ = h.client.Close()
+	}
+}
+
 func (h *host) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -54,9 +54,7 @@ func Provider() target.Provider {
 	return target.Provider{
 		Name:    "ssh",
 		Summary: "Linux hosts reached with ssh: agents as VMs, files of the hosts as disks, nothing installed",
-		Open: func(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
-			return Open(ctx, c, o)
-		},
+		Open:    open,
 	}
 }
 
@@ -175,13 +173,22 @@ func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) er
 
 // Owned lists the VMs that carry the tag, on all hosts.
 func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	return t.owned(ctx, tag, func(_ *host, err error) ([]target.VM, error) { return nil, err })
+}
+
+// owned lists VMs; instead answers for a host that does not.
+func (t *Target) owned(
+	ctx context.Context, tag target.Tag, instead func(h *host, err error) ([]target.VM, error),
+) ([]target.VM, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
 	}
 	found := make([][]target.VM, len(t.hosts))
 	err := t.onHosts(func(i int, h *host) error {
 		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpOwned, Tag: tag})
-		found[i] = reply.VMs
+		if found[i] = reply.VMs; err != nil {
+			found[i], err = instead(h, err)
+		}
 		return err
 	})
 	if err != nil {
