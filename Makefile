@@ -12,7 +12,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent load/... iojob/... iohosts metric result session target/...
 
-.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench-io      bragg io against fio: speed, CPU per operation, latency"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
+	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"
 	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes"
 
 build:
@@ -117,6 +118,11 @@ bench-io: build
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:
 	$(GO) test ./internal/report -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -timeout 60m
+
+# All agents are one other process of this machine; BRAGG_BENCH_AGENTS and BRAGG_BENCH_AGENTS_FOR make it smaller.
+bench-agents:
+	BRAGG_BENCH_AGENTS=$(or $(BRAGG_BENCH_AGENTS),1000) BRAGG_BENCH_AGENTS_FOR=$(or $(BRAGG_BENCH_AGENTS_FOR),10m) \
+		$(GO) test ./internal/session -run '^TestManyAgents$$' -count=1 -v -timeout 30m
 
 # A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute, and networks that
 # are cut for one minute and for ten.

@@ -49,7 +49,7 @@ func (w *Writer) Seal(s Summary) error {
 
 func (w *Writer) writeSeal(s Summary) error {
 	// Room was made by giving back the reserve, so what a full disk had stopped is tried once more.
-	if err := w.flush(true); err != nil {
+	if err := w.flushAndSync(); err != nil {
 		return err
 	}
 	for _, sync := range []func() error{w.events.Sync, w.intervals.file.Sync, w.samples.file.Sync} {

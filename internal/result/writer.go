@@ -192,13 +192,41 @@ func (w *Writer) flushLoop() {
 		case <-w.stop:
 			return
 		case <-tick.C:
-			w.mu.Lock()
-			if w.err == nil {
-				_ = w.fail(w.flush(time.Since(w.synced) >= syncEvery))
-			}
-			w.mu.Unlock()
+			w.flushTick()
 		}
 	}
+}
+
+// flushTick hands over what was collected and, when it is time, syncs. Syncing goes on beside writers: a disk that is busy may take
+// seconds for it. The files stay open, because Close waits for the flusher.
+func (w *Writer) flushTick() {
+	w.mu.Lock()
+	if w.err == nil {
+		_ = w.fail(w.flush())
+	}
+	due := w.err == nil && w.dirty && time.Since(w.synced) >= syncEvery
+	if due {
+		w.dirty, w.synced = false, time.Now()
+	}
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := w.sync(); err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.dirty = true
+		_ = w.fail(err)
+	}
+}
+
+func (w *Writer) sync() error {
+	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Dir returns the folder.
@@ -291,10 +319,10 @@ func (w *Writer) Flush() error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	return w.fail(w.flush(false))
+	return w.fail(w.flush())
 }
 
-func (w *Writer) flush(sync bool) error {
+func (w *Writer) flush() error {
 	for _, a := range []*appender{w.intervals, w.samples} {
 		if len(a.text) == 0 {
 			continue
@@ -304,13 +332,16 @@ func (w *Writer) flush(sync bool) error {
 			return err
 		}
 	}
-	if !sync || !w.dirty {
-		return nil
+	return nil
+}
+
+// flushAndSync leaves nothing that a power loss could take. The caller holds the lock.
+func (w *Writer) flushAndSync() error {
+	if err := w.flush(); err != nil || !w.dirty {
+		return err
 	}
-	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {
-		if err := f.Sync(); err != nil {
-			return err
-		}
+	if err := w.sync(); err != nil {
+		return err
 	}
 	w.dirty, w.synced = false, time.Now()
 	return nil
@@ -378,7 +409,7 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
-		_ = w.fail(w.flush(true))
+		_ = w.fail(w.flushAndSync())
 	}
 	w.freeReserve()
 	w.closeFiles()

@@ -115,6 +115,7 @@ func (c *carrier) carry(ctx context.Context) (Outcome, error) {
 		return Outcome{}, errors.Join(err, c.forget())
 	}
 	defer c.record.writer.Close() // after Seal it does nothing
+	defer c.record.cache.close()
 	out, err := c.execute(ctx)
 	if err != nil {
 		return Outcome{}, err
@@ -146,7 +147,7 @@ func (c *carrier) openBundle() error {
 	if err != nil {
 		return err
 	}
-	c.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, watch: c.options.Watcher}
+	c.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, cache: newCache(), watch: c.options.Watcher}
 	if err = w.WritePlan(secrets.plan(c.Plan)); err == nil {
 		err = attachScenario(w, secrets.scenario(c.Scenario))
 	}
@@ -197,7 +198,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer stop()
-	work.Go(func() { c.record.cache.open(filepath.Join(c.dir, metric.Dir), c.record.manifest) })
+	work.Go(func() { c.record.cache.start(filepath.Join(c.dir, metric.Dir), c.record.manifest) })
 	work.Go(func() { meter.run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
 	work.Go(func() { c.passStops(beside) })

@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 			Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr,
 		}))
 	}
+	if os.Getenv(session.AgentsVariable) != "" {
+		session.ServeSimulatedAgents()
+		os.Exit(0)
+	}
 	if os.Getenv(racerVariable) != "" {
 		os.Exit(race())
 	}

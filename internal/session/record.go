@@ -16,7 +16,7 @@ type recorder struct {
 	manifest result.Manifest
 	writer   *result.Writer
 	secrets  *secrets
-	cache    cache
+	cache    *cache
 
 	watchMu sync.Mutex
 	watch   Watcher // may be nil
@@ -60,66 +60,4 @@ func (r *recorder) Samples(samples []result.Sample) {
 	}
 	_ = r.writer.Sample(samples...)
 	r.cache.add(func(s *metric.Store) error { return s.AppendSamples(samples) })
-}
-
-// cache is the metric store of a run under way. It opens beside the run, because the first I/O should not wait for it;
-// what comes meanwhile is kept and added then. A store that fails is given up: the record can rebuild it.
-type cache struct {
-	mu    sync.Mutex
-	store *metric.Store
-	early []func(*metric.Store) error
-	ended bool
-}
-
-func (c *cache) add(to func(*metric.Store) error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.ended:
-	case c.store == nil:
-		c.early = append(c.early, to)
-	case to(c.store) != nil:
-		c.giveUp()
-	}
-}
-
-// open opens the store. The caller does not call take before it has returned.
-func (c *cache) open(dir string, m result.Manifest) {
-	store, err := metric.Open(dir, m)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.ended, c.early = true, nil
-		return
-	}
-	c.store = store
-	for _, to := range c.early {
-		if to(store) != nil {
-			c.giveUp()
-			break
-		}
-	}
-	c.early = nil
-}
-
-// giveUp closes the store. The caller holds the lock.
-func (c *cache) giveUp() {
-	_ = c.store.Close()
-	c.store, c.ended = nil, true
-}
-
-// take hands over the store with everything in it visible to queries; nil when there is none.
-func (c *cache) take() *metric.Store {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	store := c.store
-	c.store, c.ended = nil, true
-	if store == nil {
-		return nil
-	}
-	if store.Flush() != nil {
-		_ = store.Close()
-		return nil
-	}
-	return store
 }

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"sync"
+
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// cache is the metric store of a run under way. It opens beside the run, because the first I/O should not wait for it, and takes
+// what comes on a goroutine of its own, because the record should not wait for it either. A store that fails is given up: the
+// record can rebuild it.
+type cache struct {
+	mu      sync.Mutex
+	changed sync.Cond // of everything below; its lock is mu
+	waiting []func(*metric.Store) error
+	store   *metric.Store
+	open    bool // the store takes what waits
+	closing bool // nothing more comes; what waits is still taken
+	ended   bool // what waits is of no use
+	worker  sync.WaitGroup
+}
+
+// waitingMax bounds what waits for a store that is open: about four seconds of a thousand agents. Beyond it, whoever records waits.
+const waitingMax = 4096
+
+func newCache() *cache {
+	c := &cache{}
+	c.changed.L = &c.mu
+	return c
+}
+
+func (c *cache) add(to func(*metric.Store) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.open && !c.ended && !c.closing && len(c.waiting) >= waitingMax {
+		c.changed.Wait()
+	}
+	if c.ended || c.closing {
+		return
+	}
+	c.waiting = append(c.waiting, to)
+	c.changed.Broadcast()
+}
+
+// start opens the store. The caller does not call take before it has returned.
+func (c *cache) start(dir string, m result.Manifest) {
+	store, err := metric.Open(dir, m)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.ended, c.waiting = true, nil
+		return
+	}
+	c.store, c.open = store, true
+	c.worker.Go(c.work)
+}
+
+// work hands the store what waits until nothing more comes, or the store fails.
+func (c *cache) work() {
+	for {
+		c.mu.Lock()
+		for len(c.waiting) == 0 && !c.closing {
+			c.changed.Wait()
+		}
+		batch := c.waiting
+		c.waiting = nil
+		c.changed.Broadcast()
+		c.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, to := range batch {
+			if to(c.store) != nil {
+				c.giveUp()
+				return
+			}
+		}
+	}
+}
+
+func (c *cache) giveUp() {
+	_ = c.store.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store, c.ended, c.waiting = nil, true, nil
+	c.changed.Broadcast()
+}
+
+// take hands over the store with everything in it visible to queries; nil when there is none.
+func (c *cache) take() *metric.Store {
+	c.mu.Lock()
+	c.closing = true
+	c.changed.Broadcast()
+	c.mu.Unlock()
+	c.worker.Wait()
+	c.mu.Lock()
+	store := c.store
+	c.store, c.ended, c.waiting = nil, true, nil
+	c.mu.Unlock()
+	if store == nil {
+		return nil
+	}
+	if store.Flush() != nil {
+		_ = store.Close()
+		return nil
+	}
+	return store
+}
+
+// close ends a cache that nobody has taken.
+func (c *cache) close() {
+	if store := c.take(); store != nil {
+		_ = store.Close()
+	}
+}

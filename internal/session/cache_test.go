@@ -1,0 +1,75 @@
+package session
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result/resulttest"
+)
+
+// TestCacheTakesEverythingInOrder: what came before the store was open, and what came then, from many sides.
+func TestCacheTakesEverythingInOrder(t *testing.T) {
+	c := newCache()
+	var taken atomic.Int64
+	last := make([]int, 8)
+	add := func(who, n int) {
+		c.add(func(*metric.Store) error {
+			taken.Add(1)
+			if last[who] != n-1 {
+				t.Errorf("%d of %d came after %d", n, who, last[who])
+			}
+			last[who] = n
+			return nil
+		})
+	}
+	for who := range last {
+		add(who, 1)
+	}
+	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}))
+	const each = waitingMax // so that somebody has to wait
+	var wait sync.WaitGroup
+	for who := range last {
+		wait.Go(func() {
+			for n := range each {
+				add(who, n+2)
+			}
+		})
+	}
+	wait.Wait()
+	store := c.take()
+	if store == nil {
+		t.Fatal("there is no store")
+	}
+	if got := taken.Load(); got != int64(len(last)*(each+1)) {
+		t.Errorf("%d were taken", got)
+	}
+	c.add(func(*metric.Store) error { t.Error("something came after the end"); return nil })
+	c.close()
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCacheThatFailsKeepsNobodyWaiting: a store that takes nothing is given up, and recording goes on.
+func TestCacheThatFailsKeepsNobodyWaiting(t *testing.T) {
+	c := newCache()
+	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}))
+	for range 3 * waitingMax {
+		c.add(func(*metric.Store) error { return errors.New("no") })
+	}
+	if c.take() != nil {
+		t.Error("a store that failed is handed over")
+	}
+	c = newCache()
+	c.start("/dev/null/none", resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}))
+	for range 3 * waitingMax {
+		c.add(func(*metric.Store) error { return nil })
+	}
+	c.close()
+	newCache().close()
+}
