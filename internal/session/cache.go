@@ -21,8 +21,8 @@ type cache struct {
 	worker  sync.WaitGroup
 }
 
-// waitingMax bounds what waits for a store that is open: about four seconds of a thousand agents. Beyond it, whoever records waits.
-const waitingMax = 4096
+// waitingMax bounds what waits for a store that is open: two seconds of a thousand agents. Beyond it, whoever records waits.
+const waitingMax = 2048
 
 func newCache() *cache {
 	c := &cache{}

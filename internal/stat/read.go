@@ -33,6 +33,10 @@ func (h *Histogram) readOwn(data []byte) error {
 	if bytes.ContainsAny(walk, "\"\\") {
 		return errNotOwn
 	}
+	// The largest value says how much room is needed: buckets come in rising order, and growing with them would allocate again and again.
+	if last := BucketOf(s.Max); len(walk) > 0 && last >= len(h.counts) {
+		h.grow(last)
+	}
 	if err := h.walk(walk); err != nil {
 		return err
 	}
