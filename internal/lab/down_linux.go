@@ -180,8 +180,11 @@ func lockLabs(labs string) (unlock func() error, err error) {
 	return lockFile(filepath.Join(labs, ".lock"))
 }
 
-// lockFile waits for a lock. It may be unlocked more than once.
+// lockFile waits for a lock, in a folder that is made where it is missing. It may be unlocked more than once.
 func lockFile(path string) (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)

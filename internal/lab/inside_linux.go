@@ -26,13 +26,13 @@ const progressFile = 3
 
 // runHost is a host: its first process, from power on to the end.
 func runHost(dir, name string) error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, unix.SIGTERM) // before all else: who asks at once is heard
 	progress := os.NewFile(progressFile, "progress")
 	unix.CloseOnExec(progressFile)
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return errors.New("the keeper of the lab ended")
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, unix.SIGTERM)
 	l, err := load(filepath.Dir(dir), filepath.Base(dir))
 	if err != nil {
 		return err

@@ -440,12 +440,46 @@ func TestUpFails(t *testing.T) {
 	})
 }
 
+// On a full disk a lab does not come up, and says so.
+func TestFullDisk(t *testing.T) {
+	short(t)
+	for _, size := range []string{"4k", "24k", "64k"} {
+		t.Run(size, func(t *testing.T) {
+			o := labtest.Options(t, light())
+			o.Labs = filepath.Join(t.TempDir(), "labs")
+			if err := os.Mkdir(o.Labs, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mount("tmpfs", o.Labs, "tmpfs", 0, "mode=700,size="+size); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := unix.Unmount(o.Labs, 0); err != nil {
+					t.Error(err)
+				}
+			}()
+			// A big template takes what is left.
+			template := filepath.Join(t.TempDir(), "image")
+			if err := os.WriteFile(template, make([]byte, 1<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o.Templates = map[string]string{"image": template}
+			if _, _, err := lab.Up(t.Context(), o); !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("made on a full disk: %v", err)
+			}
+			if !gone(filepath.Join(o.Labs, o.Name)) {
+				t.Error("the folder is left")
+			}
+		})
+	}
+}
+
 // Folders that are no labs, and mounts that a lab did not make, are left alone.
 func TestForeignFolders(t *testing.T) {
 	short(t)
 	o := labtest.Options(t, light())
-	o.Labs = t.TempDir()
-	if err := os.Chmod(o.Labs, 0o700); err != nil {
+	o.Labs = filepath.Join(t.TempDir(), "labs")
+	if err := os.Mkdir(o.Labs, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	precious := filepath.Join(o.Labs, o.Name, "precious")
