@@ -30,7 +30,7 @@ func TestReadSeed(t *testing.T) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	for name, text := range map[string]string{
-		"nothing": "", "no JSON": "#cloud-config", "unknown key": `{"versoin":1}`, "two documents": string(good) + string(good),
+		"nothing": "", "no JSON": "#cloud-config", "unknown key": strings.Replace(string(good), "{", `{"colour":1,`, 1), "two documents": string(good) + string(good),
 		"too large": string(good) + strings.Repeat(" ", seedBytesMax),
 	} {
 		if _, err := ReadSeed(strings.NewReader(text)); err == nil {

@@ -35,7 +35,7 @@ func (s *server) info(dir string) (*Info, error) {
 	if unix.Sysinfo(&memory) == nil {
 		i.RAMBytes = int64(memory.Totalram) * int64(memory.Unit)
 	}
-	i.Facts = []target.Fact{{Name: "kernel", Value: i.Kernel}, {Name: "file system of VMs", Value: fsName(int64(fs.Type))}}
+	i.Facts = []target.Fact{{Name: "kernel", Value: i.Kernel}, {Name: "file system of VMs", Value: fsName(fs.Type)}}
 	return i, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -124,7 +125,7 @@ func TestPackagesThatAreNone(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	r := &boundedReader{r: endless{}, left: 1000}
-	if n, err := io.Copy(io.Discard, r); n != 1000 || err != errUnpacked {
+	if n, err := io.Copy(io.Discard, r); n != 1000 || !errors.Is(err, errUnpacked) {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 	if _, err := readAtMost(endless{}, 0, 1000); err == nil {
