@@ -18,7 +18,7 @@ import (
 const agentPort = 7401
 
 // answersWithin is how long a host on the network of the VMs may take to say that a port is open or closed.
-const answersWithin = time.Second
+const answersWithin = 500 * time.Millisecond
 
 // reserve picks addresses of the target file's range for new VMs: none that a VM of ours has on any node, that another
 // call is about to give away, or at which somebody answers. It returns none where VMs ask a DHCP server.

@@ -1,10 +1,115 @@
 package libvirt
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
 )
+
+// A guest boots while its agent is dialled.
+const (
+	dialAgain     = 300 * time.Millisecond
+	dialLook      = 5 * time.Second // how often the VM itself is looked at meanwhile
+	handshakeTime = 10 * time.Second
+)
+
+// DialAgent connects to the agent of a VM, as soon as there is one, and makes sure that it is the one that was meant.
+func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
+	if t.options.Authority == nil {
+		return nil, errors.New("dial agent: this program has no identity that agents know")
+	}
+	var last error
+	var looked time.Time
+	for {
+		if time.Since(looked) > dialLook {
+			if err := t.mayAnswer(ctx, vm); err != nil {
+				return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, errors.Join(err, last))
+			}
+			looked = time.Now()
+		}
+		c, err := t.dialOnce(ctx, vm)
+		if err == nil {
+			return c, nil
+		}
+		last = err
+		select {
+		case <-time.After(dialAgain):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, errors.Join(context.Cause(ctx), last))
+		}
+	}
+}
+
+// mayAnswer tells why an agent cannot answer. A host that does not answer is no reason: its VMs may still run.
+func (t *Target) mayAnswer(ctx context.Context, vm target.VM) error {
+	s, err := t.survey(ctx)
+	if err != nil {
+		return err
+	}
+	one := s.vms[vm.ID]
+	switch {
+	case one != nil && one.power() != target.PowerOn:
+		return errors.New("it has no power")
+	case one == nil && len(s.down) == 0:
+		return errGone
+	}
+	return nil
+}
+
+func (t *Target) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {
+	address, err := t.addressOf(ctx, vm)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	var d net.Dialer
+	plain, err := d.DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(agentPort)))
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(plain, t.options.Authority.Controller(vm.Name))
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = plain.Close()
+		return nil, &diag.Error{
+			Code: "agent-identity", Message: fmt.Sprintf("who answers at %s is not the agent of vm %q", address, vm.Name), Err: err,
+		}
+	}
+	c := &conn{Conn: secure, target: t, vm: vm.ID}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		_ = plain.Close()
+		return nil, errClosed
+	}
+	t.conns[vm.ID] = append(t.conns[vm.ID], c)
+	return c, nil
+}
+
+// addressOf returns the address that was given to a VM, or that it got by DHCP.
+func (t *Target) addressOf(ctx context.Context, vm target.VM) (string, error) {
+	if len(vm.Addresses) > 0 {
+		return vm.Addresses[0], nil
+	}
+	n, err := t.node(vm.NodeID)
+	if err != nil {
+		return "", err
+	}
+	a, err := n.lookUp(ctx, vm.ID)
+	if err == nil && a == "" {
+		err = fmt.Errorf("node %q knows no address of it yet", n.id)
+	}
+	return a, err
+}
 
 // conn is a connection to an agent. It ends with the power of its VM, which a network would not tell.
 type conn struct {

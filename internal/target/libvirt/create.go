@@ -22,8 +22,6 @@ type blueprint struct {
 	accel  accelerator
 	from   *template
 	disks  []blueprintDisk
-	// seeded: the guest gets a disk that tells it who it is.
-	seeded bool
 }
 
 // blueprintDisk is a volume to make, by which its disk is made too.
@@ -53,6 +51,7 @@ func (t *Target) plan(ctx context.Context, tag target.Tag, specs []target.VMSpec
 	if err := tag.Check(); err != nil {
 		return nil, err
 	}
+	t.remark(tag)
 	s, err := t.survey(ctx)
 	if err != nil {
 		return nil, err
@@ -104,9 +103,6 @@ func (t *Target) planOne(ctx context.Context, s *survey, tag target.Tag, spec ta
 	}
 	if err := s.down[n.id]; err != nil {
 		return nil, fmt.Errorf("node %q does not answer: %w", n.id, err)
-	}
-	if err := t.poweredNode(ctx, n); err != nil {
-		return nil, err
 	}
 	host := hosts[n.id]
 	if host == nil {
@@ -210,7 +206,7 @@ func (t *Target) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM,
 
 // build makes everything of a VM, the domain first: from then on there is something that says whose the volumes are.
 func (t *Target) build(ctx context.Context, b *blueprint) error {
-	b.seeded = t.seeds()
+	b.record.Seeded = t.seeds()
 	d, err := t.describeVM(b)
 	if err != nil {
 		return err
@@ -293,7 +289,7 @@ func (t *Target) describeVM(b *blueprint) (domain, error) {
 		}
 		d.Devices.Disks = append(d.Devices.Disks, x)
 	}
-	if b.seeded {
+	if b.record.Seeded {
 		d.Devices.Disks = append(d.Devices.Disks, seedDisk(b, b.pool.file(volumeName(mark, id, "seed"))))
 	}
 	d.Devices.Interfaces = []nic{t.card(b.record.MAC)}

@@ -19,6 +19,7 @@ func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error)
 	if err := t.usable(ctx); err != nil {
 		return nil, err
 	}
+	t.remark(tag)
 	// Volumes first: whatever has a volume had a domain before, and the survey shows it.
 	volumes, err := t.volumes(ctx, tag.Mark())
 	if err != nil {
@@ -49,7 +50,7 @@ func (t *Target) unseen(ctx context.Context, s *survey, mark string) []target.VM
 		}
 		vm := r.Record.vm()
 		vm.NodeID, vm.Power = r.Node, target.PowerUnknown
-		if n, err := t.node(r.Node); err == nil && t.poweredNode(ctx, n) != nil {
+		if t.withoutPower(ctx, r.Node) {
 			vm.Power = target.PowerOff
 		}
 		vms = append(vms, vm)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/bmc"
 )
 
 const (
@@ -47,10 +48,15 @@ type Target struct {
 	templates map[string]*template   // that were read
 	brought   map[string]bool        // kernels that a storage has
 	notes     []target.Fact          // found out meanwhile
+	planted   map[string]bool        // VMs whose seed this program made
+	marks     map[string]bool        // of the run, or runs, that used this target
+	cut       map[string]bool        // nodes that this program switched off
+	power     *bmc.Nodes             // nil: no node has a BMC
 }
 
 var (
 	_ target.Target           = (*Target)(nil)
+	_ target.AgentDialer      = (*Target)(nil)
 	_ target.VMPower          = (*Target)(nil)
 	_ target.Cloner           = (*Target)(nil)
 	_ target.Snapshotter      = (*Target)(nil)
@@ -73,7 +79,21 @@ func Provider() target.Provider {
 }
 
 // open opens the hosts of c as a target; run makes the calls. No host is asked yet.
-func open(_ context.Context, c target.Config, o target.OpenOptions, run runner) (target.Target, error) {
+func open(ctx context.Context, c target.Config, o target.OpenOptions, run runner) (target.Target, error) {
+	t, err := prepare(c, o, run)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(c.Nodes, func(n target.NodeConfig) bool { return n.BMC != nil }) {
+		return t, nil
+	}
+	if t.power, err = bmc.OpenNodes(ctx, c, t); err != nil {
+		return nil, err
+	}
+	return powered{t, t.power}, nil
+}
+
+func prepare(c target.Config, o target.OpenOptions, run runner) (*Target, error) {
 	s, err := readSettings(c)
 	if err != nil {
 		return nil, err
@@ -84,6 +104,7 @@ func open(_ context.Context, c target.Config, o target.OpenOptions, run runner) 
 	t := &Target{
 		config: c, settings: s, options: o, memory: &memory{dir: o.Dir}, locks: map[string]*sync.Mutex{},
 		reserved: map[netip.Addr]string{}, conns: map[string][]*conn{}, templates: map[string]*template{}, brought: map[string]bool{},
+		planted: map[string]bool{}, marks: map[string]bool{}, cut: map[string]bool{},
 	}
 	for _, nc := range c.Nodes {
 		endpoint := nc.Endpoint
@@ -235,6 +256,9 @@ func (t *Target) facts(looks []look) []target.Fact {
 		add("software", l.host.software)
 		add("accelerator", l.accel.describe())
 		add("pool", fmt.Sprintf("%s, %s at %s", l.pool.Name, l.pool.Type, l.pool.Path))
+	}
+	if t.power != nil {
+		facts = append(facts, t.power.Facts()...)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

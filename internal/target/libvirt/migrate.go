@@ -22,9 +22,6 @@ func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	if err != nil {
 		return fmt.Errorf("migrate VMs: %w", err)
 	}
-	if err := t.poweredNode(ctx, to); err != nil {
-		return fmt.Errorf("migrate VMs: %w", err)
-	}
 	return onEach(ctx, "migrate", list, func(i int) error {
 		defer t.lock(list[i].id)()
 		return t.migrate(ctx, tag, list[i], to)

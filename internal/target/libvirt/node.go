@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -21,9 +22,10 @@ type node struct {
 	// files is held for writing while the pool is read anew, which libvirt refuses while volumes are being made.
 	files sync.RWMutex
 
-	mu    sync.Mutex
-	known *hostFacts // once the host has answered
-	probe accelerator
+	mu     sync.Mutex
+	known  *hostFacts // once the host has answered
+	probe  accelerator
+	silent bool // it did not answer the last time
 }
 
 // hostFacts are what a host says of itself; they do not change while we look at it.
@@ -115,22 +117,36 @@ func parseHost(info, memory, capabilities, version []byte) (hostFacts, error) {
 	return f, nil
 }
 
-// sights lists all domains of the node, whosever they are.
+// sights lists all domains of the node, whosever they are. A node that was silent before gets one short chance: while a
+// host is switched off, every look at the target would take as long as a network takes to give up.
 func (n *node) sights(ctx context.Context) ([]sight, error) {
+	n.mu.Lock()
+	silent := n.silent
+	n.mu.Unlock()
 	var all []sight
-	err := patiently(ctx, func(ctx context.Context) error {
-		var err error
-		all, err = n.look(ctx)
-		return err
-	}, nil)
+	var err error
+	if silent {
+		all, err = n.look(ctx, silentLimit)
+	} else {
+		err = patiently(ctx, func(ctx context.Context) error {
+			var err error
+			all, err = n.look(ctx, queryLimit)
+			return err
+		}, nil)
+	}
+	if ctx.Err() == nil {
+		n.mu.Lock()
+		n.silent = isLost(err)
+		n.mu.Unlock()
+	}
 	return all, err
 }
 
 // sightsPerCall bounds the length of one argument.
 const sightsPerCall = 1000
 
-func (n *node) look(ctx context.Context) ([]sight, error) {
-	list, err := n.run(ctx, call{args: []string{"list", "--all", "--uuid"}, limit: queryLimit})
+func (n *node) look(ctx context.Context, limit time.Duration) ([]sight, error) {
+	list, err := n.run(ctx, call{args: []string{"list", "--all", "--uuid"}, limit: limit})
 	if err != nil {
 		return nil, err
 	}

@@ -15,22 +15,12 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	if err != nil {
 		return fmt.Errorf("power on VMs: %w", err)
 	}
-	checked := map[*node]error{}
-	for _, one := range list {
-		n := one.main().node
-		if _, ok := checked[n]; !ok {
-			checked[n] = t.poweredNode(ctx, n)
-		}
-	}
 	return onEach(ctx, "power on", list, func(i int) error {
 		one := list[i]
 		defer t.lock(one.id)()
 		p := one.main()
 		if p.active() {
 			return nil
-		}
-		if err := checked[p.node]; err != nil {
-			return err
 		}
 		if err := t.renew(ctx, one); err != nil {
 			return err

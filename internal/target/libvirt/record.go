@@ -34,6 +34,7 @@ type record struct {
 	VCPUs    int       `json:"vcpus"`
 	RAMBytes int64     `json:"ram_bytes"`
 	MAC      string    `json:"mac"`
+	Seeded   bool      `json:"seeded"` // it has a disk that tells its guest who it is
 	// Bases are volumes that the disks of this VM read from and that are not its own: of the VM it was cloned from, or
 	// of a template that this run brought. They are kept for as long as a VM names them.
 	Bases   []string  `json:"bases,omitempty"`

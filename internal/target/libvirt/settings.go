@@ -24,6 +24,8 @@ type settings struct {
 	first, last netip.Addr
 	prefix      int
 	gateway     string
+	guestUser   string
+	guestKey    string
 }
 
 const (
@@ -44,6 +46,9 @@ var choices = map[string][]string{
 	"template_clones": {clonesLinked, clonesFull},
 }
 
+// texts are the options that are free text.
+var texts = []string{"guest_key", "guest_user"}
+
 func readSettings(c target.Config) (settings, error) {
 	var list diag.List
 	place := diag.Position{File: c.File}
@@ -54,9 +59,12 @@ func readSettings(c target.Config) (settings, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
 		known, ok := choices[name]
 		switch given := c.Options[name]; {
+		case slices.Contains(texts, name):
+			value[name] = given
 		case !ok:
+			options := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(choices)), texts...)))
 			list.Add(diag.Diagnostic{Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name),
-				Hint: "known: " + strings.Join(slices.Sorted(maps.Keys(choices)), ", ")})
+				Hint: "known: " + strings.Join(options, ", ")})
 		case !slices.Contains(known, given):
 			list.Errorf(place, "target-option", "option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
 		default:
@@ -67,6 +75,7 @@ func readSettings(c target.Config) (settings, error) {
 		pool: c.Pool, network: c.Network, accelerator: value["accelerator"], cpu: value["cpu"], cache: value["cache"],
 		diskFormat: value["disk_format"], storage: value["storage"], clones: value["template_clones"],
 		prefix: c.Addresses.Prefix, gateway: c.Addresses.Gateway,
+		guestUser: value["guest_user"], guestKey: value["guest_key"],
 	}
 	if s.accelerator == "tcg" {
 		s.accelerator = accelTCG

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -58,6 +61,25 @@ func (t *Target) template(name string) (*template, error) {
 	defer t.mu.Unlock()
 	t.templates[name] = found
 	return found, nil
+}
+
+// readTemplate finds out what a template of the target file is: a folder that bragg image build made, on this machine, or
+// a volume of the pool. A folder has a slash in its path, which no name of a volume has.
+func (t *Target) readTemplate(name, value string) (*template, error) {
+	if !strings.Contains(value, "/") {
+		return &template{name: name, volume: value}, nil
+	}
+	if !filepath.IsAbs(value) {
+		value = filepath.Join(filepath.Dir(t.config.File), value)
+	}
+	found, err := image.Open(value)
+	if err != nil {
+		return nil, fmt.Errorf("read template %q: %w", name, err)
+	}
+	sum := found.Manifest.Kernel.SHA256 + found.Manifest.Initramfs.SHA256
+	return &template{name: name, kernel: &kernelImage{
+		kernel: found.Kernel, initrd: found.Initramfs, cmdline: found.CommandLine, digest: vmID("template", sum),
+	}}, nil
 }
 
 // bases returns the names of the volumes that VMs of the template read.
@@ -131,7 +153,7 @@ func (n *node) readVolume(ctx context.Context, p pool, name string) (stored, err
 
 // makeSystem clones the system disk of a template: linked, so that it takes no time, or in full.
 func (t *Target) makeSystem(ctx context.Context, n *node, p pool, name string, from *template) (format string, err error) {
-	image, err := n.readVolume(ctx, p, from.volume)
+	image, err := n.sees(ctx, p, from.volume)
 	if err != nil {
 		return "", fmt.Errorf("find template %q: %w", from.name, err)
 	}

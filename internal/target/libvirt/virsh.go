@@ -17,6 +17,7 @@ import (
 // Limits of single calls. A host that is switched off is noticed by the first of them.
 const (
 	queryLimit   = 30 * time.Second
+	silentLimit  = 8 * time.Second // of a host that did not answer before
 	changeLimit  = 2 * time.Minute
 	copyLimit    = 6 * time.Hour // a disk, over whatever storage there is
 	migrateLimit = time.Hour

@@ -147,7 +147,7 @@ func leftovers(t *testing.T, dir string) []string {
 	return left
 }
 
-func writeDisk(t *testing.T, d target.Disk, offset int64, data []byte) {
+func writeDisk(t *testing.T, _ target.VM, d target.Disk, offset int64, data []byte) {
 	t.Helper()
 	f, err := os.OpenFile(d.Path, os.O_WRONLY, 0)
 	if err != nil {
@@ -159,7 +159,7 @@ func writeDisk(t *testing.T, d target.Disk, offset int64, data []byte) {
 	}
 }
 
-func readDisk(t *testing.T, d target.Disk, offset int64, length int) []byte {
+func readDisk(t *testing.T, _ target.VM, d target.Disk, offset int64, length int) []byte {
 	t.Helper()
 	f, err := os.Open(d.Path)
 	if err != nil {

@@ -140,7 +140,7 @@ func TestContract(t *testing.T) {
 			hello, err := client.Hello(ctx)
 			return hello.Boot, err
 		},
-		WriteDisk: func(t *testing.T, d target.Disk, offset int64, data []byte) {
+		WriteDisk: func(t *testing.T, _ target.VM, d target.Disk, offset int64, data []byte) {
 			f, err := os.OpenFile(d.Path, os.O_WRONLY, 0)
 			if err == nil {
 				_, err = f.WriteAt(data, offset)
@@ -150,7 +150,7 @@ func TestContract(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		ReadDisk: func(t *testing.T, d target.Disk, offset int64, length int) []byte {
+		ReadDisk: func(t *testing.T, _ target.VM, d target.Disk, offset int64, length int) []byte {
 			data := make([]byte, length)
 			f, err := os.Open(d.Path)
 			if err == nil {

@@ -93,7 +93,7 @@ func (s *suite) wantZeros(vm target.VM) {
 	}
 	for _, d := range vm.Disks {
 		for _, offset := range []int64{0, d.SizeBytes - 4096} {
-			data := s.h.ReadDisk(s.T, d, offset, 4096)
+			data := s.h.ReadDisk(s.T, vm, d, offset, 4096)
 			if slices.ContainsFunc(data, func(b byte) bool { return b != 0 }) {
 				s.Errorf("disk %s of the new vm %q is not empty at %d", d.Device, vm.Name, offset)
 			}

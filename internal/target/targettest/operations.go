@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -90,8 +91,8 @@ func (s *suite) clone() {
 	c := require[target.Cloner](s)
 	source := s.create("OLTP", 1)[0]
 	if s.h.WriteDisk != nil {
-		s.h.WriteDisk(s.T, source.Disks[0], 0, pattern(1))
-		s.h.WriteDisk(s.T, source.Disks[1], source.Disks[1].SizeBytes-8192, pattern(2))
+		s.h.WriteDisk(s.T, source, source.Disks[0], 0, pattern(1))
+		s.h.WriteDisk(s.T, source, source.Disks[1], source.Disks[1].SizeBytes-8192, pattern(2))
 	}
 	if s.needs(target.CapVMPower) {
 		s.powerOn([]target.VM{source}) // as it stands, running or not
@@ -110,7 +111,7 @@ func (s *suite) clone() {
 			s.wantCopy(clone)
 		}
 		if s.h.WriteDisk != nil {
-			s.h.WriteDisk(s.T, clones[0].Disks[0], 0, pattern(7)) // independent of the source and of each other
+			s.h.WriteDisk(s.T, clones[0], clones[0].Disks[0], 0, pattern(7)) // independent of the source and of each other
 			s.wantCopy(source)
 			s.wantCopy(clones[1])
 		}
@@ -133,12 +134,12 @@ func (s *suite) wantCopy(vm target.VM) {
 	if s.h.ReadDisk == nil {
 		return
 	}
-	first := s.h.ReadDisk(s.T, vm.Disks[0], 0, 8192)
-	second := s.h.ReadDisk(s.T, vm.Disks[1], vm.Disks[1].SizeBytes-8192, 8192)
+	first := s.h.ReadDisk(s.T, vm, vm.Disks[0], 0, 8192)
+	second := s.h.ReadDisk(s.T, vm, vm.Disks[1], vm.Disks[1].SizeBytes-8192, 8192)
 	if !bytes.Equal(first, pattern(1)) || !bytes.Equal(second, pattern(2)) {
 		s.Errorf("vm %q does not hold the data of its source", vm.Name)
 	}
-	middle := s.h.ReadDisk(s.T, vm.Disks[1], 4096, 4096)
+	middle := s.h.ReadDisk(s.T, vm, vm.Disks[1], 4096, 4096)
 	if !bytes.Equal(middle, make([]byte, 4096)) {
 		s.Errorf("vm %q holds data where its source has none", vm.Name)
 	}
@@ -224,9 +225,7 @@ func (s *suite) nodePower() {
 		s.must(p.PowerOnNode(s.Context(), off))
 		s.must(p.PowerOnNode(s.Context(), off)) // again
 		s.wantNode(p, off, target.PowerOn)
-		if r, ok := s.target.(target.ReadyChecker); ok {
-			s.must(r.Ready(s.Context()))
-		}
+		s.awaitReady()
 	}
 	for _, err := range []error{p.PowerOffNode(s.Context(), "no such node"), p.PowerOnNode(s.Context(), "no such node")} {
 		if err == nil {
@@ -234,6 +233,28 @@ func (s *suite) nodePower() {
 		}
 	}
 }
+
+// awaitReady waits until the target is ready again: a node that was switched on boots first.
+func (s *suite) awaitReady() {
+	s.Helper()
+	r, ok := s.target.(target.ReadyChecker)
+	if !ok {
+		return
+	}
+	var err error
+	for range readyLooksMax {
+		if err = r.Ready(s.Context()); err == nil {
+			return
+		}
+		time.Sleep(readyPause)
+	}
+	s.Fatalf("the target does not become ready: %v", err)
+}
+
+const (
+	readyLooksMax = 600
+	readyPause    = 200 * time.Millisecond
+)
 
 func (s *suite) wantNode(p target.NodePower, id string, want target.PowerState) {
 	s.Helper()

@@ -28,9 +28,9 @@ type Harness struct {
 	Reopen func(t *testing.T, before target.Target) target.Target
 	// Greet speaks with an agent over conn and returns something that differs after each power cycle.
 	Greet func(ctx context.Context, conn net.Conn) (string, error)
-	// WriteDisk and ReadDisk reach the data of a disk from outside. Nil where disks hold no data.
-	WriteDisk func(t *testing.T, d target.Disk, offset int64, data []byte)
-	ReadDisk  func(t *testing.T, d target.Disk, offset int64, length int) []byte
+	// WriteDisk and ReadDisk reach the data of a VM's disk from outside. Nil where disks hold no data.
+	WriteDisk func(t *testing.T, vm target.VM, d target.Disk, offset int64, data []byte)
+	ReadDisk  func(t *testing.T, vm target.VM, d target.Disk, offset int64, length int) []byte
 	// Leftovers returns what a deleted VM left behind: processes, files. Nil where nothing can be left.
 	Leftovers func(t *testing.T, before target.Target) []string
 }
