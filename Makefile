@@ -134,4 +134,4 @@ soak:
 	BRAGG_SOAK_OUTAGE=10m $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 60m
 
 clean:
-	rm -rf bin dist
+	rm -rf bin build dist

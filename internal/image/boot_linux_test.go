@@ -49,7 +49,7 @@ func TestGuests(t *testing.T) {
 	if shared := agent.SharedIdentities(hellos); len(shared) != 0 {
 		t.Errorf("clones share %v", shared)
 	}
-	runLoad(t, one.client(a, "DB 1"))
+	runLoad(t, one, one.client(a, "DB 1"))
 	checkWritten(t, disks)
 	for _, m := range []*machine{one, two} {
 		m.command("system_powerdown")
@@ -60,8 +60,28 @@ func TestGuests(t *testing.T) {
 	}
 }
 
+// Whoever builds an image of the same files gets the same bytes.
+func TestImageIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("unpacks a kernel")
+	}
+	one := built(t)
+	program, err := agentBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := image.Build(image.Source{Package: kernelPackage, Agent: program}, dir); err != nil {
+		t.Fatal(err)
+	}
+	two, err := image.Open(dir)
+	if err != nil || two.Manifest != one.Manifest {
+		t.Errorf("got %+v, want %+v, %v", two.Manifest, one.Manifest, err)
+	}
+}
+
 // runLoad writes to the first data disk and reads from it again.
-func runLoad(t *testing.T, c *agent.Client) {
+func runLoad(t *testing.T, m *machine, c *agent.Client) {
 	t.Helper()
 	const size = 8 << 20
 	var mu sync.Mutex
@@ -80,6 +100,9 @@ func runLoad(t *testing.T, c *agent.Client) {
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
+	}
+	if len(m.engines) != 2 || strings.Contains(strings.Join(m.engines, " "), "psync") {
+		t.Errorf("the load was driven by %q", m.engines) // where io_uring was refused
 	}
 	if read != size || wrote != size {
 		t.Errorf("read %d bytes and wrote %d, want %d", read, wrote, size)

@@ -38,7 +38,7 @@ func Build(s Source, dir string) (Manifest, error) {
 	}
 	m := Manifest{
 		Format: Format, Architecture: kernel.architecture, Release: kernel.release,
-		Package: kernel.source, Agent: agent.source, AgentVersion: agent.version, CommandLine: commandLine,
+		Package: kernel.source, Agent: agent.source, AgentVersion: agent.version, CommandLine: commandLine(kernel.architecture),
 	}
 	if m.Kernel, err = describe(KernelFile, bytes.NewReader(kernel.image)); err != nil {
 		return Manifest{}, err

@@ -16,8 +16,8 @@ type (
 		Hostname         string      `yaml:"hostname"`
 		PreserveHostname bool        `yaml:"preserve_hostname"`
 		PasswordLogin    bool        `yaml:"ssh_pwauth"`
-		DeleteHostKeys   bool        `yaml:"ssh_deletekeys"` // so that clones do not share them
-		Users            []cloudUser `yaml:"users"`
+		DeleteHostKeys   bool        `yaml:"ssh_deletekeys"`  // so that clones do not share them
+		Users            []cloudUser `yaml:"users,omitempty"` // none: the image's own user, whose password is locked
 		WriteFiles       []cloudFile `yaml:"write_files"`
 		RunCommands      [][]string  `yaml:"runcmd"`
 	}
@@ -82,7 +82,7 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 		return err
 	}
 	u := userData{
-		Hostname: s.Hostname, DeleteHostKeys: true, Users: []cloudUser{},
+		Hostname: s.Hostname, DeleteHostKeys: true,
 		WriteFiles: []cloudFile{
 			// systemd and DHCP clients derive identities from this file, which clones would share.
 			{"/etc/machine-id", "root:root", "0444", s.MachineID + "\n"},

@@ -28,8 +28,14 @@ const (
 // Format is raised when a former reader could misread a manifest.
 const Format = 1
 
-// commandLine is what the kernel is started with: messages go to the screen and to the first serial line, errors only.
-const commandLine = "console=tty0 console=ttyS0 quiet"
+// commandLine is what the kernel is started with: errors only, to the screen and to the first serial line.
+func commandLine(architecture string) string {
+	serial := "ttyS0"
+	if architecture == "arm64" {
+		serial = "ttyAMA0"
+	}
+	return "console=tty0 console=" + serial + " quiet"
+}
 
 // Manifest describes an image: the content of ManifestFile.
 type Manifest struct {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/image"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -41,27 +42,36 @@ var agentBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// theImage is made of it and the kernel package, once for all tests.
+var theImage = sync.OnceValues(func() (image.Image, error) {
+	program, err := agentBinary()
+	if err != nil {
+		return image.Image{}, err
+	}
+	dir := filepath.Join(filepath.Dir(program), "image")
+	if _, err := image.Build(image.Source{Package: kernelPackage, Agent: program}, dir); err != nil {
+		return image.Image{}, err
+	}
+	return image.Open(dir)
+})
+
+var kernelPackage string // set before theImage is asked for
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := agentBinary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if kernelPackage != "" {
+		if path, err := agentBinary(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
 	}
 	os.Exit(code)
 }
 
-// built makes an image of the kernel that the machine has for tests.
+// built is an image of the kernel that the machine has for tests.
 func built(t *testing.T) image.Image {
 	t.Helper()
-	kernel := testreq.KernelPackage(t)
-	program, err := agentBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if _, err := image.Build(image.Source{Package: kernel, Agent: program}, dir); err != nil {
-		t.Fatal(err)
-	}
-	i, err := image.Open(dir)
+	kernelPackage = testreq.KernelPackage(t)
+	i, err := theImage()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +86,7 @@ type machine struct {
 	monitor string // path
 	port    int    // on this machine, of the agent
 	ended   chan struct{}
+	engines []string // that drove loads
 }
 
 // hardware is what a test gives to a guest beside its kernel.
@@ -214,7 +225,9 @@ func (m *machine) client(a *trust.Authority, vm string) *agent.Client {
 		conn, err := dial(ctx)
 		cancel()
 		if err == nil {
-			c := agent.NewClient(conn, agent.ClientOptions{})
+			c := agent.NewClient(conn, agent.ClientOptions{Started: func(_ load.Workload, engine string) {
+				m.engines = append(m.engines, engine) // loads of tests start one after another
+			}})
 			m.t.Cleanup(func() { _ = c.Close() })
 			return c
 		}

@@ -33,9 +33,10 @@ type Guest struct {
 	RAMBytes      int64 // for metrics
 	// Identity is the agent's.
 	Identity trust.Files
-	// Network: empty means DHCP on every interface.
+	// Network: empty means DHCP on every interface. Cloud images want the MAC of each: not all of them can do without.
 	Network []Link
-	// User is made in cloud images, with Keys as the only way in. Empty: none. A guest of Build has no users.
+	// User is made in cloud images, with Keys as the only way in. Empty: whatever user the image makes, without a way in. A
+	// guest of Build has no users.
 	User string
 	Keys []string // lines of OpenSSH public keys
 	// Program is bragg-agent, for cloud images that do not hold it at ProgramPath. Nil: it is not put on the seed.
