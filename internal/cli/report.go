@@ -21,6 +21,7 @@ import (
 // reportFlags are what `report` was asked for.
 type reportFlags struct {
 	runs, format, out string
+	junit             string
 	redact            bool
 }
 
@@ -28,11 +29,12 @@ func newReport(p *Process) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Report what a run found: on the terminal, as HTML, JSON or CSV",
+		Short: "Report what a run found: on the terminal, as HTML, JSON, CSV or JUnit",
 		Long: "Report reads the bundle of a run. Without --format it prints the numbers here and writes the HTML report\n" +
 			"into the run's folder. It ends as the run did: 0 pass, 1 an expectation failed, 3 undecided.\n\n" +
 			"Formats:\n" + formatList() + "\n" + runHelp,
 		Example: "  bragg report last\n" +
+			"  bragg report last --junit results.xml\n" +
 			"  bragg report last --format html --out report.html\n" +
 			"  bragg report nightly --format json | jq -r .verdict\n" +
 			"  bragg report last --redact --out for-the-vendor.html",
@@ -45,6 +47,7 @@ func newReport(p *Process) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "", "`FORM` of the report")
 	flags.StringVar(&f.out, "out", "", "`FILE` to write; - is standard output")
+	flags.StringVar(&f.junit, "junit", "", "also write test cases for continuous integration to `FILE`")
 	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine by pseudonyms")
 	p.runsFlag(flags, &f.runs)
 	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
@@ -71,6 +74,11 @@ func (p *Process) report(word string, f reportFlags) error {
 	}
 	if f.redact {
 		if err := redact(run); err != nil {
+			return err
+		}
+	}
+	if f.junit != "" {
+		if err := p.saveJUnit(f.junit, []report.Ran{{Run: run}}); err != nil {
 			return err
 		}
 	}
@@ -136,6 +144,11 @@ func (p *Process) render(r report.Renderer, run *report.Run, out string) error {
 		return w.Flush()
 	}
 	return saveFile(p.path(out), func(w io.Writer) error { return r.Render(w, run, report.Options{}) })
+}
+
+// saveJUnit writes a suite for each scenario of a queue.
+func (p *Process) saveJUnit(path string, all []report.Ran) error {
+	return saveFile(p.path(path), func(w io.Writer) error { return report.JUnitOf(w, all) })
 }
 
 func writeReport(path string, run *report.Run) error {

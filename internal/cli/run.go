@@ -22,8 +22,7 @@ import (
 
 func newRun(p *Process) *cobra.Command {
 	var o order
-	var label string
-	var asJSON bool
+	var q queue
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
 		Short: "Run scenarios, one after the other, and report",
@@ -33,19 +32,20 @@ func newRun(p *Process) *cobra.Command {
 			"It ends with 0 when all expectations were met, 1 when one was not, 3 when a run could not be decided,\n" +
 			"130 when it was stopped.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +
-			"  bragg run oltp vdi --label nightly\n" +
+			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
 			"  bragg run node_failure --target cluster.yml --max-full 80",
 		GroupID: groupScenario,
 		Args:    between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.runAll(cmd.Context(), &o, queue{words: args, label: label, json: asJSON})
+			return p.runAll(cmd.Context(), &o, q.of(args))
 		},
 		ValidArgsFunction: completeScenarios,
 	}
 	o.flags(p, cmd)
-	cmd.Flags().StringVar(&label, "label", "", "`NAME` by which report, compare and query find the run again")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcomes as JSON instead of a live view and the numbers")
+	cmd.Flags().StringVar(&q.label, "label", "", "`NAME` by which report, compare and query find the run again")
+	cmd.Flags().BoolVar(&q.json, "json", false, "print the outcomes as JSON instead of a live view and the numbers")
+	cmd.Flags().StringVar(&q.junit, "junit", "", "also write test cases for continuous integration to `FILE`, a suite per scenario")
 	return cmd
 }
 
@@ -54,6 +54,12 @@ type queue struct {
 	words []string
 	label string
 	json  bool
+	junit string // file for test cases; "": none
+}
+
+func (q queue) of(words []string) queue {
+	q.words = words
+	return q
 }
 
 // ranRun is what came of one scenario of a queue.
@@ -79,6 +85,11 @@ func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
 			p.note(q, fmt.Sprintf("── %d of %d: %s", i+1, len(q.words), word))
 		}
 		outcomes = append(outcomes, p.runOne(ctx, o, word, q, stop))
+	}
+	if q.junit != "" {
+		if err := p.saveJUnit(q.junit, readRan(q.words, outcomes)); err != nil {
+			return err
+		}
 	}
 	if q.json {
 		if err := p.printJSON(outcomes); err != nil {
@@ -196,6 +207,34 @@ func (p *Process) reportRun(outcome session.Outcome, q queue) error {
 		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  bragg clean %s removes it\n", clean(strings.Join(outcome.Left, "; ")), outcome.Run)
 	}
 	return nil
+}
+
+// readRan reads the runs of a queue again, as they were sealed. What a stop left out is told, too.
+func readRan(words []string, outcomes []ranRun) []report.Ran {
+	var all []report.Ran
+	for _, o := range outcomes {
+		ran := report.Ran{NotRun: report.NotRun{Scenario: o.Scenario, At: time.Now(), Error: o.Error}}
+		if o.Dir != "" {
+			var err error
+			if ran.Run, err = readDir(o.Dir); err != nil && ran.Error == "" {
+				ran.Error = err.Error()
+			}
+		}
+		all = append(all, ran)
+	}
+	for _, word := range words[len(outcomes):] {
+		all = append(all, report.Ran{NotRun: report.NotRun{Scenario: word, At: time.Now(), Error: "not run because of the stop"}})
+	}
+	return all
+}
+
+func readDir(dir string) (*report.Run, error) {
+	b, err := openBundle(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return report.Read(b)
 }
 
 func (p *Process) printOutcomes(outcomes []ranRun) error {

@@ -46,6 +46,7 @@ func TestGoldens(t *testing.T) {
 	golden(t, "brief-rehearsal-100.txt", func(w io.Writer) error { return report.Brief(w, manyFindings(), 100, false) })
 	golden(t, "report.json", func(w io.Writer) error { return report.JSON(w, run) })
 	golden(t, "report.csv", func(w io.Writer) error { return report.CSV(w, run) })
+	golden(t, "junit.xml", func(w io.Writer) error { return report.JUnit(w, run) })
 	golden(t, "points.csv", func(w io.Writer) error { return report.CSVPoints(w, run) })
 }
 

@@ -1,10 +1,10 @@
-// Package report shows what a run's bundle says: as one self-contained HTML file, on a terminal, as JSON and as CSV; it
-// also lays several runs over each other (Compare) and follows a run while it goes on (Live).
+// Package report shows what a run's bundle says: as one self-contained HTML file, on a terminal, as JSON, CSV and
+// JUnit; it also lays several runs over each other (Compare) and follows a run while it goes on (Live).
 //
 // It measures and evaluates nothing. Everything comes from the manifest, the plan, the events and the summary that
 // sealing wrote, so that a report of ten hours costs as little as one of a minute.
 //
-//	Run (manifest, summary, plan, events) ──Build──▶ Document ──▶ HTML, Terminal, JSON, CSV
+//	Run (manifest, summary, plan, events) ──Build──▶ Document ──▶ HTML, Terminal, JSON, CSV, JUnit
 //
 // A Document holds every number that is shown. Renderers format it and add none of their own; that is why all of them
 // say the same.
@@ -72,6 +72,11 @@ func Renderers() []Renderer {
 			Name: "csv-points", Extension: ".csv", Summary: "the points of all charts, one row per point",
 			Documentation: "A gap is a row with an empty value.",
 			Render:        func(w io.Writer, run *Run, _ Options) error { return CSVPoints(w, run) },
+		},
+		{
+			Name: "junit", Extension: ".xml", Summary: "test cases, for continuous integration",
+			Documentation: "A suite per run; what could not be decided is an error, what was not met a failure.",
+			Render:        func(w io.Writer, run *Run, _ Options) error { return JUnit(w, run) },
 		},
 	}
 }
