@@ -23,7 +23,7 @@ set_working_mc 0x20
   endlan
   chassis_control "/proc/1/exe %s %s %s %s"
   user 2 true "%s" "%s" admin 10 md5
-`, h.Name, h.BMC, strings.ReplaceAll(h.UUID, "-", ""), Verb, roleChassis, l.Dir, h.Name, BMCUser, password)
+`, h.Name, h.BMC, guid(h.UUID), Verb, roleChassis, l.Dir, h.Name, BMCUser, password)
 }
 
 // ipmiController describes the BMC to the simulator, ipmi_sim_cmd(5): one management controller with the host's UUID,
@@ -40,7 +40,14 @@ mc_set_guid 0x20 %s
 sel_enable 0x20 1000 0x0a
 mc_add_fru_data 0x20 0 %d data %s
 mc_enable 0x20
-`, strings.ReplaceAll(h.UUID, "-", ""), len(fru), strings.Join(hex, " "))
+`, guid(h.UUID), len(fru), strings.Join(hex, " "))
+}
+
+// guid is a UUID as most BMCs hand it out: in the byte order of SMBIOS (DSP0134, section 7.2.1), whose first three fields
+// are little endian.
+func guid(uuid string) string {
+	h := strings.ReplaceAll(uuid, "-", "")
+	return h[6:8] + h[4:6] + h[2:4] + h[0:2] + h[10:12] + h[8:10] + h[14:16] + h[12:14] + h[16:]
 }
 
 // fruData is an inventory as IPMI stores it: common header, board area, product area (Platform Management FRU

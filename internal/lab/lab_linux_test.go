@@ -239,6 +239,9 @@ func TestIPMI(t *testing.T) {
 	if out := ipmi("fru", "print", "0"); !strings.Contains(out, "Product Serial        : "+l.Hosts[0].Serial) {
 		t.Error(out)
 	}
+	if out := ipmi("mc", "guid"); !strings.Contains(out, l.Hosts[0].UUID) {
+		t.Error(out)
+	}
 	ipmi("chassis", "power", "off")
 	eventually(t, "power is off", func() bool { return strings.Contains(ipmi("chassis", "power", "status"), "is off") })
 	if listens(l.Hosts[0]) || newBMC(t, l, 0).power() != "Off" {
