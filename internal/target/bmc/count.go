@@ -44,6 +44,13 @@ func (c *count) on(nodeID string) {
 	c.states = nil
 }
 
+// off counts a node that is off already.
+func (c *count) off(nodeID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fallen[nodeID] = true
+}
+
 // admit completes what is known by the other nodes that are off, decides, and counts the node as off when it may be cut.
 func (c *count) admit(ctx context.Context, nodeID string, cut Cut) (Verdict, error) {
 	select {

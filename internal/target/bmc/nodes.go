@@ -17,8 +17,10 @@ type Survey struct {
 	VMsListed  bool
 	ForeignVMs []string
 	Controller Answer
-	Redundant  Answer
-	Health     string
+	// Redundant is Yes also where the target misses nothing but the nodes that this run itself has switched off: how many
+	// of those there may be is counted apart.
+	Redundant Answer
+	Health    string
 }
 
 // Surveyor looks at a node that is about to be cut. It is asked each time, because all of it changes.
@@ -149,6 +151,17 @@ func (n *Nodes) down(ctx context.Context, nodeID string, act func(*Switch, conte
 	if err != nil {
 		return err
 	}
+	if !n.config.Allow.NodePower {
+		return target.PowerForbidden(nodeID)
+	}
+	switch state, err := s.State(ctx); {
+	case err != nil:
+		return err
+	case state == target.PowerOff:
+		// There is nothing to cut, and a node that is off can say nothing of itself.
+		n.count.off(nodeID)
+		return s.staysOff(ctx)
+	}
 	c, err := n.look(ctx, nodeID, s)
 	if err != nil {
 		return err
@@ -171,9 +184,6 @@ func (n *Nodes) down(ctx context.Context, nodeID string, act func(*Switch, conte
 func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (Cut, error) {
 	node := n.config.Nodes[slices.IndexFunc(n.config.Nodes, func(c target.NodeConfig) bool { return c.ID == nodeID })]
 	c := Cut{Node: nodeName(node), Allowed: n.config.Allow.NodePower, Declared: declared(node)}
-	if !c.Allowed {
-		return c, target.PowerForbidden(nodeID)
-	}
 	var err error
 	if c.BMC, err = s.Identity(ctx); err != nil {
 		return c, err

@@ -215,6 +215,32 @@ func TestOverridesAreFacts(t *testing.T) {
 	})
 }
 
+// A node that is off already stays so, and needs to say nothing of itself; one that comes back is an error.
+func TestAlreadyOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.LimitNodesOff(1)
+		l.machines[0].on = false
+		l.surveys = map[string]Survey{"2": l.surveys["2"]}
+		for _, act := range []func(context.Context, string) error{l.PowerOffNode, l.ShutdownNode} {
+			if err := act(t.Context(), "1"); err != nil || l.commands() > 0 {
+				t.Errorf("got %v after %d commands", err, l.commands())
+			}
+		}
+		if err := l.PowerOffNode(t.Context(), "2"); !refused(err) {
+			t.Errorf("two are off: %v", err)
+		}
+		time.AfterFunc(2*time.Second, func() {
+			l.machines[0].mu.Lock()
+			defer l.machines[0].mu.Unlock()
+			l.machines[0].on = true
+		})
+		if err := l.PowerOffNode(t.Context(), "1"); codeOf(err) != CodeUnsteady || l.commands() > 0 {
+			t.Errorf("got %v after %d commands", err, l.commands())
+		}
+	})
+}
+
 // A node that is not allowed to be switched is not powered on either.
 func TestPowerOnNeedsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -252,18 +252,15 @@ func TestManInTheMiddle(t *testing.T) {
 	}
 }
 
-// No proxy of the environment is used: only the configured address is spoken to.
+// No proxy of the environment is used: only the configured address is spoken to. (Go reads the environment once in a
+// process and never asks a proxy for this machine, so that a real one cannot show it here.)
 func TestNoProxy(t *testing.T) {
-	asked := false
-	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
-	defer proxy.Close()
-	t.Setenv("HTTPS_PROXY", proxy.URL)
-	t.Setenv("HTTP_PROXY", proxy.URL)
-	service := newService(t)
-	c := service.config()
-	c.Nodes[0].BMC.Address = "localhost:" + port(c.Nodes[0].BMC.Address)
-	if _, err := openQuick(t, c, quick).State(t.Context()); err != nil || asked {
-		t.Errorf("the proxy was asked: %v, %v", asked, err)
+	w, err := newWire("left", target.BMC{Address: "192.0.2.1"}, "u", password{"p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.client.Transport.(*http.Transport).Proxy != nil {
+		t.Error("a proxy may be asked")
 	}
 }
 

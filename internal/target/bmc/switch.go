@@ -107,6 +107,11 @@ func (s *Switch) Soft(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "shut down", want: target.PowerOff, send: s.controller.Soft, timeout: s.o.SoftTimeout, once: true})
 }
 
+// staysOff tells whether the node is off and stays so, without sending anything.
+func (s *Switch) staysOff(ctx context.Context) error {
+	return s.bring(ctx, operation{what: "see that it stays off", want: target.PowerOff, timeout: s.o.ReadTimeout})
+}
+
 // reading tries a request that changes nothing.
 func (s *Switch) reading(ctx context.Context, what string, read func(context.Context) error) error {
 	limit, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
@@ -180,7 +185,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 type operation struct {
 	what    string
 	want    target.PowerState
-	send    func(context.Context) error
+	send    func(context.Context) error // nil: only look
 	timeout time.Duration
 	// once: an accepted command is not repeated. Some systems take a second press of the button for something else.
 	once bool
@@ -284,7 +289,7 @@ func (s *Switch) due(op *operation) bool {
 	}
 	blind := op.want == target.PowerOn && op.unread >= blindAfter
 	switch {
-	case op.sent >= triesMax, op.state != opposite && !blind:
+	case op.send == nil, op.sent >= triesMax, op.state != opposite && !blind:
 		return false
 	case op.sent == 0:
 		return true
