@@ -45,6 +45,11 @@ bin/bragg-linux-%:
 	@mkdir -p bin
 	GOOS=linux GOARCH=$* $(BUILD) -o $@ ./cmd/bragg
 
+# and its agent: make bin/bragg-agent-linux-arm64
+bin/bragg-agent-linux-%:
+	@mkdir -p bin
+	GOOS=linux GOARCH=$* $(BUILD) -o $@ ./cmd/bragg-agent
+
 demo: build
 	bin/bragg demo
 
@@ -130,6 +135,7 @@ bench-agents:
 soak:
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
+	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeathOnHosts$$' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForATarget$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_OUTAGE=10m $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 60m

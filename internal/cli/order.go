@@ -119,6 +119,6 @@ func (o *order) targetPath(p *Process) string {
 func (p *Process) program() session.Program {
 	return session.Program{
 		Version: version(), CommandLine: append([]string{"bragg"}, p.Arguments...),
-		AgentCommand: []string{p.Executable, hiddenAgent}, Executable: p.Executable,
+		AgentCommand: []string{p.Executable, hiddenAgent}, Executable: p.Executable, AgentDir: p.Getenv("BRAGG_AGENT_DIR"),
 	}
 }

@@ -83,10 +83,12 @@ type Reply struct {
 
 // Info describes a host.
 type Info struct {
-	Version    string        `json:"version"` // of the program there
-	Hostname   string        `json:"hostname"`
-	Kernel     string        `json:"kernel"`
-	Boot       string        `json:"boot"`             // id of the system's start: two names of one machine have the same
+	Version  string `json:"version"` // of the program there
+	Hostname string `json:"hostname"`
+	Kernel   string `json:"kernel"`
+	Boot     string `json:"boot"` // id of the system's start: two names of one machine have the same
+	// Network is the network namespace of the program there: hosts of a lab share a machine and nothing else.
+	Network    string        `json:"network,omitempty"`
 	UUID       string        `json:"uuid,omitempty"`   // of the hardware, as its firmware says; only root may read it
 	Serial     string        `json:"serial,omitempty"` // likewise
 	User       int           `json:"user"`

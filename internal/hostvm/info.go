@@ -31,6 +31,7 @@ func (s *server) info(dir string) (*Info, error) {
 		UUID: text("/sys/class/dmi/id/product_uuid"), Serial: text("/sys/class/dmi/id/product_serial"),
 	}
 	i.Hostname, _ = os.Hostname()
+	i.Network, _ = os.Readlink("/proc/self/ns/net")
 	var memory unix.Sysinfo_t
 	if unix.Sysinfo(&memory) == nil {
 		i.RAMBytes = int64(memory.Totalram) * int64(memory.Unit)

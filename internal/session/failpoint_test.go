@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -28,6 +30,7 @@ const (
 	dieAt       = "BRAGG_TEST_DIE_AT"
 	dieRuns     = "BRAGG_TEST_DIE_RUNS"
 	dieScenario = "BRAGG_TEST_DIE_SCENARIO"
+	dieTarget   = "BRAGG_TEST_DIE_TARGET"
 )
 
 // TestMain lets the test binary stand in for an agent, and for a program that dies at a failpoint.
@@ -40,6 +43,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(session.AgentsVariable) != "" {
 		session.ServeSimulatedAgents()
 		os.Exit(0)
+	}
+	if len(os.Args) > 1 && (os.Args[1] == hostvm.Verb || strings.HasPrefix(os.Args[1], "{")) {
+		os.Exit(onHost(os.Args[1:]))
 	}
 	if os.Getenv(racerVariable) != "" {
 		os.Exit(race())
@@ -66,7 +72,7 @@ func dying(at, runs, folder string) int {
 	if strings.HasPrefix(at, "recover.") {
 		_, err = session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: die})
 	} else {
-		_, err = runFolder(folder, runs, "local", die)
+		_, err = runFolder(folder, runs, cmp.Or(os.Getenv(dieTarget), "local"), die)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -80,7 +86,7 @@ func program() session.Program {
 	if err != nil {
 		panic(err)
 	}
-	return session.Program{Version: "test", AgentCommand: []string{self, "__agent"}}
+	return session.Program{Version: "test", AgentCommand: []string{self, "__agent"}, AgentDir: os.Getenv(agentDir)}
 }
 
 // runTiny runs the scenario that passes nearly every failpoint.

@@ -167,6 +167,31 @@ func (s *SSH) Cut(t testing.TB, number int) {
 	_ = server.Kill()
 }
 
+// Break kills the sessions of a server, and neither the server nor what they have started, and returns how many there were.
+func (s *SSH) Break(number int) int {
+	broken := 0
+	for _, id := range s.Sessions(number) {
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id)); err == nil && strings.HasPrefix(string(name), "sshd") {
+			_ = syscall.Kill(id, syscall.SIGKILL)
+			broken++
+		}
+	}
+	return broken
+}
+
+// TargetFile writes a target file in which the servers are the nodes node-1, node-2, …, with VMs below pool.
+func (s *SSH) TargetFile(t testing.TB, pool string) string {
+	t.Helper()
+	var nodes strings.Builder
+	for i, host := range s.Hosts() {
+		fmt.Fprintf(&nodes, "  - {id: node-%d, address: %q}\n", i+1, host)
+	}
+	file := filepath.Join(s.Folder, "target.yml")
+	write(t, file, fmt.Sprintf("provider: ssh\nname: hosts\npool: %q\nnodes:\n%soptions:\n  ssh_options: %q\n", pool, nodes.String(),
+		strings.Join(s.Options, " ")))
+	return file
+}
+
 // Sessions are the processes that a server has started.
 func (s *SSH) Sessions(number int) []int { return descendants(s.servers[number].Process.Pid) }
 

@@ -89,7 +89,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 	before := boot()
 	for range 3 {
-		if n := r.breakSessions(0); n == 0 {
+		if n := r.Break(0); n == 0 {
 			t.Fatal("no session is there to be broken")
 		}
 		if after := boot(); after != before {

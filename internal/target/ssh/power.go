@@ -64,16 +64,11 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 		return bmc.Survey{}, err
 	}
 	info := reply.Info
-	s := bmc.Survey{Machine: bmc.Identity{UUID: info.UUID}, Controller: bmc.Unknown, Redundant: bmc.Yes, Health: "all hosts answer"}
+	s := bmc.Survey{Machine: bmc.Identity{UUID: info.UUID}, Redundant: bmc.Yes, Health: "all hosts answer"}
 	if info.Serial != "" {
 		s.Machine.Serials = []string{info.Serial}
 	}
-	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil && info.Boot != "" {
-		s.Controller = bmc.No
-		if strings.TrimSpace(string(boot)) == info.Boot {
-			s.Controller = bmc.Yes
-		}
-	}
+	s.Controller = controllerIs(info)
 	if err := t.Ready(ctx); err != nil {
 		s.Redundant, s.Health = bmc.No, err.Error()
 	}
@@ -94,6 +89,22 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 		}
 	}
 	return s, nil
+}
+
+// controllerIs tells whether this program runs on a host. One with the same start of the system and another network is a
+// part of this machine, such as a host of a lab, and nobody can tell what a cut comes to: its owner has to say it.
+func controllerIs(info *hostvm.Info) bmc.Answer {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	network, failed := os.Readlink("/proc/self/ns/net")
+	switch {
+	case err != nil || failed != nil || info.Boot == "" || info.Network == "":
+		return bmc.Unknown
+	case strings.TrimSpace(string(boot)) != info.Boot:
+		return bmc.No
+	case network == info.Network:
+		return bmc.Yes
+	}
+	return bmc.Unknown
 }
 
 // PowerOffNode cuts the power of a host. What was connected to it is forgotten at once, not when a time limit has passed.

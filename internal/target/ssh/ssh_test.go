@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -84,18 +83,6 @@ func (r *rig) agents() []string {
 		}
 	}
 	return found
-}
-
-// breakSessions kills the sshd processes of a server's sessions, and not the server, and returns how many there were.
-func (r *rig) breakSessions(server int) int {
-	broken := 0
-	for _, id := range r.Sessions(server) {
-		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id)); err == nil && strings.HasPrefix(string(name), "sshd") {
-			_ = syscall.Kill(id, syscall.SIGKILL)
-			broken++
-		}
-	}
-	return broken
 }
 
 func (r *rig) config() target.Config {
