@@ -116,10 +116,15 @@ func (s *liveState) event(e interval.Event, plain bool) []string {
 			s.engines[key] = true
 			return []string{at + cleanRunes(e.Message, false)}
 		}
-	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog:
+	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventClockJump:
 		text := cleanRunes(cmp.Or(e.Message, string(e.Kind)), false)
-		if e.Kind == interval.EventDisturbance {
+		switch e.Kind {
+		case interval.EventDisturbance:
 			text = "disturbance: " + text
+		case interval.EventStarts:
+			text = Clean(e.Workload) + ": " + text
+		case interval.EventClockJump:
+			text = Clean(e.Subject) + ": " + text
 		}
 		return []string{at + text}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // A load starts on all VMs of its group at one agreed moment: every VM prepares first, however long that takes on each; then all are
@@ -193,9 +194,17 @@ func (l *loads) tellStarts(run *loadRun) {
 	}
 	e := l.event(run, interval.EventStarts)
 	e.SpanNanos, e.Subject = int64(last-first), worst
-	e.Message = fmt.Sprintf("%d VMs started within %v, the last one %v behind its moment", len(s.late), last-first, last)
+	e.Message = fmt.Sprintf("%d VMs started within %s; %s was the last, %s behind its moment", len(s.late), brief(last-first), worst, brief(last))
 	if s.clockError > 0 {
-		e.Message += fmt.Sprintf("; clocks are known to ±%v", s.clockError.Round(time.Microsecond))
+		e.Message += fmt.Sprintf("; clocks are known to ±%s", brief(s.clockError))
 	}
 	l.engine.emit(e)
+}
+
+// brief prints what is usually less than a second.
+func brief(d time.Duration) string {
+	if d.Abs() >= time.Second {
+		return unit.FormatDuration(d)
+	}
+	return fmt.Sprintf("%.2f ms", float64(d)/1e6)
 }

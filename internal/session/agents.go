@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // helloDeadline bounds how long an agent may take to answer once its VM is powered on: a guest boots meanwhile.
@@ -190,9 +191,9 @@ func (a *agents) close() {
 // noteCut says that the way to an agent broke, and when it is there again. No number suffers: intervals come later.
 func (c *carrier) noteCut(vm target.VM, back bool, away time.Duration) {
 	e := interval.Event{AtNanos: c.record.now(), Kind: interval.EventLog, Group: vm.Group, Subject: vm.Name}
-	e.Message = "the connection to the agent was lost; it goes on, and is called again"
+	e.Message = fmt.Sprintf("the connection to the agent of %s was lost; it goes on, and is called again", vm.Name)
 	if back {
-		e.Message = fmt.Sprintf("the agent answers again, %v after the connection was lost", away.Round(10*time.Millisecond))
+		e.Message = fmt.Sprintf("the agent of %s answers again, %s after the connection was lost", vm.Name, unit.FormatDuration(away))
 		e.SpanNanos = int64(away)
 	}
 	c.record.Event(e)

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
@@ -88,16 +89,16 @@ func clockJumps(before, now agent.Clock) []interval.Event {
 	add := func(d, uncertain time.Duration, text, node string) {
 		if d.Abs() > clockJumpMin && d.Abs() > uncertain {
 			list = append(list, interval.Event{Kind: interval.EventClockJump, SpanNanos: int64(d), Node: node,
-				Message: fmt.Sprintf(text, d.Round(time.Millisecond))})
+				Message: fmt.Sprintf(text, unit.FormatDuration(d))})
 		}
 	}
 	uncertain := before.Error + now.Error
 	standstill := now.Standstill - before.Standstill
-	add(standstill, uncertain, "the VM's monotonic clock lost %v: the VM stood still, or its clock did", "")
+	add(standstill, uncertain, "the VM's monotonic clock lost %s: the VM stood still, or its clock did", "")
 	// A VM that stood still may have lost the time from its wall clock too: that is one event.
 	if wall := now.Wall - before.Wall; (wall + standstill).Abs() > uncertain+clockJumpMin {
-		add(wall, uncertain, "the VM's wall clock jumped by %v; intervals are placed by its monotonic clock", "")
+		add(wall, uncertain, "the VM's wall clock jumped by %s; intervals are placed by its monotonic clock", "")
 	}
-	add(now.Own-before.Own, 0, "the wall clock of this machine jumped by %v; the run's axis is monotonic", controller)
+	add(now.Own-before.Own, 0, "the wall clock of this machine jumped by %s; the run's axis is monotonic", controller)
 	return list
 }
