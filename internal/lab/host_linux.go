@@ -108,10 +108,11 @@ func (h *host) askToStop() {
 	}
 }
 
-// boot switches the power on. What a host writes below /run is gone then, as it is everywhere.
+// boot switches the power on. What a host has written below /run is gone then, and it has another boot id, as everywhere.
 func (h *host) boot() error {
 	run := filepath.Join(h.Dir, "run")
-	if err := errors.Join(os.RemoveAll(run), os.Mkdir(run, 0o700)); err != nil {
+	err := errors.Join(os.RemoveAll(run), os.Mkdir(run, 0o700), os.WriteFile(filepath.Join(h.Dir, "boot-id"), []byte(newUUID()+"\n"), 0o600))
+	if err != nil {
 		return fmt.Errorf("switch host %q on: %w", h.Name, err)
 	}
 	log, err := os.OpenFile(filepath.Join(h.Dir, "host.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

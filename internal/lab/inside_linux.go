@@ -184,7 +184,9 @@ func mountHost(l *Lab, h Host) error {
 			return err
 		}
 	}
-	binds := [][2]string{{"run", "/run/libvirt"}, {"machine-id", "/etc/machine-id"}, {"hostname", "/etc/hostname"}, {"hosts", "/etc/hosts"}}
+	binds := [][2]string{
+		{"run", "/run/libvirt"}, {"boot-id", "/proc/sys/kernel/random/boot_id"}, {"machine-id", "/etc/machine-id"}, {"hostname", "/etc/hostname"}, {"hosts", "/etc/hosts"},
+	}
 	if l.Libvirt {
 		binds = append(binds, [][2]string{
 			{"etc", "/etc/libvirt"}, {"lib", "/var/lib/libvirt"}, {"log", "/var/log/libvirt"}, {"cache", "/var/cache/libvirt"},

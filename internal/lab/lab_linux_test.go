@@ -163,6 +163,17 @@ func TestPowerOfAHost(t *testing.T) {
 	if out, err := sshTo(t, l, h, script); err != nil || out != strings.ReplaceAll(h.UUID, "-", "")+"\n"+h.Name+"\n" {
 		t.Fatalf("%q, %v", out, err)
 	}
+	bootID := func(h lab.Host) string {
+		out, err := sshTo(t, l, h, "cat /proc/sys/kernel/random/boot_id")
+		if err != nil {
+			t.Error(out, err)
+		}
+		return out
+	}
+	before := bootID(h)
+	if before == bootID(l.Hosts[1]) || before != bootID(h) {
+		t.Error("boot ids are not those of hosts")
+	}
 	sleeps := func() int { return len(testreq.ProcessesNaming(t, mark)) }
 	eventually(t, "the host's process runs", func() bool { return sleeps() > 0 })
 	if out, err := sshTo(t, l, l.Hosts[1], "ls /tmp"); err != nil || strings.Contains(out, "mark") {
@@ -183,6 +194,9 @@ func TestPowerOfAHost(t *testing.T) {
 	eventually(t, "the host boots", func() bool { return listens(h) })
 	if out, err := sshTo(t, l, h, "cat /tmp/mark"); err != nil || out != mark+"\n" {
 		t.Errorf("its disk holds %q, %v", out, err)
+	}
+	if bootID(h) == before {
+		t.Error("it has booted, and its boot id is the same")
 	}
 	b.reset("GracefulShutdown")
 	eventually(t, "it shuts down", func() bool { return b.power() == "Off" })
