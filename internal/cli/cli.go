@@ -62,6 +62,7 @@ var verbs = []func(*Process) *cobra.Command{
 	newImage,
 	newClean,
 	newResume,
+	newCompletion,
 	newVersion,
 }
 
@@ -117,6 +118,7 @@ func newRoot(p *Process) *cobra.Command {
 		root.AddCommand(verb(p))
 	}
 	setHelp(root)
+	p.complete(root)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)

@@ -23,17 +23,17 @@ func newLint(p *Process) *cobra.Command {
 		Long: "Lint reads scenarios and their job files and says what a plan would refuse, what would spoil numbers, and\n" +
 			"what is worth knowing. It needs no target and runs nothing. It ends with 65 when a scenario has errors;\n" +
 			"warnings alone end with 0. docs/guides/lint.md describes the rules.\n\n" + scenarioHelp,
-		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint --rules",
+		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint --rules\n  bragg lint --rules read-without-data",
 		GroupID: groupScenario,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if rules {
-				return between(0, 0)(cmd, args)
+				return nil
 			}
 			return between(1, -1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rules {
-				return p.printRules()
+				return p.printRules(args)
 			}
 			var all []linted
 			for _, word := range args {
@@ -51,11 +51,11 @@ func newLint(p *Process) *cobra.Command {
 			}
 			return p.printLinted(all)
 		},
-		ValidArgsFunction: completeScenarios,
+		ValidArgsFunction: completeLint(&rules),
 	}
 	c.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
-	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules")
+	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules, or describe those that are named")
 	return cmd
 }
 
@@ -125,10 +125,33 @@ func (p *Process) printLinted(all []linted) error {
 	return exit(lintedCode(all))
 }
 
-func (p *Process) printRules() error {
+// printRules lists the rules, or describes those that are named.
+func (p *Process) printRules(names []string) error {
 	t := table{head: []string{"RULE", "SEVERITY", "WHAT IS WRONG"}}
+	known := map[string]lint.Rule{}
+	var codes []string
 	for _, r := range lint.Rules() {
 		t.add(r.Code, string(r.Severity), r.Summary)
+		known[r.Code], codes = r, append(codes, r.Code)
 	}
-	return t.print(p.Stdout)
+	if len(names) == 0 {
+		return t.print(p.Stdout)
+	}
+	for i, name := range names {
+		r, ok := known[name]
+		if !ok {
+			hint := "bragg lint --rules lists them"
+			if near := diag.Nearest(name, codes); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return &diag.Error{Code: "unknown-rule", Message: "there is no rule " + quote(name), Hint: hint, Exit: diag.ExitUsage}
+		}
+		if i > 0 {
+			fmt.Fprintln(p.Stdout)
+		}
+		if _, err := fmt.Fprintf(p.Stdout, "%s (%s): %s\n\n%s\n", r.Code, r.Severity, r.Summary, paragraphs(r.Doc)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -129,8 +129,8 @@ func openBundle(dir string) (*result.Bundle, error) {
 }
 
 // completeRuns offers run ids and labels to the shell.
-func (p *Process) completeRuns(runs *string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (p *Process) completeRuns(runs *string) completer {
+	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		all, err := result.List(p.runsDirectory(*runs))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
@@ -142,6 +142,6 @@ func (p *Process) completeRuns(runs *string) func(*cobra.Command, []string, stri
 				words = append(words, l.Manifest.Label+"\tlabel")
 			}
 		}
-		return words, cobra.ShellCompDirectiveDefault
+		return fitting(words, args, begun), cobra.ShellCompDirectiveDefault // the path of a bundle, where none fits
 	}
 }

@@ -136,14 +136,6 @@ func newScenarios(p *Process) *cobra.Command {
 	return cmd
 }
 
-func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names, err := shipped()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return names, cobra.ShellCompDirectiveDefault
-}
-
 func (p *Process) listScenarios(ctx context.Context, asJSON bool) error {
 	names, err := shipped()
 	if err != nil {

@@ -22,9 +22,9 @@ func newSchema(p *Process) *cobra.Command {
 			"  bragg schema target\n" +
 			"  bragg schema steps\n" +
 			"  bragg schema workload.Start",
-		GroupID:   groupScenario,
-		Args:      between(0, 1),
-		ValidArgs: []string{"scenario", "target", "steps"},
+		GroupID:           groupScenario,
+		Args:              between(0, 1),
+		ValidArgsFunction: completeSteps,
 		RunE: func(_ *cobra.Command, args []string) error {
 			what := "scenario"
 			if len(args) == 1 {

@@ -88,8 +88,9 @@ func newTargetsCheck(p *Process) *cobra.Command {
 			"prints nodes, space, and what scenarios may do there. Of each BMC it reads the power state and whose it is.\n" +
 			"It changes nothing.\n\n" +
 			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
-		Example: "  bragg targets check\n  bragg targets check cluster.yml --json",
-		Args:    between(0, 1),
+		Example:           "  bragg targets check\n  bragg targets check cluster.yml --json",
+		Args:              between(0, 1),
+		ValidArgsFunction: p.completeTargets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := order{target: "local"}
 			if len(args) == 1 {

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lint"
+	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/session"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+)
+
+// shells are those that completion knows, each with what writes its script.
+var shells = []struct {
+	name  string
+	write func(p *Process, root *cobra.Command) error
+}{
+	{"bash", func(p *Process, root *cobra.Command) error { return root.GenBashCompletionV2(p.Stdout, true) }},
+	{"zsh", func(p *Process, root *cobra.Command) error { return root.GenZshCompletion(p.Stdout) }},
+	{"fish", func(p *Process, root *cobra.Command) error { return root.GenFishCompletion(p.Stdout, true) }},
+	{"powershell", func(p *Process, root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(p.Stdout) }},
+}
+
+func newCompletion(p *Process) *cobra.Command {
+	var names []string
+	for _, s := range shells {
+		names = append(names, s.name)
+	}
+	return &cobra.Command{
+		Use:   "completion " + strings.Join(names, "|"),
+		Short: "Print a script that lets a shell complete bragg's words",
+		Long: "Completion prints a script for one shell. What it offers, it asks bragg for at that moment: verbs and flags,\n" +
+			"scenarios, presets and variables of the scenario on the line, runs and labels, targets and target files,\n" +
+			"engines, forms, steps, lint rules.\n\n" +
+			"bash needs the package bash-completion.",
+		Example: "  source <(bragg completion bash)                      # in ~/.bashrc\n" +
+			"  bragg completion zsh > \"${fpath[1]}/_bragg\"\n" +
+			"  bragg completion fish > ~/.config/fish/completions/bragg.fish\n" +
+			"  bragg completion powershell | Out-String | Invoke-Expression",
+		GroupID:   groupHouse,
+		Args:      between(1, 1),
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, s := range shells {
+				if s.name == args[0] {
+					return s.write(p, cmd.Root())
+				}
+			}
+			hint := "shells are " + strings.Join(names, ", ")
+			if near := diag.Nearest(args[0], names); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return &diag.Error{Code: "unknown-shell", Exit: diag.ExitUsage, Hint: hint,
+				Message: "completion knows no shell " + quote(args[0])}
+		},
+	}
+}
+
+// completer is what cobra asks for the words that fit.
+type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// complete gives every flag that names something its completer, wherever the flag stands, and says of verbs without
+// arguments that nothing, not even a file, belongs there.
+func (p *Process) complete(root *cobra.Command) {
+	byFlag := map[string]completer{
+		"target": p.completeTargets, "preset": p.completePresets, "set": p.completeVariables,
+		"engine": offer(session.Engines()...), "align": offer(session.Catalog().StepNames()...),
+		"label": offer(), "seed": offer(), "rehearse": offer("60s\ta short one", "5m\ta longer one"),
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, child := range cmd.Commands() {
+			visit(child)
+		}
+		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.DisableFlagParsing {
+			cmd.ValidArgsFunction = offer()
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			words, ok := byFlag[f.Name]
+			if f.Name == "format" {
+				words, ok = completeForms(cmd), true
+			}
+			if ok {
+				// The one error is a flag that is not there or has a completer already.
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, words)
+			}
+		})
+	}
+	visit(root)
+}
+
+// offer is a completer of fixed words, each once on a line.
+func offer(words ...string) completer {
+	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return fitting(words, args, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// fitting returns the words that begin with begun and are not on the line yet. A name of unknown origin that would be
+// taken for a flag or for two lines is left out.
+func fitting(words, args []string, begun string) []string {
+	var out []string
+	for _, w := range words {
+		name, _, _ := strings.Cut(w, "\t")
+		described := strings.Replace(w, "\t", " ", 1)
+		if strings.HasPrefix(name, begun) && !strings.HasPrefix(name, "-") && !slices.Contains(args, name) &&
+			!strings.ContainsFunc(described, unicode.IsControl) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// completeForms offers the forms of the verb at hand.
+func completeForms(cmd *cobra.Command) completer {
+	switch cmd.Name() {
+	case "compare":
+		return offer("terminal", "html", "json")
+	case "query":
+		return offer("table", "csv", "json")
+	}
+	var words []string
+	for _, r := range report.Renderers() {
+		words = append(words, r.Name+"\t"+r.Summary)
+	}
+	return offer(words...)
+}
+
+// completeSteps offers what schema takes: two schemas, the list of steps, and each step.
+func completeSteps(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words := []string{"scenario", "target", "steps"}
+	for _, kind := range session.Catalog().Steps {
+		words = append(words, kind.Name+"\t"+kind.Summary)
+	}
+	return offer(words...)(nil, args, begun)
+}
+
+// completeLint offers scenarios, or rules behind --rules.
+func completeLint(rules *bool) completer {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if !*rules {
+			return completeScenarios(cmd, args, begun)
+		}
+		var words []string
+		for _, r := range lint.Rules() {
+			words = append(words, r.Code+"\t"+r.Summary)
+		}
+		return offer(words...)(cmd, args, begun)
+	}
+}
+
+func completeScenarios(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	names, err := shipped()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return fitting(names, args, begun), cobra.ShellCompDirectiveDefault // a path, where no name fits
+}
+
+// onLine reads the first scenario on the line; nil where there is none or nothing of it can be read. Of one with errors it
+// is what could be read: a shell that completes shows no errors.
+func (p *Process) onLine(cmd *cobra.Command, args []string) *scenario.Scenario {
+	if len(args) == 0 {
+		return nil
+	}
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	sc, _ := p.load(ctx, args[0], &choice{})
+	return sc
+}
+
+func (p *Process) completePresets(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	sc := p.onLine(cmd, args)
+	if sc == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return fitting(sc.Presets, nil, begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeVariables offers NAME= and, behind it, the values that the scenario lists.
+func (p *Process) completeVariables(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	sc := p.onLine(cmd, args)
+	if sc == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names, values []string
+	for _, v := range sc.Variables {
+		if v.Hidden {
+			continue
+		}
+		names = append(names, v.Name+"=\t"+strings.Join(strings.Fields(v.DisplayName), " "))
+		for _, o := range v.Options {
+			values = append(values, fmt.Sprintf("%s=%v", v.Name, o))
+		}
+	}
+	if strings.Contains(begun, "=") {
+		return fitting(values, nil, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+	return fitting(names, nil, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// targetFilesMax bounds what is offered of one folder.
+const targetFilesMax = 500
+
+// completeTargets offers the built-in targets, target files, and folders on the way to them.
+func (p *Process) completeTargets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	for _, provider := range targetbuiltin.Providers() {
+		if provider.MakesNodes {
+			words = append(words, provider.Name+"\t"+provider.Summary)
+		}
+	}
+	words = fitting(words, nil, begun)
+	folder, part := filepath.Split(begun)
+	entries, err := os.ReadDir(firstOf(p.path(folder), p.Directory))
+	if err != nil {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, e := range entries {
+		name := folder + e.Name()
+		if strings.HasPrefix(e.Name(), ".") && part == "" || !strings.HasPrefix(e.Name(), part) || len(words) >= targetFilesMax {
+			continue
+		}
+		switch filepath.Ext(e.Name()) {
+		case ".yml", ".yaml":
+		default:
+			info, err := os.Stat(p.path(name)) // through links
+			if err != nil || !info.IsDir() {
+				continue
+			}
+			name += "/"
+		}
+		words = append(words, fitting([]string{name}, nil, begun)...)
+	}
+	if len(words) == 1 && strings.HasSuffix(words[0], "/") {
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
