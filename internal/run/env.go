@@ -69,8 +69,8 @@ type NodeSwitch interface {
 
 // Loads starts workloads and waits for them. A workload has at most one run of its load and one of its prefill at a time.
 type Loads interface {
-	// Start starts a load on all VMs of its group and returns once the last VM was started. Where some VM cannot be
-	// reached nothing is started.
+	// Start prepares a load on all VMs of its group, starts it on all at one moment or staggered from then on, and returns once
+	// the last VM was started. Where some VM cannot be reached nothing is started; one that cannot be prepared fails alone.
 	Start(ctx context.Context, spec LoadSpec) error
 	// Wait waits until the load has ended, at most until timeout after its expected end; a load without a runtime is
 	// expected to end at once. VMs that this run itself powered off are no failure; others are.

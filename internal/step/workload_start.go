@@ -11,8 +11,10 @@ import (
 var workloadStart = run.Kind{
 	Name:    "workload.Start",
 	Summary: "Start a workload on all VMs of its group and, unless async is set, wait for its end.",
-	Doc: "runtime_secs counts on each VM from its own start; without it the workload runs until it is complete. " +
-		"stagger_secs spreads the starts: with n VMs there are n−1 gaps, the first VM starts at once and the last when the " +
+	Doc: "Every VM prepares first, however long that takes on each; then all start at one agreed moment. An event of the run tells how far " +
+		"apart they really began.\n\n" +
+		"runtime_secs counts on each VM from its own start; without it the workload runs until it is complete. " +
+		"stagger_secs spreads the starts: with n VMs there are n−1 gaps, the first VM starts at that moment and the last when the " +
 		"span is over, and the step returns no earlier than that, with async too.\n\n" +
 		"Without async the step waits until runtime and stagger are over and then for timeout_secs more, 300 unless given; " +
 		"for a workload without a runtime timeout_secs is all it may take. With async there is nothing to time out, so " +

@@ -1,0 +1,223 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// patientRunner prepares slowly and tells when it was told what. Each VM takes longer than the one before it.
+type patientRunner struct {
+	mu        sync.Mutex
+	zero      time.Time
+	prepared  []time.Time
+	told      []time.Time // when each VM heard of its start
+	started   []time.Time // and when that was
+	discarded int
+	fail      string                          // VM that cannot be prepared
+	late      func(ordinal int) time.Duration // how late a VM starts
+}
+
+type patientVM struct {
+	*patientRunner
+	vm target.VM
+}
+
+type patientHeld struct {
+	patientVM
+	w    load.Workload
+	sink load.Sink
+}
+
+func (v patientVM) Run(context.Context, load.Workload, load.Sink) error {
+	return errors.New("it was not prepared first")
+}
+
+func (v patientVM) Prepare(ctx context.Context, w load.Workload, sink load.Sink) (load.Held, error) {
+	if v.vm.Name == v.fail {
+		return nil, errors.New("no disk")
+	}
+	select {
+	case <-time.After(time.Duration(1+v.vm.Ordinal) * 10 * time.Second):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.prepared = append(v.prepared, time.Now())
+	return patientHeld{v, w, sink}, nil
+}
+
+func (h patientHeld) Timing() load.Timing {
+	return load.Timing{Trip: time.Duration(1+h.vm.Ordinal) * 100 * time.Millisecond, ClockError: time.Millisecond}
+}
+
+func (h patientHeld) Discard() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.discarded++
+}
+
+func (h patientHeld) Run(ctx context.Context, at time.Time) error {
+	h.mu.Lock()
+	h.told = append(h.told, time.Now())
+	h.started = append(h.started, at)
+	late := time.Duration(0)
+	if h.late != nil {
+		late = h.late(h.vm.Ordinal)
+	}
+	zero := h.zero
+	h.mu.Unlock()
+	iv := interval.Interval{Workload: h.w.Name, Group: h.w.Group, VM: h.vm.Name, Instance: h.w.Instance, LengthNanos: 1e9,
+		StartNanos: int64(at.Add(late).Sub(zero)), Final: true}
+	select {
+	case <-time.After(time.Until(at) + late + h.w.Runtime):
+	case <-ctx.Done():
+	}
+	h.sink.Interval(iv)
+	return nil
+}
+
+func (p *patientRunner) in(cfg *run.Config) {
+	p.zero = cfg.Zero
+	cfg.Runner = func(_ context.Context, vm target.VM) (load.Runner, error) { return patientVM{p, vm}, nil }
+}
+
+const startOnce = `run:
+  - workload.Start: {workload_name: Load, runtime_secs: 20}
+`
+
+// TestLoadStartsTogether: the slowest VM decides when all start, and how far ahead they are told.
+func TestLoadStartsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, p := newLab(t, 4), &patientRunner{late: func(ordinal int) time.Duration { return time.Duration(ordinal) * 5 * time.Millisecond }}
+		if outcome := l.run(head+deployed+startOnce, p.in); outcome.Ended != run.Completed {
+			t.Fatal(outcome)
+		}
+		if len(p.started) != 4 {
+			t.Fatalf("%d VMs started", len(p.started))
+		}
+		lastPrepared := slices.MaxFunc(p.prepared, time.Time.Compare)
+		for i, at := range p.started {
+			if !at.Equal(p.started[0]) {
+				t.Errorf("one VM starts %v behind another", at.Sub(p.started[0]))
+			}
+			// The slowest trip is 400 ms.
+			if ahead := at.Sub(p.told[i]); ahead < 800*time.Millisecond || ahead > 3*time.Second {
+				t.Errorf("a VM was told %v ahead", ahead)
+			}
+			if p.told[i].Before(lastPrepared) {
+				t.Error("a VM was told before all were prepared")
+			}
+		}
+		told := l.messages(interval.EventStarts)
+		if len(told) != 1 || !strings.Contains(told[0], "4 VMs started within 15.00 ms; Workers-0004 was the last, 15.00 ms behind its moment; clocks are known to ±1.00 ms") {
+			t.Errorf("told was %q", told)
+		}
+		for _, e := range l.events {
+			if e.Kind == interval.EventWorkloadStart && !l.zeroAt(e, p.zero).Equal(p.started[0]) {
+				t.Errorf("the start is noted %v behind it", l.zeroAt(e, p.zero).Sub(p.started[0]))
+			}
+		}
+	})
+}
+
+func (l *lab) zeroAt(e interval.Event, zero time.Time) time.Time {
+	return zero.Add(time.Duration(e.AtNanos))
+}
+
+// TestVMThatCannotPrepare: the others start without it, at their moment, and the load has failed.
+func TestVMThatCannotPrepare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, p := newLab(t, 3), &patientRunner{fail: "Workers-0002"}
+		outcome := l.run(head+deployed+startOnce, p.in)
+		if outcome.Ended != run.Failed || len(p.started) != 2 || !p.started[0].Equal(p.started[1]) {
+			t.Errorf("%+v, %d VMs started", outcome, len(p.started))
+		}
+		if told := l.messages(interval.EventDisturbance); len(told) != 1 || !strings.Contains(told[0], "Workers-0002") {
+			t.Errorf("told was %q", told)
+		}
+	})
+}
+
+// TestStopBeforeTheStart: what waits for its turn is given up, what is still being prepared too.
+func TestStopBeforeTheStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stagger   string
+		after     time.Duration
+		discarded int
+		started   int
+	}{
+		"while it is prepared":       {"0", 15 * time.Second, 1, 0},
+		"while some wait their turn": {"100", 45 * time.Second, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, p := newLab(t, 4), &patientRunner{}
+				if tt.started == 0 {
+					l = newLab(t, 2)
+				}
+				e := l.engine(head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 500, stagger_secs: `+tt.stagger+`}
+`, p.in)
+				go func() {
+					time.Sleep(tt.after)
+					if tt.started > 0 {
+						time.Sleep(40 * time.Second)
+					}
+					e.Stop(run.StopAndUndo)
+				}()
+				outcome, err := e.Run(t.Context())
+				if err != nil || outcome.Ended != run.Interrupted {
+					t.Fatal(outcome, err)
+				}
+				if p.discarded != tt.discarded || len(p.started) != tt.started {
+					t.Errorf("%d were discarded and %d started, want %d and %d", p.discarded, len(p.started), tt.discarded, tt.started)
+				}
+			})
+		})
+	}
+}
+
+// TestWhoeverIsSwitchedOffIsTold: so that nobody waits for an agent that this run itself has taken away.
+func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cut  string
+		want []string
+	}{
+		"group":    {"vm_group.PowerOff: {vm_group_name: Workers}", []string{"Workers-0001", "Workers-0002"}},
+		"node":     {"nodes.PowerOff: {nodes: 1}", []string{"Workers-0002"}},
+		"shutdown": {"nodes.Shutdown: {nodes: 1}", []string{"Workers-0002"}},
+		"removal":  {"cluster.CleanUp: {}", []string{"Workers-0001", "Workers-0002"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, 2)
+				var mu sync.Mutex
+				var gone []string
+				l.run(head+deployed+"run:\n  - "+tt.cut+"\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
+					cfg.Gone = func(vm target.VM) {
+						mu.Lock()
+						defer mu.Unlock()
+						gone = append(gone, vm.Name)
+					}
+				})
+				for _, vm := range tt.want {
+					if !slices.Contains(gone, vm) {
+						t.Errorf("told of %q, want %q", gone, tt.want)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// TestSwitchedOffVMEndsItsWaiters: over a network, where a silent agent is called for a quarter of an hour, the load on a VM that the
+// run itself switched off ends at once, and the others go on.
+func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
+	m := newManyAgents(t, 3)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	errs := make([]chan error, len(m.vms))
+	for i, vm := range m.vms {
+		runner, err := m.agents.Runner(ctx, vm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs[i] = make(chan error, 1)
+		go func() {
+			errs[i] <- runner.Run(ctx, load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Ordinal: i, Instance: 1, Generator: "simulated"}, m.sink)
+		}()
+	}
+	heard := func() int {
+		m.sink.mu.Lock()
+		defer m.sink.mu.Unlock()
+		return len(m.sink.seen)
+	}
+	for heard() < len(m.vms) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	m.agents.gone(m.vms[1])
+	if err := <-errs[1]; !errors.Is(err, load.ErrLost) {
+		t.Errorf("the load on the VM that was switched off ended with %v", err)
+	}
+	for _, i := range []int{0, 2} {
+		select {
+		case err := <-errs[i]:
+			t.Errorf("another load ended too: %v", err)
+		default:
+		}
+	}
+	// Switched on again it is reached anew.
+	if _, err := m.agents.Runner(ctx, m.vms[1]); err != nil {
+		t.Error(err)
+	}
+	stop()
+	for _, i := range []int{0, 2} {
+		if err := <-errs[i]; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestManyCallersOfOneVM: whoever asks for a VM at the same time gets the same connection, also while one is made.
+func TestManyCallersOfOneVM(t *testing.T) {
+	m := newManyAgents(t, 1)
+	var wait sync.WaitGroup
+	got := make([]load.Runner, 16)
+	for i := range got {
+		wait.Go(func() {
+			var err error
+			if got[i], err = m.agents.Runner(t.Context(), m.vms[0]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, r := range got {
+		if r != got[0] {
+			t.Error("two connections were made to one VM")
+		}
+	}
+	m.agents.close()
+	if _, err := m.agents.Runner(t.Context(), m.vms[0]); err == nil {
+		t.Error("a VM was reached after the run")
+	}
+}
