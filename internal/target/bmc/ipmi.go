@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,10 @@ type ipmi struct {
 	host      string
 	arguments []string // before the command
 	secret    password
+	// suite is what ipmitool found out to be the best cipher suite, which takes it seconds at some BMCs; "": not yet, or
+	// the target file names one.
+	suite string
+	named bool // the target file names one
 }
 
 func newIPMI(node string, b target.BMC, user string, secret password) (*ipmi, error) {
@@ -51,7 +56,7 @@ func newIPMI(node string, b target.BMC, user string, secret password) (*ipmi, er
 	case strings.ContainsAny(secret.text, "\x00\r\n\t"):
 		return nil, refuse("the password has a tab, a line feed or a NUL, which ipmitool cannot read")
 	}
-	i := &ipmi{node: node, host: host, secret: secret}
+	i := &ipmi{node: node, host: host, secret: secret, named: b.CipherSuite != 0}
 	i.arguments = []string{
 		"-v", // without it ipmitool does not tell a wrong password from silence
 		"-I", "lanplus", "-H", host, "-p", strconv.Itoa(port), "-U", user, "-f", "/dev/fd/3", "-L", "OPERATOR", "-N", "2", "-R", "2",
@@ -118,7 +123,9 @@ func parseIdentity(guid, fru string) Identity {
 		id.UUID = m[1]
 	}
 	for _, m := range serialLine.FindAllStringSubmatch(fru, -1) {
-		id.Serials = append(id.Serials, m[1])
+		if !slices.Contains(id.Serials, m[1]) {
+			id.Serials = append(id.Serials, m[1])
+		}
 	}
 	return id
 }
@@ -140,12 +147,17 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 		return "", fault(CodeProgram, i.node, what, err)
 	}
 	out, messages := &bounded{max: ipmiOutputBytesMax}, &bounded{max: ipmiOutputBytesMax}
-	cmd := exec.CommandContext(ctx, path, append(i.arguments[:len(i.arguments):len(i.arguments)], command...)...)
+	arguments := slices.Clone(i.arguments)
+	if i.suite != "" {
+		arguments = append(arguments, "-C", i.suite)
+	}
+	cmd := exec.CommandContext(ctx, path, append(arguments, command...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/"}
 	cmd.ExtraFiles = []*os.File{read}
 	cmd.Stdout, cmd.Stderr = out, messages
 	cmd.WaitDelay = ipmiEndWithin
 	err = cmd.Run()
+	i.learn(messages.text(), err)
 	switch {
 	case ctx.Err() != nil:
 		return "", ended(ctx, i.node, what)
@@ -157,6 +169,21 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 		return "", fault(CodeProgram, i.node, what, err)
 	}
 	return out.text(), i.explain(what, messages.text())
+}
+
+var suiteLine = regexp.MustCompile(`(?m)^Using best available cipher suite (\d{1,2})$`)
+
+// learn keeps the cipher suite of a session that came about, and forgets it when one does not.
+func (i *ipmi) learn(messages string, err error) {
+	switch m := suiteLine.FindStringSubmatch(messages); {
+	case i.named:
+	case err != nil:
+		i.suite = ""
+	case m != nil:
+		i.suite = m[1]
+	case strings.Contains(messages, "Unable to Get Channel Cipher Suites"):
+		i.suite = "3" // which every BMC must have, and ipmitool takes then
+	}
 }
 
 // ipmiMessages are what ipmitool 1.8.18 and 1.8.19 write, and what it means. The first that is found counts.

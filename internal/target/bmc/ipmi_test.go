@@ -219,6 +219,36 @@ func TestIPMIArguments(t *testing.T) {
 	}
 }
 
+// The best cipher suite is looked for once, and again after a session that did not come about.
+func TestIPMISuiteIsLearned(t *testing.T) {
+	sim := newSimulator(t)
+	sim.up()
+	c := sim.config(sim.port)
+	c.Nodes[0].BMC.CipherSuite = 0
+	controller, err := dial(t.Context(), "left", c, *c.Nodes[0].BMC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := controller.(*ipmi)
+	for range 2 { // the second time it is known
+		if state, err := i.State(t.Context()); err != nil || state != target.PowerOn || i.suite != "3" {
+			t.Errorf("got %s, %v with suite %q", state, err, i.suite)
+		}
+	}
+	i.learn("Error: Unable to establish IPMI v2 / RMCP+ session", context.Canceled)
+	if i.suite != "" {
+		t.Errorf("suite %q is kept", i.suite)
+	}
+	i.learn("x\nUsing best available cipher suite 17\n\ny", nil)
+	if i.suite != "17" {
+		t.Errorf("suite %q", i.suite)
+	}
+	i.suite, i.named = "", true
+	if i.learn("Using best available cipher suite 3\n", nil); i.suite != "" {
+		t.Error("the suite of the target file is replaced")
+	}
+}
+
 // Messages of ipmitool that this machine's simulator does not bring about, from its source.
 func TestIPMIMessages(t *testing.T) {
 	i := &ipmi{node: "left"}
