@@ -42,6 +42,7 @@ type slot struct {
 	async     bool     // io_uring: by a thread of the kernel
 	zero      bool     // a read of a verification: of what was trimmed
 	busy      bool     // with serialize_overlap: in flight
+	givenBack uint8    // io_uring: how often the kernel gave the operation back undone
 }
 
 type opKind uint8

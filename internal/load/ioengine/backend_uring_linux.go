@@ -99,15 +99,38 @@ func (b *uringBackend) stop() error {
 
 func (b *uringBackend) exchange(batch []int32, done []completion, waitNanos int64) (int, error) {
 	for _, i := range batch {
+		b.slots[i].givenBack = 0
 		b.prepare(i)
 	}
 	b.flying += len(batch)
 	n, err := b.submit(len(batch) > 0, done, waitNanos)
+	n = b.again(done[:n])
 	b.flying -= n
 	if b.trims {
 		b.settle(done[:n])
 	}
 	return n, err
+}
+
+// givenBackMax is how often an operation is handed over once more before its error counts.
+const givenBackMax = 200
+
+// again hands over, with the next call, operations that the kernel gave back undone, and returns how many others there are,
+// which it moves to the front. Nobody here cancels anything: the kernel does, when an operation has to block and no thread
+// of its own can be made for that because a signal is waiting for this thread. Kernels up to 6.15 try three times within
+// microseconds, and the scheduler of Go sends signals often. The time goes on counting.
+func (b *uringBackend) again(done []completion) int {
+	kept := 0
+	for _, c := range done {
+		if s := &b.slots[c.slot]; c.result == -int32(unix.ECANCELED) && s.givenBack < givenBackMax {
+			s.givenBack++
+			b.prepare(c.slot)
+			continue
+		}
+		done[kept] = c
+		kept++
+	}
+	return kept
 }
 
 // submit hands over the entries that were prepared and takes what has completed.
