@@ -177,7 +177,6 @@ func checkController(c Cut) *Objection {
 	case No:
 		return nil
 	case Yes:
-		o.Override = "" // it would only end the run, with a node off
 		o.Message = "this program runs on it"
 	default:
 		o.Message = "it is not known whether this program runs on it"

@@ -37,7 +37,7 @@ func TestCheckCut(t *testing.T) {
 		"foreign VM":           {func(c *Cut) { c.ForeignVMs = []string{"payroll"} }, "payroll", target.OverrideForeignVMs},
 		"many foreign VMs":     {func(c *Cut) { c.ForeignVMs = strings.Split("a b c d e f g", " ") }, "7 VMs", target.OverrideForeignVMs},
 		"VMs not known":        {func(c *Cut) { c.VMsListed = false }, "not known which VMs", target.OverrideForeignVMs},
-		"controller on it":     {func(c *Cut) { c.Controller = Yes }, "this program runs on it", ""},
+		"controller on it":     {func(c *Cut) { c.Controller = Yes }, "this program runs on it", target.OverrideController},
 		"controller not known": {func(c *Cut) { c.Controller = Unknown }, "not known whether this program", target.OverrideController},
 		"one too many":         {func(c *Cut) { c.NodesOff = []string{"right"} }, "2 off at once and the scenario has at most 1", ""},
 		"none declared":        {func(c *Cut) { c.NodesOffMax = 0 }, "at most 0", ""},
