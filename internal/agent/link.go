@@ -23,8 +23,8 @@ var errClosed = errors.New("the connection to the agent is closed")
 // errRestarted says that another process answers at the agent's address.
 var errRestarted = fmt.Errorf("%w: it was started anew", load.ErrLost)
 
-// dialMax bounds one attempt to make a connection and to be greeted over it.
-const dialMax = 15 * time.Second
+// dialMax bounds one attempt to make a connection and to be greeted over it: by way of ssh, it may have to start a program.
+const dialMax = 30 * time.Second
 
 // missedBeats is how many beats may be missing before a connection is given up.
 const missedBeats = 3

@@ -270,6 +270,34 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// TestLossyNetwork: every tenth packet is lost on either way. That is slow, and no reason to give up a connection or to lose anything.
+func TestLossyNetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("spoils a network for seconds")
+	}
+	i := newIsland(t)
+	for _, chain := range []string{"INPUT", "OUTPUT"} {
+		i.inside(t, "iptables", "-w", "-A", chain, "-m", "statistic", "--mode", "random", "--probability", "0.1", "-j", "DROP")
+	}
+	var broke atomic.Int32
+	c := i.connect(t, ClientOptions{Cut: func(bool, time.Duration) { broke.Add(1) }})
+	w := workload()
+	w.Generator, w.IntervalLength, w.Devices = "steady", 20*time.Millisecond, nil
+	sink := newCollector()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx, w, sink) }()
+	waitLong(t, func() bool { return sink.count() >= 200 })
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	sink.checkComplete(t, sink.count())
+	if n := broke.Load(); n > 0 {
+		t.Errorf("the connection was given up %d times", n)
+	}
+}
+
 // TestAgentStartedAnewIsNotMistaken: the machine lost its power without a word and is up again, with an agent that knows nothing.
 func TestAgentStartedAnewIsNotMistaken(t *testing.T) {
 	if testing.Short() {
