@@ -183,14 +183,20 @@ func (t *Target) remove(ctx context.Context, tag target.Tag, vms []target.VM, id
 	if err := t.removeVolumes(ctx, tag.Mark(), ids); err != nil {
 		return fmt.Errorf("delete volumes: %w", err)
 	}
-	return onEach(ctx, "delete", list, func(i int) error {
+	err = onEach(ctx, "delete", list, func(i int) error {
 		for _, p := range list[i].at {
 			if err := p.node.undefine(ctx, list[i].id); err != nil {
 				return err
 			}
 		}
-		return t.memory.forget(list[i].id)
+		return nil
 	})
+	for _, id := range ids {
+		if err == nil {
+			err = t.memory.forget(id)
+		}
+	}
+	return err
 }
 
 // removeVolumes removes the volumes of VMs that are about to go, and all with the mark that no VM has any more.

@@ -240,16 +240,3 @@ func (d *dirs) of(l target.Target) string {
 	defer d.mu.Unlock()
 	return d.all[l]
 }
-
-// calls counts the commands that went to virsh.
-type calls struct {
-	mu    sync.Mutex
-	names map[string]int
-}
-
-func (c *calls) run(ctx context.Context, one call) ([]byte, error) {
-	c.mu.Lock()
-	c.names[one.name()]++
-	c.mu.Unlock()
-	return runVirsh(ctx, one)
-}
