@@ -173,10 +173,12 @@ func saveFile(path string, write func(io.Writer) error) error {
 
 // verdictCode is the exit code that the verdict of a run stands for.
 func verdictCode(s result.Summary) int {
-	switch s.Verdict {
-	case result.Pass:
+	switch {
+	case s.Refused:
+		return diag.ExitRefused
+	case s.Verdict == result.Pass:
 		return diag.ExitPass
-	case result.Failed:
+	case s.Verdict == result.Failed:
 		return diag.ExitFailed
 	}
 	return diag.ExitUndecided

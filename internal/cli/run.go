@@ -30,7 +30,7 @@ func newRun(p *Process) *cobra.Command {
 			"queue; after a failure the next one begins. Ctrl-C once stops, undoes and still reports; twice leaves\n" +
 			"things undone, for bragg clean; three times exits.\n\n" +
 			"It ends with 0 when all expectations were met, 1 when one was not, 3 when a run could not be decided,\n" +
-			"130 when it was stopped.\n\n" + scenarioHelp,
+			"77 when a step was refused for safety, 130 when it was stopped.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +
 			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +

@@ -26,9 +26,11 @@ const (
 // Summary is everything that reports read: evaluated results, windows, roll-ups. It is written once, by Seal, so that
 // a report of ten hours costs seconds.
 type Summary struct {
-	Verdict  Verdict         `json:"verdict"`
-	Reason   string          `json:"reason"` // one sentence
-	Ended    string          `json:"ended"`  // "completed", "failed", "interrupted", "aborted"
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason"` // one sentence
+	Ended   string  `json:"ended"`  // "completed", "failed", "interrupted", "aborted"
+	// Refused: the run failed because a step was refused for safety.
+	Refused  bool            `json:"refused,omitempty"`
 	Duration int64           `json:"duration_ns"`
 	Results  []Evaluated     `json:"results"`
 	Loads    []LoadSummary   `json:"workloads"`

@@ -68,6 +68,8 @@ func (c *Config) Validate() error {
 type Outcome struct {
 	Ended  string // Completed, Failed or Interrupted
 	Reason string // why it did not complete, one sentence
+	// Refused: it did not complete because a step was refused for safety, such as a power cut.
+	Refused bool
 	// Problems are failures after the run phase: of teardown, of undoing, of loads nobody waited for.
 	Problems []string
 	// Left is what the run changed outside and could not or was told not to undo.

@@ -204,6 +204,30 @@ func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
 	})
 }
 
+// TestRefusalIsTold: a step that is refused for safety ends the run, which says that this was why.
+func TestRefusalIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{"refused": {target.PowerForbidden("node-1"), true}, "failed": {errors.New("out of order"), false}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, 2)
+			outcome := l.run(head+deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
+				cfg.Failpoint = func(point string) error {
+					if point == "step.after" && len(l.operations("PowerOnVMs")) > 0 {
+						return c.err
+					}
+					return nil
+				}
+			})
+			if outcome.Ended != run.Failed || outcome.Refused != c.want {
+				t.Errorf("%s: outcome %+v", name, outcome)
+			}
+			l.mustBeClean()
+		})
+	}
+}
+
 // TestFailpoints fails every named place once, at each of its passes: a run that goes wrong anywhere undoes itself.
 func TestFailpoints(t *testing.T) {
 	if testing.Short() {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -150,7 +151,7 @@ func (l *loop) runStep(id int) {
 		e.emit(e.stepEvent(p, interval.EventStepEnded, err))
 		o := outcome{StepDone: id}
 		if err != nil {
-			o.Err = err.Error()
+			o.Err, o.Refused = err.Error(), diag.ExitCode(err) == diag.ExitRefused
 		}
 		e.post(o)
 		if errors.Is(err, ErrJournalBroken) {
@@ -235,7 +236,7 @@ func (l *loop) finish() {
 
 func (l *loop) outcome() Outcome {
 	s := l.state
-	return Outcome{Ended: s.Ended, Reason: s.Reason, Problems: s.Problems, Left: l.engine.cfg.Journal.Left()}
+	return Outcome{Ended: s.Ended, Reason: s.Reason, Refused: s.Refused, Problems: s.Problems, Left: l.engine.cfg.Journal.Left()}
 }
 
 // work is background work of steps.

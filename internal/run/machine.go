@@ -49,6 +49,7 @@ type state struct {
 	Undoing    string // undoItem under way, "": none
 	Ended      string // Completed, Failed or Interrupted, once it is decided
 	Reason     string // why, one sentence
+	Refused    bool   // because something was refused for safety
 	Problems   []string
 	StopLevel  int
 	GaveUp     bool // something that was cancelled never returned
@@ -65,7 +66,8 @@ type stepRef struct {
 // outcome is something that happened. One of its fields is set.
 type outcome struct {
 	Start    bool
-	StepDone int // id of the step; Err tells whether it failed
+	StepDone int  // id of the step; Err tells whether it failed
+	Refused  bool // it failed because it was refused for safety
 	Wanted   string
 	Finished int // handle of background work that ended; Fatal when the run makes no sense without it
 	UndoDone undoItem
@@ -167,6 +169,7 @@ func (s state) stepDone(o outcome) (state, []action) {
 	name := s.nameOf(o.StepDone)
 	switch s.Stage {
 	case stageSetup, stageRun:
+		s.Refused = o.Refused
 		return s.fail(name + ": " + o.Err)
 	case stageTeardown:
 		s = s.problem(name, o.Err)

@@ -33,6 +33,7 @@ func (c *carrier) finish(ctx context.Context, out run.Outcome) (Outcome, error) 
 		outcome.Left = append(outcome.Left, thing.String())
 	}
 	summary := c.summarise(ctx, out)
+	summary.Refused = out.Refused
 	if err := c.options.at("session.seal"); err != nil {
 		return Outcome{}, err
 	}
@@ -142,6 +143,8 @@ func exitCode(s result.Summary) int {
 	switch {
 	case s.Ended == result.EndedInterrupted:
 		return diag.ExitInterrupted
+	case s.Refused:
+		return diag.ExitRefused
 	case s.Verdict == result.Pass:
 		return diag.ExitPass
 	case s.Verdict == result.Failed:
