@@ -51,6 +51,7 @@ type Control struct {
 	PrioClass    int // of the kernel: 1 realtime, 2 best effort, 3 idle; 0: none is set
 	Prio         int // 0 to 7
 	FSyncOnClose bool
+	EndSyncFS    bool `json:",omitzero"`
 
 	IgnoreErrors [3][]string // names or numbers, for read, write and verify
 	ErrorDump    bool

@@ -91,6 +91,7 @@ type Job struct {
 	ForceAsync                                                                 int // 0: never
 	FSync                                                                      int
 	FDataSync                                                                  int
+	NoDiskUse                                                                  bool `json:",omitzero"` // disk_util=0
 	EndFSync                                                                   bool
 	SyncFileRange                                                              SyncFileRange `json:",omitzero"`
 	Advice                                                                     string        `json:",omitempty"` // "" as the order of the job says

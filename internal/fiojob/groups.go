@@ -17,10 +17,10 @@ var ignored = []group{
 	{class: Ignored, why: "logs are written as they come and not held in memory", report: true, names: `
 		log_entries log_compression log_compression_cpus`},
 	{class: Ignored, note: true, why: "logs are plain text, which any program can compress", report: true, names: "log_store_compressed"},
-	{class: Ignored, note: true, why: "the logs have the columns of fio 3.33", report: true, names: "log_issue_time"},
-	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: "bwavgtime iopsavgtime stats"},
+	{class: Ignored, why: "intervals and latency histograms are always recorded", report: true, names: "stats"},
+	{class: Ignored, why: "least, largest and deviation of bandwidth and IOPS are always of half seconds, which all jobs share", report: true, names: "bwavgtime iopsavgtime"},
 	{class: Ignored, why: "the report chooses its own percentiles, units and sums", report: true, names: `
-		significant_figures disk_util kb_base unit_base block_error_percentiles`},
+		significant_figures kb_base unit_base block_error_percentiles`},
 	{class: Ignored, why: "latency is always measured", names: `
 		gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement clocksource gtod_cpu`},
 	{class: Ignored, why: "the native engine has its own threads and memory", names: `
@@ -49,7 +49,8 @@ var delegated = []group{
 	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},
 	{class: Delegate, elsewhere: Refused, why: "only fio merges traces; give each to a job of its own", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
-	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "ramp_size sprandom"},
+	{class: Delegate, why: "a ramp ends at a time that is known before the start, for all clones at once; ramp_time sets it", names: "ramp_size"},
+	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "sprandom"},
 }
 
 // delegatedEngines are options that exist with some of fio's I/O engines only.

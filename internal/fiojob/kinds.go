@@ -36,7 +36,7 @@ var kindNames = map[kind]string{
 		cgroup_nodelete clat_percentiles create_fsync create_on_open create_only create_serialize dedupe_global direct
 		disable_bw_measurement disable_clat disable_lat disable_slat disk_util do_verify end_fsync error_dump
 		exit_on_io_done experimental_verify file_append fill_device fsync_on_close gtod_reduce ignore_zone_limits
-		invalidate lat_percentiles latency_run log_alternate_epoch log_max_value log_offset log_prio
+		invalidate lat_percentiles latency_run log_alternate_epoch log_issue_time log_max_value log_offset log_prio
 		log_store_compressed log_unix_epoch nodelay nowait overwrite per_job_logs pre_read randrepeat
 		rate_ignore_thinktime read_beyond_wp read_iolog_chunked readfua replay_no_stall scramble_buffers
 		serialize_overlap single-instance skip_bad slat_percentiles stats std_redirect touch_objects

@@ -13,6 +13,7 @@ type Logs struct {
 	Window     string // of latencies in a window: "avg" or "", "max", "both"
 	Offset     bool   // a column with the offset
 	Priority   bool   // the priority in hexadecimal
+	Issued     bool   `json:",omitzero"` // a column with the time of submission, which fio 3.33 does not have
 	Shared     bool   // one file for all clones
 	// Epoch: times are those of Clock (as clock_gettime(2) numbers them, 0 is wall time) and not since the job's start.
 	Epoch bool
@@ -57,6 +58,8 @@ var logOptions = []spec{
 		apply: boolean(func(j *Job) *bool { return &j.Logs.Offset })},
 	{name: "log_prio", report: true, does: "priorities in logs in hexadecimal",
 		apply: boolean(func(j *Job) *bool { return &j.Logs.Priority })},
+	{name: "log_issue_time", report: true, does: "a last column with the time of submission in nanoseconds, in clat and slat logs; 0 in others and in averages",
+		apply: boolean(func(j *Job) *bool { return &j.Logs.Issued })},
 	{name: "per_job_logs", report: true, does: "a log file for each clone; one for all with 0",
 		apply: setPerJobLogs},
 	{name: "log_unix_epoch", report: true, does: "wall time in logs",

@@ -47,6 +47,8 @@ var nativeControl = []spec{
 	{name: "ignore_error", does: "errors that are neither counted nor end the job, for read, write and verify", apply: setIgnoreError},
 	{name: "error_dump", does: "errors that a job outlives are told on standard error", report: true, apply: boolean(func(j *Job) *bool { return &j.Control.ErrorDump })},
 	{name: "fsync_on_close", does: "flush files when they are closed, after the last operation", apply: boolean(func(j *Job) *bool { return &j.Control.FSyncOnClose })},
+	{name: "end_syncfs", does: "flush the whole file systems of files that were written, each once, after the last operation; block devices are flushed as with fsync_on_close",
+		apply: boolean(func(j *Job) *bool { return &j.Control.EndSyncFS })},
 	{name: "create_only", elsewhere: Delegate, why: "only bragg io and fio stop after they have laid out the files",
 		does: "lay out the files and do nothing else", apply: boolean(func(j *Job) *bool { return &j.Control.CreateOnly })},
 	{name: "fill_device", elsewhere: Refused, why: "it writes past what the plan shows",

@@ -60,6 +60,9 @@ var nativeFiles = []spec{
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Unlink })},
 	{name: "unlink_each_loop", elsewhere: Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for others",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.UnlinkEachLoop })},
+	{name: "disk_util", elsewhere: Ignored, why: "what devices did is no part of a workload's report", report: true,
+		does:  "what the devices below the job's files did is in the report; on",
+		apply: not(func(j *Job) *bool { return &j.NoDiskUse })},
 	{name: "opendir", elsewhere: Refused, why: notHost, does: "use every regular file below this folder",
 		apply: textOf(func(j *Job) *string { return &j.Layout.OpenDir })},
 

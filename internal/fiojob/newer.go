@@ -20,9 +20,9 @@ var newer = []group{
 	{class: Delegate, why: "it is an option of fio's engine libiscsi", names: "initiator"},
 	{class: Delegate, why: "it is an option of fio's engine windowsaio", names: "no_completion_thread"},
 	{class: Delegate, why: "only fio knows zoned block devices", names: "recover_zbd_write_error write_zone_remainder"},
+	{class: Delegate, why: "it counts turns of a loop of fio's, which last as long as fio was compiled to; thinktime_spin is a time", names: "thinkcycles"},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: `
-		cmdprio_hint end_syncfs filetype priohint random_sequence_stride spr_cs spr_num_regions spr_op thinkcycles
-		verify_policy`},
+		cmdprio_hint filetype priohint random_sequence_stride spr_cs spr_num_regions spr_op verify_policy`},
 	{class: Ignored, why: "reports have times of the wall clock", report: true, names: "job_start_clock_id"},
 	{class: Ignored, why: "the native engine has threads and no processes to name", names: "comm"},
 	{class: Ignored, why: "fio itself does nothing with it", names: "flow_watermark percentage_sequential rwmixcycle"},

@@ -18,6 +18,9 @@ type disks struct{ before []Disk }
 func newDisks(files map[string]*plannedFile) *disks {
 	d := &disks{}
 	for _, p := range files {
+		if !p.watched {
+			continue
+		}
 		name, ok := diskOf(p.path)
 		if !ok || slices.ContainsFunc(d.before, func(k Disk) bool { return k.Name == name }) {
 			continue

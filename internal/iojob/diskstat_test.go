@@ -127,6 +127,26 @@ func testCounters(t *testing.T, device, text string, consent load.Consent) {
 	}
 }
 
+// disk_util=0 takes the device of a job's files out of the report, unless another job has files there.
+func TestDiskUtil(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]bool{"[a]\ndisk_util=0\n": false, "[a]\ndisk_util=1\n": true, "[a]\ndisk_util=0\n[b]\n": true} {
+		_, file := parse(t, dir, "[global]\nrw=write\nsize=64k\n"+text)
+		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := report.WriteText(&out); err != nil {
+			t.Fatal(err)
+		}
+		// Not every file system lies on one block device: an overlay has no counters.
+		if got := len(report.Disks) > 0; got && !want || got != strings.Contains(out.String(), "Disk stats") {
+			t.Errorf("%q: disks %+v and the text\n%s", text, report.Disks, &out)
+		}
+	}
+}
+
 // agree allows a hundredth and some flushes.
 func agree(t *testing.T, what string, ours, device float64) {
 	t.Helper()

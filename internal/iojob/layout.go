@@ -27,6 +27,7 @@ type plannedFile struct {
 	preRead bool     // into the page cache
 	holes   bool     // it gets no space of its own before it is written: fallocate=none
 	laidOut bool     // it is brought to its length before the start: not create_on_open
+	watched bool     // its device is in the report: not disk_util=0
 	flush   bool     // what it is filled with is flushed: not create_fsync=0
 }
 
@@ -56,6 +57,7 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			p.writes = p.writes || writes
 			p.holes = p.holes || leavesHoles(&c.job) || c.job.IOEngine == "falloc" || c.job.Control.FillDevice
 			p.laidOut = p.laidOut || !c.job.Layout.CreateOnOpen
+			p.watched = p.watched || !c.job.NoDiskUse
 			p.flush = p.flush || !c.job.Layout.NoSync
 			p.preRead = p.preRead || c.job.Control.PreRead
 			p.keep = p.keep || c.job.Layout.KeepCache

@@ -11,7 +11,6 @@ package fiolog
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/fiojob"
@@ -40,10 +39,6 @@ type Options struct {
 }
 
 const (
-	// memoryBytesMax bounds what operations wait in for the writer; 700,000 fit.
-	memoryBytesMax = 32 << 20
-	blockLengthMax = 4096
-	blockLengthMin = 64
 	// bufferBytesMax bounds the text that waits to be written, of all files together.
 	bufferBytesMax = 8 << 20
 )
@@ -64,11 +59,7 @@ type Set struct {
 	over      chan struct{}
 	done      chan struct{}
 
-	mu     sync.Mutex
-	free   chan *block
-	blocks int // that exist
-	most   int
-	length int // of a block
+	free freeBlocks
 }
 
 // New creates the files of all clones' logs, before anything is loaded. It starts the writer, which Close ends.
@@ -80,9 +71,7 @@ func New(clones []Clone, o Options) (*Set, error) {
 			count++
 		}
 	}
-	s.length = min(max(memoryBytesMax/operationBytes/max(1, 2*count), blockLengthMin), blockLengthMax)
-	s.most = max(memoryBytesMax/operationBytes/s.length, 2*count+1)
-	s.free = make(chan *block, s.most)
+	s.free.init(count)
 	s.work = make(chan *Recorder, count)
 	for i := range clones {
 		var r *Recorder
@@ -119,30 +108,6 @@ func (s *Set) open(name string, shared bool) (*file, error) {
 		s.files = append(s.files, f)
 	}
 	return f, err
-}
-
-// take returns an empty block. It waits for one when all are full, and returns nil when none comes.
-func (s *Set) take() (b *block, waited time.Duration) {
-	select {
-	case b = <-s.free:
-		return b, 0
-	default:
-	}
-	s.mu.Lock()
-	if s.blocks < s.most {
-		s.blocks++
-		s.mu.Unlock()
-		return &block{operations: make([]operation, 0, s.length)}, 0
-	}
-	s.mu.Unlock()
-	begun := time.Now()
-	timer := time.NewTimer(waitMax)
-	defer timer.Stop()
-	select {
-	case b = <-s.free:
-	case <-timer.C:
-	}
-	return b, time.Since(begun)
 }
 
 // write turns blocks into lines until Close.

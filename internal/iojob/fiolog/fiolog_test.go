@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -405,4 +406,51 @@ func BenchmarkRecorder(b *testing.B) {
 			}
 		})
 	}
+}
+
+// The column of log_issue_time stands last, has the time of submission in clat and slat, and 0 elsewhere.
+func TestIssueTime(t *testing.T) {
+	logs := fiojob.Logs{IOPS: fiojob.Log{On: true}, Latency: fiojob.Log{On: true}, Issued: true, Offset: true}
+	o := []ioengine.Completed{{
+		Offset: 8192, Size: 4096, Result: 4096, Intended: 1000, Submitted: 2_000_500, Returned: 2_000_600, Completed: 3_000_000, Measured: true,
+	}}
+	got := write(t, t.TempDir(), logs, 500, 4e6, o)
+	for log, want := range map[string][]int64{
+		"clat": {2, 999_500, 0, 4096, 8192, 0, 2_000_000}, "slat": {2, 100, 0, 4096, 8192, 0, 2_000_000},
+		"lat": {2, 2_999_000, 0, 4096, 8192, 0, 0}, "iops": {2, 1, 0, 4096, 8192, 0, 0},
+	} {
+		if len(got[log]) != 1 || !slices.Equal(got[log][0], want) {
+			t.Errorf("%s log has %v, want %v", log, got[log], want)
+		}
+	}
+	logs.AverageMillis, logs.Epoch = 10, true
+	if got := write(t, t.TempDir(), logs, 500, 4e6, o)["clat"]; len(got) != 1 || got[0][len(got[0])-1] != 0 {
+		t.Errorf("an average was issued: %v", got)
+	}
+}
+
+// Lines are the same, whatever the values, as when each number is printed by itself.
+func TestLinesOfAnyValue(t *testing.T) {
+	dir := t.TempDir()
+	logs := fiojob.Logs{Latency: fiojob.Log{On: true}, Offset: true, Priority: true, Epoch: true, Issued: true}
+	rapid.Check(t, func(t *rapid.T) {
+		var operations []ioengine.Completed
+		var want [][]int64
+		at := int64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "operations") {
+			at += rapid.Int64Range(0, 1<<50).Draw(t, "gap")
+			service := rapid.Int64Range(0, at).Draw(t, "service")
+			size, offset := rapid.Int64Range(1, math.MaxUint32).Draw(t, "size"), rapid.Int64Range(0, math.MaxInt64).Draw(t, "offset")
+			d := rapid.IntRange(0, 2).Draw(t, "direction")
+			operations = append(operations, ioengine.Completed{
+				Offset: offset, Size: size, Result: size, Intended: at - service, Submitted: at - service, Completed: at,
+				Direction: interval.Direction(d), Measured: true,
+			})
+			want = append(want, []int64{1_000_000_000 + at/1e6, service, int64(d), size, offset, 0, 1_000_000_000e6 + at - service})
+		}
+		got := write(t, dir, logs, 0, at, operations)["clat"]
+		if !slices.EqualFunc(got, want, slices.Equal[[]int64]) {
+			t.Fatalf("got %v\nwant %v", got, want)
+		}
+	})
 }

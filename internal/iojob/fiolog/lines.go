@@ -2,7 +2,9 @@ package fiolog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -23,14 +25,21 @@ func nameOf(c *Clone, log *Log, suffix string) string {
 	return fmt.Sprintf("%s_%s.%d.log", prefix, suffix, c.Number)
 }
 
-// lines appends lines of a log: time, value, direction, block size, offset where it is asked for, priority. What stands
-// before and after the value is mostly that of the line before, and kept.
+// lines appends lines of a log: time, value, direction, block size, offset and priority as they are asked for, and when the
+// operation was issued. What stands before and after the value is mostly that of the line before, and kept; it has arrays of
+// fixed length, because a copy of known length is a few instructions and a call of memmove for ten bytes is not.
 type lines struct {
-	offset, priority bool
-	millis           int64
-	head             []byte // the time
-	tail             []byte // behind the value
-	tailOf           [4]int64
+	offset, priority, issued bool
+
+	millis   int64
+	head     [24]byte // the time
+	headSize int
+	tail     [64]byte // behind the value
+	tailSize int
+	tailOf   [4]int64
+	digits   [24]byte // of the value
+	size     int
+	value    uint64
 }
 
 // line is one line of a log.
@@ -41,51 +50,68 @@ type line struct {
 	hasSecond    bool
 	direction    uint8
 	size, offset int64
+	issued       int64 // nanoseconds, as millis count
 	of           ioengine.Priority
 }
 
 // classRealtime is the class of operations that logs mark where they do not have priorities in full.
 const classRealtime = 1
 
+// lineBytesMax is longer than any line, and as long as what append writes past the end of one.
+const lineBytesMax = 256
+
 // append adds a line.
 func (l *lines) append(dst []byte, n *line) []byte {
-	dst = append(dst, l.headOf(n.millis)...)
-	dst = strconv.AppendUint(dst, n.value, 10)
+	if cap(dst)-len(dst) < lineBytesMax {
+		dst = slices.Grow(dst, max(lineBytesMax, cap(dst)))
+	}
+	if n.millis != l.millis || l.headSize == 0 {
+		l.setHead(n.millis)
+	}
+	if of := [4]int64{int64(n.direction), n.size, n.offset, int64(n.of)}; of != l.tailOf || l.tailSize == 0 {
+		l.setTail(n, of)
+	}
+	if n.value != l.value || l.size == 0 { // in a closed loop, lat is clat
+		l.size, l.value = len(strconv.AppendUint(l.digits[:0], n.value, 10)), n.value
+	}
+	room := dst[len(dst):cap(dst)]
+	*(*[24]byte)(room) = l.head
+	at := l.headSize
+	*(*[24]byte)(room[at:]) = l.digits
+	at += l.size
 	if n.hasSecond {
-		dst = strconv.AppendUint(append(dst, ", "...), n.second, 10)
+		at = len(strconv.AppendUint(append(room[:at], ", "...), n.second, 10))
 	}
-	return append(dst, l.tailFor(n)...)
+	*(*[64]byte)(room[at:]) = l.tail
+	at += l.tailSize
+	if l.issued {
+		at = len(strconv.AppendInt(append(room[:at], ", "...), n.issued, 10))
+	}
+	room[at] = '\n'
+	return dst[:len(dst)+at+1]
 }
 
-func (l *lines) headOf(millis int64) []byte {
-	if millis != l.millis || len(l.head) == 0 {
-		l.millis = millis
-		l.head = append(strconv.AppendInt(l.head[:0], millis, 10), ", "...)
-	}
-	return l.head
+func (l *lines) setHead(millis int64) {
+	l.millis = millis
+	l.headSize = len(append(strconv.AppendInt(l.head[:0], millis, 10), ", "...))
 }
 
-func (l *lines) tailFor(n *line) []byte {
-	if of := [4]int64{int64(n.direction), n.size, n.offset, int64(n.of)}; of != l.tailOf || len(l.tail) == 0 {
-		l.tailOf = of
-		l.tail = append(l.tail[:0], ", "...)
-		l.tail = append(l.tail, '0'+n.direction)
-		l.tail = append(l.tail, ", "...)
-		l.tail = strconv.AppendInt(l.tail, n.size, 10)
-		if l.offset {
-			l.tail = append(l.tail, ", "...)
-			l.tail = strconv.AppendInt(l.tail, n.offset, 10)
-		}
-		switch {
-		case l.priority:
-			l.tail = fmt.Appendf(l.tail, ", 0x%04x\n", uint16(n.of))
-		case n.of.Class() == classRealtime:
-			l.tail = append(l.tail, ", 1\n"...)
-		default:
-			l.tail = append(l.tail, ", 0\n"...)
-		}
+func (l *lines) setTail(n *line, of [4]int64) {
+	l.tailOf = of
+	t := append(l.tail[:0], ',', ' ', '0'+n.direction, ',', ' ')
+	t = strconv.AppendInt(t, n.size, 10)
+	if l.offset {
+		t = strconv.AppendInt(append(t, ", "...), n.offset, 10)
 	}
-	return l.tail
+	switch {
+	case l.priority:
+		t = fmt.Appendf(t, ", 0x%04x", uint16(n.of))
+	case n.of.Class() == classRealtime:
+		t = append(t, ", 1"...)
+	default:
+		t = append(t, ", 0"...)
+	}
+	l.tailSize = len(t)
 }
 
 // eachLog are the files of a clone; nil where it does not write one.
@@ -115,6 +141,9 @@ func (e *eachLog) write(r *Recorder, o *operation) {
 	}
 	if e.latency != nil {
 		line(e.latency, o.latency)
+	}
+	if r.line.issued { // fio has it in the logs that follow only
+		n.issued = r.clock*int64(time.Millisecond) + o.at - int64(o.service) - r.from
 	}
 	if e.service != nil {
 		line(e.service, o.service)

@@ -22,8 +22,6 @@ type operation struct {
 
 const operationBytes = int(unsafe.Sizeof(operation{}))
 
-type block struct{ operations []operation }
-
 // Recorder takes the operations of one clone; it is an ioengine.Observer.
 type Recorder struct {
 	set   *Set
@@ -92,7 +90,7 @@ func (r *Recorder) nextBlock() bool {
 	}
 	r.handOver()
 	r.mu.Unlock()
-	b, waited := r.set.take()
+	b, waited := r.set.free.take()
 	r.mu.Lock()
 	r.waited += waited
 	r.now, r.dead = b, b == nil
@@ -147,8 +145,7 @@ func (r *Recorder) work(all bool) {
 		for k := range b.operations {
 			r.operation(&b.operations[k])
 		}
-		b.operations = b.operations[:0]
-		r.set.free <- b // never blocks: there is a place for every block
+		r.set.free.give(b)
 		r.busy[i] = nil
 	}
 	if ended != 0 && r.average != nil {
@@ -190,7 +187,7 @@ func (r *Recorder) operation(o *operation) {
 
 // newRecorder opens a clone's files.
 func (s *Set) newRecorder(c *Clone) (*Recorder, error) {
-	r := &Recorder{set: s, clone: c, line: lines{offset: c.Logs.Offset, priority: c.Logs.Priority}}
+	r := &Recorder{set: s, clone: c, line: lines{offset: c.Logs.Offset, priority: c.Logs.Priority, issued: c.Logs.Issued}}
 	for _, want := range []struct {
 		into   **file
 		log    *Log

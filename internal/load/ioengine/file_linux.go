@@ -36,6 +36,18 @@ func (f *file) sync(dataOnly bool) int32 {
 	return resultOf(0, unix.Fsync(f.fd))
 }
 
+// system tells which file system the file lies on; false for a block device, which lies on none that holds its data.
+func (f *file) system() (uint64, bool) {
+	var st unix.Stat_t
+	if f.device || unix.Fstat(f.fd, &st) != nil {
+		return 0, false
+	}
+	return st.Dev, true
+}
+
+// syncSystem flushes that file system.
+func (f *file) syncSystem() int32 { return resultOf(0, unix.Syncfs(f.fd)) }
+
 // syncRange starts or awaits the writing back of a range of the page cache.
 func (f *file) syncRange(offset, size int64, flags uint32) int32 {
 	return resultOf(0, unix.SyncFileRange(f.fd, offset, size, int(flags)))

@@ -18,6 +18,11 @@ func (f *file) writeAt(buffer []byte, offset int64) int32 {
 
 func (f *file) sync(bool) int32 { return resultOf(0, f.handle.Sync()) }
 
+// system knows no file systems, so that files are flushed one by one.
+func (f *file) system() (uint64, bool) { return 0, false }
+
+func (f *file) syncSystem() int32 { return f.sync(false) }
+
 func (f *file) syncRange(_, _ int64, _ uint32) int32 { return -errnoUnsupported }
 
 func (f *file) trim(_, _ int64) int32 { return -errnoUnsupported }

@@ -33,6 +33,8 @@ type openFile struct {
 	access access
 	file   *file
 	flush  bool // when it is closed
+	// flushAll: the file system that it lies on is flushed then.
+	flushAll bool
 }
 
 const intervalLengthDefault = time.Second
@@ -222,15 +224,31 @@ func (in *instance) release() error {
 			errs = append(errs, w.close())
 		}
 	}
+	errs = append(errs, in.flush()...)
 	for _, o := range in.opened {
-		if o.flush {
-			if errno := o.file.sync(false); errno < 0 {
-				errs = append(errs, fmt.Errorf("flush device %q: %w", o.device, syscall.Errno(-errno)))
-			}
-		}
 		errs = append(errs, o.file.close())
 	}
 	return errors.Join(append(errs, in.guard.Close())...)
+}
+
+// flush flushes what jobs want to be flushed at their end, each file system once.
+func (in *instance) flush() (errs []error) {
+	flushed := map[uint64]bool{}
+	for _, o := range in.opened {
+		sync := func() int32 { return o.file.sync(false) }
+		switch system, ok := o.file.system(); {
+		case o.flushAll && ok && flushed[system]:
+			continue
+		case o.flushAll && ok:
+			flushed[system], sync = true, o.file.syncSystem
+		case !o.flush && !o.flushAll:
+			continue
+		}
+		if errno := sync(); errno < 0 {
+			errs = append(errs, fmt.Errorf("flush device %q: %w", o.device, syscall.Errno(-errno)))
+		}
+	}
+	return errs
 }
 
 // SetTime places the workload on the run's axis; see load.Timed.

@@ -119,7 +119,9 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 				return nil, err
 			}
 			files[s.device] = f
-			in.opened[f.index].flush = in.opened[f.index].flush || job.job.Control.FSyncOnClose && how.write
+			o, control := &in.opened[f.index], &job.job.Control
+			o.flush = o.flush || control.FSyncOnClose && how.write
+			o.flushAll = o.flushAll || control.EndSyncFS && how.write
 		}
 	}
 	if err := in.checkEnds(job, files); err != nil {
