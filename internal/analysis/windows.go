@@ -103,8 +103,12 @@ func (t *Timeline) acts(phase result.Window) []act {
 	return acts
 }
 
-// waits tells whether a step only lets time pass: test.Wait, workload.Wait, vm_group.WaitForPowerOn …
+// waits tells whether a step only lets time pass, test.Wait, workload.Wait, vm_group.WaitForPowerOn …, or is nothing beside
+// the steps that it holds.
 func waits(step string) bool {
+	if step == "meta.Parallel" {
+		return true
+	}
 	_, verb, _ := strings.Cut(step, ".")
 	return strings.HasPrefix(verb, "Wait") || strings.HasSuffix(verb, "Wait")
 }

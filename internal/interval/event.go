@@ -23,21 +23,23 @@ const (
 
 // Event is something that happened, at a moment of the run's time axis.
 type Event struct {
-	AtNanos  int64     `json:"at_ns"`
-	Kind     EventKind `json:"kind"`
-	Phase    string    `json:"phase,omitempty"`
-	Step     string    `json:"step,omitempty"`      // dotted name: "workload.Start"
-	StepID   int       `json:"step_id,omitempty"`   // position in the plan, from 1
-	Workload string    `json:"workload,omitempty"`  // for workload events and steps on one workload
-	Instance int       `json:"instance,omitempty"`  // of the workload
-	Prefill  bool      `json:"prefill,omitempty"`   // the workload only fills disks, by its job file
-	Group    string    `json:"group,omitempty"`     // for steps on one VM group
-	Subject  string    `json:"subject,omitempty"`   // VM or node
-	Node     string    `json:"node,omitempty"`      // id of the node where Subject is
-	Engine   string    `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
-	Message  string    `json:"message,omitempty"`   // a sentence for a reader
-	Error    string    `json:"error,omitempty"`     // set on *-ended events when it failed
-	Simulate bool      `json:"simulated,omitempty"` // only imitated on this target
+	AtNanos int64     `json:"at_ns"`
+	Kind    EventKind `json:"kind"`
+	Phase   string    `json:"phase,omitempty"`
+	Step    string    `json:"step,omitempty"`    // dotted name: "workload.Start"
+	StepID  int       `json:"step_id,omitempty"` // position in the plan, from 1
+	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
+	Iteration string `json:"iteration,omitempty"`
+	Workload  string `json:"workload,omitempty"`  // for workload events and steps on one workload
+	Instance  int    `json:"instance,omitempty"`  // of the workload
+	Prefill   bool   `json:"prefill,omitempty"`   // the workload only fills disks, by its job file
+	Group     string `json:"group,omitempty"`     // for steps on one VM group
+	Subject   string `json:"subject,omitempty"`   // VM or node
+	Node      string `json:"node,omitempty"`      // id of the node where Subject is
+	Engine    string `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
+	Message   string `json:"message,omitempty"`   // a sentence for a reader
+	Error     string `json:"error,omitempty"`     // set on *-ended events when it failed
+	Simulate  bool   `json:"simulated,omitempty"` // only imitated on this target
 	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
 	SpanNanos int64 `json:"span_ns,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.

@@ -39,7 +39,7 @@ func newFacts(sc *scenario.Scenario, catalog run.Catalog, faults diag.List) *Fac
 		name  string
 		calls []scenario.Call
 	}{{"setup", sc.Setup}, {"run", sc.Run}, {"teardown", sc.Teardown}} {
-		for _, c := range phase.calls {
+		for _, c := range scenario.Flatten(phase.calls) {
 			f.Calls = append(f.Calls, Call{Call: c, Phase: phase.name, Index: len(f.Calls)})
 		}
 	}

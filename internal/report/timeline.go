@@ -25,7 +25,8 @@ type Step struct {
 	ID           int    `json:"id"`
 	Phase        string `json:"phase"`
 	Name         string `json:"name"`
-	Subject      string `json:"subject,omitempty"` // workload, group, VM or node
+	Subject      string `json:"subject,omitempty"`   // workload, group, VM or node
+	Iteration    string `json:"iteration,omitempty"` // in repetitions, outermost first: "2", "2.1"
 	Text         string `json:"text,omitempty"`
 	Line         int    `json:"line,omitempty"`
 	PlannedNanos int64  `json:"planned_ns,omitempty"`
@@ -45,6 +46,7 @@ type plannedStep struct {
 	Subject  string `json:"subject"`
 	Imitated string `json:"imitated"`
 	Line     int    `json:"line"`
+	Iterate  string `json:"iteration"`
 	Start    int64  `json:"start_ns"`
 	Duration int64  `json:"duration_ns"`
 }
@@ -66,7 +68,7 @@ func steps(run *Run) []Step {
 	list := []Step{}
 	for _, p := range plannedSteps(run.Plan) {
 		byID[p.ID] = len(list)
-		list = append(list, Step{ID: p.ID, Phase: p.Phase, Name: p.Name, Subject: p.Subject, Line: p.Line,
+		list = append(list, Step{ID: p.ID, Phase: p.Phase, Name: p.Name, Subject: p.Subject, Line: p.Line, Iteration: p.Iterate,
 			PlannedNanos: p.Duration, Simulated: p.Imitated != ""})
 	}
 	for _, e := range run.Events {
@@ -130,6 +132,9 @@ func marks(run *Run) []Mark {
 			if s.Subject != "" {
 				label += " " + s.Subject
 			}
+			if s.Iteration != "" {
+				label += " #" + s.Iteration
+			}
 			list = append(list, Mark{AtNanos: s.FromNanos, EndNano: s.ToNanos, Label: label, Kind: "step",
 				Failed: s.Error != "", StepID: s.ID})
 		}
@@ -142,6 +147,9 @@ func marks(run *Run) []Mark {
 }
 
 func isWait(step string) bool {
+	if step == "meta.Parallel" {
+		return true // the steps that it holds have marks of their own
+	}
 	_, verb, _ := strings.Cut(step, ".")
 	return strings.HasPrefix(verb, "Wait")
 }

@@ -19,7 +19,7 @@ type Nodes string
 // Argument describes one argument of a Kind.
 type Argument struct {
 	Name     string
-	Type     string // "text", "integer", "number", "yes/no", "seconds", "minutes", "nodes", "list of text", "mapping"
+	Type     string // "text", "integer", "number", "yes/no", "seconds", "minutes", "nodes", "list of text", "mapping", "steps"
 	Required bool
 	Default  string // as written in a scenario; "" is not given
 	Doc      string
@@ -97,6 +97,7 @@ func (k Kind) Arguments() []Argument {
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	nodesType    = reflect.TypeFor[Nodes]()
+	blocksType   = reflect.TypeFor[scenario.Blocks]()
 )
 
 func typeName(t reflect.Type, unit time.Duration) string {
@@ -110,6 +111,8 @@ func typeName(t reflect.Type, unit time.Duration) string {
 		return "seconds"
 	case t == nodesType:
 		return "nodes"
+	case t == blocksType:
+		return "steps"
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -287,6 +290,12 @@ func setField(field reflect.Value, a Argument, value any, factor float64) error 
 		}
 		d := time.Duration(n * float64(a.unit))
 		field.SetInt(int64(a.scale.apply(d, factor)))
+	case "steps":
+		blocks, ok := value.(scenario.Blocks)
+		if !ok {
+			return wrongType("steps", value)
+		}
+		field.Set(reflect.ValueOf(blocks))
 	case "list of text":
 		return setList(field, value)
 	case "mapping":

@@ -34,6 +34,11 @@ type boundStep struct {
 	phase  Phase
 	within string
 	step   Step
+
+	parallel  bool   // the head of branches, which stand behind it
+	branch    int    // from 1, of the head before; 0: it is in none
+	iteration string // of the repetitions around it, outermost first: "2", "2.1"
+	turns     []turn // in repetitions that last for a time, outermost first
 }
 
 // compiler holds what one Compile works on.
@@ -198,6 +203,10 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 		c.nameAct(b, v)
 		return
 	}
+	if block, ok := b.step.(Blocker); ok {
+		c.bindBlock(v, b, block.Block(), depth)
+		return
+	}
 	if expands {
 		if depth == expandDepthMax {
 			problems.Errorf("", "too-deep", "%s expands too deeply", kind.Name)
@@ -207,7 +216,9 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 			if call.Pos.Line == 0 {
 				call.Pos = b.call.Pos
 			}
-			c.bindCall(v, boundStep{call: call, phase: b.phase, within: kind.Name}, depth+1)
+			next := b
+			next.call, next.within = call, kind.Name
+			c.bindCall(v, next, depth+1)
 		}
 		return
 	}
@@ -314,14 +325,6 @@ func (c *compiler) timeline(factor float64) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.sizes = c.loadSizes()
-	for _, b := range c.steps {
-		step := b.step
-		if factor < 1 {
-			step = b.rebind(factor)
-		}
-		starts = append(starts, v.clock)
-		v.play(step)
-		lengths = append(lengths, v.clock-starts[len(starts)-1])
-	}
+	lengths = c.walk(v, factor, func(int, Step, bool) { starts = append(starts, v.clock) })
 	return starts, lengths
 }

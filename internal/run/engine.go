@@ -86,6 +86,7 @@ type Engine struct {
 	fleet    *fleet
 	nodes    *nodes
 	loads    *loads
+	repeats  repeats
 	work     sync.WaitGroup // steps, loads and background work
 
 	background     context.Context // of loads and background work

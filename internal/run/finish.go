@@ -27,9 +27,13 @@ func (c *compiler) finishSteps() {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.sizes = c.loadSizes()
-	for i, b := range c.steps {
-		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line,
-			Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i]}
+	c.walk(v, 1, func(i int, _ Step, late bool) {
+		b := c.steps[i]
+		for _, t := range b.turns {
+			t.repeat.planned = t.repeat.length(c.factor)
+		}
+		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
+			Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i]}
 		s.Group, s.Workload = references(b.kind, b.step)
 		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.kind.Needs {
@@ -42,13 +46,14 @@ func (c *compiler) finishSteps() {
 			e := d.Effect(v)
 			s.Subject = e.Subject
 			s.Rough = e.Load != nil && e.Load.Runtime == 0 && !e.Load.Async && !v.fixed(*e.Load)
-			c.finishPower(s.ID, e)
+			if !late {
+				c.finishPower(s.ID, e)
+			}
 		}
-		v.play(b.step)
 		c.addEstimate(s)
 		c.plan.Steps = append(c.plan.Steps, s)
 		c.plan.bound = append(c.plan.bound, b)
-	}
+	})
 }
 
 func (c *compiler) imitate(need target.Capability, text string) {
@@ -70,6 +75,10 @@ func (c *compiler) finishPower(id int, e Effect) {
 
 func (c *compiler) addEstimate(s PlanStep) {
 	e := &c.plan.Estimate
+	e.Rough = e.Rough || s.Rough
+	if s.Branch > 0 {
+		return // the head of the branches has the time of the longest
+	}
 	switch s.Phase {
 	case Setup:
 		e.Setup += s.Duration
@@ -79,7 +88,6 @@ func (c *compiler) addEstimate(s PlanStep) {
 		e.Teardown += s.Duration
 	}
 	e.Total += s.Duration
-	e.Rough = e.Rough || s.Rough
 }
 
 func (c *compiler) finishFootprint() {
@@ -142,14 +150,13 @@ func (c *compiler) loadStarts() []LoadSpec {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	var out []LoadSpec
-	for _, b := range c.steps {
-		if d, ok := b.step.(Describer); ok {
+	c.walk(v, 1, func(_ int, step Step, late bool) {
+		if d, ok := step.(Describer); ok && !late {
 			if e := d.Effect(v); e.Load != nil {
 				out = append(out, *e.Load)
 			}
 		}
-		v.play(b.step)
-	}
+	})
 	return out
 }
 
@@ -158,13 +165,12 @@ func (c *compiler) snapshotCounts() map[string]int {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	out := map[string]int{}
-	for _, b := range c.steps {
-		if d, ok := b.step.(Describer); ok {
+	c.walk(v, 1, func(_ int, step Step, late bool) {
+		if d, ok := step.(Describer); ok && !late {
 			e := d.Effect(v)
 			out[e.Snapshot] += e.Snapshots
 		}
-		v.play(b.step)
-	}
+	})
 	return out
 }
 
@@ -181,7 +187,9 @@ func (c *compiler) finishUndo() {
 	}
 	for _, b := range slices.Backward(c.steps) {
 		if _, ok := b.step.(Undoer); ok {
-			*undo = append(*undo, fmt.Sprintf("take back %s (line %d)", b.kind.Name, b.call.Pos.Line))
+			if text := fmt.Sprintf("take back %s (line %d)", b.kind.Name, b.call.Pos.Line); !slices.Contains(*undo, text) {
+				*undo = append(*undo, text) // once for all iterations of a repetition
+			}
 		}
 	}
 	if c.plan.Footprint.VMs > 0 {
@@ -204,6 +212,9 @@ func argumentValues(kind Kind, step Step) map[string]any {
 		if a.Secret {
 			out[a.Name] = "***"
 			continue
+		}
+		if a.Type == "steps" {
+			continue // they are steps of the plan themselves
 		}
 		if d, ok := field.Interface().(time.Duration); ok {
 			out[a.Name] = d.Seconds() / a.unit.Seconds()

@@ -25,6 +25,7 @@ type fleet struct {
 	placed  func(vm target.VM) // told whenever a VM is on another node than before
 
 	mu   sync.Mutex
+	made int // counts changes of vms, so that a list that was read before one is not taken for the present
 	vms  []target.VM
 	cuts map[string]int // by VM name: how often this run cut its power
 }
@@ -49,6 +50,11 @@ func (f *fleet) Of(group string) []target.VM {
 
 func (f *fleet) add(vms []target.VM) {
 	f.mu.Lock()
+	f.made++
+	// A branch that refreshed the table meanwhile may have found them already.
+	f.vms = slices.DeleteFunc(slices.Clone(f.vms), func(have target.VM) bool {
+		return slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == have.Name })
+	})
 	f.vms = append(f.vms, vms...)
 	f.mu.Unlock()
 	for _, vm := range vms {
@@ -68,7 +74,7 @@ func (f *fleet) update(vms []target.VM, change func(vm *target.VM)) {
 }
 
 func (f *fleet) Refresh(ctx context.Context) error {
-	vms, err := f.target.Owned(ctx, f.tag)
+	vms, err := f.owned(ctx)
 	if err != nil {
 		return fmt.Errorf("list the run's VMs: %w", err)
 	}
@@ -85,6 +91,25 @@ func (f *fleet) Refresh(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// refreshTriesMax bounds how often a list is read again because another branch made VMs meanwhile.
+const refreshTriesMax = 20
+
+// owned lists the run's VMs as they are at a moment at which no other branch changed the table.
+func (f *fleet) owned(ctx context.Context) ([]target.VM, error) {
+	for try := 1; ; try++ {
+		f.mu.Lock()
+		made := f.made
+		f.mu.Unlock()
+		vms, err := f.target.Owned(ctx, f.tag)
+		f.mu.Lock()
+		same := f.made == made
+		f.mu.Unlock()
+		if err != nil || same || try == refreshTriesMax {
+			return vms, err
+		}
+	}
 }
 
 func (f *fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {

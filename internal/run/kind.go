@@ -31,8 +31,8 @@ type Kind struct {
 //	Workload string        `arg:"workload_name,required" of:"workload"`
 //	Runtime  time.Duration `arg:"runtime_secs" unit:"s" scale:"runtime" default:"60"`
 //
-// Run blocks until the action is done or ctx ends, and then returns ctx's error. Steps of a run never run at the same
-// time; what a step starts in the background goes through Env.
+// Run blocks until the action is done or ctx ends, and then returns ctx's error. Steps run one after the
+// other, or, in branches that the scenario asked for, at once; what a step starts in the background goes through Env.
 type Step interface {
 	Run(ctx context.Context, env *Env) error
 }

@@ -61,6 +61,9 @@ func (e *Engine) settle(impatient bool) {
 func (e *Engine) initialState() state {
 	s := state{Stage: stageIdle}
 	for _, p := range e.plan.Steps {
+		if p.Branch > 0 {
+			continue // the head of its branches runs it
+		}
 		s.steps = append(s.steps, stepRef{ID: p.ID, Phase: p.Phase, Name: p.Name})
 	}
 	return s
@@ -144,12 +147,14 @@ func (l *loop) runStep(id int) {
 		ctx, cancel = context.WithTimeout(l.base, p.Duration+e.cfg.TeardownDeadline)
 	}
 	l.cancelStep = cancel
-	e.emit(e.stepEvent(p, interval.EventStepStarted, nil))
+	late := e.skips(p)
 	e.work.Go(func() {
 		defer cancel()
-		err := patient(ctx, func() error { return e.callStep(ctx, p) })
-		e.emit(e.stepEvent(p, interval.EventStepEnded, err))
 		o := outcome{StepDone: id}
+		var err error
+		if !late {
+			err = e.runAndTell(ctx, p)
+		}
 		if err != nil {
 			o.Err, o.Refused = err.Error(), diag.ExitCode(err) == diag.ExitRefused
 		}
@@ -212,7 +217,7 @@ func (e *Engine) env(p PlanStep) *Env {
 
 func (e *Engine) stepEvent(p PlanStep, kind interval.EventKind, err error) interval.Event {
 	ev := interval.Event{Kind: kind, Phase: string(p.Phase), Step: p.Name, StepID: p.ID, Workload: p.Workload,
-		Group: p.Group, Message: p.Subject, Simulate: p.Imitated != ""}
+		Group: p.Group, Message: p.Subject, Iteration: p.Iteration, Simulate: p.Imitated != ""}
 	if p.Nodes {
 		ev.Subject = p.Subject
 	}

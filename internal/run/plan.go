@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -134,20 +135,24 @@ type PlanWorkload struct {
 
 // PlanStep is one step with its arguments after defaults and rehearsal.
 type PlanStep struct {
-	ID       int            `json:"id"` // from 1
-	Phase    Phase          `json:"phase"`
-	Name     string         `json:"name"`
-	Subject  string         `json:"subject,omitempty"` // group, workload or nodes, for a reader
-	Group    string         `json:"vm_group,omitempty"`
-	Workload string         `json:"workload,omitempty"`
-	Nodes    bool           `json:"nodes,omitempty"`  // Subject names nodes
-	Within   string         `json:"within,omitempty"` // the step that was expanded into this one
-	Line     int            `json:"line,omitempty"`
-	Args     map[string]any `json:"args"`
-	Start    time.Duration  `json:"start_ns"`    // estimated, from the start of the run
-	Duration time.Duration  `json:"duration_ns"` // estimated
-	Rough    bool           `json:"rough,omitempty"`
-	Imitated string         `json:"imitated,omitempty"` // what this target only imitates of it
+	ID       int    `json:"id"` // from 1
+	Phase    Phase  `json:"phase"`
+	Name     string `json:"name"`
+	Subject  string `json:"subject,omitempty"` // group, workload or nodes, for a reader
+	Group    string `json:"vm_group,omitempty"`
+	Workload string `json:"workload,omitempty"`
+	Nodes    bool   `json:"nodes,omitempty"`  // Subject names nodes
+	Within   string `json:"within,omitempty"` // the step that was expanded into this one
+	// Branch is in which branch of the parallel step before it the step runs, from 1; 0: in none.
+	Branch int `json:"branch,omitempty"`
+	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
+	Iteration string         `json:"iteration,omitempty"`
+	Line      int            `json:"line,omitempty"`
+	Args      map[string]any `json:"args"`
+	Start     time.Duration  `json:"start_ns"`    // estimated, from the start of the run
+	Duration  time.Duration  `json:"duration_ns"` // estimated
+	Rough     bool           `json:"rough,omitempty"`
+	Imitated  string         `json:"imitated,omitempty"` // what this target only imitates of it
 }
 
 // Footprint is what a run leaves on the target's storage while it lasts.
@@ -240,13 +245,26 @@ func (g PlanGroup) Scaled(scenarioCount int) int {
 	return scenarioCount
 }
 
-// NodesOffMax returns how many nodes are off at once at most when the steps are run in their order.
+// NodesOffMax returns how many nodes are off at once at most when the steps are run in their order. Of branches that run at
+// once, all may have switched off before one switches on.
 func (p *Plan) NodesOffMax() int {
 	off, most := map[string]bool{}, 0
+	var later []string // on again in a branch
 	for _, o := range p.Power {
-		if o.Action == "off" {
+		branch := o.StepID > 0 && o.StepID <= len(p.Steps) && p.Steps[o.StepID-1].Branch > 0
+		if !branch {
+			for _, node := range later {
+				delete(off, node)
+			}
+			later = nil
+		}
+		switch {
+		case o.Action == "off":
 			off[o.Node] = true
-		} else {
+			later = slices.DeleteFunc(later, func(node string) bool { return node == o.Node })
+		case branch:
+			later = append(later, o.Node)
+		default:
 			delete(off, o.Node)
 		}
 		most = max(most, len(off))

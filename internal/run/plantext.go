@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -216,14 +217,20 @@ func (p *Plan) textSteps(b *strings.Builder) {
 	for _, phase := range []Phase{Setup, Run, Teardown} {
 		var lines strings.Builder
 		table := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
-		for _, s := range p.Steps {
+		hidden := 0
+		for i, s := range p.Steps {
 			if s.Phase != phase {
 				continue
 			}
-			note := ""
-			if s.Within != "" {
-				note = "part of " + s.Within
+			if further(s.Iteration) {
+				hidden++
+				if i+1 == len(p.Steps) || p.Steps[i+1].Phase != phase || !further(p.Steps[i+1].Iteration) {
+					fmt.Fprintf(table, "  …\t\t%d more steps of further iterations\t\t\t\n", hidden)
+					hidden = 0
+				}
+				continue
 			}
+			note := partOf(s)
 			if s.Imitated != "" {
 				note = strings.TrimPrefix(note+"; imitated: "+clean(s.Imitated), "; ")
 			}
@@ -239,6 +246,34 @@ func (p *Plan) textSteps(b *strings.Builder) {
 			fmt.Fprintln(b, strings.TrimRight(line, " \n"))
 		}
 	}
+}
+
+// iterationsShownMax bounds how many iterations of a repetition are shown; JSON has all.
+const iterationsShownMax = 3
+
+// further tells whether a step belongs to an iteration that is not shown.
+func further(iteration string) bool {
+	for part := range strings.SplitSeq(iteration, ".") {
+		if n, err := strconv.Atoi(part); err == nil && n > iterationsShownMax {
+			return true
+		}
+	}
+	return false
+}
+
+// partOf says which other step put a step into the plan.
+func partOf(s PlanStep) string {
+	if s.Within == "" {
+		return ""
+	}
+	note := "part of " + s.Within
+	if s.Branch > 0 {
+		note += fmt.Sprintf(", branch %d", s.Branch)
+	}
+	if s.Iteration != "" {
+		note += ", iteration " + s.Iteration
+	}
+	return note
 }
 
 func lengthText(s PlanStep) string {

@@ -333,7 +333,7 @@ func (c *compiler) runLength(factor float64) time.Duration {
 	_, lengths := c.timeline(factor)
 	var sum time.Duration
 	for i, b := range c.steps {
-		if b.phase == Run {
+		if b.phase == Run && b.branch == 0 {
 			sum += lengths[i]
 		}
 	}

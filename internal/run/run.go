@@ -11,7 +11,8 @@
 //
 //	kind.go, bind.go, refer.go   Step, Kind, Catalog; arguments bound to struct fields; names and node slices checked
 //	view.go, place.go            what a step may ask at plan time; where VMs go
-//	compile.go, expand.go        calls → bound steps → timeline
+//	compile.go                   calls → bound steps → timeline
+//	block.go, blockloop.go       steps that hold steps: repetitions written out, branches that run at once
 //	plan.go, plantext.go         the Plan as a value, as JSON and as text
 //	workplan.go, rehearse.go, preflight.go  what workloads touch; how a run is made smaller; does it fit
 //	machine.go                   the pure state machine

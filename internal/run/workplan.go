@@ -66,8 +66,8 @@ func (c *compiler) groupCounts() (map[string][]int, map[string]bool) {
 	for name, g := range v.groups {
 		counts[name] = []int{g.count}
 	}
-	for _, b := range c.steps {
-		if d, ok := b.step.(Describer); ok {
+	c.walk(v, 1, func(_ int, step Step, late bool) {
+		if d, ok := step.(Describer); ok && !late {
 			e := d.Effect(v)
 			if e.Deploys != "" {
 				deployed[e.Deploys] = true
@@ -76,8 +76,7 @@ func (c *compiler) groupCounts() (map[string][]int, map[string]bool) {
 				counts[e.Grows] = append(counts[e.Grows], e.GrowTo)
 			}
 		}
-		v.play(b.step)
-	}
+	})
 	return counts, deployed
 }
 
@@ -120,8 +119,8 @@ func (c *compiler) chooseGenerators() {
 func (c *compiler) noteUses() {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	for _, b := range c.steps {
-		if d, ok := b.step.(Describer); ok {
+	c.walk(v, 1, func(_ int, step Step, _ bool) {
+		if d, ok := step.(Describer); ok {
 			if e := d.Effect(v); e.Load != nil {
 				p := c.plan.workloads[e.Load.Workload]
 				if e.Load.Prefill {
@@ -132,8 +131,7 @@ func (c *compiler) noteUses() {
 				}
 			}
 		}
-		v.play(b.step)
-	}
+	})
 }
 
 // planWorkload fills in what the generator says for the present sizes. Errors are reported when report is set; those of

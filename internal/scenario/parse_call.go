@@ -20,6 +20,39 @@ func (p *parser) phase(f fields, name string, wanted bool) []Call {
 	return calls
 }
 
+// The arguments that hold steps.
+const (
+	branchesOf = "meta.Parallel branches"
+	stepsOf    = "meta.Repeat steps"
+)
+
+// blocks reads the steps below a step: a list of lists, or one list.
+func (p *parser) blocks(n node, name string, one bool) Blocks {
+	out := Blocks{}
+	lists := []node{n}
+	if !one {
+		lists = n.Items
+		if n.Kind != sequenceNode {
+			p.report(n, "wrong-shape", "each branch is a list of steps", "%s is %s where a list of branches is wanted", name, quoteNode(n))
+			return out
+		}
+	}
+	for _, list := range lists {
+		if list.Kind != sequenceNode || len(list.Items) == 0 {
+			p.report(list, "wrong-shape", `begin every step with "- "`, "%s holds %s where a list of steps is wanted", name, quoteNode(list))
+			continue
+		}
+		var calls []Call
+		for _, item := range list.Items {
+			if c, ok := p.call(item, name); ok {
+				calls = append(calls, c)
+			}
+		}
+		out = append(out, calls)
+	}
+	return out
+}
+
 func (p *parser) call(item node, phase string) (Call, bool) {
 	if item.Kind != mappingNode || len(item.Items) == 0 {
 		hint := "write the name of the step, a colon, and its arguments below"
@@ -46,8 +79,13 @@ func (p *parser) call(item node, phase string) (Call, bool) {
 	f := p.fields(args, name, "step "+name.Text, nil)
 	for _, arg := range f.names {
 		key, value := f.key[arg], f.value[arg]
-		c.Args = append(c.Args, Argument{Name: arg, Value: asAny(value), Pos: p.pos(key), ValuePos: p.pos(value),
-			Width: value.Width, RenderedLine: value.RenderedLine})
+		a := Argument{Name: arg, Pos: p.pos(key), ValuePos: p.pos(value), Width: value.Width, RenderedLine: value.RenderedLine}
+		if c.Name+" "+arg == branchesOf || c.Name+" "+arg == stepsOf {
+			a.Value = p.blocks(value, arg, c.Name+" "+arg == stepsOf)
+		} else {
+			a.Value = asAny(value)
+		}
+		c.Args = append(c.Args, a)
 	}
 	if n, ok := f.get("filename"); ok && c.Name == "playbook.Run" {
 		p.wanted = append(p.wanted, wantedFile{name: f.text("filename"), at: n, what: f.what})

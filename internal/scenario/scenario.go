@@ -151,7 +151,8 @@ type Call struct {
 	RenderedLine int `json:"-"` // line in Scenario.Rendered, for Point
 }
 
-// Argument is one argument of a Call. Value is nil, string, int64, float64, bool, []any or map[string]any.
+// Argument is one argument of a Call. Value is nil, string, int64, float64, bool, []any,
+// map[string]any or Blocks.
 type Argument struct {
 	Name     string        `json:"name"`
 	Value    any           `json:"value"`
@@ -160,6 +161,26 @@ type Argument struct {
 	Width    int           `json:"-"` // bytes that the value takes at ValuePos
 
 	RenderedLine int `json:"-"` // of the value, for Point
+}
+
+// Blocks are steps below a step, as the value of one of its arguments: the branches of meta.Parallel, or the one list of
+// meta.Repeat.
+type Blocks [][]Call
+
+// Flatten returns all calls in the order of the text; those below a call follow it.
+func Flatten(calls []Call) []Call {
+	var out []Call
+	for _, c := range calls {
+		out = append(out, c)
+		for _, a := range c.Args {
+			if blocks, ok := a.Value.(Blocks); ok {
+				for _, block := range blocks {
+					out = append(out, Flatten(block)...)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // Point fills in what a diagnostic at d.Pos shows of the text: the user's line and, when it differs, the rendered one

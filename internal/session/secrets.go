@@ -35,7 +35,7 @@ func secretsOf(sc *scenario.Scenario, catalog run.Catalog) *secrets {
 		}
 	}
 	for _, calls := range [][]scenario.Call{sc.Setup, sc.Run, sc.Teardown} {
-		for _, call := range calls {
+		for _, call := range scenario.Flatten(calls) {
 			for _, a := range call.Args {
 				s.gather(a.Value, s.secretArgument(call.Name, a.Name))
 			}
@@ -132,14 +132,7 @@ func (s *secrets) scenario(sc *scenario.Scenario) *scenario.Scenario {
 		out.Variables[i] = v
 	}
 	for _, calls := range []*[]scenario.Call{&out.Setup, &out.Run, &out.Teardown} {
-		*calls = slices.Clone(*calls)
-		for i, call := range *calls {
-			args := slices.Clone(call.Args)
-			for k, a := range args {
-				args[k].Value = s.value(a.Value, s.secretArgument(call.Name, a.Name))
-			}
-			(*calls)[i].Args = args
-		}
+		*calls = s.calls(*calls)
 	}
 	out.Warnings = s.diagnostics(sc.Warnings)
 	out.Files = map[string]string{}
@@ -147,6 +140,28 @@ func (s *secrets) scenario(sc *scenario.Scenario) *scenario.Scenario {
 		out.Files[name] = s.text(text)
 	}
 	return &out
+}
+
+// calls returns calls with masks, those below them too.
+func (s *secrets) calls(calls []scenario.Call) []scenario.Call {
+	calls = slices.Clone(calls)
+	for i, call := range calls {
+		args := slices.Clone(call.Args)
+		for k, a := range args {
+			blocks, ok := a.Value.(scenario.Blocks)
+			if !ok {
+				args[k].Value = s.value(a.Value, s.secretArgument(call.Name, a.Name))
+				continue
+			}
+			masked := make(scenario.Blocks, len(blocks))
+			for n, block := range blocks {
+				masked[n] = s.calls(block)
+			}
+			args[k].Value = masked
+		}
+		calls[i].Args = args
+	}
+	return calls
 }
 
 // plan returns what to record of a plan: the plan with masks in the arguments of its steps.

@@ -52,6 +52,14 @@ const secretPlaybook = `  - playbook.Run:
       remote_user: root
       remote_pass: "opensesame"
       variables: {list: [{sudo_pass: "nested-one"}], url: "http://hunter2given@host/"}
+  - meta.Repeat:
+      count: 1
+      steps:
+        - playbook.Run:
+            filename: site.yml
+            inventory: [db]
+            remote_user: root
+            remote_pass: "wideopen-below"
 `
 
 // No secret of a scenario gets into its bundle, in whatever place it stands there; what is none stays readable.
@@ -113,7 +121,7 @@ func checkNoSecrets(t *testing.T, dir string) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, secret := range []string{"hunter2", "key-of-the-door", "another-key", "opensesame", "nested-one"} {
+		for _, secret := range []string{"hunter2", "key-of-the-door", "another-key", "opensesame", "nested-one", "wideopen-below"} {
 			if bytes.Contains(text, []byte(secret)) {
 				t.Errorf("%s holds %s", path, secret)
 			}

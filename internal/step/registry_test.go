@@ -11,11 +11,11 @@ import (
 	"github.com/braggdev/bragg/internal/step"
 )
 
-// union is every step of the public scenarios and of X-Ray's open engine.
+// union is every step of the public scenarios and of X-Ray's open engine, and what extends its language.
 const union = `check.ClusterReady check.ClustersMatch check.HypervisorConnectivity check.NodePowerManagementConnectivity
 check.OobConfigured check.PrismConnectivity check.PrismDatastoreVisible check.PrismHostInSameCluster
 check.VCenterConnectivity check.VSphereDatastoreVisible cluster.CleanUp cluster.DeleteCurieVMs cluster.PowerOffCurieVMs
-experimental.Shell experimental.WaitOplogEmpty meta.RollingUpgrade nodes.PowerOff nodes.PowerOn nodes.Shutdown
+experimental.Shell experimental.WaitOplogEmpty meta.Parallel meta.Repeat meta.RollingUpgrade nodes.PowerOff nodes.PowerOn nodes.Shutdown
 nodes.WaitForPowerOff nodes.WaitForPowerOn playbook.Run test.CollectCurieVMLogs test.Wait vm_group.CloneFromTemplate
 vm_group.CreatePeriodicSnapshots vm_group.DisableHA vm_group.EnableHA vm_group.Grow vm_group.MigrateGroup
 vm_group.PowerOff vm_group.PowerOn vm_group.RelocateGroupDatastore vm_group.ResetGroupPlacement vm_group.RunCommand

@@ -32,6 +32,8 @@ func All() []run.Kind {
 		clusterPowerOffCurieVMs,
 		experimentalShell,
 		experimentalWaitOplogEmpty,
+		metaParallel,
+		metaRepeat,
 		metaRollingUpgrade,
 		nodesPowerOff,
 		nodesPowerOn,

@@ -1,0 +1,287 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// Blocker is a step that holds other steps.
+//
+// A repetition is written out while the plan is made, so that plan, estimate, footprint, journal and undoing need not know
+// of it. One that lasts for a time is written out as often as its steps can fit into it; an iteration that would begin
+// after the time is left out while the run goes on. Branches that run at once stand in the plan behind their head.
+type Blocker interface {
+	Block() Block
+}
+
+// Block is what a Blocker holds.
+type Block struct {
+	Branches scenario.Blocks
+	Parallel bool          // branches run at once, each one by itself from top to bottom
+	Count    int           // of a repetition: iterations at most; 0: as many as fit into Duration
+	Duration time.Duration // of a repetition: none begins later; 0: Count alone bounds it
+}
+
+// repeat is one repetition that lasts for a time. It is shared by all its steps.
+type repeat struct {
+	head    boundStep
+	planned time.Duration // with the time factor of the plan
+}
+
+// length returns for how long iterations may begin.
+func (r *repeat) length(factor float64) time.Duration {
+	return r.head.rebind(factor).(Blocker).Block().Duration
+}
+
+// turn places a step in one iteration of a repeat.
+type turn struct {
+	repeat    *repeat
+	iteration int // from 1
+}
+
+// pace follows repeats through time and says which iterations are left out. The zero value is ready.
+type pace struct {
+	began map[*repeat]time.Duration
+	at    map[*repeat]int
+	over  map[*repeat]bool
+}
+
+// skips tells whether step b, which would begin at now, belongs to an iteration that comes too late. It is asked about
+// every step in order. The first iteration always runs.
+func (p *pace) skips(b boundStep, now time.Duration, length func(*repeat) time.Duration) bool {
+	if p.over == nil {
+		p.began, p.at, p.over = map[*repeat]time.Duration{}, map[*repeat]int{}, map[*repeat]bool{}
+	}
+	for _, t := range b.turns {
+		switch r := t.repeat; {
+		case p.over[r]:
+			return true
+		case t.iteration == p.at[r]:
+		case t.iteration > 1 && now-p.began[r] >= length(r):
+			p.over[r] = true
+			return true
+		case t.iteration == 1:
+			p.began[r], p.at[r] = now, 1
+		default:
+			p.at[r] = t.iteration
+		}
+	}
+	return false
+}
+
+// walk plays the steps in order on the state v with a time factor and shows each before it is played. Branches begin at
+// the same time, and what follows them begins when the last has ended. Steps that come too late for their repeat are shown
+// with late set and not played. It returns how long each step takes; a head of branches takes as long as the longest.
+func (c *compiler) walk(v *View, factor float64, visit func(i int, step Step, late bool)) []time.Duration {
+	lengths := make([]time.Duration, len(c.steps))
+	// Steps that were bound with the plan's own factor are played with factor 1.
+	length := func(r *repeat) time.Duration { return r.length(min(factor, c.factor)) }
+	var p pace
+	head, end := -1, time.Duration(0) // of the branches at hand, and when the longest so far ends
+	var began time.Duration
+	for i, b := range c.steps {
+		if head >= 0 && b.branch != c.steps[i-1].branch { // a branch is through
+			end = max(end, v.clock)
+			v.clock = began
+			if b.branch == 0 || b.parallel {
+				v.clock, lengths[head], head = end, end-began, -1
+			}
+		}
+		step := b.step
+		if factor < 1 {
+			step = b.rebind(factor)
+		}
+		late := p.skips(b, v.clock, length)
+		visit(i, step, late)
+		if late {
+			continue
+		}
+		start := v.clock
+		v.play(step)
+		lengths[i] = v.clock - start
+		if b.parallel {
+			head, began, end = i, start, start
+		}
+	}
+	if head >= 0 {
+		v.clock = max(end, v.clock)
+		lengths[head] = v.clock - began
+	}
+	return lengths
+}
+
+// bindBlock binds the steps below a block.
+func (c *compiler) bindBlock(v *View, b boundStep, block Block, depth int) {
+	problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
+	switch {
+	case b.phase == Teardown:
+		problems.Hint("", "block-in-teardown", "write the steps one below the other: each runs, whatever the others do",
+			b.kind.Name+" cannot stand in teardown")
+	case depth >= expandDepthMax:
+		problems.Errorf("", "too-deep", "%s stands too deep within other steps", b.kind.Name)
+	case block.Parallel && b.branch > 0:
+		problems.Errorf("", "nested-parallel", "%s cannot stand in a branch of another one", b.kind.Name)
+	case block.Parallel:
+		c.bindBranches(v, b, block, depth)
+	default:
+		c.bindIterations(v, b, block, depth)
+	}
+}
+
+// bindIterations writes a repetition out. Problems of an iteration that a former one had are told once.
+func (c *compiler) bindIterations(v *View, b boundStep, block Block, depth int) {
+	before, first := countErrors(c.problems), len(c.problems)
+	most := block.Count
+	var timed *repeat
+	if block.Duration > 0 {
+		timed = &repeat{head: b}
+		c.actsUnknown = c.actsUnknown || b.phase == Run // how many there will be is not known
+	}
+	for n := 1; n == 1 || n <= most; n++ {
+		from := v.clock
+		for _, call := range block.Branches[0] {
+			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: b.branch, turns: b.turns,
+				iteration: strings.TrimPrefix(fmt.Sprintf("%s.%d", b.iteration, n), ".")}
+			if timed != nil {
+				next.turns = append(slices.Clone(b.turns), turn{timed, n})
+			}
+			c.bindCall(v, next, depth+1)
+		}
+		c.problems = append(c.problems[:first:first], distinctProblems(c.problems[first:])...)
+		if countErrors(c.problems) > before || len(c.steps) > stepsMax {
+			return
+		}
+		if n == 1 && timed != nil {
+			fit := iterationsThatFit(block.Duration, v.clock-from)
+			if most == 0 && fit == 0 {
+				problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
+				problems.Hint("duration_secs", "repeat-length", "give count too, or add test.Wait",
+					"no step of the repetition says how long it takes, so it cannot be planned by time alone")
+				return
+			}
+			if most == 0 || fit > 0 && fit < most {
+				most = fit
+			}
+		}
+	}
+}
+
+// iterationsThatFit returns how many iterations can begin within duration when each takes at least least; 0: not known.
+func iterationsThatFit(duration, least time.Duration) int {
+	if least <= 0 {
+		return 0
+	}
+	return int(min((duration+least-1)/least, stepsMax+1))
+}
+
+func distinctProblems(list diag.List) diag.List {
+	var out diag.List
+	for _, d := range list {
+		if !slices.ContainsFunc(out, func(o diag.Diagnostic) bool {
+			return o.Pos == d.Pos && o.Code == d.Code && o.Message == d.Message
+		}) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// bindBranches binds each branch to the state before the block, because branches know nothing of each other, and refuses
+// branches that would fight over one thing.
+func (c *compiler) bindBranches(v *View, b boundStep, block Block, depth int) {
+	b.parallel = true
+	c.steps = append(c.steps, b)
+	end := v.clock
+	after := v.clone()
+	owners := map[string]int{}
+	acts := len(c.acts)
+	for n, calls := range block.Branches {
+		branch := v.clone()
+		for _, call := range calls {
+			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: n + 1, turns: b.turns, iteration: b.iteration}
+			from := len(c.steps)
+			c.bindCall(branch, next, depth+1)
+			for _, bound := range c.steps[from:] {
+				c.claim(owners, branch, bound, n+1)
+			}
+		}
+		end = max(end, branch.clock)
+		after.merge(branch)
+	}
+	*v = *after
+	v.clock = end
+	if b.phase == Run && len(c.acts) > acts+1 {
+		c.actsUnknown = true // which of them comes first is not known
+	}
+}
+
+// claim notes what a step of a branch changes, and reports what another branch changes too.
+func (c *compiler) claim(owners map[string]int, v *View, b boundStep, branch int) {
+	d, ok := b.step.(Describer)
+	if !ok {
+		return
+	}
+	problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
+	for _, thing := range d.Effect(v).things(c) {
+		if other, taken := owners[thing]; taken && other != branch {
+			problems.Hint("", "parallel-conflict", "put both into one branch, or one of them before or behind the branches",
+				fmt.Sprintf("branches %d and %d both change %s", other, branch, thing))
+			continue
+		}
+		owners[thing] = branch
+	}
+	if d.Effect(v).CleansUp {
+		problems.Errorf("", "parallel-conflict", "%s takes away what other branches work on", b.kind.Name)
+	}
+}
+
+// things names what an effect changes for good.
+func (e Effect) things(c *compiler) []string {
+	var out []string
+	for _, group := range []string{e.Deploys, e.Grows} {
+		if group != "" {
+			out = append(out, fmt.Sprintf("the VMs of group %q", group))
+		}
+	}
+	if e.Load != nil {
+		out = append(out, fmt.Sprintf("the load of workload %q", e.Load.Workload))
+	}
+	if e.Stops != "" {
+		out = append(out, fmt.Sprintf("the load of workload %q", e.Stops))
+	}
+	for _, i := range slices.Concat(e.PowersOff, e.PowersOn) {
+		out = append(out, fmt.Sprintf("the power of node %d (%s)", i, c.inventory.Nodes[i].Name))
+	}
+	return out
+}
+
+// clone returns a copy whose state can be changed by itself.
+func (v *View) clone() *View {
+	out := *v
+	out.groups, out.loads = map[string]*groupState{}, maps.Clone(v.loads)
+	for name, g := range v.groups {
+		copied := *g
+		out.groups[name] = &copied
+	}
+	return &out
+}
+
+// merge adds what a branch did. Branches change different things, so that the order does not matter.
+func (v *View) merge(branch *View) {
+	for name, g := range branch.groups {
+		have := v.groups[name]
+		have.deployed, have.count = have.deployed || g.deployed, max(have.count, g.count)
+	}
+	for key, l := range branch.loads {
+		if have, ok := v.loads[key]; !ok || l.ends != have.ends {
+			v.loads[key] = l
+		}
+	}
+	v.unsure = v.unsure || branch.unsure
+}

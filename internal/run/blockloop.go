@@ -1,0 +1,94 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// repeats says which steps of a run come too late for their repeat. Branches ask at the same time.
+type repeats struct {
+	mu   sync.Mutex
+	pace pace
+}
+
+// skips tells whether a step belongs to an iteration that would begin too late, and logs the end of a repeat once.
+func (e *Engine) skips(p PlanStep) bool {
+	e.repeats.mu.Lock()
+	defer e.repeats.mu.Unlock()
+	b := e.plan.bound[p.ID-1]
+	over := len(e.repeats.pace.over)
+	late := e.repeats.pace.skips(b, time.Since(e.cfg.Zero), func(r *repeat) time.Duration { return r.planned })
+	if late && len(e.repeats.pace.over) > over {
+		e.emit(interval.Event{Kind: interval.EventLog, Phase: string(p.Phase), Step: b.within,
+			Message: fmt.Sprintf("the repetition ends before iteration %s: its time is over", p.Iteration)})
+	}
+	return late
+}
+
+// branches returns the steps of each branch of the parallel step p.
+func (e *Engine) branches(p PlanStep) [][]PlanStep {
+	var out [][]PlanStep
+	for _, s := range e.plan.Steps[p.ID:] {
+		if s.Branch == 0 {
+			break
+		}
+		if s.Branch > len(out) {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], s)
+	}
+	return out
+}
+
+// runBranches runs all branches of a parallel step at once. The first that fails cancels the others; all have ended when it
+// returns.
+func (e *Engine) runBranches(ctx context.Context, p PlanStep) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wait sync.WaitGroup
+	for n, steps := range e.branches(p) {
+		wait.Go(func() {
+			if err := e.runBranch(ctx, steps); err != nil {
+				cancel(fmt.Errorf("branch %d: %w", n+1, err)) // only the first counts
+			}
+		})
+	}
+	wait.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return nil
+}
+
+func (e *Engine) runBranch(ctx context.Context, steps []PlanStep) error {
+	for _, s := range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.skips(s) {
+			continue
+		}
+		if err := e.runAndTell(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// runAndTell runs one step between its events.
+func (e *Engine) runAndTell(ctx context.Context, p PlanStep) error {
+	e.emit(e.stepEvent(p, interval.EventStepStarted, nil))
+	act := func() error { return e.callStep(ctx, p) }
+	var err error
+	if e.plan.bound[p.ID-1].parallel {
+		err = e.runBranches(ctx, p) // each of its steps is waited for by itself
+	} else {
+		err = patient(ctx, act)
+	}
+	e.emit(e.stepEvent(p, interval.EventStepEnded, err))
+	return err
+}

@@ -1,0 +1,56 @@
+package step
+
+import (
+	"context"
+	"errors"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+var metaParallel = run.Kind{
+	Name:    "meta.Parallel",
+	Summary: "Run several lists of steps at once.",
+	Doc: "Each branch runs its steps from top to bottom, by itself; the step ends when all branches have ended. The first step " +
+		"that fails cancels the other branches, and the run fails with it. Branches know nothing of each other: what one " +
+		"deploys or starts, another cannot use, and two cannot change the same group, load or node. What a branch started with " +
+		"async goes on behind it. Undoing takes things back in the reverse order in which they really happened. It cannot stand in a " +
+		"branch of another one, nor in teardown.\n\n" +
+		"The name is an extension of X-Ray's language.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - meta.Parallel:
+      branches:
+        - - workload.Start:
+              workload_name: Load
+              runtime_secs: 20
+        - - test.Wait:
+              duration_secs: 5
+              annotate: True
+          - test.Wait:
+              duration_secs: 10
+              annotate: True
+`,
+	New: func() run.Step { return new(parallel) },
+}
+
+type parallel struct {
+	Branches scenario.Blocks `arg:"branches,required" doc:"At least two lists of steps."`
+}
+
+func (s *parallel) Check(_ *run.View, problems *run.Problems) {
+	if len(s.Branches) < 2 {
+		problems.Errorf("branches", "argument-range", "branches must be at least two lists of steps, not %d", len(s.Branches))
+	}
+}
+
+func (s *parallel) Block() run.Block { return run.Block{Branches: s.Branches, Parallel: true} }
+
+// Run is never called: the engine runs the branches.
+func (s *parallel) Run(context.Context, *run.Env) error {
+	return errors.New("run meta.Parallel: its branches were not run")
+}

@@ -1,0 +1,74 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+var metaRepeat = run.Kind{
+	Name:    "meta.Repeat",
+	Summary: "Run a list of steps several times, or for a time.",
+	Doc: "With count the steps run that often. With duration_secs another iteration begins as long as the time is not over; the " +
+		"one that runs is carried to its end, so the whole may take longer, and the first always runs. With both, whichever comes " +
+		"first ends it. The plan writes every iteration out that can happen; events, plan and report show the iteration of each " +
+		"step. A rehearsal shortens duration_secs as it does runtimes, and leaves count alone. It cannot stand in teardown.\n\n" +
+		"With duration_secs alone, some step has to say how long it takes (runtime_secs, test.Wait). " +
+		"The name is an extension of X-Ray's language; a loop in the template does the same where the number is known.",
+	Example: exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+run:
+  - meta.Repeat:
+      count: 3
+      steps:
+        - workload.Start:
+            workload_name: Load
+            runtime_secs: 5
+        - test.Wait:
+            duration_secs: 2
+`,
+	New: func() run.Step { return new(repeat) },
+}
+
+type repeat struct {
+	Steps    scenario.Blocks `arg:"steps,required" doc:"The steps, as in a phase."`
+	Count    *int            `arg:"count" doc:"How many times they run, at most."`
+	Duration *time.Duration  `arg:"duration_secs" unit:"s" scale:"runtime" doc:"How long another iteration may begin."`
+}
+
+func (s *repeat) Check(_ *run.View, problems *run.Problems) {
+	if s.Count == nil && s.Duration == nil {
+		problems.Hint("", "missing-argument", "count: 3, or duration_secs: 600", "meta.Repeat needs count or duration_secs")
+	}
+	if s.Count != nil && *s.Count < 1 {
+		problems.Errorf("count", "argument-range", "count must be at least 1, not %d", *s.Count)
+	}
+	if s.Duration != nil && *s.Duration <= 0 {
+		problems.Errorf("duration_secs", "argument-range", "duration_secs must be more than 0, not %v", s.Duration.Seconds())
+	}
+	if len(s.Steps) != 1 {
+		problems.Errorf("steps", "argument-range", "meta.Repeat has no steps")
+	}
+}
+
+func (s *repeat) Block() run.Block {
+	b := run.Block{Branches: s.Steps}
+	if s.Count != nil {
+		b.Count = *s.Count
+	}
+	if s.Duration != nil {
+		b.Duration = *s.Duration
+	}
+	return b
+}
+
+// Run is never called: the plan has the steps.
+func (s *repeat) Run(context.Context, *run.Env) error {
+	return errors.New("run meta.Repeat: its steps were not written out")
+}
