@@ -31,6 +31,8 @@ type agents struct {
 	zero   time.Time // of the run's axis
 	// met is called with every agent that answered for the first time or after a new start.
 	met func(vm target.VM, hello agent.Hello)
+	// individuals finds agents that say the same of themselves.
+	individuals *individuals
 	// began is called with what drives a load on its VM; empty where that is the plan's engine.
 	began func(w load.Workload, engine string)
 	// cut is told of connections that broke and came back.
@@ -57,7 +59,7 @@ func newAgents(t target.Target, fence uint64, zero time.Time) (*agents, error) {
 	if !ok {
 		return nil, errors.New("reach agents: the target offers none")
 	}
-	return &agents{dialer: dialer, fence: fence, zero: zero, byVM: map[string]*agentLink{}}, nil
+	return &agents{dialer: dialer, fence: fence, zero: zero, byVM: map[string]*agentLink{}, individuals: newIndividuals(false)}, nil
 }
 
 // Runner returns the agent of a powered-on VM once it has answered.
@@ -80,8 +82,7 @@ func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error
 	defer cancel()
 	if client := link.current.Load(); client != nil {
 		if hello, err := client.Hello(ctx); err == nil {
-			a.greet(link, vm, hello)
-			return client, nil
+			return client, a.greet(link, vm, hello)
 		}
 		link.drop() // it is lost anyway
 	}
@@ -95,8 +96,10 @@ func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), client.Close())
 	}
+	if err := a.greet(link, vm, hello); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
 	link.current.Store(client)
-	a.greet(link, vm, hello)
 	if network && a.clocks != nil {
 		watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 		link.watch = stop
@@ -124,11 +127,16 @@ func (a *agents) options(vm target.VM, network bool) agent.ClientOptions {
 	return o
 }
 
-func (a *agents) greet(link *agentLink, vm target.VM, hello agent.Hello) {
-	if hello.Boot != link.boot {
-		link.boot = hello.Boot
-		a.met(vm, hello)
+func (a *agents) greet(link *agentLink, vm target.VM, hello agent.Hello) error {
+	if hello.Boot == link.boot {
+		return nil
 	}
+	if err := a.individuals.meet(vm, hello); err != nil {
+		return err
+	}
+	link.boot = hello.Boot
+	a.met(vm, hello)
+	return nil
 }
 
 func (a *agents) link(vm string) (*agentLink, error) {
@@ -148,6 +156,7 @@ func (a *agents) link(vm string) (*agentLink, error) {
 // gone gives up the connection to a VM that this run itself has switched off: what waits for it ends at once, and nobody calls an
 // agent that cannot answer. It does not wait for whoever is calling the VM.
 func (a *agents) gone(vm target.VM) {
+	a.individuals.forget(vm.Name)
 	a.mu.Lock()
 	link := a.byVM[vm.Name]
 	a.mu.Unlock()

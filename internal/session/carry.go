@@ -175,6 +175,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 		return run.Outcome{}, err
 	}
 	c.agents.met, c.agents.began = scraped.met, c.began
+	c.agents.individuals = newIndividuals(c.Inventory.Systems)
 	c.agents.cut, c.agents.clocks = c.noteCut, c.watchClock
 	defer c.agents.close()
 	output, err := c.outputDir()

@@ -99,6 +99,8 @@ type Inventory struct {
 	Imitated map[Capability]string `json:"imitated,omitempty"`
 	// PowerAllowed: the owner allows node power operations on this target.
 	PowerAllowed bool `json:"power_allowed"`
+	// Systems: each VM has an operating system of its own, with an identity and addresses that no other VM has.
+	Systems bool `json:"systems,omitempty"`
 	// Overcommits: the CPUs and RAM of VMs are limits here, not reservations, so that their sum need not fit a node.
 	Overcommits bool `json:"overcommits,omitempty"`
 }

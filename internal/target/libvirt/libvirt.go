@@ -139,7 +139,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		return target.Inventory{}, context.Cause(ctx)
 	}
 	inventory := target.Inventory{
-		Provider: "libvirt", Name: t.name(), Templates: t.templateNames(), PowerAllowed: t.config.Allow.NodePower,
+		Provider: "libvirt", Name: t.name(), Systems: true, Templates: t.templateNames(), PowerAllowed: t.config.Allow.NodePower,
 		Imitated: map[target.Capability]string{
 			target.CapPlacement: "libvirt balances nothing and restarts no VM elsewhere: automatic restart only starts a VM " +
 				"again with its own node, and VMs stay where they are whether balancing is on or off",
