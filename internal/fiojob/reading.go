@@ -12,7 +12,7 @@ import (
 // How fio uses a list of numbers depends on the option.
 const (
 	// byDirection lists options with a number for reads, writes and trims.
-	byDirection = " bs ba rate rate_min rate_iops rate_iops_min percentage_random max_latency "
+	byDirection = " bs ba rate rate_min rate_iops rate_iops_min percentage_random max_latency cmdprio_percentage cmdprio_class cmdprio "
 	// lastCounts lists options of which the last number of a list holds; of the others it is the first.
 	lastCounts = " size io_size offset offset_increment zoneskip rwmixread rwmixwrite "
 	// lowAndHigh lists options that draw from a range.

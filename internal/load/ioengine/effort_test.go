@@ -118,14 +118,15 @@ func TestThrottledGeneratorIsMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := behind(t, "rw=randread bs=4k size=16m ioengine=null", "sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group)
-	throttled := 0
+	explained := 0
 	for i := range all {
-		if all[i].ThrottledNanos > 0 {
-			throttled++
+		// On a busy machine it never comes to its fifth of a CPU, and waits for one with the others.
+		if all[i].ThrottledNanos > 0 || all[i].WaitedNanos > all[i].LengthNanos/2 {
+			explained++
 		}
 	}
-	if _, starved := countMarks(all); throttled < len(all)-2 || starved < len(all)-2 {
-		t.Errorf("%d of %d intervals are throttled, %d are marked", throttled, len(all), starved)
+	if _, starved := countMarks(all); explained < len(all)-2 || starved < len(all)-2 {
+		t.Errorf("%d of %d intervals are throttled or waited, %d are marked: %s", explained, len(all), starved, efforts(all))
 	}
 }
 
