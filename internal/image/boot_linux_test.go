@@ -2,6 +2,7 @@ package image_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -49,6 +51,7 @@ func TestGuests(t *testing.T) {
 	if shared := agent.SharedIdentities(hellos); len(shared) != 0 {
 		t.Errorf("clones share %v", shared)
 	}
+	refuseLoads(t, one.client(a, "DB 1"))
 	runLoad(t, one, one.client(a, "DB 1"))
 	checkWritten(t, disks)
 	for _, m := range []*machine{one, two} {
@@ -77,6 +80,26 @@ func TestImageIsReproducible(t *testing.T) {
 	two, err := image.Open(dir)
 	if err != nil || two.Manifest != one.Manifest {
 		t.Errorf("got %+v, want %+v, %v", two.Manifest, one.Manifest, err)
+	}
+}
+
+// refuseLoads: an agent that has no list of devices, because its VM is its own, still writes only to the disk that was made
+// for the run, as its size tells, and says why it refuses another.
+func refuseLoads(t *testing.T, c *agent.Client) {
+	t.Helper()
+	for want, consent := range map[string]load.Consent{
+		"nothing proves": {}, "its size is 8388608 bytes and not 16777216": {Own: true, SizeBytes: 16 << 20},
+		"its serial number is": {Own: true, SizeBytes: 8 << 20, Serial: "of another disk"},
+	} {
+		err := c.Run(t.Context(), load.Workload{
+			Name: "refused", Group: "DB", VM: "DB 1", Generator: "native", ConfigName: "write.fio",
+			Config:  "[load]\nfilename=/dev/sdb\nioengine=psync\nrw=write\nbs=64k\nsize=1m\ndirect=1\n",
+			Devices: []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 8 << 20, Consent: consent}},
+		}, load.SinkFunc(func(interval.Interval) { t.Errorf("%+v: something was done", consent) }))
+		var told *diag.Error
+		if !errors.As(err, &told) || told.Code != "unsafe-device" || !strings.Contains(told.Message, want) {
+			t.Errorf("%+v: want %q, got %v", consent, want, err)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ func (f *file) allocate(offset, size int64, keepSize bool) int32 {
 type splicer struct {
 	in, out  int // ends of the pipe: what comes out, what goes in
 	capacity int // bytes
+	dirty    bool // an error left something in the pipe, which belongs to no other operation
 }
 
 const splicePipeBytes = 1 << 20
@@ -80,17 +81,20 @@ func (s *splicer) perform(of *slot) int32 {
 	return perform(of)
 }
 
-// move does an operation in parts that fit the pipe. What an error leaves in the pipe is thrown away with it.
+// move does an operation in parts that fit the pipe. What an error leaves in the pipe is thrown away with it; where there is
+// no new one (too many open files), operations fail until there is.
 func (s *splicer) move(of *slot, part func(fd int, offset int64, buffer []byte) (int, error)) int32 {
+	if s.dirty {
+		if err := s.renew(); err != nil {
+			return resultOf(0, err)
+		}
+	}
 	done := int64(0)
 	for done < of.size {
 		n, err := part(of.file.fd, of.offset+done, of.buffer[done:min(of.size, done+int64(s.capacity))])
 		done += int64(n)
 		if err != nil {
-			if again, renewErr := newSplicer(); renewErr == nil {
-				_ = s.close()
-				s.in, s.out, s.capacity = again.in, again.out, again.capacity
-			}
+			s.dirty = true
 			return resultOf(0, err)
 		}
 		if n == 0 {
@@ -98,6 +102,17 @@ func (s *splicer) move(of *slot, part func(fd int, offset int64, buffer []byte) 
 		}
 	}
 	return int32(done)
+}
+
+// renew takes another pipe.
+func (s *splicer) renew() error {
+	again, err := newSplicer()
+	if err != nil {
+		return err
+	}
+	_ = s.close() // only pipes, of which nothing is wanted any more
+	*s = *again
+	return nil
 }
 
 // read brings a part of a file into the pipe and from there into memory.
