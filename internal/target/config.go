@@ -25,6 +25,7 @@ type Config struct {
 	Addresses   Addresses             `json:"addresses"`
 	Credentials map[string]Credential `json:"credentials,omitempty"`
 	Facts       []Fact                `json:"facts,omitempty"` // in the order of the file
+	Health      *Health               `json:"health,omitempty"`
 	Allow       Allow                 `json:"allow"`
 	Options     map[string]string     `json:"options,omitempty"` // of the provider
 	File        string                `json:"-"`                 // where it was read; empty when built in
@@ -57,6 +58,14 @@ type Allow struct {
 	NodePower bool `json:"node_power"`
 	// Overrides names checks before a power cut that are not made, see Overrides. The report says so.
 	Overrides []string `json:"overrides,omitempty"`
+}
+
+// Health is the owner's own check of whether the target has its redundancy: a program, or a query of Prometheus. It is made
+// before each power cut.
+type Health struct {
+	Command    []string `json:"command,omitempty"`    // succeeds when the target has recovered
+	Prometheus string   `json:"prometheus,omitempty"` // address of the server
+	Query      string   `json:"query,omitempty"`      // gives at least one series when the target has recovered
 }
 
 // Credential is a user and where the secret is kept. The secret itself is never in a target file.

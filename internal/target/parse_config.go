@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 )
 
 var configKeys = []string{
-	"provider", "name", "nodes", "endpoint", "templates", "pool", "network", "addresses", "credentials", "facts", "allow",
+	"provider", "name", "nodes", "endpoint", "templates", "pool", "network", "addresses", "credentials", "facts", "health", "allow",
 	"options",
 }
 
@@ -91,6 +92,8 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		}
 	case "facts":
 		c.Facts = p.texts(e)
+	case "health":
+		c.Health = p.health(e)
 	case "allow":
 		p.allow(e, c)
 	case "options":
@@ -247,6 +250,38 @@ func (p *configParser) secret(outer entry) Secret {
 		p.errorf(outer.key, "target-secret", "", "secret: want exactly one of env, file, command")
 	}
 	return s
+}
+
+func (p *configParser) health(outer entry) *Health {
+	h := &Health{}
+	places := map[string]entry{}
+	for _, e := range p.entries(outer.value, "health", []string{"command", "prometheus", "query"}) {
+		places[e.key.Value] = e
+		switch e.key.Value {
+		case "command":
+			h.Command = p.command(e)
+		case "prometheus":
+			h.Prometheus = p.text(e)
+			u, err := url.Parse(h.Prometheus)
+			switch {
+			case err == nil && u.User != nil:
+				p.private = true // neither the text nor its line is shown
+				p.errorf(e.value, "target-health", "", "prometheus: a target file holds no passwords")
+				p.private = false
+			case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "":
+				p.errorf(e.value, "target-health", "", "prometheus: want the address of a server, such as http://10.0.0.5:9090")
+			}
+		case "query":
+			h.Query = p.text(e)
+		}
+	}
+	_, program := places["command"]
+	_, server := places["prometheus"]
+	_, query := places["query"]
+	if outer.value.Kind == yaml.MappingNode && (program == server || server != query) {
+		p.errorf(outer.key, "target-health", "", "health: want either command, or prometheus with query")
+	}
+	return h
 }
 
 func (p *configParser) command(e entry) []string {

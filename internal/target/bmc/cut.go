@@ -208,7 +208,7 @@ func checkRedundancy(c Cut) *Objection {
 	case No:
 		o.Message = "the target has not recovered its redundancy"
 	default:
-		o.Message, o.Hint = "it is not known whether the target has its redundancy", "the provider needs a check of health"
+		o.Message, o.Hint = "it is not known whether the target has its redundancy", "name a check in the target file: health: {command: [PROGRAM, ARGUMENT]}"
 	}
 	if c.Health != "" {
 		o.Message += ": " + quoteOutside(c.Health)

@@ -194,6 +194,10 @@ func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (Cut, error)
 	}
 	c.Machine, c.VMsListed, c.ForeignVMs = survey.Machine, survey.VMsListed, survey.ForeignVMs
 	c.Controller, c.Redundant, c.Health = survey.Controller, survey.Redundant, survey.Health
+	if n.config.Health != nil {
+		check, said := askHealth(ctx, *n.config.Health)
+		c.Redundant, c.Health = redundancy(survey.Redundant, survey.Health, check, said)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.machines[nodeID] = survey.Machine
