@@ -268,6 +268,7 @@ func (p *configParser) health(outer entry) *Health {
 				p.private = true // neither the text nor its line is shown
 				p.errorf(e.value, "target-health", "", "prometheus: a target file holds no passwords")
 				p.private = false
+				return h
 			case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "":
 				p.errorf(e.value, "target-health", "", "prometheus: want the address of a server, such as http://10.0.0.5:9090")
 			}
