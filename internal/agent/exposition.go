@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,10 +15,7 @@ import (
 // agent's own completed operations and its own process, never from the machine.
 func (s *Server) MetricsHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = io.WriteString(w, s.exposition(time.Now()))
-	})
+	mux.HandleFunc("GET /metrics", s.expose)
 	return mux
 }
 

@@ -20,6 +20,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/hello", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.hello()) })
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.health()) })
 	mux.HandleFunc("GET /v1/log", s.serveLog)
+	mux.HandleFunc("GET /metrics", s.expose)
 	mux.HandleFunc("PUT /v1/workloads/{id}", s.fenced(s.prepare))
 	mux.HandleFunc("POST /v1/workloads/{id}/start", s.fenced(s.start))
 	mux.HandleFunc("GET /v1/workloads/{id}/intervals", s.stream)

@@ -31,9 +31,12 @@ const (
 
 // Exporter is one address where a Prometheus exporter answers.
 type Exporter struct {
-	Address string // host:port
+	Address string // host:port; may be empty where Fetch is set
 	// Labels are set on every sample; a label of the exporter with the same name becomes exported_<name>.
 	Labels map[string]string
+	// Fetch, where it is set, asks for the text in another way: over a connection that is there already. With an Address it
+	// is asked when nothing answers there.
+	Fetch func(ctx context.Context) ([]byte, error)
 	// Whole: every metric is wanted, whatever Keep says. Our own agents have few and all of them are asked for.
 	Whole bool
 }
@@ -43,6 +46,11 @@ type Exporter struct {
 func VMExporter(address, group, vm, node string) Exporter {
 	return Exporter{Address: address,
 		Labels: map[string]string{"vm_group": group, "vm": vm, "instance": vm, "node": node, "job": "bragg"}}
+}
+
+// NodeExporter describes an exporter on a node of the target.
+func NodeExporter(address, id, name string) Exporter {
+	return Exporter{Address: address, Labels: map[string]string{"instance": name, "node": id, "job": "bragg-node"}}
 }
 
 // Scraper asks exporters for their metrics at a steady interval. Set and Run may be called from different goroutines.
@@ -146,33 +154,27 @@ func (s *Scraper) scrape(ctx context.Context, client *http.Client, e Exporter) {
 	s.Sink(samples)
 }
 
+// fetch returns the samples of an exporter: from its address, else by its Fetch.
 func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at int64) ([]result.Sample, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Address+"/metrics", nil)
-	if err != nil {
-		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
-	}
-	request.Header.Set("Accept", acceptText)
-	request.Header.Set("User-Agent", "bragg")
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("scrape %q: %s", e.Address, response.Status)
-	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, scrapeBytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
-	}
-	if len(body) > scrapeBytesMax {
-		return nil, fmt.Errorf("scrape %q: more than %d bytes", e.Address, scrapeBytesMax)
-	}
-	keep := s.Keep
+	keep, kind, fault := s.Keep, "text/plain; version=0.0.4", error(nil)
+	var body []byte
 	if e.Whole {
 		keep = nil
 	}
-	samples, err := parseExposition(body, response.Header.Get("Content-Type"), keep)
+	if e.Address != "" {
+		body, kind, fault = get(ctx, client, e.Address)
+	}
+	if e.Fetch != nil && (e.Address == "" || fault != nil) {
+		var err error
+		if body, err = e.Fetch(ctx); err != nil {
+			return nil, errors.Join(fault, err)
+		}
+		keep, kind, fault = nil, "text/plain; version=0.0.4", nil // only our own agents are asked so
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	samples, err := parseExposition(body, kind, keep)
 	if err != nil {
 		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
 	}
@@ -181,6 +183,32 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 		samples[i].Labels = mergeLabels(samples[i].Labels, e.Labels)
 	}
 	return samples, nil
+}
+
+// get asks an address and returns the text with its content type.
+func get(ctx context.Context, client *http.Client, address string) ([]byte, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("scrape %q: %w", address, err)
+	}
+	request.Header.Set("Accept", acceptText)
+	request.Header.Set("User-Agent", "bragg")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, "", fmt.Errorf("scrape %q: %w", address, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, "", fmt.Errorf("scrape %q: %s", address, response.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, scrapeBytesMax+1))
+	if err != nil {
+		return nil, "", fmt.Errorf("scrape %q: %w", address, err)
+	}
+	if len(body) > scrapeBytesMax {
+		return nil, "", fmt.Errorf("scrape %q: more than %d bytes", address, scrapeBytesMax)
+	}
+	return body, response.Header.Get("Content-Type"), nil
 }
 
 // parseExposition reads the text format or OpenMetrics. Timestamps of the exporter are passed over: its clock is not

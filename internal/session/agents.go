@@ -30,7 +30,7 @@ type agents struct {
 	fence  uint64
 	zero   time.Time // of the run's axis
 	// met is called with every agent that answered for the first time or after a new start.
-	met func(vm target.VM, hello agent.Hello)
+	met func(vm target.VM, hello agent.Hello, network bool)
 	// individuals finds agents that say the same of themselves.
 	individuals *individuals
 	// began is called with what drives a load on its VM; empty where that is the plan's engine.
@@ -50,6 +50,7 @@ type agentLink struct {
 	mu      sync.Mutex
 	current atomic.Pointer[agent.Client] // changed under the lock; read by whoever must not wait for it
 	boot    string
+	network bool // the connection is over a network
 	watch   context.CancelFunc
 	watched sync.WaitGroup
 }
@@ -96,6 +97,7 @@ func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), client.Close())
 	}
+	link.network = network
 	if err := a.greet(link, vm, hello); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
@@ -135,8 +137,23 @@ func (a *agents) greet(link *agentLink, vm target.VM, hello agent.Hello) error {
 		return err
 	}
 	link.boot = hello.Boot
-	a.met(vm, hello)
+	a.met(vm, hello, link.network)
 	return nil
+}
+
+// metrics asks the agent of a VM for its counters over the connection that is there, and makes none.
+func (a *agents) metrics(ctx context.Context, vm string) ([]byte, error) {
+	a.mu.Lock()
+	link := a.byVM[vm]
+	a.mu.Unlock()
+	if link == nil {
+		return nil, fmt.Errorf("scrape the agent of VM %q: it was never reached", vm)
+	}
+	client := link.current.Load()
+	if client == nil {
+		return nil, fmt.Errorf("scrape the agent of VM %q: there is no connection", vm)
+	}
+	return client.Metrics(ctx)
 }
 
 func (a *agents) link(vm string) (*agentLink, error) {

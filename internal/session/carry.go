@@ -174,6 +174,8 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	if c.agents, err = newAgents(c.target, c.lease.Fence, c.record.zero); err != nil {
 		return run.Outcome{}, err
 	}
+	scraped.ask = c.agents.metrics
+	scraped.watchNodes(c.config.Nodes)
 	c.agents.met, c.agents.began = scraped.met, c.began
 	c.agents.individuals = newIndividuals(c.Inventory.Systems)
 	c.agents.cut, c.agents.clocks = c.noteCut, c.watchClock

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"net"
 	"slices"
@@ -21,6 +23,9 @@ import (
 type exporters struct {
 	scraper *metric.Scraper
 	ports   map[string][]int // group → exporter_ports
+	nodes   []metric.Exporter
+	// ask fetches the counters of an agent on a network over its connection.
+	ask func(ctx context.Context, vm string) ([]byte, error)
 
 	mu   sync.Mutex
 	byVM map[string]*scrapedVM
@@ -28,8 +33,23 @@ type exporters struct {
 
 type scrapedVM struct {
 	group, node string
+	network     bool     // the agent's own metrics come over its connection
 	agent       string   // host:port of the agent's own metrics, may be empty
 	addresses   []string // host:port of all, the agent's first
+}
+
+// nodeExporterPort is where node_exporter answers, whose names agents use too.
+const nodeExporterPort = "9100"
+
+// watchNodes adds the exporters on nodes that a target file names.
+func (x *exporters) watchNodes(nodes []target.NodeConfig) {
+	for _, n := range nodes {
+		if n.ExporterPort > 0 {
+			address := net.JoinHostPort(n.Address, strconv.Itoa(n.ExporterPort))
+			x.nodes = append(x.nodes, metric.NodeExporter(address, n.ID, cmp.Or(n.Name, n.ID)))
+		}
+	}
+	x.change(func() {})
 }
 
 func newExporters(plan *run.Plan, queries []string, r *recorder) *exporters {
@@ -59,9 +79,11 @@ func queriesOf(s *scenario.Scenario) []string {
 const scrapePeriodShort = time.Second
 
 // met adds the exporters of a VM whose agent answered.
-func (x *exporters) met(vm target.VM, hello agent.Hello) {
-	found := &scrapedVM{group: vm.Group, node: vm.NodeID, agent: hello.MetricsAddress}
-	if hello.MetricsAddress != "" {
+func (x *exporters) met(vm target.VM, hello agent.Hello, network bool) {
+	found := &scrapedVM{group: vm.Group, node: vm.NodeID, agent: hello.MetricsAddress, network: network}
+	if network {
+		found.agent = "" // the address is what the agent calls itself, which may mean nothing here
+	} else if hello.MetricsAddress != "" {
 		found.addresses = append(found.addresses, hello.MetricsAddress)
 	}
 	for _, port := range x.ports[vm.Group] {
@@ -89,12 +111,21 @@ func (x *exporters) change(how func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	how()
-	var list []metric.Exporter
+	list := slices.Clone(x.nodes)
 	for _, name := range slices.Sorted(maps.Keys(x.byVM)) {
 		vm := x.byVM[name]
 		for _, address := range vm.addresses {
 			e := metric.VMExporter(address, vm.group, name, vm.node)
 			e.Whole = address == vm.agent
+			if _, port, _ := net.SplitHostPort(address); vm.network && port == nodeExporterPort {
+				// The names of an agent are those of node_exporter: both at once would count everything twice.
+				e.Fetch = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }
+			}
+			list = append(list, e)
+		}
+		if vm.network && !slices.ContainsFunc(list, func(e metric.Exporter) bool { return e.Fetch != nil && e.Labels["vm"] == name }) {
+			e := metric.VMExporter("", vm.group, name, vm.node)
+			e.Fetch = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }
 			list = append(list, e)
 		}
 	}

@@ -42,7 +42,7 @@ func TestEverythingOfAnAgentIsRecorded(t *testing.T) {
 			recorded[s.Name] = true
 		}
 	}
-	x.met(target.VM{Name: "a", Group: "g"}, agent.Hello{MetricsAddress: strings.TrimPrefix(server.URL, "http://")})
+	x.met(target.VM{Name: "a", Group: "g"}, agent.Hello{MetricsAddress: strings.TrimPrefix(server.URL, "http://")}, false)
 	x.scraper.Once(context.Background())
 	if !recorded["node_load15"] || !recorded["node_uname_info"] {
 		t.Errorf("recorded only %v", recorded)

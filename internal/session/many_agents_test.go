@@ -285,7 +285,7 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 	if m.agents, err = newAgents(dialer, 1, m.carrier.record.zero); err != nil {
 		t.Fatal(err)
 	}
-	m.agents.met = func(target.VM, agent.Hello) {}
+	m.agents.met = func(target.VM, agent.Hello, bool) {}
 	m.agents.cut, m.agents.clocks = m.carrier.noteCut, m.carrier.watchClock
 	t.Cleanup(m.agents.close)
 	m.sink = &lagSink{record: m.carrier.record, seen: map[string]int64{}}

@@ -39,6 +39,8 @@ type NodeConfig struct {
 	// Serial and UUID are what the machine says of itself (DMI), as far as the owner wrote it down.
 	Serial string `json:"serial,omitempty"`
 	UUID   string `json:"uuid,omitempty"`
+	// ExporterPort is where a Prometheus exporter answers at Address; 0: there is none.
+	ExporterPort int `json:"exporter_port,omitempty"`
 	// Endpoint is where this node is managed, for platforms that manage each by itself.
 	Endpoint string `json:"endpoint,omitempty"`
 	BMC      *BMC   `json:"bmc,omitempty"`

@@ -138,7 +138,7 @@ func (p *configParser) nodes(e entry, c *Config, provider Provider) {
 
 func (p *configParser) node(item *yaml.Node) NodeConfig {
 	var n NodeConfig
-	entries := p.entries(item, "node", []string{"id", "name", "address", "endpoint", "serial", "uuid", "bmc"})
+	entries := p.entries(item, "node", []string{"id", "name", "address", "endpoint", "serial", "uuid", "exporter_port", "bmc"})
 	for _, e := range entries {
 		switch e.key.Value {
 		case "id":
@@ -151,6 +151,11 @@ func (p *configParser) node(item *yaml.Node) NodeConfig {
 			n.Serial = p.text(e)
 		case "uuid":
 			n.UUID = p.uuid(e)
+		case "exporter_port":
+			n.ExporterPort = p.number(e, 1, 65535)
+			if !has(entries, "address") {
+				p.errorf(e.key, "target-missing-key", "", `node: an exporter_port needs key "address"`)
+			}
 		case "endpoint":
 			n.Endpoint = p.text(e)
 		case "bmc":

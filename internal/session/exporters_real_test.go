@@ -1,0 +1,152 @@
+package session
+
+import (
+	"net"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// scraped is what a round of scrapes found.
+type scraped struct {
+	mu      sync.Mutex
+	samples []result.Sample
+}
+
+func (s *scraped) add(list []result.Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples = append(s.samples, list...)
+}
+
+// of returns the samples of a name whose labels have all of want, given as name and value in turn.
+func (s *scraped) of(name string, want ...string) []result.Sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []result.Sample
+	for _, sample := range s.samples {
+		fits := sample.Name == name
+		for i := 0; i+1 < len(want); i += 2 {
+			fits = fits && sample.Labels[want[i]] == want[i+1]
+		}
+		if fits {
+			out = append(out, sample)
+		}
+	}
+	return out
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// nodeExporter starts Debian's node_exporter and returns its port and a function that ends it.
+func nodeExporter(t *testing.T) (int, func()) {
+	t.Helper()
+	program := testreq.Program(t, "prometheus-node-exporter")
+	port := freePort(t)
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	cmd := exec.Command(program, "--web.listen-address="+address, "--collector.disable-defaults", "--collector.cpu",
+		"--collector.loadavg", "--collector.meminfo", "--collector.diskstats")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(end)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if c, err := net.Dial("tcp", address); err == nil {
+			_ = c.Close()
+			return port, end
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("node_exporter does not listen")
+		}
+	}
+}
+
+// TestRealNodeExporters: one on a VM, found by exporter_ports and an agent behind it, and one on a node, found by the target file.
+func TestRealNodeExporters(t *testing.T) {
+	port, end := nodeExporter(t)
+	m := newManyAgents(t, 1)
+	vm := m.vms[0]
+	vm.Addresses = []string{"127.0.0.1"}
+	plan := &run.Plan{Groups: []run.PlanGroup{{Name: vm.Group, ExporterPorts: []int{port}}}}
+	x := newExporters(plan, nil, m.carrier.record)
+	x.ask = m.agents.metrics
+	x.watchNodes([]target.NodeConfig{{ID: "n-7", Name: "seven", Address: "127.0.0.1", ExporterPort: port}, {ID: "n-8", Address: "127.0.0.1"}})
+	m.agents.met = x.met
+	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
+		t.Fatal(err)
+	}
+	var got scraped
+	x.scraper.Sink = got.add
+	x.scraper.Once(t.Context())
+	if n := len(got.of("node_cpu_seconds_total", "vm", vm.Name, "vm_group", vm.Group, "mode", "idle")); n == 0 {
+		t.Error("nothing of the exporter on the VM was recorded")
+	}
+	if n := len(got.of("node_memory_MemTotal_bytes", "node", "n-7", "instance", "seven", "job", "bragg-node")); n != 1 {
+		t.Errorf("the memory of the node was recorded %d times", n)
+	}
+	if len(got.of("node_load5")) > 0 {
+		t.Error("what nobody asks for was recorded")
+	}
+	// The agent has no port: what it says comes over its connection.
+	if n := len(got.of("node_boot_time_seconds", "vm", vm.Name, "simulated", "true")); n != 1 {
+		t.Errorf("the agent's own metrics were recorded %d times", n)
+	}
+	if ups := got.of("up"); len(ups) != 3 || slices.ContainsFunc(ups, func(s result.Sample) bool { return s.Value != 1 }) {
+		t.Errorf("up is %+v", ups)
+	}
+	end()
+	got = scraped{}
+	x.scraper.Once(t.Context())
+	if ups := got.of("up", "port", strconv.Itoa(port)); len(ups) != 2 || ups[0].Value != 0 || ups[1].Value != 0 {
+		t.Errorf("a dead exporter: up is %+v", ups)
+	}
+	m.agents.gone(vm)
+	got = scraped{}
+	x.scraper.Once(t.Context())
+	if ups := got.of("up", "vm", vm.Name); len(ups) != 2 || ups[0].Value+ups[1].Value != 0 {
+		t.Errorf("an agent that is gone: up is %+v", ups)
+	}
+}
+
+// TestAgentStandsInForNodeExporter: both have the same names. Where node_exporter is expected and nothing answers, the agent does,
+// and never both at once.
+func TestAgentStandsInForNodeExporter(t *testing.T) {
+	m := newManyAgents(t, 1)
+	vm := m.vms[0]
+	vm.Addresses = []string{"127.255.0.9"} // nobody listens there
+	x := newExporters(&run.Plan{Groups: []run.PlanGroup{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, m.carrier.record)
+	x.ask = m.agents.metrics
+	m.agents.met = x.met
+	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
+		t.Fatal(err)
+	}
+	var got scraped
+	x.scraper.Sink = got.add
+	x.scraper.Once(t.Context())
+	if n := len(got.of("node_boot_time_seconds", "vm", vm.Name, "simulated", "true")); n != 1 {
+		t.Errorf("the agent's own metrics were recorded %d times", n)
+	}
+	if ups := got.of("up"); len(ups) != 1 || ups[0].Value != 1 {
+		t.Errorf("up is %+v", ups)
+	}
+}
