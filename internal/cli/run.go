@@ -328,6 +328,12 @@ func sizes(r *result.Rehearsal) string {
 		if c := r.Counts[group]; c[0] != c[1] {
 			text += fmt.Sprintf(" on %d instead of %d VMs", c[1], c[0])
 		}
+		if c, ok := r.VCPUs[group]; ok {
+			text += fmt.Sprintf(" with %d instead of %d vCPUs", c[1], c[0])
+		}
+		if c, ok := r.RAMBytes[group]; ok {
+			text += fmt.Sprintf(" with %s instead of %s of memory", unit.FormatBytes(c[1]), unit.FormatBytes(c[0]))
+		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")

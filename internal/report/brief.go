@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
@@ -64,6 +65,12 @@ func rehearsalLine(r *result.Rehearsal) string {
 		if c := r.Counts[group]; c[0] != c[1] {
 			text += fmt.Sprintf(", VMs of %s: %d of %d", group, c[1], c[0])
 		}
+	}
+	for _, group := range sortedKeys(r.VCPUs) {
+		text += fmt.Sprintf(", vCPUs of %s: %d of %d", group, r.VCPUs[group][1], r.VCPUs[group][0])
+	}
+	for _, group := range sortedKeys(r.RAMBytes) {
+		text += fmt.Sprintf(", memory of %s: %s of %s", group, unit.FormatBytes(r.RAMBytes[group][1]), unit.FormatBytes(r.RAMBytes[group][0]))
 	}
 	return text + "; not comparable with a full run"
 }

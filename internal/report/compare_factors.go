@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // factors lists everything known about the runs that is not the same in all of them, in the order in which a reader
@@ -64,6 +66,12 @@ func rehearsalFactors(d *Document) map[string]string {
 	}
 	for group, c := range d.Rehearsal.Counts {
 		list["VMs of "+group] = fmt.Sprintf("%d of %d", c[1], c[0])
+	}
+	for group, c := range d.Rehearsal.VCPUs {
+		list["vCPUs of "+group] = fmt.Sprintf("%d of %d", c[1], c[0])
+	}
+	for group, c := range d.Rehearsal.RAMBytes {
+		list["memory of "+group] = unit.FormatBytes(c[1]) + " of " + unit.FormatBytes(c[0])
 	}
 	return list
 }

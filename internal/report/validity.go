@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // reductions says every factor of a rehearsal in one sentence each.
@@ -30,6 +31,13 @@ func reductions(r *result.Rehearsal) []string {
 		if f := r.SizeFactor[group]; f != 1 {
 			list = append(list, fmt.Sprintf("Data of each VM of group %q: sizes multiplied by %s.", group, factor(f)))
 		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(r.VCPUs)) {
+		list = append(list, fmt.Sprintf("vCPUs of each VM of group %q: %d instead of %d.", group, r.VCPUs[group][1], r.VCPUs[group][0]))
+	}
+	for _, group := range slices.Sorted(maps.Keys(r.RAMBytes)) {
+		list = append(list, fmt.Sprintf("Memory of each VM of group %q: %s instead of %s.", group,
+			unit.FormatBytes(r.RAMBytes[group][1]), unit.FormatBytes(r.RAMBytes[group][0])))
 	}
 	for _, note := range r.Notes {
 		list = append(list, sentence(note))

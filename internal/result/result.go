@@ -73,7 +73,10 @@ type Rehearsal struct {
 	TimeFactor float64            `json:"time_factor"`
 	SizeFactor map[string]float64 `json:"size_factor"` // per group
 	Counts     map[string][2]int  `json:"counts"`      // group → VMs in the scenario, VMs now
-	Notes      []string           `json:"notes,omitempty"`
+	// VCPUs and RAMBytes are those of each VM in the scenario and now, of the groups where they differ.
+	VCPUs    map[string][2]int   `json:"vcpus,omitempty"`
+	RAMBytes map[string][2]int64 `json:"ram_bytes,omitempty"`
+	Notes    []string            `json:"notes,omitempty"`
 }
 
 // Sample is one scraped or read metric value.

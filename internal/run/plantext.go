@@ -60,6 +60,12 @@ func (p *Plan) textFactors(b *strings.Builder) {
 	names := map[string][]string{}
 	for _, g := range p.Groups {
 		line := fmt.Sprintf("sizes × %.6g, %d VMs instead of %d", p.Rehearsal.SizeFactor[g.Name], g.CountFinal, g.ScenarioCountFinal)
+		if c, ok := p.Rehearsal.VCPUs[g.Name]; ok {
+			line += fmt.Sprintf(", %d vCPUs instead of %d", c[1], c[0])
+		}
+		if c, ok := p.Rehearsal.RAMBytes[g.Name]; ok {
+			line += fmt.Sprintf(", %s of memory instead of %s", unit.FormatBytes(c[1]), unit.FormatBytes(c[0]))
+		}
 		if names[line] == nil {
 			lines = append(lines, line)
 		}

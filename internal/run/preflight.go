@@ -57,13 +57,9 @@ func (c *compiler) fitNodes() {
 			c.unfit("ram", n.Name, fmt.Sprintf("VMs on node %q need %s of memory and it has %s", n.Name,
 				unit.FormatBytes(ram[n.ID]), unit.FormatBytes(n.RAMBytes)), "use fewer VMs per node, or --rehearse")
 		}
-		if n.CPUs > 0 && largest[n.ID] > n.CPUs && c.options.Rehearse > 0 {
-			// Its numbers do not count, and a hypervisor runs it all the same.
-			c.note("a VM on node %q has %d vCPUs and the node has %d CPUs: they will wait for each other", n.Name,
-				largest[n.ID], n.CPUs)
-		} else if n.CPUs > 0 && largest[n.ID] > n.CPUs {
+		if n.CPUs > 0 && largest[n.ID] > n.CPUs {
 			c.unfit("cpu", n.Name, fmt.Sprintf("a VM on node %q wants %d vCPUs and the node has %d CPUs", n.Name,
-				largest[n.ID], n.CPUs), "choose smaller VMs or larger nodes")
+				largest[n.ID], n.CPUs), "choose smaller VMs or larger nodes, or --rehearse, which makes VMs smaller")
 		} else if n.CPUs > 0 && cpus[n.ID] > n.CPUs {
 			c.note("VMs on node %q have %d vCPUs together, it has %d CPUs: they will wait for each other", n.Name,
 				cpus[n.ID], n.CPUs)

@@ -273,7 +273,7 @@ func (c *compiler) applySizes(shares []groupShare, blocks int) {
 func (c *compiler) rehearsal() *result.Rehearsal {
 	if c.plan.Rehearsal == nil {
 		c.plan.Rehearsal = &result.Rehearsal{Asked: c.options.Rehearse, TimeFactor: 1,
-			SizeFactor: map[string]float64{}, Counts: map[string][2]int{}}
+			SizeFactor: map[string]float64{}, Counts: map[string][2]int{}, VCPUs: map[string][2]int{}, RAMBytes: map[string][2]int64{}}
 	}
 	return c.plan.Rehearsal
 }

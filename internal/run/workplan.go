@@ -55,6 +55,7 @@ func (c *compiler) planGroups() {
 		}
 		c.plan.Groups = append(c.plan.Groups, p)
 	}
+	c.rehearseVMs()
 }
 
 // groupCounts returns for each group the counts that it goes through, as the scenario counts, and whether a step

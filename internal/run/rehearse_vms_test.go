@@ -1,0 +1,98 @@
+package run_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// TestRehearsalShrinksVMs: VMs that are larger than their nodes are refused in a full run. In a rehearsal they get what
+// the nodes have, and plan and record say so. VMs that fit keep what they ask for.
+func TestRehearsalShrinksVMs(t *testing.T) {
+	const gib = 1 << 30
+	for _, c := range []struct {
+		name            string
+		cpus            int
+		ram             int64
+		vcpus, mib      int
+		vcpusNow        int
+		ramNow          int64
+		refused, notice string // "": not
+	}{
+		{name: "fits", cpus: 4, ram: 8 * gib, vcpus: 4, mib: 4096, vcpusNow: 4, ramNow: 4 * gib},
+		{name: "nothing known", vcpus: 64, mib: 65536, vcpusNow: 64, ramNow: 64 * gib},
+		{name: "few CPUs", cpus: 2, ram: 8 * gib, vcpus: 4, mib: 4096, vcpusNow: 2, ramNow: 4 * gib,
+			refused: "wants 4 vCPUs", notice: "2 vCPUs instead of 4"},
+		{name: "little memory", cpus: 4, ram: 2 * gib, vcpus: 4, mib: 4096, vcpusNow: 4, ramNow: 1843 << 20,
+			refused: "need 4 GiB of memory", notice: "of memory instead of 4 GiB"},
+		{name: "never below what boots", cpus: 1, ram: gib / 2, vcpus: 1, mib: 1024, vcpusNow: 1, ramNow: 512 << 20,
+			refused: "need 1 GiB of memory", notice: "512 MiB of memory instead of 1 GiB"},
+		{name: "less than that is kept", cpus: 1, ram: gib / 2, vcpus: 1, mib: 256, vcpusNow: 1, ramNow: 256 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			full := planOnNodes(t, c.cpus, c.ram, c.vcpus, c.mib, 0)
+			var told *diag.Error
+			if err := run.Preflight(full); c.refused == "" && err != nil ||
+				c.refused != "" && (!errors.As(err, &told) || !strings.Contains(told.Message, c.refused)) {
+				t.Errorf("full run: %v, want %q", err, c.refused)
+			}
+			if g := full.Groups[0]; g.VCPUs != c.vcpus || g.RAMBytes != int64(c.mib)<<20 {
+				t.Errorf("a full run has VMs with %d vCPUs and %d bytes", g.VCPUs, g.RAMBytes)
+			}
+			plan := planOnNodes(t, c.cpus, c.ram, c.vcpus, c.mib, 10*time.Second)
+			if err := run.Preflight(plan); err != nil {
+				t.Errorf("rehearsal: %v", err)
+			}
+			g, r := plan.Groups[0], plan.Rehearsal
+			if g.VCPUs != c.vcpusNow || g.RAMBytes != c.ramNow {
+				t.Errorf("VMs have %d vCPUs and %d bytes, want %d and %d", g.VCPUs, g.RAMBytes, c.vcpusNow, c.ramNow)
+			}
+			if _, ok := r.VCPUs[g.Name]; ok != (c.vcpus != c.vcpusNow) {
+				t.Errorf("record of vCPUs: %v", r.VCPUs)
+			}
+			if _, ok := r.RAMBytes[g.Name]; ok != (c.ramNow != int64(c.mib)<<20) {
+				t.Errorf("record of memory: %v", r.RAMBytes)
+			}
+			if text := planText(t, plan); !strings.Contains(text, c.notice) || c.notice == "" && strings.Contains(text, " instead of 4 GiB") {
+				t.Errorf("plan without %q:\n%s", c.notice, text)
+			}
+		})
+	}
+}
+
+// planOnNodes plans on two nodes that give VMs what they ask for, with one VM on each.
+func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse time.Duration) *run.Plan {
+	t.Helper()
+	l := newLab(t, 2)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory.Overcommits = false
+	for i := range inventory.Nodes {
+		inventory.Nodes[i].CPUs, inventory.Nodes[i].RAMBytes = cpus, ram
+	}
+	text := strings.Replace(head, "      count_per_node: 1\n",
+		fmt.Sprintf("      count_per_node: 1\n      vcpus: %d\n      ram_mb: %d\n", vcpus, mib), 1) + deployed +
+		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
+	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), run.Options{Rehearse: rehearse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func planText(t *testing.T, plan *run.Plan) string {
+	t.Helper()
+	var b strings.Builder
+	if err := plan.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
