@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/unit"
@@ -24,6 +26,8 @@ type order struct {
 	seed                 uint64
 	allowShell           bool
 	maxFull              float64
+	remoteWrite          string
+	remoteQuantiles      bool
 	// given tells whether a flag stands on the command line: a zero that was asked for is not "not asked". Nil: none does.
 	given func(flag string) bool
 }
@@ -41,6 +45,8 @@ func (o *order) flags(p *Process, cmd *cobra.Command) {
 	flags.StringVar(&o.rehearseSize, "rehearse-size", "", "`BYTES` that a rehearsal touches at most (default 2GiB or a quarter of the free space)")
 	flags.Uint64Var(&o.seed, "seed", seedDefault, "`NUMBER` from which offsets and content derive; equal seeds do equal operations")
 	flags.BoolVar(&o.allowShell, "allow-shell", false, "let the scenario run programs; only for scenarios that you trust")
+	flags.StringVar(&o.remoteWrite, "remote-write", "", "also write samples, while the run goes on, to the Prometheus-compatible store at `URL`")
+	flags.BoolVar(&o.remoteQuantiles, "remote-write-quantiles", false, "write quantiles of each second there instead of native histograms")
 	flags.Float64Var(&o.maxFull, "max-full", 0, "`PERCENT` to which the storage may be filled (default 70)")
 }
 
@@ -85,14 +91,52 @@ func (o *order) make(p *Process, word, label string) (session.Order, error) {
 	if err := o.checkEngine(); err != nil {
 		return made, err
 	}
+	remote, err := o.remote(p)
+	if err != nil {
+		return made, err
+	}
 	return session.Order{
-		Source: source, Variables: variables, Target: o.targetPath(p), Runs: p.runsDirectory(o.runs), Label: label,
+		RemoteWrite: remote,
+		Source:      source, Variables: variables, Target: o.targetPath(p), Runs: p.runsDirectory(o.runs), Label: label,
 		Plan: run.Options{
 			Engine: o.engine, Seed: o.seed, Rehearse: o.rehearse, RehearseBytes: size, AllowShell: o.allowShell,
 			FullPercentMax: o.maxFull,
 		},
 		Program: p.program(),
 	}, nil
+}
+
+// Where the credentials of a store come from: never from the command line, which every process of a machine can read.
+const (
+	envAuthorization     = "BRAGG_REMOTE_WRITE_AUTHORIZATION"
+	envAuthorizationFile = "BRAGG_REMOTE_WRITE_AUTHORIZATION_FILE"
+	authorizationMax     = 64 << 10
+)
+
+// remote reads where samples are written besides the bundle.
+func (o *order) remote(p *Process) (metric.RemoteOptions, error) {
+	r := metric.RemoteOptions{URL: o.remoteWrite, Quantiles: o.remoteQuantiles}
+	if r.URL == "" {
+		if r.Quantiles {
+			return r, badFlag("--remote-write-quantiles has no meaning without --remote-write", "name the store: --remote-write URL")
+		}
+		return r, nil
+	}
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	r.Authorization = p.Getenv(envAuthorization)
+	if path := p.Getenv(envAuthorizationFile); path != "" && r.Authorization == "" {
+		text, err := os.ReadFile(p.path(path))
+		if err != nil {
+			return r, fmt.Errorf("read %s: %w", envAuthorizationFile, err)
+		}
+		r.Authorization = strings.TrimSpace(string(text[:min(len(text), authorizationMax)]))
+	}
+	if strings.ContainsAny(r.Authorization, "\r\n") {
+		return r, badFlag("what "+envAuthorization+" holds is more than one line", "it is the value of the header, such as: Bearer TOKEN")
+	}
+	return r, nil
 }
 
 func badFlag(message, hint string) error {

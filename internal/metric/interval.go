@@ -53,6 +53,7 @@ type timeSeries struct {
 	labels labels.Labels
 	ref    storage.SeriesRef
 	cells  exponential
+	last   *stat.Histogram // of the interval at hand, until it was sent on
 }
 
 // AppendInterval adds the values of one interval at its end. Intervals of one workload and VM must come in their order.
@@ -167,6 +168,7 @@ func (m *moment) times(key counterKey, h *stat.Histogram) {
 		}
 	}
 	t.cells.add(h)
+	t.last = h
 }
 
 // holdAt repeats all counters at the start of an interval that does not follow the one before: nothing was counted in
@@ -199,6 +201,10 @@ func (m *moment) float(c *counter, t int64) {
 
 func (m *moment) histogram(t *timeSeries, at int64) {
 	m.store.pending++
+	if r := m.store.remote; r != nil {
+		r.times(t, at, t.last)
+		t.last = nil
+	}
 	var err error
 	t.ref, err = m.store.appender().Append(t.ref, t.labels, 0, at, 0, t.cells.histogram(), nil, storage.AOptions{})
 	m.err = errors.Join(m.err, tolerate(err))

@@ -67,6 +67,14 @@ type Store struct {
 	loads     map[loadKey]*loadSeries
 	scraped   map[string]*scrapedSeries
 	names     []byte
+	remote    *Remote // is given everything that is appended; may be nil
+}
+
+// Forward gives everything that is appended from now on to r, too.
+func (s *Store) Forward(r *Remote) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remote = r
 }
 
 // Open opens the store in dir and creates it when there is none. The manifest says which run the values belong to and
@@ -215,6 +223,9 @@ func (s *Store) commitIfDue() error {
 // float appends one value. A value that comes too late for the store is dropped: the record has it.
 func (s *Store) float(ref storage.SeriesRef, ls labels.Labels, t int64, v float64) (storage.SeriesRef, error) {
 	s.pending++
+	if s.remote != nil {
+		s.remote.add(point{labels: ls, millis: t, value: v})
+	}
 	ref, err := s.appender().Append(ref, ls, 0, t, v, nil, nil, storage.AOptions{})
 	return ref, tolerate(err)
 }

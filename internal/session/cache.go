@@ -44,8 +44,12 @@ func (c *cache) add(to func(*metric.Store) error) {
 }
 
 // start opens the store. The caller does not call take before it has returned.
-func (c *cache) start(dir string, m result.Manifest) {
+// What the store gets, remote gets too; it may be nil.
+func (c *cache) start(dir string, m result.Manifest, remote *metric.Remote) {
 	store, err := metric.Open(dir, m)
+	if err == nil && remote != nil {
+		store.Forward(remote)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {

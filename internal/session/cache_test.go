@@ -30,7 +30,7 @@ func TestCacheTakesEverythingInOrder(t *testing.T) {
 	for who := range last {
 		add(who, 1)
 	}
-	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}))
+	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
 	const each = waitingMax // so that somebody has to wait
 	var wait sync.WaitGroup
 	for who := range last {
@@ -58,7 +58,7 @@ func TestCacheTakesEverythingInOrder(t *testing.T) {
 // TestCacheThatFailsKeepsNobodyWaiting: a store that takes nothing is given up, and recording goes on.
 func TestCacheThatFailsKeepsNobodyWaiting(t *testing.T) {
 	c := newCache()
-	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}))
+	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
 	for range 3 * waitingMax {
 		c.add(func(*metric.Store) error { return errors.New("no") })
 	}
@@ -66,7 +66,7 @@ func TestCacheThatFailsKeepsNobodyWaiting(t *testing.T) {
 		t.Error("a store that failed is handed over")
 	}
 	c = newCache()
-	c.start("/dev/null/none", resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}))
+	c.start("/dev/null/none", resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
 	for range 3 * waitingMax {
 		c.add(func(*metric.Store) error { return nil })
 	}

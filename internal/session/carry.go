@@ -90,6 +90,7 @@ type carrier struct {
 	journal *run.Journal
 	record  *recorder
 	agents  *agents
+	remote  *metric.Remote // nil: no other store is written to
 	engine  *run.Engine
 
 	ownMu    sync.Mutex
@@ -201,7 +202,10 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer stop()
-	work.Go(func() { c.record.cache.start(filepath.Join(c.dir, metric.Dir), c.record.manifest) })
+	if c.remote, err = c.startRemote(); err != nil {
+		return run.Outcome{}, err
+	}
+	work.Go(func() { c.record.cache.start(filepath.Join(c.dir, metric.Dir), c.record.manifest, c.remote) })
 	work.Go(func() { meter.run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
 	work.Go(func() { c.passStops(beside) })

@@ -52,7 +52,9 @@ func (c *carrier) finish(ctx context.Context, out run.Outcome) (Outcome, error) 
 func (c *carrier) summarise(ctx context.Context, out run.Outcome) result.Summary {
 	in := Evaluation{Scenario: c.Scenario, Ended: out.Ended, Reason: out.Reason, SizeBound: sizeBound(c.Plan.Steps, c.Scenario)}
 	incomplete := errors.Join(c.options.at("session.evaluate"), c.record.writer.Flush())
-	if store := c.record.cache.take(); store != nil {
+	store := c.record.cache.take()
+	lacks := c.endRemote(ctx) // nothing is appended any more
+	if store != nil {
 		defer keep(store, filepath.Join(c.dir, metric.Dir))
 		in.Metrics = store
 	}
@@ -63,6 +65,9 @@ func (c *carrier) summarise(ctx context.Context, out run.Outcome) result.Summary
 	defer b.Close()
 	in.Bundle = b
 	s := evaluate(context.WithoutCancel(ctx), in)
+	if lacks != "" {
+		s.Caveats = append(s.Caveats, lacks)
+	}
 	if incomplete != nil {
 		s.Caveats = append(s.Caveats, fmt.Sprintf("Not everything could be recorded: %v.", incomplete))
 		s.Reason = joinSentences("Not everything could be recorded.", s.Reason)

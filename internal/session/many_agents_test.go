@@ -270,7 +270,7 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 		t.Fatal(err)
 	}
 	m.carrier = &carrier{record: &recorder{zero: time.Now(), manifest: manifest, writer: w, secrets: &secrets{}, cache: newCache()}}
-	m.carrier.record.cache.start(filepath.Join(dir, metric.Dir), manifest)
+	m.carrier.record.cache.start(filepath.Join(dir, metric.Dir), manifest, nil)
 	t.Cleanup(func() {
 		store := m.carrier.record.cache.take()
 		if store == nil {

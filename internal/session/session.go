@@ -28,7 +28,9 @@ type Order struct {
 	Runs      string // the runs directory
 	Plan      run.Options
 	Label     string
-	Program   Program
+	// RemoteWrite says where samples are written besides the bundle; without a URL nowhere.
+	RemoteWrite metric.RemoteOptions
+	Program     Program
 }
 
 // Program is what a session has to know of the program that it is part of.

@@ -1,0 +1,246 @@
+package metric
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/exp/api/remote"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/prompb"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Bounds of remote write. A store that is down costs memory for the queue and nothing else.
+const (
+	remoteQueueMax   = 200_000 // points that wait
+	remoteBatchMax   = 5_000   // points of one request
+	remoteBatchEvery = time.Second
+	remoteTriesMax   = 8
+	remoteBackoffMin = 250 * time.Millisecond
+	remoteBackoffMax = 10 * time.Second
+	remoteTimeout    = 15 * time.Second // of one request
+	remoteErrorMax   = 300              // bytes of a refusal that are kept
+)
+
+// remoteQuantiles are sent where a store takes no native histograms.
+var remoteQuantiles = []struct {
+	q    float64
+	text string
+}{{0.5, "0.5"}, {0.95, "0.95"}, {0.99, "0.99"}, {0.999, "0.999"}}
+
+// RemoteOptions say where samples are written besides the bundle.
+type RemoteOptions struct {
+	URL string // of the receiver: "http://host:9090/api/v1/write"
+	// Authorization is the value of that header; "" sends none. It is never printed.
+	Authorization string
+	// Quantiles sends summaries, quantiles of each interval, instead of native histograms.
+	Quantiles bool
+}
+
+// Validate tells what is wrong with the address.
+func (o RemoteOptions) Validate() error {
+	u, err := url.Parse(o.URL)
+	wrong := func(message, hint string) error {
+		return &diag.Error{Code: "remote-write", Message: message, Hint: hint, Exit: diag.ExitUsage}
+	}
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return wrong("the address for remote write is no URL", "for example http://prometheus:9090/api/v1/write")
+	case u.User != nil:
+		return wrong("the URL for remote write holds a user or password, which every process of this machine could read",
+			"set BRAGG_REMOTE_WRITE_AUTHORIZATION, or BRAGG_REMOTE_WRITE_AUTHORIZATION_FILE to the path of a file that holds it")
+	}
+	return nil
+}
+
+// Host names the store, without what else the URL holds.
+func (o RemoteOptions) Host() string {
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// Remote writes points to a store that takes Prometheus' remote write 1.0, while they come. It never makes its caller wait:
+// what does not fit into its queue is dropped and counted, and so is what the store refuses or does not take in time.
+type Remote struct {
+	options RemoteOptions
+	api     *remote.API
+	queue   chan point
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	sent    atomic.Uint64
+	dropped atomic.Uint64
+
+	mu   sync.Mutex
+	last error // why something was dropped, the newest
+}
+
+// point is one value of one series.
+type point struct {
+	labels labels.Labels
+	millis int64
+	value  float64
+	times  *histogram.Histogram // nil: value counts
+}
+
+// StartRemote begins to write. The caller ends it with Close.
+func StartRemote(o RemoteOptions) (*Remote, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	client := &http.Client{
+		Transport:     authorized{o.Authorization, &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1}},
+		Timeout:       remoteTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	api, err := remote.NewAPI(o.URL, remote.WithAPIPath(""), remote.WithAPIHTTPClient(client),
+		remote.WithAPIBackoff(remote.BackoffConfig{Min: remoteBackoffMin, Max: remoteBackoffMax, MaxRetries: remoteTriesMax}))
+	if err != nil {
+		return nil, fmt.Errorf("write metrics to %q: %w", o.Host(), err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Remote{options: o, api: api, queue: make(chan point, remoteQueueMax), cancel: cancel}
+	r.work.Go(func() {
+		defer client.CloseIdleConnections()
+		r.run(ctx)
+	})
+	return r, nil
+}
+
+// authorized adds the header to each request. It follows no redirect, so the header goes nowhere else.
+type authorized struct {
+	value string
+	next  http.RoundTripper
+}
+
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.value != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", a.value)
+	}
+	return a.next.RoundTrip(r)
+}
+
+func (r *Remote) add(p point) {
+	select {
+	case r.queue <- p:
+	default:
+		r.drop(1, fmt.Errorf("more than %d values waited", remoteQueueMax))
+	}
+}
+
+func (r *Remote) drop(n int, why error) {
+	r.dropped.Add(uint64(n))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = why
+}
+
+// times adds the state of a histogram, or of a summary with the quantiles of the interval h alone.
+func (r *Remote) times(t *timeSeries, millis int64, h *stat.Histogram) {
+	if !r.options.Quantiles {
+		r.add(point{labels: t.labels, millis: millis, times: t.cells.histogram()})
+		return
+	}
+	name := t.labels.Get(model.MetricNameLabel)
+	with := func(change func(b *labels.Builder)) labels.Labels {
+		b := labels.NewBuilder(t.labels)
+		change(b)
+		return b.Labels()
+	}
+	r.add(point{labels: with(func(b *labels.Builder) { b.Set(model.MetricNameLabel, name+"_count") }), millis: millis, value: float64(t.cells.count)})
+	r.add(point{labels: with(func(b *labels.Builder) { b.Set(model.MetricNameLabel, name+"_sum") }), millis: millis, value: t.cells.sum})
+	if h == nil || h.Count() == 0 {
+		return // a moment without operations has no quantiles
+	}
+	for _, q := range remoteQuantiles {
+		r.add(point{labels: with(func(b *labels.Builder) { b.Set("quantile", q.text) }), millis: millis, value: h.Quantile(q.q) / 1e9})
+	}
+}
+
+// run sends what waits in batches until the queue is closed and empty, or ctx ends.
+func (r *Remote) run(ctx context.Context) {
+	tick := time.NewTicker(remoteBatchEvery)
+	defer tick.Stop()
+	var batch []point
+	for {
+		due := false
+		select {
+		case p, more := <-r.queue:
+			if !more {
+				r.send(ctx, batch)
+				return
+			}
+			batch = append(batch, p)
+		case <-tick.C:
+			due = true
+		}
+		if due || len(batch) >= remoteBatchMax {
+			r.send(ctx, batch)
+			batch = batch[:0]
+		}
+	}
+}
+
+func (r *Remote) send(ctx context.Context, batch []point) {
+	if len(batch) == 0 {
+		return
+	}
+	if _, err := r.api.Write(ctx, remote.WriteV1MessageType, request(batch)); err != nil {
+		text := err.Error()
+		r.drop(len(batch), fmt.Errorf("%s", text[:min(len(text), remoteErrorMax)]))
+		return
+	}
+	r.sent.Add(uint64(len(batch)))
+}
+
+// request puts the points of a series together, in their order.
+func request(batch []point) *prompb.WriteRequest {
+	out := &prompb.WriteRequest{}
+	byHash := map[uint64][]int{} // indexes of series; batch[first[i]] has the labels of series i
+	var first []int
+	for n, p := range batch {
+		hash, at := p.labels.Hash(), -1
+		for _, i := range byHash[hash] {
+			if labels.Equal(batch[first[i]].labels, p.labels) {
+				at = i
+			}
+		}
+		if at < 0 {
+			at = len(out.Timeseries)
+			byHash[hash], first = append(byHash[hash], at), append(first, n)
+			out.Timeseries = append(out.Timeseries, prompb.TimeSeries{Labels: prompb.FromLabels(p.labels, nil)})
+		}
+		series := &out.Timeseries[at]
+		if p.times != nil {
+			series.Histograms = append(series.Histograms, prompb.FromIntHistogram(p.millis, p.times))
+			continue
+		}
+		series.Samples = append(series.Samples, prompb.Sample{Value: p.value, Timestamp: p.millis})
+	}
+	return out
+}
+
+// Close sends what waits until ctx ends, and returns how many values were taken and how many were lost, with the newest reason.
+// Nobody adds anything any more.
+func (r *Remote) Close(ctx context.Context) (sent, dropped uint64, why error) {
+	close(r.queue)
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
+	r.work.Wait()
+	r.cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent.Load(), r.dropped.Load(), r.last
+}
