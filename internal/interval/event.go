@@ -19,6 +19,11 @@ const (
 	EventClockJump     EventKind = "clock-jump"  // the clock of VM Subject, or the controller's, jumped by SpanNanos
 	EventStarts        EventKind = "load-starts" // all VMs of Workload have started, within SpanNanos of each other
 	EventEngine        EventKind = "load-engine" // Engine drives the load on VM Subject, which is not what the plan said
+
+	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. How long it took is the
+	// difference of their times. SpanNanos of an end that had to be asked for is for how long nobody had asked before.
+	EventOperationStarted EventKind = "operation-started"
+	EventOperationEnded   EventKind = "operation-ended"
 )
 
 // Event is something that happened, at a moment of the run's time axis.
@@ -40,6 +45,11 @@ type Event struct {
 	Message   string `json:"message,omitempty"`   // a sentence for a reader
 	Error     string `json:"error,omitempty"`     // set on *-ended events when it failed
 	Simulate  bool   `json:"simulated,omitempty"` // only imitated on this target
+	// Operation, of an operation event; OperationID counts them from 1, and Part is the id of the call that it is part of.
+	Operation   Operation `json:"operation,omitempty"`
+	OperationID int       `json:"operation_id,omitempty"`
+	Part        int       `json:"operation_of,omitempty"`
+	Count       int       `json:"vms,omitempty"`
 	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
 	SpanNanos int64 `json:"span_ns,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.

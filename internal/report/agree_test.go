@@ -133,7 +133,7 @@ func readCSV(t *testing.T, run *report.Run) map[row]numbers {
 	}
 	out := map[row]numbers{}
 	for _, r := range records[1:] {
-		if r[at["type"]] == "workload" {
+		if kind := r[at["type"]]; kind == "workload" || kind == "duration" || kind == "recovery" {
 			continue
 		}
 		var n numbers

@@ -39,7 +39,7 @@ func CSV(w io.Writer, run *Run) error {
 			rows = append(rows, append(row, l.cells()...))
 		}
 	}
-	return writeCSV(out, rows, d.Run)
+	return writeCSV(out, append(rows, durationRows(d, head)...), d.Run)
 }
 
 // CSVPoints writes every point of every chart: run, result, unit, series, kind, statistic, seconds, value. A gap has no value.
@@ -56,7 +56,7 @@ func CSVPoints(w io.Writer, run *Run) error {
 			}
 		}
 	}
-	return writeCSV(out, rows, d.Run)
+	return writeCSV(out, append(rows, durationPoints(d)...), d.Run)
 }
 
 func writeCSV(out *csv.Writer, rows [][]string, run string) error {

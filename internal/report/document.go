@@ -41,6 +41,8 @@ type Document struct {
 	Results   []Result        `json:"results"`
 	Workloads []Workload      `json:"workloads"`
 	Steps     []Step          `json:"steps"`
+	// Durations are those of operations, and the recovery of nodes; null where there was none.
+	Durations *result.Durations `json:"durations"`
 
 	Versions    map[string]string `json:"versions"`
 	Environment map[string]string `json:"environment"`
@@ -117,6 +119,7 @@ func Build(run *Run) *Document {
 		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
 	}
 	d.Workloads = workloads(run)
+	d.Durations = s.Durations
 	d.Method = methods(d)
 	return d
 }

@@ -93,6 +93,7 @@ func (f *fixture) run(id string) *report.Run {
 		Findings: fixtureFindings(),
 	}
 	run.Summary.Loads = f.loads()
+	run.Summary.Durations = fixtureDurations()
 	return run
 }
 

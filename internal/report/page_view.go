@@ -25,6 +25,7 @@ type pageView struct {
 	Description template.HTML
 	Timeline    *timelineView
 	Figures     []figureView
+	Durations   *figureView
 	Plan        planView
 }
 
@@ -75,6 +76,12 @@ func newPageView(run *Run) (*pageView, error) {
 	for i := range d.Results {
 		f, c := newFigure(d, i)
 		v.Figures = append(v.Figures, f)
+		if f.Drawn {
+			data.Charts = append(data.Charts, c)
+		}
+	}
+	if f, c := newDurationsFigure(d); f != nil {
+		v.Durations = f
 		if f.Drawn {
 			data.Charts = append(data.Charts, c)
 		}

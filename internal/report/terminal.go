@@ -86,6 +86,7 @@ func (p *page) document(d *Document) {
 		p.result(d, &d.Results[i])
 	}
 	p.workloads(d)
+	p.durations(d)
 	p.steps(d)
 	p.facts(d)
 }

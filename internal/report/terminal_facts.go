@@ -81,10 +81,10 @@ func repeatsWorkload(e interval.Event) bool {
 		(e.Message == e.Workload+": starting workload" || e.Message == e.Workload+": finished workload")
 }
 
-// eventText is what a list of events says; steps stand in a table of their own.
+// eventText is what a list of events says; steps and operations stand in tables of their own.
 func eventText(e interval.Event) string {
 	switch e.Kind {
-	case interval.EventStepStarted, interval.EventStepEnded:
+	case interval.EventStepStarted, interval.EventStepEnded, interval.EventOperationStarted, interval.EventOperationEnded:
 		return ""
 	}
 	text := strings.ReplaceAll(string(e.Kind), "-", " ")

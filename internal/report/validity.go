@@ -119,6 +119,11 @@ var methodOfStatistics = []Method{
 	{"CV", "Coefficient of variation: standard deviation divided by mean."},
 	{"Windows", "The run phase is cut at every step that changes something; each stretch has its own statistics, " +
 		"because a mean over a failure and its recovery describes neither."},
+	{"Durations of operations", "Differences of the times of two events. Statistics are of those that ended well, at a moment that somebody " +
+		"was watching for: whether an agent, a host or the cluster answers is known only by asking."},
+	{"Back to baseline", "From that second on, the median of five seconds of IOPS is no lower than in the window before the loss (its 5th " +
+		"percentile, or 95 % of its median where that is lower), that of the mean response time no higher (95th, or 105 %), and " +
+		"this for ten seconds."},
 	{"Gaps", "A moment without data is drawn as a gap and counted nowhere. A zero is a measured zero."},
 	{"Units", "Rates of bytes have decimal prefixes (MB/s is 1,000,000 B/s); sizes have binary ones (GiB is 2^30 B)."},
 }

@@ -38,6 +38,8 @@ type Summary struct {
 	Findings json.RawMessage `json:"findings,omitempty"` // []finding.Finding
 	Caveats  []string        `json:"caveats,omitempty"`
 	Phases   []Window        `json:"phases"`
+	// Durations of operations; nil where there was none.
+	Durations *Durations `json:"durations,omitempty"`
 }
 
 // Evaluated is one result of the scenario with its data.

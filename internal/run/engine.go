@@ -108,8 +108,13 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 		cfg.UndoDeadline = undoDeadlineDefault
 	}
 	e := &Engine{plan: plan, cfg: cfg, outcomes: make(chan outcome), finished: make(chan struct{})}
-	e.fleet = &fleet{plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
-		fail: cfg.fail(), runner: cfg.Runner, gone: cfg.Gone, cuts: map[string]int{}, placed: e.placed}
+	ops := newOperations(plan.Target, func(ev interval.Event) {
+		ev.Phase = e.phaseName()
+		e.emit(ev)
+	})
+	e.cfg.Runner = ops.watching(cfg.Runner)
+	e.fleet = &fleet{ops: ops, plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
+		fail: cfg.fail(), runner: e.cfg.Runner, gone: cfg.Gone, cuts: map[string]int{}, placed: e.placed}
 	e.nodes = &nodes{list: plan.Target.Nodes, fleet: e.fleet}
 	if l, ok := cfg.Target.(target.NodeLimiter); ok {
 		l.LimitNodesOff(plan.NodesOffMax())

@@ -30,7 +30,16 @@ type Env struct {
 	Private string
 
 	collect func(ctx context.Context, vms []target.VM) error
+	ops     *operations
 }
+
+// Timed makes one call of the target for VMs, which tells how long it took for each of them.
+func (e *Env) Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error {
+	return e.ops.Do(ctx, call{operation: op, vms: vms}, act)
+}
+
+// Ready returns what the cluster says, nil where the target cannot tell. It notes which nodes and clusters are up again.
+func (e *Env) Ready(ctx context.Context) error { return e.ops.ready(ctx, e.Target) }
 
 // VMs are the machines of this run and no others.
 type VMs interface {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -22,6 +23,7 @@ type fleet struct {
 	fail    failpoints
 	runner  func(ctx context.Context, vm target.VM) (load.Runner, error)
 	gone    func(vm target.VM) // told of VMs that have lost their power; may be nil
+	ops     *operations
 	placed  func(vm target.VM) // told whenever a VM is on another node than before
 
 	mu   sync.Mutex
@@ -121,7 +123,13 @@ func (f *fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {
 		return nil, fmt.Errorf("deploy group %q: it has %d VMs already", group, n)
 	}
 	return f.create(ctx, "vms.create", "vms.created", vmSpecs(g, f.plan.Target.Nodes, 0, g.Count),
-		func(specs []target.VMSpec) ([]target.VM, error) { return f.target.Create(ctx, f.tag, specs) })
+		func(specs []target.VMSpec) (vms []target.VM, err error) {
+			err = f.ops.Do(ctx, call{operation: interval.OperationDeploy, vms: planned(specs)}, func(ctx context.Context) error {
+				vms, err = f.target.Create(ctx, f.tag, specs)
+				return err
+			})
+			return vms, err
+		})
 }
 
 func (f *fleet) Grow(ctx context.Context, group string, scenarioCount int, linked bool) ([]target.VM, error) {
@@ -138,13 +146,26 @@ func (f *fleet) Grow(ctx context.Context, group string, scenarioCount int, linke
 		return nil, fmt.Errorf("grow group %q: the target cannot clone", group)
 	}
 	specs := vmSpecs(g, f.plan.Target.Nodes, len(have), g.Scaled(scenarioCount))
-	vms, err := f.create(ctx, "vms.clone", "vms.cloned", specs, func(specs []target.VMSpec) ([]target.VM, error) {
-		return cloner.CloneVM(ctx, f.tag, have[0], specs, linked)
+	vms, err := f.create(ctx, "vms.clone", "vms.cloned", specs, func(specs []target.VMSpec) (vms []target.VM, err error) {
+		err = f.ops.Do(ctx, call{operation: interval.OperationClone, vms: planned(specs)}, func(ctx context.Context) error {
+			vms, err = cloner.CloneVM(ctx, f.tag, have[0], specs, linked)
+			return err
+		})
+		return vms, err
 	})
 	if err != nil || have[0].Power != target.PowerOn {
 		return vms, err
 	}
 	return vms, f.On(ctx, vms)
+}
+
+// planned are VMs that do not exist yet.
+func planned(specs []target.VMSpec) []target.VM {
+	vms := make([]target.VM, len(specs))
+	for i, s := range specs {
+		vms[i] = target.VM{Name: s.Name, Group: s.Group, NodeID: s.NodeID}
+	}
+	return vms
 }
 
 // create journals the names, makes the VMs and notes them.
@@ -180,7 +201,9 @@ func (f *fleet) On(ctx context.Context, vms []target.VM) error {
 	if err := f.fail.at("vms.power-on"); err != nil {
 		return err
 	}
-	if err := p.PowerOnVMs(ctx, f.tag, vms); err != nil {
+	_, restarts := f.target.(target.Placer)
+	on := func(ctx context.Context) error { return p.PowerOnVMs(ctx, f.tag, vms) }
+	if err := f.ops.Do(ctx, call{operation: interval.OperationPowerOn, vms: vms, boots: true, restarts: restarts}, on); err != nil {
 		return fmt.Errorf("power on %d VMs: %w", len(vms), err)
 	}
 	f.update(vms, func(vm *target.VM) { vm.Power = target.PowerOn })
@@ -216,6 +239,7 @@ func (f *fleet) cut(vms []target.VM) {
 // lose tells that VMs have lost their power.
 func (f *fleet) lose(vms []target.VM) {
 	for _, vm := range vms {
+		f.ops.lost(vm.Name)
 		if f.gone != nil {
 			f.gone(vm)
 		}
@@ -250,7 +274,8 @@ func (f *fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error 
 	if len(vms) == 0 {
 		return nil
 	}
-	if err := m.MigrateVMs(ctx, f.tag, vms, nodeID); err != nil {
+	move := func(ctx context.Context) error { return m.MigrateVMs(ctx, f.tag, vms, nodeID) }
+	if err := f.ops.Do(ctx, call{operation: interval.OperationMigrate, vms: vms}, move); err != nil {
 		return fmt.Errorf("migrate %d VMs to node %q: %w", len(vms), nodeID, err)
 	}
 	f.update(vms, func(vm *target.VM) { vm.NodeID = nodeID })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -28,7 +29,7 @@ func (n *nodes) Off(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	return n.down(index, "node.power-off", "node.powered-off", func(id string) error { return p.PowerOffNode(ctx, id) })
+	return n.down(index, interval.OperationNodeOff, "node.power-off", "node.powered-off", func(id string) error { return p.PowerOffNode(ctx, id) })
 }
 
 func (n *nodes) Shutdown(ctx context.Context, index int) error {
@@ -36,10 +37,10 @@ func (n *nodes) Shutdown(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	return n.down(index, "node.shutdown", "node.shut-down", func(id string) error { return p.ShutdownNode(ctx, id) })
+	return n.down(index, interval.OperationNodeShutdown, "node.shutdown", "node.shut-down", func(id string) error { return p.ShutdownNode(ctx, id) })
 }
 
-func (n *nodes) down(index int, before, after string, act func(id string) error) error {
+func (n *nodes) down(index int, op interval.Operation, before, after string, act func(id string) error) error {
 	node := n.list[index]
 	if err := n.fleet.fail.at(before); err != nil {
 		return err
@@ -47,10 +48,16 @@ func (n *nodes) down(index int, before, after string, act func(id string) error)
 	return n.fleet.journal.intend(Thing{Kind: ThingNodeOff, Node: node.ID}, func() error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.cut(hit)
-		if err := act(node.ID); err != nil {
-			return fmt.Errorf("switch off node %q: %w", node.Name, err)
+		err := n.fleet.ops.nodeDown(op, node.ID, hit, func() error {
+			if err := act(node.ID); err != nil {
+				return fmt.Errorf("switch off node %q: %w", node.Name, err)
+			}
+			n.fleet.lose(hit)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		n.fleet.lose(hit)
 		n.fleet.update(hit, func(vm *target.VM) { vm.Power = target.PowerUnknown })
 		return n.fleet.fail.at(after)
 	})
@@ -65,7 +72,8 @@ func (n *nodes) On(ctx context.Context, index int) error {
 	if err := n.fleet.fail.at("node.power-on"); err != nil {
 		return err
 	}
-	if err := p.PowerOnNode(ctx, node.ID); err != nil {
+	on := func() error { return p.PowerOnNode(ctx, node.ID) }
+	if err := n.fleet.ops.nodeUp(n.fleet.target, node.ID, on); err != nil {
 		return fmt.Errorf("power on node %q: %w", node.Name, err)
 	}
 	if err := n.fleet.fail.at("node.powered-on"); err != nil {

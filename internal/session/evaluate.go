@@ -45,6 +45,7 @@ type evaluator struct {
 	windows  []result.Window
 	grid     *analysis.Grid
 	loads    analysis.Loads
+	recover  *analysis.Recoveries
 	digest   *audit.Digest
 	nodes    map[string][]result.Sample // cluster metric → samples in order
 	latency  []*latencyResult           // per result, nil for other types
@@ -69,6 +70,9 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 		Ended: in.Ended, Duration: ev.timeline.EndNanos, Windows: ev.windows, Phases: ev.timeline.Phases,
 		Loads:   ev.loads.Summaries(ev.timeline, ev.manifest.Engines, in.SizeBound),
 		Results: []result.Evaluated{}, Caveats: ev.caveats,
+	}
+	if s.Durations = ev.timeline.Durations(); s.Durations != nil {
+		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
 	}
 	plan, err := in.Bundle.Plan()
 	if err != nil {
@@ -104,6 +108,7 @@ func (ev *evaluator) readEvents() error {
 	}
 	ev.timeline = analysis.NewTimeline(ev.events, recorded)
 	ev.windows = ev.timeline.Windows()
+	ev.recover = analysis.NewRecoveries(ev.timeline)
 	if phase, ok := ev.timeline.Phase("run"); ok {
 		ev.phase = phase
 	}
@@ -152,6 +157,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		}
 		ev.digest.Add(&iv)
 		ev.loads.Add(&iv)
+		ev.recover.Add(&iv)
 		ev.grid.Add(&iv)
 		for _, l := range ev.latency {
 			if l != nil && l.takes(&iv) {

@@ -95,7 +95,6 @@ func awaitNodes(ctx context.Context, env *run.Env, s nodeSwitch) error {
 // waitNodes waits until all nodes have the state and, when they are to be on, the cluster says that it is ready.
 func waitNodes(ctx context.Context, env *run.Env, indexes []int, want target.PowerState, timeout time.Duration) error {
 	waiting := slices.Clone(indexes)
-	ready, _ := env.Target.(target.ReadyChecker)
 	reason := errors.New("not asked yet")
 	err := run.WaitFor(ctx, timeout, nodePoll, func() bool {
 		waiting = slices.DeleteFunc(waiting, func(index int) bool {
@@ -111,10 +110,10 @@ func waitNodes(ctx context.Context, env *run.Env, indexes []int, want target.Pow
 		if len(waiting) > 0 {
 			return false
 		}
-		if want != target.PowerOn || ready == nil {
+		if want != target.PowerOn {
 			return true
 		}
-		err := ready.Ready(ctx)
+		err := env.Ready(ctx)
 		if err != nil {
 			reason = fmt.Errorf("the cluster is not ready: %w", err)
 		}

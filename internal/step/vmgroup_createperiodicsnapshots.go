@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -88,7 +89,8 @@ func (s *createSnapshots) take(ctx context.Context, env *run.Env) error {
 			return err
 		}
 		name := fmt.Sprintf("bragg-%d-%03d", env.Step.ID, i+1)
-		if err := snapshotter.SnapshotVMs(ctx, env.Tag, vms, name); err != nil {
+		take := func(ctx context.Context) error { return snapshotter.SnapshotVMs(ctx, env.Tag, vms, name) }
+		if err := env.Timed(ctx, interval.OperationSnapshot, vms, take); err != nil {
 			return fmt.Errorf("take snapshot %d of group %q: %w", i+1, s.Group, err)
 		}
 		annotate(env, s.Annotate, "%s: snapshot %d of %d", s.Group, i+1, s.Count)

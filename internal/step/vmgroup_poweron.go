@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/run"
@@ -87,23 +88,36 @@ func groupVMs(env *run.Env, group string) ([]target.VM, error) {
 // reachPoll is how often VMs that do not answer yet are tried again.
 const reachPoll = 250 * time.Millisecond
 
-// waitReachable waits until the agents of all VMs of a group answer.
+// reachConcurrentMax bounds how many VMs are asked at a time.
+const reachConcurrentMax = 64
+
+// waitReachable waits until the agents of all VMs of a group answer. Each is asked for itself: one that does not answer must
+// not hide when the others do.
 func waitReachable(ctx context.Context, env *run.Env, group string, timeout time.Duration) error {
-	waiting := env.VMs.Of(group)
-	var last error
-	err := run.WaitFor(ctx, timeout, reachPoll, func() bool {
-		waiting = slices.DeleteFunc(waiting, func(vm target.VM) bool {
-			err := env.Power.Reach(ctx, vm)
-			if err != nil {
-				last = err
-			}
-			return err == nil
+	vms := env.VMs.Of(group)
+	last, late := make([]error, len(vms)), make([]bool, len(vms))
+	slots := make(chan struct{}, reachConcurrentMax)
+	var wait sync.WaitGroup
+	for i, vm := range vms {
+		wait.Go(func() {
+			late[i] = nil != run.WaitFor(ctx, timeout, reachPoll, func() bool {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				last[i] = env.Power.Reach(ctx, vm)
+				return last[i] == nil
+			})
 		})
-		return len(waiting) == 0
-	})
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", len(waiting), group,
-			waiting[0].Name, timeout, last)
 	}
-	return err
+	wait.Wait()
+	first := slices.Index(late, true)
+	if first < 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	missing := 0
+	for _, l := range late {
+		if l {
+			missing++
+		}
+	}
+	return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", missing, group, vms[first].Name, timeout, last[first])
 }

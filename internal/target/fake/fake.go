@@ -238,6 +238,7 @@ func (t *Target) each(ctx context.Context, tag target.Tag, vms []target.VM, op O
 	var errs []error
 	for i, vm := range vms {
 		op.Subject = vm.Name
+		ended := target.Observe(ctx, vm.Name)
 		err := t.record(ctx, op)
 		if err == nil && machines[i] == nil {
 			err = errors.New("it does not exist")
@@ -245,6 +246,7 @@ func (t *Target) each(ctx context.Context, tag target.Tag, vms []target.VM, op O
 		if err == nil {
 			err = do(machines[i])
 		}
+		ended(err)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s vm %q: %w", op.Name, vm.Name, err))
 		}

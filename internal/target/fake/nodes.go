@@ -66,6 +66,16 @@ func (t *Target) switchNode(ctx context.Context, op Operation, off bool) error {
 	return nil
 }
 
+// HostUp returns nil when the node is switched on.
+func (t *Target) HostUp(ctx context.Context, nodeID string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return t.nodeIsOn(nodeID)
+}
+
 // Ready returns nil when all nodes are switched on.
 func (t *Target) Ready(ctx context.Context) error {
 	t.mu.Lock()

@@ -27,7 +27,9 @@ func (t *Target) create(ctx context.Context, tag target.Tag, specs []target.VMSp
 	var vms []target.VM
 	for _, spec := range specs {
 		op.Subject = spec.Name
+		ended := target.Observe(ctx, spec.Name)
 		m, err := t.make(ctx, tag, spec, op)
+		ended(err)
 		if err == nil && made[m.vm.ID] != nil {
 			err = errors.New("it exists already")
 		}

@@ -183,7 +183,10 @@ func (b *blueprint) addData(i int, size int64, format string, make func(context.
 func (t *Target) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM, error) {
 	defer t.release(ids(plans)...) // from now on the domains say which addresses are taken
 	err := each(ctx, len(plans), func(i int) error {
-		if err := t.build(ctx, plans[i]); err != nil {
+		ended := target.Observe(ctx, plans[i].spec.Name)
+		err := t.build(ctx, plans[i])
+		ended(err)
+		if err != nil {
 			return fmt.Errorf("create vm %q: %w", plans[i].spec.Name, err)
 		}
 		return nil

@@ -354,7 +354,10 @@ func onEach(ctx context.Context, action string, vms []*seen, do func(i int) erro
 		if vms[i] == nil {
 			return nil
 		}
-		if err := do(i); err != nil {
+		ended := target.Observe(ctx, vms[i].record.VM.Name)
+		err := do(i)
+		ended(err)
+		if err != nil {
 			return fmt.Errorf("%s vm %q: %w", action, vms[i].record.VM.Name, err)
 		}
 		return nil
@@ -366,6 +369,18 @@ func (t *Target) Ready(ctx context.Context) error {
 	return each(ctx, len(t.nodes), func(i int) error {
 		return t.DatastoreVisible(ctx, t.nodes[i].id, t.settings.pool)
 	})
+}
+
+// HostUp returns nil when libvirt answers on the node.
+func (t *Target) HostUp(ctx context.Context, nodeID string) error {
+	if err := t.usable(ctx); err != nil {
+		return err
+	}
+	n, err := t.node(nodeID)
+	if err == nil {
+		_, err = n.host(ctx)
+	}
+	return err
 }
 
 // DatastoreVisible returns nil when the node has an active pool of that name.

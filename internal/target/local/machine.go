@@ -98,7 +98,10 @@ func (t *Target) onEach(ctx context.Context, action string, vms []target.VM, do 
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			if err := do(i); err != nil {
+			ended := target.Observe(ctx, vm.Name)
+			err := do(i)
+			ended(err)
+			if err != nil {
 				errs[i] = fmt.Errorf("%s vm %q: %w", action, vm.Name, err)
 			}
 		})

@@ -222,7 +222,9 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 			if err != nil {
 				return err
 			}
+			ended := target.Observe(ctx, vm.Name)
 			_, err = h.call(ctx, hostvm.Request{Operation: hostvm.OpPowerOn, Tag: tag, VMs: []target.VM{vm}, Identity: &identity})
+			ended(err)
 			return err
 		})
 	})
@@ -294,6 +296,15 @@ func (t *Target) Ready(ctx context.Context) error {
 		_, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
 		return err
 	})
+}
+
+// HostUp returns nil when the host answers.
+func (t *Target) HostUp(ctx context.Context, nodeID string) error {
+	h, err := t.host(nodeID)
+	if err == nil {
+		_, err = h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+	}
+	return err
 }
 
 // SampleNodes reads how busy the hosts are. One that does not answer has no samples.

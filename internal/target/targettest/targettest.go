@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -162,7 +163,24 @@ func (s *suite) create(group string, n int) []target.VM {
 
 func (s *suite) powerOn(vms []target.VM) {
 	s.Helper()
-	s.must(require[target.VMPower](s).PowerOnVMs(s.Context(), s.tag, vms))
+	var mu sync.Mutex
+	began, ended := map[string]int{}, 0
+	ctx := target.WithObserver(s.Context(), func(vm string) func(error) {
+		mu.Lock()
+		defer mu.Unlock()
+		began[vm]++
+		return func(error) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended++
+		}
+	})
+	s.must(require[target.VMPower](s).PowerOnVMs(ctx, s.tag, vms))
+	for _, vm := range vms {
+		if began[vm.Name] != 1 || ended != len(vms) {
+			s.Errorf("the power on of %s was told %d times; %d ends of %d VMs", vm.Name, began[vm.Name], ended, len(vms))
+		}
+	}
 }
 
 // owned returns what carries the tag of the test.

@@ -1,0 +1,215 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// The milestones of a recovery, in the order in which they are usually reached.
+const (
+	phaseCommand  = "power-on command" // until then the run left it off
+	phaseBMC      = "BMC on"
+	phaseHost     = "host up"
+	phaseCluster  = "cluster ready"
+	phaseVM       = "VM up"
+	phaseFirstIO  = "first I/O"
+	phaseBaseline = "back to baseline"
+)
+
+// Recoveries finds what followed from each loss of a node's power. Add takes all intervals; List can be called then.
+type Recoveries struct {
+	timeline   *Timeline
+	operations []result.OperationTook
+	cuts       []cut
+}
+
+type cut struct {
+	operation *result.OperationTook
+	until     int64           // the next time the node loses power, or the end of the record
+	vms       map[string]bool // that were on the node
+	resumed   map[string]int64
+}
+
+// NewRecoveries finds the losses of power that the run caused and carried out.
+func NewRecoveries(t *Timeline) *Recoveries {
+	r := &Recoveries{timeline: t, operations: t.Operations()}
+	for i := range r.operations {
+		o := &r.operations[i]
+		if (o.Operation != interval.OperationNodeOff && o.Operation != interval.OperationNodeShutdown) || o.Phase != "run" ||
+			o.ToNanos == nil || o.Error != "" {
+			continue
+		}
+		for k := range r.cuts {
+			if r.cuts[k].operation.Subject == o.Subject {
+				r.cuts[k].until = min(r.cuts[k].until, o.FromNanos)
+			}
+		}
+		r.cuts = append(r.cuts, cut{operation: o, until: t.EndNanos, vms: t.vmsOn(o.Subject, o.FromNanos), resumed: map[string]int64{}})
+	}
+	return r
+}
+
+// vmsOn returns the VMs that are on a node at a moment.
+func (t *Timeline) vmsOn(node string, at int64) map[string]bool {
+	on := map[string]bool{}
+	for _, e := range t.events {
+		switch {
+		case e.AtNanos > at:
+			return on
+		case e.Kind == interval.EventPlaced && e.Node == node:
+			on[e.Subject] = true
+		case e.Kind == interval.EventPlaced:
+			delete(on, e.Subject)
+		}
+	}
+	return on
+}
+
+// Add takes one interval.
+func (r *Recoveries) Add(iv *interval.Interval) {
+	for i := range r.cuts {
+		c := &r.cuts[i]
+		if !c.vms[iv.VM] || iv.StartNanos < *c.operation.ToNanos || iv.StartNanos >= c.until {
+			continue
+		}
+		done := uint64(0)
+		for d := range iv.Directions {
+			done += iv.Directions[d].Operations
+		}
+		if first, ok := c.resumed[iv.VM]; done > 0 && (!ok || iv.StartNanos < first) {
+			c.resumed[iv.VM] = iv.StartNanos
+		}
+	}
+}
+
+// List tells of each loss of power when what was reached. grid is closed; windows are those of the run phase.
+func (r *Recoveries) List(grid *Grid, windows []result.Window) []result.Recovery {
+	var list []result.Recovery
+	for i := range r.cuts {
+		c := &r.cuts[i]
+		rec := result.Recovery{Node: c.operation.Subject, Operation: c.operation.Operation, VMs: len(c.vms), FromNanos: c.operation.FromNanos}
+		rec.Phases = []result.RecoveryPhase{
+			r.command(c), r.nodePhase(c, phaseBMC, interval.OperationNodeOn), r.nodePhase(c, phaseHost, interval.OperationHostUp),
+			r.nodePhase(c, phaseCluster, interval.OperationClusterReady), r.vmPhase(c), r.firstIO(c), r.backToBaseline(c, grid, windows),
+		}
+		split(&rec)
+		list = append(list, rec)
+	}
+	return list
+}
+
+// split gives each known milestone the time since the one before it in time, so that they add up.
+func split(rec *result.Recovery) {
+	var known []*result.RecoveryPhase
+	for i := range rec.Phases {
+		if rec.Phases[i].AtNanos != nil {
+			known = append(known, &rec.Phases[i])
+		}
+	}
+	slices.SortStableFunc(known, func(a, b *result.RecoveryPhase) int { return cmp.Compare(*a.AtNanos, *b.AtNanos) })
+	before := rec.FromNanos
+	for _, p := range known {
+		took := *p.AtNanos - before
+		p.TookNanos, before = &took, *p.AtNanos
+	}
+	if len(known) == len(rec.Phases) {
+		took := before - rec.FromNanos
+		rec.TookNanos = &took
+	}
+}
+
+// command reads when the run first asked for power again.
+func (r *Recoveries) command(c *cut) result.RecoveryPhase {
+	p := result.RecoveryPhase{Name: phaseCommand, Unknown: "the node was not powered on again"}
+	for i := range r.operations {
+		o := &r.operations[i]
+		if o.Operation == interval.OperationNodeOn && o.Subject == c.operation.Subject && o.FromNanos >= c.operation.FromNanos &&
+			o.FromNanos < c.until {
+			p.AtNanos, p.Unknown, p.Note = &o.FromNanos, "", "the run left the node off until then"
+			return p
+		}
+	}
+	return p
+}
+
+// nodePhase reads the end of an operation on the node.
+func (r *Recoveries) nodePhase(c *cut, name string, op interval.Operation) result.RecoveryPhase {
+	p := result.RecoveryPhase{Name: name, Unknown: "the node was not powered on again"}
+	for i := range r.operations {
+		o := &r.operations[i]
+		if o.Subject != c.operation.Subject || o.FromNanos < c.operation.FromNanos || o.FromNanos >= c.until {
+			continue
+		}
+		if o.Operation == interval.OperationNodeOn && op != interval.OperationNodeOn && p.AtNanos == nil {
+			p.Unknown = "this target cannot tell"
+		}
+		if o.Operation != op || p.AtNanos != nil {
+			continue
+		}
+		switch {
+		case o.ToNanos == nil:
+			p.Unknown = "nobody waited until then"
+		case o.Error != "":
+			p.Unknown = "it failed: " + o.Error
+		case unwatched(o):
+			p.Unknown = fmt.Sprintf("nobody asked for %s before the answer", seconds1(o.UnwatchedNanos))
+		default:
+			p.AtNanos, p.Unknown = o.ToNanos, ""
+		}
+	}
+	return p
+}
+
+// vmPhase reads when the last VM of the node answered.
+func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
+	p := result.RecoveryPhase{Name: phaseVM}
+	if len(c.vms) == 0 {
+		p.Unknown = "no VM was on the node"
+		return p
+	}
+	up, unseen, last := map[string]bool{}, 0, int64(0)
+	for i := range r.operations {
+		o := &r.operations[i]
+		if o.Operation != interval.OperationVMRecovery || !c.vms[o.Subject] || o.FromNanos < c.operation.FromNanos ||
+			o.FromNanos >= c.until || o.ToNanos == nil || o.Error != "" {
+			continue
+		}
+		if unwatched(o) {
+			unseen++
+			continue
+		}
+		up[o.Subject], last = true, max(last, *o.ToNanos)
+	}
+	switch {
+	case len(up) == len(c.vms):
+		p.AtNanos = &last
+	case unseen > 0:
+		p.Unknown = fmt.Sprintf("nobody asked %d of %d VMs for a while before they answered", unseen, len(c.vms))
+	default:
+		p.Unknown = fmt.Sprintf("%d of %d VMs were seen to answer again", len(up), len(c.vms))
+	}
+	return p
+}
+
+// firstIO reads when the first operation was done on a VM of the node after the loss, to the interval.
+func (r *Recoveries) firstIO(c *cut) result.RecoveryPhase {
+	p := result.RecoveryPhase{Name: phaseFirstIO, Unknown: "no load ran again on the VMs of the node"}
+	if len(c.vms) == 0 {
+		p.Unknown = "no VM was on the node"
+	}
+	for _, at := range c.resumed {
+		if p.AtNanos == nil || at < *p.AtNanos {
+			p.AtNanos, p.Unknown = &at, ""
+		}
+	}
+	if p.AtNanos != nil {
+		p.Note = "begin of the interval that has it"
+	}
+	return p
+}
+
+func seconds1(nanos int64) string { return fmt.Sprintf("%.1f s", seconds(nanos)) }

@@ -1,0 +1,26 @@
+package interval
+
+// Operation is what is done to VMs or to a node.
+type Operation string
+
+const (
+	OperationDeploy     Operation = "deploy" // made from a template
+	OperationClone      Operation = "clone"
+	OperationPowerOn    Operation = "power-on"
+	OperationBoot       Operation = "boot" // from power on until the agent answers
+	OperationSnapshot   Operation = "snapshot"
+	OperationMigrate    Operation = "migrate"
+	OperationVMRecovery Operation = "vm-recovery" // from the loss of its node until the agent answers
+
+	OperationNodeOff      Operation = "node-off" // until the node has no power
+	OperationNodeShutdown Operation = "node-shutdown"
+	OperationNodeOn       Operation = "node-on"       // until the node has power
+	OperationHostUp       Operation = "host-up"       // from the command to power on until the node's system answers
+	OperationClusterReady Operation = "cluster-ready" // from the command to power on until the cluster says so
+)
+
+// Operations are all of them, in the order in which reports list them.
+var Operations = []Operation{
+	OperationDeploy, OperationClone, OperationPowerOn, OperationBoot, OperationSnapshot, OperationMigrate,
+	OperationNodeOff, OperationNodeShutdown, OperationNodeOn, OperationHostUp, OperationClusterReady, OperationVMRecovery,
+}

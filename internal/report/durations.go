@@ -1,0 +1,211 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// noDurations is what a run without operations has.
+var noDurations = &result.Durations{}
+
+func durationsOf(d *Document) *result.Durations {
+	if d.Durations == nil {
+		return noDurations
+	}
+	return d.Durations
+}
+
+// operationTable has a row for each operation, summed up over VMs or nodes.
+func operationTable(d *Document) table {
+	t := table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "failed", "not seen"}, Left: 2}
+	for _, s := range durationsOf(d).Operations {
+		name := operationName(s.Operation)
+		if s.Simulated {
+			name += " (imitated)"
+		}
+		t.add(name, s.Of, strconv.Itoa(s.Count), took(s.Min), took(s.Median), took(s.P95), took(s.Max), strconv.Itoa(s.Failed),
+			strconv.Itoa(s.Unwatched+s.Open))
+	}
+	return t
+}
+
+// recoveryTable splits the recovery of each node.
+func recoveryTable(d *Document) table {
+	t := table{Heads: []string{"node", "reached", "remark", "at", "since loss", "took"}, Left: 3, Grouped: true}
+	for _, r := range durationsOf(d).Recoveries {
+		r.Node = nodeName(d, r.Node)
+		t.add(r.Node, "loss of power", fmt.Sprintf("%s; VMs on it: %d", operationName(r.Operation), r.VMs), clock(r.FromNanos), "–", "–")
+		for _, p := range r.Phases {
+			if p.AtNanos == nil || p.TookNanos == nil {
+				t.add(r.Node, p.Name, "not known: "+p.Unknown, "–", "–", "–")
+				continue
+			}
+			t.add(r.Node, p.Name, p.Note, clock(*p.AtNanos), short(*p.AtNanos-r.FromNanos), short(*p.TookNanos))
+		}
+	}
+	return t
+}
+
+// singleShownMax bounds the operations that a page lists one by one; JSON and the CSV of points have the others.
+const singleShownMax = 2000
+
+// singleTable lists operations one by one.
+func singleTable(d *Document) table {
+	t := table{Heads: []string{"operation", "VM or node", "outcome", "at", "took"}, Left: 3}
+	for i, o := range durationsOf(d).Single {
+		if i == singleShownMax {
+			break
+		}
+		name, length, outcome := nodeName(d, o.Subject), "–", "done"
+		if name == "" {
+			name = fmt.Sprintf("%d VMs with one call", o.VMs)
+		}
+		switch {
+		case o.TookNanos == nil:
+			outcome = "no end was seen"
+		case o.Error != "":
+			outcome = "failed: " + o.Error
+		case o.UnwatchedNanos >= int64(time.Second):
+			outcome = "done; nobody asked for the last " + duration(o.UnwatchedNanos)
+		}
+		if o.TookNanos != nil {
+			length = short(*o.TookNanos)
+		}
+		t.add(operationName(o.Operation), name, outcome, clock(o.FromNanos), length)
+	}
+	return t
+}
+
+// nodeName is the name of a node whose id it is, and anything else as it stands.
+func nodeName(d *Document, id string) string {
+	for _, n := range d.Target.Nodes {
+		if n.ID == id && n.Name != "" {
+			return n.Name
+		}
+	}
+	return id
+}
+
+// short prints a duration with its microseconds where it is under a second.
+func short(nanos int64) string {
+	if nanos > 0 && nanos < int64(time.Second) {
+		return Quantity(float64(nanos), "ns")
+	}
+	return duration(nanos)
+}
+
+func took(n result.Number) string {
+	if v := float64(n); !math.IsNaN(v) {
+		return short(int64(v))
+	}
+	return "–"
+}
+
+// operationName is what a reader calls an operation.
+func operationName(o interval.Operation) string {
+	names := map[interval.Operation]string{
+		interval.OperationDeploy: "deploy from template", interval.OperationPowerOn: "power on", interval.OperationBoot: "boot until agent answers",
+		interval.OperationVMRecovery: "VM back after node loss", interval.OperationNodeOff: "cut power of node",
+		interval.OperationNodeShutdown: "shut node down", interval.OperationNodeOn: "power node on",
+		interval.OperationHostUp: "power on until host answers", interval.OperationClusterReady: "power on until cluster is ready",
+	}
+	if name, ok := names[o]; ok {
+		return name
+	}
+	return string(o)
+}
+
+// durationSeries are the operations that ended well, one series for each kind: begin and duration in nanoseconds.
+func durationSeries(d *Document) []result.Series {
+	var list []result.Series
+	at := map[interval.Operation]int{}
+	for _, o := range durationsOf(d).Single {
+		if o.Subject == "" || o.Error != "" || o.TookNanos == nil {
+			continue
+		}
+		i, ok := at[o.Operation]
+		if !ok {
+			i = len(list)
+			at[o.Operation] = i
+			list = append(list, result.Series{Name: operationName(o.Operation)})
+		}
+		list[i].Points = append(list[i].Points, result.Point{Seconds: float64(o.FromNanos) / 1e9, Value: float64(*o.TookNanos)})
+	}
+	return list
+}
+
+// durationsChartID is the chart of durations on a page.
+const durationsChartID = "durations-chart"
+
+// newDurationsFigure draws each operation at its begin, as high as it took.
+func newDurationsFigure(d *Document) (*figureView, chart) {
+	series := durationSeries(d)
+	if len(series) == 0 {
+		return nil, chart{}
+	}
+	r := Result{Evaluated: result.Evaluated{Name: "durations", Title: "Durations of operations, by their begin", Type: "duration", Unit: "ns",
+		ToNanos: d.DurationNanos, Series: series, Source: "Differences of the times of events"}}
+	shown := *d
+	shown.Results = []Result{r}
+	f, c := newFigure(&shown, 0)
+	f.ID, c.ID, f.Log, f.Alone = durationsChartID, durationsChartID, true, false
+	return &f, c
+}
+
+// durationRows are rows of CSV with the statistics of operations.
+func durationRows(d *Document, head []string) [][]string {
+	var rows [][]string
+	for _, s := range durationsOf(d).Operations {
+		row := append(append([]string{}, head...), string(s.Operation), operationName(s.Operation), "duration", "ns", "", seconds(0),
+			seconds(d.DurationNanos), s.Of, "", strconv.Itoa(s.Count), strconv.Itoa(s.Failed+s.Unwatched+s.Open))
+		nan := result.Number(math.NaN())
+		rows = append(rows, append(row, numbers(nan, s.Median, s.P95, nan, nan, s.Max, s.Min, nan)...))
+	}
+	for _, r := range durationsOf(d).Recoveries {
+		for _, p := range r.Phases {
+			row := append(append([]string{}, head...), "recovery", cell(p.Name), "recovery", "ns", "", seconds(r.FromNanos), "", cell(r.Node), "")
+			if p.AtNanos == nil || p.TookNanos == nil {
+				rows = append(rows, append(row, "0", "", "", "", "", "", "", "", "", ""))
+				continue
+			}
+			row[len(row)-3] = seconds(*p.AtNanos)
+			length := result.Number(*p.TookNanos)
+			nan := result.Number(math.NaN())
+			rows = append(rows, append(append(row, "1", ""), numbers(length, length, nan, nan, nan, length, length, nan)...))
+		}
+	}
+	return rows
+}
+
+// durationPoints are rows of the CSV of points: begin and duration of each operation on one VM or node.
+func durationPoints(d *Document) [][]string {
+	var rows [][]string
+	for _, o := range durationsOf(d).Single {
+		if o.Subject == "" || o.TookNanos == nil {
+			continue
+		}
+		state := ""
+		if o.Error != "" {
+			state = "failed"
+		}
+		rows = append(rows, []string{cell(d.Run), string(o.Operation), "ns", cell(o.Subject), "duration", state, seconds(o.FromNanos),
+			strconv.FormatInt(*o.TookNanos, 10)})
+	}
+	return rows
+}
+
+func (p *page) durations(d *Document) {
+	if t := operationTable(d); len(t.Rows) > 0 {
+		p.section("Durations of operations")
+		p.table(&t)
+	}
+	if t := recoveryTable(d); len(t.Rows) > 0 {
+		p.section("Recovery of nodes")
+		p.table(&t)
+	}
+}

@@ -1,0 +1,286 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// operations tells, with an event at each begin and each end, how long what is done to VMs and nodes takes. A nil one tells nothing.
+//
+// A call for many VMs is an operation, and what the provider does to each VM in it is one too. Some ends have to be asked for:
+// that an agent answers, that a host does. They are seen at an answer, which may come long after the fact if nobody asked, so
+// the end says for how long nobody had.
+type operations struct {
+	emit     func(interval.Event)
+	imitated func(op interval.Operation) bool
+
+	mu    sync.Mutex
+	last  int
+	vms   map[string][]*operation // open until the agent of the VM answers
+	nodes map[string][]*operation // open until the system of the node answers, or the cluster is ready
+}
+
+// operation has begun and not ended.
+type operation struct {
+	event interval.Event
+	began time.Time
+	asked time.Time // until when somebody was asking
+}
+
+var capabilityOf = map[interval.Operation]target.Capability{
+	interval.OperationClone: target.CapClone, interval.OperationPowerOn: target.CapVMPower, interval.OperationBoot: target.CapVMPower,
+	interval.OperationSnapshot: target.CapSnapshot, interval.OperationMigrate: target.CapMigrate,
+	interval.OperationNodeOff: target.CapNodePower, interval.OperationNodeShutdown: target.CapNodePower,
+	interval.OperationNodeOn: target.CapNodePower, interval.OperationHostUp: target.CapNodePower,
+	interval.OperationClusterReady: target.CapNodePower, interval.OperationVMRecovery: target.CapNodePower,
+}
+
+func newOperations(t PlanTarget, emit func(interval.Event)) *operations {
+	imitated := func(op interval.Operation) bool {
+		_, imitated := t.Imitated[capabilityOf[op]]
+		return t.Simulated || imitated
+	}
+	return &operations{emit: emit, imitated: imitated, vms: map[string][]*operation{}, nodes: map[string][]*operation{}}
+}
+
+func (o *operations) begin(e interval.Event) *operation {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	o.last++
+	e.OperationID = o.last
+	o.mu.Unlock()
+	e.Kind, e.Simulate = interval.EventOperationStarted, o.imitated(e.Operation)
+	o.emit(e)
+	return &operation{event: e, began: time.Now(), asked: time.Now()}
+}
+
+func (o *operations) end(x *operation, err error, unasked time.Duration) {
+	if o == nil || x == nil {
+		return
+	}
+	e := x.event
+	e.Kind, e.SpanNanos = interval.EventOperationEnded, unasked.Nanoseconds()
+	if err != nil {
+		e.Error = err.Error()
+	}
+	o.emit(e)
+}
+
+// call is one call of the target for VMs.
+type call struct {
+	operation interval.Operation
+	vms       []target.VM
+	boots     bool // an end that is no failure begins the wait for the agent
+	restarts  bool // the target may have powered VMs on by itself before
+}
+
+// Do makes a call. What is done to each VM is an operation of its own where the provider tells.
+func (o *operations) Do(ctx context.Context, c call, act func(ctx context.Context) error) error {
+	if o == nil || len(c.vms) == 0 {
+		return act(ctx)
+	}
+	whole := interval.Event{Operation: c.operation, Group: c.vms[0].Group, Count: len(c.vms)}
+	if slices.ContainsFunc(c.vms, func(vm target.VM) bool { return vm.Group != whole.Group }) {
+		whole.Group = ""
+	}
+	outer := o.begin(whole)
+	var mu sync.Mutex
+	pending := map[string]target.VM{}
+	for _, vm := range c.vms {
+		pending[vm.Name] = vm
+	}
+	err := act(target.WithObserver(ctx, func(name string) func(error) {
+		mu.Lock()
+		vm, ok := pending[name]
+		delete(pending, name) // what a provider does to it again in the same call, as to clear up, is no other operation
+		mu.Unlock()
+		if !ok {
+			return nil
+		}
+		one := interval.Event{Operation: c.operation, Group: vm.Group, Subject: vm.Name, Node: vm.NodeID, Part: outer.event.OperationID}
+		x := o.begin(one)
+		var boot *operation
+		if c.boots && vm.Power != target.PowerOn {
+			one.Operation, one.Part = interval.OperationBoot, 0
+			boot = o.begin(one)
+		}
+		return func(err error) {
+			o.end(x, err, 0)
+			if boot != nil && err != nil {
+				o.end(boot, err, 0)
+			} else if boot != nil {
+				o.await(o.vms, name, boot)
+				if !c.restarts {
+					o.powered(name)
+				}
+			}
+		}
+	}))
+	o.end(outer, err, 0)
+	return err
+}
+
+// await keeps an operation open until somebody sees its end.
+func (o *operations) await(open map[string][]*operation, key string, x *operation) {
+	x.asked = time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	open[key] = append(open[key], x)
+}
+
+// powered notes that a VM had no power before this moment: nobody needed to ask it.
+func (o *operations) powered(vm string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, x := range o.vms[vm] {
+		x.asked = time.Now()
+	}
+}
+
+// answered takes the answer of a VM to a question that was put at a moment.
+func (o *operations) answered(vm string, put time.Time, err error) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.settle(o.vms, vm, put, err)
+}
+
+// settle ends the operations that an answer ends. The caller holds the lock.
+func (o *operations) settle(open map[string][]*operation, key string, put time.Time, err error) {
+	var kept []*operation
+	for _, x := range open[key] {
+		if err != nil || put.Before(x.began) {
+			x.asked = time.Now()
+			kept = append(kept, x)
+			continue
+		}
+		o.end(x, nil, max(0, put.Sub(x.asked)))
+	}
+	open[key] = kept
+}
+
+// lost forgets what a VM was waited for: this run has taken its power.
+func (o *operations) lost(vm string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.vms, vm)
+}
+
+type reacher func(ctx context.Context, vm target.VM) (load.Runner, error)
+
+// watching listens to whoever reaches an agent.
+func (o *operations) watching(reach reacher) reacher {
+	return func(ctx context.Context, vm target.VM) (load.Runner, error) {
+		put := time.Now()
+		r, err := reach(ctx, vm)
+		o.answered(vm.Name, put, err)
+		return r, err
+	}
+}
+
+// nodeDown takes the power of a node, with the VMs on it.
+func (o *operations) nodeDown(op interval.Operation, node string, hit []target.VM, act func() error) error {
+	x := o.begin(interval.Event{Operation: op, Subject: node, Node: node})
+	var lost []*operation
+	for _, vm := range hit {
+		lost = append(lost, o.begin(interval.Event{Operation: interval.OperationVMRecovery, Group: vm.Group, Subject: vm.Name, Node: node}))
+	}
+	err := act()
+	o.end(x, err, 0)
+	for i, vm := range hit {
+		if err != nil {
+			o.end(lost[i], err, 0)
+			continue
+		}
+		if o != nil {
+			o.await(o.vms, vm.Name, lost[i])
+		}
+	}
+	return err
+}
+
+// nodeUp gives a node power, and begins to wait for its system and the cluster where the target can tell.
+func (o *operations) nodeUp(t target.Target, node string, act func() error) error {
+	if o == nil {
+		return act()
+	}
+	begin := func(op interval.Operation) *operation {
+		return o.begin(interval.Event{Operation: op, Subject: node, Node: node})
+	}
+	x := begin(interval.OperationNodeOn)
+	var later []*operation
+	if _, ok := t.(target.HostChecker); ok {
+		later = append(later, begin(interval.OperationHostUp))
+	}
+	if _, ok := t.(target.ReadyChecker); ok {
+		later = append(later, begin(interval.OperationClusterReady))
+	}
+	err := act()
+	o.end(x, err, 0)
+	for _, x := range later {
+		if err != nil {
+			o.end(x, err, 0)
+			continue
+		}
+		o.await(o.nodes, string(x.event.Operation)+" "+node, x)
+	}
+	return err
+}
+
+// ready asks the hosts that have power again, and then the cluster. It returns what the cluster says.
+func (o *operations) ready(ctx context.Context, t target.Target) error {
+	hosts, _ := t.(target.HostChecker)
+	if hosts != nil {
+		for _, node := range o.waiting(interval.OperationHostUp) {
+			put := time.Now()
+			o.heard(interval.OperationHostUp, node, put, hosts.HostUp(ctx, node))
+		}
+	}
+	cluster, ok := t.(target.ReadyChecker)
+	if !ok {
+		return nil
+	}
+	put := time.Now()
+	err := cluster.Ready(ctx)
+	for _, node := range o.waiting(interval.OperationClusterReady) {
+		o.heard(interval.OperationClusterReady, node, put, err)
+	}
+	return err
+}
+
+func (o *operations) heard(op interval.Operation, node string, put time.Time, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.settle(o.nodes, string(op)+" "+node, put, err)
+}
+
+// waiting returns the nodes for which an operation is open.
+func (o *operations) waiting(op interval.Operation) []string {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var nodes []string
+	for key, open := range o.nodes {
+		if node, ok := strings.CutPrefix(key, string(op)+" "); ok && len(open) > 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
