@@ -137,6 +137,7 @@ soak:
 	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
 	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeathOnHosts$$' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForATarget$$' -count=1 -v -timeout 30m
+	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
 	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_OUTAGE=10m $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 60m
 
