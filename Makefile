@@ -33,7 +33,7 @@ help:
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"
-	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes"
+	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes; scenarios on guests"
 
 build:
 	@mkdir -p bin
