@@ -27,8 +27,8 @@ func (f *file) allocate(offset, size int64, keepSize bool) int32 {
 // splicer moves data between a file and memory through a pipe, as fio's engine splice does: what is read goes to the pipe by
 // reference and is copied from there once; what is written is given to the pipe by reference.
 type splicer struct {
-	in, out  int // ends of the pipe: what comes out, what goes in
-	capacity int // bytes
+	in, out  int  // ends of the pipe: what comes out, what goes in
+	capacity int  // bytes
 	dirty    bool // an error left something in the pipe, which belongs to no other operation
 }
 
