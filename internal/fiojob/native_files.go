@@ -30,7 +30,8 @@ type SyncFileRange struct {
 
 // What Job.Advice may be besides "": the order that the kernel is told of is that of the job.
 const (
-	AdviceNone       = "none"
+	AdviceNone       = "0"
+	adviceOfJob      = "1" // is "" in Job.Advice
 	AdviceRandom     = "random"
 	AdviceSequential = "sequential"
 )
@@ -67,7 +68,7 @@ var nativeFiles = []spec{
 		apply: textOf(func(j *Job) *string { return &j.Layout.OpenDir })},
 
 	{name: "fadvise_hint", does: "which order of reads the kernel is told to expect: that of the job (1), random, sequential, or none (0)",
-		apply: choice(func(j *Job) *string { return &j.Advice }, []string{AdviceNone, "", AdviceRandom, AdviceSequential}, map[string]string{"0": AdviceNone, "1": ""})},
+		apply: setAdvice},
 	{name: "sync_file_range", does: "write back or await what was written, after every so many writes", apply: setSyncFileRange},
 }
 
@@ -134,5 +135,13 @@ func (p *parser) checkFlows(jobs []Job) {
 				p.warnAt(o, "flow-alone", fmt.Sprintf("flow=%d has no effect: no other job has a weight and flow_id %d", c.Flow, c.FlowID))
 			}
 		}
+	}
+}
+
+// setAdvice keeps fio's own words, which are what is printed.
+func setAdvice(j *Job, a *arg) {
+	choice(func(j *Job) *string { return &j.Advice }, []string{AdviceNone, adviceOfJob, AdviceRandom, AdviceSequential}, nil)(j, a)
+	if j.Advice == adviceOfJob {
+		j.Advice = ""
 	}
 }
