@@ -150,6 +150,9 @@ func TestIPMIPasswordIsNowhere(t *testing.T) {
 
 // An ipmitool that hangs is ended, and one that is not installed is told with advice.
 func TestIPMIProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)
 	c := (&simulator{t: t}).config(623)
@@ -221,6 +224,9 @@ func TestIPMIArguments(t *testing.T) {
 
 // The best cipher suite is looked for once, and again after a session that did not come about.
 func TestIPMISuiteIsLearned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	sim := newSimulator(t)
 	sim.up()
 	c := sim.config(sim.port)

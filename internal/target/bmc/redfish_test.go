@@ -95,6 +95,9 @@ func TestResetType(t *testing.T) {
 
 // What a service says that is no answer is told, with its code, and switches nothing.
 func TestRedfishMisbehaviour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	long := Options{Poll: 20 * time.Millisecond, Again: 20 * time.Millisecond, Settle: 50 * time.Millisecond, Timeout: 2 * time.Second, Late: time.Millisecond}
 	for name, c := range map[string]struct {
 		change func(*service)
