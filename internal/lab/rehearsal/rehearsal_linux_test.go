@@ -221,13 +221,23 @@ func (rec *record) step(t *testing.T, name string) (from, to int64) {
 
 // done counts operations and errors of a workload proper on each VM, in intervals that lie within a span of time.
 func (rec *record) done(workload string, from, to int64) (operations, errors map[string]uint64) {
+	return rec.count(workload, func(iv *interval.Interval) bool { return iv.StartNanos >= from && iv.EndNanos() <= to })
+}
+
+// during counts them in intervals that have a part of the span: what happens in it may be over in less than a second.
+func (rec *record) during(workload string, from, to int64) (operations, errors map[string]uint64) {
+	return rec.count(workload, func(iv *interval.Interval) bool { return iv.EndNanos() > from && iv.StartNanos < to })
+}
+
+func (rec *record) count(workload string, counts func(*interval.Interval) bool) (operations, errors map[string]uint64) {
 	operations, errors = map[string]uint64{}, map[string]uint64{}
-	for _, iv := range rec.intervals {
-		if iv.Workload != workload || iv.Prefill || iv.StartNanos < from || iv.EndNanos() > to {
+	for i := range rec.intervals {
+		iv := &rec.intervals[i]
+		if iv.Workload != workload || iv.Prefill || !counts(iv) {
 			continue
 		}
-		for i := range iv.Directions {
-			d := &iv.Directions[i]
+		for j := range iv.Directions {
+			d := &iv.Directions[j]
 			operations[iv.VM] += d.Operations
 			errors[iv.VM] += d.ErrorCount()
 		}
@@ -294,7 +304,7 @@ func moved(t *testing.T, rec *record) {
 	}
 	operations, errors := rec.done("Movers", 0, ever)
 	working(t, "Movers", operations, errors, 1)
-	operations, errors = rec.done("Stayers", from, to)
+	operations, errors = rec.during("Stayers", from, to)
 	working(t, "Stayers during the migration", operations, errors, 2)
 }
 
