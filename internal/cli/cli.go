@@ -92,22 +92,15 @@ func Main(ctx context.Context, p Process) (code int) {
 }
 
 func newRoot(p *Process) *cobra.Command {
-	root := &cobra.Command{
+	root := holdsVerbs(&cobra.Command{
 		Use:   "bragg VERB",
 		Short: "Run storage and virtualisation scenarios, and report numbers that hold up",
 		Long: "Bragg runs scenarios against storage and virtualised infrastructure: it deploys groups of VMs, drives\n" +
 			"load in them, does things to the platform at chosen moments, and reports how the load fared.\n\n" +
 			"Begin with:  bragg demo",
-		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownVerb(cmd, args[0])
-		},
-	}
+	})
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Start here:"},
 		&cobra.Group{ID: groupScenario, Title: "Scenarios:"},
@@ -124,6 +117,19 @@ func newRoot(p *Process) *cobra.Command {
 	root.SetErr(p.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	return root
+}
+
+// holdsVerbs makes cmd one that only holds others: alone it prints its help, and another word is an unknown verb.
+func holdsVerbs(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownVerb(cmd, args[0])
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
 }
 
 func unknownVerb(root *cobra.Command, word string) error {

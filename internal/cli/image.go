@@ -14,20 +14,11 @@ import (
 )
 
 func newImage(p *Process) *cobra.Command {
-	cmd := &cobra.Command{
+	return holdsVerbs(&cobra.Command{
 		Use:     "image",
 		Short:   "Make what VMs are started from: a small system with the agent, and seeds",
 		GroupID: groupHouse,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownVerb(cmd, args[0])
-		},
-	}
-	cmd.AddCommand(newImageBuild(p), newImageSeed(p))
-	return cmd
+	}, newImageBuild(p), newImageSeed(p))
 }
 
 func newImageBuild(p *Process) *cobra.Command {

@@ -14,23 +14,14 @@ import (
 )
 
 func newLab(p *Process) *cobra.Command {
-	cmd := &cobra.Command{
+	return holdsVerbs(&cobra.Command{
 		Use:   "lab",
 		Short: "Build hypervisor hosts on this machine, to try real VMs without hardware",
 		Long: "A lab is two or more hosts in namespaces of this machine, each with a libvirt or an ssh server of its own, a\n" +
 			"BMC that cuts its power, storage that all of them see, and a network with DHCP. It needs root and no network.\n" +
 			"Hosts share the processors, memory and disk of this machine: a lab shows whether things work, not how fast.",
 		GroupID: groupHouse,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownVerb(cmd, args[0])
-		},
-	}
-	cmd.AddCommand(newLabUp(p), newLabDown(p), newLabStatus(p), newLabTarget(p), newLabPower(p), newLabLink(p))
-	return cmd
+	}, newLabUp(p), newLabDown(p), newLabStatus(p), newLabTarget(p), newLabPower(p), newLabLink(p))
 }
 
 // labsDirectory returns the folder of labs, beside that of runs.

@@ -16,20 +16,11 @@ import (
 )
 
 func newTargets(p *Process) *cobra.Command {
-	cmd := &cobra.Command{
+	return holdsVerbs(&cobra.Command{
 		Use:     "targets",
 		Short:   "List kinds of targets, or check one",
 		GroupID: groupHouse,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownVerb(cmd, args[0])
-		},
-	}
-	cmd.AddCommand(newTargetsList(p), newTargetsCheck(p))
-	return cmd
+	}, newTargetsList(p), newTargetsCheck(p))
 }
 
 func newTargetsList(p *Process) *cobra.Command {

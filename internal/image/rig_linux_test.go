@@ -102,7 +102,7 @@ type hardware struct {
 func start(t *testing.T, i image.Image, h hardware) *machine {
 	t.Helper()
 	dir := t.TempDir()
-	m := &machine{t: t, console: filepath.Join(dir, "console"), monitor: filepath.Join(dir, "qmp"), port: freePort(t), ended: make(chan struct{})}
+	m := &machine{t: t, console: filepath.Join(dir, "console"), monitor: filepath.Join(dir, "qmp"), port: testreq.FreePort(t), ended: make(chan struct{})}
 	args := []string{
 		"-accel", "tcg", "-cpu", "qemu64", "-m", "192", "-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:" + m.console,
 		"-qmp", "unix:" + m.monitor + ",server=on,wait=off", "-kernel", i.Kernel, "-initrd", i.Initramfs,
@@ -146,16 +146,6 @@ func start(t *testing.T, i image.Image, h hardware) *machine {
 		}
 	})
 	return m
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (m *machine) read() string {

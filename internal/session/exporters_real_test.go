@@ -44,21 +44,11 @@ func (s *scraped) of(name string, want ...string) []result.Sample {
 	return out
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // nodeExporter starts Debian's node_exporter and returns its port and a function that ends it.
 func nodeExporter(t *testing.T) (int, func()) {
 	t.Helper()
 	program := testreq.Program(t, "prometheus-node-exporter")
-	port := freePort(t)
+	port := testreq.FreePort(t)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	cmd := exec.Command(program, "--web.listen-address="+address, "--collector.disable-defaults", "--collector.cpu",
 		"--collector.loadavg", "--collector.meminfo", "--collector.diskstats")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // agentPort is where the agents of VMs listen.
@@ -62,7 +63,7 @@ func (t *Target) reserve(ctx context.Context, s *survey, ids []string) ([]string
 // leaveOut takes addresses away again at which somebody answers.
 func (t *Target) leaveOut(ctx context.Context, addresses []string, open []int, taken map[netip.Addr]bool) error {
 	used := make([]bool, len(open))
-	err := each(ctx, len(open), func(i int) error {
+	err := target.Each(ctx, len(open), func(i int) error {
 		used[i] = answers(ctx, addresses[open[i]])
 		return nil
 	})

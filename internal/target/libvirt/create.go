@@ -182,7 +182,7 @@ func (b *blueprint) addData(i int, size int64, format string, make func(context.
 // buildAll makes all VMs, or removes what it made.
 func (t *Target) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM, error) {
 	defer t.release(ids(plans)...) // from now on the domains say which addresses are taken
-	err := each(ctx, len(plans), func(i int) error {
+	err := target.Each(ctx, len(plans), func(i int) error {
 		ended := target.Observe(ctx, plans[i].spec.Name)
 		err := t.build(ctx, plans[i])
 		ended(err)

@@ -70,7 +70,7 @@ type found struct {
 func (t *Target) volumes(ctx context.Context, mark string) ([]found, error) {
 	all := make([][]found, len(t.nodes))
 	keys := make([]string, len(t.nodes))
-	err := each(ctx, len(t.nodes), func(i int) error {
+	err := target.Each(ctx, len(t.nodes), func(i int) error {
 		n := t.nodes[i]
 		p, err := n.readPool(ctx, n.pool)
 		if isLost(err) {
@@ -217,7 +217,7 @@ func (t *Target) removeVolumes(ctx context.Context, mark string, ids []string) e
 	if slices.ContainsFunc(volumes, found.image) {
 		t.forgetBrought()
 	}
-	return each(ctx, len(volumes), func(i int) error {
+	return target.Each(ctx, len(volumes), func(i int) error {
 		return volumes[i].node.deleteVolume(ctx, volumes[i].pool, volumes[i].name)
 	})
 }

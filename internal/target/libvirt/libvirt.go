@@ -26,9 +26,7 @@ import (
 )
 
 const (
-	// parallelMax bounds how many VMs one call works on at the same time.
-	parallelMax = 8
-	disksMax    = 200
+	disksMax = 200
 )
 
 // Target is a group of libvirt hosts.
@@ -325,32 +323,9 @@ func (t *Target) lock(id string) func() {
 	return m.Unlock
 }
 
-// each calls do with every index below n, several at once, and returns all errors. None is started after ctx ended.
-func each(ctx context.Context, n int, do func(i int) error) error {
-	errs := make([]error, n)
-	slots := make(chan struct{}, parallelMax)
-	var all sync.WaitGroup
-	for i := range n {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			errs[i] = context.Cause(ctx)
-			break
-		}
-		all.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
 // onEach is each for VMs, which errors name. A nil VM is skipped.
 func onEach(ctx context.Context, action string, vms []*seen, do func(i int) error) error {
-	return each(ctx, len(vms), func(i int) error {
+	return target.Each(ctx, len(vms), func(i int) error {
 		if vms[i] == nil {
 			return nil
 		}
@@ -366,7 +341,7 @@ func onEach(ctx context.Context, action string, vms []*seen, do func(i int) erro
 
 // Ready returns nil when every host answers and has its pool.
 func (t *Target) Ready(ctx context.Context) error {
-	return each(ctx, len(t.nodes), func(i int) error {
+	return target.Each(ctx, len(t.nodes), func(i int) error {
 		return t.DatastoreVisible(ctx, t.nodes[i].id, t.settings.pool)
 	})
 }

@@ -141,7 +141,7 @@ func (t *Target) health(ctx context.Context) (bmc.Answer, string) {
 		}
 	}
 	t.mu.Unlock()
-	err := each(ctx, len(up), func(i int) error { return t.DatastoreVisible(ctx, up[i].id, t.settings.pool) })
+	err := target.Each(ctx, len(up), func(i int) error { return t.DatastoreVisible(ctx, up[i].id, t.settings.pool) })
 	if err != nil {
 		return bmc.No, "hosts or their pools are missing: " + err.Error()
 	}

@@ -31,8 +31,6 @@ import (
 const (
 	nodesDefault = 4
 	nodesMax     = 256
-	// parallelMax bounds how many VMs one call works on at the same time.
-	parallelMax = 8
 )
 
 // Target is this machine, divided into virtual nodes. It implements every interface listed below.

@@ -84,30 +84,15 @@ func (m *machine) vm() target.VM {
 
 // onEach calls do with the index of every VM, several at once, and returns all errors. Not one call is started after ctx ended.
 func (t *Target) onEach(ctx context.Context, action string, vms []target.VM, do func(i int) error) error {
-	errs := make([]error, len(vms))
-	slots := make(chan struct{}, parallelMax)
-	var all sync.WaitGroup
-	for i, vm := range vms {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
+	return target.Each(ctx, len(vms), func(i int) error {
+		ended := target.Observe(ctx, vms[i].Name)
+		err := do(i)
+		ended(err)
+		if err != nil {
+			return fmt.Errorf("%s vm %q: %w", action, vms[i].Name, err)
 		}
-		if ctx.Err() != nil {
-			errs[i] = context.Cause(ctx)
-			break
-		}
-		all.Go(func() {
-			defer func() { <-slots }()
-			ended := target.Observe(ctx, vm.Name)
-			err := do(i)
-			ended(err)
-			if err != nil {
-				errs[i] = fmt.Errorf("%s vm %q: %w", action, vm.Name, err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // Create makes powered-off VMs with sparse disk files.

@@ -91,7 +91,7 @@ func (t *Target) CloneVM(
 		var others []target.VM
 		if others, err = t.make(ctx, tag, far, hostvm.Request{Operation: hostvm.OpCreate}); err == nil {
 			all = append(all, others...)
-			err = each(ctx, others, func(vm target.VM) error { return t.copyDisks(ctx, tag, source, vm) })
+			err = target.Each(ctx, len(others), func(i int) error { return t.copyDisks(ctx, tag, source, others[i]) })
 		}
 	}
 	if err != nil {

@@ -26,9 +26,6 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// parallelMax bounds how many operations one call has under way on each host.
-const parallelMax = 8
-
 // Target is a set of hosts.
 type Target struct {
 	config  target.Config
@@ -217,7 +214,8 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	}
 	t.remember(tag, vms)
 	return t.onHosts(func(_ int, h *host) error {
-		return each(ctx, sorted[h], func(vm target.VM) error {
+		return target.Each(ctx, len(sorted[h]), func(i int) error {
+			vm := sorted[h][i]
 			identity, err := t.options.Authority.Agent(vm.Name)
 			if err != nil {
 				return err
@@ -228,26 +226,6 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 			return err
 		})
 	})
-}
-
-// each calls do for every VM, several at once.
-func each(ctx context.Context, vms []target.VM, do func(vm target.VM) error) error {
-	errs := make([]error, len(vms))
-	slots := make(chan struct{}, parallelMax)
-	var all sync.WaitGroup
-	for i, vm := range vms {
-		if ctx.Err() != nil {
-			errs[i] = context.Cause(ctx)
-			break
-		}
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(vm)
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // PowerOffVMs kills everything that runs in VMs.
