@@ -60,16 +60,16 @@ lab: build
 lab-down: build
 	bin/bragg lab down
 
-# One package at a time: loads that are measured must not compete with other tests for two cores.
+# One package at a time: loads that are measured must not compete with other tests for two cores. make check vets.
 test:
 	$(GO) build ./...
-	$(GO) run ./internal/testreq/summary -- $(GO) test -p 1 -timeout 20m ./...
+	$(GO) run ./internal/testreq/summary -- $(GO) test -p 1 -vet=off -timeout 20m ./...
 
 test-fast:
 	$(GO) test -short ./...
 
 race:
-	$(GO) test -race -short -timeout 20m $(addprefix ./internal/,$(RACE))
+	$(GO) test -race -short -vet=off -timeout 20m $(addprefix ./internal/,$(RACE))
 
 deps:
 	apt-get update -qq
