@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -221,8 +222,23 @@ func (r *ring) disable() error {
 	return r.register(unregisterRing, unsafe.Pointer(&r.own), 1)
 }
 
+// interruptionsMax bounds how often a call is made again that signals cut short.
+const interruptionsMax = 1000
+
 func (r *ring) register(operation uintptr, argument unsafe.Pointer, count int) error {
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), operation, uintptr(argument), uintptr(count), 0, 0)
+	return uninterrupted(func() syscall.Errno {
+		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), operation, uintptr(argument), uintptr(count), 0, 0)
+		return errno
+	})
+}
+
+// uninterrupted makes a call again when a signal cut it short. To let go of files or buffers, the kernel waits until no
+// operation uses them, and a signal ends that wait with everything as it was; the scheduler of Go sends signals often.
+func uninterrupted(call func() syscall.Errno) error {
+	errno := call()
+	for again := 0; errno == unix.EINTR && again < interruptionsMax; again++ {
+		errno = call()
+	}
 	if errno != 0 {
 		return errno
 	}
