@@ -102,6 +102,7 @@ func (c *compiler) walk(v *View, factor float64, visit func(i int, step Step, la
 		if late {
 			continue
 		}
+		c.extend(v, i, min(factor, c.factor))
 		start := v.clock
 		v.play(step)
 		lengths[i] = v.clock - start

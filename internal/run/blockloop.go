@@ -70,6 +70,7 @@ func (e *Engine) runBranch(ctx context.Context, steps []PlanStep) error {
 			return err
 		}
 		if e.skips(s) {
+			e.progress.end(s.ID)
 			continue
 		}
 		if err := e.runAndTell(ctx, s); err != nil {
@@ -82,6 +83,7 @@ func (e *Engine) runBranch(ctx context.Context, steps []PlanStep) error {
 // runAndTell runs one step between its events.
 func (e *Engine) runAndTell(ctx context.Context, p PlanStep) error {
 	e.emit(e.stepEvent(p, interval.EventStepStarted, nil))
+	e.progress.begin(p.ID)
 	act := func() error { return e.callStep(ctx, p) }
 	var err error
 	if e.plan.bound[p.ID-1].parallel {
@@ -89,6 +91,7 @@ func (e *Engine) runAndTell(ctx context.Context, p PlanStep) error {
 	} else {
 		err = patient(ctx, act)
 	}
+	e.progress.end(p.ID)
 	e.emit(e.stepEvent(p, interval.EventStepEnded, err))
 	return err
 }

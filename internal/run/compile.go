@@ -51,7 +51,8 @@ type compiler struct {
 	problems     diag.List
 	steps        []boundStep
 	plan         *Plan
-	factor       float64 // time factor, 1 in a full run
+	factor       float64          // time factor, 1 in a full run
+	lasting      map[int]*Lasting // of a rehearsal, by index of the step that starts the load
 
 	// acts are the names of what the run phase does, actsOfNodes that some depend on the target, actsUnknown that a step
 	// could not be named.

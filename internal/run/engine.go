@@ -87,6 +87,7 @@ type Engine struct {
 	nodes    *nodes
 	loads    *loads
 	repeats  repeats
+	progress progress
 	work     sync.WaitGroup // steps, loads and background work
 
 	background     context.Context // of loads and background work
@@ -119,6 +120,7 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 	if l, ok := cfg.Target.(target.NodeLimiter); ok {
 		l.LimitNodesOff(plan.NodesOffMax())
 	}
+	e.progress.begun, e.progress.ended = map[int]time.Time{}, map[int]bool{}
 	e.loads = &loads{engine: e, latest: map[string]*loadRun{}, count: map[string]int{}}
 	return e, nil
 }

@@ -33,7 +33,7 @@ func (c *compiler) finishSteps() {
 			t.repeat.planned = t.repeat.length(c.factor)
 		}
 		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
-			Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i]}
+			Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i]}
 		s.Group, s.Workload = references(b.kind, b.step)
 		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.kind.Needs {
@@ -101,6 +101,7 @@ func (c *compiler) finishFootprint() {
 			f.DiskBytes += d.SizeBytes * int64(g.CountFinal)
 		}
 	}
+	var longest Footprint
 	for _, start := range c.loadStarts() {
 		p := c.plan.workloads[start.Workload]
 		answer := p.loadPlan
@@ -112,7 +113,10 @@ func (c *compiler) finishFootprint() {
 		}
 		group, _ := c.plan.Group(p.scenario.Group)
 		f.addWritten(answer, start.Runtime, int64(group.CountFinal))
+		longest.addWritten(answer, start.lasting.longest(start.Runtime), int64(group.CountFinal))
 	}
+	f.WrittenLastingBytes = longest.WrittenKnownBytes - f.WrittenKnownBytes
+	f.WrittenLastingFreely = longest.WrittenFreely - f.WrittenFreely
 }
 
 // addWritten adds what one load writes on all its VMs.
@@ -145,15 +149,21 @@ func poissonBound(mean, block float64) int64 {
 	return int64(mean + 6*math.Sqrt(mean/block)*block)
 }
 
+// loadStart is a load that a step begins.
+type loadStart struct {
+	LoadSpec
+	lasting *Lasting
+}
+
 // loadStarts returns every load that a step begins.
-func (c *compiler) loadStarts() []LoadSpec {
+func (c *compiler) loadStarts() []loadStart {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	var out []LoadSpec
-	c.walk(v, 1, func(_ int, step Step, late bool) {
+	var out []loadStart
+	c.walk(v, 1, func(i int, step Step, late bool) {
 		if d, ok := step.(Describer); ok && !late {
 			if e := d.Effect(v); e.Load != nil {
-				out = append(out, *e.Load)
+				out = append(out, loadStart{*e.Load, c.lasting[i]})
 			}
 		}
 	})

@@ -72,6 +72,7 @@ type Effect struct {
 	GrowTo  int
 	Load    *LoadSpec // load that begins; blocks until it ended unless Async
 	Stops   string    // workload that ends here
+	Awaits  string    // workload whose end the step waits for
 	// PowersOff and PowersOn are indexes of nodes.
 	PowersOff []int
 	PowersOn  []int

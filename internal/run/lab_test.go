@@ -151,7 +151,11 @@ func (l *lab) journal(files run.Files, failpoint func(string) error) (*run.Journ
 // engine prepares a run of the scenario in text.
 func (l *lab) engine(text string, change func(*run.Config)) *run.Engine {
 	l.t.Helper()
-	plan := l.plan(loadText(l.t, text), run.Options{Seed: 7})
+	return l.engineOf(l.plan(loadText(l.t, text), run.Options{Seed: 7}), change)
+}
+
+func (l *lab) engineOf(plan *run.Plan, change func(*run.Config)) *run.Engine {
+	l.t.Helper()
 	journal, err := l.journal(nil, nil)
 	if err != nil {
 		l.t.Fatal(err)

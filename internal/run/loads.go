@@ -41,6 +41,7 @@ type loads struct {
 // loadRun is one start of one load on all VMs of its group.
 type loadRun struct {
 	spec     LoadSpec
+	lasting  *Lasting // the load goes on beyond the runtime of spec
 	group    string
 	instance int
 	handle   int
@@ -63,7 +64,7 @@ type member struct {
 	err     error
 }
 
-func (l *loads) Start(ctx context.Context, spec LoadSpec) error {
+func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *Lasting) error {
 	e := l.engine
 	if err := e.cfg.fail().at("load.start"); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (l *loads) Start(ctx context.Context, spec LoadSpec) error {
 	if !ok {
 		return fmt.Errorf("start workload %q: not in the plan", spec.Workload)
 	}
-	run := &loadRun{spec: spec, group: w.Group, launched: make(chan struct{}), done: make(chan struct{})}
+	run := &loadRun{spec: spec, lasting: lasting, group: w.Group, launched: make(chan struct{}), done: make(chan struct{})}
 	if err := l.gather(ctx, run); err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (l *loads) value(run *loadRun, m *member, w PlanWorkload) load.Workload {
 	v := load.Workload{
 		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance,
 		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.scenario.Files[w.ConfigFile],
-		Options: maps.Clone(w.Options), Runtime: run.spec.Runtime, Prefill: run.spec.Prefill,
+		Options: maps.Clone(w.Options), Runtime: run.lasting.longest(run.spec.Runtime), Prefill: run.spec.Prefill,
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
 	}
 	if run.spec.Prefill {
@@ -350,7 +351,7 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 		started = time.Now() // it is about to
 	}
 	if run.spec.Runtime > 0 {
-		timeout += time.Until(started.Add(run.spec.Runtime + run.spec.Stagger))
+		timeout += time.Until(started.Add(run.lasting.longest(run.spec.Runtime) + run.spec.Stagger))
 	}
 	select {
 	case <-run.done: // whatever the time

@@ -152,7 +152,9 @@ func (l *loop) runStep(id int) {
 		defer cancel()
 		o := outcome{StepDone: id}
 		var err error
-		if !late {
+		if late {
+			e.progress.end(id)
+		} else {
 			err = e.runAndTell(ctx, p)
 		}
 		if err != nil {
@@ -210,7 +212,7 @@ func (e *Engine) callStep(ctx context.Context, p PlanStep) (err error) {
 }
 
 func (e *Engine) env(p PlanStep) *Env {
-	return &Env{VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: e.loads, Notes: notes{engine: e, step: p},
+	return &Env{VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
 		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: e.plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
 		Private: e.cfg.Journal.private(), collect: e.cfg.Collect, ops: e.fleet.ops}
 }

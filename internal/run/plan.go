@@ -153,6 +153,7 @@ type PlanStep struct {
 	Duration  time.Duration  `json:"duration_ns"` // estimated
 	Rough     bool           `json:"rough,omitempty"`
 	Imitated  string         `json:"imitated,omitempty"` // what this target only imitates of it
+	Lasting   *Lasting       `json:"lasting,omitempty"`  // of a rehearsal: the load that it starts goes on beyond its runtime
 }
 
 // Footprint is what a run leaves on the target's storage while it lasts.
@@ -168,11 +169,26 @@ type Footprint struct {
 	WrittenKnownBytes int64         `json:"written_known_bytes"`
 	WrittenFreely     time.Duration `json:"written_freely_ns,omitempty"`
 	WrittenForever    bool          `json:"written_forever,omitempty"`
-	BoundBytes        int64         `json:"bound_bytes,omitempty"` // of a rehearsal
+	// WrittenLastingBytes and WrittenLastingFreely come on top at most where loads of a rehearsal last over steps (Lasting).
+	WrittenLastingBytes  int64         `json:"written_lasting_bytes,omitempty"`
+	WrittenLastingFreely time.Duration `json:"written_lasting_freely_ns,omitempty"`
+	BoundBytes           int64         `json:"bound_bytes,omitempty"` // of a rehearsal
 }
 
 // Written says what loads write at most.
 func (f Footprint) Written() string {
+	text := f.writtenInTime()
+	switch {
+	case f.WrittenLastingFreely > 0:
+		return fmt.Sprintf("%s; loads that last over slow steps go on for %s more at most", text, unit.FormatDuration(f.WrittenLastingFreely))
+	case f.WrittenLastingBytes > 0:
+		return fmt.Sprintf("%s; loads that last over slow steps write %s more at most", text, unit.FormatBytes(f.WrittenLastingBytes))
+	}
+	return text
+}
+
+// writtenInTime says it for loads that end as planned.
+func (f Footprint) writtenInTime() string {
 	known := unit.FormatBytes(f.WrittenKnownBytes)
 	switch {
 	case f.WrittenBytes >= 0:

@@ -237,6 +237,9 @@ func (p *Plan) textSteps(b *strings.Builder) {
 				continue
 			}
 			note := partOf(s)
+			if s.Lasting != nil {
+				note = strings.TrimPrefix(note+"; goes on until "+s.Lasting.String(), "; ")
+			}
 			if s.Imitated != "" {
 				note = strings.TrimPrefix(note+"; imitated: "+clean(s.Imitated), "; ")
 			}

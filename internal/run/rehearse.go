@@ -318,6 +318,7 @@ func (c *compiler) chooseTimes() {
 	for i := range c.steps {
 		c.steps[i].step = c.steps[i].rebind(c.factor)
 	}
+	c.keepLasting()
 	for _, p := range c.plan.workloads {
 		p.runtime = 0
 	}

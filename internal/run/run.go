@@ -15,6 +15,7 @@
 //	block.go, blockloop.go       steps that hold steps: repetitions written out, branches that run at once
 //	plan.go, plantext.go         the Plan as a value, as JSON and as text
 //	workplan.go, rehearse.go, preflight.go  what workloads touch; how a run is made smaller; does it fit
+//	lasting.go, progress.go      loads of a rehearsal that last over steps which it does not shorten
 //	machine.go                   the pure state machine
 //	engine.go, loop.go, perform.go  the thin loop around it
 //	env.go, fleet.go, nodes.go, loads.go  what a running step sees

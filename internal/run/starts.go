@@ -119,6 +119,7 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w PlanWorkload)
 	close(run.launched)
 	wait.Wait()
 	l.tellStarts(run)
+	l.tellLasting(run)
 }
 
 // began notes when a load started, for whoever waits for its end.
@@ -132,7 +133,7 @@ func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead ti
 	switch {
 	case m.held == nil: // it could not be prepared, or is no longer wanted
 	case sleepUntil(ctx, m.planned.Add(-ahead)):
-		m.err = m.held.Run(ctx, m.planned)
+		m.err = l.runHeld(ctx, run, m)
 	default:
 		m.held.Discard()
 	}

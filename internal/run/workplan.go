@@ -91,6 +91,7 @@ func (c *compiler) planWorkloads() {
 		return
 	}
 	if c.options.Rehearse > 0 {
+		c.findLasting()
 		c.rehearseSizes()
 	}
 	for i := range c.plan.Groups {

@@ -272,15 +272,17 @@ func working(t *testing.T, workload string, operations, errors map[string]uint64
 	}
 }
 
-// nodeLost wants load on both VMs before the cut, and on one alone when the node is off. The load's time may be over before
-// a node is back that takes longer than the rehearsal waits.
+// nodeLost wants load on both VMs before the cut, and on one alone while the node is off and when it is back.
 func nodeLost(t *testing.T, rec *record) {
 	cut, off := rec.step(t, "nodes.PowerOff")
-	rec.step(t, "nodes.PowerOn")
+	on, back := rec.step(t, "nodes.PowerOn")
 	operations, errors := rec.done("OLTP", 0, cut)
 	working(t, "OLTP before the cut", operations, errors, 2)
-	operations, errors = rec.done("OLTP", off, ever)
+	operations, errors = rec.done("OLTP", off, on)
 	working(t, "OLTP without the node", operations, errors, 1)
+	operations, errors = rec.done("OLTP", back, ever)
+	working(t, "OLTP when the node is back", operations, errors, 1)
+	operations, _ = rec.done("OLTP", off, ever)
 	if operations["OLTP-0001"] > 0 {
 		t.Errorf("the VM that lost its power did %d operations afterwards", operations["OLTP-0001"])
 	}

@@ -1,0 +1,281 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// A rehearsal shortens loads and waits, but a power cut, a migration or a clone takes as long as ever. A load of a scenario
+// is timed to go on over such steps, and is made to: where the scenario, by its own durations, has a load last over steps
+// behind its start, the load of the rehearsal ends only when these steps are over, however long they take. A grace of fixed
+// length was the alternative; it is too short on a slow target and too long on a fast one.
+
+// lastingPerStep bounds how much longer than its runtime a load goes on for each step that does not keep to a time. It is
+// the floor of timeouts: what is waited for may take that long in any rehearsal.
+const lastingPerStep = 5 * time.Minute
+
+// Lasting says until when a load goes on beyond its runtime.
+type Lasting struct {
+	Over []LastingOver `json:"over"`    // the load ends when all of these are over
+	Most time.Duration `json:"most_ns"` // how much longer than its runtime it goes on at most
+
+	unsteady int // steps meanwhile that do not keep to a time
+}
+
+// LastingOver is one step that a load lasts over.
+type LastingOver struct {
+	Step int    `json:"step"` // id
+	Name string `json:"name"`
+	// Partly: the load ends within the step, or the step waits for it; After counts from the beginning of the step. Else the
+	// whole step must be over.
+	Partly bool          `json:"partly,omitempty"`
+	After  time.Duration `json:"after_ns,omitempty"`
+
+	rest time.Duration // After in the scenario, before it was scaled
+}
+
+// plannedStep is a step on the clock of a plan.
+type plannedStep struct {
+	from, to time.Duration
+	loadEnds time.Duration // of the load that it starts
+	effect   Effect
+	late     bool // left out: too late for its repeat
+}
+
+// plannedSteps plays all steps as they are bound at present.
+func (c *compiler) plannedSteps() []plannedStep {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	v.sizes = c.loadSizes()
+	out := make([]plannedStep, len(c.steps))
+	lengths := c.walk(v, 1, func(i int, step Step, late bool) {
+		out[i].from, out[i].late = v.clock, late
+		if d, ok := step.(Describer); ok && !late {
+			e := d.Effect(v)
+			out[i].effect = e
+			if e.Load != nil {
+				out[i].loadEnds = v.clock + v.Within(e.Load.Workload, e.Load.Runtime) + e.Load.Stagger
+			}
+		}
+	})
+	for i := range out {
+		out[i].to = out[i].from + lengths[i]
+	}
+	return out
+}
+
+// findLasting notes which loads the scenario has last over later steps. It is asked before any time is scaled.
+func (c *compiler) findLasting() {
+	steps := c.plannedSteps()
+	found := map[int]*Lasting{}
+	for i := range steps {
+		l := steps[i].effect.Load
+		if l == nil || l.Prefill || l.Runtime == 0 || !l.Async && c.steps[i].branch == 0 {
+			continue
+		}
+		s := meanwhile{c: c, steps: steps, start: i, load: *l, ends: steps[i].loadEnds}
+		for _, later := range steps[i+1:] {
+			if later.effect.Stops == l.Workload {
+				s.ends = min(s.ends, later.from)
+			}
+		}
+		if over := s.over(); len(over) > 0 {
+			found[i] = &Lasting{Over: over, unsteady: s.unsteady()}
+		}
+	}
+	c.lasting = found
+}
+
+// meanwhile looks at the steps that begin while a load goes on.
+type meanwhile struct {
+	c     *compiler
+	steps []plannedStep
+	start int // index of the step that starts the load
+	load  LoadSpec
+	ends  time.Duration
+}
+
+// covers tells whether a step begins while the load goes on: one behind its start or, in branches, beside it.
+func (m meanwhile) covers(j int) bool {
+	s, own := m.steps[j], m.steps[m.start]
+	if j == m.start || s.late || m.c.steps[j].phase == Teardown || s.from >= m.ends {
+		return false
+	}
+	head, end := m.c.block(m.start)
+	beside := j > head && j < end && m.c.steps[j].branch != m.c.steps[m.start].branch
+	if beside {
+		return s.from >= own.from || s.to > own.from
+	}
+	return j > m.start && m.load.Async
+}
+
+// block returns the index of the head of the branches that step i is in and the index behind them; i twice for none.
+func (c *compiler) block(i int) (head, end int) {
+	if c.steps[i].branch == 0 {
+		return i, i
+	}
+	for head = i; !c.steps[head].parallel; head-- {
+	}
+	return head, c.blockEnd(head)
+}
+
+// blockEnd returns the index behind the branches of a head.
+func (c *compiler) blockEnd(head int) int {
+	end := head + 1
+	for end < len(c.steps) && c.steps[end].branch > 0 {
+		end++
+	}
+	return end
+}
+
+// last returns the last step of a branch in a range that the load covers, -1 without one.
+func (m meanwhile) last(from, to, branch int) int {
+	for j := to - 1; j >= from; j-- {
+		if m.c.steps[j].branch == branch && m.covers(j) {
+			return j
+		}
+	}
+	return -1
+}
+
+// over returns the last steps that the load goes on over: one that no branch holds or, where the load ends while branches
+// run at once, one of each branch.
+func (m meanwhile) over() []LastingOver {
+	head, end := m.c.block(m.start)
+	if j := m.last(max(end, m.start), len(m.steps), 0); j >= 0 {
+		return m.overStep(j)
+	}
+	if end > head {
+		return m.overBranches(head)
+	}
+	return nil
+}
+
+func (m meanwhile) overStep(j int) []LastingOver {
+	step := m.steps[j]
+	out := LastingOver{Step: j + 1, Name: m.c.steps[j].kind.Name}
+	switch {
+	case step.to <= m.ends && step.effect.Awaits != m.load.Workload:
+	case m.c.steps[j].parallel:
+		return m.overBranches(j)
+	default:
+		out.Partly, out.rest = true, m.ends-step.from
+	}
+	return []LastingOver{out}
+}
+
+func (m meanwhile) overBranches(head int) []LastingOver {
+	var out []LastingOver
+	end := m.c.blockEnd(head)
+	for branch := 1; branch <= m.c.steps[end-1].branch; branch++ {
+		if j := m.last(head+1, end, branch); j >= 0 {
+			out = append(out, m.overStep(j)...)
+		}
+	}
+	return out
+}
+
+// unsteady counts the steps meanwhile that take as long as they take.
+func (m meanwhile) unsteady() int {
+	count := 0
+	for j := range m.steps {
+		if m.covers(j) && !m.c.steps[j].parallel && !keepsTime(m.c.steps[j].kind) && m.steps[j].effect.Awaits != m.load.Workload {
+			count++
+		}
+	}
+	return count
+}
+
+// keepsTime tells whether steps of a kind only wait for as long as they are told.
+func keepsTime(k Kind) bool {
+	return len(k.Needs) == 0 && slices.ContainsFunc(k.Arguments(), func(a Argument) bool { return a.Required && a.scale == scaleWait })
+}
+
+// extend lets loads of a view go on as far as the step at hand asks for.
+func (c *compiler) extend(v *View, i int, factor float64) {
+	for start, l := range c.lasting {
+		for _, over := range l.Over {
+			if over.Step != i+1 || !over.Partly {
+				continue
+			}
+			_, workload := references(c.steps[start].kind, c.steps[start].step)
+			key := loadKey(workload, false)
+			if have, ok := v.loads[key]; ok {
+				v.loads[key] = loadState{ends: max(have.ends, v.clock+scaleRest(over.rest, factor))}
+			}
+		}
+	}
+}
+
+func scaleRest(d time.Duration, factor float64) time.Duration {
+	return time.Duration(float64(d) * min(factor, 1)).Round(time.Millisecond)
+}
+
+// lastingLeast is by how much the plan itself must have a load end too early where all steps keep to their times.
+const lastingLeast = 100 * time.Millisecond
+
+// keepLasting keeps what matters with the time factor chosen: where some step does not keep to a time, or where the least
+// lengths of waits let a load end too early by the plan itself.
+func (c *compiler) keepLasting() {
+	if len(c.lasting) == 0 {
+		return
+	}
+	steps := c.plannedSteps()
+	for i, l := range c.lasting {
+		var late time.Duration
+		for n := range l.Over {
+			over := &l.Over[n]
+			over.After = scaleRest(over.rest, c.factor)
+			end := steps[over.Step-1].to
+			if over.Partly {
+				end = steps[over.Step-1].from + over.After
+			}
+			late = max(late, end-steps[i].loadEnds)
+		}
+		l.Most = (late + time.Duration(l.unsteady)*lastingPerStep).Truncate(time.Second) + time.Second
+		if l.unsteady == 0 && late < lastingLeast {
+			delete(c.lasting, i)
+		}
+	}
+	c.noteLasting(steps)
+}
+
+// noteLasting tells of the loads that last, each workload once.
+func (c *compiler) noteLasting(steps []plannedStep) {
+	var told []string
+	for i := range c.steps {
+		l := c.lasting[i]
+		if l == nil || slices.Contains(told, steps[i].effect.Load.Workload) {
+			continue
+		}
+		workload := steps[i].effect.Load.Workload
+		told = append(told, workload)
+		c.note("%s has a runtime of %s here and goes on beyond it until %s, at most %s longer: only waits and loads are shorter in a rehearsal",
+			workload, unit.FormatDuration(steps[i].effect.Load.Runtime), l, unit.FormatDuration(l.Most))
+	}
+}
+
+// longest returns how long a load with that runtime goes on at most.
+func (l *Lasting) longest(runtime time.Duration) time.Duration {
+	if l == nil || runtime == 0 {
+		return runtime
+	}
+	return runtime + l.Most
+}
+
+// String says until when: "step 9 (test.Wait) is over".
+func (l *Lasting) String() string {
+	parts := make([]string, len(l.Over))
+	for i, o := range l.Over {
+		parts[i] = fmt.Sprintf("step %d (%s) is over", o.Step, o.Name)
+		if o.Partly {
+			parts[i] = fmt.Sprintf("%s into step %d (%s)", unit.FormatDuration(o.After), o.Step, o.Name)
+		}
+	}
+	return strings.Join(parts, " and ")
+}

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// progress knows which steps have begun and ended, for loads that last over them.
+type progress struct {
+	mu      sync.Mutex
+	begun   map[int]time.Time // by id of the step
+	ended   map[int]bool
+	changed chan struct{} // closed at the next change; nil when nobody waits
+}
+
+func (p *progress) begin(id int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun[id] = time.Now()
+	p.tell()
+}
+
+// end notes that a step has ended, or that it is left out.
+func (p *progress) end(id int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended[id] = true
+	p.tell()
+}
+
+func (p *progress) tell() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+}
+
+// look returns when the part of the step that a load lasts over ends. Where that is not known yet, it returns what is closed
+// at the next change.
+func (p *progress) look(o LastingOver) (end time.Time, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	began, ok := p.begun[o.Step]
+	switch {
+	case p.ended[o.Step]:
+		return time.Time{}, nil
+	case o.Partly && ok:
+		return began.Add(o.After), nil
+	}
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return time.Time{}, p.changed
+}
+
+// wait returns false when ctx ended before all that a load lasts over is over.
+func (p *progress) wait(ctx context.Context, l *Lasting) bool {
+	for _, o := range l.Over {
+		for {
+			end, changed := p.look(o)
+			if changed == nil {
+				if !sleepUntil(ctx, end) {
+					return false
+				}
+				break
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// stepLoads are the loads as one step sees them.
+type stepLoads struct {
+	*loads
+	lasting *Lasting // of the load that the step starts
+}
+
+// Start implements Loads.
+func (s stepLoads) Start(ctx context.Context, spec LoadSpec) error {
+	return s.start(ctx, spec, s.lasting)
+}
+
+// runHeld runs the load on a VM. One that lasts over steps is ended when its runtime and they are over; its generator was
+// told the longest that this may take.
+func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member) error {
+	if run.lasting == nil {
+		return m.held.Run(ctx, m.planned)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if sleepUntil(ctx, m.planned.Add(run.spec.Runtime)) && l.engine.progress.wait(ctx, run.lasting) {
+			cancel()
+		}
+	}()
+	err := m.held.Run(ctx, m.planned)
+	cancel()
+	<-done
+	return err
+}
+
+// tellLasting tells how much longer than its runtime a load went on.
+func (l *loads) tellLasting(run *loadRun) {
+	if run.lasting == nil {
+		return
+	}
+	longer := time.Since(run.started.Add(run.spec.Runtime + run.spec.Stagger)).Round(time.Millisecond)
+	if longer <= 0 {
+		return // it was stopped, or lost
+	}
+	e := l.event(run, interval.EventLog)
+	e.Message = fmt.Sprintf("%s went on for %s beyond its %s, until %s", run.spec.Workload, unit.FormatDuration(longer),
+		unit.FormatDuration(run.spec.Runtime), run.lasting)
+	l.engine.emit(e)
+}
