@@ -11,7 +11,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 	libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics
 
 # Packages whose state is shared by goroutines are tested under the race detector.
-RACE     := run agent lab load/... iojob/... iohosts metric result session target/...
+RACE     := run agent clock guest lab load/... iojob/... iohosts metric result session sshlink target/...
 
 .PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 	"golang.org/x/sys/unix"
 )
 
@@ -97,6 +98,15 @@ func TestLease(t *testing.T) {
 	}
 	if a := addressOf(ack).String(); a != "10.1.2.3/24" || !gatewayOf(ack).Equal(net.IPv4(10, 1, 2, 1)) || renewAfter(ack) != leaseMin {
 		t.Errorf("got %s, %v, %s", a, gatewayOf(ack), renewAfter(ack))
+	}
+	ack.UpdateOption(dhcpv4.OptIPAddressLeaseTime(30 * time.Minute))
+	now := time.Now()
+	for passed, want := range map[time.Duration]time.Duration{
+		15 * time.Minute: 450 * time.Second, 25 * time.Minute: 150 * time.Second, 29*time.Minute + 50*time.Second: leaseMin, time.Hour: leaseMin,
+	} {
+		if got := againAfter(&nclient4.Lease{ACK: ack, CreationTime: now.Add(-passed)}, now); got != want {
+			t.Errorf("after %v of 30 m it is tried again in %v, want %v", passed, got, want)
+		}
 	}
 }
 

@@ -192,11 +192,12 @@ func (m *machine) renew(ctx context.Context, card netlink.Link, t *tenancy) {
 	var o outcome
 	defer m.survive(&o)
 	defer t.client.Close()
+	wait := renewAfter(t.lease.ACK)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(renewAfter(t.lease.ACK)):
+		case <-time.After(wait):
 		}
 		next, err := t.client.Renew(ctx, t.lease, t.options...)
 		var refused *nclient4.ErrNak
@@ -205,9 +206,10 @@ func (m *machine) renew(ctx context.Context, card netlink.Link, t *tenancy) {
 		}
 		if err != nil {
 			m.say("%s: renew %s: %v; keeping it", card.Attrs().Name, t.address, err)
+			wait = againAfter(t.lease, time.Now())
 			continue
 		}
-		t.lease = next
+		t.lease, wait = next, renewAfter(next.ACK)
 		address := addressOf(next.ACK)
 		if err := give(card, address, gatewayOf(next.ACK)); err != nil {
 			m.say("%s: %v", card.Attrs().Name, err)
@@ -239,4 +241,9 @@ func gatewayOf(ack *dhcpv4.DHCPv4) net.IP {
 // renewAfter is half of the lease, as RFC 2131, 4.4.5 has it.
 func renewAfter(ack *dhcpv4.DHCPv4) time.Duration {
 	return max(ack.IPAddressLeaseTime(leaseDefault)/2, leaseMin)
+}
+
+// againAfter is half of what is left of a lease that could not be renewed, by the same section.
+func againAfter(l *nclient4.Lease, now time.Time) time.Duration {
+	return max(l.CreationTime.Add(l.ACK.IPAddressLeaseTime(leaseDefault)).Sub(now)/2, leaseMin)
 }

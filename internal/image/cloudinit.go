@@ -3,6 +3,7 @@ package image
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -142,9 +143,17 @@ func networkOf(links []guest.Link) networkConfig {
 			e.Addresses = []string{l.Address}
 		}
 		if l.Gateway != "" {
-			e.Routes = []cloudRoute{{To: "0.0.0.0/0", Via: l.Gateway}}
+			e.Routes = []cloudRoute{{To: everywhere(l.Gateway), Via: l.Gateway}}
 		}
 		n.Ethernets[fmt.Sprintf("link%d", i)] = e
 	}
 	return n
+}
+
+// everywhere is the default route of a gateway's family.
+func everywhere(gateway string) string {
+	if strings.Contains(gateway, ":") {
+		return "::/0"
+	}
+	return "0.0.0.0/0"
 }

@@ -91,6 +91,16 @@ func filesOf(t testing.TB, disk []byte) map[string]string {
 	return files
 }
 
+func TestDefaultRouteHasTheFamilyOfItsGateway(t *testing.T) {
+	t.Parallel()
+	for gateway, want := range map[string]string{"10.0.2.1": "0.0.0.0/0", "fd00::1": "::/0"} {
+		e := networkOf([]guest.Link{{Gateway: gateway}}).Ethernets["link0"]
+		if len(e.Routes) != 1 || e.Routes[0] != (cloudRoute{To: want, Via: gateway}) {
+			t.Errorf("%s: %+v", gateway, e.Routes)
+		}
+	}
+}
+
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	g := goodGuest(t)

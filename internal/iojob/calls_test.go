@@ -196,6 +196,13 @@ func TestComputing(t *testing.T) {
 			t.Errorf("%s: %v, %v of the processor in %v, want 40 %%", mode, row.Err, used, row.Runtime)
 		}
 	}
+	// A cycle of ten seconds, and one of an hour, end with the job.
+	for _, long := range []string{"cpuload=1\ncpuchunks=100000", "cpuload=100\ncpuchunks=2000000000", "cpuload=1\ncpuchunks=36000000"} {
+		report, err := runLocal(t, dir, "[burn]\nioengine=cpuio\nruntime=1\n"+long+"\n")
+		if err != nil || report.Rows[0].Err != nil || report.Rows[0].Runtime > 5*time.Second {
+			t.Errorf("%s: %v, %v after %v", long, err, report.Rows[0].Err, report.Rows[0].Runtime)
+		}
+	}
 	if _, err := runLocal(t, dir, "[burn]\nioengine=cpuio\nruntime=1\n"); err == nil || !strings.Contains(err.Error(), "cpuload") {
 		t.Errorf("cpuio without cpuload: %v", err)
 	}

@@ -61,8 +61,9 @@ func TestCreateOnly(t *testing.T) {
 	}
 }
 
-// continue_on_error outlives a full disk, and says what it cost; fio ends there, because it goes on after EIO and EILSEQ only.
-func TestErrorsOutlived(t *testing.T) {
+// smallDisk is a file system of 1 MiB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
 	testreq.Root(t)
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -73,6 +74,12 @@ func TestErrorsOutlived(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// continue_on_error outlives a full disk, and says what it cost; fio ends there, because it goes on after EIO and EILSEQ only.
+func TestErrorsOutlived(t *testing.T) {
+	dir := smallDisk(t)
 	text := "[a]\nfilename=@/f\nrw=write\nbs=64k\nsize=2m\nfallocate=none\ncontinue_on_error=write\n"
 	row := &run(t, dir, text).Rows[0]
 	if w := &row.Directions[1]; row.Err != nil || w.Operations != 16 || w.Errors["ENOSPC"] != 16 {

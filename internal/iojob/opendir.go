@@ -52,6 +52,9 @@ func (c *clone) startOfFiles() error {
 	if j.Layout.UnlinkEachLoop && (j.Loops > 1 || j.TimeBased && j.Runtime > 0) {
 		return errors.New("unlink_each_loop: files are not removed and made anew between loops; it is for jobs of one loop, where it does nothing")
 	}
+	if j.Layout.OpenDir != "" && j.Layout.Unlink {
+		return errors.New("unlink=1 with opendir: it would remove files that no job made; remove them by hand")
+	}
 	if !j.Layout.Append || len(c.files) == 0 {
 		return nil
 	}

@@ -154,6 +154,7 @@ func TestUnlinkAsInFio(t *testing.T) {
 func TestFilesRefused(t *testing.T) {
 	for options, want := range map[string]string{
 		"opendir=@/empty":                                                   "no regular file",
+		"opendir=@\nunlink=1":                                               "no job made",
 		"opendir=@/missing":                                                 "no such file",
 		"filename=@/x:@/y\nfile_append=1\nsize=64k":                         "one length",
 		"filename=@/x\nfile_append=1":                                       "needs size",

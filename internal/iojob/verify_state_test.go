@@ -79,6 +79,41 @@ func TestStoppedJobIsReadBack(t *testing.T) {
 	}
 }
 
+// A write that failed is not one to read back, and a state that could not say so is not written.
+func TestFailedWritesAreNotInTheState(t *testing.T) {
+	for _, c := range []struct {
+		options string
+		saved   bool
+	}{
+		{"size=1088k\niodepth=4\nioengine=posixaio", true}, // 17 blocks where 16 fit: the last one fails
+		{"size=2m\niodepth=4\nioengine=posixaio", false},   // 16 fail, and the state has room for 4
+		{"size=1088k", true},                               // at depth 1 it knows of the failed one alone
+	} {
+		dir, states := smallDisk(t), t.TempDir()
+		text := "[a]\nfilename=" + filepath.Join(dir, "f") + "\nbs=64k\nverify=crc32c\nfallocate=none\n" + c.options + "\n"
+		write := text + "rw=write\ndo_verify=0\nverify_state_save=1\ncontinue_on_error=write\n"
+		file, list := fiojob.Parse("job.fio", write, fiojob.Options{Host: true})
+		if list.HasErrors() {
+			t.Fatal(list)
+		}
+		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: states})
+		if err != nil || report.Rows[0].Err != nil || report.Rows[0].Directions[interval.Write].Errors["ENOSPC"] == 0 {
+			t.Fatal(err, report.Rows[0].Err, report.Rows[0].Directions[interval.Write].Errors)
+		}
+		saved, err := filepath.Glob(filepath.Join(states, "*.state"))
+		if err != nil || (len(saved) == 1) != c.saved {
+			t.Errorf("%s: states %q, %v", c.options, saved, err)
+		}
+		if !c.saved {
+			continue
+		}
+		reads, err := readBack(t, states, text+"rw=write\nverify_state_load=1\n")
+		if err != nil || reads != 16 {
+			t.Errorf("%s: %d reads, %v, want those 16 that were written", c.options, reads, err)
+		}
+	}
+}
+
 // Each tool verifies what the other wrote until it was stopped.
 func TestStoppedJobsOfBothTools(t *testing.T) {
 	testreq.Program(t, "fio")

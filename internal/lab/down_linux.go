@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,7 +28,7 @@ func Down(labs string, names []string, all bool) (removed []string, err error) {
 	if _, err := os.Lstat(labs); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	unlock, err := lockLabs(labs)
+	unlock, err := lockLabs(context.Background(), labs)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func mountsBelow(dir string) ([]string, error) {
 }
 
 // lockLabs locks a folder of labs, which is made where it is missing, against other programs that make or remove labs.
-func lockLabs(labs string) (unlock func() error, err error) {
+func lockLabs(ctx context.Context, labs string) (unlock func() error, err error) {
 	if err := os.MkdirAll(labs, 0o700); err != nil {
 		return nil, fmt.Errorf("open the folder of labs: %w", err)
 	}
@@ -177,11 +178,16 @@ func lockLabs(labs string) (unlock func() error, err error) {
 			Hint: "it must be this user's alone",
 		}
 	}
-	return lockFile(filepath.Join(labs, ".lock"))
+	return lockFile(ctx, filepath.Join(labs, ".lock"))
 }
 
+const (
+	lockWaitMax  = 5 * time.Minute // the removal of a large lab takes some minutes
+	lockLookEach = 50 * time.Millisecond
+)
+
 // lockFile waits for a lock, in a folder that is made where it is missing. It may be unlocked more than once.
-func lockFile(path string) (unlock func() error, err error) {
+func lockFile(ctx context.Context, path string) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -189,14 +195,23 @@ func lockFile(path string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
+	for until := time.Now().Add(lockWaitMax); ; {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return sync.OnceValue(f.Close), nil
+		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EWOULDBLOCK):
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		case time.Now().After(until):
+			return nil, errors.Join(&diag.Error{
+				Code: "lab-locked", Exit: diag.ExitLocked, Message: fmt.Sprintf("lock %s: another program has held it for %v", path, lockWaitMax),
+				Hint: "it makes or removes labs; fuser " + path + " names it",
+			}, f.Close())
 		}
-		return sync.OnceValue(f.Close), nil
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		case <-time.After(lockLookEach):
+		}
 	}
 }

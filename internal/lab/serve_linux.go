@@ -27,7 +27,7 @@ func newServer(h http.Handler) *http.Server {
 	}
 }
 
-// serveControl answers Client's questions on a socket in the lab's folder, which root alone can enter.
+// serveControl answers the calls of control.go on a socket in the lab's folder, which root alone can enter.
 func (k *keeper) serveControl() error {
 	listener, err := net.Listen("unix", k.lab.controlSocket())
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // networkLock is held on the whole machine from the choice of a network until it is taken.
-const networkLock = "/run/lock/bragg-lab"
+const networkLock = "/run/bragg-lab.lock"
 
 // Up makes a lab and returns when all its hosts are up. Leftovers of labs whose keeper died are removed before. Where it
 // fails, nothing is left. hold keeps an attached lab up; closing it, or the end of this process, ends the lab.
@@ -42,7 +42,7 @@ func Up(ctx context.Context, o Options) (l *Lab, hold io.Closer, err error) {
 	if err := o.CheckPrograms(); err != nil {
 		return nil, nil, err
 	}
-	if l, err = reserve(&o); err != nil {
+	if l, err = reserve(ctx, &o); err != nil {
 		return nil, nil, err
 	}
 	hold, err = l.build(ctx, &o)
@@ -53,8 +53,8 @@ func Up(ctx context.Context, o Options) (l *Lab, hold io.Closer, err error) {
 }
 
 // reserve makes the folder of a lab. From then on others leave it alone, while this process lives.
-func reserve(o *Options) (l *Lab, err error) {
-	unlock, err := lockLabs(o.Labs)
+func reserve(ctx context.Context, o *Options) (l *Lab, err error) {
+	unlock, err := lockLabs(ctx, o.Labs)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func reserve(o *Options) (l *Lab, err error) {
 
 // giveUp removes a lab that did not come up, unless somebody has done so and has made another of that name.
 func (l *Lab) giveUp(labs string) (err error) {
-	unlock, err := lockLabs(labs)
+	unlock, err := lockLabs(context.Background(), labs)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (l *Lab) build(ctx context.Context, o *Options) (io.Closer, error) {
 	if err := furnish(l, o); err != nil {
 		return nil, err
 	}
-	unlock, err := lockFile(networkLock)
+	unlock, err := lockFile(ctx, networkLock)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package ioengine
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/fiojob"
@@ -19,7 +20,7 @@ func newCallsBackend(w *worker) backend {
 	case kindTruncate:
 		b.perform = performTruncation
 	default:
-		b.perform = newBurner(&w.lanes[0].job.job.Control.CPU).burn
+		b.perform = newBurner(&w.lanes[0].job.job.Control.CPU, &w.shared.stop).burn
 	}
 	return b
 }
@@ -75,10 +76,11 @@ type burner struct {
 	busy, idle time.Duration // of one cycle
 	sort       []int32       // nil: nothing but the clock is looked at
 	seed       uint32
+	stop       *atomic.Bool // ends a cycle early
 }
 
-func newBurner(c *fiojob.CPULoad) *burner {
-	b := &burner{busy: c.Chunk, seed: 1}
+func newBurner(c *fiojob.CPULoad, stop *atomic.Bool) *burner {
+	b := &burner{busy: c.Chunk, seed: 1, stop: stop}
 	if b.busy <= 0 {
 		b.busy = cpuChunkDefault
 	}
@@ -96,16 +98,24 @@ const (
 	burnSortLength  = 1 << 14
 )
 
-// burn is one cycle.
-func (b *burner) burn(*slot) int32 {
-	for begun := time.Now(); time.Since(begun) < b.busy; {
+// burn is one cycle, or what fits into the span of the slot, in nanoseconds.
+func (b *burner) burn(s *slot) int32 {
+	begun := time.Now()
+	busy := min(b.busy, time.Duration(s.span))
+	for time.Since(begun) < busy && !b.stop.Load() {
 		for i := range b.sort {
 			b.seed = b.seed*1664525 + 1013904223 // the constants of Numerical Recipes
 			b.sort[i] = int32(b.seed)
 		}
 		slices.Sort(b.sort)
 	}
-	pause(int64(b.idle))
+	for end := min(busy+b.idle, time.Duration(s.span)); !b.stop.Load(); {
+		left := int64(end - time.Since(begun))
+		if left <= 0 {
+			break
+		}
+		pause(min(left, waitMaxNanos))
+	}
 	return 0
 }
 
@@ -118,7 +128,7 @@ func (l *lane) fillBurn(w *worker, now int64) int64 {
 		l.close(closedTime)
 	case len(l.free) > 0:
 		sl := &w.slots[l.take(w)]
-		sl.kind, sl.direction, sl.intended, sl.size = opBurn, 0, never, 0
+		sl.kind, sl.direction, sl.intended, sl.size, sl.span = opBurn, 0, never, 0, l.end-now
 	}
 	return never
 }

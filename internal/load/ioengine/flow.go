@@ -83,8 +83,8 @@ func (g *flowGroup) change(weight uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.weight.Add(weight)
+	g.issued.Store(0) // first: what is counted into the new epoch must not be erased
 	g.epoch.Add(1)
-	g.issued.Store(0)
 }
 
 // over tells whether the lane has done its share. Somebody else of the group then has not done theirs.

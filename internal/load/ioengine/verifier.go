@@ -36,6 +36,7 @@ type verifier struct {
 
 	recent []written // the last writes, as many as the queue is deep: write n of the lane stands at n modulo that
 	count  uint64    // writes of the lane
+	failed uint64    // writes of the lane
 
 	queue  []written // backlog
 	trims  *trimmer  // nil: nothing is trimmed
@@ -189,6 +190,9 @@ func (v *verifier) orders() bool { return v != nil && v.mayOverlap }
 
 // lose notes a write that failed.
 func (v *verifier) lose(s *slot) {
+	if s.kind == opWrite {
+		v.loseRecent(s)
+	}
 	if s.kind != opWrite && s.kind != opTrim || !v.spec.after {
 		return
 	}
@@ -205,6 +209,17 @@ func (v *verifier) lose(s *slot) {
 		return
 	}
 	v.lost[lostWrite{s.stream, s.number}] = struct{}{}
+}
+
+// loseRecent notes it for who verifies in another job; numbers begin anew with each loop, so that the newest one is meant.
+func (v *verifier) loseRecent(s *slot) {
+	v.failed++
+	for back := uint64(1); back <= min(v.count, uint64(len(v.recent))); back++ {
+		if w := &v.recent[(v.count-back)%uint64(len(v.recent))]; w.stream == s.stream && w.number == s.number {
+			w.dead = true
+			return
+		}
+	}
 }
 
 // closed is called while the lane is closed and nothing was begun yet: it begins, or says that there is nothing to do.

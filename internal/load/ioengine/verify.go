@@ -80,7 +80,7 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 		return nil
 	}
 	v.trims = p.compileTrimming(j)
-	if v.limit = j.Verify.Limit; v.limit != nil && (s.reads || s.trims || j.Verify.Only && v.limit.Writes == 0) {
+	if v.limit = j.Verify.Limit; v.limit != nil && (s.reads || s.trims || v.trims != nil || j.Verify.Only && v.limit.Writes == 0) {
 		p.lacking(j, "verify_state_load", "1 with rw="+j.ReadWrite)
 	}
 	p.warnOfVerification(j, s, v)

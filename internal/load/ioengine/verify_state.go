@@ -8,8 +8,9 @@ import (
 // How far a job came with its writes, for whoever verifies them later.
 
 // Written returns how many writes a workload of one clone made that verifies them, and where the last of them went that are
-// known to be complete. It returns false where there is none such, or where there are operations besides writes, because the
-// number of writes then does not say which they were. It is valid once Run has returned.
+// known to be complete. It returns false where there is none such, where there are operations besides writes, because the
+// number of writes then does not say which they were, and where a write failed before the last ones, of which nothing is
+// said. It is valid once Run has returned.
 func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 	var of *lane
 	for _, workers := range r.phases {
@@ -22,16 +23,21 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 			}
 		}
 	}
-	if of == nil || of.verify == nil || of.verify.spec.only || !of.job.writes || of.active[interval.Read] {
+	if of == nil || of.verify == nil || of.verify.spec.only || of.verify.trims != nil || !of.job.writes || of.active[interval.Read] {
 		return limit, order, false
 	}
 	v := of.verify
 	limit.Writes, limit.Depth = v.count, uint64(len(v.recent))
+	failed := v.failed
 	for back := uint64(1); back <= min(v.count, limit.Depth); back++ {
-		w := &v.recent[(v.count-back)%limit.Depth]
-		if _, failed := v.lost[lostWrite{w.stream, w.number}]; !failed {
+		if w := &v.recent[(v.count-back)%limit.Depth]; w.dead {
+			failed--
+		} else {
 			limit.Completed = append(limit.Completed, fiojob.VerifyPlace{File: int64(w.stream), Offset: w.offset})
 		}
+	}
+	if failed > 0 {
+		return limit, order, false
 	}
 	order.Files = len(of.streams)
 	order.OfSeed = of.job.random || len(of.streams) > 1 || !of.job.sizes[interval.Write].fixed()
