@@ -51,6 +51,13 @@ func (c *count) off(nodeID string) {
 	c.fallen[nodeID] = true
 }
 
+// fell tells whether a node counts as off because of this program.
+func (c *count) fell(nodeID string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fallen[nodeID]
+}
+
 // admit completes what is known by the other nodes that are off, decides, and counts the node as off when it may be cut.
 func (c *count) admit(ctx context.Context, nodeID string, cut Cut) (Verdict, error) {
 	select {

@@ -48,7 +48,6 @@ type Target struct {
 	notes     []target.Fact          // found out meanwhile
 	planted   map[string]bool        // VMs whose seed this program made
 	marks     map[string]bool        // of the run, or runs, that used this target
-	cut       map[string]bool        // nodes that this program switched off
 	power     *bmc.Nodes             // nil: no node has a BMC
 }
 
@@ -102,7 +101,7 @@ func prepare(c target.Config, o target.OpenOptions, run runner) (*Target, error)
 	t := &Target{
 		config: c, settings: s, options: o, memory: &memory{dir: o.Dir}, locks: map[string]*sync.Mutex{},
 		reserved: map[netip.Addr]string{}, conns: map[string][]*conn{}, templates: map[string]*template{}, brought: map[string]bool{},
-		planted: map[string]bool{}, marks: map[string]bool{}, cut: map[string]bool{},
+		planted: map[string]bool{}, marks: map[string]bool{},
 	}
 	for _, nc := range c.Nodes {
 		endpoint := nc.Endpoint

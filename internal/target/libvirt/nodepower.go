@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 )
@@ -35,51 +35,36 @@ func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
 	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
 }
 
+// takePower lets act take the power of a node, whose checks are all bmc's, and ends connections to agents on it that a cut
+// leaves open. An agent that lives all the same is dialled again.
 func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
 	if err := p.usable(ctx); err != nil {
 		return err
 	}
-	if !p.config.Allow.NodePower {
-		return target.PowerForbidden(nodeID)
-	}
-	if p.withoutPower(ctx, nodeID) {
-		return nil // there is nothing to take, and a node that is off cannot be asked what speaks against it
-	}
-	defer p.losing(ctx, nodeID)()
-	return act(ctx, nodeID)
-}
-
-// PowerOnNode powers a node on. Its system may take minutes until it answers.
-func (p powered) PowerOnNode(ctx context.Context, nodeID string) error {
-	err := p.Nodes.PowerOnNode(ctx, nodeID)
-	if err == nil {
-		p.mu.Lock()
-		delete(p.cut, nodeID)
-		p.mu.Unlock()
+	lost := p.running(ctx, nodeID)
+	err := act(ctx, nodeID)
+	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // what was refused was not begun
+		for _, id := range lost {
+			p.hangUp(id)
+		}
 	}
 	return err
 }
 
-// losing notes that this program is about to take the power of a node. The returned function ends connections to agents
-// on it that the cut has left open, once that is over.
-func (t *Target) losing(ctx context.Context, nodeID string) func() {
-	t.mu.Lock()
-	t.cut[nodeID] = true
-	t.mu.Unlock()
-	var lost []string
+// running lists the VMs on a node; none on one without power, which cannot be asked.
+func (t *Target) running(ctx context.Context, nodeID string) []string {
+	if t.withoutPower(ctx, nodeID) {
+		return nil
+	}
+	var list []string
 	if s, err := t.survey(ctx); err == nil {
 		for id, one := range s.vms {
 			if one.main().node.id == nodeID {
-				lost = append(lost, id)
+				list = append(list, id)
 			}
 		}
 	}
-	return func() {
-		// Whether it was cut is for the node to say. An agent that lives is dialled again.
-		for _, id := range lost {
-			t.hangUp(id)
-		}
-	}
+	return list
 }
 
 // withoutPower tells whether a node is known to be switched off.
@@ -112,7 +97,7 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 		}
 	}
 	s.Controller = controllerIs(ownUUID(), s.Machine, domains)
-	s.Redundant, s.Health = t.health(ctx)
+	s.Redundant, s.Health = t.health(ctx, nodeID)
 	return s, nil
 }
 
@@ -130,22 +115,20 @@ func (t *Target) remark(tag target.Tag) {
 	t.marks[tag.Mark()] = true
 }
 
-// health is what libvirt hosts have for redundancy: that every host which this run did not switch off itself answers and
-// has its storage. Storage that is redundant below the pool is not seen from here.
-func (t *Target) health(ctx context.Context) (bmc.Answer, string) {
-	t.mu.Lock()
-	var up []*node
-	for _, n := range t.nodes {
-		if !t.cut[n.id] {
-			up = append(up, n)
+// health is what libvirt hosts have for redundancy beside the node that is to be cut: that every other host answers and has
+// its storage, but for those that this program switched off. Storage that is redundant below the pool is not seen from here.
+func (t *Target) health(ctx context.Context, nodeID string) (bmc.Answer, string) {
+	err := target.Each(ctx, len(t.nodes), func(i int) error {
+		n := t.nodes[i]
+		if n.id == nodeID {
+			return nil
 		}
-	}
-	t.mu.Unlock()
-	err := target.Each(ctx, len(up), func(i int) error { return t.DatastoreVisible(ctx, up[i].id, t.settings.pool) })
+		return t.power.Answers(ctx, n.id, func(ctx context.Context) error { return t.DatastoreVisible(ctx, n.id, t.settings.pool) })
+	})
 	if err != nil {
 		return bmc.No, "hosts or their pools are missing: " + err.Error()
 	}
-	return bmc.Yes, fmt.Sprintf("%d other hosts answer and have their pool; what keeps the data is not seen from here", len(up))
+	return bmc.Yes, "the other hosts that were not switched off answer and have their pool; what keeps the data is not seen from here"
 }
 
 // identity is what the host says of its machine: by DMI where it can read that, else the UUID that libvirt goes by.

@@ -1,0 +1,227 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/targettest"
+)
+
+// simulated is hosts that are simulated as far as virsh shows them: a runner that answers as the program does. It is for what
+// real hosts show too seldom; whether they answer so is for the tests with a lab.
+type simulated struct {
+	t      *testing.T
+	hosts  []*simulatedHost
+	config target.Config
+
+	mu    sync.Mutex
+	calls []string // "host-1 nodeinfo"
+	// instead answers a call, when it says so.
+	instead func(h *simulatedHost, c call) (out []byte, err error, answered bool)
+}
+
+type simulatedHost struct {
+	name    string // "host-1"
+	uuid    string // of the machine
+	pool    string // UUID
+	volumes map[string]bool
+	domains map[string]string // XML by UUID
+	down    bool
+	bmc     *targettest.BMC // nil: none
+}
+
+const simulatedPool = "11111111-2222-4333-8444-555555555555"
+
+// newSimulated makes hosts that are clones of one image: their pools have one UUID.
+func newSimulated(t *testing.T, count int, bmcs bool) *simulated {
+	t.Helper()
+	s := &simulated{t: t, config: target.Config{Provider: "libvirt", Options: map[string]string{"accelerator": "tcg"}}}
+	s.config.Templates = map[string]string{blankTemplate: "blank.qcow2"}
+	if bmcs {
+		s.config.Allow.NodePower = true
+		s.config.Credentials = targettest.Credentials(t)
+	}
+	for i := range count {
+		h := &simulatedHost{
+			name: fmt.Sprint("host-", i+1), uuid: fmt.Sprintf("4c4c4544-0058-4b10-8030-b7c04f51%04d", i+1), pool: simulatedPool,
+			volumes: map[string]bool{"blank.qcow2": true}, domains: map[string]string{},
+		}
+		node := target.NodeConfig{ID: h.name, Endpoint: "qemu+ssh://" + h.name + "/system"}
+		if bmcs {
+			h.bmc = targettest.NewBMC(t, h.uuid, func(on bool) { s.set(func() { h.down = !on }) })
+			node.BMC = h.bmc.Config
+		}
+		s.hosts, s.config.Nodes = append(s.hosts, h), append(s.config.Nodes, node)
+	}
+	return s
+}
+
+// set changes something of the hosts.
+func (s *simulated) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// count returns how often a command was called since the last time, on one host or ("") all, and forgets all calls.
+func (s *simulated) count(host, command string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.calls {
+		if name, what, _ := strings.Cut(c, " "); what == command && (host == "" || host == name) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *simulated) forgetCalls() { s.set(func() { s.calls = nil }) }
+
+func (s *simulated) open(dir string) target.Target {
+	s.t.Helper()
+	l, err := open(s.t.Context(), s.config, target.OpenOptions{Dir: dir}, s.run)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	return l
+}
+
+func simulatedError(c call, text string) error {
+	return &callError{command: c.name(), text: text, err: errors.New("exit status 1")}
+}
+
+// run is the runner.
+func (s *simulated) run(ctx context.Context, c call) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var h *simulatedHost
+	for _, one := range s.hosts {
+		if strings.Contains(c.uri, one.name+"/") {
+			h = one
+		}
+	}
+	s.mu.Lock()
+	s.calls = append(s.calls, h.name+" "+c.name())
+	instead := s.instead
+	s.mu.Unlock()
+	if instead != nil {
+		if out, err, answered := instead(h, c); answered {
+			return out, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.down {
+		return nil, simulatedError(c, "failed to connect to the hypervisor; End of file while reading data: Input/output error")
+	}
+	return h.answer(s.t, c)
+}
+
+// argument returns the value of an option of a call.
+func (c call) argument(name string) string {
+	for _, a := range c.args {
+		for word := range strings.FieldsSeq(a) {
+			if value, ok := strings.CutPrefix(word, "--"+name+"="); ok {
+				return strings.TrimSuffix(value, ";")
+			}
+		}
+	}
+	return ""
+}
+
+func (h *simulatedHost) answer(t *testing.T, c call) ([]byte, error) {
+	id, volume := c.argument("domain"), c.argument("vol")
+	switch c.name() {
+	case "nodeinfo", "nodememstats", "version":
+		return recorded(t, c.name()+".txt"), nil
+	case "capabilities":
+		return []byte("<capabilities><host><uuid>" + h.uuid + "</uuid></host></capabilities>"), nil
+	case "sysinfo":
+		return []byte("<sysinfo><system><entry name='uuid'>" + h.uuid + "</entry></system></sysinfo>"), nil
+	case "pool-info":
+		return []byte("State:          running\n"), nil
+	case "pool-dumpxml":
+		return fmt.Appendf(nil, "<pool type='dir'><name>default</name><uuid>%s</uuid><capacity>1000</capacity><available>900</available>"+
+			"<target><path>/pool</path></target></pool>", h.pool), nil
+	case "pool-refresh":
+		return nil, nil
+	case "vol-list":
+		var b strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(h.volumes)) {
+			fmt.Fprintf(&b, " %s   /pool/%s\n", name, name)
+		}
+		return []byte(b.String()), nil
+	case "vol-delete":
+		if !h.volumes[volume] {
+			return nil, simulatedError(c, "Storage volume not found: no storage vol with matching name '"+volume+"'")
+		}
+		delete(h.volumes, volume)
+		return nil, nil
+	case "list":
+		return []byte(strings.Join(slices.Sorted(maps.Keys(h.domains)), "\n")), nil
+	case "dumpxml":
+		return h.dump(c)
+	case "undefine":
+		if h.domains[id] == "" {
+			return nil, simulatedError(c, "failed to get domain '"+id+"'")
+		}
+		delete(h.domains, id)
+		return nil, nil
+	}
+	return nil, simulatedError(c, "unknown command: '"+c.name()+"'")
+}
+
+// dump describes domains: virsh goes on after an error, and its exit code is that of the last command.
+func (h *simulatedHost) dump(c call) ([]byte, error) {
+	var out, errs []string
+	last := ""
+	for command := range strings.SplitSeq(strings.Join(c.args, " "), "; ") {
+		_, last, _ = strings.Cut(command, "--domain=")
+		if h.domains[last] == "" {
+			errs = append(errs, "error: failed to get domain '"+last+"'\n")
+		}
+		out = append(out, h.domains[last])
+	}
+	if h.domains[last] == "" {
+		return nil, simulatedError(c, tidy(strings.Join(errs, "\n")))
+	}
+	return []byte(strings.Join(out, "\n")), nil
+}
+
+// add defines the domain of a VM on a host, with one data disk, and returns the VM.
+func (h *simulatedHost) add(t *testing.T, tag target.Tag, name string, on bool) target.VM {
+	t.Helper()
+	mark := tag.Mark()
+	vm := target.VM{ID: vmID(mark, name), Name: name, Group: "OLTP", NodeID: h.name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 20}}}
+	own, err := newMetadata(tag, record{VM: vm, RAMBytes: 64 << 20, VCPUs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := machine(accelTCG, "host-model")
+	d.Name, d.UUID, d.Metadata = domainName(vm.ID, name), vm.ID, &notes{own}
+	volume := volumeName(mark, vm.ID, "sdb")
+	d.Devices.Disks = append(d.Devices.Disks, scsiDisk(1, "/pool/"+volume, formatRaw, "none"))
+	text, err := d.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if on {
+		text = []byte(strings.Replace(string(text), "<domain ", "<domain id='1' ", 1))
+	}
+	h.domains[vm.ID], h.volumes[volume] = string(text), true
+	return vm
+}
