@@ -86,7 +86,7 @@ func (t *Target) planClone(ctx context.Context, b *blueprint, from *seen, bases 
 	if err != nil {
 		return err
 	}
-	if t.storage(p) != t.storage(b.pool) {
+	if t.storage(home, p) != t.storage(b.node, b.pool) {
 		return fmt.Errorf("node %q does not see the storage of node %q, where the source is", b.node.id, home.id)
 	}
 	if linked {

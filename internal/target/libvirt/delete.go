@@ -86,7 +86,7 @@ func (t *Target) volumes(ctx context.Context, mark string) ([]found, error) {
 		if err != nil {
 			return err
 		}
-		keys[i] = t.storage(p)
+		keys[i] = t.storage(n, p)
 		for _, name := range names {
 			if o, ok := parseVolumeName(name); ok && o.mark == mark {
 				all[i] = append(all[i], found{n, p, o, name})

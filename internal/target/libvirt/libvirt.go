@@ -215,11 +215,11 @@ func distinct(nodes []*node, looks []look) error {
 // space adds up the pools, one that is shared only once.
 func (t *Target) space(looks []look) (free, total int64) {
 	counted := map[string]bool{}
-	for _, l := range looks {
+	for i, l := range looks {
 		if l.err != nil {
 			continue
 		}
-		key := t.storage(l.pool)
+		key := t.storage(t.nodes[i], l.pool)
 		if !counted[key] {
 			free, total = free+l.pool.Available, total+l.pool.Capacity
 		}
@@ -228,15 +228,16 @@ func (t *Target) space(looks []look) (free, total int64) {
 	return free, total
 }
 
-// storage names the storage behind a pool: nodes whose pools have the same name share it.
-func (t *Target) storage(p pool) string {
+// storage names the storage behind the pool of a node: nodes for which it is the same name share it. Pools of different nodes
+// that have one UUID share nothing for that: hosts that were installed from one image have it too.
+func (t *Target) storage(n *node, p pool) string {
 	switch {
 	case t.settings.storage == storageShared:
 		return "shared"
 	case p.Type == "netfs":
 		return strings.Join([]string{"netfs", p.Source.Host.Name, p.Source.Dir.Path}, " ")
 	}
-	return p.UUID
+	return n.id + " " + p.UUID
 }
 
 func (t *Target) facts(looks []look) []target.Fact {
@@ -345,14 +346,14 @@ func (t *Target) Ready(ctx context.Context) error {
 	})
 }
 
-// HostUp returns nil when libvirt answers on the node.
+// HostUp returns nil when libvirt answers on the node, now and at the first call: whoever waits for a node asks again.
 func (t *Target) HostUp(ctx context.Context, nodeID string) error {
 	if err := t.usable(ctx); err != nil {
 		return err
 	}
 	n, err := t.node(nodeID)
 	if err == nil {
-		_, err = n.host(ctx)
+		_, err = n.run(ctx, call{args: []string{"nodeinfo"}, limit: silentLimit})
 	}
 	return err
 }

@@ -95,7 +95,7 @@ func (t *Target) bring(ctx context.Context, n *node, p pool, mark string, from *
 	if from.kernel == nil {
 		return nil
 	}
-	key := "bring " + mark + from.kernel.digest + t.storage(p)
+	key := "bring " + mark + from.kernel.digest + t.storage(n, p)
 	defer t.lock(key)()
 	t.mu.Lock()
 	done := t.brought[key]
