@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -31,6 +32,9 @@ func TestShippedScenariosLoad(t *testing.T) {
 				load(t, name, scenario.Options{Preset: preset})
 			}
 			for _, v := range sc.Variables {
+				if fmt.Sprint(v.Default) == "0" { // what is left out without it
+					load(t, name, scenario.Options{Set: map[string]string{v.Name: "1"}})
+				}
 				for _, option := range v.Options {
 					load(t, name, scenario.Options{Set: map[string]string{v.Name: option.(string)}})
 				}
