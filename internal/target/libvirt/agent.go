@@ -113,12 +113,15 @@ func (t *Target) addressOf(ctx context.Context, vm target.VM) (string, error) {
 
 // conn is a connection to an agent. It ends with the power of its VM, which a network would not tell.
 type conn struct {
-	net.Conn
+	*tls.Conn
 	target *Target
 	vm     string
 	once   sync.Once
 	err    error
 }
+
+// By this whoever uses it knows that it is over a network.
+var _ interface{ ConnectionState() tls.ConnectionState } = (*conn)(nil)
 
 func (c *conn) Close() error {
 	c.once.Do(func() {

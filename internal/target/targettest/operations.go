@@ -3,6 +3,7 @@ package targettest
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
@@ -51,6 +52,8 @@ func (s *suite) dial() {
 		_ = conn.Close()
 		s.Error("the agent of a VM without power answered")
 	}
+	inventory, err := s.target.Inventory(s.Context())
+	s.must(err)
 	seen := map[string]bool{}
 	for range 2 {
 		s.powerOn(vms)
@@ -59,6 +62,9 @@ func (s *suite) dial() {
 			conn, err := d.DialAgent(s.Context(), vm)
 			s.must(err)
 			conns = append(conns, conn)
+			if _, network := conn.(interface{ ConnectionState() tls.ConnectionState }); inventory.Systems && !network {
+				s.Errorf("the connection to a guest is a %T: nobody would call the agent again when it breaks", conn)
+			}
 			who, err := s.h.Greet(s.Context(), conn)
 			s.must(err)
 			if seen[who] {
