@@ -45,10 +45,11 @@ type agents struct {
 	ended bool
 }
 
-// agentLink is the connection to one VM. Its lock is held while it is dialled, so that callers of other VMs go on.
+// agentLink is the connection to one VM. Whoever dials or greets has the turn, so that callers of other VMs go on.
 type agentLink struct {
-	mu      sync.Mutex
-	current atomic.Pointer[agent.Client] // changed under the lock; read by whoever must not wait for it
+	turn    chan struct{}                // holds one token while somebody has it
+	current atomic.Pointer[agent.Client] // changed by who has the turn; read by whoever must not wait for it
+	vm      atomic.Pointer[target.VM]    // as it was known last: one that moved is called where it is now
 	boot    string
 	network bool // the connection is over a network
 	watch   context.CancelFunc
@@ -77,22 +78,31 @@ func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error
 	if err != nil {
 		return nil, err
 	}
-	link.mu.Lock()
-	defer link.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, helloDeadline)
 	defer cancel()
+	select {
+	case link.turn <- struct{}{}:
+		defer func() { <-link.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reach the agent of VM %q: others are calling it: %w", vm.Name, context.Cause(ctx))
+	}
+	link.vm.Store(&vm)
 	if client := link.current.Load(); client != nil {
-		if hello, err := client.Hello(ctx); err == nil {
+		hello, err := link.greet(ctx, client)
+		switch {
+		case err == nil:
 			return client, a.greet(link, vm, hello)
+		case link.network && !isLost(client):
+			return nil, fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err)
 		}
-		link.drop() // it is lost anyway
+		link.drop()
 	}
 	conn, err := a.dialer.DialAgent(ctx, vm)
 	if err != nil {
 		return nil, fmt.Errorf("reach the agent of VM %q: %w", vm.Name, err)
 	}
 	network := overNetwork(conn)
-	client := agent.NewClient(conn, a.options(vm, network))
+	client := agent.NewClient(conn, a.options(link, vm, network))
 	hello, err := client.Hello(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), client.Close())
@@ -110,6 +120,42 @@ func (a *agents) client(ctx context.Context, vm target.VM) (*agent.Client, error
 	return client, nil
 }
 
+// greetAgain is between two attempts to greet an agent that is cut off. Its client has pauses of its own between dials.
+const greetAgain = 250 * time.Millisecond
+
+// greet asks the agent over the connection that there was. While one on a network is cut off, its client belongs to the loads that go
+// on there too: it is asked again until ctx ends, and kept.
+func (l *agentLink) greet(ctx context.Context, client *agent.Client) (agent.Hello, error) {
+	var last error
+	for {
+		hello, err := client.Hello(ctx)
+		switch {
+		case err == nil:
+			return hello, nil
+		case ctx.Err() != nil:
+			return hello, errors.Join(err, last)
+		case !l.network || isLost(client) || !errors.Is(err, load.ErrLost):
+			return hello, err
+		}
+		last = err
+		select {
+		case <-time.After(greetAgain):
+		case <-client.Lost():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isLost tells whether the agent behind a client is gone for good.
+func isLost(client *agent.Client) bool {
+	select {
+	case <-client.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
 // overNetwork tells whether a connection can break while the agent goes on, and be made again. An inherited one cannot: the agent
 // ends with it, and shares our clock. Every connection over a network is encrypted.
 func overNetwork(conn net.Conn) bool {
@@ -117,11 +163,11 @@ func overNetwork(conn net.Conn) bool {
 	return ok
 }
 
-func (a *agents) options(vm target.VM, network bool) agent.ClientOptions {
+func (a *agents) options(link *agentLink, vm target.VM, network bool) agent.ClientOptions {
 	o := agent.ClientOptions{Fence: a.fence, Started: a.began}
 	if network {
 		o.Zero, o.PingEvery = a.zero, pingEvery
-		o.Redial = func(ctx context.Context) (net.Conn, error) { return a.dialer.DialAgent(ctx, vm) }
+		o.Redial = func(ctx context.Context) (net.Conn, error) { return a.dialer.DialAgent(ctx, *link.vm.Load()) }
 		if a.cut != nil {
 			o.Cut = func(back bool, away time.Duration) { a.cut(vm, back, away) }
 		}
@@ -164,10 +210,25 @@ func (a *agents) link(vm string) (*agentLink, error) {
 	}
 	link := a.byVM[vm]
 	if link == nil {
-		link = &agentLink{}
+		link = &agentLink{turn: make(chan struct{}, 1)}
 		a.byVM[vm] = link
 	}
 	return link, nil
+}
+
+// placed notes that a VM is on another node.
+func (a *agents) placed(vm, node string) {
+	a.mu.Lock()
+	link := a.byVM[vm]
+	a.mu.Unlock()
+	if link == nil {
+		return
+	}
+	if known := link.vm.Load(); known != nil {
+		moved := *known
+		moved.NodeID = node
+		link.vm.Store(&moved)
+	}
 }
 
 // gone gives up the connection to a VM that this run itself has switched off: what waits for it ends at once, and nobody calls an
@@ -185,7 +246,7 @@ func (a *agents) gone(vm target.VM) {
 	}
 }
 
-// drop forgets the client. The caller holds the lock.
+// drop forgets the client. The caller has the turn.
 func (l *agentLink) drop() {
 	if client := l.current.Swap(nil); client != nil {
 		_ = client.Close()
@@ -206,11 +267,11 @@ func (a *agents) close() {
 	a.mu.Unlock()
 	for _, link := range links {
 		if client := link.current.Load(); client != nil {
-			_ = client.Close() // whoever calls it with the lock returns
+			_ = client.Close() // whoever calls it in his turn returns
 		}
-		link.mu.Lock()
+		link.turn <- struct{}{}
 		link.drop()
-		link.mu.Unlock()
+		<-link.turn
 	}
 }
 

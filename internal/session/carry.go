@@ -190,6 +190,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 		Events: func(e interval.Event) {
 			if e.Kind == interval.EventPlaced {
 				scraped.placed(e)
+				c.agents.placed(e.Subject, e.Node)
 			}
 			c.record.Event(e)
 		},
