@@ -100,6 +100,7 @@ type Job struct {
 	Runtime         time.Duration
 	TimeBased       bool
 	RampTime        time.Duration
+	RampSize        int64 `json:",omitzero"` // bytes
 	StartDelay      time.Duration
 	Loops           int
 	NumberIOs       int64

@@ -49,7 +49,6 @@ var delegated = []group{
 	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},
 	{class: Delegate, elsewhere: Refused, why: "only fio merges traces; give each to a job of its own", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
-	{class: Delegate, why: "a ramp ends at a time that is known before the start, for all clones at once; ramp_time sets it", names: "ramp_size"},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "sprandom"},
 }
 

@@ -60,7 +60,7 @@ var kindNames = map[kind]string{
 		test-duration threads-per-queue read-req-num-512-blocks large-block-op-kbytes`,
 	kindBytes: `
 		ba bs buffer_compress_chunk filesize hugepage-size lockmem log_compression offset_align rate rate_min
-		block replay_align verify_interval verify_offset window_size zonecapacity zonerange zonesize`,
+		block ramp_size replay_align verify_interval verify_offset window_size zonecapacity zonerange zonesize`,
 	kindSize: "io_size offset offset_increment size zoneskip",
 	kindTime: `
 		latency_target latency_window max_latency ramp_time runtime startdelay steadystate_duration

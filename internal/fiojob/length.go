@@ -41,7 +41,9 @@ func (j *Job) length() (least, most time.Duration) {
 		if least = min(least, most); j.TimeBased {
 			least = most
 		}
-		most = j.StartDelay + j.RampTime + most*loops
+		if most = j.StartDelay + j.RampTime + most*loops; j.RampSize > 0 {
+			most = 0 // nobody knows how long a ramp by size takes
+		}
 	}
 	return j.StartDelay + least*loops, most
 }

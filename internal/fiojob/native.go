@@ -66,6 +66,7 @@ var native = []spec{
 	{name: "runtime", apply: duration(func(j *Job) *time.Duration { return &j.Runtime }, time.Second)},
 	{name: "time_based", apply: flag(func(j *Job) *bool { return &j.TimeBased })},
 	{name: "ramp_time", apply: duration(func(j *Job) *time.Duration { return &j.RampTime }, time.Second)},
+	{name: "ramp_size", apply: bytesOf(func(j *Job) *int64 { return &j.RampSize }, 0, math.MaxInt64)},
 	{name: "startdelay", apply: setStartDelay},
 	{name: "loops", apply: count(func(j *Job) *int { return &j.Loops }, 1, math.MaxInt32)},
 	{name: "number_ios", apply: bytesOf(func(j *Job) *int64 { return &j.NumberIOs }, 0, math.MaxInt64)},

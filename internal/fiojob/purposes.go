@@ -52,6 +52,7 @@ var purposes = map[string]string{
 	"runtime":                       "bound on time",
 	"time_based":                    "go on until runtime is reached",
 	"ramp_time":                     "time before counting",
+	"ramp_size":                     "bytes that a job moves before counting; all jobs of a group together with group_reporting",
 	"startdelay":                    "time before starting",
 	"loops":                         "repetitions of the whole job",
 	"number_ios":                    "bound on operations",

@@ -58,7 +58,7 @@ func (j Job) Resolve(deviceSize func(name string) (int64, bool)) Job {
 }
 
 // Scale returns the job with every byte extent multiplied by factor: size, filesize, offset, offset_increment, io_size,
-// zonesize, zonerange and zoneskip. Each is rounded to a multiple of the job's largest block; size, filesize, offset
+// zonesize, zonerange, zoneskip and ramp_size. Each is rounded to a multiple of the job's largest block; size, filesize, offset
 // and io_size keep at least blocksMin of them and zones one, but none grows. A region that holds a whole number of
 // strided zones keeps that number. Rates and block sizes stay. A missing size becomes a percentage of the file. A
 // factor outside (0, 1) changes nothing.
@@ -112,6 +112,7 @@ func (j Job) Scale(factor float64, blocksMin int) Job {
 	scaleSize(&j.ZoneSkip, "zoneskip", 1)
 	scaleBytes(&j.ZoneSize, "zonesize")
 	scaleBytes(&j.ZoneRange, "zonerange")
+	scaleBytes(&j.RampSize, "ramp_size")
 	if windows := whole.windows(region); windows > 0 {
 		wanted := (floor*block + j.stride() - 1) / j.stride()
 		j.fitZones(max(windows, min(wanted, windows*whole.stride()/j.stride())), start())

@@ -105,10 +105,24 @@ func (c *clone) foundDepth(run ioengine.Run) {
 	c.depth = d
 }
 
+// foundRamp takes over when a ramp by size has ended. Until then nothing counts, and no time passes; at is now.
+func (c *clone) foundRamp(run ioengine.Run, at int64) {
+	if c.job.RampSize == 0 {
+		return
+	}
+	from, known := run.CountsFrom()
+	if !known {
+		from = at
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = max(from, c.depth.FoundNanos)
+}
+
 func (c *clone) add(iv *interval.Interval) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tally.add(iv)
+	c.tally.add(iv, c.started)
 	c.live.add(iv)
 }
 
@@ -116,7 +130,7 @@ func (c *clone) end(at time.Duration, account ioengine.Account, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = int64(at)
-	if account.StartNanos > 0 && c.depth.FoundNanos == 0 {
+	if account.StartNanos > 0 && c.depth.FoundNanos == 0 && c.job.RampSize == 0 {
 		c.started = account.StartNanos + int64(c.job.StartDelay+c.job.RampTime)
 	}
 	if account.EndNanos > c.started {

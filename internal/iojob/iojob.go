@@ -125,6 +125,7 @@ type runner struct {
 	iologs    *ioLogs
 	lifecycle lifecycle
 	flows     ioengine.Flows // of all clones
+	ramps     ioengine.Ramps
 }
 
 // check refuses what no clone could do before the first one starts.

@@ -66,6 +66,7 @@ func (r *runner) runClones(ctx context.Context, clones []*clone, prepared []ioen
 func (r *runner) control(c *clone, run ioengine.Run) {
 	run.DropBacklog(r.options.DropAfter)
 	run.ForgetSearch()
+	run.ShareRamps(&r.ramps)
 	run.ShareFlows(&r.flows, c.job.Control.WaitFor != "")
 	run.TellErrors(func(err error) { r.options.say("%v", err) })
 }
@@ -90,10 +91,12 @@ func (r *runner) runClone(c *clone, run ioengine.Run, start time.Duration) {
 	c.begin(int64(start), run.Engine())
 	err := run.Run(c.course.ctx, load.SinkFunc(func(iv interval.Interval) {
 		c.foundDepth(run)
+		c.foundRamp(run, iv.EndNanos())
 		r.deliver(c, &iv)
 		c.judge.add(c, &iv)
 	}))
 	c.foundDepth(run)
+	c.foundRamp(run, int64(r.axis.now()))
 	if unsaved := c.saveState(&r.options, run, c.course.ctx.Err() != nil); unsaved != nil {
 		err = errors.Join(err, unsaved)
 	}

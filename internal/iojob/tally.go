@@ -31,13 +31,16 @@ type sample struct {
 	bytes       [interval.DirectionCount]float64
 }
 
-func (t *tally) add(iv *interval.Interval) {
-	s := sample{end: iv.EndNanos(), length: iv.LengthNanos}
+// add takes one interval of a clone whose operations count from the moment from on.
+func (t *tally) add(iv *interval.Interval, from int64) {
+	s := sample{end: iv.EndNanos(), length: min(iv.LengthNanos, iv.EndNanos()-from)}
 	for d := range iv.Directions {
 		s.operations[d], s.bytes[d] = float64(iv.Directions[d].Operations), float64(iv.Directions[d].Bytes)
 		t.traffic[d].Add(&iv.Directions[d])
 	}
-	t.samples = append(t.samples, s)
+	if s.length > 0 {
+		t.samples = append(t.samples, s)
+	}
 	if len(t.samples) > samplesMax && t.period > 0 {
 		t.samples = coarsen(t.samples, 2*resolution(t.samples, t.period))
 	}

@@ -22,7 +22,7 @@ func TestSamplesOfLongRunsAreFew(t *testing.T) {
 			iv := interval.Interval{StartNanos: end - period, LengthNanos: period}
 			iv.Directions[0].Operations, iv.Directions[0].Bytes = 7, 7*4096
 			operations, bytes = operations+7, bytes+7*4096
-			to.add(&iv)
+			to.add(&iv, 0)
 		}
 		for i := range int64(count) {
 			add(&tallies[0], (i+1)*period)

@@ -145,11 +145,11 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		if j.ZoneMode == "strided" && !j.Has("zonemode") {
 			c.note("fio is told zonemode=strided, because it refuses zonesize alone")
 		}
-		if j.Stonewall || j.StartDelay > 0 || j.RampTime > 0 {
+		if j.Stonewall || j.StartDelay > 0 || j.RampTime > 0 || j.RampSize > 0 {
 			c.parallel = false
 		}
-		if j.RampTime > 0 {
-			c.note("fio starts its counters again after ramp_time; operations around that moment may be missing")
+		if j.RampTime > 0 || j.RampSize > 0 {
+			c.note("fio starts its counters again after a ramp; operations around that moment may be missing")
 		}
 	}
 	c.plan.WriteRate = fiojob.WriteRate(c.file.Jobs())
@@ -371,7 +371,7 @@ func seed(w load.Workload, job int) uint64 {
 func bound(file *fiojob.File) time.Duration {
 	var sum time.Duration
 	for _, j := range file.Jobs() {
-		if j.Runtime == 0 {
+		if j.Runtime == 0 || j.RampSize > 0 {
 			return 0
 		}
 		sum += j.StartDelay + j.RampTime + j.Runtime*time.Duration(max(1, j.Loops))

@@ -183,7 +183,7 @@ func (in *instance) expectedEnd(start int64) int64 {
 	var end int64
 	for i := range in.program.jobs {
 		j := &in.program.jobs[i]
-		if j.runtime == 0 {
+		if j.runtime == 0 || j.job.RampSize > 0 {
 			return 0
 		}
 		end = max(end, start+int64(j.job.StartDelay+j.job.RampTime+j.runtime))

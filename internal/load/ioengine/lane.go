@@ -19,6 +19,7 @@ type lane struct {
 	files   *fileOrder // nil: in turn
 	watch   *watch     // nil: nothing is watched
 	flow    *flow      // nil: progress is not balanced against that of others
+	ramp    *ramp      // nil: no size ends the ramp
 	free    []int32    // slots that are not in use, a stack
 	reserve int        // of free that stay so, where a search has a depth below that of the job
 
@@ -29,7 +30,7 @@ type lane struct {
 	closed closedReason
 
 	start       int64 // first operation
-	measureFrom int64 // end of the ramp: operations before do not count
+	measureFrom int64 // end of the ramp: operations before do not count; never while a size has yet to end it
 	end         int64 // no operation starts from here on
 	rampDue     uint64
 	issued      uint64 // by the pacers
@@ -147,11 +148,7 @@ func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
 func (l *lane) begin(start int64) {
 	j := &l.job.job
 	l.start = start + l.delay()
-	l.measureFrom = l.start + int64(j.RampTime)
 	l.end = never
-	if l.job.runtime > 0 {
-		l.end = l.measureFrom + int64(l.job.runtime)
-	}
 	for d := range l.pacers {
 		if l.paced[d] {
 			key := load.Key(l.spec.key, uint64(keyPacer+d))
@@ -159,9 +156,10 @@ func (l *lane) begin(start int64) {
 			l.due[d] = l.pacers[d]
 		}
 	}
-	l.rampDue = l.dueBy(l.measureFrom)
-	if l.watch != nil {
-		l.watch.begin(l)
+	if l.ramp != nil {
+		l.beginRamp()
+	} else {
+		l.beginMeasuring(l.start + int64(j.RampTime))
 	}
 }
 

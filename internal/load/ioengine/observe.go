@@ -6,7 +6,8 @@ import "github.com/braggdev/bragg/internal/interval"
 // delays the next operations of that thread, so it allocates nothing and hands over to somebody else what takes longer
 // than copying. The batch is the engine's own and overwritten after the call.
 type Observer interface {
-	// Begin comes once, before the first operation: from measureFrom on, on the workload's axis, operations count.
+	// Begin comes before the first operation that counts: from measureFrom on, on the workload's axis, operations do.
+	// It comes before all others too, and again when a ramp ends that a size ends.
 	Begin(measureFrom int64)
 	// Completed comes in order of completion; operations that were reaped together have the same Completed time.
 	Completed(batch []Completed)

@@ -33,6 +33,7 @@ func (in *instance) build() error {
 		if len(workers) == 0 {
 			in.noteUnwritten()
 			in.enterFlows(&Flows{})
+			in.enterRamps(&Ramps{})
 			return nil
 		}
 		in.phases = append(in.phases, workers)

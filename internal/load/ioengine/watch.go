@@ -275,7 +275,7 @@ func (w *worker) look(now int64) error {
 	var first error
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		if l.watch == nil || l.verify.busy() {
+		if l.watch == nil || l.verify.busy() || l.ramping() {
 			continue
 		}
 		found := l.watch.search != nil && l.watch.search.foundAt > 0

@@ -43,6 +43,7 @@ type worker struct {
 	cpu       threadClock
 	account   Account
 	begun     bool
+	ramping   int         // lanes whose ramp a size has yet to end
 	watched   bool        // some lane is
 	told      int         // errors that were told
 	observed  []Completed // by observedLane, not yet told
@@ -94,8 +95,8 @@ func (w *worker) begin(start int64) {
 	w.account.StartNanos = start
 	for i := range w.lanes {
 		w.lanes[i].begin(start)
-		if o := w.lanes[i].observer; o != nil {
-			o.Begin(w.lanes[i].measureFrom)
+		if w.lanes[i].ramping() {
+			w.ramping++
 		}
 	}
 }
@@ -168,6 +169,7 @@ func (w *worker) run() error {
 		}
 		now = w.shared.clock.now()
 		w.closePeriods(now)
+		w.leaveRamps()
 		if err := w.reap(w.done[:count], now); err != nil && failure == nil {
 			// The others stop, and what is in flight here ends as usual.
 			failure = err
@@ -267,6 +269,8 @@ func (w *worker) reap(done []completion, now int64) error {
 				if w.submissions != nil {
 					w.account.Submissions[s.direction].Record(uint64(max(0, s.returned-s.submitted)))
 				}
+			case l.ramping():
+				l.ramp.add(s.size, now)
 			}
 			if l.verify != nil {
 				if err := w.verified(l, s); err != nil && firstErr == nil {
@@ -296,6 +300,9 @@ func (w *worker) failed(l *lane, s *slot, result int32, now int64) error {
 	if l.job.filled(s, class) {
 		l.close(closedDone)
 		return nil
+	}
+	if l.ramping() {
+		l.ramp.add(s.size, now)
 	}
 	w.record.fail(s.direction, class)
 	if w.account.FirstError == 0 {

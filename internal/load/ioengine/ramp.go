@@ -1,0 +1,132 @@
+package ioengine
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// A ramp is what a job does before its operations count. ramp_time ends it at a moment that is known before the start.
+// ramp_size ends it when the job has moved so many bytes, or with group_reporting all jobs of its reporting group together;
+// the runtime begins then. With both it ends at the later moment.
+
+// Ramps are the ramps by size of jobs, by reporting group. The zero value is ready to use. Workloads that run together may
+// share one.
+type Ramps struct {
+	mu     sync.Mutex
+	groups map[int]*ramp
+}
+
+// ramp is one ramp by size, of one lane or of all lanes of a group.
+type ramp struct {
+	want    int64 // bytes; the largest ramp_size of its jobs. Fixed before the start
+	done    atomic.Int64
+	endedAt atomic.Int64 // on the axis of the workload; 0: it goes on
+}
+
+// of returns the ramp of a clone of a job, nil where no size ends it.
+func (r *Ramps) of(job *jobSpec) *ramp {
+	size := job.job.RampSize
+	if size <= 0 {
+		return nil
+	}
+	if !job.job.GroupReporting {
+		return &ramp{want: size}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.groups == nil {
+		r.groups = map[int]*ramp{}
+	}
+	g := r.groups[job.job.Group]
+	if g == nil {
+		g = &ramp{}
+		r.groups[job.job.Group] = g
+	}
+	g.want = max(g.want, size)
+	return g
+}
+
+// add notes bytes of an operation that ended at now. One that failed counts like the others: a device that does nothing
+// right must not keep a job in its ramp for ever.
+func (r *ramp) add(size, now int64) {
+	if r.done.Add(size) >= r.want {
+		r.endedAt.CompareAndSwap(0, now)
+	}
+}
+
+// ShareRamps makes the jobs of this workload end their ramps together with those of others that share ramps, where they are
+// of one reporting group. It must be called before Run.
+func (r Run) ShareRamps(ramps *Ramps) { r.enterRamps(ramps) }
+
+// enterRamps gives each lane its ramp.
+func (in *instance) enterRamps(ramps *Ramps) {
+	for _, workers := range in.phases {
+		for _, w := range workers {
+			for i := range w.lanes {
+				w.lanes[i].ramp = ramps.of(w.lanes[i].job)
+			}
+		}
+	}
+}
+
+// ramping tells whether no size has ended the ramp yet.
+func (l *lane) ramping() bool { return l.measureFrom == never }
+
+// beginMeasuring fixes the moment from which operations count, and what follows from it.
+func (l *lane) beginMeasuring(from int64) {
+	l.measureFrom = from
+	if l.job.runtime > 0 {
+		l.end = from + int64(l.job.runtime)
+	}
+	l.rampDue = l.dueBy(from)
+	if l.watch != nil {
+		l.watch.begin(l)
+	}
+	if l.observer != nil {
+		l.observer.Begin(from)
+	}
+}
+
+// beginRamp begins a ramp whose end is not known.
+func (l *lane) beginRamp() {
+	l.measureFrom, l.rampDue = never, math.MaxUint64
+	if l.watch != nil {
+		l.watch.begin(l)
+	}
+	if l.observer != nil {
+		l.observer.Begin(l.start + int64(l.job.job.RampTime))
+	}
+}
+
+// leaveRamps lets lanes count whose ramps have ended. Periods that are over stay without their operations.
+func (w *worker) leaveRamps() {
+	if w.ramping == 0 {
+		return
+	}
+	for i := range w.lanes {
+		l := &w.lanes[i]
+		if !l.ramping() || l.closed != stillOpen {
+			continue
+		}
+		if ended := l.ramp.endedAt.Load(); ended > 0 {
+			w.ramping--
+			l.beginMeasuring(max(ended, l.start+int64(l.job.job.RampTime), w.periodEnd-w.shared.period))
+		}
+	}
+}
+
+// CountsFrom returns the moment from which operations of the first job's first clone count, on the workload's axis, and
+// false where that is not known yet. It may be called while the workload runs.
+func (r Run) CountsFrom() (nanos int64, known bool) {
+	if len(r.phases) == 0 || len(r.phases[0]) == 0 {
+		return 0, false
+	}
+	w := r.phases[0][0]
+	w.lock()
+	defer w.mu.Unlock()
+	if !w.begun || len(w.lanes) == 0 || w.lanes[0].ramping() {
+		return 0, false
+	}
+	return w.lanes[0].measureFrom, true
+}
