@@ -33,6 +33,7 @@ type Process struct {
 	Signals    <-chan os.Signal           // interrupt and terminate; nil: none
 	Executable string                     // path of this program, started again for hidden verbs
 	Exit       func(code int)             // ends the process at once, after a third signal
+	Leases     string                     // which leases of machines exclude each other; "": those of all controllers
 }
 
 // group is a heading of the verbs in the overview.

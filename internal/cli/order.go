@@ -164,5 +164,6 @@ func (p *Process) program() session.Program {
 	return session.Program{
 		Version: version(), CommandLine: append([]string{"bragg"}, p.Arguments...),
 		AgentCommand: []string{p.Executable, hiddenAgent}, Executable: p.Executable, AgentDir: p.Getenv("BRAGG_AGENT_DIR"),
+		Leases: p.Leases,
 	}
 }

@@ -25,6 +25,9 @@ const runAsBragg = "BRAGG_TEST_RUN_AS_BRAGG"
 // agentsWithoutRing in the environment refuses io_uring to agents only, as VMs may that run under another kernel.
 const agentsWithoutRing = "BRAGG_TEST_AGENTS_WITHOUT_IO_URING"
 
+// leasesOfTest in the environment keeps the leases of tests apart that run at the same time.
+const leasesOfTest = "BRAGG_TEST_LEASES"
+
 // TestMain lets the test binary stand in for bragg, as a whole or where bragg starts itself again with a hidden verb.
 func TestMain(m *testing.M) {
 	if scenario.IsChild() {
@@ -52,6 +55,7 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(context.Background(), cli.Process{
 			Arguments: os.Args[1:], Getenv: os.Getenv, Directory: directory, Executable: self,
 			Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Exit: os.Exit,
+			Leases: os.Getenv(leasesOfTest),
 		}))
 	}
 	time.Local = time.UTC // what is printed must not depend on where the tests run
@@ -107,7 +111,7 @@ func startBragg(t *testing.T, change func(*exec.Cmd), args ...string) *bragg {
 	ctx, cancel := context.WithTimeout(context.Background(), hangGuard)
 	t.Cleanup(cancel)
 	b := &bragg{Cmd: exec.CommandContext(ctx, self, args...)}
-	b.Env = append(os.Environ(), runAsBragg+"=1")
+	b.Env = append(os.Environ(), runAsBragg+"=1", leasesOfTest+"="+t.Name())
 	b.Stdout, b.Stderr = &b.out, &b.out
 	if change != nil {
 		change(b.Cmd)
@@ -154,7 +158,7 @@ func inProcess(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = cli.Main(t.Context(), cli.Process{
 		Arguments: args, Getenv: os.Getenv, Directory: ".", Executable: self,
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Leases: t.Name(),
 	})
 	return code, out.String(), errs.String()
 }

@@ -60,7 +60,7 @@ func runBragg(ts *testscript.TestScript, args []string) int {
 	var stdout, stderr bytes.Buffer
 	code := cli.Main(context.Background(), cli.Process{
 		Arguments: args, Getenv: ts.Getenv, Directory: ts.MkAbs("."), Executable: self,
-		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Leases: ts.MkAbs("."),
 	})
 	// The script's own stdout and stderr are what `stdout`, `stderr` and `cmp` look at.
 	_, err = ts.Stdout().Write(stdout.Bytes())

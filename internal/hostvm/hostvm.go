@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -29,7 +30,7 @@ const Verb = "__host"
 // Operation is what a Request asks for.
 type Operation string
 
-// Operations. All but OpInfo and OpSample need a Tag.
+// Operations. All but OpInfo, OpSample and those of leases need a Tag.
 const (
 	OpInfo     Operation = "info"
 	OpCreate   Operation = "create"
@@ -48,6 +49,9 @@ const (
 	// OpExport sends the data of a disk after the reply; OpImport takes it and replies a second time.
 	OpExport Operation = "export"
 	OpImport Operation = "import"
+	// OpLease takes the lease of the host for a controller, or renews it; OpUnlease gives it back.
+	OpLease   Operation = "lease"
+	OpUnlease Operation = "unlease"
 )
 
 // Request is one operation. Place is part of every one, because the host keeps none.
@@ -61,6 +65,7 @@ type Request struct {
 	Name      string          `json:"name,omitempty"` // of a snapshot
 	Disk      int             `json:"disk,omitempty"` // of export and import: its number
 	Identity  *trust.Files    `json:"identity,omitempty"`
+	Lease     *lease.Order    `json:"lease,omitempty"` // of lease, and of unlease, which reads the id alone
 }
 
 // Place is where VMs lie on the host, and what the host is called.
@@ -69,6 +74,8 @@ type Place struct {
 	Folder  string `json:"folder,omitempty"`
 	NodeID  string `json:"node_id"`
 	Address string `json:"address"` // of the host, which its VMs share
+	// Leases are those that exclude each other; see target.OpenOptions.
+	Leases string `json:"leases,omitempty"`
 }
 
 // Reply answers a Request. Exactly one field says what came of it, Error if nothing did.
@@ -79,6 +86,8 @@ type Reply struct {
 	Samples []target.NodeSample `json:"samples,omitempty"`
 	// Strangers is what OpStrangers found, for people to read.
 	Strangers []string `json:"strangers,omitempty"`
+	// Lease is what came of OpLease.
+	Lease *lease.Answer `json:"lease,omitempty"`
 }
 
 // Info describes a host.

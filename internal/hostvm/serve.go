@@ -42,6 +42,9 @@ func Serve(ctx context.Context, p Program) int {
 		return diag.ExitPass // that it could be started was the question
 	}
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
+	if len(p.Arguments) == 2 && p.Arguments[0] == keepLease {
+		return keep(ctx, p)
+	}
 	executable, err := os.Executable()
 	if err == nil {
 		err = sshlink.RemoveOwn(executable, p.Arguments)
@@ -185,6 +188,8 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 		reply.Strangers, err = strangers(r.Tag)
 	case OpSample:
 		reply.Samples, err = s.meter(r.Place.NodeID).sample()
+	case OpLease, OpUnlease:
+		reply.Lease, err = s.lease(ctx, r)
 	default:
 		err = fmt.Errorf("the host knows no operation %q", r.Operation)
 	}

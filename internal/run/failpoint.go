@@ -15,7 +15,7 @@ func (f failpoints) at(name string) error {
 // Failpoints lists the names that a run passes, in about the order in which it passes them. Not every run passes all.
 func Failpoints() []string {
 	return []string{
-		"lease.acquire", "lease.locked", "lease.fenced",
+		"lease.acquire", "lease.locked", "lease.fenced", "lease.ask", "lease.held",
 		"controller.written", "controller.linked",
 		"journal.create", "journal.rename", "journal.intent", "journal.intended",
 		"run.start",

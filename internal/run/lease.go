@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,13 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/target"
 )
 
-// Lease lets one run at a time work on a target. It ends with the process, because the kernel holds the lock; the
-// fencing number rises with every lease, so that an agent can tell a late command of a former holder.
+// Lease lets one run at a time work on a target. It has two halves: that of the runs directory, a file which keeps the
+// fencing number, and that of the target, which keeps controllers apart that share no directory (AtTarget). The first ends
+// with the process, because the kernel holds the lock; when the second ends package lease says. The fencing number rises
+// with every lease, so that an agent can tell a late command of a former holder.
 type Lease struct {
 	Fence uint64
 	file  *os.File
+	fail  failpoints
+	name  string
+	run   string
+	lock  target.Lock // nil before AtTarget, and where the target has none
 }
 
 // Holder says who holds a lease.
@@ -53,12 +62,12 @@ func AcquireLease(runs, targetName, run string, failpoint func(string) error) (*
 		}
 		return nil, fmt.Errorf("lock lease of target %q: %w", targetName, err)
 	}
-	lease := &Lease{file: file}
-	if err := lease.take(run, fail); err != nil {
+	l := &Lease{file: file, fail: fail, name: targetName, run: run}
+	if err := l.take(run, fail); err != nil {
 		_ = unlock(file)
 		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
 	}
-	return lease, nil
+	return l, nil
 }
 
 // leasePath keeps hostile target names out of file names.
@@ -132,10 +141,59 @@ func (l *Lease) write(h Holder) error {
 	return l.file.Sync()
 }
 
+// AtTarget takes the target's own half, where it has one. While another controller holds that, the error is one with exit
+// code diag.ExitLocked that names the holder; another error says that the target could not be asked. The lease of the
+// directory is kept either way.
+func (l *Lease) AtTarget(ctx context.Context, t target.Target) error {
+	if err := l.fail.at("lease.ask"); err != nil {
+		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
+	}
+	if locker, ok := t.(target.Locker); ok {
+		lock, err := locker.Lock(ctx, lease.NewHolder(l.run, l.Fence))
+		if held := (*lease.HeldError)(nil); errors.As(err, &held) {
+			return heldError(l.name, held)
+		}
+		if err != nil {
+			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
+		}
+		l.lock, l.Fence = lock, max(l.Fence, lock.Fence())
+		if err := l.write(Holder{Fence: l.Fence, Run: l.run, PID: os.Getpid(), Since: time.Now().UTC()}); err != nil {
+			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
+		}
+	}
+	if err := l.fail.at("lease.held"); err != nil {
+		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
+	}
+	return nil
+}
+
+func heldError(targetName string, held *lease.HeldError) error {
+	e := &diag.Error{Code: "target-locked", Exit: diag.ExitLocked, Message: fmt.Sprintf("target %q is in use: %v", targetName, held),
+		Hint: "wait until that run has ended, or stop it where it was started"}
+	switch {
+	case held.Here() && held.By.Process.PID == os.Getpid():
+		e.Hint = "wait until that run of this program has ended"
+	case held.Here():
+		e.Hint = fmt.Sprintf("wait until it has ended, or stop it with: kill -INT %d", held.By.Process.PID)
+	}
+	return e
+}
+
+// Lost tells of another holder of the target, which there can only be when this one was cut off for long. It may be nil.
+func (l *Lease) Lost() <-chan lease.Holder {
+	if l.lock == nil {
+		return nil
+	}
+	return l.lock.Lost()
+}
+
 // Release gives the lease back. The file stays, because it keeps the fencing number.
 func (l *Lease) Release() error {
-	err := l.write(Holder{Fence: l.Fence})
-	return errors.Join(err, unlock(l.file))
+	var err error
+	if l.lock != nil {
+		err = l.lock.Unlock()
+	}
+	return errors.Join(err, l.write(Holder{Fence: l.Fence}), unlock(l.file))
 }
 
 // unlock gives a lock back and closes its file. Closing alone would not do: a process that is just being started holds

@@ -69,7 +69,10 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 		return Outcome{}, err
 	}
 	c.lease = lease
-	outcome, err := c.carry(ctx)
+	var outcome Outcome
+	if err = lease.AtTarget(ctx, p.target); err == nil {
+		outcome, err = c.carry(ctx)
+	}
 	return outcome, errors.Join(err, o.at("session.release"), lease.Release())
 }
 
@@ -211,6 +214,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	work.Go(func() { scraped.scraper.Run(beside) })
 	work.Go(func() { c.passStops(beside) })
 	work.Go(func() { c.watchBundle(beside) })
+	work.Go(func() { c.watchLease(beside) })
 	work.Go(func() {
 		guard{place: c.Order.Runs, space: Space}.watch(beside, func(err error) { c.engine.Guard(err.Error()) })
 	})
@@ -225,6 +229,15 @@ func (c *carrier) passStops(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// watchLease stops the load once another controller has the target.
+func (c *carrier) watchLease(ctx context.Context) {
+	select {
+	case h := <-c.lease.Lost():
+		c.engine.Guard(fmt.Sprintf("the target was out of reach for too long, and run %q of %s has it now", h.Run, h.User))
+	case <-ctx.Done():
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
-	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -123,8 +122,7 @@ func (c Cleaning) undo(ctx context.Context, left run.Leftover, done *Cleaned) er
 		return fmt.Errorf("read the target of run %q: %w", done.Run, err)
 	}
 	lease, err := run.AcquireLease(c.Runs, how.Lease, done.Run, c.Failpoint)
-	var locked *diag.Error
-	if errors.As(err, &locked) && locked.Exit == diag.ExitLocked {
+	if isLocked(err) {
 		done.Live = true
 		return nil
 	}
@@ -133,22 +131,39 @@ func (c Cleaning) undo(ctx context.Context, left run.Leftover, done *Cleaned) er
 	}
 	// While the lease was fetched the run may have ended by itself.
 	if left, err = run.RecoverRun(c.Runs, done.Run); err == nil && !left.Ended {
-		err = c.undoHeld(ctx, left, how.Config, done)
+		err = c.undoHeld(ctx, left, lease, done)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return errors.Join(err, lease.Release())
 }
 
-func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, config target.Config, done *Cleaned) error {
+func isLocked(err error) bool {
+	var locked *diag.Error
+	return errors.As(err, &locked) && locked.Exit == diag.ExitLocked
+}
+
+func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, lease *run.Lease, done *Cleaned) error {
+	var how journalTarget
+	if err := json.Unmarshal(left.Header.Target, &how); err != nil {
+		return fmt.Errorf("read the target of run %q: %w", done.Run, err)
+	}
 	// A teardown may switch VMs on: those get identities of an authority that ends with this cleaning.
 	identities, err := trust.New(done.Run, identityLife)
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, opening{config, machinesDir(c.Runs, done.Run), c.Program, identities})
+	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, done.Run), c.Program, identities})
 	if err != nil {
 		return err
+	}
+	if err := lease.AtTarget(ctx, t); isLocked(err) {
+		c.say(done.Run, err.Error())
+		done.Live = true
+		return t.Close()
+	} else if err != nil {
+		// All hosts may be switched off, by this very run.
+		c.say(done.Run, err.Error())
 	}
 	for _, thing := range left.Things {
 		done.Undone = append(done.Undone, thing.String())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -70,7 +71,7 @@ func dying(at, runs, folder string) int {
 	}
 	var err error
 	if strings.HasPrefix(at, "recover.") {
-		_, err = session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: die})
+		_, err = session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs), Failpoint: die})
 	} else {
 		_, err = runFolder(folder, runs, cmp.Or(os.Getenv(dieTarget), "local"), die)
 	}
@@ -81,12 +82,14 @@ func dying(at, runs, folder string) int {
 	return 0
 }
 
-func program() session.Program {
+// program is this test as the program. The leases of machines are apart for each folder of runs, because tests run side by
+// side.
+func program(runs string) session.Program {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return session.Program{Version: "test", AgentCommand: []string{self, "__agent"}, AgentDir: os.Getenv(agentDir)}
+	return session.Program{Version: "test", AgentCommand: []string{self, "__agent"}, AgentDir: os.Getenv(agentDir), Leases: runs}
 }
 
 // runTiny runs the scenario that passes nearly every failpoint.
@@ -101,7 +104,7 @@ func runFolder(folder, runs, where string, failpoint func(string) error) (sessio
 	ctx := context.Background()
 	p, err := session.Prepare(ctx, session.Order{
 		Source: scenario.Source{Path: folder, Trusted: true}, Runs: runs, Target: where,
-		Plan: run.Options{FullPercentMax: 100, AllowShell: true}, Program: program(),
+		Plan: run.Options{FullPercentMax: 100, AllowShell: true}, Program: program(runs),
 	})
 	if err != nil {
 		return session.Outcome{}, err
@@ -174,7 +177,7 @@ func dieOf(t *testing.T, folder, runs, at string) {
 
 func cleanAll(t *testing.T, runs string, failpoint func(string) error) {
 	t.Helper()
-	cleaned, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: failpoint})
+	cleaned, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs), Failpoint: failpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +202,7 @@ func TestDeathAtEveryFailpoint(t *testing.T) {
 			}
 			died(t, runs, name, nil)
 			checkClean(t, runs, 1)
-			again, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program()})
+			again, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs)})
 			if err != nil || len(again) > 0 {
 				t.Errorf("a second clean found %+v, %v", again, err)
 			}
@@ -220,7 +223,7 @@ func TestFailureAtEveryFailpoint(t *testing.T) {
 			fail := failOnce(name)
 			if strings.HasPrefix(name, "recover.") {
 				die(t, runs, "load.started")
-				if _, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(), Failpoint: fail}); err != nil {
+				if _, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs), Failpoint: fail}); err != nil {
 					t.Error(err)
 				}
 			} else if out, err := runTiny(runs, "fake:2", fail); err == nil && unharmed(out) != slices.Contains(harmless, name) {
@@ -267,12 +270,17 @@ func checkClean(t *testing.T, runs string, bundlesMax int) {
 		return
 	}
 	for _, name := range []string{"local", "fake"} {
-		lease, err := run.AcquireLease(runs, name, "test", nil)
+		l, err := run.AcquireLease(runs, name, "test", nil)
 		if err != nil {
 			t.Errorf("the lease is left: %v", err)
-		} else if err := lease.Release(); err != nil {
+		} else if err := l.Release(); err != nil {
 			t.Error(err)
 		}
+	}
+	if held, err := lease.Hold(context.Background(), runs, lease.NewHolder("test", 0)); err != nil {
+		t.Errorf("the lease of this machine is left: %v", err)
+	} else if err := held.Unlock(); err != nil {
+		t.Error(err)
 	}
 	all, err := result.List(runs)
 	if err != nil || len(all) > bundlesMax {

@@ -114,7 +114,7 @@ func TestRunOnHosts(t *testing.T) {
 	w := &breaker{cut: func() { broken = h.Break(0) + h.Break(1) }}
 	p, err := session.Prepare(t.Context(), session.Order{
 		Source: scenario.Source{Path: filepath.Join("testdata", "hosts"), Trusted: true}, Runs: runs, Target: h.file,
-		Plan: run.Options{FullPercentMax: 100}, Program: program(),
+		Plan: run.Options{FullPercentMax: 100}, Program: program(runs),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ type opening struct {
 func openTarget(ctx context.Context, o opening) (target.Target, error) {
 	return targetbuiltin.OpenConfig(ctx, o.config, target.OpenOptions{
 		Dir: o.machines, AgentCommand: o.program.AgentCommand, ServeAgent: serveInMemory,
-		Authority: o.identities, AgentProgram: o.program.Agent,
+		Authority: o.identities, AgentProgram: o.program.Agent, Leases: o.program.Leases,
 	})
 }
 

@@ -27,10 +27,12 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
-// Two controllers, each a process, race for one target again and again. They reach its agent by mutual TLS. The one without the lease,
+// Two controllers, each a process with a folder of runs of its own, race for one target again and again. They reach its agent by mutual TLS. The one without the lease,
 // and the one that lost it while it was stopped, give orders all the same; the agent must obey none.
 
 const (
@@ -42,13 +44,16 @@ const (
 
 // racerOrder is what a racer is told once.
 type racerOrder struct {
-	Runs, Address    string
+	Runs             string // a folder of its own
+	Target           string // both have the same
+	Leases, Address  string
 	Certificate, Key []byte // of the run's controller
 }
 
 // racer is one controller: it obeys lines of its input and answers each with one line.
 type racer struct {
 	order  racerOrder
+	target target.Target
 	number int
 	lease  *run.Lease
 	fence  uint64 // of the last lease; a controller that lost it goes on with that
@@ -66,6 +71,14 @@ func race() int {
 			if err := json.Unmarshal(in.Bytes(), &r.order); err != nil {
 				panic(err)
 			}
+			var err error
+			r.target, err = targetbuiltin.Open(context.Background(), r.order.Target, target.OpenOptions{
+				Dir: r.order.Runs, Leases: r.order.Leases, AgentProgram: program(r.order.Leases).Agent,
+			})
+			if err != nil {
+				panic(err)
+			}
+			defer r.target.Close()
 			continue
 		}
 		fmt.Println(r.obey(in.Text()))
@@ -105,6 +118,9 @@ func (r *racer) acquire() string {
 	lease, err := run.AcquireLease(r.order.Runs, racedTarget, fmt.Sprintf("run-%d", os.Getpid()), nil)
 	if err != nil {
 		return outcomeOf(err)
+	}
+	if err := lease.AtTarget(context.Background(), r.target); err != nil {
+		return outcomeOf(errors.Join(err, lease.Release()))
 	}
 	r.lease, r.fence = lease, lease.Fence
 	return fmt.Sprintf("won %d", r.fence)
@@ -248,6 +264,7 @@ type racerProcess struct {
 
 func startRacer(t *testing.T, order racerOrder) *racerProcess {
 	t.Helper()
+	order.Runs = t.TempDir()
 	p := &racerProcess{t: t, cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), racerVariable+"=1")
 	p.cmd.Stderr = os.Stderr
@@ -336,7 +353,15 @@ func (endlessRun) Close() error { return nil }
 const refusedByFence = "409 agent-stale-fence"
 
 func TestTwoControllersRaceForATarget(t *testing.T) {
-	rounds := 100
+	raceFor(t, "local", 100)
+}
+
+// As between machines: the lease is on the hosts, where a process keeps it.
+func TestTwoControllersRaceForHosts(t *testing.T) {
+	raceFor(t, newHosts(t).file, 5)
+}
+
+func raceFor(t *testing.T, where string, rounds int) {
 	if text := os.Getenv(roundsVariable); text != "" {
 		var err error
 		if rounds, err = strconv.Atoi(text); err != nil {
@@ -347,6 +372,7 @@ func TestTwoControllersRaceForATarget(t *testing.T) {
 	}
 	g := &endless{}
 	order := contested(t, g)
+	order.Target = where
 	racers := []*racerProcess{startRacer(t, order), startRacer(t, order)}
 	var granted []string
 	wins := make([]int, len(racers))
@@ -442,7 +468,7 @@ func contested(t *testing.T, g load.Generator) racerOrder {
 		t.Fatal(err)
 	}
 	return racerOrder{
-		Runs: t.TempDir(), Address: l.Addr().String(),
+		Leases: t.TempDir(), Address: l.Addr().String(),
 		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
 	}

@@ -96,10 +96,11 @@ func TestNoSecretInTheBundle(t *testing.T) {
 
 func runSecretive(t *testing.T, dir, where string) session.Outcome {
 	t.Helper()
-	self := program()
+	runs := filepath.Join(t.TempDir(), "runs")
+	self := program(runs)
 	self.CommandLine = []string{"bragg", "run", dir, "--set", "db_password=hunter2given"}
 	p, err := session.Prepare(t.Context(), session.Order{
-		Source: scenario.Source{Path: dir, Trusted: true}, Runs: filepath.Join(t.TempDir(), "runs"), Target: where, Program: self,
+		Source: scenario.Source{Path: dir, Trusted: true}, Runs: runs, Target: where, Program: self,
 		Variables: scenario.Options{Set: map[string]string{"db_password": "hunter2given"}},
 		Plan:      run.Options{FullPercentMax: 100, AllowShell: true},
 	})

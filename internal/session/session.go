@@ -42,6 +42,8 @@ type Program struct {
 	// AgentDir is where the agents for other machines lie; "" is the folder of Executable.
 	AgentDir   string
 	Executable string // this program
+	// Leases names the leases of machines that exclude each other; see target.OpenOptions.
+	Leases string
 }
 
 // Watcher follows a run while it goes on. Its methods are called from several goroutines, never two at once, and must

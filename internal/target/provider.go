@@ -33,4 +33,6 @@ type OpenOptions struct {
 	Authority *trust.Authority
 	// AgentProgram returns the path of the agent's program for a platform such as "linux/amd64".
 	AgentProgram func(platform string) (string, error)
+	// Leases names the leases of machines that exclude each other; "", as programs have it, are those of all controllers.
+	Leases string
 }

@@ -88,7 +88,7 @@ func withoutCgroups() target.Config {
 
 func openWith(t *testing.T, dir string, c target.Config) *local.Target {
 	t.Helper()
-	l, err := local.Open(t.Context(), c, target.OpenOptions{Dir: dir})
+	l, err := local.Open(t.Context(), c, target.OpenOptions{Dir: dir, Leases: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

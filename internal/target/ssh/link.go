@@ -27,7 +27,7 @@ type host struct {
 	closed bool
 }
 
-func newHost(n target.NodeConfig, pool string, remote *sshlink.Remote) (*host, error) {
+func newHost(n target.NodeConfig, p hostvm.Place, remote *sshlink.Remote) (*host, error) {
 	where := n.Address
 	if where == "" {
 		where = n.ID
@@ -36,6 +36,7 @@ func newHost(n target.NodeConfig, pool string, remote *sshlink.Remote) (*host, e
 	if err != nil {
 		return nil, err
 	}
+	p.NodeID, p.Address = n.ID, address.Address
 	name := n.Name
 	if name == "" {
 		name = n.ID
@@ -43,7 +44,7 @@ func newHost(n target.NodeConfig, pool string, remote *sshlink.Remote) (*host, e
 	return &host{
 		node:    target.Node{ID: n.ID, Name: name, Address: address.Address, HasBMC: n.BMC != nil},
 		address: address, remote: remote, connecting: make(chan struct{}, 1),
-		place: hostvm.Place{Folder: pool, NodeID: n.ID, Address: address.Address},
+		place: p,
 	}, nil
 }
 

@@ -76,7 +76,7 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 	builds := &builds{find: o.AgentProgram, known: map[string]*sshlink.Build{}}
 	t := &Target{config: c, options: o, tags: map[string]target.Tag{}}
 	for _, n := range c.Nodes {
-		h, err := newHost(n, c.Pool, &sshlink.Remote{Program: "bragg-agent", Verb: hostvm.Verb, Find: builds.build, Options: words})
+		h, err := newHost(n, hostvm.Place{Folder: c.Pool, Leases: o.Leases}, &sshlink.Remote{Program: "bragg-agent", Verb: hostvm.Verb, Find: builds.build, Options: words})
 		if err != nil {
 			list.Errorf(place, "target-address", "node %q: %v", n.ID, err)
 			continue

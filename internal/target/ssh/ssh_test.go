@@ -107,7 +107,7 @@ func (r *rig) openWith(t *testing.T, c target.Config) *ssh.Target {
 		t.Fatal(err)
 	}
 	opened, err := ssh.Open(t.Context(), c, target.OpenOptions{
-		Authority: r.authority, AgentProgram: func(string) (string, error) { return self, nil },
+		Authority: r.authority, Leases: r.pool, AgentProgram: func(string) (string, error) { return self, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

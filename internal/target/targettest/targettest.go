@@ -53,6 +53,7 @@ func Run(t *testing.T, h Harness) {
 		"migrate":               (*suite).migrate,
 		"node power":            (*suite).nodePower,
 		"node meter":            (*suite).nodeMeter,
+		"lock":                  (*suite).lock,
 		"placement":             (*suite).placement,
 		"cancelled context":     (*suite).cancelled,
 		"many calls at once":    (*suite).concurrent,

@@ -1,0 +1,155 @@
+package lease
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// keeping is what makes a server end when its lease is not renewed.
+type keeping struct {
+	life  time.Duration
+	timer *time.Timer
+}
+
+// Keeper is what a process is told that is to keep a lease for a controller elsewhere.
+type Keeper struct {
+	Scope  string        `json:"scope,omitempty"`
+	Holder Holder        `json:"holder"`
+	Life   time.Duration `json:"life_ns"` // how long without being renewed
+}
+
+// Keep is the body of such a process. It tells on ready what came of it, and returns when the lease was given back, has
+// expired, or never was to be had.
+func Keep(ctx context.Context, text string, ready io.WriteCloser) error {
+	var k Keeper
+	if err := json.Unmarshal([]byte(text), &k); err != nil || k.Life <= 0 {
+		return errors.Join(fmt.Errorf("keep a lease: %q says too little", text), err)
+	}
+	kept := &keeping{life: k.Life}
+	s, other, err := bind(ctx, k.Scope, k.Holder, kept)
+	if err != nil {
+		return err
+	}
+	answer := Answer{Fence: k.Holder.Fence, Other: other}
+	if told := json.NewEncoder(ready).Encode(answer); told != nil || other != nil {
+		if s != nil {
+			s.end() // nobody knows of it
+		}
+		return errors.Join(told, ready.Close())
+	}
+	_ = ready.Close()
+	expiry := s.expiry()
+	defer expiry.Stop()
+	select {
+	case <-s.ended:
+	case <-expiry.C:
+	case <-ctx.Done():
+	}
+	s.end()
+	s.talks.Wait()
+	return nil
+}
+
+func (s *server) expiry() *time.Timer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeping.timer = time.NewTimer(s.keeping.life)
+	return s.keeping.timer
+}
+
+// take renews the lease of a keeper, or passes it on from a holder that is gone. allowed says that whoever asks may.
+func (s *server) take(o Order, allowed bool) Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	other := s.holder
+	switch {
+	case s.keeping == nil || !allowed:
+		return Answer{Other: &other}
+	case o.Holder.ID == s.holder.ID:
+	case o.Over != "" && o.Over == s.holder.ID:
+		o.Holder.Fence = max(o.Holder.Fence, s.holder.Fence+1)
+		s.holder = o.Holder
+	default:
+		return Answer{Other: &other}
+	}
+	if s.keeping.timer != nil {
+		s.keeping.timer.Reset(s.keeping.life)
+	}
+	return Answer{Fence: s.holder.Fence}
+}
+
+func (s *server) drop(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keeping != nil && s.holder.ID == id
+}
+
+// Take takes the lease of this machine for a controller elsewhere, or renews it. command starts a process that calls Keep
+// with the argument that is appended.
+func Take(ctx context.Context, scope string, o Order, command []string) (Answer, error) {
+	for until := time.Now().Add(bindMax); ; {
+		var answer Answer
+		_, err := talk(scope, talkMax, request{Take: &o}, &answer)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			// The moment of the lease is this machine's, whatever the controller's clock says.
+			o.Holder.Fence = max(o.Holder.Fence, uint64(time.Now().UnixNano()))
+			answer, err = startKeeper(Keeper{Scope: scope, Holder: o.Holder, Life: Life}, command)
+			if err == nil && answer.Other != nil && o.Over != "" && answer.Other.ID == o.Over {
+				continue // it was not gone after all, and may be replaced now
+			}
+			return answer, err
+		}
+		// A keeper that is about to end answers no more.
+		if err == nil || errors.Is(err, context.DeadlineExceeded) || time.Now().After(until) {
+			if err != nil {
+				err = fmt.Errorf("ask for the lease: %w", err)
+			}
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, context.Cause(ctx)
+		case <-time.After(bindPause):
+		}
+	}
+}
+
+// Drop ends the lease of that id, if this machine has it.
+func Drop(scope, id string) error {
+	_, err := talk(scope, talkMax, request{Drop: id}, &struct{}{})
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) {
+		return nil // nobody has it
+	}
+	return err
+}
+
+func startKeeper(k Keeper, command []string) (Answer, error) {
+	var answer Answer
+	text, err := json.Marshal(k)
+	if err != nil {
+		return answer, err
+	}
+	told, tell, err := os.Pipe()
+	if err != nil {
+		return answer, err
+	}
+	defer told.Close()
+	c := exec.Command(command[0], append(command[1:len(command):len(command)], string(text))...)
+	c.Args[0], c.Dir, c.Env, c.Stdout = "bragg-lease", "/", []string{}, tell
+	apart(c) // it outlives the connection over which it was asked for
+	if err := errors.Join(c.Start(), tell.Close()); err != nil {
+		return answer, fmt.Errorf("start the keeper of the lease: %w", err)
+	}
+	go func() { _ = c.Wait() }() // only so that it becomes no zombie: it may well outlive this program
+	if err := json.NewDecoder(io.LimitReader(told, lineBytesMax)).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("start the keeper of the lease: %w", err)
+	}
+	return answer, nil
+}

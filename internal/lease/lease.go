@@ -1,0 +1,88 @@
+// Package lease lets one controller at a time work on a machine, wherever controllers run and whoever started them.
+//
+//	Hold       takes the lease of this machine, for as long as this process lives            (hold.go)
+//	Keep       is a process that holds it for a controller elsewhere, which renews it         (keep.go)
+//	Together   takes the leases of several machines in an order that all controllers share    (together.go)
+//
+// On Linux a lease of a machine is an abstract socket: the kernel lets one process have the name, whatever its user, and
+// frees it with the process; no file is left. Who asks at the socket is told who holds the lease. Where a machine can only be
+// spoken to in another way, package lease knows that way as a Place.
+//
+// What is not kept apart: network namespaces of one machine, which are machines of their own here, as labs make them.
+package lease
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+)
+
+// Times of a lease that is held from elsewhere.
+const (
+	// RenewPeriod is how often a controller renews it.
+	RenewPeriod = 20 * time.Second
+	// Life is how long it lasts without being renewed: longer than the 15 minutes for which a run bears with a network
+	// that is cut.
+	Life = 16 * time.Minute
+	// skewMax is how far clocks of controllers may be apart, where a lease has no clock of its own.
+	skewMax = 4 * time.Minute
+	// watchLength is how long a lease that looks dead by such a clock is watched for a sign of life.
+	watchLength = 5 * RenewPeriod / 2
+	// callMax bounds one look at one machine.
+	callMax = time.Minute
+)
+
+// Holder says who holds a lease, for those who come too late.
+type Holder struct {
+	ID      string    `json:"id"` // of this lease: a UUID
+	Run     string    `json:"run"`
+	User    string    `json:"user"` // and machine: "root@db7"
+	Process Process   `json:"process"`
+	Since   time.Time `json:"since"`
+	Renewed time.Time `json:"renewed,omitzero"` // by the controller's clock; zero where the lease ends by itself
+	Fence   uint64    `json:"fence"`            // rises with every lease of a machine
+}
+
+// NewHolder describes this process as the holder of a lease for a run. fence is one that must be exceeded.
+func NewHolder(run string, fence uint64) Holder {
+	now := time.Now()
+	h := Holder{ID: newID(), Run: run, Process: thisProcess(), Since: now.UTC().Truncate(time.Second)}
+	h.Fence = max(fence+1, uint64(now.UnixNano()))
+	name, _ := os.Hostname()
+	h.User = fmt.Sprint(os.Getuid())
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		h.User = u.Username
+	}
+	h.User += "@" + name
+	return h
+}
+
+// newID returns a UUID of version 4.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	text := hex.EncodeToString(b[:])
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+}
+
+// HeldError says that somebody else holds a lease.
+type HeldError struct {
+	By    Holder
+	Where string // the machine, as the target calls it; "" is this one
+}
+
+func (e *HeldError) Error() string {
+	text := fmt.Sprintf("run %q has it (process %d of %s, since %s)", e.By.Run, e.By.Process.PID, e.By.User,
+		e.By.Since.Local().Format(time.DateTime))
+	if e.Where != "" {
+		text = fmt.Sprintf("%q: ", e.Where) + text
+	}
+	return text
+}
+
+// Here tells whether the holder's process is one of this machine, so that it can be stopped from here.
+func (e *HeldError) Here() bool { return e.By.Process.here() }

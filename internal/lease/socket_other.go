@@ -1,0 +1,19 @@
+//go:build !linux
+
+package lease
+
+import (
+	"errors"
+	"net"
+	"os/exec"
+)
+
+// Machines of other systems are no targets.
+
+func credentials(net.Conn) (process, user int, err error) { return 0, 0, errors.ErrUnsupported }
+
+func mayChange(int) bool { return false }
+
+func shutdown(uintptr) {}
+
+func apart(*exec.Cmd) {}

@@ -1,0 +1,195 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Place is a machine whose lease is taken over some connection. Its methods may be called from several goroutines.
+type Place interface {
+	// Name is what the target calls it.
+	Name() string
+	// Identity tells the machine from all others. It must not change while a controller takes leases.
+	Identity(ctx context.Context) (string, error)
+	// Take takes the lease for a holder that has not got it, and renews it for one that has. It never takes it from
+	// another, but from the one that the order says is gone. An error says that the machine could not be asked.
+	Take(ctx context.Context, o Order) (Answer, error)
+	// Drop gives it back. Where that id has it no more, it does nothing.
+	Drop(ctx context.Context, id string) error
+}
+
+// Group is the lease of several machines, renewed until it is given back.
+type Group struct {
+	holder Holder
+	places []Place // in the order in which they are taken; those that did not answer come last
+	lost   chan Holder
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+
+	mu    sync.Mutex
+	fence uint64
+}
+
+// Together takes the leases of all places for one holder, or of none. It takes them in the order of their identities: of two
+// controllers that want the same machines, the one that gets the first gets all. A machine that does not answer, as it may be
+// switched off, is left out and taken as soon as it does; one at least must answer. While another has one of them, the error
+// is a *HeldError.
+func Together(ctx context.Context, h Holder, places []Place) (*Group, error) {
+	return together(ctx, h, places, RenewPeriod)
+}
+
+func together(ctx context.Context, h Holder, places []Place, period time.Duration) (*Group, error) {
+	g := &Group{holder: h, fence: h.Fence, lost: make(chan Holder, len(places))}
+	answering, silent, missing := ordered(ctx, places)
+	g.places = slices.Concat(answering, silent)
+	holding.add(h.ID)
+	taken := 0
+	for _, p := range answering {
+		a, err := g.take(ctx, p)
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case err != nil:
+			missing = errors.Join(missing, err)
+			continue
+		case a.Other == nil:
+			taken++
+			continue
+		default:
+			err = &HeldError{By: *a.Other, Where: p.Name()}
+		}
+		g.drop(context.WithoutCancel(ctx), answering)
+		return nil, err
+	}
+	if taken == 0 {
+		g.drop(context.WithoutCancel(ctx), answering)
+		return nil, missing
+	}
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	g.stop = stop
+	for _, p := range g.places {
+		g.work.Go(func() { g.renew(beside, p, period) })
+	}
+	return g, nil
+}
+
+// ordered sorts places by the identities of their machines, each machine once. Those that do not say which they are come
+// apart, with why.
+func ordered(ctx context.Context, places []Place) (answering, silent []Place, err error) {
+	type known struct {
+		identity string
+		place    Place
+		err      error
+	}
+	all := make([]known, len(places))
+	var work sync.WaitGroup
+	for i, p := range places {
+		work.Go(func() {
+			bounded, cancel := context.WithTimeout(ctx, callMax)
+			defer cancel()
+			all[i].place = p
+			all[i].identity, all[i].err = p.Identity(bounded)
+		})
+	}
+	work.Wait()
+	slices.SortStableFunc(all, func(a, b known) int { return strings.Compare(a.identity, b.identity) })
+	for i, k := range all {
+		switch {
+		case k.err != nil:
+			silent, err = append(silent, k.place), errors.Join(err, k.err)
+		case i == 0 || all[i-1].err != nil || all[i-1].identity != k.identity:
+			answering = append(answering, k.place)
+		}
+	}
+	return answering, silent, err
+}
+
+// take takes the lease of one place, or renews it. One whose holder is gone is replaced.
+func (g *Group) take(ctx context.Context, p Place) (Answer, error) {
+	a, err := g.call(ctx, p, "")
+	if err == nil && a.Other != nil && !a.Other.Renewed.IsZero() && time.Since(a.Other.Renewed) > Life+skewMax && !a.Other.gone() {
+		return g.watch(ctx, p, a)
+	}
+	if err == nil && a.Other != nil && a.Other.gone() {
+		return g.call(ctx, p, a.Other.ID)
+	}
+	return a, err
+}
+
+func (g *Group) call(ctx context.Context, p Place, over string) (Answer, error) {
+	bounded, cancel := context.WithTimeout(ctx, callMax)
+	defer cancel()
+	a, err := p.Take(bounded, Order{Holder: g.holder, Over: over})
+	if err == nil && a.Other == nil {
+		g.mu.Lock()
+		g.fence = max(g.fence, a.Fence)
+		g.mu.Unlock()
+	}
+	return a, err
+}
+
+// watch looks for a sign of life of a holder whose last one is old by our clock, which may be wrong.
+func (g *Group) watch(ctx context.Context, p Place, first Answer) (Answer, error) {
+	for until := time.Now().Add(watchLength); time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return Answer{}, context.Cause(ctx)
+		case <-time.After(RenewPeriod / 4):
+		}
+		a, err := g.call(ctx, p, "")
+		if err != nil || a.Other == nil || a.Other.ID != first.Other.ID || !a.Other.Renewed.Equal(first.Other.Renewed) {
+			return a, err
+		}
+	}
+	return g.call(ctx, p, first.Other.ID)
+}
+
+// renew renews the lease of one place until the group is given back, or another has it: then our network was cut for too long.
+func (g *Group) renew(ctx context.Context, p Place, period time.Duration) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// An error is not the end of it: the machine may be switched off, and is asked again.
+		if a, err := g.take(ctx, p); err == nil && a.Other != nil {
+			g.lost <- *a.Other
+			return
+		}
+	}
+}
+
+// Fence is the number of the lease, above that of all before.
+func (g *Group) Fence() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.fence
+}
+
+// Lost tells of whoever has one of the machines now.
+func (g *Group) Lost() <-chan Holder { return g.lost }
+
+// Unlock gives the lease back. What cannot be told so becomes free by itself.
+func (g *Group) Unlock() error {
+	g.stop()
+	g.work.Wait()
+	g.drop(context.Background(), g.places)
+	return nil
+}
+
+// drop gives back what may have been taken, the first last: nobody gets a part meanwhile.
+func (g *Group) drop(ctx context.Context, places []Place) {
+	for _, p := range slices.Backward(places) {
+		bounded, cancel := context.WithTimeout(ctx, callMax)
+		_ = p.Drop(bounded, g.holder.ID)
+		cancel()
+	}
+	holding.remove(g.holder.ID)
+}

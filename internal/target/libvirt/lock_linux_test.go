@@ -1,0 +1,140 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// secrets lists the secrets of a host.
+func (r *rig) secrets(t testing.TB, host int) string {
+	t.Helper()
+	return strings.TrimSpace(r.virsh(t, host, "secret-list"))
+}
+
+// A controller that dies leaves its lease. The next one of the same machine sees that it is dead; one that does not know
+// whether it lives finds it held. A host that is off is taken when it is back.
+func TestLeaseOfADeadController(t *testing.T) {
+	r := newRig(t)
+	l := r.open(t, t.TempDir(), nil, nil).(target.Locker)
+	far := lease.NewHolder("run of another machine", 0)
+	far.Process.Boot = "another"
+	places := make([]lease.Place, len(r.Hosts))
+	for i, h := range r.Hosts {
+		places[i] = leased{&node{id: h.Name, uri: h.URI(), runner: runVirsh}}
+	}
+	if a, err := places[1].Take(t.Context(), lease.Order{Holder: far}); err != nil || a.Other != nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	_, err := l.Lock(t.Context(), lease.NewHolder("run-1", 0))
+	var held *lease.HeldError
+	if !errors.As(err, &held) || held.By.Run != far.Run || held.Where != r.Hosts[1].Name || held.Here() || time.Since(held.By.Renewed) > time.Hour {
+		t.Errorf("got %v: %+v", err, held)
+	}
+	if got := r.secrets(t, 0); got != "" {
+		t.Errorf("whoever lost has left %s", got)
+	}
+	// A holder of this machine that is dead.
+	c := exec.Command("true")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := places[1].Drop(t.Context(), far.ID); err != nil {
+		t.Fatal(err)
+	}
+	dead := lease.NewHolder("run-0", 1<<62)
+	dead.Process.PID = c.Process.Pid
+	for _, p := range places {
+		if a, err := p.Take(t.Context(), lease.Order{Holder: dead}); err != nil || a.Other != nil {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	lock, err := l.Lock(t.Context(), lease.NewHolder("run-1", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock.Fence() <= dead.Fence {
+		t.Errorf("fence %d after %d", lock.Fence(), dead.Fence)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Hosts {
+		if got := r.secrets(t, i); got != "" {
+			t.Errorf("left: %s", got)
+		}
+	}
+	t.Run("calls fail", func(t *testing.T) { r.lockInAStorm(t) })
+}
+
+// lockInAStorm wants no two holders although calls fail, or have their effect and seem to have failed.
+func (r *rig) lockInAStorm(t *testing.T) {
+	n := seed(t)
+	s := &storm{random: rand.New(rand.NewPCG(n, 0)), odds: 0.3}
+	one, two := r.open(t, t.TempDir(), s.run, nil).(target.Locker), r.open(t, t.TempDir(), nil, nil).(target.Locker)
+	for round := range 3 {
+		lock, err := one.Lock(t.Context(), lease.NewHolder("run-1", 0))
+		if err != nil {
+			t.Logf("round %d: %v", round, err)
+			continue
+		}
+		if _, err := two.Lock(t.Context(), lease.NewHolder("run-2", 0)); !errors.As(err, new(*lease.HeldError)) {
+			t.Errorf("round %d: two controllers have it: %v", round, err)
+		}
+		_ = lock.Unlock()
+	}
+	// What could not be given back is of a lease that this process does not have any more.
+	lock, err := two.Lock(t.Context(), lease.NewHolder("run-2", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = lock.Unlock()
+	for i := range r.Hosts {
+		if got := r.secrets(t, i); got != "" {
+			t.Errorf("left: %s", got)
+		}
+	}
+}
+
+func TestLeaseSecret(t *testing.T) {
+	h := lease.NewHolder(`<run> & "1"`, 7)
+	h.Renewed = time.Now().UTC().Truncate(time.Second)
+	text, err := leaseSecret(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := parseLease(text)
+	if err != nil || back.Run != h.Run || back.ID != h.ID || back.Process != h.Process || !back.Renewed.Equal(h.Renewed) || back.Fence != h.Fence {
+		t.Errorf("%+v came back as %+v, %v", h, back, err)
+	}
+	other, err := parseLease([]byte(`<secret><uuid>` + h.ID + `</uuid><description>mine</description></secret>`))
+	if err != nil || other.ID != h.ID || other.Run != "unknown" || !other.Renewed.IsZero() {
+		t.Errorf("a secret of somebody else's: %+v, %v", other, err)
+	}
+}
+
+func FuzzLease(f *testing.F) {
+	text, err := leaseSecret(lease.NewHolder("run-1", 0))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{string(text), "", "<secret/>", "<secret><uuid>--help</uuid></secret>", strings.Repeat("<a>", 1000)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		h, err := parseLease(text)
+		if err == nil && !idText.MatchString(h.ID) {
+			t.Errorf("id %q", h.ID)
+		}
+		if _, err := (leased{&node{runner: func(context.Context, call) ([]byte, error) { return text, nil }}}).holder(t.Context()); err != nil {
+			_ = err // whatever a host prints is no reason to stop
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+var _ target.Locker = (*Target)(nil)
+
+// Lock takes all hosts. On each a process keeps the lease, which the connections of this target renew.
+func (t *Target) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
+	places := make([]lease.Place, len(t.hosts))
+	for i, host := range t.hosts {
+		places[i] = place{host}
+	}
+	group, err := lease.Together(ctx, h, places)
+	if err != nil {
+		return nil, err
+	}
+	return group, nil
+}
+
+// place is the lease of a host.
+type place struct{ host *host }
+
+func (p place) Name() string { return p.host.node.Name }
+
+// Identity is that of the system as long as it is up, and of its network: labs have several of those.
+func (p place) Identity(ctx context.Context) (string, error) {
+	reply, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+	if err == nil && (reply.Info == nil || reply.Info.Boot == "") {
+		err = fmt.Errorf("host %q does not say what it is", p.host.address.Name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return reply.Info.Boot + " " + reply.Info.Network, nil
+}
+
+func (p place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
+	reply, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpLease, Lease: &o})
+	if err == nil && reply.Lease == nil {
+		err = fmt.Errorf("host %q does not say what came of the lease", p.host.address.Name)
+	}
+	if err != nil {
+		return lease.Answer{}, err
+	}
+	if other := reply.Lease.Other; other != nil {
+		// What a host says goes to terminals.
+		other.Run, other.User = sshlink.Printable(other.Run), sshlink.Printable(other.User)
+	}
+	return *reply.Lease, nil
+}
+
+func (p place) Drop(ctx context.Context, id string) error {
+	_, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpUnlease, Lease: &lease.Order{Holder: lease.Holder{ID: id}}})
+	return err
+}

@@ -1,0 +1,52 @@
+package targettest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// lockRounds is how often two controllers want the target at the same time.
+const lockRounds = 5
+
+// lock is a target's lock between this program and another that opened the same target.
+func (s *suite) lock() {
+	first, ok := s.target.(target.Locker)
+	if !ok {
+		return
+	}
+	if s.h.Reopen == nil {
+		s.Fatal("the target has a lock and nobody else can open it")
+	}
+	again := s.h.Reopen(s.T, s.target)
+	defer func() { s.must(again.Close()) }()
+	both := []target.Locker{first, again.(target.Locker)}
+	var fence uint64
+	for round := range lockRounds {
+		locks, errs := make([]target.Lock, 2), make([]error, 2)
+		var wait sync.WaitGroup
+		for i, t := range both {
+			wait.Go(func() { locks[i], errs[i] = t.Lock(s.Context(), lease.NewHolder(fmt.Sprint("run-", i), 0)) })
+		}
+		wait.Wait()
+		winner := 0
+		if locks[0] == nil {
+			winner = 1
+		}
+		var held *lease.HeldError
+		if locks[winner] == nil || locks[1-winner] != nil || !errors.As(errs[1-winner], &held) {
+			s.Fatalf("round %d: locks %v, errors %v", round, locks, errs)
+		}
+		if held.By.Run != fmt.Sprint("run-", winner) || !held.Here() || held.By.Since.IsZero() {
+			s.Errorf("the loser is told of %+v", held.By)
+		}
+		if got := locks[winner].Fence(); got <= fence {
+			s.Errorf("round %d: fence %d after %d", round, got, fence)
+		}
+		fence = locks[winner].Fence()
+		s.must(locks[winner].Unlock())
+	}
+}
