@@ -51,6 +51,7 @@ func Rules() []Rule {
 		loadErrors,
 		intervalsMissing,
 		powerCut,
+		vmMoved,
 		identicalSamples,
 		fewSamples,
 		shortWorkload,

@@ -16,6 +16,12 @@ type plan struct {
 		TouchedBytes int64  `json:"touched_bytes"`
 	} `json:"groups"`
 	Workloads []planWorkload `json:"workloads"`
+	Target    struct {
+		Nodes []struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"nodes"`
+	} `json:"target"`
 }
 
 type planWorkload struct {

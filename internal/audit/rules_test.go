@@ -93,6 +93,17 @@ func TestRules(t *testing.T) {
 			m.in.Events = []interval.Event{{AtNanos: 20 * second, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Error: "no answer"}}
 		}, "run-incomplete", finding.Unknown, "Step nodes.PowerOff of the run phase failed at 0:20: no answer."},
 		{"a workload failed", func(m *made) { m.load().Error = "EBADF" }, "run-incomplete", finding.Unknown, "w ended with an error: EBADF"},
+		{"a VM that moved", func(m *made) {
+			m.in.Plan = json.RawMessage(strings.Replace(soundPlan, "{", `{"target": {"nodes": [{"id": "1", "name": "host-1"}, {"id": "2", "name": "host-2"}]},`, 1))
+			m.in.Events = []interval.Event{
+				{Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "1"},
+				{AtNanos: 15 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-2", Node: "1"}, // by a step
+				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "2", From: "1", SpanNanos: 30 * second, Unasked: true},
+			}
+		}, "vm-moved", finding.Warning, "vm-1 moved from host-1 to host-2 between 0:20 and 0:50, and no step moved it: from then on w is not placed"},
+		{"a VM that moved when all was over", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true}}
+		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20, and no step moved it; its group had no load then."},
 		{"rehearsal", func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, "rehearsal", finding.Warning, "rehearsal of 1 m: times were multiplied by 0.025"},
 		{"simulated target", func(m *made) { m.in.Manifest.Target = result.TargetInfo{Name: "fake:4", Simulated: true} }, "simulated", finding.Warning, `"fake:4" is simulated`},
 		{"imitated step", func(m *made) {

@@ -41,6 +41,7 @@ type Event struct {
 	Group     string `json:"group,omitempty"`     // for steps on one VM group
 	Subject   string `json:"subject,omitempty"`   // VM or node
 	Node      string `json:"node,omitempty"`      // id of the node where Subject is
+	From      string `json:"from,omitempty"`      // id of the node where it was before
 	Engine    string `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
 	Message   string `json:"message,omitempty"`   // a sentence for a reader
 	Error     string `json:"error,omitempty"`     // set on *-ended events when it failed
@@ -52,6 +53,8 @@ type Event struct {
 	Count       int       `json:"vms,omitempty"`
 	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
 	SpanNanos int64 `json:"span_ns,omitempty"`
+	// Unasked marks that no step moved Subject to Node; it happened within the SpanNanos before.
+	Unasked bool `json:"unasked,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.
 	CutByRun bool `json:"cut_by_run,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -25,6 +26,8 @@ type fleet struct {
 	gone    func(vm target.VM) // told of VMs that have lost their power; may be nil
 	ops     *operations
 	placed  func(vm target.VM) // told whenever a VM is on another node than before
+
+	moves moves
 
 	mu   sync.Mutex
 	made int // counts changes of vms, so that a list that was read before one is not taken for the present
@@ -58,6 +61,7 @@ func (f *fleet) add(vms []target.VM) {
 		return slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == have.Name })
 	})
 	f.vms = append(f.vms, vms...)
+	f.moves.looked = time.Now()
 	f.mu.Unlock()
 	for _, vm := range vms {
 		f.placed(vm)
@@ -82,11 +86,13 @@ func (f *fleet) Refresh(ctx context.Context) error {
 	}
 	before := map[string]string{}
 	f.mu.Lock()
+	strays := f.strays(vms)
 	for _, vm := range f.vms {
 		before[vm.Name] = vm.NodeID
 	}
 	f.vms = vms
 	f.mu.Unlock()
+	f.tellStrays(strays)
 	for _, vm := range vms {
 		if before[vm.Name] != vm.NodeID {
 			f.placed(vm)
@@ -274,11 +280,13 @@ func (f *fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error 
 	if len(vms) == 0 {
 		return nil
 	}
+	f.moving(vms, nodeID)
 	move := func(ctx context.Context) error { return m.MigrateVMs(ctx, f.tag, vms, nodeID) }
 	if err := f.ops.Do(ctx, call{operation: interval.OperationMigrate, vms: vms}, move); err != nil {
 		return fmt.Errorf("migrate %d VMs to node %q: %w", len(vms), nodeID, err)
 	}
 	f.update(vms, func(vm *target.VM) { vm.NodeID = nodeID })
+	f.arrived(vms)
 	for _, vm := range vms {
 		vm.NodeID = nodeID
 		f.placed(vm)
@@ -295,6 +303,10 @@ func (f *fleet) Delete(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the run's VMs: %w", err)
 	}
+	f.mu.Lock()
+	strays := f.strays(vms)
+	f.mu.Unlock()
+	f.tellStrays(strays)
 	f.cut(vms)
 	if len(vms) > 0 {
 		if err := f.target.Delete(ctx, f.tag, vms); err != nil {

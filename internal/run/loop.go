@@ -20,6 +20,10 @@ func (e *Engine) Run(ctx context.Context) (Outcome, error) {
 	defer func() { e.stopBackground() }()
 	e.emit(interval.Event{Kind: interval.EventRunStarted, Message: e.plan.Scenario.DisplayName})
 	l := &loop{engine: e, base: base, state: e.initialState()}
+	var watched context.Context
+	watched, l.stopWatch = context.WithCancel(base)
+	defer l.stopWatch()
+	e.work.Go(func() { e.fleet.watch(watched) })
 	l.turn(outcome{Start: true})
 	if err := e.cfg.fail().at("run.start"); err != nil {
 		l.turn(outcome{Guard: err.Error()})
@@ -37,6 +41,7 @@ func (e *Engine) Run(ctx context.Context) (Outcome, error) {
 		}
 	}
 	close(e.finished)
+	l.stopWatch()
 	e.settle(l.state.GaveUp || l.state.StopLevel >= int(StopOnly))
 	return l.outcome(), nil
 }
@@ -76,6 +81,7 @@ type loop struct {
 	state      state
 	cancelStep context.CancelFunc
 	cancelUndo context.CancelFunc
+	stopWatch  context.CancelFunc // of placement
 	grace      <-chan time.Time
 }
 
@@ -122,6 +128,7 @@ func (l *loop) beginPhase(p Phase) {
 	e := l.engine
 	e.setPhase(p)
 	if p == Teardown {
+		l.stopWatch()
 		// Loads of setup and run have ended; teardown may start its own.
 		e.stopBackground()
 		e.background, e.stopBackground = context.WithCancel(l.base)

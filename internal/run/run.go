@@ -19,6 +19,7 @@
 //	machine.go                   the pure state machine
 //	engine.go, loop.go, perform.go  the thin loop around it
 //	env.go, fleet.go, nodes.go, loads.go  what a running step sees
+//	moves.go                     VMs that somebody else moves
 //	journal.go, record.go, recover.go, undo.go  what survives a kill, and how it is undone
 //	lease.go, control.go         one run at a time
 //	failpoint.go                 named places where a test makes things fail

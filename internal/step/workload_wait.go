@@ -41,7 +41,9 @@ func (s *waitWorkload) Check(v *run.View, problems *run.Problems) {
 	checkNotNegative(problems, "timeout_secs", s.Timeout)
 }
 
-func (s *waitWorkload) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Workload, Awaits: s.Workload} }
+func (s *waitWorkload) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Workload, Awaits: s.Workload}
+}
 
 func (s *waitWorkload) Estimate(v *run.View) time.Duration { return v.LoadLeft(s.Workload, false) }
 

@@ -210,6 +210,17 @@ func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
+// Stray moves a VM as somebody else would: not by the run whose VM it is.
+func (t *Target) Stray(name, nodeID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.machines {
+		if m.vm.Name == name {
+			m.vm.NodeID = nodeID
+		}
+	}
+}
+
 // RelocateVMs notes another datastore.
 func (t *Target) RelocateVMs(ctx context.Context, tag target.Tag, vms []target.VM, datastore string) error {
 	return t.each(ctx, tag, vms, Operation{Name: "RelocateVMs", Detail: datastore}, func(m *machine) error {

@@ -1,0 +1,116 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/fake"
+)
+
+// strayed runs a scenario while somebody moves a VM when a step begins, and returns what was told of it.
+func strayed(t *testing.T, steps, when, to string) (placed, told []interval.Event) {
+	t.Helper()
+	l := newLab(t, 2)
+	engine := l.engine(head+deployed+steps, func(c *run.Config) {
+		note := c.Events
+		c.Events = func(e interval.Event) {
+			if e.Kind == interval.EventStepStarted && e.Step == when {
+				l.fake.Stray("Workers-0001", to)
+			}
+			note(e)
+		}
+	})
+	outcome, err := engine.Run(t.Context())
+	if err != nil || outcome.Ended != run.Completed {
+		t.Fatal(outcome, err)
+	}
+	for _, e := range l.events {
+		switch {
+		case e.Kind == interval.EventPlaced && e.Unasked:
+			placed = append(placed, e)
+		case e.Kind == interval.EventDisturbance:
+			told = append(told, e)
+		}
+	}
+	return placed, told
+}
+
+// TestStrayIsTold: a VM that nobody of ours moved is told once, with the time within which it happened.
+func TestStrayIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps  string
+		at     time.Duration // when it is noticed at the latest
+		within time.Duration
+	}{
+		"in the middle":  {"run:\n  - test.Wait: {duration_secs: 45}\n  - check.ClusterReady: {}\n  - test.Wait: {duration_secs: 300}\n", 60 * time.Second, 30 * time.Second},
+		"at the end":     {"run:\n  - test.Wait: {duration_secs: 5}\n  - check.ClusterReady: {}\n  - test.Wait: {duration_secs: 5}\n", 10 * time.Second, 10 * time.Second},
+		"before a step":  {"run:\n  - check.ClusterReady: {}\n  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}\n", time.Second, time.Second},
+		"before a clone": {"run:\n  - test.Wait: {duration_secs: 7}\n  - check.ClusterReady: {}\n  - vm_group.Grow: {vm_group_name: Workers, count_per_cluster: 3}\n", 7 * time.Second, 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				placed, told := strayed(t, c.steps, "check.ClusterReady", "node-2")
+				if len(placed) != 1 || len(told) != 1 {
+					t.Fatalf("placed %+v, told %+v", placed, told)
+				}
+				p := placed[0]
+				if p.Subject != "Workers-0001" || p.Group != "Workers" || p.From != "node-1" || p.Node != "node-2" {
+					t.Errorf("placed %+v", p)
+				}
+				if at, span := time.Duration(p.AtNanos), time.Duration(p.SpanNanos); at > c.at || span > c.within {
+					t.Errorf("noticed at %v, within %v", at, span)
+				}
+				if !strings.Contains(told[0].Message, "Workers-0001 is on node-2 and no longer on node-1") {
+					t.Error(told[0].Message)
+				}
+			})
+		})
+	}
+}
+
+// TestMovesOfStepsAreNoStrays, also when a migration fails half-way and a step finds the VM where it was to go.
+func TestMovesOfStepsAreNoStrays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		placed, told := strayed(t, `run:
+  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}
+  - test.Wait: {duration_secs: 100}
+  - vm_group.ResetGroupPlacement: {vm_group_name: Workers}
+  - test.Wait: {duration_secs: 100}
+  - nodes.PowerOff: {nodes: 1}
+  - test.Wait: {duration_secs: 100}
+`, "none", "")
+		if len(placed)+len(told) > 0 {
+			t.Errorf("placed %+v, told %+v", placed, told)
+		}
+	})
+}
+
+// TestFailedMigrationIsNoStray: the target moves the VM and then says that it failed.
+func TestFailedMigrationIsNoStray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		engine := l.engine(head+deployed+"run:\n  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}\n",
+			func(c *run.Config) { c.Target = lyingMover{l.fake} })
+		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Failed {
+			t.Fatal(outcome, err)
+		}
+		if slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.Unasked }) {
+			t.Errorf("the run's own migration is told as somebody else's: %+v", l.events)
+		}
+	})
+}
+
+// lyingMover moves VMs and says that it did not.
+type lyingMover struct{ *fake.Target }
+
+func (m lyingMover) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
+	return errors.Join(m.Target.MigrateVMs(ctx, tag, vms, nodeID), errors.New("timed out"))
+}
