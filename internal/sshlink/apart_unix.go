@@ -3,6 +3,7 @@
 package sshlink
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -10,3 +11,6 @@ import (
 // apart keeps what a terminal sends to its foreground, such as the signal of Ctrl-C, from ssh: hosts are told to stop, and
 // their report must get through.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// terminate asks a program that was set apart, and the jump hosts' ssh that it may have started, to end.
+func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }

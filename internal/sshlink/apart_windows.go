@@ -1,6 +1,7 @@
 package sshlink
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -10,3 +11,6 @@ import (
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
+
+// terminate ends a program. Windows has nothing milder.
+func terminate(p *os.Process) { _ = p.Kill() }

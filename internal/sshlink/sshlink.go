@@ -168,6 +168,17 @@ func (l *Link) Kill() {
 	_ = l.cmd.Process.Kill() // it may have ended
 }
 
+// HangUp tells ssh, and what it started to get there, to end now, whoever may still be at the other end, and waits for that,
+// but not longer than bound. The program there sees its input close, and may end a little later.
+func (l *Link) HangUp(bound time.Duration) {
+	select {
+	case <-l.exited:
+	default:
+		terminate(l.cmd.Process)
+	}
+	l.Finish(bound)
+}
+
 // Finish closes the program's input, at which it ends, and waits for ssh, but not longer than bound.
 func (l *Link) Finish(bound time.Duration) {
 	_ = l.In.Close()

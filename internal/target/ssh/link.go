@@ -97,9 +97,10 @@ type pipe struct{ *sshlink.Link }
 func (p pipe) Read(b []byte) (int, error)  { return p.Out.Rest().Read(b) }
 func (p pipe) Write(b []byte) (int, error) { return p.In.Write(b) }
 
-// Close ends ssh. The program at the other end sees its input close.
+// Close ends ssh. The program at the other end sees its input close. That it ends is not waited for: nobody may be there any
+// more, and whoever reads streams of the connection gets no rest until this returns.
 func (p pipe) Close() error {
-	p.Finish(sshlink.HangUpMax)
+	p.HangUp(sshlink.HangUpMax)
 	return nil
 }
 
@@ -157,21 +158,28 @@ func (h *host) dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn
 
 // drop forgets the connection to a host that is gone.
 func (h *host) drop() {
+	if c := h.take(); c != nil {
+		_ = c.Close() // nobody is there to say goodbye to
+	}
+}
+
+// take returns the connection, if there is one, and leaves none.
+func (h *host) take() *hostvm.Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.client != nil {
-		_ = h.client.Close()
-	}
+	c := h.client
+	h.client = nil
+	return c
 }
 
 func (h *host) close() error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.closed = true
-	if h.client == nil {
-		return nil
+	h.mu.Unlock()
+	if c := h.take(); c != nil {
+		return c.Close()
 	}
-	return h.client.Close()
+	return nil
 }
 
 // builds finds the agent's program for each platform once.

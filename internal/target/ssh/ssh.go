@@ -91,11 +91,7 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 
 // Close ends the connections. VMs go on.
 func (t *Target) Close() error {
-	var errs []error
-	for _, h := range t.hosts {
-		errs = append(errs, h.close())
-	}
-	return errors.Join(errs...)
+	return t.onHosts(func(_ int, h *host) error { return h.close() })
 }
 
 func (t *Target) host(nodeID string) (*host, error) {

@@ -1,0 +1,98 @@
+package sshlink
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// programName is that of this test alone, among all that may run at the same time.
+var programName = fmt.Sprint("bragg-test-", os.Getpid())
+
+// reached starts the test's program on a host with a server of ssh of its own.
+func reached(t *testing.T) (*testreq.SSH, *Link) {
+	t.Helper()
+	server := testreq.SSHD(t, 1)
+	h, err := ParseHost(server.Hosts()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := ownProgram(t)
+	r.Program, r.Options = programName, server.Options
+	l, err := Start(t.Context(), h, r, 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := l.Out.Line(); err != nil || string(line) != "at your service" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return server, l
+}
+
+// tooLong guards against hanging.
+const tooLong = 5 * time.Minute
+
+func within(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for until := time.Now().Add(tooLong); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// Hanging up waits for nobody at the other end: a host that has lost its power says nothing any more.
+func TestHangUpOnSilentHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a server of ssh")
+	}
+	server, l := reached(t)
+	for _, id := range server.Sessions(0) {
+		if err := syscall.Kill(id, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		l.HangUp(24 * time.Hour)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(tooLong):
+		t.Error("ssh waits for a host that says nothing")
+		l.Kill()
+		<-ended
+	}
+	l.HangUp(time.Hour) // once more does no harm
+	for _, id := range server.Sessions(0) {
+		_ = syscall.Kill(id, syscall.SIGCONT)
+	}
+}
+
+// After hanging up nothing of the connection is left on a host that still runs.
+func TestHangUpLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a server of ssh")
+	}
+	server, l := reached(t)
+	if len(server.Sessions(0)) == 0 {
+		t.Error("no session is there")
+	}
+	l.HangUp(HangUpMax)
+	within(t, "sessions are left", func() bool { return len(server.Sessions(0)) == 0 })
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		if strings.HasPrefix(e.Name(), programName+".") {
+			t.Errorf("left %s", e.Name())
+		}
+	}
+}
