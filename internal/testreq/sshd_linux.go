@@ -19,6 +19,7 @@ type SSH struct {
 	Folder  string
 	Options []string // for ssh -o, without which nobody is let in
 	Ports   []int
+	program string // sshd
 	servers []*exec.Cmd
 }
 
@@ -36,7 +37,7 @@ func SSHD(t testing.TB, count int, environment ...string) *SSH {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	s := &SSH{Folder: folder}
+	s := &SSH{Folder: folder, program: server}
 	for _, name := range []string{"host", "user"} {
 		if out, err := exec.Command(keygen, "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(folder, name)).CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v %s", err, out)
@@ -55,7 +56,7 @@ func SSHD(t testing.TB, count int, environment ...string) *SSH {
 		"IdentitiesOnly=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
 	}
 	for i := range count {
-		s.start(t, server, i, environment)
+		s.configure(t, i, environment)
 	}
 	s.knowAll(t)
 	return s
@@ -70,7 +71,8 @@ func program(t testing.TB, name, path string) string {
 	return Program(t, name)
 }
 
-func (s *SSH) start(t testing.TB, server string, number int, environment []string) {
+// configure chooses a port for a server and starts it.
+func (s *SSH) configure(t testing.TB, number int, environment []string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,13 +103,20 @@ KbdInteractiveAuthentication no
 MaxStartups 100
 %s
 `, port, s.Folder, s.Folder, set))
-	cmd := exec.Command(server, "-D", "-e", "-f", config)
+	s.Ports, s.servers = append(s.Ports, port), append(s.servers, nil)
+	s.Serve(t, number)
+}
+
+// Serve starts a server again that was cut.
+func (s *SSH) Serve(t testing.TB, number int) {
+	t.Helper()
+	cmd := exec.Command(s.program, "-D", "-e", "-f", filepath.Join(s.Folder, fmt.Sprint("config", number)))
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.Ports, s.servers = append(s.Ports, port), append(s.servers, cmd)
+	s.servers[number] = cmd
 	t.Cleanup(func() {
 		for _, id := range descendants(cmd.Process.Pid) {
 			_ = syscall.Kill(id, syscall.SIGKILL)
@@ -116,7 +125,7 @@ MaxStartups 100
 		_ = cmd.Wait()
 	})
 	for until := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
+		conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.Ports[number]))
 		if err == nil {
 			_ = conn.Close()
 			return

@@ -2,9 +2,10 @@ package ssh
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,14 +22,19 @@ type Powered struct {
 	*bmc.Nodes
 
 	mu sync.Mutex
-	// known are the VMs as they were last seen, by id: a host without power cannot be asked.
-	known map[string]target.VM
+	// known are the VMs on a host that carry a tag, by id, as they were last seen: a host without power cannot be asked. Where
+	// there is no entry, nobody has told this program all of them.
+	known map[stock]map[string]target.VM
+	met   map[string]bool // marks of tags that this program has acted for
 }
+
+// stock is what carries a tag on a host.
+type stock struct{ host, mark string }
 
 var (
 	_ target.NodePower   = (*Powered)(nil)
 	_ target.NodeLimiter = (*Powered)(nil)
-	_ bmc.Surveyor       = (*Target)(nil)
+	_ bmc.Surveyor       = (*Powered)(nil)
 )
 
 // open opens a target with what its hosts have.
@@ -39,8 +45,9 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Ta
 	}
 	for _, n := range c.Nodes {
 		if n.BMC != nil {
-			nodes, err := bmc.OpenNodes(ctx, c, t)
-			return &Powered{Target: t, Nodes: nodes, known: map[string]target.VM{}}, err
+			p := &Powered{Target: t, known: map[stock]map[string]target.VM{}, met: map[string]bool{}}
+			p.Nodes, err = bmc.OpenNodes(ctx, c, p)
+			return p, err
 		}
 	}
 	return t, nil
@@ -54,8 +61,8 @@ func (p *Powered) Inventory(ctx context.Context) (target.Inventory, error) {
 }
 
 // Survey looks at a host whose power is about to be cut.
-func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
-	h, err := t.host(nodeID)
+func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
+	h, err := p.host(nodeID)
 	if err != nil {
 		return bmc.Survey{}, err
 	}
@@ -64,20 +71,21 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 		return bmc.Survey{}, err
 	}
 	info := reply.Info
-	s := bmc.Survey{Machine: bmc.Identity{UUID: info.UUID}, Redundant: bmc.Yes, Health: "all hosts answer"}
+	if info == nil {
+		return bmc.Survey{}, fmt.Errorf("host %q does not say what it is", h.address.Name)
+	}
+	s := bmc.Survey{Machine: bmc.Identity{UUID: info.UUID}}
 	if info.Serial != "" {
 		s.Machine.Serials = []string{info.Serial}
 	}
 	s.Controller = controllerIs(info)
-	if err := t.Ready(ctx); err != nil {
-		s.Redundant, s.Health = bmc.No, err.Error()
-	}
-	t.mu.Lock()
+	s.Redundant, s.Health = p.health(ctx, h)
+	p.Target.mu.Lock()
 	var tag target.Tag
-	for _, one := range t.tags { // one program acts for one run
+	for _, one := range p.Target.tags { // one program acts for one run
 		tag = one
 	}
-	t.mu.Unlock()
+	p.Target.mu.Unlock()
 	if tag.Check() == nil {
 		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpStrangers, Tag: tag})
 		if err != nil {
@@ -89,6 +97,23 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 		}
 	}
 	return s, nil
+}
+
+// health tells whether all hosts answer but the one that is to be cut, and those that this program switched off.
+func (p *Powered) health(ctx context.Context, cut *host) (bmc.Answer, string) {
+	err := p.onHosts(func(_ int, h *host) error {
+		if h == cut {
+			return nil
+		}
+		return p.Answers(ctx, h.node.ID, func(ctx context.Context) error {
+			_, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+			return err
+		})
+	})
+	if err != nil {
+		return bmc.No, err.Error()
+	}
+	return bmc.Yes, "the other hosts that were not switched off answer"
 }
 
 // controllerIs tells whether this program runs on a host. One with the same start of the system and another network is a
@@ -109,23 +134,20 @@ func controllerIs(info *hostvm.Info) bmc.Answer {
 
 // PowerOffNode cuts the power of a host. What was connected to it is forgotten at once, not when a time limit has passed.
 func (p *Powered) PowerOffNode(ctx context.Context, nodeID string) error {
-	err := p.Nodes.PowerOffNode(ctx, nodeID)
-	return errors.Join(err, p.drop(nodeID, err))
+	return p.dropped(nodeID, p.Nodes.PowerOffNode(ctx, nodeID))
 }
 
 // ShutdownNode asks a host to stop.
 func (p *Powered) ShutdownNode(ctx context.Context, nodeID string) error {
-	err := p.Nodes.ShutdownNode(ctx, nodeID)
-	return errors.Join(err, p.drop(nodeID, err))
+	return p.dropped(nodeID, p.Nodes.ShutdownNode(ctx, nodeID))
 }
 
-func (p *Powered) drop(nodeID string, failed error) error {
-	h, err := p.host(nodeID)
-	if err != nil || failed != nil {
-		return nil // the failure is told
+// dropped forgets the connection to a host whose power was taken, unless that failed.
+func (p *Powered) dropped(nodeID string, failed error) error {
+	if h, err := p.host(nodeID); err == nil && failed == nil {
+		h.drop()
 	}
-	h.drop()
-	return nil
+	return failed
 }
 
 // offPatience bounds how long a BMC may take to say whether its host is off, when that does not answer.
@@ -139,47 +161,91 @@ func (p *Powered) isOff(ctx context.Context, nodeID string) bool {
 	return err == nil && state == target.PowerOff
 }
 
-// Owned lists VMs; those on hosts without power as they were last seen, and off.
+// Owned lists VMs; those on hosts without power as they were last seen, and off. Where this program has never been told what is
+// on such a host, the host has to be powered on first.
 func (p *Powered) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	p.meet(tag)
+	silent := map[string]bool{}
 	vms, err := p.owned(ctx, tag, func(h *host, err error) ([]target.VM, error) {
 		if !p.isOff(ctx, h.node.ID) {
 			return nil, err
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		var there []target.VM
-		for _, vm := range p.known {
-			if vm.NodeID == h.node.ID {
-				vm.Power = target.PowerOff
-				there = append(there, vm)
-			}
+		last, told := p.known[stock{h.node.ID, tag.Mark()}]
+		if !told {
+			return nil, fmt.Errorf("node %q is off, and which VMs it has is not known: %w", h.node.ID, err)
+		}
+		silent[h.node.ID] = true
+		there := slices.Collect(maps.Values(last))
+		for i := range there {
+			there[i].Power = target.PowerOff
 		}
 		return there, nil
 	})
-	p.note(vms)
-	return vms, err
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	for _, h := range p.hosts {
+		if at := (stock{h.node.ID, tag.Mark()}); !silent[h.node.ID] && p.known[at] == nil {
+			p.known[at] = map[string]target.VM{}
+		}
+	}
+	p.mu.Unlock()
+	p.note(tag, vms)
+	return vms, nil
 }
 
-func (p *Powered) note(vms []target.VM) {
+// meet notes that this program acts for a tag, and tells whether it has not done so before.
+func (p *Powered) meet(tag target.Tag) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.met[tag.Mark()]
+	p.met[tag.Mark()] = true
+	return first
+}
+
+// note adds VMs to what is known of hosts of which all was known.
+func (p *Powered) note(tag target.Tag, vms []target.VM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, vm := range vms {
-		p.known[vm.ID] = vm
+		if there := p.known[stock{vm.NodeID, tag.Mark()}]; there != nil {
+			there[vm.ID] = vm
+		}
 	}
+}
+
+// making lets do make VMs and remembers them. Before a tag was met nothing has it. VMs that could not be made, and perhaps not
+// be removed either, are unknown.
+func (p *Powered) making(tag target.Tag, do func() ([]target.VM, error)) ([]target.VM, error) {
+	if p.meet(tag) {
+		p.mu.Lock()
+		for _, h := range p.hosts {
+			p.known[stock{h.node.ID, tag.Mark()}] = map[string]target.VM{}
+		}
+		p.mu.Unlock()
+	}
+	vms, err := do()
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		maps.DeleteFunc(p.known, func(at stock, _ map[string]target.VM) bool { return at.mark == tag.Mark() })
+		return nil, err
+	}
+	p.note(tag, vms)
+	return vms, nil
 }
 
 // Create makes VMs and remembers them.
 func (p *Powered) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
-	vms, err := p.Target.Create(ctx, tag, specs)
-	p.note(vms)
-	return vms, err
+	return p.making(tag, func() ([]target.VM, error) { return p.Target.Create(ctx, tag, specs) })
 }
 
 // CloneVM copies a VM and remembers the clones.
 func (p *Powered) CloneVM(ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool) ([]target.VM, error) {
-	vms, err := p.Target.CloneVM(ctx, tag, source, specs, linked)
-	p.note(vms)
-	return vms, err
+	return p.making(tag, func() ([]target.VM, error) { return p.Target.CloneVM(ctx, tag, source, specs, linked) })
 }
 
 // Delete removes VMs and forgets them.
@@ -190,7 +256,7 @@ func (p *Powered) Delete(ctx context.Context, tag target.Tag, vms []target.VM) e
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, vm := range vms {
-		delete(p.known, vm.ID)
+		delete(p.known[stock{vm.NodeID, tag.Mark()}], vm.ID)
 	}
 	return nil
 }

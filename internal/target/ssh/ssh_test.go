@@ -102,18 +102,15 @@ func (r *rig) open(t *testing.T) *ssh.Target {
 
 func (r *rig) openWith(t *testing.T, c target.Config) *ssh.Target {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := ssh.Open(t.Context(), c, target.OpenOptions{
-		Authority: r.authority, Leases: r.pool, AgentProgram: func(string) (string, error) { return self, nil },
-	})
+	opened, err := ssh.Open(t.Context(), c, target.OpenOptions{Authority: r.authority, Leases: r.pool, AgentProgram: ownProgram})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return opened
 }
+
+// ownProgram is the test's program as the agent's.
+func ownProgram(string) (string, error) { return os.Executable() }
 
 // TestContract runs against two hosts, each with an sshd of its own.
 func TestContract(t *testing.T) {
