@@ -36,7 +36,7 @@ func rehearsals(t *testing.T) []rehearsal {
 			marks: []string{"Cutting the power of host-1", "host-1 is off", "host-1 is on"}},
 		{name: "migration", scenario: filepath.Join("testdata", "migration"), length: "15s", check: moved,
 			marks: []string{`migrating 1 VMs from node "host-1" to node "host-2"`, "finished migrating 1 VMs"}},
-		{name: "snapshot_impact", scenario: "snapshot_impact", length: "40s", check: loadGoesOn("OLTP", "vm_group.CreatePeriodicSnapshots"),
+		{name: "snapshot_impact", scenario: "snapshot_impact", length: "40s", check: loadGoesThrough("OLTP", "vm_group.CreatePeriodicSnapshots"),
 			marks: []string{"napshot"}, soak: true, ssh: true},
 		{name: "clone_impact", scenario: "clone_impact", set: []string{"desktops_per_node=2"}, length: "40s",
 			check: loadGoesOn("OLTP", "vm_group.Grow"), soak: true, ssh: true},
@@ -320,6 +320,17 @@ func loadGoesOn(workload, step string) func(*testing.T, *record) {
 	return func(t *testing.T, rec *record) {
 		from, to := rec.step(t, step)
 		for _, span := range [][2]int64{{0, from}, {to, ever}} {
+			operations, errors := rec.done(workload, span[0], span[1])
+			working(t, workload, operations, errors, 2)
+		}
+	}
+}
+
+// loadGoesThrough wants the load on both VMs while a step lasts that begins with it, and after it, without errors.
+func loadGoesThrough(workload, step string) func(*testing.T, *record) {
+	return func(t *testing.T, rec *record) {
+		from, to := rec.step(t, step)
+		for _, span := range [][2]int64{{from, to}, {to, ever}} {
 			operations, errors := rec.done(workload, span[0], span[1])
 			working(t, workload, operations, errors, 2)
 		}
