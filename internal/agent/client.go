@@ -23,12 +23,20 @@ import (
 type ClientOptions struct {
 	// Fence is the fencing counter of the lease under which the controller acts.
 	Fence uint64
-	// Redial makes a new connection after the former was lost. Nil: a lost connection is a lost agent.
+	// Redial makes a new connection after the former was lost. Nil: a lost connection is a lost agent. An error that is
+	// ErrGone ends all that waits for the agent.
 	Redial func(ctx context.Context) (net.Conn, error)
 	// RedialFor bounds how long a lost agent is called. 0: 15 minutes.
 	RedialFor time.Duration
-	// StopWithin bounds how long a stopped workload may take to end, once the agent has heard of it. 0: 60 seconds.
+	// StopWithin bounds how long a stopped workload may take to end, once the agent has heard of it and as long as it
+	// answers. 0: 60 seconds.
 	StopWithin time.Duration
+	// AnswerWithin bounds how long an agent may take for what it can answer at once, where its connection can be made again;
+	// it is, when that time is over. 0: 30 seconds.
+	AnswerWithin time.Duration
+	// SilentFor bounds how long an agent may be silent once a workload is to stop, whenever the silence began; then the
+	// workload is given up, with the intervals that are still there. 0: as long as RedialFor.
+	SilentFor time.Duration
 	// Started is told what drives the load of a workload once it is prepared: what Plan.Engine is for, as it came out
 	// on the agent's machine. It is empty where the generator has no more to say than its plan. May be nil.
 	Started func(w load.Workload, engine string)
@@ -62,6 +70,9 @@ type Client struct {
 	boot  string // of the agent that was greeted first
 	gone  error  // why the agent is lost for good, other than by Close
 	cutAt time.Time
+
+	silence silence
+	orphans []string // paths of workloads that were given up and may still run there
 }
 
 var (
@@ -77,7 +88,13 @@ func NewClient(conn net.Conn, o ClientOptions) *Client {
 	if o.StopWithin <= 0 {
 		o.StopWithin = 60 * time.Second
 	}
-	return &Client{options: o, first: conn, lost: make(chan struct{}), dialing: make(chan struct{}, 1), axis: axis{zero: o.Zero}}
+	if o.AnswerWithin <= 0 {
+		o.AnswerWithin = 30 * time.Second
+	}
+	if o.SilentFor <= 0 {
+		o.SilentFor = o.RedialFor
+	}
+	return &Client{silence: newSilence(), options: o, first: conn, lost: make(chan struct{}), dialing: make(chan struct{}, 1), axis: axis{zero: o.Zero}}
 }
 
 // Hello asks the agent who it is and compares its clock with ours.
@@ -113,7 +130,11 @@ func (c *Client) greet(ctx context.Context) (Hello, clock.Reading, error) {
 
 func (c *Client) greetOver(ctx context.Context, link *http.ClientConn) (h Hello, r clock.Reading, err error) {
 	sent := time.Now()
-	if err := c.callOver(ctx, link, request{http.MethodGet, "/v1/hello", nil}, &h); err != nil {
+	ask := c.promptly
+	if !c.known() { // its machine may still be booting
+		ask = c.callOver
+	}
+	if err := ask(ctx, link, request{http.MethodGet, "/v1/hello", nil}, &h); err != nil {
 		return h, r, err
 	}
 	received := time.Now()
@@ -207,6 +228,7 @@ func (c *Client) sendOver(ctx context.Context, link *http.ClientConn, r request)
 	if err != nil {
 		return nil, c.lostError(ctx, err)
 	}
+	c.silence.heard()
 	if response.StatusCode < 300 {
 		return response, nil
 	}

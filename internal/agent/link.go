@@ -114,6 +114,9 @@ func (c *Client) redial(ctx context.Context) (*http.ClientConn, error) {
 	}()
 	defer func() { cancel(); <-watched }()
 	conn, err := c.options.Redial(ctx)
+	if errors.Is(err, ErrGone) {
+		return nil, c.giveUp(err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +131,7 @@ func (c *Client) redial(ctx context.Context) (*http.ClientConn, error) {
 		return nil, err
 	}
 	c.noteBack()
+	c.dropOrphans(ctx, link)
 	return link, nil
 }
 
@@ -174,6 +178,13 @@ func (c *Client) recognise(boot string) error {
 		return errRestarted
 	}
 	return nil
+}
+
+// known tells whether the agent has answered before.
+func (c *Client) known() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.boot != ""
 }
 
 func (c *Client) connectionClosed() {

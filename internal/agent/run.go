@@ -240,37 +240,10 @@ func (f *follower) retry(ctx context.Context, do func() error) error {
 }
 
 func lostCause(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), load.ErrLost) {
+		return context.Cause(ctx)
+	}
 	return fmt.Errorf("%w: %w", load.ErrLost, context.Cause(ctx))
-}
-
-// stop asks the agent to stop the workload, for as long as it may be called, and abandons everything when it then takes too
-// long.
-func (f *follower) stop(work context.Context, abandon context.CancelCauseFunc) {
-	for begun := time.Now(); f.stopOnce(work) != nil && f.mayRetry() && time.Since(begun) < f.client.options.RedialFor; {
-		select {
-		case <-time.After(jitter(retryMax)):
-		case <-work.Done():
-			return
-		}
-	}
-	limit := time.NewTimer(f.client.options.StopWithin)
-	defer limit.Stop()
-	select {
-	case <-limit.C:
-		abandon(fmt.Errorf("the workload did not stop within %v", f.client.options.StopWithin))
-	case <-work.Done():
-	}
-}
-
-func (f *follower) mayRetry() bool { return f.client.options.Redial != nil && !f.client.isOver() }
-
-// stopOnce returns an error where the agent did not hear of it but may later.
-func (f *follower) stopOnce(work context.Context) error {
-	err := f.client.call(work, request{http.MethodPost, f.path + "/stop", nil}, nil)
-	if errors.Is(err, load.ErrLost) && !errors.Is(err, errForgotten) && work.Err() == nil {
-		return err
-	}
-	return nil
 }
 
 func (f *follower) forget() {
@@ -299,6 +272,7 @@ func (f *follower) follow(ctx context.Context) error {
 			}
 			return f.client.lostError(ctx, err)
 		}
+		f.client.silence.heard()
 		if len(text) == 0 {
 			continue // heartbeat
 		}

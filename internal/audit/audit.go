@@ -50,6 +50,7 @@ func Rules() []Rule {
 		backlogAtEnd,
 		loadErrors,
 		intervalsMissing,
+		vmStopped,
 		powerCut,
 		vmMoved,
 		identicalSamples,

@@ -164,6 +164,9 @@ func TestRules(t *testing.T) {
 				{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", Instance: 2, Subject: "vm-2", SpanNanos: second * 7 / 10},
 			}
 		}, "start-skew", finding.Warning, "The VMs of w began up to 700 ms apart; vm-2 was the last."},
+		{"a VM that crashed", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
+		}, "vm-stopped", finding.Unknown, "vm-2 stopped by itself at 0:30: its system panicked."},
 		{"a power cut by the run", func(m *made) {
 			m.intervals = m.intervals[:len(m.intervals)-1]
 			m.in.Events = []interval.Event{{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}}

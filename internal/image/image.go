@@ -28,13 +28,15 @@ const (
 // Format is raised when a former reader could misread a manifest.
 const Format = 1
 
-// commandLine is what the kernel is started with: errors only, to the screen and to the first serial line.
+// commandLine is what the kernel is started with: errors only, to the screen and to the first serial line. A kernel with a
+// defect must not go on half dead, as if nothing were: it ends, which the hypervisor notices where it has a device for that
+// (pvpanic), and elsewhere starts anew. An NMI that no device explains is taken for the wish to see that happen.
 func commandLine(architecture string) string {
-	serial := "ttyS0"
+	serial, x86 := "ttyS0", " unknown_nmi_panic"
 	if architecture == "arm64" {
-		serial = "ttyAMA0"
+		serial, x86 = "ttyAMA0", ""
 	}
-	return "console=tty0 console=" + serial + " quiet"
+	return "console=tty0 console=" + serial + " quiet oops=panic panic=-1" + x86
 }
 
 // Manifest describes an image: the content of ManifestFile.

@@ -50,6 +50,8 @@ var wanted = []struct {
 	{name: "virtio_pci", required: true},
 	{name: "virtio_rng"}, // first, so that keys need not wait for chance
 	{name: "qemu_fw_cfg"},
+	{name: "pvpanic_mmio", hardware: true}, // tells the hypervisor of a panic; early, so that it is told of early ones
+	{name: "pvpanic_pci", hardware: true},
 	{name: "virtio_net", required: true},
 	{name: "virtio_blk", required: true},
 	{name: "scsi_mod", required: true, parameters: "scan=sync"}, // all disks are known before any gets its name

@@ -14,11 +14,14 @@ const (
 	EventWorkloadEnd   EventKind = "workload-ended"
 	EventAnnotation    EventKind = "annotation" // drawn on charts
 	EventLog           EventKind = "log"
-	EventDisturbance   EventKind = "disturbance" // something that casts doubt on numbers: a stall, a lost agent
-	EventPlaced        EventKind = "vm-placed"   // VM Subject of Group is on node Node from now on
-	EventClockJump     EventKind = "clock-jump"  // the clock of VM Subject, or the controller's, jumped by SpanNanos
-	EventStarts        EventKind = "load-starts" // all VMs of Workload have started, within SpanNanos of each other
-	EventEngine        EventKind = "load-engine" // Engine drives the load on VM Subject, which is not what the plan said
+	EventDisturbance   EventKind = "disturbance"  // something that casts doubt on numbers: a stall, a lost agent
+	EventPlaced        EventKind = "vm-placed"    // VM Subject of Group is on node Node from now on
+	EventClockJump     EventKind = "clock-jump"   // the clock of VM Subject, or the controller's, jumped by SpanNanos
+	EventStarts        EventKind = "load-starts"  // all VMs of Workload have started, within SpanNanos of each other
+	EventAgentSilent   EventKind = "agent-silent" // the way to the agent of VM Subject was lost; it is called again
+	EventAgentBack     EventKind = "agent-back"   // the agent of VM Subject answers again, SpanNanos later
+	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run had no part in it; Error is why
+	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject, which is not what the plan said
 
 	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. How long it took is the
 	// difference of their times. SpanNanos of an end that had to be asked for is for how long nobody had asked before.

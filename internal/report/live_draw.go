@@ -50,8 +50,9 @@ func (s *liveState) block(columns, rows int, st style) []string {
 	for i := range foot {
 		foot[i] = st.dim(foot[i])
 	}
-	body := s.table(columns, rows-len(lines)-len(foot), st)
-	return append(append(lines, body...), foot...)
+	stale := s.staleLines(columns)
+	body := s.table(columns, rows-len(lines)-len(stale)-len(foot), st)
+	return append(append(append(lines, body...), stale...), foot...)
 }
 
 func (s *liveState) header(columns int, st style) []string {
@@ -122,7 +123,7 @@ func (s *liveState) tableOf(loads []*liveLoad, columns int, st style) []string {
 		t = table{Heads: []string{"workload", "VMs", "IOPS", "bandwidth", "p50", "p99", "errors", "last minute"}, Left: 1}
 		for _, l := range loads {
 			history := l.history(spark)
-			t.add(append(l.cells(), fill(sparkOf(history, largest(history)), spark))...)
+			t.add(append(s.cells(l), fill(sparkOf(history, largest(history)), spark))...)
 		}
 		if t.fits(columns) {
 			break
@@ -131,9 +132,9 @@ func (s *liveState) tableOf(loads []*liveLoad, columns int, st style) []string {
 	return t.lines(columns, st)
 }
 
-func (l *liveLoad) cells() []string {
+func (s *liveState) cells(l *liveLoad) []string {
 	operations, bytes, latency := l.recent()
-	return []string{l.name(), fmt.Sprint(len(l.vms)), Quantity(math.Round(operations), ""), Quantity(bytes, "B/s"),
+	return []string{l.name(), s.vmsOf(l), Quantity(math.Round(operations), ""), Quantity(bytes, "B/s"),
 		Quantity(latency.Quantile(0.5), "ns"), Quantity(latency.Quantile(0.99), "ns"), count(l.errors)}
 }
 
@@ -147,8 +148,8 @@ func (s *liveState) progress() []string {
 		head += ", about " + duration(int64(left.Truncate(time.Second))) + " left"
 	}
 	for _, l := range s.loads {
-		c := l.cells()
+		c := s.cells(l)
 		head += fmt.Sprintf("; %s: %s IOPS, %s, p50 %s, p99 %s, %s errors", c[0], c[2], c[3], c[4], c[5], c[6])
 	}
-	return []string{head}
+	return append([]string{head}, s.staleLines(math.MaxInt32)...)
 }

@@ -32,7 +32,8 @@ type liveState struct {
 	open    []interval.Event
 	loads   []*liveLoad
 	starts  map[string]int
-	engines map[string]bool // loads of which an engine other than planned was told
+	engines map[string]bool  // loads of which an engine other than planned was told
+	silent  map[string]int64 // VMs that do not answer, since when
 	stopped bool
 }
 
@@ -47,7 +48,7 @@ type liveLoad struct {
 	key        liveLoadKey
 	start      int // counts the starts of this workload from 1; 0 for a prefill
 	from       int64
-	vms        map[string]bool
+	vms        map[string]bool // true while it runs there
 	seconds    map[int64]*liveSecond
 	newest     int64
 	operations uint64
@@ -63,6 +64,7 @@ type liveSecond struct {
 
 func (s *liveState) init() {
 	s.planned, s.starts, s.engines = map[int]plannedStep{}, map[string]int{}, map[string]bool{}
+	s.silent = map[string]int64{}
 }
 
 func (s *liveState) setPlan(raw json.RawMessage) {
@@ -116,7 +118,9 @@ func (s *liveState) event(e interval.Event, plain bool) []string {
 			s.engines[key] = true
 			return []string{at + cleanRunes(e.Message, false)}
 		}
-	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventClockJump:
+	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventClockJump,
+		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped:
+		s.noteSilence(e)
 		text := cleanRunes(cmp.Or(e.Message, string(e.Kind)), false)
 		switch e.Kind {
 		case interval.EventDisturbance:
@@ -201,7 +205,7 @@ func (s *liveState) interval(iv *interval.Interval) {
 		s.zero = time.Now().Add(-time.Duration(iv.EndNanos()))
 	}
 	l := s.load(iv)
-	l.vms[iv.VM] = true
+	l.vms[iv.VM] = !iv.Final
 	at := (iv.StartNanos + iv.LengthNanos/2) / int64(time.Second)
 	if at > l.newest {
 		l.newest = at

@@ -195,3 +195,43 @@ func TestLiveNeverKeepsTheRunWaiting(t *testing.T) {
 		l.Close()
 	})
 }
+
+// A VM that does not answer is shown as such for as long as its load is not known to have ended.
+func TestLiveShowsSilentVMs(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &screen{columns: 120}
+			l := report.NewLive(report.LiveOptions{Out: s, Terminal: terminal, Size: s.size})
+			liveEvents(l)
+			flat := func() string { // the newest state: where nothing is redrawn, the last line of progress and what follows it
+				time.Sleep(11 * time.Second)
+				synctest.Wait()
+				text := s.text()
+				if !terminal {
+					text = text[strings.LastIndex(text, "OLTP: "):]
+				}
+				return strings.Join(strings.Fields(text), " ")
+			}
+			const stale = "stale: no answer from vm-1 for 0:"
+			if text := flat(); strings.Contains(text, "stale") {
+				t.Errorf("a VM that answers is called stale:\n%s", text)
+			}
+			silent := interval.Event{AtNanos: 20e9, Kind: interval.EventAgentSilent, Subject: "vm-1", Message: "lost"}
+			l.Event(silent)
+			l.Event(interval.Event{AtNanos: 20e9, Kind: interval.EventAgentSilent, Subject: "vm-9", Message: "without a load"})
+			if text := flat(); !strings.Contains(text, stale) || strings.Contains(text, "vm-9 for") || terminal && !strings.Contains(text, "1, 1 silent") {
+				t.Errorf("the view does not show the silent VM:\n%s", text)
+			}
+			l.Event(interval.Event{AtNanos: 30e9, Kind: interval.EventAgentBack, Subject: "vm-1", Message: "back"})
+			if text := flat(); strings.Contains(text, stale) {
+				t.Errorf("a VM that is back is called stale:\n%s", text)
+			}
+			l.Event(silent)
+			l.Event(interval.Event{AtNanos: 40e9, Kind: interval.EventDisturbance, Workload: "OLTP", Instance: 1, Subject: "vm-1", Error: "given up"})
+			if text := flat(); strings.Contains(text, stale) {
+				t.Errorf("a VM whose load was given up is called stale:\n%s", text)
+			}
+			l.Close()
+		})
+	}
+}

@@ -122,7 +122,7 @@ func marks(run *Run) []Mark {
 		case interval.EventAnnotation:
 			annotated[e.StepID] = true
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, e.Step), Kind: "annotation", StepID: e.StepID})
-		case interval.EventDisturbance:
+		case interval.EventDisturbance, interval.EventVMStopped:
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, "disturbance"), Kind: "disturbance"})
 		}
 	}

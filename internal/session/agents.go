@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/unit"
 )
 
 // helloDeadline bounds how long an agent may take to answer once its VM is powered on: a guest boots meanwhile.
@@ -37,6 +35,11 @@ type agents struct {
 	began func(w load.Workload, engine string)
 	// cut is told of connections that broke and came back.
 	cut func(vm target.VM, back bool, away time.Duration)
+	// patience is how long a silent agent is waited for once a load on it is to stop.
+	patience time.Duration
+	// cuts counts how often the run itself took the power of a VM; stopped is told of one that stopped otherwise.
+	cuts    func(vm string) int
+	stopped func(vm target.VM, why *target.StoppedError)
 	// clocks watches the clock of an agent on a network until ctx ends.
 	clocks func(ctx context.Context, vm target.VM, client *agent.Client)
 
@@ -167,7 +170,8 @@ func (a *agents) options(link *agentLink, vm target.VM, network bool) agent.Clie
 	o := agent.ClientOptions{Fence: a.fence, Started: a.began}
 	if network {
 		o.Zero, o.PingEvery = a.zero, pingEvery
-		o.Redial = func(ctx context.Context) (net.Conn, error) { return a.dialer.DialAgent(ctx, *link.vm.Load()) }
+		o.SilentFor = a.patience
+		o.Redial = a.redial(link, vm)
 		if a.cut != nil {
 			o.Cut = func(back bool, away time.Duration) { a.cut(vm, back, away) }
 		}
@@ -273,15 +277,4 @@ func (a *agents) close() {
 		link.drop()
 		<-link.turn
 	}
-}
-
-// noteCut says that the way to an agent broke, and when it is there again. No number suffers: intervals come later.
-func (c *carrier) noteCut(vm target.VM, back bool, away time.Duration) {
-	e := interval.Event{AtNanos: c.record.now(), Kind: interval.EventLog, Group: vm.Group, Subject: vm.Name}
-	e.Message = fmt.Sprintf("the connection to the agent of %s was lost; it goes on, and is called again", vm.Name)
-	if back {
-		e.Message = fmt.Sprintf("the agent of %s answers again, %s after the connection was lost", vm.Name, unit.FormatDuration(away))
-		e.SpanNanos = int64(away)
-	}
-	c.record.Event(e)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -45,7 +46,12 @@ func (c *carrier) collectLogs(ctx context.Context, vms []target.VM) error {
 	return nil
 }
 
+// logWithin bounds how long one agent may take to hand out its log: one that is silent may be silent for ever.
+const logWithin = time.Minute
+
 func (c *carrier) collectLog(ctx context.Context, vm target.VM) error {
+	ctx, cancel := context.WithTimeout(ctx, logWithin)
+	defer cancel()
 	client, err := c.agents.client(ctx, vm)
 	if err != nil {
 		return err

@@ -183,6 +183,8 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	c.agents.met, c.agents.began = scraped.met, c.began
 	c.agents.individuals = newIndividuals(c.Inventory.Systems)
 	c.agents.cut, c.agents.clocks = c.noteCut, c.watchClock
+	c.agents.patience, c.agents.stopped = patienceOf(c.Plan), c.noteStopped
+	c.agents.cuts = func(vm string) int { return c.engine.PowerCuts(vm) }
 	defer c.agents.close()
 	output, err := c.outputDir()
 	if err != nil {

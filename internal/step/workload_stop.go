@@ -9,7 +9,8 @@ import (
 var workloadStop = run.Kind{
 	Name:    "workload.Stop",
 	Summary: "End a workload that was started with async.",
-	Doc: "The last interval of each VM is waited for. A workload that had ended or failed on some VM before makes no " +
+	Doc: "The last interval of each VM is waited for, but no longer than 11 minutes (2 in a rehearsal) on one whose agent is silent: its " +
+		"part is then given up, with what has arrived of it, and the step fails once the others have ended. A workload that had ended or failed on some VM before makes no " +
 		"difference to the others; a failure is reported here.",
 	Example: exampleLoad + `
 setup:

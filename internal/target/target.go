@@ -119,7 +119,8 @@ type Target interface {
 }
 
 // AgentDialer connects to the agent of a powered-on VM. The local provider hands out its socket pair; others dial.
-// A new connection is needed after each power cycle.
+// A new connection is needed after each power cycle. Where the provider sees that the VM has stopped, the error is a
+// StoppedError: there is nobody to call.
 type AgentDialer interface {
 	// A connection over a network, which may break while the agent goes on, has the ConnectionState of a *tls.Conn.
 	DialAgent(ctx context.Context, vm VM) (net.Conn, error)

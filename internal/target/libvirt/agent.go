@@ -31,7 +31,7 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	var looked time.Time
 	for {
 		if time.Since(looked) > dialLook {
-			if err := t.mayAnswer(ctx, vm); err != nil {
+			if err := t.mayAnswer(ctx, vm, last != nil); err != nil {
 				return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, errors.Join(err, last))
 			}
 			looked = time.Now()
@@ -47,22 +47,6 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 			return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, errors.Join(context.Cause(ctx), last))
 		}
 	}
-}
-
-// mayAnswer tells why an agent cannot answer. A host that does not answer is no reason: its VMs may still run.
-func (t *Target) mayAnswer(ctx context.Context, vm target.VM) error {
-	s, err := t.survey(ctx)
-	if err != nil {
-		return err
-	}
-	one := s.vms[vm.ID]
-	switch {
-	case one != nil && one.power() != target.PowerOn:
-		return errors.New("it has no power")
-	case one == nil && len(s.down) == 0:
-		return errGone
-	}
-	return nil
 }
 
 func (t *Target) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {

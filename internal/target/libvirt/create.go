@@ -301,6 +301,7 @@ func (t *Target) describeVM(b *blueprint) (domain, error) {
 		Port int    `xml:"port,attr"`
 	}{Type: "serial"}
 	d.Devices.Console = &serial{Type: "pty", Target: port}
+	d.Devices.Panic = &panicDevice{"isa"}
 	d.Devices.RNG = &rng{Model: "virtio"}
 	d.Devices.RNG.Backend.Model, d.Devices.RNG.Backend.Path = "random", "/dev/urandom"
 	return d, nil

@@ -74,6 +74,7 @@ type devices struct {
 	Console     *serial      `xml:"console,omitempty"`
 	RNG         *rng         `xml:"rng,omitempty"`
 	Balloon     *balloon     `xml:"memballoon,omitempty"`
+	Panic       *panicDevice `xml:"panic,omitempty"`
 }
 
 type controller struct {
@@ -150,6 +151,11 @@ type rng struct {
 		Model string `xml:"model,attr"`
 		Path  string `xml:",chardata"`
 	} `xml:"backend"`
+}
+
+// panicDevice is how a guest's kernel says that it has ended. libvirt then does what on_crash says.
+type panicDevice struct {
+	Model string `xml:"model,attr"`
 }
 
 type balloon struct {
