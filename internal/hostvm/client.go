@@ -88,15 +88,34 @@ func (c *Client) Copy(ctx context.Context, d DiskCopy) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = errors.Join(in.Close(), out.Close()) })
 	defer stop()
-	if _, err := io.Copy(out, in); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	}
+	return carry(ctx, in, out)
+}
+
+// carry hands everything of in to out and returns the last word of the host behind out. That may come long before the end, when
+// the disk there is full for one: then nobody reads any more what is written, and the copy ends with the host's reason.
+func carry(ctx context.Context, in, out net.Conn) error {
+	last := make(chan error, 1)
+	go func() {
+		_, err := answer(ctx, out)
+		past := time.Unix(1, 0)
+		_ = errors.Join(in.SetReadDeadline(past), out.SetWriteDeadline(past))
+		last <- err
+	}()
+	_, broken := io.Copy(out, in)
 	// A stream that is closed can still be read. Where the source broke off, its end tells the other host not to wait.
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("%w: %w", ErrLost, err)
+	closed := out.Close()
+	switch err := <-last; {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case broken != nil && !errors.Is(broken, yamux.ErrTimeout):
+		return fmt.Errorf("%w: %w", ErrLost, broken)
+	case errors.Is(err, ErrLost) && closed != nil:
+		return fmt.Errorf("%w: %w", ErrLost, closed)
+	default:
+		return err
 	}
-	_, err = answer(ctx, out)
-	return err
 }
 
 func (c *Client) ask(ctx context.Context, r Request) (net.Conn, error) {

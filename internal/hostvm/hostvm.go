@@ -112,14 +112,15 @@ type Info struct {
 // Bounds.
 const (
 	messageBytesMax = 4 << 20
-	streamsMax      = 256
+	streamsMax      = 1024             // of one connection: the connections to agents are among them
+	backlogMax      = 256              // streams that were opened and not accepted yet
 	helloPatience   = 30 * time.Second // for the first line of a stream
 )
 
 // settings of the multiplexer, the same on both sides. A connection over which nothing comes back for two periods is dead.
 func settings() *yamux.Config {
 	c := yamux.DefaultConfig()
-	c.AcceptBacklog, c.LogOutput = streamsMax, io.Discard
+	c.AcceptBacklog, c.LogOutput = backlogMax, io.Discard
 	c.KeepAliveInterval, c.ConnectionWriteTimeout = 15*time.Second, 30*time.Second
 	return c
 }

@@ -86,23 +86,54 @@ func ServeConn(ctx context.Context, p Program, conn io.ReadWriteCloser) error {
 	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
 	s := &server{program: p, targets: map[Place]*local.Target{}, meters: map[string]*meter{}}
 	var streams sync.WaitGroup
-	slots := make(chan struct{}, streamsMax)
-	for {
-		stream, err := session.AcceptStream()
-		if err != nil {
-			break
-		}
-		slots <- struct{}{}
-		streams.Go(func() {
-			defer func() { <-slots }()
-			s.serve(ctx, stream)
-		})
-	}
+	s.accept(ctx, session, &streams, streamsMax)
 	stop()
 	cancel()
 	_ = session.Close()
 	streams.Wait()
 	return s.close()
+}
+
+// accept serves streams until the connection ends, at most so many at the same time; others are told that there are too many.
+// Those to agents stay for as long as a run, so that waiting for one of them to end would stop everything.
+func (s *server) accept(ctx context.Context, session *yamux.Session, streams *sync.WaitGroup, streamsMax int) {
+	slots, refusals := make(chan struct{}, streamsMax), make(chan struct{}, backlogMax)
+	for {
+		stream, err := session.AcceptStream()
+		if err != nil {
+			return
+		}
+		serve, turn := s.serve, slots
+		select {
+		case slots <- struct{}{}:
+		default:
+			serve, turn = refuse, refusals
+			select {
+			case refusals <- struct{}{}:
+			default:
+				_ = stream.Close()
+				continue
+			}
+		}
+		streams.Go(func() {
+			defer func() { <-turn }()
+			serve(ctx, stream)
+		})
+	}
+}
+
+// refuse answers a request for which there is no room.
+func refuse(_ context.Context, stream net.Conn) {
+	defer stream.Close()
+	_ = stream.SetReadDeadline(time.Now().Add(helloPatience))
+	var r Request
+	if err := readLine(stream, &r); err != nil {
+		return
+	}
+	_ = writeLine(stream, Reply{Error: wire(&diag.Error{
+		Code: "host-busy", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("%s: more than %d operations and connections to agents at the same time", r.Operation, streamsMax),
+		Hint: "spread the VMs over more hosts",
+	})})
 }
 
 // server is one connection's half on the host.
