@@ -207,7 +207,11 @@ func RemoveOwn(executable string, arguments []string) error {
 	if len(arguments) == 0 {
 		return nil
 	}
-	folder := filepath.Clean(arguments[0])
+	// The system says where a program is without links, and a host's temporary folder may be one.
+	folder, err := filepath.EvalSymlinks(filepath.Clean(arguments[0]))
+	if err != nil {
+		return fmt.Errorf("find the folder that this program was copied to: %w", err)
+	}
 	prefix := filepath.Base(executable) + "."
 	if folder != filepath.Dir(executable) || !strings.HasPrefix(filepath.Base(folder), prefix) {
 		return fmt.Errorf("%q is not the folder that this program was copied to", folder)

@@ -23,7 +23,13 @@ type far struct {
 
 func startRemote(t *testing.T, path string, command ...string) *far {
 	t.Helper()
-	r := &far{Cmd: exec.Command(command[0], command[1:]...), temp: t.TempDir()}
+	return startRemoteIn(t, t.TempDir(), path, command...)
+}
+
+// startRemoteIn starts the script with a temporary folder of the caller.
+func startRemoteIn(t *testing.T, temp, path string, command ...string) *far {
+	t.Helper()
+	r := &far{Cmd: exec.Command(command[0], command[1:]...), temp: temp}
 	r.Env = []string{"TMPDIR=" + r.temp, "HOME=" + t.TempDir(), "PATH=" + path}
 	in, err := r.StdinPipe()
 	if err != nil {
@@ -61,8 +67,13 @@ func TestMain(m *testing.M) {
 		if len(os.Args) > 2 && os.Args[2] == Check {
 			return
 		}
-		if len(os.Args) > 2 {
-			_ = os.RemoveAll(os.Args[2])
+		executable, err := os.Executable()
+		if err == nil {
+			err = RemoveOwn(executable, os.Args[2:])
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
 		}
 		fmt.Println("at your service")
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -155,6 +166,30 @@ func TestScriptInShells(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// On some hosts the temporary folder is a link to another one.
+func TestTemporaryFolderIsLink(t *testing.T) {
+	t.Parallel()
+	remote := ownProgram(t)
+	link := filepath.Join(t.TempDir(), "tmp")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	r := startRemoteIn(t, link, os.Getenv("PATH"), "/bin/sh", "-c", remote.command())
+	if err := bootstrap(r.in, r.out, remote); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := r.out.Line(); err != nil || string(line) != "at your service" {
+		t.Errorf("%q, %v", line, err)
+	}
+	r.empty(t)
+	if err := r.in.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

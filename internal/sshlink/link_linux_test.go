@@ -1,7 +1,10 @@
 package sshlink
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -94,5 +97,29 @@ func TestHangUpLeavesNothing(t *testing.T) {
 		if strings.HasPrefix(e.Name(), programName+".") {
 			t.Errorf("left %s", e.Name())
 		}
+	}
+}
+
+// A caller who gives up while a host is silent gets its own reason, not one of the host's.
+func TestStartIsGivenUp(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	testreq.Program(t, "ssh")
+	why := errors.New("somebody pressed a key")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		conn, err := l.Accept()
+		cancel(why)
+		if err == nil {
+			t.Cleanup(func() { _ = conn.Close() })
+		}
+	}()
+	_, err = Start(ctx, Host{Name: "silent", Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}, ownProgram(t), 1<<10)
+	if !errors.Is(err, why) || !strings.Contains(err.Error(), `"silent"`) {
+		t.Errorf("got %v", err)
 	}
 }

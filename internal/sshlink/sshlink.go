@@ -59,7 +59,7 @@ func arguments(h Host, r *Remote) []string {
 }
 
 // Start starts ssh and the program on the host. Lines of the program have at most lineBytesMax bytes. The caller calls
-// Finish in the end; ctx bounds the start only.
+// Finish in the end; ctx bounds the start only, and is why it failed where it ended.
 func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, error) {
 	l := &Link{Host: h, exited: make(chan struct{})}
 	l.cmd = exec.Command("ssh", arguments(h, r)...)
@@ -86,6 +86,9 @@ func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, err
 			err = l.Why(false)
 		}
 		l.Finish(HangUpMax)
+		if ctx.Err() != nil { // ssh was killed for that, which says nothing about the host
+			return nil, fmt.Errorf("reach host %q: %w", h.Name, context.Cause(ctx))
+		}
 		return nil, l.Error(err)
 	}
 	return l, nil

@@ -1,8 +1,12 @@
 package ssh_test
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/diag"
@@ -59,6 +63,30 @@ func TestUnusableHosts(t *testing.T) {
 		if err := opened.Close(); err != nil {
 			t.Errorf("%s: close: %v", name, err)
 		}
+	}
+}
+
+// Whoever gives up is told that, and not that a host was not available.
+func TestGivenUp(t *testing.T) {
+	r := newRig(t, 1)
+	opened := r.open(t)
+	defer opened.Close()
+	if err := opened.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("somebody pressed a key")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	for _, id := range r.Sessions(0) { // from now on the host says nothing
+		if err := syscall.Kill(id, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Kill(id, syscall.SIGCONT) }()
+	}
+	ended := make(chan error)
+	go func() { ended <- opened.Ready(ctx) }()
+	time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
+	if err := <-ended; !errors.Is(err, why) || diag.ExitCode(err) == diag.ExitUnavailable {
+		t.Errorf("got %v with exit %d", err, diag.ExitCode(err))
 	}
 }
 

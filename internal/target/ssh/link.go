@@ -129,6 +129,9 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("ask host %q: %w", h.address.Name, context.Cause(ctx))
+		}
 		if !again || !errors.Is(err, hostvm.ErrLost) {
 			return sshlink.HostError(h.address, err, "")
 		}
