@@ -162,7 +162,9 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 		keep = nil
 	}
 	if e.Address != "" {
-		body, kind, fault = get(ctx, client, e.Address)
+		within, cancel := shareOf(ctx, e.Fetch != nil)
+		body, kind, fault = get(within, client, e.Address)
+		cancel()
 	}
 	if e.Fetch != nil && (e.Address == "" || fault != nil) {
 		var err error
@@ -183,6 +185,15 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 		samples[i].Labels = mergeLabels(samples[i].Labels, e.Labels)
 	}
 	return samples, nil
+}
+
+// shareOf is the time that an address gets: half of what is left where somebody else can be asked after it, since a firewall that drops
+// packets uses up all it is given.
+func shareOf(ctx context.Context, half bool) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok && half {
+		return context.WithTimeout(ctx, time.Until(deadline)/2)
+	}
+	return context.WithCancel(ctx)
 }
 
 // get asks an address and returns the text with its content type.

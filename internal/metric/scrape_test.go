@@ -3,6 +3,7 @@ package metric_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -88,6 +89,24 @@ func TestScrapeOfDeadExporter(t *testing.T) {
 				t.Errorf("samples: %+v", c.samples)
 			}
 		})
+	}
+}
+
+// An address that swallows what is sent to it must not use up the time in which the other way can be asked.
+func TestScrapeBehindAFirewall(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	e := metric.VMExporter(silent.Addr().String(), "g", "g-0001", "node-1")
+	e.Fetch = func(ctx context.Context) ([]byte, error) { return []byte("a 1\n"), ctx.Err() }
+	var c collector
+	s := metric.Scraper{Now: func() int64 { return 1 }, Sink: c.add}
+	s.Set([]metric.Exporter{e})
+	s.Once(t.Context())
+	if up := c.find("up"); len(up) != 1 || up[0].Value != 1 || len(c.find("a")) != 1 {
+		t.Errorf("samples: %+v", c.samples)
 	}
 }
 
