@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +48,11 @@ func newImageBuild(p *Process) *cobra.Command {
 					return err
 				}
 			}
-			m, err := image.Build(image.Source{Package: p.path(kernel), Agent: p.agentProgram(program)}, dir)
+			source := image.Source{Package: p.path(kernel), FindAgent: p.guestAgent}
+			if program != "" {
+				source.Agent = p.path(program)
+			}
+			m, err := image.Build(source, dir)
 			if err != nil {
 				return err
 			}
@@ -63,7 +66,7 @@ func newImageBuild(p *Process) *cobra.Command {
 	f.StringVar(&kernel, "kernel", "", "Debian package with a kernel, such as linux-image-…-cloud-amd64_….deb")
 	f.StringVar(&download, "download", "", "fetch the package of this name with apt-get; without a name "+image.DefaultPackage)
 	f.Lookup("download").NoOptDefVal = image.DefaultPackage
-	f.StringVar(&program, "agent", "", "the agent's program (default: bragg-agent beside bragg)")
+	f.StringVar(&program, "agent", "", "the agent's program (default: that for the kernel's processors which comes with bragg)")
 	f.StringVarP(&out, "output", "o", "image", "folder to make")
 	f.BoolVar(&asJSON, "json", false, "print the manifest as JSON")
 	return cmd
@@ -84,12 +87,9 @@ func (p *Process) printImage(m image.Manifest, dir string) error {
 	return err
 }
 
-// agentProgram is the agent's program that lies beside ours, unless another one is named.
-func (p *Process) agentProgram(named string) string {
-	if named != "" {
-		return p.path(named)
-	}
-	return filepath.Join(filepath.Dir(p.Executable), "bragg-agent")
+// guestAgent finds the agent's program that comes with ours, for VMs with processors of that architecture.
+func (p *Process) guestAgent(architecture string) (string, error) {
+	return p.program().Agent("linux/" + architecture)
 }
 
 // seedOrder is what the flags of image seed say.

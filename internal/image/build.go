@@ -16,6 +16,8 @@ import (
 type Source struct {
 	Package string // path of a Debian package with a kernel and its modules
 	Agent   string // path of bragg-agent, for the kernel's architecture
+	// FindAgent returns that path where Agent is empty. Architectures are called as Go does: amd64, arm64.
+	FindAgent func(architecture string) (string, error)
 }
 
 // Build makes an image in the folder dir. The same two files give the same bytes, whoever builds them where and when.
@@ -23,6 +25,11 @@ func Build(s Source, dir string) (Manifest, error) {
 	kernel, err := readKernel(s.Package)
 	if err != nil {
 		return Manifest{}, err
+	}
+	if s.Agent == "" && s.FindAgent != nil {
+		if s.Agent, err = s.FindAgent(kernel.architecture); err != nil {
+			return Manifest{}, err
+		}
 	}
 	agent, err := readAgent(s.Agent, kernel.architecture)
 	if err != nil {
