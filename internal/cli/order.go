@@ -45,9 +45,13 @@ func (o *order) flags(p *Process, cmd *cobra.Command) {
 	flags.StringVar(&o.rehearseSize, "rehearse-size", "", "`BYTES` that a rehearsal touches at most (default 2GiB or a quarter of the free space)")
 	flags.Uint64Var(&o.seed, "seed", seedDefault, "`NUMBER` from which offsets and content derive; equal seeds do equal operations")
 	flags.BoolVar(&o.allowShell, "allow-shell", false, "let the scenario run programs; only for scenarios that you trust")
+	flags.Float64Var(&o.maxFull, "max-full", 0, "`PERCENT` to which the storage may be filled (default 70)")
+}
+
+// remoteFlags are for verbs that make samples.
+func (o *order) remoteFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.remoteWrite, "remote-write", "", "also write samples, while the run goes on, to the Prometheus-compatible store at `URL`")
 	flags.BoolVar(&o.remoteQuantiles, "remote-write-quantiles", false, "write quantiles of each second there instead of native histograms")
-	flags.Float64Var(&o.maxFull, "max-full", 0, "`PERCENT` to which the storage may be filled (default 70)")
 }
 
 func (o *order) targetFlags(p *Process, flags *pflag.FlagSet) {
@@ -110,12 +114,13 @@ func (o *order) make(p *Process, word, label string) (session.Order, error) {
 const (
 	envAuthorization     = "BRAGG_REMOTE_WRITE_AUTHORIZATION"
 	envAuthorizationFile = "BRAGG_REMOTE_WRITE_AUTHORIZATION_FILE"
+	envRemoteQuery       = "BRAGG_REMOTE_WRITE_QUERY"
 	authorizationMax     = 64 << 10
 )
 
 // remote reads where samples are written besides the bundle.
 func (o *order) remote(p *Process) (metric.RemoteOptions, error) {
-	r := metric.RemoteOptions{URL: o.remoteWrite, Quantiles: o.remoteQuantiles}
+	r := metric.RemoteOptions{URL: o.remoteWrite, Query: p.Getenv(envRemoteQuery), Quantiles: o.remoteQuantiles}
 	if r.URL == "" {
 		if r.Quantiles {
 			return r, badFlag("--remote-write-quantiles has no meaning without --remote-write", "name the store: --remote-write URL")

@@ -43,6 +43,7 @@ func newRun(p *Process) *cobra.Command {
 		ValidArgsFunction: completeScenarios,
 	}
 	o.flags(p, cmd)
+	o.remoteFlags(cmd.Flags())
 	cmd.Flags().StringVar(&q.label, "label", "", "`NAME` by which report, compare and query find the run again")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print the outcomes as JSON instead of a live view and the numbers")
 	cmd.Flags().StringVar(&q.junit, "junit", "", "also write test cases for continuous integration to `FILE`, a suite per scenario")

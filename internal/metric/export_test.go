@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"net/http"
+
 	"github.com/prometheus/prometheus/promql"
 
 	"github.com/prometheus/prometheus/promql/parser/posrange"
@@ -19,3 +21,6 @@ func Quantile(h *stat.Histogram, q float64) float64 {
 	v, _ := promql.HistogramQuantile(q, native.ToFloat(nil), "", posrange.PositionRange{})
 	return v
 }
+
+// RemoteClient is what requests of remote write are made with.
+func RemoteClient(o RemoteOptions) *http.Client { return o.client() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,8 @@ type RemoteOptions struct {
 	URL string // of the receiver: "http://host:9090/api/v1/write"
 	// Authorization is the value of that header; "" sends none. It is never printed.
 	Authorization string
+	// Query is what follows the question mark of each request: "db=samples". It may hold a password, and is never printed either.
+	Query string
 	// Quantiles sends summaries, quantiles of each interval, instead of native histograms.
 	Quantiles bool
 }
@@ -58,6 +61,12 @@ func (o RemoteOptions) Validate() error {
 	case u.User != nil:
 		return wrong("the URL for remote write holds a user or password, which every process of this machine could read",
 			"set BRAGG_REMOTE_WRITE_AUTHORIZATION, or BRAGG_REMOTE_WRITE_AUTHORIZATION_FILE to the path of a file that holds it")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return wrong("the URL for remote write holds more than a path: what follows ? is often a token, which every process of this machine could read",
+			"set BRAGG_REMOTE_WRITE_QUERY to what follows the question mark")
+	}
+	if _, err := url.ParseQuery(o.Query); err != nil || strings.ContainsAny(o.Query, "?#\r\n ") {
+		return wrong("what BRAGG_REMOTE_WRITE_QUERY holds is no query of a URL", "such as: db=samples&token=TOKEN, with %26 for a & in a value")
 	}
 	return nil
 }
@@ -99,11 +108,7 @@ func StartRemote(o RemoteOptions) (*Remote, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	client := &http.Client{
-		Transport:     authorized{o.Authorization, &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1}},
-		Timeout:       remoteTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := o.client()
 	api, err := remote.NewAPI(o.URL, remote.WithAPIPath(""), remote.WithAPIHTTPClient(client),
 		remote.WithAPIBackoff(remote.BackoffConfig{Min: remoteBackoffMin, Max: remoteBackoffMax, MaxRetries: remoteTriesMax}))
 	if err != nil {
@@ -118,17 +123,27 @@ func StartRemote(o RemoteOptions) (*Remote, error) {
 	return r, nil
 }
 
-// authorized adds the header to each request. It follows no redirect, so the header goes nowhere else.
+func (o RemoteOptions) client() *http.Client {
+	return &http.Client{
+		Transport:     authorized{o.Authorization, o.Query, &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1}},
+		Timeout:       remoteTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// authorized adds header and query to each request. It follows no redirect, so they go nowhere else; and as the client above it does
+// not know them, they are in none of its errors.
 type authorized struct {
-	value string
-	next  http.RoundTripper
+	value, query string
+	next         http.RoundTripper
 }
 
 func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
 	if a.value != "" {
-		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", a.value)
 	}
+	r.URL.RawQuery = a.query
 	return a.next.RoundTrip(r)
 }
 

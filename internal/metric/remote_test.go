@@ -198,21 +198,22 @@ func TestRemoteWriteToVictoriaMetrics(t *testing.T) {
 // TestRemoteWriteLosesNothingThatIsAccepted: a store that fails for a while is called again, with the credentials.
 func TestRemoteWriteTriesAgain(t *testing.T) {
 	var mu sync.Mutex
-	calls, authorizations := 0, map[string]bool{}
+	calls, authorizations, queries := 0, map[string]bool{}, map[string]bool{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		authorizations[r.Header.Get("Authorization")] = true
+		authorizations[r.Header.Get("Authorization")], queries[r.URL.RawQuery] = true, true
 		if calls++; calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	defer server.Close()
-	_, _, _, sent := writeBoth(t, metric.RemoteOptions{URL: server.URL, Authorization: "Bearer hunter2"})
+	_, _, _, sent := writeBoth(t, metric.RemoteOptions{URL: server.URL, Authorization: "Bearer hunter2", Query: "db=x&p=hunter%262"})
 	mu.Lock()
 	defer mu.Unlock()
-	if calls < 3 || sent == 0 || !authorizations["Bearer hunter2"] || len(authorizations) != 1 {
-		t.Errorf("%d calls, %d sent, authorizations %v", calls, sent, authorizations)
+	if calls < 3 || sent == 0 || !authorizations["Bearer hunter2"] || len(authorizations) != 1 ||
+		!queries["db=x&p=hunter%262"] || len(queries) != 1 {
+		t.Errorf("%d calls, %d sent, authorizations %v, queries %v", calls, sent, authorizations, queries)
 	}
 }
 
@@ -252,7 +253,7 @@ func TestRemoteWriteToNobody(t *testing.T) {
 
 func TestRemoteWriteAddresses(t *testing.T) {
 	for address, ok := range map[string]bool{
-		"http://host:9090/api/v1/write": true, "https://host/x?tenant=1": true, "host:9090": false, "": false,
+		"http://host:9090/api/v1/write": true, "https://host/x?tenant=1": false, "http://host/x?token=hunter2": false, "http://host/x?": false, "http://host/x#hunter2": false, "host:9090": false, "": false,
 		"file:///etc/passwd": false, "http://user:hunter2@host/": false, "http://": false, "-x": false,
 	} {
 		err := metric.RemoteOptions{URL: address}.Validate()
@@ -262,5 +263,24 @@ func TestRemoteWriteAddresses(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("a secret is told: %v", err)
 		}
+	}
+}
+
+// A store that cannot be reached is told of with its address, as the report will show it: without what lets others in.
+func TestRemoteWriteErrorsHoldNoSecret(t *testing.T) {
+	for _, query := range []string{"hunter2", "a=%zz", "a?b", "a#b", "a b", "a;b"} {
+		err := metric.RemoteOptions{URL: "http://host/write", Query: query}.Validate()
+		if (err == nil) != (query == "hunter2") {
+			t.Errorf("query %q: %v", query, err)
+		}
+	}
+	o := metric.RemoteOptions{URL: "http://127.0.0.1:1/write", Authorization: "Bearer hunter2", Query: "token=hunter2"}
+	r, err := metric.RemoteClient(o).Post(o.URL, "text/plain", strings.NewReader("x"))
+	if err == nil {
+		_ = r.Body.Close()
+		t.Fatal("somebody answered")
+	}
+	if strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -119,6 +119,7 @@ func (c *carrier) carry(ctx context.Context) (Outcome, error) {
 		return Outcome{}, errors.Join(err, c.forget())
 	}
 	defer c.record.writer.Close() // after Seal it does nothing
+	defer c.endRemote(ctx)        // after finish it does nothing; the cache, which fills it, has ended by then
 	defer c.record.cache.close()
 	out, err := c.execute(ctx)
 	if err != nil {
