@@ -100,7 +100,7 @@ func (s *simulated) open(dir string) target.Target {
 }
 
 func simulatedError(c call, text string) error {
-	return &callError{command: c.name(), text: text, err: errors.New("exit status 1")}
+	return failed(c, "error: "+text+"\n", errors.New("exit status 1"))
 }
 
 // run is the runner.
@@ -192,12 +192,12 @@ func (h *simulatedHost) dump(c call) ([]byte, error) {
 	for command := range strings.SplitSeq(strings.Join(c.args, " "), "; ") {
 		_, last, _ = strings.Cut(command, "--domain=")
 		if h.domains[last] == "" {
-			errs = append(errs, "error: failed to get domain '"+last+"'\n")
+			errs = append(errs, "failed to get domain '"+last+"'\n")
 		}
 		out = append(out, h.domains[last])
 	}
 	if h.domains[last] == "" {
-		return nil, simulatedError(c, tidy(strings.Join(errs, "\n")))
+		return nil, simulatedError(c, strings.Join(errs, "error: "))
 	}
 	return []byte(strings.Join(out, "\n")), nil
 }

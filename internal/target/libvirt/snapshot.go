@@ -3,7 +3,6 @@ package libvirt
 import (
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,33 +43,31 @@ func (t *Target) snapshot(ctx context.Context, p presence) ([]layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for number := topLayer(below) + 1; ; number++ {
-		if number > layersMax {
-			return nil, fmt.Errorf("more than %d snapshots", layersMax)
+	number := topLayer(below)
+	err = patiently(ctx, func(ctx context.Context) error {
+		for {
+			if number++; number > layersMax {
+				return fmt.Errorf("more than %d snapshots", layersMax)
+			}
+			text, err := describeSnapshot(home, below, number)
+			if err != nil {
+				return err
+			}
+			// libvirt keeps no record of the snapshot: VMs with such records cannot move, and the volumes say it all.
+			_, err = p.node.change(ctx, text, "snapshot-create", "--domain="+p.UUID, "--xmlfile=/dev/stdin", "--disk-only",
+				"--atomic", "--no-metadata")
+			if !said(err, "already exists") { // of an attempt that was cut off
+				return err
+			}
 		}
-		text, err := describeSnapshot(home, below, number)
-		if err != nil {
-			return nil, err
-		}
-		// libvirt keeps no record of the snapshot: VMs with such records cannot move, and the volumes say it all.
-		_, err = p.node.change(ctx, text, "snapshot-create", "--domain="+p.UUID, "--xmlfile=/dev/stdin", "--disk-only",
-			"--atomic", "--no-metadata")
-		switch {
-		case err == nil:
-			return below, nil
-		case said(err, "already exists"): // of an attempt that was cut off
-			continue
-		case !isLost(err) && !isBusy(err):
-			return nil, err
-		}
-		now, lookErr := p.node.sight(ctx, p.UUID)
-		if lookErr != nil {
-			return nil, errors.Join(err, lookErr)
-		}
-		if topLayer(presence{p.node, now}.layers()) == number {
-			return below, nil // only the answer was lost
-		}
+	}, func(ctx context.Context) bool { // only the answer was lost
+		now, err := p.node.sight(ctx, p.UUID)
+		return err == nil && topLayer(presence{p.node, now}.layers()) == number
+	})
+	if err != nil {
+		return nil, err
 	}
+	return below, nil
 }
 
 // topLayer returns the highest number of a layer, 0 where there was no snapshot yet.

@@ -22,8 +22,9 @@ const (
 	copyLimit    = 6 * time.Hour // a disk, over whatever storage there is
 	migrateLimit = time.Hour
 
-	outputBytesMax = 64 << 20
-	errorBytesMax  = 1000
+	outputBytesMax  = 64 << 20
+	printedBytesMax = 256 << 10 // of errors: a line for each domain of a call
+	errorBytesMax   = 1000
 )
 
 // call is one run of virsh.
@@ -43,8 +44,15 @@ type runner func(ctx context.Context, c call) ([]byte, error)
 // callError is a call that failed, with what virsh said about it.
 type callError struct {
 	command string
-	text    string
+	text    string // on one line, of at most errorBytesMax bytes
+	gone    bool   // all that it said is that domains are not there
 	err     error
+}
+
+// failed is the error of a call, with what virsh printed about it.
+func failed(c call, printed string, err error) *callError {
+	text := tidy(printed)
+	return &callError{command: c.name(), text: text[:min(len(text), errorBytesMax)], gone: noDomain.MatchString(text), err: err}
 }
 
 func (e *callError) Error() string {
@@ -79,7 +87,7 @@ func runVirsh(ctx context.Context, c call) ([]byte, error) {
 		}
 	}
 	cmd.Stdin = bytes.NewReader(c.stdin)
-	out, errs := &boundedBuffer{limit: outputBytesMax}, &boundedBuffer{limit: 1 << 16}
+	out, errs := &boundedBuffer{limit: outputBytesMax}, &boundedBuffer{limit: printedBytesMax}
 	cmd.Stdout, cmd.Stderr = out, errs
 	// A group of its own: the terminal's interrupt is for the controller, which still has to undo things with virsh.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -96,11 +104,10 @@ func runVirsh(ctx context.Context, c call) ([]byte, error) {
 	case bounded.Err() != nil:
 		err = errTimedOut
 	}
-	text := tidy(errs.String())
 	if errors.Is(err, errTimedOut) || ctx.Err() != nil {
-		text = ""
+		errs.Reset()
 	}
-	return nil, &callError{command: c.name(), text: text, err: err}
+	return nil, failed(c, errs.String(), err)
 }
 
 // name is the command of a call, for messages.
@@ -135,13 +142,12 @@ func tidy(text string) string {
 			parts = append(parts, line)
 		}
 	}
-	joined := strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, strings.Join(parts, "; "))
-	return joined[:min(len(joined), errorBytesMax)]
 }
 
 // said tells whether an error of virsh holds one of the texts.
@@ -159,16 +165,16 @@ func said(err error, texts ...string) bool {
 }
 
 // isGone: what the call was about does not exist. Of a domain that is looked up by its UUID, virsh says no more than that
-// it failed to get it; when there is another reason, it says that too.
+// it failed to get it, once for each of several; when there is another reason, it says that too.
 func isGone(err error) bool {
 	if said(err, "Domain not found", "no domain with matching", "Storage volume not found", "no storage vol with matching") {
 		return true
 	}
 	var e *callError
-	return errors.As(err, &e) && noDomain.MatchString(e.text)
+	return errors.As(err, &e) && e.gone
 }
 
-var noDomain = regexp.MustCompile(`^failed to get domain '[^']*'$`)
+var noDomain = regexp.MustCompile(`^failed to get domain '[^']*'(; failed to get domain '[^']*')*$`)
 
 // isThere: what the call was to make exists already.
 func isThere(err error) bool { return said(err, "already exists", "exists already") }
