@@ -80,7 +80,7 @@ func NewServer(o Options) *Server {
 	s := &Server{options: o, boot: randomID(), started: time.Now(), tasks: map[string]*task{}, ctx: ctx, stop: stop}
 	s.uptime, s.wall = func() time.Duration { return time.Since(s.started) }, time.Now
 	s.meter = newMeter(o)
-	s.diary = &diary{next: o.Log}
+	s.diary = newDiary(o.Log)
 	s.log = log.New(s.diary, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
 	s.log.Printf("agent %s of VM %q, process %d", o.Version, o.VM, os.Getpid())
 	return s

@@ -13,7 +13,10 @@ import (
 )
 
 // diaryBytesMax bounds what an agent keeps of what it had to say; it fits into one answer.
-const diaryBytesMax = 256 << 10
+const (
+	diaryBytesMax  = 256 << 10
+	diaryLineBytes = 4 << 10 // room for the line that makes it too long
+)
 
 // diary passes on what is written to it and keeps the end of it, in whole lines, for controllers that ask.
 type diary struct {
@@ -21,6 +24,11 @@ type diary struct {
 	next io.Writer // may be nil
 	kept []byte
 	cut  bool
+}
+
+// newDiary takes its memory at once, so that an agent needs as much on its first day as on its tenth.
+func newDiary(next io.Writer) *diary {
+	return &diary{next: next, kept: make([]byte, 0, diaryBytesMax+diaryLineBytes)}
 }
 
 func (d *diary) Write(p []byte) (int, error) {
