@@ -46,6 +46,8 @@ const (
 	OpDial   Operation = "dial"
 	// OpStrangers lists what runs on the host and would be cut with it: VMs of hypervisors, and VMs of other runs.
 	OpStrangers Operation = "strangers"
+	// OpOthers lists the VMs in the folder of VMs and on the host that do not carry the tag.
+	OpOthers Operation = "others"
 	// OpExport sends the data of a disk after the reply; OpImport takes it and replies a second time.
 	OpExport Operation = "export"
 	OpImport Operation = "import"
@@ -86,6 +88,8 @@ type Reply struct {
 	Samples []target.NodeSample `json:"samples,omitempty"`
 	// Strangers is what OpStrangers found, for people to read.
 	Strangers []string `json:"strangers,omitempty"`
+	// Others is what OpOthers found.
+	Others []target.Other `json:"others,omitempty"`
 	// Lease is what came of OpLease.
 	Lease *lease.Answer `json:"lease,omitempty"`
 }

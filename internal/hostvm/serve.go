@@ -217,6 +217,10 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 		err = t.SnapshotVMs(ctx, r.Tag, r.VMs, r.Name)
 	case OpStrangers:
 		reply.Strangers, err = strangers(r.Tag)
+	case OpOthers:
+		if reply.Others, err = t.Others(ctx, r.Tag); err == nil {
+			reply.Others, err = withHypervisors(reply.Others)
+		}
 	case OpSample:
 		reply.Samples, err = s.meter(r.Place.NodeID).sample()
 	case OpLease, OpUnlease:

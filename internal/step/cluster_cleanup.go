@@ -9,7 +9,8 @@ import (
 var clusterCleanUp = run.Kind{
 	Name:    "cluster.CleanUp",
 	Summary: "Power on the nodes that this run powered off and delete this run's VMs.",
-	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of anybody else stay, whatever their names. At the " +
+	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of anybody else stay, whatever their names, and nodes stay off " +
+		"that somebody else switched off. What the target lists of all that is named in the log of the run, with the reason. At the " +
 		"beginning of setup the step therefore finds nothing to do. What it does at the end of teardown happens at the end " +
 		"of every run anyway.",
 	Example: exampleLoad + `
@@ -40,5 +41,9 @@ func (s *cleanUp) Run(ctx context.Context, env *run.Env) error {
 		}
 	}
 	annotate(env, s.Annotate, "Deleting the run's VMs")
-	return env.VMs.Delete(ctx)
+	if err := env.VMs.Delete(ctx); err != nil {
+		return err
+	}
+	tellOthers(ctx, env)
+	return nil
 }

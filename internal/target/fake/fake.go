@@ -90,6 +90,7 @@ var (
 	_ target.DatastoreChecker   = (*Target)(nil)
 	_ target.DrainChecker       = (*Target)(nil)
 	_ target.Simulator          = (*Target)(nil)
+	_ target.OtherLister        = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -277,6 +278,23 @@ func (m *machine) value() target.VM {
 func vmID(mark, name string) string {
 	sum := sha256.Sum256([]byte(mark + "\x00" + name))
 	return "fake-" + hex.EncodeToString(sum[:8])
+}
+
+// Others lists the VMs that do not carry the tag.
+func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
+	if err := errors.Join(tag.Check(), context.Cause(ctx)); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []target.Other
+	for _, m := range t.machines {
+		if m.mark != tag.Mark() {
+			all = append(all, target.Other{Kind: target.OtherVM, Name: m.vm.Name, NodeID: m.vm.NodeID, Why: target.WhyAnother})
+		}
+	}
+	slices.SortFunc(all, func(a, b target.Other) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 // Owned lists the VMs that carry the tag.

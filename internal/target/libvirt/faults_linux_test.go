@@ -147,7 +147,7 @@ func TestLookalikesStay(t *testing.T) {
 	mine := volumeName(tag.Mark(), vms[0].ID, "sdb")
 	files := []string{
 		mine + ".bak", "x" + mine, volumeName(tag.Mark()[:63]+"x", vms[0].ID, "sdb"), volumeName(tag.Mark(), vms[0].ID, "sdb.1") + "~",
-		"bragg-OLTP-0001.qcow2",
+		"bragg-OLTP-0001.qcow2", "two words.img",
 	}
 	for _, name := range files {
 		if err := os.WriteFile(filepath.Join(r.PoolDir(), name), []byte("precious"), 0o600); err != nil {
@@ -167,6 +167,21 @@ func TestLookalikesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.virsh(t, 0, "define", described)
+	others, err := l.(target.OtherLister).Others(t.Context(), tag)
+	if err != nil {
+		t.Error(err)
+	}
+	for name, why := range map[string]string{
+		twin.Name: target.WhyUnmarked, "two words.img": target.WhyUnmarked, "bragg-OLTP-0001.qcow2": target.WhyUnmarked, mine + ".bak": target.WhyUnmarked,
+		domainName(theirs[0].ID, theirs[0].Name): target.WhyAnother, volumeName(foreign.Mark(), theirs[0].ID, "sdb"): target.WhyAnother,
+	} {
+		if count := len(slices.DeleteFunc(slices.Clone(others), func(o target.Other) bool { return o.Name != name || o.Why != why })); count != 1 {
+			t.Errorf("%s is listed %d times because %s: %+v", name, count, why, others)
+		}
+	}
+	if slices.ContainsFunc(others, func(o target.Other) bool { return o.Name == mine || o.Name == domainName(vms[0].ID, vms[0].Name) }) {
+		t.Errorf("what is ours is listed as somebody else's: %+v", others)
+	}
 	owned, err := l.Owned(t.Context(), tag)
 	if err != nil || len(owned) != 2 {
 		t.Fatalf("owned are %+v, %v", owned, err)

@@ -207,6 +207,12 @@ func (n *node) deleteVolume(ctx context.Context, p pool, name string) error {
 // listVolumes returns the names of all volumes that have the form of ours, whosever they are. Volumes that QEMU or
 // another host made are seen too.
 func (n *node) listVolumes(ctx context.Context, p pool) ([]string, error) {
+	text, err := n.poolText(ctx, p)
+	return volumesOf(text), err
+}
+
+// poolText is what virsh says of all volumes of a pool that was read anew.
+func (n *node) poolText(ctx context.Context, p pool) ([]byte, error) {
 	n.files.Lock()
 	defer n.files.Unlock()
 	err := patiently(ctx, func(ctx context.Context) error {
@@ -216,11 +222,7 @@ func (n *node) listVolumes(ctx context.Context, p pool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := n.query(ctx, "vol-list", "--pool="+p.UUID)
-	if err != nil {
-		return nil, err
-	}
-	return volumesOf(text), nil
+	return n.query(ctx, "vol-list", "--pool="+p.UUID)
 }
 
 // volumesOf reads the output of virsh vol-list: a name and a path on each line.

@@ -58,6 +58,7 @@ func Run(t *testing.T, h Harness) {
 		"cancelled context":     (*suite).cancelled,
 		"many calls at once":    (*suite).concurrent,
 		"found after a crash":   (*suite).reopened,
+		"others":                (*suite).others,
 		"closed":                (*suite).closed,
 		"values are not shared": (*suite).values,
 	}

@@ -1,0 +1,79 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// othersShownMax bounds how many of a kind are named, othersPatience how long they are looked for.
+const (
+	othersShownMax = 20
+	othersPatience = time.Minute
+)
+
+// tellOthers names what is on the target and was left alone, with the reason. Not to know is no failure of a clean-up.
+func tellOthers(ctx context.Context, env *run.Env) {
+	ctx, cancel := context.WithTimeout(ctx, othersPatience)
+	defer cancel()
+	var all []target.Other
+	if lister, ok := env.Target.(target.OtherLister); ok {
+		found, err := lister.Others(ctx, env.Tag)
+		if err != nil {
+			env.Notes.Log(fmt.Sprintf("what else is on the target could not be listed in whole: %v", err))
+		}
+		all = found
+	}
+	all = append(all, nodesLeftOff(ctx, env)...)
+	for _, kind := range []string{target.OtherVM, target.OtherVolume, target.OtherNode} {
+		named := slices.DeleteFunc(slices.Clone(all), func(o target.Other) bool { return o.Kind != kind })
+		for _, o := range named[:min(len(named), othersShownMax)] {
+			env.Notes.Log("left alone: " + describeOther(o, env.Plan.Target.Nodes))
+		}
+		if more := len(named) - othersShownMax; more > 0 {
+			env.Notes.Log(fmt.Sprintf("left alone: %d more of kind %s", more, kind))
+		}
+	}
+}
+
+func describeOther(o target.Other, nodes []target.Node) string {
+	where := ""
+	for _, n := range nodes {
+		if n.ID == o.NodeID && o.Kind != target.OtherNode {
+			where = " on " + n.Name
+		}
+	}
+	return fmt.Sprintf("%s %s%s: %s", o.Kind, strconv.Quote(o.Name), where, o.Why)
+}
+
+// nodesLeftOff returns the nodes without power that this run did not switch off, or cannot ask.
+func nodesLeftOff(ctx context.Context, env *run.Env) []target.Other {
+	if _, ok := env.Target.(target.NodePower); !ok {
+		return nil
+	}
+	nodes, ours := env.Plan.Target.Nodes, env.Nodes.SwitchedOff()
+	found := make([]target.Other, len(nodes))
+	var wait sync.WaitGroup
+	for i, n := range nodes {
+		if !n.HasBMC || slices.Contains(ours, i) {
+			continue
+		}
+		wait.Go(func() {
+			state, err := env.Nodes.State(ctx, i)
+			switch {
+			case err != nil:
+				found[i] = target.Other{Kind: target.OtherNode, Name: n.Name, Why: fmt.Sprintf("it does not say whether it has power: %v", err)}
+			case state == target.PowerOff:
+				found[i] = target.Other{Kind: target.OtherNode, Name: n.Name, Why: "it is powered off, and this run did not do that"}
+			}
+		})
+	}
+	wait.Wait()
+	return slices.DeleteFunc(found, func(o target.Other) bool { return o.Kind == "" })
+}

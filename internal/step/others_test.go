@@ -1,0 +1,112 @@
+package step_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+const cleanUpOnly = `name: example
+display_name: Example
+summary: Cleans up
+description: Nothing to see
+tags: [test]
+estimated_runtime: 1
+vms:
+  - Workers: {template: ubuntu1604, data_disks: {count: 1, size: 1}, count_per_node: 1}
+workloads: []
+results: []
+setup:
+  - cluster.CleanUp: {}
+  - vm_group.CloneFromTemplate: {vm_group_name: Workers}
+run:
+  - nodes.PowerOff: {nodes: 0}
+teardown:
+  - cluster.CleanUp: {}
+`
+
+// TestCleanUpTellsWhatItLeftAlone: a clean-up removes and powers on what is the run's own, and names everything else with the
+// reason.
+func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
+	l := newLab(t, 3)
+	foreign := target.Tag{Controller: "c", Run: "theirs", Nonce: strings.Repeat("ab", 16)}
+	var specs []target.VMSpec
+	for i := range 23 {
+		specs = append(specs, target.VMSpec{Name: fmt.Sprintf("web-%02d\x1b[2J", i), Group: "web", NodeID: "node-3", Template: "x"})
+	}
+	if _, err := l.fake.Create(t.Context(), foreign, specs); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.fake.PowerOffNode(t.Context(), "node-2"); err != nil {
+		t.Fatal(err)
+	}
+	sc := parse(t, strings.Replace(cleanUpOnly, "count_per_node: 1", `nodes: "0", count_per_node: 1`, 1))
+	state := target.PowerUnknown
+	watch := func(c *run.Config, _ *target.Inventory) {
+		note := c.Events
+		c.Events = func(e interval.Event) {
+			if e.Kind == interval.EventRunEnded { // its owner comes back
+				state, _ = l.fake.NodePowerState(context.Background(), "node-2")
+				_ = l.fake.PowerOnNode(context.Background(), "node-2")
+			}
+			note(e)
+		}
+	}
+	if outcome := l.run(sc, run.Options{}, watch); outcome.Ended != run.Completed || len(outcome.Problems)+len(outcome.Left) > 0 {
+		t.Fatal(outcome)
+	}
+	var left []string
+	for _, e := range l.events {
+		if e.Kind == interval.EventLog && e.Phase == "teardown" && e.Step == "cluster.CleanUp" {
+			left = append(left, e.Message)
+		}
+	}
+	for _, want := range []string{`left alone: VM "web-00\x1b[2J" on node-3: it belongs to another run`, "left alone: 3 more of kind VM",
+		`left alone: node "node-2": it is powered off, and this run did not do that`} {
+		if !slices.Contains(left, want) {
+			t.Errorf("%q is not told, only %q", want, left)
+		}
+	}
+	if strings.Contains(strings.Join(left, "\n"), "Workers") || strings.Contains(strings.Join(left, "\n"), "node-1") {
+		t.Errorf("what was the run's own is told as somebody else's: %q", left)
+	}
+	if state != target.PowerOff {
+		t.Errorf("the node that somebody else switched off is %s at the end", state)
+	}
+	if vms, err := l.fake.Owned(t.Context(), foreign); err != nil || len(vms) != len(specs) {
+		t.Errorf("%d VMs of another run are left, %v", len(vms), err)
+	}
+}
+
+// mute is a target that does not tell what else is on it.
+type mute struct{ target.Target }
+
+func (mute) Others(context.Context, target.Tag) ([]target.Other, error) {
+	return []target.Other{{Kind: target.OtherVolume, Name: "v", Why: "w"}}, errors.New("host-2 does not answer")
+}
+
+// Not to know what else there is fails no clean-up, and is told.
+func TestCleanUpWithoutSight(t *testing.T) {
+	l := newLab(t, 1)
+	outcome := l.run(parse(t, strings.Replace(cleanUpOnly, "nodes.PowerOff: {nodes: 0}", "test.Wait: {duration_secs: 0.01}", 1)), run.Options{},
+		func(c *run.Config, _ *target.Inventory) { c.Target = mute{c.Target} })
+	if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+		t.Fatal(outcome)
+	}
+	var text strings.Builder
+	for _, e := range l.events {
+		text.WriteString(e.Message + "\n")
+	}
+	for _, want := range []string{"could not be listed in whole: host-2 does not answer", `left alone: volume "v": w`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not told:\n%s", want, text.String())
+		}
+	}
+}
