@@ -4,9 +4,11 @@ package hostvm
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,7 +76,7 @@ type meter struct {
 type reading struct {
 	at             time.Time
 	busy, total    float64 // CPU seconds
-	received, sent float64 // bytes, of all interfaces but the loopback
+	received, sent float64 // bytes, of the interfaces that lead out of the machine
 }
 
 // newMeter begins to count. Where the system cannot be read, the first sample says so.
@@ -98,13 +100,32 @@ func read(fs procfs.FS) (*reading, error) {
 	c := stat.CPUTotal
 	r := &reading{at: time.Now(), busy: c.User + c.Nice + c.System + c.IRQ + c.SoftIRQ + c.Steal}
 	r.total = r.busy + c.Idle + c.Iowait
-	for name, d := range devices {
-		if name != "lo" {
-			r.received += float64(d.RxBytes)
-			r.sent += float64(d.TxBytes)
-		}
+	for _, name := range outward("/sys/class/net", slices.Collect(maps.Keys(devices))) {
+		r.received += float64(devices[name].RxBytes)
+		r.sent += float64(devices[name].TxBytes)
 	}
 	return r, nil
+}
+
+// outward returns the interfaces over which data enters and leaves a machine: those of hardware. Bonds, bridges, VLANs and the ends
+// of tunnels carry the same bytes once more, and a virtual function has its part in those of its port. Where there is no port,
+// as in a container, they are all but the loopback. sys is the folder in which the system describes interfaces.
+func outward(sys string, names []string) []string {
+	var hardware, others []string
+	for _, name := range names {
+		_, missing := os.Stat(filepath.Join(sys, name, "device"))
+		_, whole := os.Stat(filepath.Join(sys, name, "device", "physfn"))
+		switch {
+		case missing == nil && whole != nil:
+			hardware = append(hardware, name)
+		case name != "lo":
+			others = append(others, name)
+		}
+	}
+	if len(hardware) > 0 {
+		return hardware
+	}
+	return others
 }
 
 // sample returns what cluster metrics want of a node, as averages since it was called before; nothing when that is the
@@ -136,10 +157,13 @@ func (m *meter) sample() ([]target.NodeSample, error) {
 	if memory, err := fs.Meminfo(); err == nil && memory.MemTotal != nil && memory.MemAvailable != nil && *memory.MemTotal > 0 {
 		add("MemUsage.Avg.Percent", 100*(1-float64(*memory.MemAvailable)/float64(*memory.MemTotal)), "%")
 	}
-	add("NetReceived.Avg.KilobytesPerSecond", (now.received-before.received)/seconds/1024, "KiB/s")
-	add("NetTransmitted.Avg.KilobytesPerSecond", (now.sent-before.sent)/seconds/1024, "KiB/s")
+	add("NetReceived.Avg.KilobytesPerSecond", rate(before.received, now.received, seconds), "KiB/s")
+	add("NetTransmitted.Avg.KilobytesPerSecond", rate(before.sent, now.sent, seconds), "KiB/s")
 	return samples, nil
 }
+
+// rate is in KiB per second. An interface that went away took its counter along.
+func rate(before, now, seconds float64) float64 { return max(0, now-before) / seconds / 1024 }
 
 // megahertz returns the clock rates of all CPUs together, as far as the system tells them.
 func megahertz(fs procfs.FS) float64 {
