@@ -245,10 +245,13 @@ func (c *compiler) claim(owners map[string]int, v *View, b boundStep, branch int
 // things names what an effect changes for good.
 func (e Effect) things(c *compiler) []string {
 	var out []string
-	for _, group := range []string{e.Deploys, e.Grows} {
+	for _, group := range []string{e.Deploys, e.Grows, e.Changes, e.Snapshot} {
 		if group != "" {
 			out = append(out, fmt.Sprintf("the VMs of group %q", group))
 		}
+	}
+	if e.SetsHA {
+		out = append(out, "whether VMs start again after a node failure")
 	}
 	if e.Load != nil {
 		out = append(out, fmt.Sprintf("the load of workload %q", e.Load.Workload))

@@ -76,6 +76,10 @@ type Effect struct {
 	// PowersOff and PowersOn are indexes of nodes.
 	PowersOff []int
 	PowersOn  []int
+	// Changes is the group whose VMs get another power state, another node or other disks.
+	Changes string
+	// SetsHA: what becomes of all VMs of this run after a node failure is another matter afterwards.
+	SetsHA bool
 	// Snapshots is how many snapshots of each VM of group Snapshot are taken.
 	Snapshot  string
 	Snapshots int

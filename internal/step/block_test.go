@@ -320,3 +320,43 @@ func TestUndoOfBranches(t *testing.T) {
 		}
 	})
 }
+
+// TestBranchesChangeDifferentGroups: whatever changes a group's VMs, one branch alone may do it. Loads on them, waiting for them and
+// what is done to other groups go beside it.
+func TestBranchesChangeDifferentGroups(t *testing.T) {
+	changes := func(group string) []string {
+		return []string{
+			"vm_group.PowerOff: {vm_group_name: " + group + "}",
+			"vm_group.PowerOn: {vm_group_name: " + group + "}",
+			"vm_group.Grow: {vm_group_name: " + group + ", count_per_node: 4}",
+			"vm_group.MigrateGroup: {vm_group_name: " + group + ", from_node: 0, to_node: 1}",
+			"vm_group.ResetGroupPlacement: {vm_group_name: " + group + "}",
+			"vm_group.RelocateGroupDatastore: {vm_group_name: " + group + ", dest_datastore_name: other}",
+			"vm_group.CreatePeriodicSnapshots: {vm_group_name: " + group + ", num_snapshots: 1, interval_minutes: 1}",
+		}
+	}
+	ha := []string{"vm_group.EnableHA: {vm_group_name: A}", "vm_group.DisableHA: {vm_group_name: B}"}
+	check := func(one, other string, conflict bool) {
+		t.Helper()
+		_, err := compileBlocks(t, "  - meta.Parallel: {branches: [[{"+one+"}], [{"+other+"}]]}\n", run.Options{})
+		told := ""
+		if err != nil {
+			told = describe(t, err)
+		}
+		if conflict != strings.Contains(told, "[parallel-conflict]") || !conflict && err != nil {
+			t.Errorf("%s beside %s: %s", one, other, told)
+		}
+	}
+	for _, one := range changes("A") {
+		for _, other := range changes("A") {
+			check(one, other, true)
+		}
+		for _, other := range changes("B") {
+			check(one, other, false)
+		}
+		check(one, ha[0], false)
+		check(one, "workload.Start: {workload_name: LoadA, runtime_secs: 5}", false)
+		check("vm_group.WaitForPowerOn: {vm_group_name: A}", one, false)
+	}
+	check(ha[0], ha[1], true)
+}

@@ -33,7 +33,7 @@ type disableHA struct {
 
 func (s *disableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
 
-func (s *disableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *disableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group, SetsHA: true} }
 
 func (s *disableHA) Run(ctx context.Context, env *run.Env) error {
 	return setHA(ctx, env, false, s.Group, s.Annotate)

@@ -34,7 +34,7 @@ type enableHA struct {
 
 func (s *enableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
 
-func (s *enableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *enableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group, SetsHA: true} }
 
 func (s *enableHA) Run(ctx context.Context, env *run.Env) error {
 	return setHA(ctx, env, true, s.Group, s.Annotate)

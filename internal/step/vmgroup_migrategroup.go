@@ -55,7 +55,9 @@ func nodeAt(index int, nodes []target.Node) target.Node {
 	return nodes[index]
 }
 
-func (s *migrateGroup) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *migrateGroup) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Group, Changes: s.Group}
+}
 
 func (s *migrateGroup) Run(ctx context.Context, env *run.Env) error {
 	if err := env.VMs.Refresh(ctx); err != nil {

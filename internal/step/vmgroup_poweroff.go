@@ -36,7 +36,9 @@ func (s *powerOffGroup) Check(v *run.View, problems *run.Problems) {
 	checkDeployed(s.Group, v, problems)
 }
 
-func (s *powerOffGroup) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *powerOffGroup) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Group, Changes: s.Group}
+}
 
 func (s *powerOffGroup) Run(ctx context.Context, env *run.Env) error {
 	vms, err := groupVMs(env, s.Group)

@@ -39,7 +39,7 @@ type powerOn struct {
 	Annotate      bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *powerOn) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *powerOn) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group, Changes: s.Group} }
 
 func (s *powerOn) Check(v *run.View, problems *run.Problems) {
 	checkDeployed(s.Group, v, problems)

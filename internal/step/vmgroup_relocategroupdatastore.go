@@ -37,7 +37,9 @@ func (s *relocateGroup) Check(v *run.View, problems *run.Problems) {
 	checkDeployed(s.Group, v, problems)
 }
 
-func (s *relocateGroup) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *relocateGroup) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Group, Changes: s.Group}
+}
 
 func (s *relocateGroup) Run(ctx context.Context, env *run.Env) error {
 	vms, err := groupVMs(env, s.Group)

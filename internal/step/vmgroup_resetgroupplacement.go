@@ -37,7 +37,9 @@ func (s *resetGroupPlacement) Check(v *run.View, problems *run.Problems) {
 	checkDeployed(s.Group, v, problems)
 }
 
-func (s *resetGroupPlacement) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *resetGroupPlacement) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Group, Changes: s.Group}
+}
 
 func (s *resetGroupPlacement) Run(ctx context.Context, env *run.Env) error {
 	annotate(env, s.Annotate, "%s: migrating VMs back", s.Group)
