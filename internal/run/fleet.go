@@ -29,10 +29,10 @@ type fleet struct {
 
 	moves moves
 
-	mu   sync.Mutex
-	made int // counts changes of vms, so that a list that was read before one is not taken for the present
-	vms  []target.VM
-	cuts map[string]int // by VM name: how often this run cut its power
+	mu      sync.Mutex
+	history history
+	vms     []target.VM
+	cuts    map[string]int // by VM name: how often this run cut its power
 }
 
 func (f *fleet) Of(group string) []target.VM {
@@ -55,7 +55,7 @@ func (f *fleet) Of(group string) []target.VM {
 
 func (f *fleet) add(vms []target.VM) {
 	f.mu.Lock()
-	f.made++
+	f.touch(vms)
 	// A branch that refreshed the table meanwhile may have found them already.
 	f.vms = slices.DeleteFunc(slices.Clone(f.vms), func(have target.VM) bool {
 		return slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == have.Name })
@@ -72,6 +72,7 @@ func (f *fleet) add(vms []target.VM) {
 func (f *fleet) update(vms []target.VM, change func(vm *target.VM)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.touch(vms)
 	for i := range f.vms {
 		if slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == f.vms[i].Name }) {
 			change(&f.vms[i])
@@ -80,44 +81,40 @@ func (f *fleet) update(vms []target.VM, change func(vm *target.VM)) {
 }
 
 func (f *fleet) Refresh(ctx context.Context) error {
-	vms, err := f.owned(ctx)
+	asked := f.ask()
+	list, err := f.target.Owned(ctx, f.tag)
 	if err != nil {
 		return fmt.Errorf("list the run's VMs: %w", err)
 	}
-	before := map[string]string{}
-	f.mu.Lock()
-	strays := f.strays(vms)
-	for _, vm := range f.vms {
-		before[vm.Name] = vm.NodeID
-	}
-	f.vms = vms
-	f.mu.Unlock()
+	strays, placed := f.take(asked, list)
 	f.tellStrays(strays)
-	for _, vm := range vms {
-		if before[vm.Name] != vm.NodeID {
-			f.placed(vm)
-		}
+	for _, vm := range placed {
+		f.placed(vm)
 	}
 	return nil
 }
 
-// refreshTriesMax bounds how often a list is read again because another branch made VMs meanwhile.
-const refreshTriesMax = 20
-
-// owned lists the run's VMs as they are at a moment at which no other branch changed the table.
-func (f *fleet) owned(ctx context.Context) ([]target.VM, error) {
-	for try := 1; ; try++ {
-		f.mu.Lock()
-		made := f.made
-		f.mu.Unlock()
-		vms, err := f.target.Owned(ctx, f.tag)
-		f.mu.Lock()
-		same := f.made == made
-		f.mu.Unlock()
-		if err != nil || same || try == refreshTriesMax {
-			return vms, err
+// take puts a list into the table, and returns which VMs are elsewhere than they were there.
+func (f *fleet) take(asked listing, list []target.VM) (strays []stray, placed []target.VM) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	vms, ok := f.present(asked, list)
+	if !ok {
+		return nil, nil
+	}
+	f.history.shown = asked.number
+	strays = f.strays(vms)
+	before := map[string]string{}
+	for _, vm := range f.vms {
+		before[vm.Name] = vm.NodeID
+	}
+	f.vms = vms
+	for _, vm := range vms {
+		if before[vm.Name] != vm.NodeID {
+			placed = append(placed, vm)
 		}
 	}
+	return strays, placed
 }
 
 func (f *fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {
@@ -299,14 +296,12 @@ func (f *fleet) Delete(ctx context.Context) error {
 	if err := f.fail.at("vms.delete"); err != nil {
 		return err
 	}
+	asked := f.ask()
 	vms, err := f.target.Owned(ctx, f.tag)
 	if err != nil {
 		return fmt.Errorf("list the run's VMs: %w", err)
 	}
-	f.mu.Lock()
-	strays := f.strays(vms)
-	f.mu.Unlock()
-	f.tellStrays(strays)
+	f.compare(asked, vms)
 	f.cut(vms)
 	if len(vms) > 0 {
 		if err := f.target.Delete(ctx, f.tag, vms); err != nil {
@@ -315,7 +310,7 @@ func (f *fleet) Delete(ctx context.Context) error {
 		f.lose(vms)
 	}
 	f.mu.Lock()
-	f.vms = nil
+	f.empty()
 	f.mu.Unlock()
 	if err := f.fail.at("vms.deleted"); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (f *fleet) tellStrays(list []stray) {
 func (f *fleet) moving(vms []target.VM, nodeID string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.made++
+	f.touch(vms)
 	for _, vm := range vms {
 		f.moves.wanted[vm.Name] = nodeID
 	}
@@ -69,7 +69,7 @@ func (f *fleet) moving(vms []target.VM, nodeID string) {
 func (f *fleet) arrived(vms []target.VM) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.made++
+	f.touch(vms)
 	for _, vm := range vms {
 		delete(f.moves.wanted, vm.Name)
 	}
@@ -78,22 +78,29 @@ func (f *fleet) arrived(vms []target.VM) {
 // look asks the target where the VMs are. What it cannot tell now it may tell the next time.
 func (f *fleet) look(ctx context.Context) {
 	f.mu.Lock()
-	made, count := f.made, len(f.vms)
+	count := len(f.vms)
 	f.mu.Unlock()
 	if count == 0 {
 		return
 	}
-	vms, err := f.target.Owned(ctx, f.tag)
-	if err != nil {
-		return
+	asked := f.ask()
+	if list, err := f.target.Owned(ctx, f.tag); err == nil {
+		f.compare(asked, list)
 	}
+}
+
+// compare tells which VMs of a list have strayed, and leaves the table as it is but for that.
+func (f *fleet) compare(asked listing, list []target.VM) {
 	f.mu.Lock()
-	var list []stray
-	if f.made == made {
-		list = f.strays(vms)
+	var strays []stray
+	if vms, ok := f.present(asked, list); ok {
+		strays = f.strays(vms)
+		for _, s := range strays {
+			f.touch([]target.VM{s.vm}) // a list that was asked for before shows it where it was
+		}
 	}
 	f.mu.Unlock()
-	f.tellStrays(list)
+	f.tellStrays(strays)
 }
 
 // watch looks from time to time until ctx ends, where VMs can move at all.

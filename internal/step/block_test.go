@@ -309,7 +309,7 @@ func TestUndoOfBranches(t *testing.T) {
       branches:
         - - meta.Repeat: {count: 2, steps: [{vm_group.DisableHA: {vm_group_name: A}}]}
           - nodes.PowerOff: {nodes: 0}
-        - - vm_group.DisableHA: {vm_group_name: B}
+        - - vm_group.PowerOff: {vm_group_name: B}
           - nodes.PowerOff: {nodes: 1}
 `), run.Options{}, nil)
 		if out.Ended != run.Completed || len(out.Problems)+len(out.Left) > 0 {

@@ -1,0 +1,75 @@
+package run
+
+import "github.com/braggdev/bragg/internal/target"
+
+// A list of VMs that the target gives was true at some moment while it was read, and other branches change VMs meanwhile. So the
+// table counts its changes, and of a list it takes over what this run has not changed since the list was asked for:
+//
+//	ask ──▶ target.Owned ──▶ present: the list, with later changes of our own ──▶ table
+
+// history is what the fleet knows of changes of its table. It is guarded by the fleet's mu.
+type history struct {
+	changes int            // counts what this run changed
+	changed map[string]int // by VM name: which change touched it last
+	emptied int            // which change took all VMs away
+	asked   int            // counts lists that were asked for
+	shown   int            // the latest of them that is in the table
+}
+
+// listing is a list that was asked for.
+type listing struct{ number, since int }
+
+func (f *fleet) ask() listing {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.history.asked++
+	return listing{f.history.asked, f.history.changes}
+}
+
+// touch notes that this run changed VMs. The caller holds the lock.
+func (f *fleet) touch(vms []target.VM) {
+	h := &f.history
+	h.changes++
+	if h.changed == nil {
+		h.changed = map[string]int{}
+	}
+	for _, vm := range vms {
+		h.changed[vm.Name] = h.changes
+	}
+}
+
+// empty notes that this run took all VMs away. The caller holds the lock.
+func (f *fleet) empty() {
+	f.history.changes++
+	f.history.emptied, f.history.changed, f.vms = f.history.changes, nil, nil
+}
+
+// present returns the VMs as they are now, by a list and by what this run did since; false where a list that was asked for later is in
+// the table already. The caller holds the lock.
+func (f *fleet) present(l listing, list []target.VM) ([]target.VM, bool) {
+	h := &f.history
+	if l.number < h.shown {
+		return nil, false
+	}
+	own := map[string]target.VM{}
+	for _, vm := range f.vms {
+		if h.changed[vm.Name] > l.since {
+			own[vm.Name] = vm
+		}
+	}
+	var out []target.VM
+	for _, vm := range list {
+		if later, ok := own[vm.Name]; ok {
+			out = append(out, later)
+			delete(own, vm.Name)
+		} else if h.emptied <= l.since {
+			out = append(out, vm)
+		}
+	}
+	for _, vm := range f.vms {
+		if _, missing := own[vm.Name]; missing {
+			out = append(out, vm)
+		}
+	}
+	return out, true
+}
