@@ -158,6 +158,12 @@ func (p *Process) printChecked(c checkedTarget) error {
 	if inv.TotalBytes > 0 {
 		fmt.Fprintf(&b, "storage   %s free of %s\n", unit.FormatBytes(inv.FreeBytes), unit.FormatBytes(inv.TotalBytes))
 	}
+	if inv.Replication > 1 {
+		fmt.Fprintf(&b, "          keeps each byte %d times\n", inv.Replication)
+	}
+	if inv.AddressesMax > 0 {
+		fmt.Fprintf(&b, "addresses for %d VMs\n", inv.AddressesMax)
+	}
 	images := strings.Join(inv.Templates, ", ")
 	if inv.AnyTemplate {
 		images = "any name: this target boots no images"

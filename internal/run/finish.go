@@ -92,6 +92,7 @@ func (c *compiler) addEstimate(s PlanStep) {
 
 func (c *compiler) finishFootprint() {
 	f := &c.plan.Footprint
+	f.Replication = c.inventory.Replication
 	snapshots := c.snapshotCounts()
 	for _, g := range c.plan.Groups {
 		f.VMs += g.CountFinal

@@ -173,6 +173,8 @@ type Footprint struct {
 	WrittenLastingBytes  int64         `json:"written_lasting_bytes,omitempty"`
 	WrittenLastingFreely time.Duration `json:"written_lasting_freely_ns,omitempty"`
 	BoundBytes           int64         `json:"bound_bytes,omitempty"` // of a rehearsal
+	// Replication is how often the storage keeps each byte; 0 counts as 1.
+	Replication int `json:"replication_factor,omitempty"`
 }
 
 // Written says what loads write at most.
@@ -200,8 +202,19 @@ func (f Footprint) writtenInTime() string {
 		unit.FormatDuration(f.WrittenFreely), f.WrittenFreely.Seconds())
 }
 
-// Bytes returns the storage that the run takes at most.
+// Bytes returns the storage that the run takes at most, as its VMs see it.
 func (f Footprint) Bytes() int64 { return f.TouchedBytes + f.SnapshotBytes }
+
+// StoredBytes returns what that takes with all copies that the storage keeps.
+func (f Footprint) StoredBytes() int64 { return f.Bytes() * int64(max(1, f.Replication)) }
+
+// copies tells of the copies in a size that holds them.
+func (f Footprint) copies() string {
+	if f.Replication <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d copies of %s)", f.Replication, unit.FormatBytes(f.Bytes()))
+}
 
 // PowerOperation is one node operation.
 type PowerOperation struct {

@@ -90,6 +90,9 @@ func (p *Plan) textFootprint(b *strings.Builder) {
 	if f.SnapshotBytes > 0 {
 		fmt.Fprintf(b, ", at most %s more for snapshots", unit.FormatBytes(f.SnapshotBytes))
 	}
+	if f.Replication > 1 {
+		fmt.Fprintf(b, ", %s on the storage%s", unit.FormatBytes(f.StoredBytes()), f.copies())
+	}
 	if f.BoundBytes > 0 {
 		fmt.Fprintf(b, " (bound %s)", unit.FormatBytes(f.BoundBytes))
 	}

@@ -13,13 +13,13 @@ const fullPercentDefault = 70
 
 // Unfit is one reason why a plan does not fit its target.
 type Unfit struct {
-	Resource string `json:"resource"` // "ram", "cpu", "files", "space"
+	Resource string `json:"resource"` // "ram", "cpu", "files", "addresses", "space"
 	Subject  string `json:"subject"`  // node, machine or storage
 	Message  string `json:"message"`
 	Hint     string `json:"hint"`
 }
 
-// Preflight refuses a plan that does not fit the target's memory, CPUs or space.
+// Preflight refuses a plan that does not fit the target's memory, CPUs, addresses or space.
 func Preflight(p *Plan) error {
 	if len(p.Unfit) == 0 {
 		return nil
@@ -39,7 +39,29 @@ func (c *compiler) fit() {
 	} else {
 		c.fitNodes()
 	}
+	c.fitAddresses()
 	c.fitSpace()
+}
+
+// fitAddresses counts VMs where nodes or the target say how many of them can get an address.
+func (c *compiler) fitAddresses() {
+	vms, all := map[string]int{}, 0
+	for _, g := range c.plan.Groups {
+		for _, vm := range g.VMs {
+			vms[vm.NodeID]++
+			all++
+		}
+	}
+	const hint = "use fewer VMs, --rehearse, or a larger range of addresses"
+	if most := c.inventory.AddressesMax; most > 0 && all > most {
+		c.unfit("addresses", c.inventory.Name, fmt.Sprintf("%d VMs need an address each and the target has %d", all, most), hint)
+	}
+	for _, n := range c.inventory.Nodes {
+		if n.AddressesMax > 0 && vms[n.ID] > n.AddressesMax {
+			c.unfit("addresses", n.Name, fmt.Sprintf("%d VMs on node %q need an address each and the network there has %d", vms[n.ID], n.Name,
+				n.AddressesMax), hint)
+		}
+	}
 }
 
 // fitNodes is for a target that gives VMs what they ask for.
@@ -68,7 +90,8 @@ func (c *compiler) fitNodes() {
 }
 
 func (c *compiler) fitSpace() {
-	total, free, need := c.inventory.TotalBytes, c.inventory.FreeBytes, c.plan.Footprint.Bytes()
+	total, free := c.inventory.TotalBytes, c.inventory.FreeBytes
+	need := c.plan.Footprint.StoredBytes()
 	if total <= 0 || need == 0 {
 		return
 	}
@@ -88,8 +111,8 @@ func (c *compiler) fitSpace() {
 		hint = "free some space, lower --rehearse-size, or allow more with --max-full"
 	}
 	c.unfit("space", c.inventory.Name, fmt.Sprintf(
-		"the run takes %s and %s of %s are free: the storage would be %.0f %% full, more than %.0f %%",
-		unit.FormatBytes(need), unit.FormatBytes(free), unit.FormatBytes(total), after, limit), hint)
+		"the run takes %s%s and %s of %s are free: the storage would be %.0f %% full, more than %.0f %%",
+		unit.FormatBytes(need), c.plan.Footprint.copies(), unit.FormatBytes(free), unit.FormatBytes(total), after, limit), hint)
 }
 
 func (c *compiler) unfit(resource, subject, message, hint string) {

@@ -98,3 +98,70 @@ func TestOversizedVMsAreNoted(t *testing.T) {
 		}
 	}
 }
+
+// planWith plans four VMs with two disks each, of which 1 GiB is touched in all, on a target of 4 nodes that change makes what it is.
+func planWith(t *testing.T, options run.Options, change func(*target.Inventory)) *run.Plan {
+	t.Helper()
+	l := newLab(t, 4)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory.TotalBytes, inventory.FreeBytes = 100<<30, 100<<30
+	change(&inventory)
+	text := head + deployed + "run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
+	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestAddressesAndCopiesFit: a network with fewer addresses than VMs, and copies that the storage keeps, are counted.
+func TestAddressesAndCopiesFit(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		change  func(*target.Inventory)
+		refused string // "": it fits
+	}{
+		{"nothing is known", func(*target.Inventory) {}, ""},
+		{"as many as there are", func(i *target.Inventory) { i.AddressesMax = 4 }, ""},
+		{"one too few", func(i *target.Inventory) { i.AddressesMax = 3 }, `addresses lab: 4 VMs need an address each and the target has 3`},
+		{"one on each node", func(i *target.Inventory) {
+			for n := range i.Nodes {
+				i.Nodes[n].AddressesMax = 1
+			}
+		}, ""},
+		{"none is known of the others", func(i *target.Inventory) { i.Nodes[2].AddressesMax = 1 }, ""},
+		{"two on a node with one", func(i *target.Inventory) {
+			i.Nodes[3].ID, i.Nodes[3].Name = i.Nodes[0].ID, "again" // two of the VMs are there
+			i.Nodes[0].AddressesMax = 1
+		}, `addresses node-1: 2 VMs on node "node-1" need an address each and the network there has 1`},
+		{"copies fit", func(i *target.Inventory) { i.FreeBytes, i.Replication = 33<<30, 3 }, ""},
+		{"copies do not fit", func(i *target.Inventory) { i.FreeBytes, i.Replication = 31<<30, 3 },
+			"space lab: the run takes 1.5 GiB (3 copies of 512 MiB) and 31 GiB of 100 GiB are free"},
+		{"one copy fits", func(i *target.Inventory) { i.FreeBytes, i.Replication = 31<<30, 1 }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := planWith(t, run.Options{}, c.change)
+			told := ""
+			for _, u := range plan.Unfit {
+				told += u.Resource + " " + u.Subject + ": " + u.Message
+			}
+			if !strings.HasPrefix(told, c.refused) || c.refused == "" && told != "" {
+				t.Errorf("told %q, want %q", told, c.refused)
+			}
+			if err := run.Preflight(plan); (err != nil) != (c.refused != "") {
+				t.Errorf("preflight: %v", err)
+			}
+		})
+	}
+}
+
+// TestRehearsalCountsCopies: a rehearsal takes a quarter of the free space, copies included.
+func TestRehearsalCountsCopies(t *testing.T) {
+	plan := planWith(t, run.Options{Rehearse: 10e9}, func(i *target.Inventory) { i.FreeBytes, i.Replication = 1<<30, 2 })
+	if f := plan.Footprint; f.BoundBytes != 128<<20 || f.StoredBytes() > 256<<20 || f.StoredBytes() != 2*f.Bytes() {
+		t.Errorf("bound %d, taken %d, with copies %d", f.BoundBytes, f.Bytes(), f.StoredBytes())
+	}
+}

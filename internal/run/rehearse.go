@@ -181,7 +181,7 @@ func scaleOf(factor float64, blocks int) load.Scale {
 func (c *compiler) rehearsalBound() int64 {
 	bound := cmp.Or(c.options.RehearseBytes, int64(rehearsalBytesDefault))
 	if free := c.inventory.FreeBytes; free > 0 {
-		bound = min(bound, free/rehearsalFreeDivisor)
+		bound = min(bound, free/rehearsalFreeDivisor/int64(max(1, c.inventory.Replication)))
 	}
 	return bound
 }

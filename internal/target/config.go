@@ -18,9 +18,11 @@ type Config struct {
 	NodeCount int          `json:"node_count,omitempty"`
 	Nodes     []NodeConfig `json:"nodes,omitempty"`
 	// Endpoint is where the platform is managed: an address or URL.
-	Endpoint    string                `json:"endpoint,omitempty"`
-	Templates   map[string]string     `json:"templates,omitempty"` // name in scenarios → image of the platform
-	Pool        string                `json:"pool,omitempty"`      // storage for VM disks
+	Endpoint  string            `json:"endpoint,omitempty"`
+	Templates map[string]string `json:"templates,omitempty"` // name in scenarios → image of the platform
+	Pool      string            `json:"pool,omitempty"`      // storage for VM disks
+	// Replication is how often the pool keeps each byte, where its free space is that before replication; 0 counts as 1.
+	Replication int                   `json:"replication_factor,omitempty"`
 	Network     string                `json:"network,omitempty"`
 	Addresses   Addresses             `json:"addresses"`
 	Credentials map[string]Credential `json:"credentials,omitempty"`

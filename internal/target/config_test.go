@@ -90,7 +90,7 @@ func TestCluster(t *testing.T) {
 			{ID: "3", Address: "10.0.0.13"},
 		},
 		Templates: map[string]string{"ubuntu1604": "bragg-ubuntu-2404", "windows": "win2022"},
-		Pool:      "default-container", Network: "vlan.0",
+		Pool:      "default-container", Replication: 2, Network: "vlan.0",
 		Addresses: target.Addresses{First: "10.0.2.10", Last: "10.0.2.200", Prefix: 24, Gateway: "10.0.2.1"},
 		Credentials: map[string]target.Credential{
 			"bmc":      {User: "ADMIN", Secret: target.Secret{Env: "BMC_PASSWORD"}},

@@ -13,9 +13,12 @@ import (
 )
 
 var configKeys = []string{
-	"provider", "name", "nodes", "endpoint", "templates", "pool", "network", "addresses", "credentials", "facts", "health", "allow",
+	"provider", "name", "nodes", "endpoint", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts", "health", "allow",
 	"options",
 }
+
+// replicationMax bounds the copies that a storage keeps of each byte.
+const replicationMax = 16
 
 func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) {
 	if root.Kind != yaml.MappingNode {
@@ -79,6 +82,8 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		}
 	case "pool":
 		c.Pool = p.text(e)
+	case "replication_factor":
+		c.Replication = p.number(e, 1, replicationMax)
 	case "network":
 		c.Network = p.text(e)
 	case "addresses":

@@ -25,6 +25,8 @@ type Node struct {
 	CPUs     int    `json:"cpus,omitempty"`      // 0: not known
 	RAMBytes int64  `json:"ram_bytes,omitempty"` // 0: not known
 	HasBMC   bool   `json:"has_bmc"`
+	// AddressesMax is how many VMs can get an address here, 0: not known.
+	AddressesMax int `json:"addresses_max,omitempty"`
 }
 
 // PowerState of a VM or node.
@@ -91,10 +93,14 @@ type Inventory struct {
 	Nodes     []Node   `json:"nodes"`     // in the fixed order that node slices count
 	Templates []string `json:"templates,omitempty"`
 	// AnyTemplate: every template name is accepted because the target does not boot images.
-	AnyTemplate bool   `json:"any_template,omitempty"`
-	FreeBytes   int64  `json:"free_bytes"`  // of the storage that holds VM disks; 0: not known
-	TotalBytes  int64  `json:"total_bytes"` // 0: not known
-	Facts       []Fact `json:"facts,omitempty"`
+	AnyTemplate bool  `json:"any_template,omitempty"`
+	FreeBytes   int64 `json:"free_bytes"`  // of the storage that holds VM disks; 0: not known
+	TotalBytes  int64 `json:"total_bytes"` // 0: not known
+	// Replication is how often the storage keeps each byte, 0 counts as 1: what VMs write takes that much of FreeBytes.
+	Replication int `json:"replication_factor,omitempty"`
+	// AddressesMax is how many VMs can get an address on all nodes together, 0: not known.
+	AddressesMax int    `json:"addresses_max,omitempty"`
+	Facts        []Fact `json:"facts,omitempty"`
 	// Imitated names the capabilities that this target only imitates, with one sentence each on what is missing.
 	Imitated map[Capability]string `json:"imitated,omitempty"`
 	// PowerAllowed: the owner allows node power operations on this target.

@@ -137,6 +137,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	}
 	inventory := target.Inventory{
 		Provider: "libvirt", Name: t.name(), Systems: true, Templates: t.templateNames(), PowerAllowed: t.config.Allow.NodePower,
+		Replication: t.config.Replication, AddressesMax: t.settings.reserved(),
 		Imitated: map[target.Capability]string{
 			target.CapPlacement: "libvirt balances nothing and restarts no VM elsewhere: automatic restart only starts a VM " +
 				"again with its own node, and VMs stay where they are whether balancing is on or off",
@@ -166,6 +167,7 @@ type look struct {
 	host  hostFacts
 	pool  pool
 	accel accelerator
+	room  int // how many VMs the network there can give an address; 0: not known
 	err   error
 }
 
@@ -177,6 +179,7 @@ func (t *Target) lookAt(ctx context.Context, n *node) look {
 	if l.pool, l.err = n.readPool(ctx, n.pool); l.err != nil {
 		return l
 	}
+	l.room = t.addressRoom(ctx, n)
 	l.accel, l.err = t.accelerator(ctx, n)
 	return l
 }
@@ -184,7 +187,7 @@ func (t *Target) lookAt(ctx context.Context, n *node) look {
 func (t *Target) describe(n *node, l look) target.Node {
 	described := target.Node{
 		ID: n.id, Name: n.config.Name, Address: n.config.Address, CPUs: l.host.cpus, RAMBytes: l.host.ramBytes,
-		HasBMC: n.config.BMC != nil,
+		HasBMC: n.config.BMC != nil, AddressesMax: l.room,
 	}
 	if described.Name == "" {
 		described.Name = n.id

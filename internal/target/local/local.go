@@ -164,7 +164,7 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 		Provider: "local", Name: name, Nodes: slices.Clone(t.nodes), AnyTemplate: true, Overcommits: true,
 		// As df counts: blocks reserved for root are neither free nor used, and no part of the total.
 		FreeBytes: int64(fs.Bavail) * fs.Bsize, TotalBytes: int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize,
-		PowerAllowed: t.config.Allow.NodePower, Imitated: imitated(),
+		PowerAllowed: t.config.Allow.NodePower, Imitated: imitated(), Replication: t.config.Replication,
 	}
 	inventory.Facts = append(inventory.Facts, t.config.Facts...)
 	inventory.Facts = append(inventory.Facts,

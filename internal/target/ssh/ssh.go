@@ -312,7 +312,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	}
 	inventory := target.Inventory{
 		Provider: "ssh", Name: t.config.Name, AnyTemplate: true, Overcommits: true, PowerAllowed: t.config.Allow.NodePower,
-		Facts: slices.Clone(t.config.Facts), Imitated: imitated(),
+		Facts: slices.Clone(t.config.Facts), Imitated: imitated(), Replication: t.config.Replication,
 	}
 	boots := map[string][]string{}
 	for i, h := range t.hosts {
