@@ -55,11 +55,15 @@ func (t *Target) clone(
 			return nil, err
 		}
 	}
-	for _, b := range plans {
-		if err := t.planClone(ctx, b, from, bases, linked); err != nil {
-			t.release(ids(plans)...)
-			return nil, fmt.Errorf("clone %q: %w", b.spec.Name, err)
+	o, err := readOrigin(ctx, from, bases, linked)
+	for i := 0; err == nil && i < len(plans); i++ {
+		if err = t.planClone(plans[i], o); err != nil {
+			err = fmt.Errorf("clone %q: %w", plans[i].spec.Name, err)
 		}
+	}
+	if err != nil {
+		t.release(ids(plans)...)
+		return nil, err
 	}
 	return t.buildAll(ctx, plans)
 }
@@ -79,37 +83,55 @@ func fitsSource(from *seen, specs []target.VMSpec) error {
 	return nil
 }
 
-// planClone gives a clone copies of the source's disks.
-func (t *Target) planClone(ctx context.Context, b *blueprint, from *seen, bases []layer, linked bool) error {
-	home := from.main().node
-	p, err := home.readPool(ctx, home.pool)
-	if err != nil {
-		return err
-	}
-	if t.storage(home, p) != t.storage(b.node, b.pool) {
-		return fmt.Errorf("node %q does not see the storage of node %q, where the source is", b.node.id, home.id)
-	}
-	if linked {
-		b.record.Bases = append(b.record.Bases, from.record.Bases...)
+// origin is what clones are copied from. It is read once for all of them.
+type origin struct {
+	from   *seen
+	home   *node
+	pool   pool
+	bases  []layer
+	stored map[string]stored // volumes of the layers, by name, which the pool knows from then on
+	linked bool
+}
+
+func readOrigin(ctx context.Context, from *seen, bases []layer, linked bool) (*origin, error) {
+	o := &origin{from: from, home: from.main().node, bases: bases, stored: map[string]stored{}, linked: linked}
+	var err error
+	if o.pool, err = o.home.readPool(ctx, o.home.pool); err != nil {
+		return nil, err
 	}
 	for _, base := range bases {
-		if linked {
+		if linked && diskIndex(base.device) != 0 {
+			continue // nothing but its name is of interest
+		}
+		if o.stored[base.volume], err = o.home.sees(ctx, o.pool, base.volume); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// planClone gives a clone copies of the source's disks.
+func (t *Target) planClone(b *blueprint, o *origin) error {
+	if t.storage(o.home, o.pool) != t.storage(b.node, b.pool) {
+		return fmt.Errorf("node %q does not see the storage of node %q, where the source is", b.node.id, o.home.id)
+	}
+	if o.linked {
+		b.record.Bases = append(b.record.Bases, o.from.record.Bases...)
+	}
+	for _, base := range o.bases {
+		if o.linked {
 			b.record.Bases = append(b.record.Bases, chain(base)...)
 		}
 		index := diskIndex(base.device)
 		if index == 0 { // the system disk is as large as that of the source
-			v, err := home.sees(ctx, p, base.volume)
-			if err != nil {
-				return err
-			}
-			b.disks = append(b.disks, t.copyOf(base, v.Capacity, home, linked))
+			b.disks = append(b.disks, t.copyOf(o, base, o.stored[base.volume].Capacity))
 			continue
 		}
 		if index > len(b.spec.DiskBytes) {
 			return fmt.Errorf("the source has a disk %s that it was not made with", base.device)
 		}
 		size := b.spec.DiskBytes[index-1]
-		one := t.copyOf(base, size, home, linked)
+		one := t.copyOf(o, base, size)
 		b.addData(index-1, size, one.format, one.make)
 	}
 	slices.Sort(b.record.Bases)
@@ -128,23 +150,16 @@ func chain(top layer) []string {
 }
 
 // copyOf makes a disk from a layer. A full copy is made by the source's node, whose pool knows the layer.
-func (t *Target) copyOf(base layer, size int64, home *node, linked bool) blueprintDisk {
-	if linked {
+func (t *Target) copyOf(o *origin, base layer, size int64) blueprintDisk {
+	if o.linked {
 		return blueprintDisk{base.device, formatQCOW2, func(ctx context.Context, b *blueprint, name string) error {
 			v := newVolume(name, formatQCOW2, size).over(b.pool.file(base.volume), base.format)
 			return b.node.createVolume(ctx, b.pool, v)
 		}}
 	}
 	format := t.settings.diskFormat
-	return blueprintDisk{base.device, format, func(ctx context.Context, b *blueprint, name string) error {
-		p, err := home.readPool(ctx, home.pool)
-		if err != nil {
-			return err
-		}
-		if _, err := home.sees(ctx, p, base.volume); err != nil {
-			return err
-		}
-		return home.copyVolume(ctx, p, newVolume(name, format, size), base.volume)
+	return blueprintDisk{base.device, format, func(ctx context.Context, _ *blueprint, name string) error {
+		return o.home.copyVolume(ctx, o.pool, newVolume(name, format, size), base.volume)
 	}}
 }
 

@@ -44,15 +44,19 @@ func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error)
 // unseen returns the VMs that were last on a node which does not answer and that no other node has.
 func (t *Target) unseen(ctx context.Context, s *survey, mark string) []target.VM {
 	var vms []target.VM
+	power := map[string]target.PowerState{} // by node
 	for _, r := range t.memory.all(mark) {
 		if s.down[r.Node] == nil || s.vms[r.Record.VM.ID] != nil {
 			continue
 		}
 		vm := r.Record.vm()
-		vm.NodeID, vm.Power = r.Node, target.PowerUnknown
-		if t.withoutPower(ctx, r.Node) {
-			vm.Power = target.PowerOff
+		if power[r.Node] == "" {
+			power[r.Node] = target.PowerUnknown
+			if t.withoutPower(ctx, r.Node) {
+				power[r.Node] = target.PowerOff
+			}
 		}
+		vm.NodeID, vm.Power = r.Node, power[r.Node]
 		vms = append(vms, vm)
 	}
 	return vms

@@ -37,6 +37,7 @@ type Target struct {
 	nodes    []*node
 	memory   *memory
 	meter    *meter
+	looks    together // of those who dial agents
 
 	mu        sync.Mutex
 	closed    bool

@@ -39,7 +39,7 @@ func (t *Target) migrate(ctx context.Context, tag target.Tag, one *seen, to *nod
 			return err
 		}
 	}
-	if err := t.tidyPlaces(ctx, one.id, to); err != nil {
+	if err := tidyPlaces(ctx, one, to); err != nil {
 		return err
 	}
 	return t.memory.keep(remembered{Mark: tag.Mark(), Node: to.id, Record: one.record})
@@ -108,18 +108,19 @@ func (t *Target) arrived(ctx context.Context, tag target.Tag, one *seen, to *nod
 	return err == nil && now.main().node == to && (now.power() == target.PowerOn || one.power() == target.PowerOff)
 }
 
-// tidyPlaces removes what a migration that was cut off left of a VM on other nodes: its definition there, without power.
-func (t *Target) tidyPlaces(ctx context.Context, id string, home *node) error {
+// tidyPlaces removes what a migration that was cut off left of a VM where it was seen before: its definition there, without
+// power. No migration leaves anything anywhere else.
+func tidyPlaces(ctx context.Context, one *seen, home *node) error {
 	var errs []error
-	for _, n := range t.nodes {
-		if n == home {
+	for _, p := range one.at {
+		if p.node == home {
 			continue
 		}
-		one, err := n.sight(ctx, id)
-		if err != nil || one.active() {
+		now, err := p.node.sight(ctx, one.id)
+		if err != nil || now.active() {
 			continue // it is not there, or cannot be asked: the next survey shows it
 		}
-		errs = append(errs, n.undefine(ctx, id))
+		errs = append(errs, p.node.undefine(ctx, one.id))
 	}
 	return errors.Join(errs...)
 }

@@ -171,6 +171,17 @@ func (h *simulatedHost) answer(t *testing.T, c call) ([]byte, error) {
 		}
 		delete(h.volumes, volume)
 		return nil, nil
+	case "vol-dumpxml":
+		if !h.volumes[volume] {
+			return nil, simulatedError(c, "Storage volume not found: no storage vol with matching name '"+volume+"'")
+		}
+		return []byte("<volume><name>" + volume + "</name><capacity>1048576</capacity></volume>"), nil
+	case "vol-create", "vol-create-from":
+		h.volumes[inside(string(c.stdin), "<name>", "</name>")] = true
+		return nil, nil
+	case "define":
+		h.domains[inside(string(c.stdin), "<uuid>", "</uuid>")] = string(c.stdin)
+		return nil, nil
 	case "list":
 		return []byte(strings.Join(slices.Sorted(maps.Keys(h.domains)), "\n")), nil
 	case "dumpxml":
@@ -183,6 +194,13 @@ func (h *simulatedHost) answer(t *testing.T, c call) ([]byte, error) {
 		return nil, nil
 	}
 	return nil, simulatedError(c, "unknown command: '"+c.name()+"'")
+}
+
+// inside returns what stands between two texts.
+func inside(text, begin, end string) string {
+	_, text, _ = strings.Cut(text, begin)
+	text, _, _ = strings.Cut(text, end)
+	return text
 }
 
 // dump describes domains: virsh goes on after an error, and its exit code is that of the last command.
@@ -207,7 +225,7 @@ func (h *simulatedHost) add(t *testing.T, tag target.Tag, name string, on bool) 
 	t.Helper()
 	mark := tag.Mark()
 	vm := target.VM{ID: vmID(mark, name), Name: name, Group: "OLTP", NodeID: h.name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 20}}}
-	own, err := newMetadata(tag, record{VM: vm, RAMBytes: 64 << 20, VCPUs: 1})
+	own, err := newMetadata(tag, record{VM: vm, Template: blankTemplate, RAMBytes: 64 << 20, VCPUs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (t *Target) mayAnswer(ctx context.Context, vm target.VM, inVain bool) error
 }
 
 func (t *Target) standing(ctx context.Context, vm target.VM, inVain bool) error {
-	s, err := t.survey(ctx)
+	s, err := t.looks.survey(ctx, t.survey)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type BMC struct {
 	off      bool
 	deaf     bool
 	resets   []string
+	readings int
 	switched func(on bool)
 }
 
@@ -45,6 +46,9 @@ func NewBMC(t testing.TB, uuid string, switched func(on bool)) *BMC {
 	answer("/redfish/v1/{$}", func() object { return object{"Systems": object{"@odata.id": "/redfish/v1/Systems"}} })
 	answer("/redfish/v1/Systems", func() object { return object{"Members": []object{{"@odata.id": system}}} })
 	answer(system, func() object {
+		b.mu.Lock()
+		b.readings++
+		b.mu.Unlock()
 		return object{"Id": "1", "UUID": uuid, "PowerState": b.state(), "Actions": object{"#ComputerSystem.Reset": object{
 			"target": system + "/Reset", "ResetType@Redfish.AllowableValues": []string{"On", "ForceOff", "GracefulShutdown"},
 		}}}
@@ -101,6 +105,13 @@ func (b *BMC) SetDeaf(deaf bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deaf = deaf
+}
+
+// Readings is how often the state was asked for.
+func (b *BMC) Readings() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.readings
 }
 
 // Resets are the orders that were given.
