@@ -44,11 +44,34 @@ func rehearsals(t *testing.T) []rehearsal {
 			check: loadGoesOn("OLTP", "vm_group.Grow"), soak: true, ssh: true},
 		{name: "total_power_loss", scenario: "total_power_loss", length: "40s", check: loadIsBack("OLTP", "OLTP Again"),
 			marks: []string{"host-1 is off", "host-2 is off", "host-1 is on", "host-2 is on"}, soak: true, ssh: true},
-		{name: "rolling_upgrade", scenario: "rolling_upgrade", length: "60s", check: loadGoesOn("OLTP", "nodes.Shutdown"), soak: true},
+		{name: "rolling_upgrade", scenario: oneCPU(t, "rolling_upgrade"), length: "60s", check: loadGoesOn("OLTP", "nodes.Shutdown"), soak: true},
 		{name: "All-Power-Down", scenario: corpus(t, "garyjlittle/All-Power-Down"), length: "40s",
 			check: loadIsBack("OLTP", "OLTP_POST"), soak: true, ssh: true, // it does not wait for nodes to be off
 			marks: []string{"Cutting the power of host-1", "Cutting the power of host-2", "host-1 is on", "host-2 is on"}},
 	}
+}
+
+// oneCPU copies a shipped scenario, with VMs of one vCPU: a guest with several does not survive a live migration under the emulation
+// of QEMU 7.2.
+func oneCPU(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "..", "scenarios", name))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "test.yml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.ReplaceAll(string(text), "vcpus: 4", "vcpus: 1")
+	if changed == string(text) {
+		t.Fatalf("%s has no VMs of 4 vCPUs", name)
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // corpus is the path of a public scenario of X-Ray's, where a soak needs it.
@@ -91,7 +114,7 @@ func (r *rig) rehearse(t *testing.T, c rehearsal, provider string) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("bundles: %q, %v\n%s%s", dirs, err, stdout, stderr)
 	}
-	rec := read(t, filepath.Dir(dirs[0]))
+	rec := read(t, filepath.Dir(dirs[0]), result.EndedCompleted)
 	c.check(t, rec)
 	marks := r.marks(t, filepath.Dir(dirs[0]))
 	for _, want := range c.marks {
@@ -158,8 +181,8 @@ type record struct {
 	summary   result.Summary
 }
 
-// read wants a sealed and whole bundle of a run that completed.
-func read(t *testing.T, dir string) *record {
+// read wants a sealed and whole bundle of a run that ended so.
+func read(t *testing.T, dir, ended string) *record {
 	t.Helper()
 	b, err := result.Open(dir)
 	if err != nil {
@@ -179,7 +202,7 @@ func read(t *testing.T, dir string) *record {
 	if rec.summary, err = b.Summary(); err != nil {
 		t.Fatal(err)
 	}
-	if rec.summary.Ended != result.EndedCompleted {
+	if rec.summary.Ended != ended {
 		t.Errorf("the run %s: %s", rec.summary.Ended, rec.summary.Reason)
 	}
 	for e, err := range b.Events() {
