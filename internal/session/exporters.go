@@ -113,17 +113,17 @@ func (x *exporters) change(how func()) {
 	how()
 	list := slices.Clone(x.nodes)
 	for _, name := range slices.Sorted(maps.Keys(x.byVM)) {
-		vm := x.byVM[name]
+		vm, asked := x.byVM[name], !x.byVM[name].network
 		for _, address := range vm.addresses {
 			e := metric.VMExporter(address, vm.group, name, vm.node)
 			e.Whole = address == vm.agent
 			if _, port, _ := net.SplitHostPort(address); vm.network && port == nodeExporterPort {
 				// The names of an agent are those of node_exporter: both at once would count everything twice.
-				e.Fetch = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }
+				e.Fetch, asked = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }, true
 			}
 			list = append(list, e)
 		}
-		if vm.network && !slices.ContainsFunc(list, func(e metric.Exporter) bool { return e.Fetch != nil && e.Labels["vm"] == name }) {
+		if !asked {
 			e := metric.VMExporter("", vm.group, name, vm.node)
 			e.Fetch = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }
 			list = append(list, e)
