@@ -60,6 +60,7 @@ type Client struct {
 
 	dialing chan struct{} // holds one token: whoever has it may make a connection
 	pause   backoff       // of whoever has the token
+	dials   sync.WaitGroup
 
 	mu    sync.Mutex
 	first net.Conn // until it is used

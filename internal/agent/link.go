@@ -14,7 +14,7 @@ import (
 )
 
 // How a Client keeps its connection. Requests ask connection() for the one in use. When it is lost and can be made again, the
-// first of them dials, the others wait for it; pauses between attempts grow, and are drawn by lot so that a thousand clients
+// first of them dials, the others wait for it; should the first leave meanwhile, the attempt goes on for them. Pauses between attempts grow, and are drawn by lot so that a thousand clients
 // do not call at the same moment when a switch comes back. Whoever answers a new connection must be the process that answered
 // the first: an agent that was started anew knows nothing of what ran.
 
@@ -71,10 +71,15 @@ func (b *backoff) wait(ctx context.Context, lost <-chan struct{}) error {
 func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
 	select {
 	case c.dialing <- struct{}{}:
-		defer func() { <-c.dialing }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	passedOn := false
+	defer func() {
+		if !passedOn {
+			<-c.dialing
+		}
+	}()
 	c.mu.Lock()
 	conn, link, ended, gone := c.first, c.link, c.ended, c.gone
 	c.first = nil
@@ -95,9 +100,52 @@ func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
 	if err := c.pause.wait(ctx, c.lost); err != nil {
 		return nil, err
 	}
-	link, err := c.redial(ctx)
-	c.pause.note(err == nil)
-	return link, err
+	if passedOn = c.beginDial(); !passedOn {
+		return nil, errClosed
+	}
+	return c.redialForAll(ctx)
+}
+
+// beginDial is false for a client that is closed: Close waits for dials that began before.
+func (c *Client) beginDial() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
+	}
+	c.dials.Add(1)
+	return true
+}
+
+// redialForAll takes over the token of a caller and makes a connection for all who wait for one. The caller waits for it as long as he
+// likes: one with little time must not make every attempt end early, nor count as one that failed.
+func (c *Client) redialForAll(ctx context.Context) (*http.ClientConn, error) {
+	var link *http.ClientConn
+	var err error
+	made := make(chan struct{})
+	go func() {
+		defer c.dials.Done()
+		defer func() { <-c.dialing }()
+		defer close(made)
+		link, err = c.redial(context.WithoutCancel(ctx))
+		c.pause.note(err == nil)
+	}()
+	select {
+	case <-made:
+		return link, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// present returns the connection in use, and makes none.
+func (c *Client) present() (*http.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil || c.link.Err() != nil || c.ended {
+		return nil, fmt.Errorf("%w: there is no connection", load.ErrLost)
+	}
+	return c.link, nil
 }
 
 // redial makes a connection and makes sure of whom it leads to.
@@ -234,6 +282,7 @@ func (c *Client) Lost() <-chan struct{} { return c.lost }
 // Close closes the connection and ends everything that waits for the agent, soon and with load.ErrLost. On the local target that
 // ends the agent.
 func (c *Client) Close() error {
+	defer c.dials.Wait() // a dial ends with c.lost
 	c.mu.Lock()
 	first, link, conn := c.first, c.link, c.conn
 	c.first, c.ended = nil, true

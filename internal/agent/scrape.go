@@ -22,9 +22,14 @@ func (s *Server) expose(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, s.exposition(time.Now()))
 }
 
-// Metrics returns the agent's own counters in Prometheus' text format, over the connection that the client has.
+// Metrics returns the agent's own counters in Prometheus' text format, over the connection that the client has. It makes none: while
+// the agent is cut off there are no counters.
 func (c *Client) Metrics(ctx context.Context) (text []byte, err error) {
-	response, err := c.send(ctx, request{http.MethodGet, "/metrics", nil})
+	link, err := c.present()
+	if err != nil {
+		return nil, fmt.Errorf("scrape the agent: %w", err)
+	}
+	response, err := c.sendOver(ctx, link, request{http.MethodGet, "/metrics", nil})
 	if err != nil {
 		return nil, fmt.Errorf("scrape the agent: %w", err)
 	}

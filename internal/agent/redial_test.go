@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+)
+
+// slowDial makes each attempt of a network wait until the test lets it go on, or its context ends.
+type slowDial struct {
+	*network
+	begun, goOn chan struct{}
+}
+
+func (s *slowDial) dial(ctx context.Context) (net.Conn, error) {
+	s.begun <- struct{}{}
+	select {
+	case <-s.goOn:
+		return s.network.dial(ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func newSlowDial(t *testing.T) (*slowDial, *Client) {
+	t.Helper()
+	n, c := newNetwork(t, newTestServer(t, newScripted(), nil), ClientOptions{})
+	s := &slowDial{n, make(chan struct{}, 100), make(chan struct{})}
+	c.options.Redial = s.dial
+	if _, err := c.Hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.set(true)
+	n.set(false)
+	waitUntil(t, func() bool { _, err := c.present(); return err != nil })
+	return s, c
+}
+
+// Who has little time leaves; the attempt that he began goes on for who has more, and none of his spoil it.
+func TestImpatientCallersDoNotEndADial(t *testing.T) {
+	s, c := newSlowDial(t)
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, err := c.Health(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+	}
+	<-s.begun
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Health(t.Context())
+		done <- err
+	}()
+	s.goOn <- struct{}{}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(s.begun) > 0 || s.dials != 2 {
+		t.Errorf("%d more attempts began, and %d connections were made", len(s.begun), s.dials)
+	}
+}
+
+// Close ends an attempt that nobody waits for any more, and does not return before.
+func TestCloseEndsADial(t *testing.T) {
+	s, c := newSlowDial(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-s.begun; cancel() }()
+	if _, err := c.Health(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	_ = c.Close()
+	select {
+	case c.dialing <- struct{}{}:
+	default:
+		t.Error("the attempt goes on")
+	}
+}
+
+// Counters are asked for every second: that must not be what calls an agent again.
+func TestMetricsMakeNoConnection(t *testing.T) {
+	s, c := newSlowDial(t)
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if text, err := c.Metrics(ctx); err == nil {
+			t.Errorf("counters without a connection: %s", text)
+		}
+		cancel()
+	}
+	if len(s.begun) > 0 {
+		t.Errorf("%d attempts began", len(s.begun))
+	}
+	close(s.goOn)
+	if _, err := c.Health(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := c.Metrics(t.Context()); err != nil || len(text) == 0 {
+		t.Errorf("counters over the new connection: %q, %v", text, err)
+	}
+}
