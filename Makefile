@@ -33,7 +33,7 @@ help:
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"
-	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes; scenarios on guests"
+	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes; controllers and agents killed at every place; scenarios on guests"
 
 build:
 	@mkdir -p bin
@@ -135,7 +135,7 @@ bench-agents:
 soak:
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
-	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeathOnHosts$$' -count=1 -v -timeout 0
+	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForATarget$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
 	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m

@@ -44,6 +44,8 @@ type Options struct {
 	// Log receives what the agent has to say: loads that begin and end, faults of connections. May be nil; controllers
 	// can ask for the end of it.
 	Log io.Writer
+	// Failpoint is told the places that an agent passes, in tests that let it die there; nil otherwise.
+	Failpoint func(name string)
 }
 
 // Server is the server half. It owns all running workloads; connections come and go.
@@ -137,6 +139,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 }
 
 func (s *Server) hello() Hello {
+	s.at("agent.hello")
 	h := Hello{
 		Protocol: ProtocolVersion, Version: s.options.Version, Boot: s.boot, VM: s.options.VM, PID: os.Getpid(),
 		MetricsAddress: s.options.MetricsAddress, UnixNanos: s.wall().UnixNano(),

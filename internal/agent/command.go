@@ -40,6 +40,7 @@ type Program struct {
 	Generators map[string]load.Generator
 	Version    string
 	Stderr     io.Writer
+	Failpoint  func(name string) // see Options
 }
 
 // Command is the body of an agent's process: it serves until the connection closes, ctx ends or the system asks the
@@ -72,8 +73,9 @@ func command(ctx context.Context, args []string, p Program) error {
 	}
 	options := Options{
 		Generators: p.Generators, VM: c.VM, Version: p.Version, Devices: c.Devices, VCPUs: c.VCPUs, RAMBytes: c.RAMBytes,
-		Log: p.Stderr,
+		Log: p.Stderr, Failpoint: p.Failpoint,
 	}
+	options.at("agent.configured")
 	metrics, err := metricsListener(c)
 	if err != nil {
 		return err
@@ -86,6 +88,7 @@ func command(ctx context.Context, args []string, p Program) error {
 		stop := s.serveMetrics(metrics)
 		defer stop()
 	}
+	s.at("agent.ready")
 	defer s.closeWithin(time.Second)
 	if c.Listen != "" {
 		s.options.Identity = ownIdentity

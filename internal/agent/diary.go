@@ -70,6 +70,7 @@ func (s *Server) noteTask(w load.Workload, phase string, err error) {
 
 // serveLog answers with what the agent had to say, the oldest first.
 func (s *Server) serveLog(w http.ResponseWriter, _ *http.Request) {
+	s.at("agent.log")
 	w.Header().Set("Content-Type", textType)
 	_, _ = w.Write(s.diary.text())
 }

@@ -94,6 +94,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 		refuse(w, http.StatusBadRequest, badRequest("read workload: bad id"))
 		return
 	}
+	s.at("agent.order")
 	o, err := readOrder(w, r)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err)
@@ -105,6 +106,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 		refuse(w, http.StatusConflict, err)
 		return
 	}
+	s.at("agent.admitted")
 	select {
 	case <-t.prepared:
 	case <-r.Context().Done():
@@ -115,6 +117,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 		return
 	}
 	reply(w, http.StatusCreated, t.health())
+	s.at("agent.answered")
 }
 
 // order is what a controller wants to run.
@@ -152,6 +155,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request, fence uint64) {
 		refuse(w, http.StatusBadRequest, badRequest("read %s: out of bounds", startKey))
 		return
 	}
+	s.at("agent.start")
 	s.change(w, r, fence, func(t *task) { t.startAt(time.Duration(at)) })
 }
 
@@ -262,14 +266,17 @@ func (s *Server) acknowledge(w http.ResponseWriter, r *http.Request, fence uint6
 		refuse(w, http.StatusBadRequest, badRequest("read through: %v", err))
 		return
 	}
+	s.at("agent.acknowledge")
 	s.change(w, r, fence, func(t *task) { t.acknowledge(through) })
 }
 
 func (s *Server) stopTask(w http.ResponseWriter, r *http.Request, fence uint64) {
+	s.at("agent.stop")
 	s.change(w, r, fence, func(t *task) { t.cancel() })
 }
 
 func (s *Server) remove(w http.ResponseWriter, r *http.Request, fence uint64) {
+	s.at("agent.remove")
 	err := s.whenFenced(fence, func() error {
 		// A workload that runs is stopped and stays until it has ended: its generator still holds devices.
 		if t := s.tasks[r.PathValue("id")]; t != nil {
@@ -299,6 +306,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	if t == nil {
 		return
 	}
+	s.at("agent.stream")
 	w.Header().Set("Content-Type", linesType)
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
@@ -311,6 +319,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if len(b.texts) > 0 {
+			s.at("agent.batch")
 			continue
 		}
 		select {

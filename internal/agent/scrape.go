@@ -18,6 +18,7 @@ const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 // expose answers with the agent's counters, on a port of its own or on the connection of the controller: an agent behind a
 // firewall has no other port.
 func (s *Server) expose(w http.ResponseWriter, _ *http.Request) {
+	s.at("agent.metrics")
 	w.Header().Set("Content-Type", metricsType)
 	_, _ = io.WriteString(w, s.exposition(time.Now()))
 }

@@ -80,7 +80,9 @@ func (t *task) zeroUnix() int64 {
 
 // run prepares and runs the workload; it returns when all is over.
 func (t *task) run(ctx context.Context, g load.Generator) {
+	t.server.at("agent.prepare")
 	instance, err := g.Prepare(ctx, t.workload)
+	t.server.at("agent.prepared")
 	t.prepareErr = err
 	if d, ok := instance.(load.Describer); ok && err == nil {
 		t.engine = d.Engine()
@@ -88,14 +90,18 @@ func (t *task) run(ctx context.Context, g load.Generator) {
 	close(t.prepared)
 	if err == nil {
 		err = t.runInstance(ctx, instance)
+		t.server.at("agent.ended")
 		_ = instance.Close()
+		t.server.at("agent.closed")
 	}
 	t.server.noteTask(t.workload, "ended", t.finish(err))
+	t.server.at("agent.finished")
 }
 
 // runInstance waits for the start and drives the load until its end. A workload that is stopped before has done nothing.
 func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
 	var at time.Duration
+	t.server.at("agent.held")
 	select {
 	case at = <-t.start:
 		t.start <- at // it stays decided
@@ -108,10 +114,13 @@ func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
 	t.server.noteTask(t.workload, strings.TrimSpace("running "+t.engine), nil)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	t.server.at("agent.run")
 	return instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
+		t.server.at("agent.interval")
 		if !t.accept(&iv) {
 			cancel()
 		}
+		t.server.at("agent.buffered")
 	}))
 }
 

@@ -70,6 +70,8 @@ func AcquireLease(runs, targetName, run string, failpoint func(string) error) (*
 	return l, nil
 }
 
+const leasePrefix = "lease-"
+
 // leasePath keeps hostile target names out of file names.
 func leasePath(runs, targetName string) string {
 	name := strings.Map(func(r rune) rune {
@@ -79,7 +81,7 @@ func leasePath(runs, targetName string) string {
 		return '_'
 	}, targetName)
 	const nameBytesMax = 100
-	return filepath.Join(controlDir(runs), "lease-"+name[:min(len(name), nameBytesMax)])
+	return filepath.Join(controlDir(runs), leasePrefix+name[:min(len(name), nameBytesMax)])
 }
 
 func lockedError(targetName string, h Holder) error {
@@ -141,17 +143,20 @@ func (l *Lease) write(h Holder) error {
 	return l.file.Sync()
 }
 
-// AtTarget takes the target's own half, where it has one. While another controller holds that, the error is one with exit
+// AtTarget takes the target's own half, where it has one, and notes before how it can be reached for that: see LeaseNote. While another controller holds that, the error is one with exit
 // code diag.ExitLocked that names the holder; another error says that the target could not be asked. The lease of the
 // directory is kept either way.
-func (l *Lease) AtTarget(ctx context.Context, t target.Target) error {
+func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error {
 	if err := l.fail.at("lease.ask"); err != nil {
 		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 	}
 	if locker, ok := t.(target.Locker); ok {
+		if err := l.note(how); err != nil {
+			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
+		}
 		lock, err := locker.Lock(ctx, lease.NewHolder(l.run, l.Fence))
 		if held := (*lease.HeldError)(nil); errors.As(err, &held) {
-			return heldError(l.name, held)
+			return errors.Join(heldError(l.name, held), l.forgetNote())
 		}
 		if err != nil {
 			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
@@ -187,12 +192,19 @@ func (l *Lease) Lost() <-chan lease.Holder {
 	return l.lock.Lost()
 }
 
-// Release gives the lease back. The file stays, because it keeps the fencing number.
-func (l *Lease) Release() error {
-	var err error
-	if l.lock != nil {
-		err = l.lock.Unlock()
+// LeaveTarget gives the target's half back. It comes before the target is closed.
+func (l *Lease) LeaveTarget() error {
+	if l.lock == nil {
+		return nil
 	}
+	lock := l.lock
+	l.lock = nil
+	return errors.Join(lock.Unlock(), l.forgetNote())
+}
+
+// Release gives the lease back, all of it. The file stays, because it keeps the fencing number.
+func (l *Lease) Release() error {
+	err := l.LeaveTarget()
 	return errors.Join(err, l.write(Holder{Fence: l.Fence}), unlock(l.file))
 }
 

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 func TestLeaseIsExclusive(t *testing.T) {
@@ -154,4 +157,57 @@ func TestControllerIdentity(t *testing.T) {
 	if len(entries) != 1 {
 		t.Errorf("files %v", entries)
 	}
+}
+
+// shared is a target that two controllers open, with a lock of this machine.
+type shared struct {
+	target.Target
+	scope string
+}
+
+func (s shared) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
+	held, err := lease.Hold(ctx, s.scope, h)
+	if err != nil {
+		return nil, err
+	}
+	return held, nil
+}
+
+// Controllers that share no folder are kept apart at the target, and what one that dies leaves of that is noted.
+func TestLeaseAtTarget(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	at := shared{scope: one}
+	first, err := run.AcquireLease(one, "local", "run-1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := first.Fence
+	if err := first.AtTarget(t.Context(), at, []byte(`{"how":1}`)); err != nil || first.Fence <= before {
+		t.Fatalf("fence %d after %d, %v", first.Fence, before, err)
+	}
+	notes, err := run.LeaseNotes(one)
+	if err != nil || len(notes) != 1 || string(notes[0].How) != `{"how":1}` {
+		t.Errorf("notes %+v, %v", notes, err)
+	}
+	second, err := run.AcquireLease(two, "local", "run-2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = second.AtTarget(t.Context(), at, nil)
+	if diag.ExitCode(err) != diag.ExitLocked || !strings.Contains(err.Error(), `"run-1"`) {
+		t.Errorf("another folder: %v", err)
+	}
+	if err := errors.Join(second.Release(), first.Release()); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{one, two, t.TempDir()} {
+		if notes, err := run.LeaseNotes(dir); err != nil || len(notes) > 0 {
+			t.Errorf("left %+v, %v", notes, err)
+		}
+	}
+	again, err := run.AcquireLease(one, "local", "run-3", nil)
+	if err != nil || again.Fence <= first.Fence {
+		t.Fatalf("fence %d after %d, %v", again.Fence, first.Fence, err)
+	}
+	_ = again.Release()
 }

@@ -70,7 +70,10 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	}
 	c.lease = lease
 	var outcome Outcome
-	if err = lease.AtTarget(ctx, p.target); err == nil {
+	if c.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config)}); err == nil {
+		err = lease.AtTarget(ctx, p.target, c.how)
+	}
+	if err == nil {
 		outcome, err = c.carry(ctx)
 	}
 	return outcome, errors.Join(err, o.at("session.release"), lease.Release())
@@ -90,6 +93,7 @@ type carrier struct {
 	options RunOptions
 	dir     string
 	lease   *run.Lease
+	how     []byte // to reach the target, as a journalTarget
 	journal *run.Journal
 	record  *recorder
 	agents  *agents
@@ -133,11 +137,7 @@ func (c *carrier) openJournal() error {
 	if err != nil {
 		return err
 	}
-	how, err := json.Marshal(journalTarget{Config: c.config, Lease: leaseName(c.config)})
-	if err != nil {
-		return fmt.Errorf("record the target: %w", err)
-	}
-	header := run.Header{Run: c.ID, Tag: tag, Scenario: c.Scenario.Name, Target: how, Lease: c.lease.Fence}
+	header := run.Header{Run: c.ID, Tag: tag, Scenario: c.Scenario.Name, Target: c.how, Lease: c.lease.Fence}
 	if c.journal, err = run.CreateJournal(c.Order.Runs, header, nil, c.options.Failpoint); err != nil {
 		return err
 	}

@@ -59,7 +59,10 @@ func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
 			out = append(out, done)
 		}
 	}
-	return out, nil
+	if len(c.Only) > 0 {
+		return out, nil
+	}
+	return out, c.freeLeases(ctx)
 }
 
 // removeUnborn removes the half-written files of programs that died, also from bundles that are sealed: a report is made
@@ -157,7 +160,7 @@ func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, lease *run.Le
 	if err != nil {
 		return err
 	}
-	if err := lease.AtTarget(ctx, t); isLocked(err) {
+	if err := lease.AtTarget(ctx, t, left.Header.Target); isLocked(err) {
 		c.say(done.Run, err.Error())
 		done.Live = true
 		return t.Close()
@@ -178,7 +181,7 @@ func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, lease *run.Le
 		cleaner.Plan = nil
 		c.say(done.Run, fmt.Sprintf("the scenario's teardown is left out: %v", err))
 	}
-	return errors.Join(cleaner.Undo(ctx, done.Run), t.Close())
+	return errors.Join(cleaner.Undo(ctx, done.Run), lease.LeaveTarget(), t.Close())
 }
 
 // planOf reads what a dead run was about; nil when it died before it had written that.

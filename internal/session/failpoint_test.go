@@ -7,17 +7,21 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
@@ -36,9 +40,10 @@ const (
 
 // TestMain lets the test binary stand in for an agent, and for a program that dies at a failpoint.
 func TestMain(m *testing.M) {
+	labtest.Main()
 	if len(os.Args) > 2 && os.Args[1] == "__agent" {
 		os.Exit(agent.Command(context.Background(), os.Args[2:], agent.Program{
-			Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr,
+			Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr, Failpoint: agentFailpoint(),
 		}))
 	}
 	if os.Getenv(session.AgentsVariable) != "" {
@@ -73,7 +78,9 @@ func dying(at, runs, folder string) int {
 	if strings.HasPrefix(at, "recover.") {
 		_, err = session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs), Failpoint: die})
 	} else {
-		_, err = runFolder(folder, runs, cmp.Or(os.Getenv(dieTarget), "local"), die)
+		var out session.Outcome
+		out, err = runFolder(folder, runs, cmp.Or(os.Getenv(dieTarget), "local"), die)
+		fmt.Fprintf(os.Stderr, "%+v\n", out) // for whoever expected a death
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -136,13 +143,17 @@ func TestEveryFailpointIsPassed(t *testing.T) {
 	}
 	checkClean(t, runs, 1)
 	died(t, filepath.Join(t.TempDir(), "died"), "load.started", note)
-	for _, name := range allFailpoints() {
+	for _, name := range passedByAgents(t) {
+		note(name)
+	}
+	all := append(allFailpoints(), agent.Failpoints()...)
+	for _, name := range all {
 		if !passed[name] {
 			t.Errorf("failpoint %q is never passed", name)
 		}
 	}
 	for name := range passed {
-		if !slices.Contains(allFailpoints(), name) {
+		if !slices.Contains(all, name) {
 			t.Errorf("failpoint %q is not listed", name)
 		}
 	}
@@ -160,14 +171,14 @@ func die(t *testing.T, runs, at string) {
 	dieOf(t, tiny, runs, at)
 }
 
-func dieOf(t *testing.T, folder, runs, at string) {
+func dieOf(t *testing.T, folder, runs, at string, environment ...string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := exec.Command(self)
-	child.Env = append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs, dieScenario+"="+folder)
+	child.Env = append(append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs, dieScenario+"="+folder), environment...)
 	text, err := child.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -188,19 +199,40 @@ func cleanAll(t *testing.T, runs string, failpoint func(string) error) {
 	}
 }
 
-// TestDeathAtEveryFailpoint kills the program at each place. Cleaning ends with nothing left and the bundle sealed.
-func TestDeathAtEveryFailpoint(t *testing.T) {
+// deathsInCI are enough places for each change; "make soak" takes all.
+const deathsInCI = 12
+
+// slow are places where the death of an agent shows only after the two minutes that a VM may take to answer.
+var slow = []string{"agent.configured", "agent.ready", "agent.hello"}
+
+// TestDeathAtFailpoints kills the program, or an agent, at places chosen by a seed. After the death of the program cleaning ends
+// with nothing left and the bundle sealed; after that of an agent the program does that itself.
+func TestDeathAtFailpoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	for _, name := range allFailpoints() {
+	t.Parallel()
+	places := append(allFailpoints(), agent.Failpoints()...)
+	t.Logf("%d places over controller and agent: %s", len(places), strings.Join(places, " "))
+	if len(places) < 50 {
+		t.Errorf("only %d places", len(places))
+	}
+	if os.Getenv(failpointsVariable) == "" {
+		places = slices.DeleteFunc(places, func(name string) bool { return slices.Contains(slow, name) })
+	}
+	for _, name := range drawn(t, places, deathsInCI) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runs := filepath.Join(t.TempDir(), "runs")
-			if strings.HasPrefix(name, "recover.") {
+			switch {
+			case strings.HasPrefix(name, agentPlace):
+				agentDies(t, runs, name)
+			case strings.HasPrefix(name, "recover."):
 				die(t, runs, "load.started")
+				fallthrough
+			default:
+				died(t, runs, name, nil)
 			}
-			died(t, runs, name, nil)
 			checkClean(t, runs, 1)
 			again, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs)})
 			if err != nil || len(again) > 0 {
@@ -210,12 +242,36 @@ func TestDeathAtEveryFailpoint(t *testing.T) {
 	}
 }
 
+// drawn returns count of places, or as many as failpointsVariable says, chosen by a seed that is printed.
+func drawn(t *testing.T, places []string, count int) []string {
+	t.Helper()
+	if text := os.Getenv(failpointsVariable); text != "" {
+		var err error
+		if count, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chosen := slices.Clone(places)
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(chosen), func(i, k int) { chosen[i], chosen[k] = chosen[k], chosen[i] })
+	chosen = chosen[:min(count, len(chosen))]
+	t.Logf("%s=%d chooses %d of %d places: %s", seedVariable, seed, len(chosen), len(places), strings.Join(chosen, " "))
+	return chosen
+}
+
 // TestFailureAtEveryFailpoint lets each place fail once, in a program that goes on. The run ends sealed by itself, or
 // cleaning seals it as aborted.
 func TestFailureAtEveryFailpoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	for _, name := range allFailpoints() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,11 +333,7 @@ func checkClean(t *testing.T, runs string, bundlesMax int) {
 			t.Error(err)
 		}
 	}
-	if held, err := lease.Hold(context.Background(), runs, lease.NewHolder("test", 0)); err != nil {
-		t.Errorf("the lease of this machine is left: %v", err)
-	} else if err := held.Unlock(); err != nil {
-		t.Error(err)
-	}
+	machineIsFree(t, runs)
 	all, err := result.List(runs)
 	if err != nil || len(all) > bundlesMax {
 		t.Errorf("%d bundles, %v", len(all), err)
@@ -292,6 +344,16 @@ func checkClean(t *testing.T, runs string, bundlesMax int) {
 		}
 	}
 	checkFiles(t, runs)
+}
+
+// machineIsFree wants no lease of this machine left, neither in a program nor with a keeper.
+func machineIsFree(t *testing.T, runs string) {
+	t.Helper()
+	if held, err := lease.Hold(context.Background(), runs, lease.NewHolder("test", 0)); err != nil {
+		t.Errorf("the lease of this machine is left: %v", err)
+	} else if err := held.Unlock(); err != nil {
+		t.Error(err)
+	}
 }
 
 func checkFiles(t *testing.T, runs string) {
@@ -313,7 +375,7 @@ func checkFiles(t *testing.T, runs string) {
 				"manifest.json", "plan.json", "events.ndjson", "intervals.ndjson.zst", "samples.ndjson.zst", "summary.json",
 				"seal.json", "attachments", "metrics",
 			}, f.Name())
-			control := e.Name() == ".control" && (f.Name() == "controller" || strings.HasPrefix(f.Name(), "lease-"))
+			control := e.Name() == ".control" && (f.Name() == "controller" || strings.HasPrefix(f.Name(), "lease-") && !strings.HasSuffix(f.Name(), ".target"))
 			if !bundle && !control {
 				t.Errorf("%s/%s is left", e.Name(), f.Name())
 			}

@@ -3,11 +3,9 @@ package session_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +24,11 @@ import (
 // agentDir names in the environment the folder with the agent's program for hosts: a link to the test binary.
 const agentDir = "BRAGG_TEST_AGENT_DIR"
 
-// failpointsVariable says at how many places the program is killed; "make soak" sets it to all.
-const failpointsVariable = "BRAGG_SOAK_FAILPOINTS"
+// failpointsVariable says at how many places the program is killed; "make soak" sets it to all. seedVariable chooses them again.
+const (
+	failpointsVariable = "BRAGG_SOAK_FAILPOINTS"
+	seedVariable       = "BRAGG_TEST_SEED"
+)
 
 // onHost is the test binary as the program on a host: the host's half, or an agent.
 func onHost(args []string) int {
@@ -156,23 +157,14 @@ func TestRunOnHosts(t *testing.T) {
 // TestDeathOnHosts kills the controller at places of a run on hosts. Cleaning removes every agent and file from them.
 func TestDeathOnHosts(t *testing.T) {
 	h := newHosts(t)
-	count, seed := 4, time.Now().UnixNano()
-	if text := os.Getenv(failpointsVariable); text != "" {
-		var err error
-		if count, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("places are chosen by seed %d", seed)
-	names := deadly(t, h)
-	rand.New(rand.NewPCG(uint64(seed), 0)).Shuffle(len(names), func(i, k int) { names[i], names[k] = names[k], names[i] })
-	for _, name := range names[:min(count, len(names))] {
+	for _, name := range drawn(t, deadly(t, h), 4) {
 		t.Run(name, func(t *testing.T) {
 			runs := filepath.Join(t.TempDir(), "runs")
 			t.Setenv(dieTarget, h.file)
 			dieOf(t, filepath.Join("testdata", "hosts"), runs, name)
 			cleanAll(t, runs, nil)
 			h.clean(t)
+			machineIsFree(t, runs)
 		})
 	}
 }

@@ -119,7 +119,7 @@ func (r *racer) acquire() string {
 	if err != nil {
 		return outcomeOf(err)
 	}
-	if err := lease.AtTarget(context.Background(), r.target); err != nil {
+	if err := lease.AtTarget(context.Background(), r.target, []byte("{}")); err != nil {
 		return outcomeOf(errors.Join(err, lease.Release()))
 	}
 	r.lease, r.fence = lease, lease.Fence

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// noteSuffix ends the name of a note: the file of a lease, and this.
+const noteSuffix = ".target"
+
+// LeaseNote says how to reach a target whose own half of a lease was taken. A controller may die when it has that and no
+// journal yet, or no more: the note is how cleaning finds it.
+type LeaseNote struct {
+	file string // name of the note, in the control directory
+	How  []byte // what AtTarget was told
+}
+
+// LeaseNotes returns the notes of a runs directory, also of runs that are going on.
+func LeaseNotes(runs string) ([]LeaseNote, error) {
+	entries, err := os.ReadDir(controlDir(runs))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list leases: %w", err)
+	}
+	var notes []LeaseNote
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), leasePrefix) || !strings.HasSuffix(e.Name(), noteSuffix) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(controlDir(runs), e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its run has ended
+		}
+		if err != nil {
+			return notes, fmt.Errorf("read a note of a lease: %w", err)
+		}
+		notes = append(notes, LeaseNote{e.Name(), text})
+	}
+	return notes, nil
+}
+
+// note writes how to reach the target, whole or not at all.
+func (l *Lease) note(how []byte) error {
+	dir := filepath.Dir(l.file.Name())
+	release, err := lockControl(dir, unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	defer release()
+	temporary, err := writeTemporary(dir, string(how))
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, l.file.Name()+noteSuffix); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return nil
+}
+
+func (l *Lease) forgetNote() error {
+	if err := os.Remove(l.file.Name() + noteSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

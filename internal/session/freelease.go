@@ -1,0 +1,46 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/run"
+)
+
+// freeLeases gives back what programs left of leases at targets that died without a journal: before they had one, or when it
+// was removed already. A target that cannot be reached is left for the next time; its lease ends by itself too.
+func (c Cleaning) freeLeases(ctx context.Context) error {
+	notes, err := run.LeaseNotes(c.Runs)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, n := range notes {
+		errs = append(errs, c.freeLease(ctx, n))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Cleaning) freeLease(ctx context.Context, n run.LeaseNote) error {
+	var how journalTarget
+	if err := json.Unmarshal(n.How, &how); err != nil {
+		return fmt.Errorf("read a note of a lease: %w", err)
+	}
+	lease, err := run.AcquireLease(c.Runs, how.Lease, "bragg clean", nil)
+	if isLocked(err) {
+		return nil // its run is going on
+	}
+	if err != nil {
+		return err
+	}
+	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, "none"), c.Program, nil})
+	if err != nil {
+		return errors.Join(err, lease.Release())
+	}
+	if err := lease.AtTarget(ctx, t, n.How); err != nil {
+		c.say("lease of "+how.Lease, err.Error())
+	}
+	return errors.Join(lease.Release(), t.Close())
+}
