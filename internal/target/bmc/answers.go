@@ -20,17 +20,21 @@ func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Con
 	}
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- ask(asking) }()
+	var failed error // valid when done is closed
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed = ask(asking)
+	}()
 	look := time.NewTicker(answersPoll)
 	defer look.Stop()
 	for {
 		select {
-		case err := <-done:
-			if err == nil || n.HasCut(ctx, nodeID) {
+		case <-done:
+			if failed != nil && n.HasCut(ctx, nodeID) {
 				return nil
 			}
-			return err
+			return failed
 		case <-look.C:
 			if n.HasCut(ctx, nodeID) {
 				cancel()

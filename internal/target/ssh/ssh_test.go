@@ -68,7 +68,14 @@ func newRig(t *testing.T, count int) *rig {
 // left lists what VMs left on the hosts: files, and processes in their folders.
 func (r *rig) left() []string {
 	left, _ := filepath.Glob(r.pool + "/*")
-	temps, _ := filepath.Glob(filepath.Join(os.TempDir(), "bragg-agent.*"))
+	// A program that is on its way when a connection ends takes its folder along a little later.
+	var temps []string
+	for until := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		temps, _ = filepath.Glob(filepath.Join(os.TempDir(), "bragg-agent.*"))
+		if len(temps) == 0 || time.Now().After(until) {
+			break
+		}
+	}
 	left = append(left, temps...)
 	return append(left, r.agents()...)
 }
