@@ -55,8 +55,8 @@ func rehearsals(t *testing.T) []rehearsal {
 	}
 }
 
-// oneCPU copies a shipped scenario, with VMs of one vCPU: a guest with several does not survive a live migration under the emulation
-// of QEMU 7.2.
+// oneCPU copies a shipped scenario, with VMs of one vCPU: guests with several often do not survive a live migration under load by the
+// emulation of QEMU 7.2.
 func oneCPU(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
