@@ -125,6 +125,7 @@ func allFailpoints() []string { return append(session.Failpoints(), run.Failpoin
 
 // TestEveryFailpointIsPassed keeps the loops below honest: a name that is never passed would test nothing.
 func TestEveryFailpointIsPassed(t *testing.T) {
+	t.Parallel()
 	if len(allFailpoints()) < 30 {
 		t.Errorf("only %d failpoints", len(allFailpoints()))
 	}
