@@ -163,7 +163,7 @@ type ioDevice struct {
 func (o *ioOrder) open(path string) (*os.File, error) {
 	var consent blockdev.Consent
 	for _, d := range o.devices {
-		if d.path == path {
+		if blockdev.Named(d.path, path) {
 			consent = d.consent
 		}
 	}
@@ -173,7 +173,7 @@ func (o *ioOrder) open(path string) (*os.File, error) {
 
 // allows tells whether a device was named on the command line.
 func (o *ioOrder) allows(path string) bool {
-	return slices.ContainsFunc(o.devices, func(d ioDevice) bool { return d.path == path })
+	return slices.ContainsFunc(o.devices, func(d ioDevice) bool { return blockdev.Named(d.path, path) })
 }
 
 // ioReport is what jobs did, here or on hosts.

@@ -63,7 +63,7 @@ var delegatedEngines = []group{
 	{class: Delegate, why: "it is an option of fio's engines for Gluster, HDFS and NFS", names: `
 		volume brick namenode single-instance nfs_url`},
 	{class: Delegate, why: "it is an option of fio's engine nbd", names: "uri"},
-	{class: Delegate, why: "it is an option of fio's engine sg", names: "readfua writefua sg_write_mode stream_id"},
+	{class: Delegate, why: "only fio has streams of SCSI", names: "stream_id"},
 	{class: Delegate, why: "it is an option of fio's engine mtd", names: "skip_bad"},
 	{class: Delegate, why: "it is an option of fio's engines for NVMe commands", names: `
 		cmd_type fdp fdp_pli dataplacement plids num_range pi_act pi_chk write_mode`},

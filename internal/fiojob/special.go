@@ -275,7 +275,7 @@ func setFileSize(j *Job, a *arg) {
 
 var nativeEngines = map[string]bool{
 	"libaio": true, "io_uring": true, "psync": true, "sync": true, "vsync": true, "pvsync": true, "pvsync2": true,
-	"mmap": true, "posixaio": true, "null": true, "splice": true,
+	"mmap": true, "posixaio": true, "null": true, "splice": true, "sg": true,
 }
 
 // localEngines do something with files that is no I/O, or compute, for jobs of this machine only.
@@ -287,7 +287,7 @@ var localEngines = map[string]bool{
 // Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
 // hardware of their own; codeEngines run code; fileEngines create, cut, rearrange and delete files.
 const (
-	deviceEngines = " sg mtd "
+	deviceEngines = " mtd "
 	farEngines    = " cpuio net netsplice gfapi gfapi_async io_uring_cmd nbd rdma rados rbd pmemblk dev-dax libpmem http " +
 		"libhdfs nfs libiscsi xnvme libblkio-virtio-blk-vfio-pci windowsaio solarisaio guasi binject "
 	codeEngines = " exec external "

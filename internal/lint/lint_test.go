@@ -24,7 +24,7 @@ var files = map[string]string{
 	"read.fio":      "[job]\nfilename=/dev/sdb\nrw=randread\nbs=8k\nsize=1g\n",
 	"sdc.fio":       "[job]\nfilename=/dev/sdb\nrw=randread\nsize=1g\n[log]\nfilename=/dev/sdc\nrw=write\nsize=1g\n",
 	"broken.fio":    "[job]\nfilename=/dev/sdb\nrw=sideways\nsize=lots\n",
-	"delegated.fio": "[job]\nfilename=/dev/sdb\nrw=randread\nsize=1g\nioengine=sg\n",
+	"delegated.fio": "[job]\nfilename=/dev/sdb\nrw=randread\nsize=1g\nioengine=mtd\n",
 	"play.yml":      "- hosts: all\n",
 }
 

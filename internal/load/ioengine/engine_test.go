@@ -196,7 +196,7 @@ func TestSyncs(t *testing.T) {
 func TestPlanNamesWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for _, options := range []string{
-		"rw=read ioengine=sg", "rw=randread thinkcycles=8", "rw=read verify=pattern_hdr", "rw=trim verify=crc32c",
+		"rw=read ioengine=mtd", "rw=randread thinkcycles=8", "rw=read verify=pattern_hdr", "rw=trim verify=crc32c",
 		"rw=read zonemode=zbd", "rw=read steadystate=iops:1%",
 	} {
 		_, err := ioengine.New().Plan(job(options))

@@ -26,6 +26,7 @@ type file struct {
 	mapped *mapping // with mmap only
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool
+	forgets    bool   // what the page cache has of it is no more true when it is closed
 	note       string // what came out otherwise than asked for
 }
 
@@ -48,6 +49,9 @@ func (f *file) close() error {
 		if err := f.mapped.close(); err != nil {
 			return errors.Join(err, f.handle.Close())
 		}
+	}
+	if f.forgets {
+		f.forget()
 	}
 	return f.handle.Close()
 }

@@ -25,6 +25,7 @@ const (
 	kindFalloc   backendKind = "falloc"
 	kindTruncate backendKind = "ftruncate"
 	kindCPU      backendKind = "cpuio"
+	kindSCSI     backendKind = "sg" // see scsi.go
 )
 
 var backendKinds = []backendKind{kindUring, kindLibaio, kindPsync, kindPvsync2, kindMmap, kindNull}
@@ -46,6 +47,8 @@ func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
 		return kindNull, false, true
 	case "filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete":
 		return kindNames, true, true
+	case "sg":
+		return kindSCSI, false, true
 	case "splice", "falloc", "ftruncate", "cpuio":
 		return backendKind(ioengine), true, true
 	}
@@ -84,7 +87,7 @@ func (p *program) choose(name string) error {
 		}
 	}
 	for i := range p.jobs {
-		if !p.jobs[i].kind.ofJob() {
+		if !p.jobs[i].kind.ofJob() && (p.jobs[i].kind != kindSCSI || kind == kindNull) {
 			p.jobs[i].kind = kind
 		}
 	}
