@@ -42,8 +42,11 @@ var ignored = []group{
 		large-block-op-kbytes`},
 }
 
+// whyZoned: docs/decisions/0009-zoned-devices-by-fio.md has it whole.
+const whyZoned = "writes of a zoned device go to write pointers, which other jobs move; native operations follow from seed and number alone"
+
 var delegated = []group{
-	{class: Delegate, why: "only fio knows zoned block devices", names: `
+	{class: Delegate, why: whyZoned, names: `
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency`},
 	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},

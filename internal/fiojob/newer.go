@@ -19,7 +19,7 @@ var newer = []group{
 		http_swift_auth_token rbd_encryption_format rbd_encryption_passphrase`},
 	{class: Delegate, why: "it is an option of fio's engine libiscsi", names: "initiator"},
 	{class: Delegate, why: "it is an option of fio's engine windowsaio", names: "no_completion_thread"},
-	{class: Delegate, why: "only fio knows zoned block devices", names: "recover_zbd_write_error write_zone_remainder"},
+	{class: Delegate, why: whyZoned, names: "recover_zbd_write_error write_zone_remainder"},
 	{class: Delegate, why: "it counts turns of a loop of fio's, which last as long as fio was compiled to; thinktime_spin is a time", names: "thinkcycles"},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: `
 		cmdprio_hint filetype priohint random_sequence_stride spr_cs spr_num_regions spr_op verify_policy`},

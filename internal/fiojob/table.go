@@ -157,7 +157,7 @@ func setZoneMode(j *Job, a *arg) {
 	if v, ok := a.choice(a.text, []string{"none", "strided", "zbd"}, nil); ok {
 		j.ZoneMode = v
 		if v == "zbd" {
-			a.delegate("only fio knows zoned block devices")
+			a.delegate(whyZoned)
 		}
 	}
 }
