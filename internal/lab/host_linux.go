@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
 
@@ -111,7 +112,7 @@ func (h *host) askToStop() {
 // boot switches the power on. What a host has written below /run is gone then, and it has another boot id, as everywhere.
 func (h *host) boot() error {
 	run := filepath.Join(h.Dir, "run")
-	err := errors.Join(os.RemoveAll(run), os.Mkdir(run, 0o700), os.WriteFile(filepath.Join(h.Dir, "boot-id"), []byte(newUUID()+"\n"), 0o600))
+	err := errors.Join(os.RemoveAll(run), os.Mkdir(run, 0o700), os.WriteFile(filepath.Join(h.Dir, "boot-id"), []byte(uuid.NewString()+"\n"), 0o600))
 	if err != nil {
 		return fmt.Errorf("switch host %q on: %w", h.Name, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -151,7 +152,7 @@ func describe(o *Options) (*Lab, error) {
 	for i := range o.Hosts {
 		name := fmt.Sprintf("host-%d", i+1)
 		l.Hosts = append(l.Hosts, Host{
-			Name: name, UUID: newUUID(), Serial: strings.ToUpper(fmt.Sprintf("LAB%s%02d", l.ID, i+1)), Dir: filepath.Join(l.Dir, "hosts", name),
+			Name: name, UUID: uuid.NewString(), Serial: strings.ToUpper(fmt.Sprintf("LAB%s%02d", l.ID, i+1)), Dir: filepath.Join(l.Dir, "hosts", name),
 		})
 	}
 	if err := os.Mkdir(l.Dir, 0o700); err != nil {
@@ -161,15 +162,6 @@ func describe(o *Options) (*Lab, error) {
 		return nil, errors.Join(err, os.RemoveAll(l.Dir))
 	}
 	return l, nil
-}
-
-// newUUID returns a random UUID, RFC 9562 section 5.4.
-func newUUID() string {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // it never fails
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	h := hex.EncodeToString(u[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // build fills the folder, starts the keeper and waits until the lab is up.

@@ -12,12 +12,12 @@
 package lease
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/user"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Times of a lease that is held from elsewhere.
@@ -49,7 +49,7 @@ type Holder struct {
 // NewHolder describes this process as the holder of a lease for a run. fence is one that must be exceeded.
 func NewHolder(run string, fence uint64) Holder {
 	now := time.Now()
-	h := Holder{ID: newID(), Run: run, Process: thisProcess(), Since: now.UTC().Truncate(time.Second)}
+	h := Holder{ID: uuid.NewString(), Run: run, Process: thisProcess(), Since: now.UTC().Truncate(time.Second)}
 	h.Fence = max(fence+1, uint64(now.UnixNano()))
 	name, _ := os.Hostname()
 	h.User = fmt.Sprint(os.Getuid())
@@ -58,15 +58,6 @@ func NewHolder(run string, fence uint64) Holder {
 	}
 	h.User += "@" + name
 	return h
-}
-
-// newID returns a UUID of version 4.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	text := hex.EncodeToString(b[:])
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
 // HeldError says that somebody else holds a lease.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 )
 
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 // scope is one of this test alone.
 func scope(t *testing.T) string {
 	t.Helper()
-	return fmt.Sprintf("%s %d %s", t.Name(), os.Getpid(), newID())
+	return fmt.Sprintf("%s %d %s", t.Name(), os.Getpid(), uuid.NewString())
 }
 
 func self(t *testing.T) string {
