@@ -1,8 +1,7 @@
 package rehearsal
 
 import (
-	"bufio"
-	"encoding/json"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,35 +30,35 @@ type failing struct {
 	finding                string
 }
 
-// TestVMsThatFail makes one of two VMs fail under load: that is told with its reason, nothing waits for it longer than it may, and the
-// other VM's numbers are kept.
-func TestVMsThatFail(t *testing.T) {
-	if testing.Short() {
-		t.Skip("guests boot, and a run waits for one that is silent")
-	}
-	r := newRig(t)
-	for _, c := range []failing{
-		{name: "its kernel panics", provider: "libvirt", length: "60s", fail: (*rig).panicGuest, why: "crashed", event: interval.EventVMStopped,
+// failures need minutes each: a run waits for a VM that is silent. Providers and agents have short tests of them.
+func failures() []failing {
+	return []failing{
+		{name: "a VM's kernel panics", provider: "libvirt", length: "60s", fail: (*rig).panicGuest, why: "crashed", event: interval.EventVMStopped,
 			finding: "vm-stopped"},
-		{name: "its agent is frozen", provider: "ssh", length: "30s", fail: (*rig).freezeAgent, why: "silent for", event: interval.EventAgentSilent,
+		{name: "a VM's agent is frozen", provider: "ssh", length: "30s", fail: (*rig).freezeAgent, why: "silent for", event: interval.EventAgentSilent,
 			finding: "run-incomplete"},
-	} {
-		t.Run(c.name, func(t *testing.T) { r.survive(t, c) })
 	}
 }
 
+// failingAfter is how long a VM has load before it fails.
+const failingAfter = 5 * time.Second
+
+// survive makes one of two VMs fail under load: that is told with its reason, nothing waits for it longer than it may, and the
+// other VM's numbers are kept.
 func (r *rig) survive(t *testing.T, c failing) {
 	runs := filepath.Join(t.TempDir(), "runs")
-	ended, failed := make(chan struct{}), make(chan struct{})
+	ctx, end := context.WithCancel(t.Context())
+	failed := make(chan struct{})
 	go func() {
 		defer close(failed)
-		if underLoad(runs, ended) {
+		if awaitLoad(ctx, runs) {
+			time.Sleep(failingAfter)
 			c.fail(r, t)
 		}
 	}()
 	code, stdout, stderr := r.command(t, "run", filepath.Join("testdata", "doomed"), "--target", r.target(t, c.provider), "--runs", runs,
 		"--rehearse", c.length, "--rehearse-size", "64MiB", "--max-full", "99", "--json")
-	close(ended)
+	end()
 	<-failed
 	if code != 3 { // incomplete
 		t.Errorf("exit code %d", code)
@@ -114,43 +113,6 @@ func (rec *record) told(t *testing.T, c failing) int64 {
 		}
 	}
 	return at
-}
-
-// underLoad waits until the load of the run phase has delivered for some seconds; false when the run ends before.
-func underLoad(runs string, ended <-chan struct{}) bool {
-	seen := 0
-	for {
-		select {
-		case <-ended:
-			return false
-		case <-time.After(time.Second):
-		}
-		files, _ := filepath.Glob(filepath.Join(runs, "*", "events.ndjson"))
-		if len(files) == 1 && started(files[0]) {
-			seen++
-		}
-		if seen > 5 {
-			return true
-		}
-	}
-}
-
-// started tells whether the load of the run phase has started.
-func started(events string) bool {
-	f, err := os.Open(events)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e interval.Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Kind == interval.EventWorkloadStart && e.Phase == "run" {
-			return true
-		}
-	}
-	return false
 }
 
 // panicGuest sends the guest an NMI that no device explains, at which the kernel of its template panics.

@@ -101,6 +101,12 @@ func TestRehearsalsOnGuests(t *testing.T) {
 			t.Run(c.name+" over ssh", func(t *testing.T) { r.rehearse(t, c, "ssh") })
 		}
 	}
+	if !soak {
+		return
+	}
+	for _, c := range failures() {
+		t.Run(c.name, func(t *testing.T) { r.survive(t, c) })
+	}
 }
 
 func (r *rig) rehearse(t *testing.T, c rehearsal, provider string) {
