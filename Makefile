@@ -13,6 +13,9 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent clock guest lab load/... iojob/... iohosts metric result session sshlink target/...
 
+# Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
+WAITING  := $(addprefix ./internal/,lab/... session target/bmc target/ssh iohosts target/... guest image)
+
 .PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
 
 help:
@@ -60,16 +63,20 @@ lab: build
 lab-down: build
 	bin/bragg lab down
 
-# One package at a time: loads that are measured must not compete with other tests for two cores. make check vets.
+# One package at a time, because loads that are measured must not compete with other tests for two cores; then two at a time those
+# that mostly wait for hosts. make check vets.
 test:
 	$(GO) build ./...
-	$(GO) run ./internal/testreq/summary -- $(GO) test -p 1 -vet=off -timeout 20m ./...
+	@failed=0; run="$(GO) run ./internal/testreq/summary -- $(GO) test -vet=off -timeout 20m"; \
+	$$run -p 1 $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING))") || failed=1; \
+	$$run -p 2 $(WAITING) || failed=1; exit $$failed
 
 test-fast:
 	$(GO) test -short ./...
 
+# Contents are made by one goroutine, and measured by compressors that take minutes under the detector.
 race:
-	$(GO) test -race -short -vet=off -timeout 20m $(addprefix ./internal/,$(RACE))
+	$(GO) test -race -short -vet=off -timeout 20m -skip '^Test(Compress|Content|Duplicates)' $(addprefix ./internal/,$(RACE))
 
 deps:
 	apt-get update -qq
