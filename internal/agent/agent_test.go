@@ -201,6 +201,12 @@ func (c *collector) Interval(iv interval.Interval) {
 	c.n <- len(c.got)
 }
 
+func (c *collector) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.got)
+}
+
 func (c *collector) waitFor(t *testing.T, n int) {
 	t.Helper()
 	hang := time.After(20 * time.Second)

@@ -214,12 +214,6 @@ func outage(t *testing.T, kind string, lasts, pingEvery time.Duration) {
 	}
 }
 
-func (c *collector) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.got)
-}
-
 func waitLong(t *testing.T, ok func() bool) {
 	t.Helper()
 	for range 4 * 180 {
