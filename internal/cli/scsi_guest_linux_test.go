@@ -2,20 +2,14 @@ package cli_test
 
 import (
 	"bytes"
-	"debug/elf"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/cavaliergopher/cpio"
 
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -181,7 +175,6 @@ func bootOnce(t *testing.T, disk, script string) string {
 // writeGuest writes an initramfs with busybox, bragg, fio and the modules of SCSI disks, and returns the path of a kernel.
 func writeGuest(t *testing.T, dir, script string) (kernel string) {
 	t.Helper()
-	unpacked := filepath.Join(dir, "kernel")
 	run := func(program string, words ...string) string {
 		cmd := exec.Command(testreq.Program(t, program), words...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -191,11 +184,7 @@ func writeGuest(t *testing.T, dir, script string) (kernel string) {
 		}
 		return string(out)
 	}
-	run("dpkg-deb", "-x", testreq.KernelPackage(t), unpacked)
-	kernels, err := filepath.Glob(filepath.Join(unpacked, "boot", "vmlinuz-*"))
-	if err != nil || len(kernels) != 1 {
-		t.Fatal(kernels, err)
-	}
+	k := testreq.UnpackKernel(t)
 	bragg, fio := filepath.Join(dir, "bragg"), testreq.Program(t, "fio")
 	run("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bragg, "github.com/braggdev/bragg/cmd/bragg")
 	files := map[string]string{"bin/busybox": testreq.Program(t, "busybox"), "bin/bragg": bragg, "bin/fio": fio}
@@ -204,97 +193,12 @@ func writeGuest(t *testing.T, dir, script string) (kernel string) {
 			files[word[1:]] = word
 		}
 	}
-	var order []string
-	known := modulesBelow(t, filepath.Join(unpacked, "lib", "modules"))
-	for _, name := range []string{"virtio_pci", "virtio_scsi", "sd_mod", "sg"} {
-		order = withNeeds(t, known, name, order)
-	}
+	order := k.Order(t, "virtio_pci", "virtio_scsi", "sd_mod", "sg")
 	for _, name := range append(order, "scsi_debug") { // which is loaded last, with parameters
-		files["modules/"+name] = known[name]
+		files["modules/"+name] = k.Modules[name]
 	}
-	err = writeArchive(filepath.Join(dir, "initramfs"), files, map[string]string{
+	testreq.WriteInitramfs(t, filepath.Join(dir, "initramfs"), files, map[string]string{
 		"init": fmt.Sprintf(guestScript, script), "modules/order": strings.Join(order, "\n"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kernels[0]
-}
-
-func modulesBelow(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if name, ok := strings.CutSuffix(e.Name(), ".ko"); ok {
-			found[strings.ReplaceAll(name, "-", "_")] = path
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// withNeeds appends a module after those that it needs; what is none is built in.
-func withNeeds(t *testing.T, known map[string]string, name string, into []string) []string {
-	t.Helper()
-	path, ok := known[name]
-	if !ok || slices.Contains(into, name) {
-		return into
-	}
-	file, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Section(".modinfo").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for entry := range strings.SplitSeq(string(info), "\x00") {
-		if needs, ok := strings.CutPrefix(entry, "depends="); ok {
-			for n := range strings.SplitSeq(needs, ",") {
-				into = withNeeds(t, known, strings.ReplaceAll(n, "-", "_"), into)
-			}
-		}
-	}
-	return append(into, name)
-}
-
-// writeArchive writes an initramfs of files by their names in it, with the folders that they need.
-func writeArchive(path string, files, texts map[string]string) error {
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := cpio.NewWriter(out)
-	folders := map[string]bool{".": true}
-	var folder func(name string) error
-	folder = func(name string) error {
-		if folders[name] {
-			return nil
-		}
-		folders[name] = true
-		return errors.Join(folder(filepath.Dir(name)), w.WriteHeader(&cpio.Header{Name: name, Mode: cpio.TypeDir | 0o755, Links: 2}))
-	}
-	add := func(name string, text []byte) error {
-		err := errors.Join(folder(filepath.Dir(name)),
-			w.WriteHeader(&cpio.Header{Name: name, Mode: cpio.TypeReg | 0o755, Size: int64(len(text)), Links: 1}))
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		return err
-	}
-	for _, name := range []string{"proc", "sys", "dev", "tmp"} {
-		err = errors.Join(err, folder(name))
-	}
-	for name, text := range texts {
-		err = errors.Join(err, add(name, []byte(text)))
-	}
-	for name, from := range files {
-		text, readErr := os.ReadFile(from)
-		err = errors.Join(err, readErr, add(name, text))
-	}
-	return errors.Join(err, w.Close(), out.Close())
+	return k.Image
 }

@@ -3,7 +3,6 @@ package lab_test
 import (
 	"bufio"
 	"bytes"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,112 +44,19 @@ exec /bin/busybox cat
 
 var guestModules = []string{"virtio_pci", "virtio_net", "virtio_scsi", "sd_mod"}
 
-// archive is an initramfs being made, in cpio's format newc (cpio(5)).
-type archive struct {
-	bytes.Buffer
-	files int
-}
-
-func (a *archive) add(name string, mode int, content []byte) {
-	a.files++
-	fmt.Fprintf(a, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", a.files, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0,
-		len(name)+1, 0)
-	a.WriteString(name + "\x00")
-	a.pad()
-	a.Write(content)
-	a.pad()
-}
-
-func (a *archive) pad() {
-	for a.Len()%4 != 0 {
-		a.WriteByte(0)
-	}
-}
-
-// kernelModules are the modules below a folder, by name.
-type kernelModules map[string]string
-
-func findModules(t *testing.T, dir string) kernelModules {
-	t.Helper()
-	found := kernelModules{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if name, ok := strings.CutSuffix(e.Name(), ".ko"); ok {
-			found[strings.ReplaceAll(name, "-", "_")] = path
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// order appends a module after those that it needs. What is no module is built in.
-func (k kernelModules) order(t *testing.T, name string, into []string) []string {
-	t.Helper()
-	path, ok := k[name]
-	if !ok || slices.Contains(into, name) {
-		return into
-	}
-	file, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Section(".modinfo").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for entry := range strings.SplitSeq(string(info), "\x00") {
-		if needs, ok := strings.CutPrefix(entry, "depends="); ok {
-			for n := range strings.SplitSeq(needs, ",") {
-				into = k.order(t, strings.ReplaceAll(n, "-", "_"), into)
-			}
-		}
-	}
-	return append(into, name)
-}
-
 // buildGuest makes the folder of a template: kernel and initramfs.
 func buildGuest(t *testing.T) string {
 	t.Helper()
-	dir, unpacked := t.TempDir(), t.TempDir()
-	if out, err := exec.Command(testreq.Program(t, "dpkg-deb"), "-x", testreq.KernelPackage(t), unpacked).CombinedOutput(); err != nil {
-		t.Fatalf("dpkg-deb: %v: %s", err, out)
-	}
-	kernels, err := filepath.Glob(filepath.Join(unpacked, "boot", "vmlinuz-*"))
-	if err != nil || len(kernels) != 1 {
-		t.Fatal(kernels, err)
-	}
-	busybox, err := os.ReadFile(testreq.Program(t, "busybox"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const folder, program = 0o040755, 0o100755
-	a := &archive{}
-	for _, name := range []string{"bin", "modules"} {
-		a.add(name, folder, nil)
-	}
-	a.add("bin/busybox", program, busybox)
-	a.add("init", program, []byte(guestInit))
-	a.add("dhcp", program, []byte(guestDHCP))
-	a.add("serve", program, []byte(guestServe))
-	known := findModules(t, filepath.Join(unpacked, "lib", "modules"))
-	var order []string
-	for _, name := range guestModules {
-		order = known.order(t, name, order)
-	}
+	dir, kernel := t.TempDir(), testreq.UnpackKernel(t)
+	order := kernel.Order(t, guestModules...)
+	files := map[string]string{"bin/busybox": testreq.Program(t, "busybox")}
 	for _, name := range order {
-		module, err := os.ReadFile(known[name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.add("modules/"+name, program, module)
+		files["modules/"+name] = kernel.Modules[name]
 	}
-	a.add("modules/order", program, []byte(strings.Join(order, "\n")))
-	a.add("TRAILER!!!", 0, nil)
-	err = errors.Join(os.Rename(kernels[0], filepath.Join(dir, "vmlinuz")), os.WriteFile(filepath.Join(dir, "initramfs"), a.Bytes(), 0o600))
-	if err != nil {
+	testreq.WriteInitramfs(t, filepath.Join(dir, "initramfs"), files, map[string]string{
+		"init": guestInit, "dhcp": guestDHCP, "serve": guestServe, "modules/order": strings.Join(order, "\n"),
+	})
+	if err := os.Rename(kernel.Image, filepath.Join(dir, "vmlinuz")); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -64,17 +64,11 @@ func TestAskingDuringACutEndsNothing(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- first.Run(ctx, load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Instance: 1, Generator: "simulated"}, m.sink)
-	}()
+	ended := m.load(ctx)[0]
 	heard := func() int64 {
 		m.sink.mu.Lock()
 		defer m.sink.mu.Unlock()
 		return m.sink.seen[vm.Name]
-	}
-	for heard() == 0 {
-		time.Sleep(10 * time.Millisecond)
 	}
 	way.set(true)
 	short, end := context.WithCancel(t.Context())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -16,25 +15,7 @@ func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
 	m := newManyAgents(t, 3)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	errs := make([]chan error, len(m.vms))
-	for i, vm := range m.vms {
-		runner, err := m.agents.Runner(ctx, vm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		errs[i] = make(chan error, 1)
-		go func() {
-			errs[i] <- runner.Run(ctx, load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Ordinal: i, Instance: 1, Generator: "simulated"}, m.sink)
-		}()
-	}
-	heard := func() int {
-		m.sink.mu.Lock()
-		defer m.sink.mu.Unlock()
-		return len(m.sink.seen)
-	}
-	for heard() < len(m.vms) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	errs := m.load(ctx)
 	m.agents.gone(m.vms[1])
 	if err := <-errs[1]; !errors.Is(err, load.ErrLost) {
 		t.Errorf("the load on the VM that was switched off ended with %v", err)

@@ -293,6 +293,30 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 	return m
 }
 
+// load runs a load on every VM and returns when all of them have been heard; what each ends with comes by its channel.
+func (m *manyAgents) load(ctx context.Context) []chan error {
+	m.t.Helper()
+	errs := make([]chan error, len(m.vms))
+	for i, vm := range m.vms {
+		runner, err := m.agents.Runner(ctx, vm)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		errs[i] = make(chan error, 1)
+		w := load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Ordinal: i, Instance: 1, Generator: "simulated"}
+		go func() { errs[i] <- runner.Run(ctx, w, m.sink) }()
+	}
+	heard := func() int {
+		m.sink.mu.Lock()
+		defer m.sink.mu.Unlock()
+		return len(m.sink.seen)
+	}
+	for heard() < len(m.vms) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errs
+}
+
 // start prepares the load on all agents and starts it on all at one moment.
 func (m *manyAgents) start(ctx context.Context, ended *sync.WaitGroup) {
 	held := make([]load.Held, len(m.vms))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
@@ -62,26 +61,7 @@ func TestStoppedVMs(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	errs := make([]chan error, len(m.vms))
-	for i, vm := range m.vms {
-		runner, err := m.agents.Runner(ctx, vm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		errs[i] = make(chan error, 1)
-		go func() {
-			errs[i] <- runner.Run(ctx, load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Ordinal: i, Instance: 1, Generator: "simulated"}, m.sink)
-		}()
-	}
-	for {
-		m.sink.mu.Lock()
-		heard := len(m.sink.seen)
-		m.sink.mu.Unlock()
-		if heard == len(m.vms) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	errs := m.load(ctx)
 	crashed, cut := m.vms[0], m.vms[1]
 	dialer.kill(crashed)
 	mu.Lock()
