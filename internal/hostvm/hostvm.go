@@ -109,6 +109,7 @@ type Info struct {
 	RAMBytes   int64         `json:"ram_bytes"`
 	FreeBytes  int64         `json:"free_bytes"` // of the file system of the folder
 	TotalBytes int64         `json:"total_bytes"`
+	Device     uint64        `json:"device"` // number of that file system, while the system runs
 	Folder     string        `json:"folder"` // of VMs
 	Facts      []target.Fact `json:"facts"`
 }

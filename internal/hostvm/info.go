@@ -32,6 +32,10 @@ func (s *server) info(dir string) (*Info, error) {
 		Boot: text("/proc/sys/kernel/random/boot_id"), Kernel: text("/proc/sys/kernel/osrelease"),
 		UUID: text("/sys/class/dmi/id/product_uuid"), Serial: text("/sys/class/dmi/id/product_serial"),
 	}
+	var folder unix.Stat_t
+	if unix.Stat(filepath.Dir(dir), &folder) == nil {
+		i.Device = uint64(folder.Dev) //nolint:unconvert // of another width on other platforms
+	}
 	i.Hostname, _ = os.Hostname()
 	i.Network, _ = os.Readlink("/proc/self/ns/net")
 	var memory unix.Sysinfo_t

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
@@ -218,9 +219,8 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	work.Go(func() { c.passStops(beside) })
 	work.Go(func() { c.watchBundle(beside) })
 	work.Go(func() { c.watchLease(beside) })
-	work.Go(func() {
-		guard{place: c.Order.Runs, space: Space}.watch(beside, func(err error) { c.engine.Guard(err.Error()) })
-	})
+	work.Go(func() { guard{place: c.Order.Runs, space: Space}.watch(beside, c.lowSpace) })
+	work.Go(func() { newTargetGuard(c.target, c.Inventory).watch(beside, c.lowSpace) })
 	return c.engine.Run(ctx)
 }
 
@@ -233,6 +233,16 @@ func (c *carrier) passStops(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// lowSpace stops the load for what a guard has found.
+func (c *carrier) lowSpace(err error) {
+	reason := err.Error()
+	var e *diag.Error
+	if errors.As(err, &e) && e.Hint != "" {
+		reason += "; " + e.Hint
+	}
+	c.engine.Guard(reason)
 }
 
 // watchLease stops the load once another controller has the target.

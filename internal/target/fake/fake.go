@@ -52,6 +52,7 @@ type Target struct {
 	operations []Operation
 	fault      Fault
 	samples    int
+	foreign    int64 // bytes that somebody else has written
 	closed     bool
 }
 
@@ -91,6 +92,7 @@ var (
 	_ target.DrainChecker       = (*Target)(nil)
 	_ target.Simulator          = (*Target)(nil)
 	_ target.OtherLister        = (*Target)(nil)
+	_ target.SpaceMeter         = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -166,7 +168,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	inventory := target.Inventory{
 		Provider: "fake", Name: t.config.Name, Simulated: true, Nodes: slices.Clone(t.nodes),
 		Templates: slices.Sorted(maps.Keys(t.config.Templates)), AnyTemplate: len(t.config.Templates) == 0,
-		FreeBytes: capacityBytes, TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
+		TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
 		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, Imitated: map[target.Capability]string{},
 	}
 	if inventory.Name == "" {
@@ -175,11 +177,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, c := range target.Capabilities(t) {
 		inventory.Imitated[c] = "everything here is imagined"
 	}
-	for _, m := range t.machines {
-		for _, d := range m.vm.Disks {
-			inventory.FreeBytes -= d.SizeBytes
-		}
-	}
+	inventory.FreeBytes = t.freeBytes()
 	return inventory, nil
 }
 

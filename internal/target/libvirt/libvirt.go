@@ -63,6 +63,7 @@ var (
 	_ target.ReadyChecker     = (*Target)(nil)
 	_ target.DatastoreChecker = (*Target)(nil)
 	_ target.NodeMeter        = (*Target)(nil)
+	_ target.SpaceMeter       = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -179,6 +180,9 @@ func (t *Target) lookAt(ctx context.Context, n *node) look {
 	}
 	if l.pool, l.err = n.readPool(ctx, n.pool); l.err != nil {
 		return l
+	}
+	if fresh, err := n.freshPool(ctx); err == nil {
+		l.pool = fresh
 	}
 	l.room = t.addressRoom(ctx, n)
 	l.accel, l.err = t.accelerator(ctx, n)

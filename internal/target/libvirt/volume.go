@@ -120,12 +120,16 @@ type pool struct {
 // snapshots nor linked clones.
 var filePools = []string{"dir", "fs", "netfs"}
 
-// readPool asks the node for its pool, with the free space of now.
+// readPool asks the node for its pool, with the free space of when libvirt last read it.
 func (n *node) readPool(ctx context.Context, name string) (pool, error) {
 	text, err := n.query(ctx, "pool-dumpxml", "--pool="+name)
 	if err != nil {
 		return pool{}, err
 	}
+	return n.parsePool(name, text)
+}
+
+func (n *node) parsePool(name string, text []byte) (pool, error) {
 	var p pool
 	if err := xml.Unmarshal(text, &p); err != nil {
 		return pool{}, fmt.Errorf("read pool %q of node %q: %w", name, n.id, err)

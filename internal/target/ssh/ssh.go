@@ -44,6 +44,7 @@ var (
 	_ target.Snapshotter  = (*Target)(nil)
 	_ target.ReadyChecker = (*Target)(nil)
 	_ target.NodeMeter    = (*Target)(nil)
+	_ target.SpaceMeter   = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.

@@ -53,6 +53,7 @@ func Run(t *testing.T, h Harness) {
 		"migrate":               (*suite).migrate,
 		"node power":            (*suite).nodePower,
 		"node meter":            (*suite).nodeMeter,
+		"space":                 (*suite).space,
 		"lock":                  (*suite).lock,
 		"placement":             (*suite).placement,
 		"cancelled context":     (*suite).cancelled,

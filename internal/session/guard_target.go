@@ -1,0 +1,182 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// The target's storage runs out as the controller's does: disks of VMs take space as they are written, snapshots grow, and others
+// write to the same pool. When it is full, guests stand still or get errors, the run's and everybody else's, so the load ends before.
+// Memory needs no such watch: VMs take no more of it than preflight has counted, and one that its host kills is told as vm-stopped.
+//
+// Each node has its own goroutine, so that one that is cut off delays no other. A storage that fills is asked more often: half of
+// the time that is left may pass until the next look.
+const (
+	spacePauseMin = time.Second
+	spacePauseMax = 15 * time.Second
+	// spaceDeadline bounds one look. Where nodes share a storage, the next of them asks once the one before had that long.
+	spaceDeadline = 10 * time.Second
+)
+
+// targetGuard watches the free space of a target's storage.
+type targetGuard struct {
+	source target.SpaceMeter
+	nodes  []target.Node
+	copies int // how often the storage keeps each byte, at least 1
+
+	mu       sync.Mutex
+	storages map[string]*storage
+}
+
+// storage is what is known of one place.
+type storage struct {
+	nodes     []string // names of those that have it, sorted
+	next      time.Time
+	read      time.Time // when freeBytes was true; zero: not read yet
+	freeBytes int64
+	pause     time.Duration
+}
+
+// newTargetGuard returns nil where the target does not tell how much room it has.
+func newTargetGuard(t target.Target, i target.Inventory) *targetGuard {
+	source, ok := t.(target.SpaceMeter)
+	if !ok {
+		return nil
+	}
+	return &targetGuard{source: source, nodes: i.Nodes, copies: max(1, i.Replication), storages: map[string]*storage{}}
+}
+
+// watch reads the space of all nodes until ctx ends or less than the floor is free somewhere; then it calls stop once with the
+// reason. A node that does not answer is not a reason to stop: others tell when it should be there.
+func (g *targetGuard) watch(ctx context.Context, stop func(error)) {
+	if g == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var once sync.Once
+	var all sync.WaitGroup
+	for _, n := range g.nodes {
+		all.Go(func() {
+			if err := g.follow(ctx, n); err != nil {
+				once.Do(func() { stop(err) })
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// follow watches the storage of one node. It returns nil when ctx ends.
+func (g *targetGuard) follow(ctx context.Context, n target.Node) error {
+	known := "" // the node's storage, once it has told
+	for {
+		wait := g.claim(known)
+		if wait <= 0 {
+			space, err := g.look(ctx, n.ID)
+			if err == nil {
+				known = space.Storage
+				wait, err = g.take(n, space)
+				if err != nil {
+					return err
+				}
+			} else {
+				wait = spacePauseMax
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (g *targetGuard) look(ctx context.Context, node string) (target.Space, error) {
+	ctx, cancel := context.WithTimeout(ctx, spaceDeadline)
+	defer cancel()
+	return g.source.NodeSpace(ctx, node)
+}
+
+// claim returns how long a storage need not be read again; 0: the caller is to do it.
+func (g *targetGuard) claim(name string) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.storages[name]
+	if s == nil {
+		return 0
+	}
+	if wait := time.Until(s.next); wait > 0 {
+		return wait
+	}
+	s.next = time.Now().Add(spaceDeadline)
+	return 0
+}
+
+// take notes what a node told, and returns when to look again, or that there is too little.
+func (g *targetGuard) take(n target.Node, space target.Space) (time.Duration, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.storages[space.Storage]
+	if s == nil {
+		s = &storage{}
+		g.storages[space.Storage] = s
+	}
+	if name := cmp.Or(n.Name, n.ID); !slices.Contains(s.nodes, name) {
+		s.nodes = append(s.nodes, name)
+		slices.Sort(s.nodes)
+	}
+	floor := g.floor(space.TotalBytes)
+	if space.TotalBytes > 0 && space.FreeBytes < floor {
+		return 0, g.lowSpace(s, space, floor)
+	}
+	now := time.Now()
+	s.pause = s.following(space.FreeBytes, floor, now)
+	s.next, s.read, s.freeBytes = now.Add(s.pause), now, space.FreeBytes
+	return s.pause, nil
+}
+
+// floor is that of any file system, for bytes that are kept so many times.
+func (g *targetGuard) floor(totalBytes int64) int64 {
+	copies := int64(g.copies)
+	return guardFloor(totalBytes/copies) * copies
+}
+
+// following returns the pause after a reading: at most twice that before, and half of the time after which the floor is reached if it
+// goes on as since the reading before.
+func (s *storage) following(freeBytes, floorBytes int64, now time.Time) time.Duration {
+	pause := min(max(2*s.pause, spacePauseMin), spacePauseMax)
+	if written := s.freeBytes - freeBytes; !s.read.IsZero() && written > 0 {
+		left := float64(freeBytes-floorBytes) / float64(written) * float64(now.Sub(s.read))
+		pause = min(pause, time.Duration(min(left/2, float64(spacePauseMax))))
+	}
+	return max(pause, spacePauseMin)
+}
+
+func (g *targetGuard) lowSpace(s *storage, space target.Space, floor int64) error {
+	where := "node"
+	if len(s.nodes) > 1 {
+		where = "nodes"
+	}
+	copies := ","
+	if g.copies > 1 {
+		copies = fmt.Sprintf(", which keeps each byte %d times,", g.copies)
+	}
+	return &diag.Error{
+		Code: "low-space",
+		Message: fmt.Sprintf("only %s of %s are free in %s of %s %s%s and the run stops below %s, before VMs get I/O errors",
+			unit.FormatBytes(space.FreeBytes), unit.FormatBytes(space.TotalBytes), space.Place, where, strings.Join(s.nodes, ", "), copies,
+			unit.FormatBytes(floor)),
+		Hint: "the load was stopped and everything undone; free some space there, or use fewer VMs or smaller disks, and run again",
+		Exit: diag.ExitUndecided,
+	}
+}

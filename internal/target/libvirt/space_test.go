@@ -1,0 +1,117 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Free space is what the pool has now, not what it had when libvirt last looked.
+func TestSpaceIsReadAnew(t *testing.T) {
+	s := newSimulated(t, 2, false)
+	free, seen := int64(900), map[string]int64{} // as libvirt has last seen it
+	s.instead = func(h *simulatedHost, c call) ([]byte, error, bool) {
+		switch c.name() {
+		case "pool-refresh":
+			seen[h.name] = free
+			return nil, nil, true
+		case "pool-dumpxml":
+			return fmt.Appendf(nil, "<pool type='dir'><name>default</name><uuid>%s</uuid><capacity>1000</capacity><available>%d</available>"+
+				"<target><path>/pool</path></target></pool>", h.pool, seen[h.name]), nil, true
+		}
+		return nil, nil, false
+	}
+	l := s.open(t.TempDir()).(*Target)
+	names := map[string]bool{}
+	for _, left := range []int64{900, 20} {
+		free = left
+		for _, n := range []string{"host-1", "host-2"} {
+			space, err := l.NodeSpace(t.Context(), n)
+			if err != nil || space.FreeBytes != left || space.TotalBytes != 1000 || space.Place != `pool "default"` {
+				t.Errorf("%s: %+v, %v", n, space, err)
+			}
+			names[space.Storage] = true
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("pools of two hosts that share nothing but their UUID are called %v", names)
+	}
+	s.config.Options["storage"] = storageShared
+	l = s.open(t.TempDir()).(*Target)
+	one, _ := l.NodeSpace(t.Context(), "host-1")
+	if other, err := l.NodeSpace(t.Context(), "host-2"); err != nil || one.Storage != other.Storage {
+		t.Errorf("%+v and %+v are one, %v", one, other, err)
+	}
+}
+
+// What preflight counts is what there is now, too.
+func TestInventoryReadsSpaceAnew(t *testing.T) {
+	s := newSimulated(t, 1, false)
+	refreshed := false
+	s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) {
+		refreshed = refreshed || c.name() == "pool-refresh"
+		if c.name() != "pool-dumpxml" || !refreshed {
+			return nil, nil, false
+		}
+		return []byte("<pool type='dir'><name>default</name><uuid>" + simulatedPool +
+			"</uuid><capacity>1000</capacity><available>7</available><target><path>/pool</path></target></pool>"), nil, true
+	}
+	if i, err := s.open(t.TempDir()).Inventory(t.Context()); err != nil || i.FreeBytes != 7 {
+		t.Errorf("%d bytes are free, %v", i.FreeBytes, err)
+	}
+	// Where it cannot be read anew, the old figure is better than none.
+	s = newSimulated(t, 1, false)
+	s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) {
+		return nil, simulatedError(c, "pool 'default' has asynchronous jobs running."), c.name() == "pool-refresh"
+	}
+	if i, err := s.open(t.TempDir()).Inventory(t.Context()); err != nil || i.FreeBytes != 900 {
+		t.Errorf("%d bytes are free, %v", i.FreeBytes, err)
+	}
+}
+
+// Nothing waits for a look at the space, and a look waits for nothing: not for volumes that are being made, not for a host that is
+// silent.
+func TestSpaceWaitsForNothing(t *testing.T) {
+	s := newSimulated(t, 1, false)
+	l := s.open(t.TempDir()).(*Target)
+	n := l.nodes[0]
+	n.files.RLock() // a copy that takes hours
+	if _, err := l.NodeSpace(t.Context(), "host-1"); !errors.Is(err, errVolumesMade) {
+		t.Errorf("while volumes are made: %v", err)
+	}
+	n.files.RUnlock()
+	s.forgetCalls()
+	var limit time.Duration
+	s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) {
+		limit = max(limit, c.limit)
+		return nil, failed(c, "", errTimedOut), true
+	}
+	if _, err := l.NodeSpace(t.Context(), "host-1"); !errors.Is(err, errTimedOut) || !strings.Contains(err.Error(), `pool "default"`) {
+		t.Errorf("of a silent host: %v", err)
+	}
+	if calls := s.count("", "pool-refresh"); calls != 1 || limit > spaceLimit {
+		t.Errorf("%d calls of up to %v, want one of %v", calls, limit, spaceLimit)
+	}
+	if !n.files.TryLock() {
+		t.Fatal("volumes cannot be made after a look that failed")
+	}
+	n.files.Unlock()
+	for _, text := range []string{"", "<pool", "<pool type='rbd'/>", "<pool type='dir'><name>x</name><uuid>no</uuid></pool>"} {
+		s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) { return []byte(text), nil, true }
+		if space, err := l.NodeSpace(t.Context(), "host-1"); err == nil {
+			t.Errorf("%q is %+v", text, space)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.NodeSpace(ctx, "host-1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+var _ target.SpaceMeter = powered{}

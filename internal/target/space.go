@@ -1,0 +1,21 @@
+package target
+
+import "context"
+
+// Space is how much room one storage has at this moment.
+type Space struct {
+	// Storage names it for programs: nodes for which this is the same share it. Place names it for people: `pool "default"`.
+	Storage string
+	Place   string
+	// FreeBytes are those that VMs and all others can still write, TotalBytes those that there are. What Inventory.Replication says
+	// of bytes holds here too.
+	FreeBytes  int64
+	TotalBytes int64
+}
+
+// SpaceMeter reads how much room there is where a node keeps the disks of VMs: as it is now, whoever wrote there. It waits for
+// nothing but the answer. A node that does not answer, or that cannot read it at this moment, is an error, which says nothing of
+// the space.
+type SpaceMeter interface {
+	NodeSpace(ctx context.Context, nodeID string) (Space, error)
+}

@@ -1,0 +1,36 @@
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// NodeSpace returns how much room there is on the file system of the host's folder. Two hosts that are the same machine share it
+// where their folders lie on one device.
+func (t *Target) NodeSpace(ctx context.Context, nodeID string) (target.Space, error) {
+	h, err := t.host(nodeID)
+	if err != nil {
+		return target.Space{}, err
+	}
+	reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+	if err != nil {
+		return target.Space{}, err
+	}
+	info := reply.Info
+	if info == nil {
+		return target.Space{}, fmt.Errorf("host %q does not say what it is", h.address.Name)
+	}
+	space := target.Space{
+		Storage: nodeID, Place: fmt.Sprintf("the file system of %q", sshlink.Printable(path.Dir(info.Folder))),
+		FreeBytes: info.FreeBytes, TotalBytes: info.TotalBytes,
+	}
+	if info.Boot != "" && info.Device != 0 {
+		space.Storage = fmt.Sprintf("%s %d", info.Boot, info.Device)
+	}
+	return space, nil
+}
