@@ -101,6 +101,15 @@ func TestRules(t *testing.T) {
 				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "2", From: "1", SpanNanos: 30 * second, Unasked: true},
 			}
 		}, "vm-moved", finding.Warning, "vm-1 moved from host-1 to host-2 between 0:20 and 0:50, and no step moved it: from then on w is not placed"},
+		{"a VM that the platform started elsewhere after a cut by the run", func(m *made) {
+			m.in.Events = []interval.Event{
+				{Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "a"},
+				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: 30 * second, Unasked: true, AfterCut: true},
+			}
+		}, "vm-moved", finding.Info, "vm-1 moved from a to b between 0:20 and 0:50: the platform moved it, after the run had switched off one of the two; from then on it ran w there."},
+		{"one that it started when all was over", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true, AfterCut: true}}
+		}, "vm-moved", finding.Info, "after the run had switched off one of the two; its group had no load then."},
 		{"a VM that moved when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true}}
 		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20, and no step moved it; its group had no load then."},

@@ -58,6 +58,9 @@ type Event struct {
 	SpanNanos int64 `json:"span_ns,omitempty"`
 	// Unasked marks that no step moved Subject to Node; it happened within the SpanNanos before.
 	Unasked bool `json:"unasked,omitempty"`
+	// AfterCut marks, beside Unasked, that the run had switched off the node where Subject was: the platform started it elsewhere or
+	// moved it aside, or back.
+	AfterCut bool `json:"after_cut,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.
 	CutByRun bool `json:"cut_by_run,omitempty"`
 }

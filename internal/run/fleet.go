@@ -103,7 +103,7 @@ func (f *fleet) take(asked listing, list []target.VM) (strays []stray, placed []
 		return nil, nil
 	}
 	f.history.shown = asked.number
-	strays = f.strays(vms)
+	strays = f.strays(asked, vms)
 	before := map[string]string{}
 	for _, vm := range f.vms {
 		before[vm.Name] = vm.NodeID
@@ -280,6 +280,7 @@ func (f *fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error 
 	f.moving(vms, nodeID)
 	move := func(ctx context.Context) error { return m.MigrateVMs(ctx, f.tag, vms, nodeID) }
 	if err := f.ops.Do(ctx, call{operation: interval.OperationMigrate, vms: vms}, move); err != nil {
+		f.strand(ctx, vms)
 		return fmt.Errorf("migrate %d VMs to node %q: %w", len(vms), nodeID, err)
 	}
 	f.update(vms, func(vm *target.VM) { vm.NodeID = nodeID })

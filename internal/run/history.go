@@ -42,6 +42,8 @@ func (f *fleet) touch(vms []target.VM) {
 func (f *fleet) empty() {
 	f.history.changes++
 	f.history.emptied, f.history.changed, f.vms = f.history.changes, nil, nil
+	clear(f.moves.wanted) // others may get the names
+	clear(f.moves.fled)
 }
 
 // present returns the VMs as they are now, by a list and by what this run did since; false where a list that was asked for later is in

@@ -34,7 +34,7 @@ func (s *slowTarget) Owned(context.Context, target.Tag) ([]target.VM, error) {
 
 func newSlowFleet(names ...string) (*fleet, *slowTarget) {
 	s := &slowTarget{vms: map[string]target.VM{}}
-	f := &fleet{target: s, placed: func(target.VM) {}, moves: moves{wanted: map[string]string{}, tell: func(stray) {}}}
+	f := &fleet{target: s, placed: func(target.VM) {}, moves: newMoves(func(stray) {})}
 	for _, name := range names {
 		s.vms[name] = target.VM{Name: name, NodeID: "node-1", Power: target.PowerOff}
 		f.add([]target.VM{s.vms[name]})

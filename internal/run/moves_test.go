@@ -93,6 +93,109 @@ func TestMovesOfStepsAreNoStrays(t *testing.T) {
 	})
 }
 
+// TestMovesAfterCuts: a VM that comes up elsewhere because a step has switched off its node, and one that goes back, was moved by the
+// platform, as platforms do. Others, and what happens to it later, were moved by somebody.
+func TestMovesAfterCuts(t *testing.T) {
+	const wait = "  - test.Wait: {duration_secs: 45}\n"
+	for name, c := range map[string]struct {
+		steps string
+		moves map[string][2]string // before the step of that name ends
+		want  []string             // VM, from, to, why
+	}{
+		"power cut": {"  - nodes.PowerOff: {nodes: 0}\n" + wait, map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}},
+			[]string{"Workers-0001 node-1 node-2 platform"}},
+		"shutdown": {"  - nodes.Shutdown: {nodes: 0}\n" + wait, map[string][2]string{"nodes.Shutdown": {"Workers-0001", "node-3"}},
+			[]string{"Workers-0001 node-1 node-3 platform"}},
+		"back again": {"  - nodes.PowerOff: {nodes: 0}\n" + wait + "  - nodes.PowerOn: {nodes: 0}\n" + wait + "  - check.ClusterReady: {}\n" + wait,
+			map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}, "nodes.PowerOn": {"Workers-0001", "node-1"}, "check.ClusterReady": {"Workers-0001", "node-3"}},
+			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-2 node-1 platform", "Workers-0001 node-1 node-3 somebody"}},
+		"on from there": {"  - nodes.PowerOff: {nodes: 0}\n" + wait + "  - nodes.PowerOn: {nodes: 0}\n" + wait,
+			map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}, "nodes.PowerOn": {"Workers-0001", "node-3"}},
+			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-2 node-3 somebody"}},
+		"of another node": {"  - nodes.PowerOff: {nodes: 0}\n" + wait, map[string][2]string{"nodes.PowerOff": {"Workers-0002", "node-3"}},
+			[]string{"Workers-0002 node-2 node-3 somebody"}},
+		"it stayed, and then": {"  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - vm_group.PowerOn: {vm_group_name: Workers}\n" + wait +
+			"  - check.ClusterReady: {}\n" + wait, map[string][2]string{"check.ClusterReady": {"Workers-0001", "node-2"}},
+			[]string{"Workers-0001 node-1 node-2 somebody"}},
+		"late": {"  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n" + wait + "  - check.ClusterReady: {}\n" + wait,
+			map[string][2]string{"check.ClusterReady": {"Workers-0001", "node-2"}}, // it never ran on its node again
+			[]string{"Workers-0001 node-1 node-2 platform"}},
+		"a step takes it back": {"  - nodes.PowerOff: {nodes: 0}\n" + wait + "  - nodes.PowerOn: {nodes: 0}\n  - vm_group.ResetGroupPlacement: {vm_group_name: Workers}\n" +
+			"  - check.ClusterReady: {}\n" + wait,
+			map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}, "check.ClusterReady": {"Workers-0001", "node-2"}},
+			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-1 node-2 somebody"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, 3)
+				engine := l.engine(head+deployed+"run:\n"+c.steps, func(cfg *run.Config) {
+					note := cfg.Events
+					cfg.Events = func(e interval.Event) {
+						if move, ok := c.moves[e.Step]; ok && e.Kind == interval.EventStepEnded {
+							l.fake.Stray(move[0], move[1])
+						}
+						note(e)
+					}
+				})
+				if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Completed {
+					t.Fatal(outcome, err)
+				}
+				if got := moved(t, l.events); !slices.Equal(got, c.want) {
+					t.Errorf("moves %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// moved lists the moves that no step made, and wants each told in the words that it deserves.
+func moved(t *testing.T, events []interval.Event) []string {
+	t.Helper()
+	var list []string
+	for i, e := range events {
+		if e.Kind != interval.EventPlaced || !e.Unasked {
+			continue
+		}
+		kind, who, words := interval.EventDisturbance, "somebody", "no step moved it"
+		if e.AfterCut {
+			kind, who, words = interval.EventAnnotation, "platform", "the platform moved it"
+		}
+		if told := events[i+1]; told.Kind != kind || told.Subject != e.Subject || !strings.Contains(told.Message, words) {
+			t.Errorf("%+v is told as %+v", e, told)
+		}
+		list = append(list, strings.Join([]string{e.Subject, e.From, e.Node, who}, " "))
+	}
+	return list
+}
+
+// A cut that is refused moves nothing: who moves the VM then is somebody else.
+func TestMoveAfterRefusedCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.fake.SetFault(func(op fake.Operation) error {
+			if op.Name == "PowerOffNode" {
+				return target.PowerForbidden(op.Subject)
+			}
+			return nil
+		})
+		engine := l.engine(head+deployed+"run:\n  - nodes.PowerOff: {nodes: 0}\n", func(c *run.Config) {
+			note := c.Events
+			c.Events = func(e interval.Event) {
+				if e.Step == "nodes.PowerOff" && e.Kind == interval.EventStepEnded {
+					l.fake.Stray("Workers-0001", "node-2")
+				}
+				note(e)
+			}
+		})
+		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Failed {
+			t.Fatal(outcome, err)
+		}
+		if got := moved(t, l.events); !slices.Equal(got, []string{"Workers-0001 node-1 node-2 somebody"}) {
+			t.Errorf("moves %q", got)
+		}
+	})
+}
+
 // TestFailedMigrationIsNoStray: the target moves the VM and then says that it failed.
 func TestFailedMigrationIsNoStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -104,6 +207,11 @@ func TestFailedMigrationIsNoStray(t *testing.T) {
 		}
 		if slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.Unasked }) {
 			t.Errorf("the run's own migration is told as somebody else's: %+v", l.events)
+		}
+		if !slices.ContainsFunc(l.events, func(e interval.Event) bool {
+			return e.Kind == interval.EventPlaced && e.Subject == "Workers-0001" && e.Node == "node-2"
+		}) {
+			t.Error("nothing tells where the VM is")
 		}
 	})
 }

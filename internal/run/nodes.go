@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -48,6 +49,7 @@ func (n *nodes) down(index int, op interval.Operation, before, after string, act
 	return n.fleet.journal.intend(Thing{Kind: ThingNodeOff, Node: node.ID}, func() error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.cut(hit)
+		n.fleet.flee(hit, node.ID)
 		err := n.fleet.ops.nodeDown(op, node.ID, hit, func() error {
 			if err := act(node.ID); err != nil {
 				return fmt.Errorf("switch off node %q: %w", node.Name, err)
@@ -56,6 +58,9 @@ func (n *nodes) down(index int, op interval.Operation, before, after string, act
 			return nil
 		})
 		if err != nil {
+			if diag.ExitCode(err) == diag.ExitRefused { // it was not begun
+				n.fleet.stay(hit)
+			}
 			return err
 		}
 		n.fleet.update(hit, func(vm *target.VM) { vm.Power = target.PowerUnknown })
@@ -76,6 +81,7 @@ func (n *nodes) On(ctx context.Context, index int) error {
 	if err := n.fleet.ops.nodeUp(n.fleet.target, node.ID, on); err != nil {
 		return fmt.Errorf("power on node %q: %w", node.Name, err)
 	}
+	n.fleet.restored(node.ID)
 	if err := n.fleet.fail.at("node.powered-on"); err != nil {
 		return err
 	}

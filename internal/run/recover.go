@@ -200,7 +200,7 @@ func (c *Cleaner) undoer(journal *Journal, inventory target.Inventory) *undoer {
 	plan.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
 	f := &fleet{plan: plan, target: c.Target, tag: journal.header.Tag, journal: journal, fail: c.Failpoint,
 		runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }, cuts: map[string]int{},
-		placed: func(target.VM) {}, moves: moves{wanted: map[string]string{}, tell: func(stray) {}}}
+		placed: func(target.VM) {}, moves: newMoves(func(stray) {})}
 	n := &nodes{list: inventory.Nodes, fleet: f}
 	say := c.Say
 	if say == nil {

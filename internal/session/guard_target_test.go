@@ -213,9 +213,11 @@ teardown:
   - cluster.CleanUp: {}
 `
 
-func fillingSource() scenario.Source {
+func fillingSource() scenario.Source { return withLoad(fillingScenario) }
+
+func withLoad(text string) scenario.Source {
 	return scenario.Source{Name: "filling", Trusted: true, FS: fstest.MapFS{
-		"test.yml":   {Data: []byte(fillingScenario)},
+		"test.yml":   {Data: []byte(text)},
 		"writes.fio": {Data: []byte("[writes]\nfilename=/dev/sdb\nrw=randwrite\nbs=4k\nsize=4m\nrate_iops=50\ntime_based\n")},
 	}}
 }

@@ -1,0 +1,109 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// failingMover is a target on which migrations fail.
+type failingMover struct {
+	*slowTarget
+	moves []string      // VMs that arrive nevertheless
+	late  time.Duration // after the failure
+}
+
+func (m failingMover) MigrateVMs(_ context.Context, _ target.Tag, vms []target.VM, nodeID string) error {
+	move := func() {
+		for _, vm := range vms {
+			if slices.Contains(m.moves, vm.Name) {
+				m.put(vm.Name, nodeID)
+			}
+		}
+	}
+	if m.late > 0 {
+		time.AfterFunc(m.late, move)
+	} else {
+		move()
+	}
+	return errors.New("timed out")
+}
+
+func (s *slowTarget) put(name, nodeID string) {
+	vm := s.vms[name]
+	vm.NodeID = nodeID
+	s.vms[name] = vm
+}
+
+// TestTableAfterFailedMigration: when a migration has failed, the table says where the VMs are; one that still arrives was moved by the
+// step, and one that somebody moves there later was not.
+func TestTableAfterFailedMigration(t *testing.T) {
+	for name, c := range map[string]struct {
+		moves   []string
+		late    time.Duration
+		somehow time.Duration // after which somebody moves "a" to node-2; 0: nobody
+		at      map[string]string
+		placed  []string
+		strays  []string
+	}{
+		"nothing moved":            {at: map[string]string{"a": "node-1", "b": "node-1"}},
+		"all moved nevertheless":   {moves: []string{"a", "b"}, at: map[string]string{"a": "node-2", "b": "node-2"}, placed: []string{"a node-2", "b node-2"}},
+		"one moved":                {moves: []string{"b"}, at: map[string]string{"a": "node-1", "b": "node-2"}, placed: []string{"b node-2"}},
+		"one arrives a bit later":  {moves: []string{"a"}, late: 40 * time.Second, at: map[string]string{"a": "node-2", "b": "node-1"}, placed: []string{"a node-2"}},
+		"somebody moves one later": {somehow: 5 * time.Minute, at: map[string]string{"a": "node-2", "b": "node-1"}, strays: []string{"a node-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, s := newSlowFleet("a", "b")
+				var placed, strays []string
+				f.placed = func(vm target.VM) { placed = append(placed, vm.Name+" "+vm.NodeID) }
+				f.moves.tell = func(s stray) { strays = append(strays, s.vm.Name+" "+s.vm.NodeID) }
+				f.target = failingMover{s, c.moves, c.late}
+				if err := f.Move(t.Context(), f.Of(""), "node-2"); err == nil {
+					t.Fatal("the migration succeeded")
+				}
+				if c.late == 0 && c.somehow == 0 {
+					expectAt(t, f, c.at) // at once: the next step goes by it
+				}
+				if c.somehow > 0 {
+					time.AfterFunc(c.somehow, func() { s.put("a", "node-2") })
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				f.watch(ctx)
+				expectAt(t, f, c.at)
+				if !slices.Equal(placed, c.placed) || !slices.Equal(strays, c.strays) {
+					t.Errorf("placed %q, strays %q, want %q and %q", placed, strays, c.placed, c.strays)
+				}
+			})
+		})
+	}
+}
+
+func expectAt(t *testing.T, f *fleet, at map[string]string) {
+	t.Helper()
+	for _, vm := range f.Of("") {
+		if vm.NodeID != at[vm.Name] {
+			t.Errorf("the table has %q on %s, it is on %s", vm.Name, vm.NodeID, at[vm.Name])
+		}
+	}
+}
+
+// A stop that comes with the failure does not wait for an answer.
+func TestStopAfterFailedMigration(t *testing.T) {
+	f, s := newSlowFleet("a")
+	f.target = failingMover{s, []string{"a"}, 0}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Move(ctx, f.Of(""), "node-2"); err == nil {
+		t.Fatal("the migration succeeded")
+	}
+	if err := f.Refresh(t.Context()); err != nil || f.Of("")[0].NodeID != "node-2" {
+		t.Errorf("the table has %+v, %v", f.Of(""), err)
+	}
+}

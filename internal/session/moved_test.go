@@ -1,0 +1,63 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target/fake"
+)
+
+// mover moves VMs as a platform does once a step has switched off their node, and as somebody does.
+type mover struct {
+	filler
+	fake *fake.Target
+}
+
+func (m *mover) Event(e interval.Event) {
+	if e.Kind == interval.EventStepEnded && e.Step == "nodes.PowerOff" {
+		m.fake.Stray("db-0001", "node-2") // its node is off
+		m.fake.Stray("db-0002", "node-3") // its node is not
+	}
+}
+
+// TestFindingsOfMoves: of a whole run, the VM that the platform started elsewhere is told without a warning, and the other with one.
+func TestFindingsOfMoves(t *testing.T) {
+	text := strings.NewReplacer("runtime_secs: 3000", "runtime_secs: 60", "  - test.Wait: {duration_secs: 3000}\n",
+		"  - nodes.PowerOff: {nodes: 0}\n  - test.Wait: {duration_secs: 1}\n").Replace(fillingScenario)
+	p, err := Prepare(t.Context(), Order{Source: withLoad(text), Target: "fake:3", Runs: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Run(t.Context(), RunOptions{Watcher: &mover{fake: p.target.(*fake.Target)}})
+	if err != nil || out.Ended != result.EndedCompleted {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	b, err := result.Open(out.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	summary, err := b.Summary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []finding.Finding
+	if err := json.Unmarshal(summary.Findings, &all); err != nil {
+		t.Fatal(err)
+	}
+	var moves []string
+	for _, f := range all {
+		if f.Code == "vm-moved" {
+			moves = append(moves, f.Subject+" "+string(f.Severity))
+		}
+	}
+	slices.Sort(moves)
+	if want := []string{"db-0001 " + string(finding.Info), "db-0002 " + string(finding.Warning)}; !slices.Equal(moves, want) {
+		t.Errorf("findings of moves are %q, want %q: %s", moves, want, summary.Findings)
+	}
+}
