@@ -58,9 +58,13 @@ type liveLoad struct {
 }
 
 type liveSecond struct {
-	operations, bytes uint64
-	latency           stat.Histogram
+	operations uint64
+	latency    stat.Histogram
+	vms        map[string]liveRate // nil once the second is too old for rates
 }
+
+// liveRate is what one VM did in one second.
+type liveRate struct{ operations, bytes uint64 }
 
 func (s *liveState) init() {
 	s.planned, s.starts, s.engines = map[int]plannedStep{}, map[string]int{}, map[string]bool{}
@@ -210,8 +214,11 @@ func (s *liveState) interval(iv *interval.Interval) {
 	if at > l.newest {
 		l.newest = at
 		for old := range l.seconds {
-			if old < at-liveSeconds-liveDelaySeconds {
+			switch {
+			case old < at-liveSeconds-liveDelaySeconds:
 				delete(l.seconds, old)
+			case old < at-liveRateSeconds-liveDelaySeconds:
+				l.seconds[old].vms = nil
 			}
 		}
 	}
@@ -222,16 +229,30 @@ func (s *liveState) interval(iv *interval.Interval) {
 			l.seconds[at] = second
 		}
 	}
+	var rate liveRate
 	for d := range iv.Directions {
 		t := &iv.Directions[d]
 		second.operations += t.Operations
-		second.bytes += t.Bytes
+		rate.operations += t.Operations
+		rate.bytes += t.Bytes
 		second.latency.Merge(t.ResponseOrService())
 		l.latency.Merge(t.ResponseOrService())
 		l.operations += t.Operations
 		l.bytes += t.Bytes
 		l.errors += t.ErrorCount()
 	}
+	if at >= l.newest-liveRateSeconds-liveDelaySeconds {
+		second.add(iv.VM, rate)
+	}
+}
+
+// add counts what a VM did: more than one interval of it may lie in a second.
+func (s *liveSecond) add(vm string, rate liveRate) {
+	if s.vms == nil {
+		s.vms = map[string]liveRate{}
+	}
+	have := s.vms[vm]
+	s.vms[vm] = liveRate{have.operations + rate.operations, have.bytes + rate.bytes}
 }
 
 func (s *liveState) load(iv *interval.Interval) *liveLoad {
@@ -250,24 +271,42 @@ func (s *liveState) load(iv *interval.Interval) *liveLoad {
 	return l
 }
 
-// recent sums the last complete seconds up: rates per second and the latency of their operations.
+// recent sums the last complete seconds up: rates per second and the latency of their operations. A VM on which the load has ended
+// has no rate any more, however recent its last seconds are: when the others are silent, nothing newer comes. Latency is of
+// all VMs for as long as one of them goes on.
 func (l *liveLoad) recent() (operations, bytes float64, latency stat.Histogram) {
 	last := l.newest - liveDelaySeconds
 	if _, ok := l.seconds[last]; !ok {
 		last = l.newest // it has only just begun
 	}
-	n := 0
+	n, goesOn := 0, l.goesOn()
 	for at := last; at > last-liveRateSeconds; at-- {
 		second := l.seconds[at]
 		if second == nil {
 			continue
 		}
 		n++
-		operations += float64(second.operations)
-		bytes += float64(second.bytes)
-		latency.Merge(&second.latency)
+		for vm, rate := range second.vms {
+			if l.vms[vm] {
+				operations += float64(rate.operations)
+				bytes += float64(rate.bytes)
+			}
+		}
+		if goesOn {
+			latency.Merge(&second.latency)
+		}
 	}
 	return operations / float64(max(1, n)), bytes / float64(max(1, n)), latency
+}
+
+// goesOn tells whether the load runs on any VM.
+func (l *liveLoad) goesOn() bool {
+	for _, runs := range l.vms {
+		if runs {
+			return true
+		}
+	}
+	return false
 }
 
 // history is the operations of the last complete seconds, oldest first.

@@ -1,0 +1,52 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report"
+)
+
+// A VM on which a load has ended is in no sum of rates any more, although nothing newer comes: the last ones are silent.
+func TestLiveLeavesOutWhatHasEnded(t *testing.T) {
+	from := func(vm string, second int64, operations uint64) interval.Interval {
+		iv := liveInterval("OLTP", second, operations)
+		iv.VM = vm
+		return iv
+	}
+	ended := interval.Event{AtNanos: 8e9, Kind: interval.EventAnnotation, Workload: "OLTP", Instance: 1, Subject: "vm-2", Message: "ended on vm-2"}
+	for name, c := range map[string]struct {
+		end  func(l *report.Live)
+		want string
+	}{
+		"both run":            {func(*report.Live) {}, "OLTP: 5.00k IOPS"},
+		"its power was cut":   {func(l *report.Live) { l.Event(ended) }, "OLTP: 1.00k IOPS"},
+		"its last interval":   {func(l *report.Live) { last := from("vm-2", 8, 4000); last.Final = true; l.Interval(last) }, "OLTP: 1.00k IOPS"},
+		"another load's end":  {func(l *report.Live) { e := ended; e.Instance = 2; l.Event(e) }, "OLTP: 5.00k IOPS"},
+		"it is back":          {func(l *report.Live) { l.Event(ended); l.Interval(from("vm-2", 8, 4000)) }, "OLTP: 5.00k IOPS"},
+		"both have ended":     {func(l *report.Live) { e := ended; l.Event(e); e.Subject = "vm-1"; l.Event(e) }, "OLTP: 0 IOPS, 0 B/s, p50 –, p99 –"},
+		"seconds that follow": {func(l *report.Live) { l.Event(ended); l.Interval(from("vm-1", 9, 3000)) }, "OLTP: 1.00k IOPS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &screen{columns: 200}
+				l := report.NewLive(report.LiveOptions{Out: s, Size: s.size})
+				l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
+				for second := range int64(9) {
+					l.Interval(from("vm-1", second, 1000))
+					l.Interval(from("vm-2", second, 4000))
+				}
+				c.end(l)
+				time.Sleep(11 * time.Second)
+				synctest.Wait()
+				if text := s.raw.String(); !strings.Contains(text, c.want) {
+					t.Errorf("shown is\n%s\nwant %q", text, c.want)
+				}
+				l.Close()
+			})
+		})
+	}
+}
