@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,25 @@ type failingMover struct {
 	*slowTarget
 	moves []string      // VMs that arrive nevertheless
 	late  time.Duration // after the failure
+
+	mu sync.Mutex // VMs arrive while lists are made
 }
 
-func (m failingMover) MigrateVMs(_ context.Context, _ target.Tag, vms []target.VM, nodeID string) error {
+func (m *failingMover) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slowTarget.Owned(ctx, tag)
+}
+
+func (m *failingMover) put(name, nodeID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	vm := m.vms[name]
+	vm.NodeID = nodeID
+	m.vms[name] = vm
+}
+
+func (m *failingMover) MigrateVMs(_ context.Context, _ target.Tag, vms []target.VM, nodeID string) error {
 	move := func() {
 		for _, vm := range vms {
 			if slices.Contains(m.moves, vm.Name) {
@@ -32,12 +49,6 @@ func (m failingMover) MigrateVMs(_ context.Context, _ target.Tag, vms []target.V
 		move()
 	}
 	return errors.New("timed out")
-}
-
-func (s *slowTarget) put(name, nodeID string) {
-	vm := s.vms[name]
-	vm.NodeID = nodeID
-	s.vms[name] = vm
 }
 
 // TestTableAfterFailedMigration: when a migration has failed, the table says where the VMs are; one that still arrives was moved by the
@@ -63,7 +74,8 @@ func TestTableAfterFailedMigration(t *testing.T) {
 				var placed, strays []string
 				f.placed = func(vm target.VM) { placed = append(placed, vm.Name+" "+vm.NodeID) }
 				f.moves.tell = func(s stray) { strays = append(strays, s.vm.Name+" "+s.vm.NodeID) }
-				f.target = failingMover{s, c.moves, c.late}
+				m := &failingMover{slowTarget: s, moves: c.moves, late: c.late}
+				f.target = m
 				if err := f.Move(t.Context(), f.Of(""), "node-2"); err == nil {
 					t.Fatal("the migration succeeded")
 				}
@@ -71,7 +83,7 @@ func TestTableAfterFailedMigration(t *testing.T) {
 					expectAt(t, f, c.at) // at once: the next step goes by it
 				}
 				if c.somehow > 0 {
-					time.AfterFunc(c.somehow, func() { s.put("a", "node-2") })
+					time.AfterFunc(c.somehow, func() { m.put("a", "node-2") })
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
@@ -97,7 +109,7 @@ func expectAt(t *testing.T, f *fleet, at map[string]string) {
 // A stop that comes with the failure does not wait for an answer.
 func TestStopAfterFailedMigration(t *testing.T) {
 	f, s := newSlowFleet("a")
-	f.target = failingMover{s, []string{"a"}, 0}
+	f.target = &failingMover{slowTarget: s, moves: []string{"a"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Move(ctx, f.Of(""), "node-2"); err == nil {
