@@ -101,8 +101,8 @@ func Take(ctx context.Context, scope string, o Order, command []string) (Answer,
 			// The moment of the lease is this machine's, whatever the controller's clock says.
 			o.Holder.Fence = max(o.Holder.Fence, uint64(time.Now().UnixNano()))
 			answer, err = startKeeper(Keeper{Scope: scope, Holder: o.Holder, Life: Life}, command)
-			if err == nil && answer.Other != nil && o.Over != "" && answer.Other.ID == o.Over {
-				continue // it was not gone after all, and may be replaced now
+			if other := answer.Other; err == nil && other != nil && (other.ID == o.Holder.ID || o.Over != "" && other.ID == o.Over) {
+				continue // another call for the same holder was faster, or whom to replace is there after all
 			}
 			return answer, err
 		}

@@ -186,10 +186,18 @@ func (g *Group) Unlock() error {
 
 // drop gives back what may have been taken, the first last: nobody gets a part meanwhile.
 func (g *Group) drop(ctx context.Context, places []Place) {
-	for _, p := range slices.Backward(places) {
+	one := func(p Place) {
 		bounded, cancel := context.WithTimeout(ctx, callMax)
+		defer cancel()
 		_ = p.Drop(bounded, g.holder.ID)
-		cancel()
+	}
+	var others sync.WaitGroup
+	for _, p := range places[min(1, len(places)):] {
+		others.Go(func() { one(p) }) // hosts that are off keep each call waiting
+	}
+	others.Wait()
+	if len(places) > 0 {
+		one(places[0])
 	}
 	holding.remove(g.holder.ID)
 }

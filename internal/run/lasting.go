@@ -160,13 +160,26 @@ func (m meanwhile) overStep(j int) []LastingOver {
 	step := m.steps[j]
 	out := LastingOver{Step: j + 1, Name: m.c.steps[j].kind.Name}
 	switch {
-	case step.to <= m.ends && step.effect.Awaits != m.load.Workload:
 	case m.c.steps[j].parallel:
 		return m.overBranches(j)
+	case step.to <= m.ends && !m.endsByLoad(j):
 	default:
-		out.Partly, out.rest = true, m.ends-step.from
+		out.Partly, out.rest = true, min(step.to, m.ends)-step.from
 	}
 	return []LastingOver{out}
+}
+
+// endsByLoad tells whether a step ends when a load with a runtime does, which may last over steps itself: two that last
+// until the other is over would wait for each other.
+func (m meanwhile) endsByLoad(j int) bool {
+	e := m.steps[j].effect
+	if e.Load != nil {
+		return !e.Load.Async && e.Load.Runtime > 0
+	}
+	return e.Awaits != "" && slices.ContainsFunc(m.steps, func(s plannedStep) bool {
+		l := s.effect.Load
+		return l != nil && l.Workload == e.Awaits && !l.Prefill && l.Runtime > 0
+	})
 }
 
 func (m meanwhile) overBranches(head int) []LastingOver {
@@ -184,7 +197,7 @@ func (m meanwhile) overBranches(head int) []LastingOver {
 func (m meanwhile) unsteady() int {
 	count := 0
 	for j := range m.steps {
-		if m.covers(j) && !m.c.steps[j].parallel && !keepsTime(m.c.steps[j].kind) && m.steps[j].effect.Awaits != m.load.Workload {
+		if m.covers(j) && !m.c.steps[j].parallel && !keepsTime(m.c.steps[j].kind) && !m.endsByLoad(j) {
 			count++
 		}
 	}

@@ -151,11 +151,15 @@ func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error
 		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 	}
 	if locker, ok := t.(target.Locker); ok {
+		_, noNote := os.Stat(l.file.Name() + noteSuffix) // of a controller that died
 		if err := l.note(how); err != nil {
 			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 		}
 		lock, err := locker.Lock(ctx, lease.NewHolder(l.run, l.Fence))
 		if held := (*lease.HeldError)(nil); errors.As(err, &held) {
+			if noNote == nil {
+				return heldError(l.name, held) // what that note is for may be there still
+			}
 			return errors.Join(heldError(l.name, held), l.forgetNote())
 		}
 		if err != nil {

@@ -197,7 +197,21 @@ func TestLeaseAtTarget(t *testing.T) {
 	if diag.ExitCode(err) != diag.ExitLocked || !strings.Contains(err.Error(), `"run-1"`) {
 		t.Errorf("another folder: %v", err)
 	}
-	if err := errors.Join(second.Release(), first.Release()); err != nil {
+	if notes, err := run.LeaseNotes(two); err != nil || len(notes) > 0 {
+		t.Errorf("a note of what another has: %+v, %v", notes, err)
+	}
+	// A controller that died before the machine was restarted has left a note, and perhaps a lease: that one is tried again.
+	left := filepath.Join(two, ".control", "lease-local.target")
+	if err := os.WriteFile(left, []byte(`{"how":0}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.AtTarget(t.Context(), at, []byte(`{"how":2}`)); diag.ExitCode(err) != diag.ExitLocked {
+		t.Errorf("another folder: %v", err)
+	}
+	if notes, err := run.LeaseNotes(two); err != nil || len(notes) != 1 {
+		t.Errorf("the note of one that died: %+v, %v", notes, err)
+	}
+	if err := errors.Join(second.Release(), os.Remove(left), first.Release()); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{one, two, t.TempDir()} {

@@ -233,7 +233,7 @@ func (l *loads) settle(run *loadRun, m *member) {
 		m.err = nil
 	} else if m.err != nil {
 		l.engine.emit(interval.Event{Kind: interval.EventDisturbance, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
-			Instance: run.instance, Group: run.group, Subject: m.vm.Name, Error: m.err.Error(),
+			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, Error: m.err.Error(),
 			Message: fmt.Sprintf("%s failed on %s", run.spec.Workload, m.vm.Name)})
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // freeLeases gives back what programs left of leases at targets that died without a journal: before they had one, or when it
-// was removed already. A target that cannot be reached is left for the next time; its lease ends by itself too.
+// was removed already. A target that cannot be reached is left for the next time; its lease ends by itself too,
+// and what else was cleaned is not to be hidden by it.
 func (c Cleaning) freeLeases(ctx context.Context) error {
 	notes, err := run.LeaseNotes(c.Runs)
 	if err != nil {
@@ -26,7 +27,8 @@ func (c Cleaning) freeLeases(ctx context.Context) error {
 func (c Cleaning) freeLease(ctx context.Context, n run.LeaseNote) error {
 	var how journalTarget
 	if err := json.Unmarshal(n.How, &how); err != nil {
-		return fmt.Errorf("read a note of a lease: %w", err)
+		c.say("lease", fmt.Sprintf("read a note of it: %v", err))
+		return nil
 	}
 	lease, err := run.AcquireLease(c.Runs, how.Lease, "bragg clean", nil)
 	if isLocked(err) {
@@ -37,7 +39,8 @@ func (c Cleaning) freeLease(ctx context.Context, n run.LeaseNote) error {
 	}
 	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, "none"), c.Program, nil})
 	if err != nil {
-		return errors.Join(err, lease.Release())
+		c.say("lease of "+how.Lease, err.Error())
+		return lease.Release()
 	}
 	if err := lease.AtTarget(ctx, t, n.How); err != nil {
 		c.say("lease of "+how.Lease, err.Error())

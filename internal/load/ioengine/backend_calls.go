@@ -27,6 +27,10 @@ func newCallsBackend(w *worker) backend {
 
 // compileCalls works out what a job of one of these engines does.
 func (p *program) compileCalls(j *fiojob.Job, s *jobSpec) {
+	if (s.kind == kindCPU || s.kind == kindNames) && j.RampSize > 0 {
+		p.issues.Errorf(p.optionPos(j, "ramp_size"), "endless-ramp", "job %q: ioengine=%s moves no bytes, so that ramp_size is never reached; use ramp_time",
+			j.Name, j.IOEngine)
+	}
 	switch s.kind {
 	case kindCPU:
 		s.reads, s.writes, s.trims, s.random = false, false, false, false

@@ -39,7 +39,7 @@ func (t *Target) standing(ctx context.Context, vm target.VM, inVain bool) error 
 	one := s.vms[vm.ID]
 	switch {
 	case one == nil && len(s.down) == 0:
-		return errGone
+		return &target.StoppedError{VM: vm.Name, Reason: "no host has it any more"}
 	case one == nil || one.power() == target.PowerOn && !inVain:
 		return nil
 	}
