@@ -218,27 +218,34 @@ func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
 			l.Hosts[0].Address, l.Hosts[0].Name)
 	}
 	for _, t := range d.Targets {
-		fmt.Fprintf(&b, "--target %s  # provider %s\n", t.Path, t.Provider)
+		over := ""
+		if t.Connect == lab.ConnectSSH {
+			over = ", over ssh"
+		}
+		fmt.Fprintf(&b, "--target %s  # provider %s%s\n", t.Path, t.Provider, over)
 	}
 	_, err := fmt.Fprint(p.Stdout, clean(b.String()))
 	return err
 }
 
 func newLabTarget(p *Process) *cobra.Command {
-	var name, provider string
+	var name, provider, connect string
 	var path bool
 	cmd := &cobra.Command{
 		Use:     "target",
 		Short:   "Print the target file of a lab, or its path",
-		Example: "  bragg lab target\n  bragg targets check \"$(bragg lab target --path)\"",
+		Example: "  bragg lab target\n  bragg targets check \"$(bragg lab target --path)\"\n  bragg lab target --connect ssh",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if connect != "" && connect != lab.ConnectSocket && connect != lab.ConnectSSH {
+				return usageError(cmd, "--connect %s: want socket or ssh", quote(connect))
+			}
 			l, err := lab.Find(p.labsDirectory(), name)
 			if err != nil {
 				return err
 			}
 			for _, t := range l.TargetFiles() {
-				if provider != "" && t.Provider != provider {
+				if provider != "" && t.Provider != provider || connect != "" && t.Connect != connect {
 					continue
 				}
 				if path {
@@ -253,13 +260,14 @@ func newLabTarget(p *Process) *cobra.Command {
 				return err
 			}
 			return &diag.Error{
-				Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no hosts for provider %s", quote(name), quote(provider)),
+				Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no such target file", quote(name)),
 				Hint: "bragg lab up --ssh makes hosts with both",
 			}
 		},
 	}
 	labFlag(cmd, &name)
 	cmd.Flags().StringVar(&provider, "provider", "", "libvirt or ssh; without it libvirt where the lab has it")
+	cmd.Flags().StringVar(&connect, "connect", "", "of libvirt: socket, or ssh as to hosts elsewhere; without it socket")
 	cmd.Flags().BoolVar(&path, "path", false, "print its path alone")
 	return cmd
 }

@@ -9,28 +9,42 @@ import (
 // TargetFile is a target file of a lab.
 type TargetFile struct {
 	Provider string `json:"provider"`
+	Connect  string `json:"connect,omitempty"` // of libvirt: "socket" or "ssh"
 	Path     string `json:"path"`
 	Text     string `json:"-"`
 }
+
+// How the libvirt of a host is reached.
+const (
+	ConnectSocket = "socket" // a file of the machine, which only a lab has
+	ConnectSSH    = "ssh"    // as that of any other host
+)
 
 // TargetFiles are the target files of a lab, that of libvirt first. They lie in the lab's folder.
 func (l *Lab) TargetFiles() []TargetFile {
 	var files []TargetFile
 	if l.Libvirt {
-		files = append(files, TargetFile{"libvirt", filepath.Join(l.Dir, "target.yml"), l.libvirtTarget()})
+		files = append(files, TargetFile{"libvirt", ConnectSocket, filepath.Join(l.Dir, "target.yml"), l.libvirtTarget(ConnectSocket)})
 	}
 	if l.SSH {
-		files = append(files, TargetFile{"ssh", filepath.Join(l.Dir, "ssh.yml"), l.sshTarget()})
+		files = append(files, TargetFile{"ssh", "", filepath.Join(l.Dir, "ssh.yml"), l.sshTarget()})
+	}
+	if l.Libvirt && l.SSH {
+		files = append(files, TargetFile{"libvirt", ConnectSSH, filepath.Join(l.Dir, "libvirt-ssh.yml"), l.libvirtTarget(ConnectSSH)})
 	}
 	return files
 }
 
 // libvirtTarget quotes as JSON does, which YAML reads.
-func (l *Lab) libvirtTarget() string {
+func (l *Lab) libvirtTarget(connect string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Written by bragg lab; it goes with the lab.\nprovider: libvirt\nname: %q\nnodes:\n", "lab "+l.Name)
 	for _, h := range l.Hosts {
-		fmt.Fprintf(&b, "  - id: %q\n    name: %q\n    address: %q\n    endpoint: %q\n", h.UUID, h.Name, h.Address, h.URI())
+		uri := h.URI()
+		if connect == ConnectSSH {
+			uri = l.SSHURI(h)
+		}
+		fmt.Fprintf(&b, "  - id: %q\n    name: %q\n    address: %q\n    endpoint: %q\n", h.UUID, h.Name, h.Address, uri)
 		fmt.Fprintf(&b, "    uuid: %q\n    serial: %q\n", h.UUID, h.Serial)
 		l.writeBMC(&b, h)
 	}
@@ -58,6 +72,11 @@ func (l *Lab) sshTarget() string {
 	fmt.Fprintf(&b, "pool: %q\noptions:\n  ssh_options: %q\n", sshPool, strings.Join(l.SSHOptions(), " "))
 	l.writeEnd(&b)
 	return b.String()
+}
+
+// SSHURI is the libvirt of a host as one reaches that of a host elsewhere.
+func (l *Lab) SSHURI(h Host) string {
+	return fmt.Sprintf("qemu+ssh://%s@%s/system?keyfile=%s&known_hosts=%s", SSHUser, h.Address, l.SSHKeyFile(), l.KnownHostsFile())
 }
 
 // SSHOptions are what ssh needs behind -o to get in, with the hosts' keys checked.

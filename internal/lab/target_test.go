@@ -24,7 +24,7 @@ func TestTargetFiles(t *testing.T) {
 			},
 		}
 		files := l.TargetFiles()
-		if len(files) != 2 {
+		if len(files) != 3 {
 			t.Fatal(files)
 		}
 		for _, f := range files {
@@ -45,7 +45,11 @@ func TestTargetFiles(t *testing.T) {
 			}
 			switch f.Provider {
 			case "libvirt":
-				if n.Endpoint != h.URI() || c.Templates["ubuntu1604"] != "template-ubuntu1604" || c.Pool != "lab" || c.Network != "lab" ||
+				endpoint := h.URI()
+				if f.Connect == lab.ConnectSSH {
+					endpoint = "qemu+ssh://root@10.213.4.11/system?keyfile=/labs/one/ssh/client_key&known_hosts=/labs/one/ssh/known_hosts"
+				}
+				if n.Endpoint != endpoint || c.Templates["ubuntu1604"] != "template-ubuntu1604" || c.Pool != "lab" || c.Network != "lab" ||
 					c.Addresses.First != "10.213.6.0" || c.Addresses.Last != "10.213.7.250" || c.Addresses.Prefix != 22 {
 					t.Errorf("%+v", c)
 				}

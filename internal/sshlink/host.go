@@ -61,9 +61,12 @@ func ParseHost(text string) (Host, error) {
 	return h, nil
 }
 
-// TryOut is the command with which a person finds out whether a host can be reached.
-func (h Host) TryOut() string {
+// TryOut is the command with which a person finds out whether a host can be reached with these options of ssh.
+func (h Host) TryOut(options []string) string {
 	words := "ssh -o BatchMode=yes "
+	for _, o := range options {
+		words += "-o " + quoted(o) + " "
+	}
 	if h.Port != 0 {
 		words += "-p " + strconv.Itoa(h.Port) + " "
 	}
@@ -72,6 +75,16 @@ func (h Host) TryOut() string {
 	}
 	return words + h.Address + " true"
 }
+
+// quoted makes one word of a text for whoever copies it into a shell.
+func quoted(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_=./,:@%+-]+$`)
 
 // PortNumber is what documents say, ssh's default where none was given.
 func (h Host) PortNumber() int {

@@ -31,6 +31,7 @@ type Link struct {
 	In   io.WriteCloser
 	Out  *Lines
 
+	options  []string // that ssh has with -o
 	cmd      *exec.Cmd
 	errors   tail // what ssh and the host print as errors
 	stopping sync.Once
@@ -61,8 +62,16 @@ func arguments(h Host, r *Remote) []string {
 // Start starts ssh and the program on the host. Lines of the program have at most lineBytesMax bytes. The caller calls
 // Finish in the end; ctx bounds the start only, and is why it failed where it ended.
 func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, error) {
-	l := &Link{Host: h, exited: make(chan struct{})}
-	l.cmd = exec.Command("ssh", arguments(h, r)...)
+	l := newLink(h, r.Options, arguments(h, r))
+	return l.start(ctx, lineBytesMax, func() error { return bootstrap(l.In, l.Out, r) })
+}
+
+func newLink(h Host, options, arguments []string) *Link {
+	return &Link{Host: h, options: options, cmd: exec.Command("ssh", arguments...), exited: make(chan struct{})}
+}
+
+// start starts ssh and makes sure by greet that the other end does what it should.
+func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) (*Link, error) {
 	l.cmd.Stderr, l.cmd.WaitDelay = &l.errors, HangUpMax // a shared master connection keeps it open
 	apart(l.cmd)
 	in, err := l.cmd.StdinPipe()
@@ -81,13 +90,13 @@ func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, err
 	}
 	stopped := context.AfterFunc(ctx, l.Kill)
 	defer stopped()
-	if err := bootstrap(in, l.Out, r); err != nil {
+	if err := greet(); err != nil {
 		if Broken(err) {
 			err = l.Why(false)
 		}
 		l.Finish(HangUpMax)
 		if ctx.Err() != nil { // ssh was killed for that, which says nothing about the host
-			return nil, fmt.Errorf("reach host %q: %w", h.Name, context.Cause(ctx))
+			return nil, fmt.Errorf("reach host %q: %w", l.Host.Name, context.Cause(ctx))
 		}
 		return nil, l.Error(err)
 	}
@@ -113,7 +122,7 @@ func HostError(h Host, err error, printed string) error {
 		return &diag.ListError{List: told}
 	}
 	text := fmt.Sprintf("host %q: %v", h.Name, err)
-	if printed = strings.TrimSpace(printed); printed != "" && !strings.Contains(text, printed) {
+	if printed = essence(printed); printed != "" && !strings.Contains(text, printed) {
 		text += ": " + strings.ReplaceAll(printed, "\n", "; ")
 	}
 	e := &diag.Error{Code: "host", Message: Printable(text), Exit: diag.ExitUnavailable}
@@ -151,10 +160,7 @@ func (l *Link) Why(reached bool) error {
 	}
 	var status *exec.ExitError
 	if errors.As(l.exit, &status) && status.ExitCode() == 255 && !reached {
-		return &diag.Error{
-			Code: "ssh", Message: "ssh cannot reach it", Exit: diag.ExitUnavailable,
-			Hint: "this must work without a question: " + l.Host.TryOut(),
-		}
+		return l.unreached()
 	}
 	return errors.New("the connection broke")
 }

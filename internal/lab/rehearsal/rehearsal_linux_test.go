@@ -26,6 +26,7 @@ type rehearsal struct {
 	marks    []string // each is part of a mark on the charts
 	soak     bool     // only in a soak
 	ssh      bool     // the provider ssh can do it too; in a soak it does
+	overSSH  bool     // in a soak it is carried out on libvirt hosts that ssh reaches, too
 	// beside is done by somebody else while the run goes on, and undone by what it returns.
 	beside func(t *testing.T, r *rig, runs string) (undo func())
 }
@@ -34,9 +35,9 @@ func rehearsals(t *testing.T) []rehearsal {
 	return []rehearsal{
 		{name: "four_corners", scenario: "four_corners", set: []string{"vms_per_node=2"}, length: "15s", check: allCorners,
 			ssh: true},
-		{name: "node_failure", scenario: "node_failure", set: []string{"scan_vms=1"}, length: "30s", check: nodeLost, ssh: true,
+		{name: "node_failure", scenario: "node_failure", set: []string{"scan_vms=1"}, length: "30s", check: nodeLost, ssh: true, overSSH: true,
 			marks: []string{"Cutting the power of host-1", "host-1 is off", "host-1 is on"}},
-		{name: "migration", scenario: filepath.Join("testdata", "migration"), length: "15s", check: moved,
+		{name: "migration", scenario: filepath.Join("testdata", "migration"), length: "15s", check: moved, overSSH: true,
 			marks: []string{`migrating 1 VMs from node "host-1" to node "host-2"`, "finished migrating 1 VMs"}},
 		{name: "strays", scenario: filepath.Join("testdata", "migration"), length: "15s", check: strayed, beside: meddle,
 			marks: []string{"Stayers-0001 is on host-2 and no longer on host-1, and no step moved it"}, soak: true},
@@ -99,6 +100,9 @@ func TestRehearsalsOnGuests(t *testing.T) {
 		}
 		if c.ssh && soak {
 			t.Run(c.name+" over ssh", func(t *testing.T) { r.rehearse(t, c, "ssh") })
+		}
+		if c.overSSH && soak {
+			t.Run(c.name+" on "+overSSH, func(t *testing.T) { r.rehearse(t, c, overSSH) })
 		}
 	}
 	if !soak {

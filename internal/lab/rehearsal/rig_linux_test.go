@@ -86,16 +86,20 @@ func (r *rig) must(t *testing.T, args ...string) string {
 	return stdout
 }
 
+// overSSH stands for libvirt on hosts that only ssh reaches.
+const overSSH = "libvirt over ssh"
+
 // target writes the lab's target file of a provider, with the emulation of QEMU so that results do not depend on what
 // the machine's processor can do.
 func (r *rig) target(t *testing.T, provider string) string {
 	t.Helper()
+	connect := map[string]string{"libvirt": lab.ConnectSocket, overSSH: lab.ConnectSSH}[provider]
 	for _, f := range r.TargetFiles() {
-		if f.Provider != provider {
+		if f.Provider != strings.TrimSuffix(provider, " over ssh") || f.Connect != connect {
 			continue
 		}
 		text := f.Text
-		if provider == "libvirt" {
+		if f.Provider == "libvirt" {
 			text = strings.Replace(text, "options:\n", "options:\n  accelerator: tcg\n", 1)
 		}
 		path := filepath.Join(t.TempDir(), "target.yml")
@@ -133,7 +137,7 @@ func (r *rig) leftovers(t *testing.T, runs string) {
 		t.Errorf("volumes left: %q, %v", volumes, err)
 	}
 	for _, process := range testreq.ProcessesNaming(t, r.Dir) {
-		if strings.Contains(process, "qemu-system") || strings.Contains(process, runs) {
+		if strings.Contains(process, "qemu-system") || strings.Contains(process, runs) || strings.Contains(process, r.KnownHostsFile()) {
 			t.Errorf("process left: %s", process)
 		}
 	}

@@ -117,7 +117,11 @@ func prepare(c target.Config, o target.OpenOptions, run runner) (*Target, error)
 		if err != nil {
 			return nil, fmt.Errorf("node %q: %w", nc.ID, err)
 		}
-		t.nodes = append(t.nodes, &node{id: nc.ID, config: nc, uri: uri, runner: run, pool: s.pool})
+		tunnel, err := newTunnel(uri, run)
+		if err != nil {
+			return nil, fmt.Errorf("node %q: %w", nc.ID, err)
+		}
+		t.nodes = append(t.nodes, &node{id: nc.ID, config: nc, uri: uri, tunnel: tunnel, runner: run, pool: s.pool})
 	}
 	t.meter = newMeter(t.nodes)
 	return t, nil
@@ -151,10 +155,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		errs = append(errs, looks[i].err)
 	}
 	if !slices.Contains(errs, nil) {
-		return target.Inventory{}, &diag.Error{
-			Code: "libvirt-unreachable", Exit: diag.ExitUnavailable, Message: "reach the hosts", Err: errors.Join(errs...),
-			Hint: "virsh --connect URI nodeinfo shows whether a host answers",
-		}
+		return target.Inventory{}, unreachable(errs)
 	}
 	if err := distinct(t.nodes, looks); err != nil {
 		return target.Inventory{}, err
@@ -163,6 +164,34 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	inventory.Facts = append(slices.Clone(t.config.Facts), t.facts(looks)...)
 	return inventory, nil
 }
+
+// unreachable is the error of a target none of whose hosts answers.
+func unreachable(errs []error) error {
+	e := &diag.Error{
+		Code: "libvirt-unreachable", Exit: diag.ExitUnavailable, Message: "reach the hosts", Err: several(errs),
+		Hint: "virsh --connect URI nodeinfo shows whether a host answers",
+	}
+	var told *diag.Error
+	if errors.As(e.Err, &told) && told.Hint != "" {
+		e.Hint = told.Hint // that of the first host: mostly it is one reason for all
+	}
+	return e
+}
+
+// several are the errors of several hosts, on one line.
+type several []error
+
+func (s several) Error() string {
+	var texts []string
+	for _, err := range s {
+		if err != nil {
+			texts = append(texts, err.Error())
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (s several) Unwrap() []error { return s }
 
 // look is what a host showed, or why it did not.
 type look struct {
@@ -278,7 +307,7 @@ func (t *Target) name() string {
 	return "libvirt"
 }
 
-// Close ends the connections to agents. VMs and volumes stay.
+// Close ends the connections to agents and hosts. VMs and volumes stay.
 func (t *Target) Close() error {
 	t.mu.Lock()
 	t.closed = true
@@ -290,6 +319,11 @@ func (t *Target) Close() error {
 	for _, c := range open {
 		_ = c.Close()
 	}
+	var all sync.WaitGroup
+	for _, n := range t.nodes {
+		all.Go(n.tunnel.close)
+	}
+	all.Wait()
 	return nil
 }
 

@@ -47,7 +47,11 @@ func (t *Target) migrate(ctx context.Context, tag target.Tag, one *seen, to *nod
 
 // send moves a VM once.
 func (n *node) send(ctx context.Context, one *seen, to *node) error {
-	args := []string{"migrate", "--domain=" + one.id, "--desturi=" + to.uri, "--persistent", "--undefinesource"}
+	destination, err := to.reach(ctx, queryLimit)
+	if err != nil {
+		return fmt.Errorf("node %q: %w", to.id, err)
+	}
+	args := []string{"migrate", "--domain=" + one.id, "--desturi=" + destination, "--persistent", "--undefinesource"}
 	if one.power() == target.PowerOn {
 		// libvirt knows some kinds of shared storage and takes all others for private; we looked for ourselves. Our
 		// disks are not cached by hosts, which is what makes it safe.
@@ -58,7 +62,7 @@ func (n *node) send(ctx context.Context, one *seen, to *node) error {
 	} else {
 		args = append(args, "--offline")
 	}
-	_, err := n.run(ctx, call{args: args, limit: migrateLimit})
+	_, err = n.run(ctx, call{args: args, limit: migrateLimit})
 	return err
 }
 

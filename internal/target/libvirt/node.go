@@ -17,6 +17,7 @@ type node struct {
 	id     string
 	config target.NodeConfig
 	uri    string
+	tunnel *tunnel // nil: virsh reaches the host by itself
 	runner runner
 	pool   string // name, as the target file spells it
 	// files is held for writing while the pool is read anew, which libvirt refuses while volumes are being made.
@@ -39,12 +40,27 @@ type hostFacts struct {
 
 // run makes one call on the node and names it in errors.
 func (n *node) run(ctx context.Context, c call) ([]byte, error) {
-	c.uri = n.uri
-	out, err := n.runner(ctx, c)
+	began := time.Now()
+	var out []byte
+	uri, err := n.reach(ctx, c.limit)
+	if err == nil {
+		c.uri, c.limit = uri, c.limit-time.Since(began)
+		out, err = n.runner(ctx, c)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("node %q: %w", n.id, err)
 	}
 	return out, nil
+}
+
+// reach returns the URI that virsh is given.
+func (n *node) reach(ctx context.Context, limit time.Duration) (string, error) {
+	if n.tunnel == nil {
+		return n.uri, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimedOut)
+	defer cancel()
+	return n.tunnel.reach(ctx)
 }
 
 // query makes a call that changes nothing.

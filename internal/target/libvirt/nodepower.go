@@ -47,6 +47,9 @@ func (p powered) takePower(ctx context.Context, nodeID string, act func(context.
 		for _, id := range lost {
 			p.hangUp(id)
 		}
+		if n, err := p.node(nodeID); err == nil {
+			n.tunnel.drop() // a host that is still there is reached anew
+		}
 	}
 	return err
 }

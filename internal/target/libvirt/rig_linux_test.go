@@ -100,12 +100,17 @@ const blankTemplate = "blank"
 // newRig makes a lab of two hosts that share a pool, with a template that boots nothing.
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigOf(t, lab.Options{})
+}
+
+func newRigOf(t *testing.T, o lab.Options) *rig {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("a lab of two hosts")
 	}
 	testreq.Program(t, "qemu-img")
 	testreq.Program(t, "qemu-io")
-	r := &rig{Lab: labtest.New(t, lab.Options{})}
+	r := &rig{Lab: labtest.New(t, o)}
 	command(t, "qemu-img", "create", "-q", "-f", "qcow2", filepath.Join(r.PoolDir(), "blank.qcow2"), "1M")
 	c, list := target.ParseConfig("target.yml", []byte(r.TargetFiles()[0].Text), []target.Provider{Provider()})
 	if len(list) > 0 {

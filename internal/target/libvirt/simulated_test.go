@@ -53,7 +53,7 @@ func newSimulated(t *testing.T, count int, bmcs bool) *simulated {
 			name: fmt.Sprint("host-", i+1), uuid: fmt.Sprintf("4c4c4544-0058-4b10-8030-b7c04f51%04d", i+1), pool: simulatedPool,
 			volumes: map[string]bool{"blank.qcow2": true}, domains: map[string]string{},
 		}
-		node := target.NodeConfig{ID: h.name, Endpoint: "qemu+ssh://" + h.name + "/system"}
+		node := target.NodeConfig{ID: h.name, Endpoint: "qemu+tls://" + h.name + "/system"}
 		if bmcs {
 			h.bmc = targettest.NewBMC(t, h.uuid, func(on bool) { s.set(func() { h.down = !on }) })
 			node.BMC = h.bmc.Config

@@ -89,8 +89,9 @@ func runVirsh(ctx context.Context, c call) ([]byte, error) {
 	cmd.Stdin = bytes.NewReader(c.stdin)
 	out, errs := &boundedBuffer{limit: outputBytesMax}, &boundedBuffer{limit: printedBytesMax}
 	cmd.Stdout, cmd.Stderr = out, errs
-	// A group of its own: the terminal's interrupt is for the controller, which still has to undo things with virsh.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A session of its own: the terminal's interrupt is for the controller, which still has to undo things with virsh; and a
+	// libvirt that wants a password finds nobody to ask.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
@@ -186,10 +187,20 @@ func isStill(err error) bool {
 
 // isLost: whether the call had its effect is not known, or it cannot have had any because there was no connection.
 func isLost(err error) bool {
-	return errors.Is(err, errTimedOut) || said(err, "failed to connect to the hypervisor", "End of file while reading data",
+	return errors.Is(err, errTimedOut) || errors.Is(err, errUnreached) || hungUp(err) || said(err, "failed to connect to the hypervisor", "End of file while reading data",
 		"client socket is closed", "Connection reset", "Connection refused", "Cannot recv data", "Cannot write data",
 		"Broken pipe", "internal client error", "connection closed", "Connection timed out", "No route to host",
 		"Network is unreachable", "Disconnected from")
+}
+
+// hungUp: virsh was writing when its connection was closed, which ends it.
+func hungUp(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGPIPE
 }
 
 // isBusy: somebody else works on the same thing; it may succeed a moment later.

@@ -47,7 +47,7 @@ func TestUnusableHosts(t *testing.T) {
 		"unknown host": { // ssh takes the first of several values
 			func(c *target.Config) {
 				c.Options["ssh_options"] = "UserKnownHostsFile=/dev/null " + c.Options["ssh_options"]
-			}, "ssh cannot reach it",
+			}, "its key is not known",
 		},
 		"no such pool": {func(c *target.Config) { c.Pool = r.pool + "/nowhere" }, "no such file"},
 		"no folder":    {func(c *target.Config) { c.Pool = "/etc/hostname" }, "it is no folder"},

@@ -1,0 +1,78 @@
+package sshlink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Forwarding is sockets of a host that are lent to programs of this machine.
+type Forwarding struct {
+	// Sockets are paths: here, where nothing may be yet and only the user may look in, and on the host. They are made of
+	// letters, digits and _ . / + @ -, which ssh reads in no way of its own.
+	Sockets [][2]string
+	Options []string // handed to ssh with -o
+}
+
+// forwardArguments are those of ssh. The connection is one of its own, whatever the configuration says of sharing: a master
+// connection would hold the sockets, and live longer than whoever asked for them.
+func forwardArguments(h Host, f *Forwarding) []string {
+	args := []string{
+		"-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no", "-o", "ControlMaster=no",
+		"-o", "ControlPath=none", "-o", "StreamLocalBindMask=0177",
+	}
+	for _, o := range f.Options {
+		args = append(args, "-o", o)
+	}
+	// ssh takes the first of several values: the user's come first.
+	args = append(args, "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+	for _, s := range f.Sockets {
+		args = append(args, "-L", s[0]+":"+s[1])
+	}
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	return append(args, "--", h.Address, "cat")
+}
+
+const (
+	greeting       = "bragg-link is up"
+	echoedBytesMax = 4 << 10 // of a line that a login shell prints
+)
+
+// Forward starts ssh, and returns when sockets of the host are there on this machine. A host that stops answering is given
+// up after 15 s, and with it all connections. The program at the other end is cat: it shows that somebody is let in, and ends
+// with its input, so that ssh ends with this process, whatever ends that. ctx bounds the start only. The caller calls HangUp in
+// the end.
+func Forward(ctx context.Context, h Host, f *Forwarding) (*Link, error) {
+	l := newLink(h, f.Options, forwardArguments(h, f))
+	if _, err := l.start(ctx, echoedBytesMax, l.echo); err != nil {
+		return nil, err
+	}
+	go l.wait()
+	return l, nil
+}
+
+// echo wants back what it sends. A login shell may print something before.
+func (l *Link) echo() error {
+	if _, err := fmt.Fprintln(l.In, greeting); err != nil {
+		return err
+	}
+	for range noiseLinesMax {
+		line, err := l.Out.Line()
+		if err != nil {
+			return err
+		}
+		if string(line) == greeting {
+			return nil
+		}
+	}
+	return errors.New("its login shell does not run cat")
+}
+
+// Gone is closed when ssh of a Forward has ended.
+func (l *Link) Gone() <-chan struct{} { return l.exited }

@@ -1,0 +1,52 @@
+package libvirt
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+)
+
+var socketFolderText = regexp.MustCompile("^" + socketFolderPrefix + `[0-9]+$`)
+
+// sweepSockets removes folders of tunnels whose controller was killed: those of this user in which there are sockets at which
+// nobody listens any more, and nothing else. A folder without sockets may be one that is just being filled.
+func sweepSockets(parent string) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		if !socketFolderText.MatchString(e.Name()) || !e.IsDir() {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		info, err := os.Lstat(dir)
+		if err != nil || info.Mode().Perm() != 0o700 {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
+			continue
+		}
+		sockets, err := os.ReadDir(dir)
+		dead := err == nil && len(sockets) > 0
+		for _, s := range sockets {
+			dead = dead && s.Type() == os.ModeSocket && unheard(filepath.Join(dir, s.Name()))
+		}
+		if !dead {
+			continue
+		}
+		for _, s := range sockets {
+			_ = os.Remove(filepath.Join(dir, s.Name()))
+		}
+		_ = os.Remove(dir) // another one may have been quicker
+	}
+}
+
+// unheard tells whether nobody listens at a socket.
+func unheard(path string) bool {
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
