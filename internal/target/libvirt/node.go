@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
@@ -22,6 +23,8 @@ type node struct {
 	pool   string // name, as the target file spells it
 	// files is held for writing while the pool is read anew, which libvirt refuses while volumes are being made.
 	files sync.RWMutex
+	// halted: a refresh of the pool failed, which may have stopped it.
+	halted atomic.Bool
 
 	mu     sync.Mutex
 	known  *hostFacts // once the host has answered

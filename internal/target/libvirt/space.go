@@ -42,7 +42,7 @@ func (n *node) freshPool(ctx context.Context) (pool, error) {
 	if !n.files.TryLock() {
 		return pool{}, fmt.Errorf("node %q: %w", n.id, errVolumesMade)
 	}
-	_, err := n.run(ctx, call{args: []string{"pool-refresh", "--pool=" + n.pool}, limit: spaceLimit})
+	err := n.refresh(ctx, n.pool, spaceLimit)
 	n.files.Unlock()
 	if err != nil {
 		return pool{}, err
@@ -52,4 +52,32 @@ func (n *node) freshPool(ctx context.Context) (pool, error) {
 		return pool{}, err
 	}
 	return n.parsePool(n.pool, text)
+}
+
+// refresh has libvirt read the node's pool anew. libvirt stops a pool that it could not read and leaves it so, and then nothing can be
+// made in it or removed from it: a moment's fault of the storage must not do that to everybody who uses the pool because we looked.
+// The caller holds files.
+func (n *node) refresh(ctx context.Context, pool string, limit time.Duration) error {
+	if err := n.revive(ctx, pool); err != nil {
+		return err
+	}
+	_, err := n.run(ctx, call{args: []string{"pool-refresh", "--pool=" + pool}, limit: limit})
+	if err == nil || isBusy(err) || said(err, "is not active", "failed to connect") {
+		return err
+	}
+	n.halted.Store(true)
+	return errors.Join(err, n.revive(context.WithoutCancel(ctx), pool))
+}
+
+// revive starts the node's pool where a refresh of ours may have stopped it, and only there.
+func (n *node) revive(ctx context.Context, pool string) error {
+	if !n.halted.Load() {
+		return nil
+	}
+	_, err := n.run(ctx, call{args: []string{"pool-start", "--pool=" + pool}, limit: spaceLimit})
+	if err != nil && !said(err, "already active") {
+		return fmt.Errorf("start pool %q, which libvirt stopped because it could not read it: %w", n.pool, err)
+	}
+	n.halted.Store(false)
+	return nil
 }

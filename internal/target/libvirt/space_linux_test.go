@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -92,5 +93,66 @@ func TestSpaceOfARealPool(t *testing.T) {
 	}
 	if after := free(); after < junk {
 		t.Errorf("after the VM was removed there are %d bytes", after)
+	}
+}
+
+// libvirt stops a pool that it cannot read. A look at the space must not leave it so, nor keep VMs from being removed.
+func TestPoolThatCannotBeReadForAMoment(t *testing.T) {
+	r := newRig(t)
+	place := filepath.Join(t.TempDir(), "place")
+	if err := os.Mkdir(place, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "cp", filepath.Join(r.PoolDir(), "blank.qcow2"), place)
+	for i := range r.Hosts {
+		r.virsh(t, i, "pool-define-as", "frail", "dir", "--target", place)
+		r.virsh(t, i, "pool-start", "frail")
+	}
+	r.config.Pool = "frail"
+	dir := t.TempDir()
+	l := r.open(t, dir, nil, nil)
+	tag := targettest.NewTag("run-1")
+	vms, err := l.Create(t.Context(), tag, specsOn(r.config, "OLTP", 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := func(host int) error {
+		_, err := l.(target.SpaceMeter).NodeSpace(t.Context(), r.config.Nodes[host].ID)
+		return err
+	}
+	away := place + ".away"
+	if err := os.Rename(place, away); err != nil {
+		t.Fatal(err)
+	}
+	for host := range r.Hosts {
+		if err := space(host); err == nil {
+			t.Error("a pool without a folder was read")
+		}
+	}
+	if state := r.virsh(t, 0, "pool-info", "frail"); !strings.Contains(state, "inactive") {
+		t.Fatalf("libvirt has not stopped the pool:\n%s", state)
+	}
+	if err := os.Rename(away, place); err != nil {
+		t.Fatal(err)
+	}
+	if err := space(0); err != nil {
+		t.Errorf("the pool is there again: %v", err)
+	}
+	if err := l.Delete(t.Context(), tag, vms); err != nil {
+		t.Error(err)
+	}
+	if left := r.leftovers(t, dir); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	if files, err := os.ReadDir(place); err != nil || len(files) != 1 {
+		t.Errorf("in the pool are %v, %v", files, err)
+	}
+	// One that its owner has stopped stays so.
+	r.virsh(t, 0, "pool-destroy", "frail")
+	if err := space(0); err == nil {
+		t.Error("a pool that is stopped was read")
+	}
+	if state := r.virsh(t, 0, "pool-info", "frail"); !strings.Contains(state, "inactive") {
+		t.Errorf("a pool that its owner has stopped was started:\n%s", state)
 	}
 }

@@ -122,6 +122,9 @@ var filePools = []string{"dir", "fs", "netfs"}
 
 // readPool asks the node for its pool, with the free space of when libvirt last read it.
 func (n *node) readPool(ctx context.Context, name string) (pool, error) {
+	if err := n.revive(ctx, name); err != nil {
+		return pool{}, err
+	}
 	text, err := n.query(ctx, "pool-dumpxml", "--pool="+name)
 	if err != nil {
 		return pool{}, err
@@ -219,11 +222,7 @@ func (n *node) listVolumes(ctx context.Context, p pool) ([]string, error) {
 func (n *node) poolText(ctx context.Context, p pool) ([]byte, error) {
 	n.files.Lock()
 	defer n.files.Unlock()
-	err := patiently(ctx, func(ctx context.Context) error {
-		_, err := n.change(ctx, nil, "pool-refresh", "--pool="+p.UUID)
-		return err
-	}, nil)
-	if err != nil {
+	if err := patiently(ctx, func(ctx context.Context) error { return n.refresh(ctx, p.UUID, changeLimit) }, nil); err != nil {
 		return nil, err
 	}
 	return n.query(ctx, "vol-list", "--pool="+p.UUID)
