@@ -42,15 +42,19 @@ func (p *page) brief(d *Document) {
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, duration(d.DurationNanos), targetLine(d)), p.dim)
 	p.verdict(d)
 	p.briefFindings(d)
-	if len(d.Results) > 0 {
+	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r Result) bool { return r.Unasked })
+	if len(asked) > 0 {
 		p.line("")
-		t := briefTable(d, p.width)
+		t := briefTable(asked, p.width)
 		p.table(&t)
 	}
 	p.line("")
 	p.missing(d)
 	p.failures(d)
 	p.item("completed", strings.Join(completions(d), "; "))
+	if more := len(d.Results) - len(asked); more > 0 {
+		p.item("also there", fmt.Sprintf("%d charts of single VMs, as the hypervisor counts them", more))
+	}
 }
 
 // rehearsalLine names every factor of a rehearsal.
@@ -76,11 +80,11 @@ func rehearsalLine(r *result.Rehearsal) string {
 }
 
 // briefTable has a row per result; service and response time are two rows.
-func briefTable(d *Document, width int) table {
+func briefTable(results []Result, width int) table {
 	t := table{Heads: []string{"result", "mean", "median", "p99", "CV"}, Left: 1}
 	var draw []func(columns int) string
-	for i := range d.Results {
-		r := &d.Results[i]
+	for i := range results {
+		r := &results[i]
 		groups := briefGroups(r)
 		if len(groups) == 0 {
 			t.add(briefTitle(r, nil), "missing", "", "", "")

@@ -55,7 +55,8 @@ type Evaluated struct {
 	Expected    *float64 `json:"expected,omitempty"`
 	Bands       []Band   `json:"bands,omitempty"`
 	Simulated   bool     `json:"simulated,omitempty"`
-	FromNanos   int64    `json:"from_ns"` // the window that the scenario asked for
+	Unasked     bool     `json:"unasked,omitempty"` // no result of the scenario: shown because the target counts it
+	FromNanos   int64    `json:"from_ns"`           // the window that the scenario asked for
 	ToNanos     int64    `json:"to_ns"`
 	Series      []Series `json:"series"`
 	Stats       []Stats  `json:"stats"`             // of the whole window first, then per Window, in order

@@ -175,7 +175,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 		return run.Outcome{}, err
 	}
 	var err error
-	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total)
+	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total, c.journal.Header().Tag)
 	scraped := newExporters(c.Plan, queriesOf(c.Scenario), c.record)
 	if c.agents, err = newAgents(c.target, c.lease.Fence, c.record.zero); err != nil {
 		return run.Outcome{}, err

@@ -48,7 +48,8 @@ type evaluator struct {
 	recover  *analysis.Recoveries
 	digest   *audit.Digest
 	nodes    map[string][]result.Sample // cluster metric → samples in order
-	latency  []*latencyResult           // per result, nil for other types
+	vms      vmRecord
+	latency  []*latencyResult // per result, nil for other types
 	caveats  []string
 }
 
@@ -85,6 +86,7 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 		}
 		s.Results = append(s.Results, ev.result(ctx, i, r, s.Loads))
 	}
+	s.Results = append(s.Results, ev.vmResults()...)
 	findings := audit.Check(audit.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: plan, Digest: ev.digest,
 	})
@@ -169,15 +171,12 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 	return nil
 }
 
-// readSamples keeps cluster metrics that a result asks for.
+// readSamples keeps cluster metrics that a result asks for, and those of VMs in the run phase.
 func (ev *evaluator) readSamples(ctx context.Context) error {
 	for _, r := range ev.in.Scenario.Results {
 		if r.Source == scenario.FromMetric {
 			ev.nodes[r.Metric] = nil
 		}
-	}
-	if len(ev.nodes) == 0 {
-		return nil
 	}
 	n := 0
 	for s, err := range ev.in.Bundle.Samples() {
@@ -188,6 +187,7 @@ func (ev *evaluator) readSamples(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if s.Name != metric.NodeValue {
+			ev.vms.add(&s, ev.phase)
 			continue
 		}
 		if list, wanted := ev.nodes[s.Labels["metric"]]; wanted {

@@ -64,15 +64,7 @@ func (ev *evaluator) metricResult(r scenario.Result, e *result.Evaluated) {
 		lines = []analysis.Line{analysis.Combine(lines, r.Aggregate)}
 	}
 	for _, l := range lines {
-		points := make(result.Points, len(l.Values))
-		for i, v := range l.Values {
-			at := float64(stretch.FromNanos+int64(i)*int64(step)) + float64(step)/2
-			if at >= float64(e.ToNanos) { // shorter than a step
-				at = float64(e.FromNanos+e.ToNanos) / 2
-			}
-			points[i] = result.Point{Seconds: at / 1e9, Value: v}
-		}
-		ev.addSeries(e, result.Series{Name: l.Name, Points: points}, len(lines))
+		ev.addSeries(e, result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
 	}
 }
 

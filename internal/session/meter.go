@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -16,18 +18,29 @@ const (
 	meterShortRun    = 15 * time.Minute
 	// meterDeadline bounds one reading; a target that is busy failing over answers late.
 	meterDeadline = 30 * time.Second
+	// vmValuesMax bounds what a run records of single VMs, and what its evaluation keeps of it in memory. A hundred VMs for ten hours
+	// are 8 million values; of more, VMs are read less often.
+	vmValuesMax = 20_000_000
 )
 
-// nodeMeter reads cluster metrics for as long as the run goes on.
+// nodeMeter reads cluster metrics for as long as the run goes on, and those of VMs where the target has them.
 type nodeMeter struct {
-	source target.NodeMeter // nil: the target has none
-	record *recorder
-	period time.Duration
+	source   target.NodeMeter // nil: the target has none
+	vms      target.VMMeter   // nil: the target has none of VMs
+	tag      target.Tag
+	record   *recorder
+	period   time.Duration
+	estimate time.Duration
+
+	began, vmsRead time.Time
+	vmPeriod       time.Duration
+	firstNode      map[string]string // of VMs: what a series is called does not change when its VM moves
 }
 
-func newNodeMeter(t target.Target, r *recorder, estimate time.Duration) *nodeMeter {
-	source, _ := t.(target.NodeMeter)
-	m := &nodeMeter{source: source, record: r, period: meterPeriod}
+func newNodeMeter(t target.Target, r *recorder, estimate time.Duration, tag target.Tag) *nodeMeter {
+	m := &nodeMeter{record: r, tag: tag, period: meterPeriod, estimate: estimate, firstNode: map[string]string{}}
+	m.source, _ = t.(target.NodeMeter)
+	m.vms, _ = t.(target.VMMeter)
 	if estimate < meterShortRun {
 		m.period = meterPeriodShort
 	}
@@ -36,9 +49,10 @@ func newNodeMeter(t target.Target, r *recorder, estimate time.Duration) *nodeMet
 
 // run reads until ctx ends. That readings fail is told once, until one succeeds again.
 func (m *nodeMeter) run(ctx context.Context) {
-	if m.source == nil {
+	if m.source == nil && m.vms == nil {
 		return
 	}
+	m.began = time.Now()
 	tick := time.NewTicker(m.period)
 	defer tick.Stop()
 	failing := false
@@ -59,10 +73,53 @@ func (m *nodeMeter) run(ctx context.Context) {
 func (m *nodeMeter) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, meterDeadline)
 	defer cancel()
+	now := time.Now()
+	// A tick comes a little early or late.
+	if m.vms != nil && (m.source == nil || now.Sub(m.vmsRead) >= m.vmPeriod-m.period/2) {
+		nodes, vms, err := m.vms.SampleVMs(ctx, m.tag)
+		if err != nil {
+			return err
+		}
+		m.vmsRead, m.vmPeriod = now, vmPeriod(m.period, max(m.estimate, now.Sub(m.began)), len(vms))
+		m.record.Samples(NodeSamples(nodes, m.record.now()))
+		m.record.Samples(m.vmSamples(vms))
+		return nil
+	}
 	readings, err := m.source.SampleNodes(ctx)
 	if err != nil {
 		return err
 	}
 	m.record.Samples(NodeSamples(readings, m.record.now()))
 	return nil
+}
+
+// vmPeriod is how long to wait between two readings of that many values, so that the whole run has no more than vmValuesMax.
+func vmPeriod(least, run time.Duration, values int) time.Duration {
+	return max(least, time.Duration(float64(run)*float64(values)/vmValuesMax))
+}
+
+// vmSamples turns one reading into samples of the bundle.
+func (m *nodeMeter) vmSamples(readings []target.VMSample) []result.Sample {
+	for i, r := range readings {
+		if _, known := m.firstNode[r.VM]; !known {
+			m.firstNode[r.VM] = r.NodeID
+		}
+		readings[i].NodeID = m.firstNode[r.VM]
+	}
+	return VMSamples(readings, m.record.zero)
+}
+
+// VMSamples turns one reading of VMs into samples of a bundle whose axis begins at zero.
+func VMSamples(readings []target.VMSample, zero time.Time) []result.Sample {
+	samples := make([]result.Sample, len(readings))
+	for i, r := range readings {
+		labels := map[string]string{"vm": r.VM, "instance": r.VM, "vm_group": r.Group, "node": r.NodeID}
+		if r.Simulated {
+			labels["simulated"] = "true"
+		}
+		samples[i] = result.Sample{
+			AtNanos: max(0, r.At.Sub(zero).Nanoseconds()), Name: metric.HypervisorVM + string(r.Metric), Labels: labels, Value: r.Value,
+		}
+	}
+	return samples
 }

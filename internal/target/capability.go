@@ -16,6 +16,7 @@ const (
 	CapDatastore  Capability = "datastore-check"
 	CapDrain      Capability = "write-cache-check"
 	CapNodeMeter  Capability = "node-metrics"
+	CapVMMeter    Capability = "vm-metrics"
 	CapGuestShell Capability = "guest-shell"
 	// CapPlaybook and CapHostShell need a controller that may run programs of the scenario: --allow-shell.
 	CapPlaybook  Capability = "playbook"
@@ -54,6 +55,8 @@ func Capabilities(t Target) []Capability {
 	add(ok, CapDrain)
 	_, ok = t.(NodeMeter)
 	add(ok, CapNodeMeter)
+	_, ok = t.(VMMeter)
+	add(ok, CapVMMeter)
 	_, ok = t.(GuestShell)
 	add(ok, CapGuestShell)
 	// On an imaginary target the controller's own programs are imagined too.

@@ -197,6 +197,8 @@ func (r *rig) marks(t *testing.T, dir string) []string {
 type record struct {
 	events    []interval.Event
 	intervals []interval.Interval
+	samples   []result.Sample
+	provider  string
 	summary   result.Summary
 }
 
@@ -217,7 +219,7 @@ func read(t *testing.T, dir, ended string) *record {
 	if b.Manifest().Rehearsal == nil {
 		t.Error("the manifest does not say that this was a rehearsal")
 	}
-	rec := &record{}
+	rec := &record{provider: b.Manifest().Target.Provider}
 	if rec.summary, err = b.Summary(); err != nil {
 		t.Fatal(err)
 	}
@@ -235,6 +237,12 @@ func read(t *testing.T, dir, ended string) *record {
 			t.Fatal(err)
 		}
 		rec.intervals = append(rec.intervals, iv)
+	}
+	for s, err := range b.Samples() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.samples = append(rec.samples, s)
 	}
 	return rec
 }
@@ -333,6 +341,9 @@ func nodeLost(t *testing.T, rec *record) {
 	if operations["OLTP-0001"] > 0 {
 		t.Errorf("the VM that lost its power did %d operations afterwards", operations["OLTP-0001"])
 	}
+	if rec.provider == "libvirt" {
+		unmetered(t, rec, "OLTP-0001", off, on)
+	}
 }
 
 // moved wants the VM's node changed, and load on it before, and after the migration without errors.
@@ -355,6 +366,10 @@ func moved(t *testing.T, rec *record) {
 	working(t, "Movers", operations, errors, 1)
 	operations, errors = rec.during("Stayers", from, to)
 	working(t, "Stayers during the migration", operations, errors, 2)
+	for _, vm := range []string{"Stayers-0001", "Stayers-0002"} {
+		metersAgree(t, rec, vm)
+	}
+	modest(t, rec, "Movers-0001", 1e9)
 }
 
 // loadGoesOn wants the load on both VMs before a step and after it, without errors.

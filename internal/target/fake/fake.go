@@ -87,6 +87,7 @@ var (
 	_ target.NodePower          = (*Target)(nil)
 	_ target.ReadyChecker       = (*Target)(nil)
 	_ target.NodeMeter          = (*Target)(nil)
+	_ target.VMMeter            = (*Target)(nil)
 	_ target.GuestShell         = (*Target)(nil)
 	_ target.DatastoreChecker   = (*Target)(nil)
 	_ target.DrainChecker       = (*Target)(nil)

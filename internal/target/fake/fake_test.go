@@ -53,7 +53,7 @@ func TestHasEveryCapability(t *testing.T) {
 	want := []target.Capability{
 		target.CapAgents, target.CapVMPower, target.CapClone, target.CapSnapshot, target.CapMigrate, target.CapRelocate,
 		target.CapPlacement, target.CapNodePower, target.CapReady, target.CapDatastore, target.CapDrain, target.CapNodeMeter,
-		target.CapGuestShell, target.CapPlaybook, target.CapHostShell,
+		target.CapVMMeter, target.CapGuestShell, target.CapPlaybook, target.CapHostShell,
 	}
 	if got := target.Capabilities(f); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -125,14 +125,20 @@ func TestDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		samples, err := f.SampleNodes(t.Context())
-		if err != nil {
+		if err := f.PowerOnVMs(t.Context(), tag, vms); err != nil {
 			t.Fatal(err)
+		}
+		samples, ofVMs, err := f.SampleVMs(t.Context(), tag)
+		if err != nil || len(ofVMs) != 2*len(target.VMMetrics()) {
+			t.Fatal(err, ofVMs)
 		}
 		for i := range samples {
 			samples[i].At = time.Time{}
 		}
-		seen = append(seen, []any{vms, samples})
+		for i := range ofVMs {
+			ofVMs[i].At = time.Time{}
+		}
+		seen = append(seen, []any{vms, samples, ofVMs})
 		_ = f.Close()
 	}
 	if !reflect.DeepEqual(seen[0], seen[1]) {

@@ -68,11 +68,21 @@ const devicesMax = 1024 // of one kind in one domain
 
 // sum adds a value up over the devices of a kind: sum("net", "rx.bytes").
 func (s stats) sum(kind, value string) float64 {
-	var total float64
-	for i := range int(min(s.number(kind+".count"), devicesMax)) {
-		total += s.number(fmt.Sprintf("%s.%d.%s", kind, i, value))
-	}
+	total, _ := s.sumHad(kind+".count", kind, value)
 	return total
+}
+
+// has tells whether a domain shows a value at all.
+func (s stats) has(key string) bool { return s.values[key] != "" }
+
+// sumHad is sum over as many devices as the value count says, and whether any of them shows it.
+func (s stats) sumHad(count, kind, value string) (total float64, ok bool) {
+	for i := range int(min(s.number(count), devicesMax)) {
+		key := fmt.Sprintf("%s.%d.%s", kind, i, value)
+		total += s.number(key)
+		ok = ok || s.has(key)
+	}
+	return total, ok
 }
 
 // parsePairs reads lines of "name: value", as virsh nodeinfo and its relatives print them. What has no colon is left out.

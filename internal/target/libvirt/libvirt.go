@@ -37,6 +37,7 @@ type Target struct {
 	nodes    []*node
 	memory   *memory
 	meter    *meter
+	vmMeter  *vmMeter
 	looks    together // of those who dial agents
 
 	mu        sync.Mutex
@@ -64,6 +65,7 @@ var (
 	_ target.DatastoreChecker = (*Target)(nil)
 	_ target.NodeMeter        = (*Target)(nil)
 	_ target.SpaceMeter       = (*Target)(nil)
+	_ target.VMMeter          = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -123,7 +125,7 @@ func prepare(c target.Config, o target.OpenOptions, run runner) (*Target, error)
 		}
 		t.nodes = append(t.nodes, &node{id: nc.ID, config: nc, uri: uri, tunnel: tunnel, runner: run, pool: s.pool})
 	}
-	t.meter = newMeter(t.nodes)
+	t.meter, t.vmMeter = newMeter(), newVMMeter()
 	return t, nil
 }
 
@@ -319,6 +321,7 @@ func (t *Target) Close() error {
 	for _, c := range open {
 		_ = c.Close()
 	}
+	t.meter.close()
 	var all sync.WaitGroup
 	for _, n := range t.nodes {
 		all.Go(n.tunnel.close)

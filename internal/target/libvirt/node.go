@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,39 +170,41 @@ func (n *node) look(ctx context.Context, limit time.Duration) ([]sight, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []sight
-	var commands []string
-	flush := func() error {
-		if len(commands) == 0 {
-			return nil
-		}
-		// One argument is a script of several commands for virsh. It holds nothing but UUIDs that were looked at.
-		out, err := n.run(ctx, call{args: []string{strings.Join(commands, "; ")}, limit: queryLimit})
-		if isGone(err) {
-			return errors.Join(errAgain, err)
-		}
-		if err != nil {
-			return err
-		}
-		found, err := parseSights(out)
-		if err == nil && len(found) != len(commands) {
-			// One of them went while we looked: virsh goes on after an error, and its exit code is that of the last command.
-			err = fmt.Errorf("%w: node %q described %d domains of %d", errAgain, n.id, len(found), len(commands))
-		}
-		all, commands = append(all, found...), commands[:0]
-		return err
-	}
+	var ids []string
 	for line := range strings.Lines(string(list)) {
-		id := strings.TrimSpace(line)
-		if !idText.MatchString(id) {
-			continue
-		}
-		commands = append(commands, "dumpxml --domain="+id)
-		if len(commands) == sightsPerCall {
-			if err := flush(); err != nil {
-				return nil, err
-			}
+		if id := strings.TrimSpace(line); idText.MatchString(id) {
+			ids = append(ids, id)
 		}
 	}
-	return all, flush()
+	var all []sight
+	for part := range slices.Chunk(ids, sightsPerCall) {
+		found, err := n.describe(ctx, part, queryLimit)
+		all = append(all, found...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// describe returns domains by their UUIDs, of which there are at most sightsPerCall.
+func (n *node) describe(ctx context.Context, ids []string, limit time.Duration) ([]sight, error) {
+	commands := make([]string, len(ids))
+	for i, id := range ids {
+		commands[i] = "dumpxml --domain=" + id
+	}
+	// One argument is a script of several commands for virsh. It holds nothing but UUIDs that were looked at.
+	out, err := n.run(ctx, call{args: []string{strings.Join(commands, "; ")}, limit: limit})
+	if isGone(err) {
+		return nil, errors.Join(errAgain, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := parseSights(out)
+	if err == nil && len(found) != len(ids) {
+		// One of them went while we looked: virsh goes on after an error, and its exit code is that of the last command.
+		err = fmt.Errorf("%w: node %q described %d domains of %d", errAgain, n.id, len(found), len(ids))
+	}
+	return found, err
 }

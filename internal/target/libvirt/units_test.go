@@ -173,7 +173,7 @@ func TestStats(t *testing.T) {
 
 func TestReadings(t *testing.T) {
 	t.Parallel()
-	before, err := parseReading(recorded(t, "nodecpustats.txt"), recorded(t, "nodememstats.txt"), recorded(t, "domstats.txt"))
+	before, err := parseHostReading(recorded(t, "nodecpustats.txt"), recorded(t, "nodememstats.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestReadings(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "user: x\n"} {
-		if _, err := parseReading([]byte(text), recorded(t, "nodememstats.txt"), nil); err == nil {
+		if _, err := parseHostReading([]byte(text), recorded(t, "nodememstats.txt")); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}

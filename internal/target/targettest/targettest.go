@@ -54,6 +54,7 @@ func Run(t *testing.T, h Harness) {
 		"node power":            (*suite).nodePower,
 		"node meter":            (*suite).nodeMeter,
 		"space":                 (*suite).space,
+		"vm meter":              (*suite).vmMeter,
 		"lock":                  (*suite).lock,
 		"placement":             (*suite).placement,
 		"cancelled context":     (*suite).cancelled,

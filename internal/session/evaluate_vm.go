@@ -1,0 +1,181 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// hypervisorGroup heads what no scenario has asked for: what the hypervisor counted of single VMs. Results of a scenario that show
+// the same come from the load's own count or from guests, and the two need not agree: that is what this is for.
+const hypervisorGroup = "Single VMs, as the hypervisor counts them"
+
+// vmLinesMax is how many VMs have a line each. Of more, each group has three: the lowest of its VMs, their mean and the highest.
+const vmLinesMax = 40
+
+// vmTitles say what each metric shows, its unit in reports, and by what a value is multiplied for that.
+var vmTitles = map[target.VMMetric]struct {
+	title, unit string
+	factor      float64
+	note        string
+}{
+	target.VMCPUUsage:    {"CPU used", "%", 100, "100 % is all vCPUs of a VM busy; what its emulator uses counts too"},
+	target.VMCPUSteal:    {"CPU stolen", "%", 100, "how long vCPUs were ready and waited for a CPU of the host"},
+	target.VMMemory:      {"Memory resident on the host", "B", 1, "what a VM takes of the host's memory, its emulator included"},
+	target.VMReads:       {"Disk reads", "IOPS", 1, "over all disks of a VM"},
+	target.VMWrites:      {"Disk writes", "IOPS", 1, "over all disks of a VM"},
+	target.VMReadBytes:   {"Disk bytes read", "B/s", 1, "over all disks of a VM"},
+	target.VMWritten:     {"Disk bytes written", "B/s", 1, "over all disks of a VM"},
+	target.VMReadTime:    {"Time of a disk read", "ns", 1e9, "the mean of the reads that ended, from the emulator's view; a gap where none did"},
+	target.VMWriteTime:   {"Time of a disk write", "ns", 1e9, "the mean of the writes that ended, from the emulator's view; a gap where none did"},
+	target.VMReceived:    {"Network bytes received", "B/s", 1, "over all network cards of a VM"},
+	target.VMTransmitted: {"Network bytes sent", "B/s", 1, "over all network cards of a VM"},
+}
+
+// vmReadings are the readings of one metric of one VM, as small as can be: there may be vmValuesMax of them.
+type vmReadings struct {
+	group  string
+	points []vmPoint
+}
+
+type vmPoint struct{ seconds, value float32 }
+
+// besidePhase is how far from the run phase a reading may be that tells of it.
+const besidePhase = 15 * time.Second
+
+// vmRecord collects what the hypervisor counted.
+type vmRecord struct {
+	metrics   map[target.VMMetric]map[string]*vmReadings // by VM
+	simulated bool
+}
+
+// add takes a sample of the record, if it is one of those.
+func (v *vmRecord) add(s *result.Sample, in result.Window) {
+	name, ok := strings.CutPrefix(s.Name, metric.HypervisorVM)
+	if !ok || s.AtNanos < in.FromNanos-int64(besidePhase) || s.AtNanos > in.ToNanos+int64(besidePhase) {
+		return
+	}
+	if v.metrics == nil {
+		v.metrics = map[target.VMMetric]map[string]*vmReadings{}
+	}
+	byVM := v.metrics[target.VMMetric(name)]
+	if byVM == nil {
+		byVM = map[string]*vmReadings{}
+		v.metrics[target.VMMetric(name)] = byVM
+	}
+	one := byVM[s.Labels["vm"]]
+	if one == nil {
+		one = &vmReadings{group: s.Labels["vm_group"]}
+		byVM[s.Labels["vm"]] = one
+	}
+	one.points = append(one.points, vmPoint{float32(float64(s.AtNanos) / 1e9), float32(s.Value)})
+	v.simulated = v.simulated || s.Labels["simulated"] == "true"
+}
+
+// samples are the readings as those of a node.
+func (r *vmReadings) samples() []result.Sample {
+	list := make([]result.Sample, len(r.points))
+	for i, p := range r.points {
+		list[i] = result.Sample{AtNanos: int64(float64(p.seconds) * 1e9), Value: float64(p.value)}
+	}
+	return list
+}
+
+// vmResults returns a result for each metric that the hypervisor counted in the run phase, none where it counted nothing.
+func (ev *evaluator) vmResults() []result.Evaluated {
+	var all []result.Evaluated
+	for _, m := range target.VMMetrics() {
+		byVM := ev.vms.metrics[m]
+		if len(byVM) == 0 {
+			continue
+		}
+		shown := vmTitles[m]
+		e := result.Evaluated{
+			Name: metric.HypervisorVM + string(m), Title: shown.title + ", by the hypervisor", Type: "metric", Unit: shown.unit, Unasked: true,
+			ReportGroup: hypervisorGroup, Hint: sentence(shown.note),
+			Source:    fmt.Sprintf("What the hypervisor counted of each VM (%s%s), not what its guest or its load did", metric.HypervisorVM, m),
+			Simulated: ev.manifest.Target.Simulated || ev.vms.simulated, FromNanos: ev.phase.FromNanos, ToNanos: ev.phase.ToNanos,
+			Series: []result.Series{}, Stats: []result.Stats{},
+		}
+		ev.fillVMs(&e, byVM, m)
+		delete(ev.vms.metrics, m)
+		all = append(all, e)
+	}
+	return all
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+func (ev *evaluator) fillVMs(e *result.Evaluated, byVM map[string]*vmReadings, m target.VMMetric) {
+	period := periodOfVMs(byVM)
+	step := max(ev.stepOf(scenario.Result{}, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}), period.Round(time.Second))
+	stretch := result.Window{FromNanos: ev.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
+	lines, groups := []analysis.Line{}, map[string][]analysis.Line{}
+	for _, vm := range slices.Sorted(maps.Keys(byVM)) {
+		samples := byVM[vm].samples()
+		if m != target.VMMemory { // which is of the moment
+			samples = centred(samples, period)
+		}
+		l := nodeLine(samples, stretch, step, time.Duration(holdPeriods*float64(period)))
+		l.Name = vm
+		for i := range l.Values {
+			l.Values[i] *= vmTitles[m].factor
+		}
+		lines = append(lines, l)
+		groups[byVM[vm].group] = append(groups[byVM[vm].group], l)
+	}
+	if len(lines) > vmLinesMax {
+		e.Source += fmt.Sprintf("; of %d VMs each group shows the lowest, the mean and the highest, and the record has them all", len(lines))
+		lines = nil
+		for _, group := range slices.Sorted(maps.Keys(groups)) {
+			for _, how := range []struct{ aggregate, name string }{{"min", "lowest"}, {"mean", "mean"}, {"max", "highest"}} {
+				l := analysis.Combine(groups[group], how.aggregate)
+				l.Name = group + ", " + how.name
+				lines = append(lines, l)
+			}
+		}
+	}
+	for _, l := range lines {
+		ev.addSeries(e, result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
+	}
+}
+
+// periodOfVMs is samplingPeriod of what may be very many readings.
+func periodOfVMs(byVM map[string]*vmReadings) time.Duration {
+	var gaps []float32
+	for _, r := range byVM {
+		for i := 1; i < min(len(r.points), periodReadings); i++ {
+			gaps = append(gaps, r.points[i].seconds-r.points[i-1].seconds)
+		}
+	}
+	if len(gaps) == 0 {
+		return time.Second
+	}
+	slices.Sort(gaps)
+	return max(time.Duration(float64(gaps[len(gaps)/2])*1e9), time.Second)
+}
+
+// periodReadings is how many readings of a VM tell its period.
+const periodReadings = 1000
+
+// stepPoints are the points of a line whose steps begin at a moment, each in the middle of its step.
+func stepPoints(l analysis.Line, fromNanos int64, step time.Duration, e *result.Evaluated) result.Points {
+	points := make(result.Points, len(l.Values))
+	for i, v := range l.Values {
+		at := float64(fromNanos+int64(i)*int64(step)) + float64(step)/2
+		if at >= float64(e.ToNanos) { // shorter than a step
+			at = float64(e.FromNanos+e.ToNanos) / 2
+		}
+		points[i] = result.Point{Seconds: at / 1e9, Value: v}
+	}
+	return points
+}

@@ -1,0 +1,87 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// counted is a target that counts VMs, and how often it is asked.
+type counted struct {
+	target.Target
+	vms           int
+	ofVMs, ofAll  atomic.Int64
+	hangs, failed bool
+}
+
+func (c *counted) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
+	c.ofAll.Add(1)
+	return nil, nil
+}
+
+func (c *counted) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeSample, []target.VMSample, error) {
+	c.ofVMs.Add(1)
+	if c.hangs {
+		<-ctx.Done()
+		return nil, nil, context.Cause(ctx)
+	}
+	if c.failed {
+		return nil, nil, errors.New("no host answers")
+	}
+	return nil, make([]target.VMSample, c.vms*len(target.VMMetrics())), nil
+}
+
+func TestVMsAreReadLessOftenTheMoreThereAre(t *testing.T) {
+	for _, c := range []struct {
+		vms      int
+		estimate time.Duration
+		every    time.Duration // roughly
+	}{{3, time.Minute, time.Second}, {100, time.Minute, time.Second}, {100, 10 * time.Hour, 5 * time.Second}, {1000, 10 * time.Hour, 20 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			const span = 10 * time.Minute
+			source := &counted{vms: c.vms}
+			w, err := result.Create(t.TempDir(), result.Manifest{Run: "r", Created: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			m := newNodeMeter(source, &recorder{zero: time.Now(), writer: w, cache: newCache()}, c.estimate, target.Tag{})
+			ctx, cancel := context.WithTimeout(t.Context(), span)
+			defer cancel()
+			m.run(ctx)
+			want := float64(span / c.every)
+			if got := float64(source.ofVMs.Load()); got < 0.9*want || got > 1.1*want+1 {
+				t.Errorf("%d VMs for %v were read %v times in %v, want about %v", c.vms, c.estimate, got, span, want)
+			}
+			if all := float64(source.ofVMs.Load() + source.ofAll.Load()); all < 0.9*float64(span/m.period) {
+				t.Errorf("nodes were read %v times only", all)
+			}
+			values := float64(source.ofVMs.Load()) * float64(c.vms*len(target.VMMetrics())) * float64(c.estimate) / float64(span)
+			if c.estimate > span && values > 1.2*vmValuesMax {
+				t.Errorf("the whole run would record %.0f values", values)
+			}
+		})
+	}
+}
+
+// A target that hangs is given up, and one that fails is asked again.
+func TestVMsOfATargetThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &counted{hangs: true}
+		m := newNodeMeter(source, &recorder{zero: time.Now()}, time.Minute, target.Tag{})
+		began := time.Now()
+		if err := m.read(t.Context()); err == nil || time.Since(began) > meterDeadline {
+			t.Errorf("it took %v: %v", time.Since(began), err)
+		}
+		source.hangs, source.failed = false, true
+		if err := m.read(t.Context()); err == nil || source.ofVMs.Load() != 2 {
+			t.Errorf("asked %d times: %v", source.ofVMs.Load(), err)
+		}
+	})
+}

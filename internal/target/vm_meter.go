@@ -1,0 +1,57 @@
+package target
+
+import (
+	"context"
+	"time"
+)
+
+// VMMetric names what a hypervisor tells of one VM, in the base unit that the name ends in. All are averages over the time
+// since the reading before, but for memory, which is that of the moment.
+type VMMetric string
+
+const (
+	// VMCPUUsage is CPU time per time and vCPU: at 1 all vCPUs are busy. What the emulator itself uses counts too, so that
+	// it can be more.
+	VMCPUUsage VMMetric = "cpu_usage_ratio"
+	// VMCPUSteal is the time in which vCPUs were ready and waited for a CPU of the host, per time and vCPU.
+	VMCPUSteal VMMetric = "cpu_steal_ratio"
+	// VMMemory is the memory of the host that the VM takes.
+	VMMemory VMMetric = "memory_resident_bytes"
+
+	VMReads     VMMetric = "disk_reads_per_second" // of all disks of the VM, and so are the next five
+	VMWrites    VMMetric = "disk_writes_per_second"
+	VMReadBytes VMMetric = "disk_read_bytes_per_second"
+	VMWritten   VMMetric = "disk_written_bytes_per_second"
+	// VMReadTime and VMWriteTime are means over the requests that ended. Where none did there is no value.
+	VMReadTime  VMMetric = "disk_read_time_seconds"
+	VMWriteTime VMMetric = "disk_write_time_seconds"
+
+	VMReceived    VMMetric = "network_receive_bytes_per_second" // of all its network cards
+	VMTransmitted VMMetric = "network_transmit_bytes_per_second"
+)
+
+// VMMetrics lists all of them in the order of reports.
+func VMMetrics() []VMMetric {
+	return []VMMetric{
+		VMCPUUsage, VMCPUSteal, VMMemory, VMReads, VMWrites, VMReadBytes, VMWritten, VMReadTime, VMWriteTime, VMReceived, VMTransmitted,
+	}
+}
+
+// VMSample is one reading of a VM's use as its hypervisor counts it, whatever the guest believes.
+type VMSample struct {
+	VM        string    `json:"vm"` // name
+	Group     string    `json:"group"`
+	NodeID    string    `json:"node_id"` // where it is
+	Metric    VMMetric  `json:"metric"`
+	At        time.Time `json:"at"` // by the clock of this program, as time.Now gives it
+	Value     float64   `json:"value"`
+	Simulated bool      `json:"simulated,omitempty"`
+}
+
+// VMMeter is a NodeMeter that reads VMs with the same look at the target: SampleVMs returns what SampleNodes would, and beside it
+// samples of the VMs that carry the tag. What a VM is not known to have done is left out, and is no zero: there is none of a VM
+// without power, of one on a node that does not answer, nor at the first look at a VM and at the first after its
+// counters began anew, because it was started or moved. A metric that the target does not count is left out, too.
+type VMMeter interface {
+	SampleVMs(ctx context.Context, tag Tag) ([]NodeSample, []VMSample, error)
+}
