@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -47,7 +48,10 @@ func (c *Client) Call(ctx context.Context, r Request) (Reply, error) {
 	return answer(ctx, stream)
 }
 
-// Dial connects to the agent of a VM. Closing the connection ends nothing but itself.
+// codeStopped marks a target.StoppedError on its way.
+const codeStopped = "vm-stopped"
+
+// Dial connects to the agent of a VM; a target.StoppedError where the host says that it has ended. Closing the connection ends nothing but itself.
 func (c *Client) Dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
 	stream, err := c.ask(ctx, Request{Operation: OpDial, Tag: tag, VMs: []target.VM{vm}})
 	if err != nil {
@@ -55,6 +59,10 @@ func (c *Client) Dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Co
 	}
 	if _, err := answer(ctx, stream); err != nil {
 		_ = stream.Close()
+		var told *diag.Error
+		if errors.As(err, &told) && told.Code == codeStopped {
+			return nil, &target.StoppedError{VM: vm.Name, Reason: told.Message}
+		}
 		return nil, err
 	}
 	return stream, stream.SetDeadline(time.Time{})

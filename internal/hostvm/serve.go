@@ -178,6 +178,10 @@ func (s *server) serve(ctx context.Context, stream net.Conn) {
 }
 
 func wire(err error) *diag.Wire {
+	var stopped *target.StoppedError
+	if errors.As(err, &stopped) {
+		return &diag.Wire{Code: codeStopped, Message: stopped.Reason, Exit: diag.ExitUnavailable}
+	}
 	w := diag.ToWire(err)
 	return &w
 }

@@ -140,7 +140,10 @@ func (t *Target) startDetached(m *machine, identity trust.Files) error {
 	return start(nil)
 }
 
-// DialDetached connects to the socket of a VM's agent.
+// confirmPause is between the two looks at a process that seems to have ended.
+const confirmPause = time.Second
+
+// DialDetached connects to the socket of a VM's agent; a target.StoppedError where its process has ended.
 func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
 	m, err := t.machine(tag, vm.ID)
 	if err != nil {
@@ -152,20 +155,27 @@ func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM)
 		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
 	}
 	defer folder.Close()
+	ended := false
 	for tries := 0; ; tries++ {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName))
 		if err == nil {
 			return conn, nil
 		}
-		if len(markedProcesses()[m.processMark()]) == 0 {
-			return nil, fmt.Errorf("dial agent of vm %q: its process does not run%s", vm.Name, t.lastWords(m.id))
+		pause := listenPause
+		if len(markedProcesses()[m.processMark()]) > 0 {
+			ended = false
+		} else if ended {
+			return nil, &target.StoppedError{VM: vm.Name, Reason: "its process does not run on the host: it was killed, or the host was started anew" +
+				t.lastWords(m.id)}
+		} else {
+			ended, pause = true, confirmPause
 		}
 		if tries == listenTries {
 			return nil, fmt.Errorf("dial agent of vm %q: it does not listen: %w%s", vm.Name, err, t.lastWords(m.id))
 		}
 		select {
-		case <-time.After(listenPause):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -132,6 +132,9 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 		if ctx.Err() != nil {
 			return fmt.Errorf("ask host %q: %w", h.address.Name, context.Cause(ctx))
 		}
+		if errors.As(err, new(*target.StoppedError)) {
+			return err
+		}
 		if !again || !errors.Is(err, hostvm.ErrLost) {
 			return sshlink.HostError(h.address, err, "")
 		}
