@@ -18,9 +18,11 @@ import (
 // write to the same pool. When it is full, guests stand still or get errors, the run's and everybody else's, so the load ends before.
 // Memory needs no such watch: VMs take no more of it than preflight has counted, and one that its host kills is told as vm-stopped.
 //
-// Each node has its own goroutine, so that one that is cut off delays no other. A storage that fills is asked more often: half of
-// the time that is left may pass until the next look.
+// Each node has its own goroutine, so that one that is cut off delays no other. A storage that fills is asked more often, and once the
+// next look would come too late at the rate of the last seconds, the run stops. A rate over a long pause is no such rate: somebody
+// may have made one large file. So it is looked at again at once.
 const (
+	spaceAgain    = 250 * time.Millisecond
 	spacePauseMin = time.Second
 	spacePauseMax = 15 * time.Second
 	// spaceDeadline bounds one look. Where nodes share a storage, the next of them asks once the one before had that long.
@@ -82,10 +84,11 @@ func (g *targetGuard) follow(ctx context.Context, n target.Node) error {
 	for {
 		wait := g.claim(known)
 		if wait <= 0 {
+			asked := time.Now()
 			space, err := g.look(ctx, n.ID)
 			if err == nil {
 				known = space.Storage
-				wait, err = g.take(n, space)
+				wait, err = g.take(n, space, time.Since(asked))
 				if err != nil {
 					return err
 				}
@@ -122,8 +125,8 @@ func (g *targetGuard) claim(name string) time.Duration {
 	return 0
 }
 
-// take notes what a node told, and returns when to look again, or that there is too little.
-func (g *targetGuard) take(n target.Node, space target.Space) (time.Duration, error) {
+// take notes what a node told after a time, and returns when to look again, or that there is too little.
+func (g *targetGuard) take(n target.Node, space target.Space, took time.Duration) (time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.storages[space.Storage]
@@ -135,14 +138,40 @@ func (g *targetGuard) take(n target.Node, space target.Space) (time.Duration, er
 		s.nodes = append(s.nodes, name)
 		slices.Sort(s.nodes)
 	}
-	floor := g.floor(space.TotalBytes)
-	if space.TotalBytes > 0 && space.FreeBytes < floor {
-		return 0, g.lowSpace(s, space, floor)
+	floor, now := g.floor(space.TotalBytes), time.Now()
+	perSecond := s.rate(space.FreeBytes, now)
+	var enough bool
+	if s.pause, enough = s.following(float64(space.FreeBytes-floor), perSecond, took); !enough && space.TotalBytes > 0 {
+		return 0, g.lowSpace(s, space, floor, perSecond)
 	}
-	now := time.Now()
-	s.pause = s.following(space.FreeBytes, floor, now)
 	s.next, s.read, s.freeBytes = now.Add(s.pause), now, space.FreeBytes
 	return s.pause, nil
+}
+
+// rate returns by how many bytes a second the free space has shrunk since the reading before.
+func (s *storage) rate(freeBytes int64, now time.Time) float64 {
+	since := now.Sub(s.read).Seconds()
+	if s.read.IsZero() || since <= 0 {
+		return 0
+	}
+	return max(0, float64(s.freeBytes-freeBytes)/since)
+}
+
+// following returns the pause after a reading with so many bytes above the floor, and false where there is no time for one.
+func (s *storage) following(above, perSecond float64, took time.Duration) (pause time.Duration, enough bool) {
+	pause = min(max(2*s.pause, spacePauseMin), spacePauseMax)
+	if above < 0 || perSecond <= 0 {
+		return pause, above >= 0
+	}
+	left := min(above/perSecond, time.Hour.Seconds())
+	spare := time.Duration(left*float64(time.Second)) - spacePauseMin - 2*took // a look may take longer than the one before
+	switch {
+	case spare >= 0:
+		return min(pause, max(spare/2, spacePauseMin)), true
+	case s.pause > spacePauseMin:
+		return spaceAgain, true
+	}
+	return 0, false
 }
 
 // floor is that of any file system, for bytes that are kept so many times.
@@ -151,30 +180,22 @@ func (g *targetGuard) floor(totalBytes int64) int64 {
 	return guardFloor(totalBytes/copies) * copies
 }
 
-// following returns the pause after a reading: at most twice that before, and half of the time after which the floor is reached if it
-// goes on as since the reading before.
-func (s *storage) following(freeBytes, floorBytes int64, now time.Time) time.Duration {
-	pause := min(max(2*s.pause, spacePauseMin), spacePauseMax)
-	if written := s.freeBytes - freeBytes; !s.read.IsZero() && written > 0 {
-		left := float64(freeBytes-floorBytes) / float64(written) * float64(now.Sub(s.read))
-		pause = min(pause, time.Duration(min(left/2, float64(spacePauseMax))))
-	}
-	return max(pause, spacePauseMin)
-}
-
-func (g *targetGuard) lowSpace(s *storage, space target.Space, floor int64) error {
+func (g *targetGuard) lowSpace(s *storage, space target.Space, floor int64, perSecond float64) error {
 	where := "node"
 	if len(s.nodes) > 1 {
 		where = "nodes"
 	}
-	copies := ","
+	more := ","
+	if perSecond > 0 {
+		more = fmt.Sprintf(", %s less each second,", unit.FormatBytes(int64(perSecond)))
+	}
 	if g.copies > 1 {
-		copies = fmt.Sprintf(", which keeps each byte %d times,", g.copies)
+		more += fmt.Sprintf(" each byte is kept %d times,", g.copies)
 	}
 	return &diag.Error{
 		Code: "low-space",
-		Message: fmt.Sprintf("only %s of %s are free in %s of %s %s%s and the run stops below %s, before VMs get I/O errors",
-			unit.FormatBytes(space.FreeBytes), unit.FormatBytes(space.TotalBytes), space.Place, where, strings.Join(s.nodes, ", "), copies,
+		Message: fmt.Sprintf("only %s of %s are free in %s of %s %s%s and the run stops before less than %s are, so that no VM gets I/O errors",
+			unit.FormatBytes(space.FreeBytes), unit.FormatBytes(space.TotalBytes), space.Place, where, strings.Join(s.nodes, ", "), more,
 			unit.FormatBytes(floor)),
 		Hint: "the load was stopped and everything undone; free some space there, or use fewer VMs or smaller disks, and run again",
 		Exit: diag.ExitUndecided,

@@ -67,29 +67,34 @@ func room(storage string, free, total int64) (target.Space, error) {
 	return target.Space{Storage: storage, Place: fmt.Sprintf("pool %q", "vms"), FreeBytes: free, TotalBytes: total}, nil
 }
 
-// A storage that fills is asked often enough to stop above zero, however fast; one that does not is left alone.
+// A storage that fills is asked often enough to stop above zero, however fast, and not long before; one that does not is left alone.
 func TestTargetGuardAsksWhatFillsMoreOften(t *testing.T) {
 	const total = 1000 * unit.GiB
-	for name, perSecond := range map[string]int64{
-		"slowly": 100 * unit.MiB, "fast": 400 * unit.MiB, "not at all": 0, "by little": unit.MiB,
+	for name, c := range map[string]struct {
+		perSecond int64
+		took      time.Duration // by each look
+	}{
+		"slowly": {perSecond: 100 * unit.MiB}, "fast": {perSecond: 400 * unit.MiB}, "very fast": {perSecond: 4 * unit.GiB}, "not at all": {},
+		"by little": {perSecond: unit.MiB}, "behind slow looks": {400 * unit.MiB, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var last int64
+				free := func(at time.Duration) int64 { return 300*unit.GiB - int64(at.Seconds()*float64(c.perSecond)) }
 				s := &stores{answer: func(_ context.Context, _ string, at time.Duration) (target.Space, error) {
-					last = 300*unit.GiB - int64(at.Seconds()*float64(perSecond))
-					return room("a", last, total)
+					time.Sleep(c.took)
+					return room("a", max(0, free(at)), total)
 				}}
 				stops, at := guarded(t, s, 1, 1, time.Hour)
 				asked := len(s.of("node-1"))
-				if full := 300 * unit.GiB / max(1, perSecond); full > 3600 {
+				if full := 300 * unit.GiB / max(1, c.perSecond); full > 3600 {
 					if len(stops) > 0 || asked > 3600/15+5 {
 						t.Errorf("stopped by %v, asked %d times", stops, asked)
 					}
 					return
 				}
-				if len(stops) != 1 || last <= 0 || last >= unit.GiB {
-					t.Fatalf("stops %v at %v with %d bytes free", stops, at, last)
+				most := unit.GiB + c.perSecond*int64(3+3*c.took.Seconds())
+				if left := free(at); len(stops) != 1 || left <= 0 || left >= most {
+					t.Fatalf("stops %v at %v with %d bytes free", stops, at, left)
 				}
 				if asked > int(at.Seconds())/10+60 {
 					t.Errorf("asked %d times in %v", asked, at)
@@ -97,6 +102,21 @@ func TestTargetGuardAsksWhatFillsMoreOften(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One large file that somebody makes at once, with little more left than has to be, stops nothing.
+func TestTargetGuardBearsLargeFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stores{answer: func(_ context.Context, _ string, at time.Duration) (target.Space, error) {
+			if at > 10*time.Minute {
+				return room("a", 3*unit.GiB, 1000*unit.GiB)
+			}
+			return room("a", 500*unit.GiB, 1000*unit.GiB)
+		}}
+		if stops, at := guarded(t, s, 1, 1, time.Hour); len(stops) > 0 {
+			t.Errorf("stopped by %v at %v", stops, at)
+		}
+	})
 }
 
 // Somebody else fills it at once: the first reading that shows it stops the run, with everything that one needs to know.
@@ -112,9 +132,9 @@ func TestTargetGuardNamesWhatIsFull(t *testing.T) {
 		if len(stops) != 1 || at > time.Minute+spacePauseMax+time.Second {
 			t.Fatalf("stops %v at %v", stops, at)
 		}
-		want := `only 10 MiB of 600 MiB are free in pool "vms" of node node-2, which keeps each byte 3 times, and the run stops below 48 MiB`
+		want := `only 10 MiB of 600 MiB are free in pool "vms" of node node-2, `
 		var e *diag.Error
-		if !strings.Contains(stops[0].Error(), want) || !errors.As(stops[0], &e) || e.Exit != diag.ExitUndecided || e.Hint == "" {
+		if !strings.Contains(stops[0].Error(), want) || !strings.Contains(stops[0].Error(), "each byte is kept 3 times, and the run stops before less than 48 MiB are") || !errors.As(stops[0], &e) || e.Exit != diag.ExitUndecided || e.Hint == "" {
 			t.Errorf("stopped by %q, want %q", stops[0], want)
 		}
 	})
@@ -238,7 +258,7 @@ func TestRunStopsBeforeTheStorageIsFull(t *testing.T) {
 	if out.Ended != result.EndedFailed || out.Exit != diag.ExitUndecided || len(out.Problems)+len(out.Left) > 0 {
 		t.Errorf("outcome %+v", out)
 	}
-	for _, want := range []string{"only 100 MiB of 1 PiB are free in the imagined storage of nodes node-1, node-2", "below 1 GiB", "free some space there"} {
+	for _, want := range []string{"only 100 MiB of 1 PiB are free in the imagined storage of nodes node-1, node-2", "before less than 1 GiB are", "free some space there"} {
 		if !strings.Contains(out.Reason, want) {
 			t.Errorf("the reason is %q, want %q", out.Reason, want)
 		}
