@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,6 +94,16 @@ func (e *Engine) runAndTell(ctx context.Context, p PlanStep) error {
 		err = patient(ctx, act)
 	}
 	e.progress.end(p.ID)
+	err = brokenOff(ctx, err)
 	e.emit(e.stepEvent(p, interval.EventStepEnded, err))
 	return err
+}
+
+// brokenOff says why a step was cancelled, where its error says only that it was.
+func brokenOff(ctx context.Context, err error) error {
+	why := context.Cause(ctx)
+	if !errors.Is(err, context.Canceled) || why == nil || errors.Is(why, context.Canceled) {
+		return err
+	}
+	return errors.New(strings.TrimSuffix(err.Error(), context.Canceled.Error()) + "broken off: " + why.Error())
 }

@@ -202,6 +202,19 @@ func (l *lab) messages(kind interval.EventKind) []string {
 	return out
 }
 
+// stepErrors returns how steps of a name ended.
+func (l *lab) stepErrors(step string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, e := range l.events {
+		if e.Kind == interval.EventStepEnded && e.Step == step {
+			out = append(out, e.Error)
+		}
+	}
+	return out
+}
+
 // mustBeClean fails unless nothing of the run is left on the target.
 func (l *lab) mustBeClean() {
 	l.t.Helper()

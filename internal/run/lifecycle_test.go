@@ -111,6 +111,9 @@ func TestFirstStopUndoes(t *testing.T) {
 				if err != nil || outcome.Ended != want[0] || outcome.Reason != want[1] || len(outcome.Left) > 0 || len(outcome.Problems) > 0 {
 					t.Errorf("outcome %+v, %v", outcome, err)
 				}
+				if why := l.stepErrors("test.Wait"); len(why) == 0 || why[0] != "broken off: "+want[1] {
+					t.Errorf("the step that was going on ended with %q", why)
+				}
 				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("took %v", took)
 				}

@@ -79,7 +79,7 @@ type loop struct {
 	engine     *Engine
 	base       context.Context // never cancelled
 	state      state
-	cancelStep context.CancelFunc
+	cancelStep context.CancelCauseFunc
 	cancelUndo context.CancelFunc
 	stopWatch  context.CancelFunc // of placement
 	grace      <-chan time.Time
@@ -104,7 +104,7 @@ func (l *loop) perform(a action) {
 	case actRunStep:
 		l.runStep(a.Step)
 	case actCancelStep:
-		l.cancelStep()
+		l.cancelStep(errors.New(l.state.Reason))
 	case actGrant:
 		a.reply <- a.Handle
 	case actRefuse:
@@ -149,14 +149,16 @@ func (l *loop) report(o outcome) { l.engine.work.Go(func() { l.engine.post(o) })
 func (l *loop) runStep(id int) {
 	e := l.engine
 	p := e.plan.Steps[id-1]
-	ctx, cancel := context.WithCancel(l.base)
+	ctx, cancel := l.base, context.CancelFunc(func() {})
 	if p.Phase == Teardown {
 		ctx, cancel = context.WithTimeout(l.base, p.Duration+e.cfg.TeardownDeadline)
 	}
-	l.cancelStep = cancel
+	ctx, done := context.WithCancelCause(ctx)
+	l.cancelStep = done
 	late := e.skips(p)
 	e.work.Go(func() {
 		defer cancel()
+		defer done(nil)
 		o := outcome{StepDone: id}
 		var err error
 		if late {
