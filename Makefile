@@ -8,7 +8,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
-	libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics
+	libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent clock guest lab load/... iojob/... iohosts metric result session sshlink target/...
@@ -90,6 +90,10 @@ build/kernel:
 		$$(apt-cache depends linux-image-cloud-$$(dpkg --print-architecture) | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
 	@mv $@.part $@
 
+# A distribution for guests of the soak (needs root and the network); BRAGG_TEST_CLOUD_IMAGE names another one.
+build/cloud.qcow2:
+	tools/cloud-image.sh $@
+
 format:
 	gofmt -w $$(git ls-files '*.go')
 
@@ -138,13 +142,16 @@ bench-agents:
 		$(GO) test ./internal/session -run '^TestManyAgents$$' -count=1 -v -timeout 30m
 
 # A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute, and networks that
-# are cut for one minute and for ten.
-soak:
+# are cut for one minute and for ten. A distribution boots in guests, by cloud-init.
+CLOUD_IMAGE := $(or $(BRAGG_TEST_CLOUD_IMAGE),build/cloud.qcow2)
+soak: $(CLOUD_IMAGE)
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
 	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForATarget$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
+	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
+		-run '^(TestCloudImage|TestDistribution)$$' -count=1 -v -timeout 0
 	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_OUTAGE=10m $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 60m
 

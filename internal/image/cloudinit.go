@@ -17,7 +17,8 @@ type (
 		Hostname         string      `yaml:"hostname"`
 		PreserveHostname bool        `yaml:"preserve_hostname"`
 		PasswordLogin    bool        `yaml:"ssh_pwauth"`
-		DeleteHostKeys   bool        `yaml:"ssh_deletekeys"`  // so that clones do not share them
+		DeleteHostKeys   bool        `yaml:"ssh_deletekeys"` // so that clones do not share them
+		HostKeyTypes     []string    `yaml:"ssh_genkeytypes,flow"`
 		Users            []cloudUser `yaml:"users,omitempty"` // none: the image's own user, whose password is locked
 		WriteFiles       []cloudFile `yaml:"write_files"`
 		RunCommands      [][]string  `yaml:"runcmd"`
@@ -27,6 +28,7 @@ type (
 		Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
 		Shell        string   `yaml:"shell"`
 		LockPassword bool     `yaml:"lock_passwd"`
+		Sudo         string   `yaml:"sudo"`
 	}
 	cloudFile struct {
 		Path        string `yaml:"path"`
@@ -76,6 +78,9 @@ WantedBy=multi-user.target
 
 const unitName = "bragg-agent.service"
 
+// hostKeyTypes are what every client of today takes. A key of RSA too takes half a minute where a processor is emulated.
+var hostKeyTypes = []string{"ed25519", "ecdsa"}
+
 // cloudInit adds cloud-init's files to a seed.
 func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 	config, err := json.Marshal(s.Agent)
@@ -83,7 +88,7 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 		return err
 	}
 	u := userData{
-		Hostname: s.Hostname, DeleteHostKeys: true,
+		Hostname: s.Hostname, DeleteHostKeys: true, HostKeyTypes: hostKeyTypes,
 		WriteFiles: []cloudFile{
 			// systemd and DHCP clients derive identities from this file, which clones would share.
 			{"/etc/machine-id", "root:root", "0444", s.MachineID + "\n"},
@@ -96,7 +101,7 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 		u.WriteFiles = append(u.WriteFiles, cloudFile{path, "root:root", "0600", s.Files[path]})
 	}
 	if g.User != "" {
-		u.Users = append(u.Users, cloudUser{Name: g.User, Keys: g.Keys, Shell: "/bin/bash", LockPassword: true})
+		u.Users = append(u.Users, cloudUser{Name: g.User, Keys: g.Keys, Shell: "/bin/bash", LockPassword: true, Sudo: "ALL=(ALL) NOPASSWD:ALL"})
 	}
 	for name, document := range map[string]any{
 		"user-data": u, "meta-data": metaData{InstanceID: s.InstanceID, Hostname: s.Hostname}, "network-config": networkOf(s.Network),
@@ -122,7 +127,12 @@ func (g Guest) commands() (commands [][]string) {
 			{"umount", place},
 		}
 	}
-	return append(commands, []string{"systemctl", "daemon-reload"}, []string{"systemctl", "enable", "--now", unitName})
+	return append(commands,
+		[]string{"systemctl", "daemon-reload"},
+		[]string{"systemctl", "enable", unitName},
+		// Once the agent answers, the VM's power may be cut, and cloud-init does none of this again.
+		[]string{"sync"},
+		[]string{"systemctl", "start", unitName})
 }
 
 // networkOf describes the network in version 2. DHCP goes by the card's own address and not by the machine-id, which is

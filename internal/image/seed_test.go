@@ -164,7 +164,7 @@ func TestSeedForDHCP(t *testing.T) {
 		t.Errorf("the network is %+v", n)
 	}
 	u := readYAML[userData](t, files["user-data"])
-	if len(u.Users) != 0 || len(u.RunCommands) != 2 || strings.Contains(files["user-data"], "users:") {
+	if len(u.Users) != 0 || len(u.RunCommands) != 4 || strings.Contains(files["user-data"], "users:") {
 		t.Errorf("user-data is %s", files["user-data"])
 	}
 	// Programs that read YAML 1.1 must not take these for numbers.

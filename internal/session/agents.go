@@ -15,8 +15,9 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// helloDeadline bounds how long an agent may take to answer once its VM is powered on: a guest boots meanwhile.
-const helloDeadline = 5 * time.Minute
+// helloDeadline bounds how long an agent may take to answer once its VM is powered on: a guest boots meanwhile. A distribution on an
+// emulated processor, on a machine with other work, was seen to take eight minutes.
+const helloDeadline = 15 * time.Minute
 
 // pingEvery is after how much silence an agent on a network is asked whether it is there.
 const pingEvery = 5 * time.Second

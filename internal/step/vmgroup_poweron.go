@@ -14,8 +14,8 @@ import (
 var groupPowerOn = run.Kind{
 	Name:    "vm_group.PowerOn",
 	Summary: "Power on the VMs of a group and wait until their agents answer.",
-	Doc: "At most max_concurrent VMs are powered on at a time, which softens a boot storm. The wait is bounded by one " +
-		"minute and another for every twenty VMs begun.",
+	Doc: "At most max_concurrent VMs are powered on at a time, which softens a boot storm. A system that boots " +
+		"may take 15 minutes until its agent answers.",
 	Example: exampleLoad + `
 setup:
   - vm_group.CloneFromTemplate:
@@ -59,7 +59,7 @@ func (s *powerOn) Run(ctx context.Context, env *run.Env) error {
 			return err
 		}
 	}
-	// X-Ray's bound: a minute, and one more per twenty VMs begun.
+	// X-Ray's bound: a minute, and one more per twenty VMs begun. It ends the attempts; one that goes on is waited for.
 	timeout := time.Minute * time.Duration(1+(len(vms)+19)/20)
 	if err := waitReachable(ctx, env, s.Group, timeout); err != nil {
 		return err

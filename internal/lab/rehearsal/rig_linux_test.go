@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // hangGuard ends what should have ended long before.
-const hangGuard = 15 * time.Minute
+const hangGuard = 90 * time.Minute
 
 // rig is a lab with guests, and the programs that users have.
 type rig struct {
@@ -39,7 +39,27 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	testreq.Root(t)
 	kernel := testreq.KernelPackage(t)
-	dir := t.TempDir()
+	dir := programs(t)
+	template := filepath.Join(dir, "image")
+	if err := os.Mkdir(template, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := image.Build(image.Source{Package: kernel, Agent: filepath.Join(dir, "bragg-agent")}, template); err != nil {
+		t.Fatal(err)
+	}
+	return newRigOf(t, dir, map[string]string{"ubuntu1604": template})
+}
+
+// newRigOf makes a lab with these templates, for the programs in a folder.
+func newRigOf(t *testing.T, dir string, templates map[string]string) *rig {
+	t.Helper()
+	return &rig{Lab: labtest.New(t, lab.Options{SSH: true, Templates: templates}), bragg: filepath.Join(dir, "bragg")}
+}
+
+// programs builds bragg and its agent in a folder.
+func programs(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	for _, name := range []string{"bragg", "bragg-agent"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w",
 			"github.com/braggdev/bragg/cmd/"+name)
@@ -48,17 +68,7 @@ func newRig(t *testing.T) *rig {
 			t.Fatalf("build %s: %v: %s", name, err, out)
 		}
 	}
-	template := filepath.Join(dir, "image")
-	if err := os.Mkdir(template, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := image.Build(image.Source{Package: kernel, Agent: filepath.Join(dir, "bragg-agent")}, template); err != nil {
-		t.Fatal(err)
-	}
-	return &rig{
-		Lab:   labtest.New(t, lab.Options{SSH: true, Templates: map[string]string{"ubuntu1604": template}}),
-		bragg: filepath.Join(dir, "bragg"),
-	}
+	return dir
 }
 
 // command carries out bragg with these arguments. stderr is for people.
@@ -133,6 +143,9 @@ func (r *rig) leftovers(t *testing.T, runs string) {
 		}
 	}
 	volumes, err := filepath.Glob(filepath.Join(r.PoolDir(), "*"))
+	volumes = slices.DeleteFunc(volumes, func(path string) bool {
+		return slices.ContainsFunc(r.Templates, func(t lab.Template) bool { return t.Image == filepath.Base(path) })
+	})
 	if err != nil || len(volumes) > 0 {
 		t.Errorf("volumes left: %q, %v", volumes, err)
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,7 +158,7 @@ func (r *rig) virsh(t testing.TB, host int, args ...string) string {
 	return command(t, "virsh", append([]string{"-q", "-c", r.Hosts[host].URI()}, args...)...)
 }
 
-// leftovers lists domains of all hosts and files of the pool, but for the template, and what the controller remembers.
+// leftovers lists domains of all hosts and files of the pool, but for templates, and what the controller remembers.
 func (r *rig) leftovers(t testing.TB, dir string) []string {
 	t.Helper()
 	var left []string
@@ -171,7 +173,7 @@ func (r *rig) leftovers(t testing.TB, dir string) []string {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if e.Name() != "blank.qcow2" {
+			if !slices.Contains(slices.Collect(maps.Values(r.config.Templates)), e.Name()) {
 				left = append(left, e.Name())
 			}
 		}

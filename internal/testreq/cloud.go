@@ -1,0 +1,95 @@
+package testreq
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cloudVariable names a cloud image (qcow2) of a distribution with cloud-init, and asks for the tests that boot it: they need
+// minutes where processors are emulated. "make soak" sets it to the image that "make build/cloud.qcow2" makes.
+const cloudVariable = "BRAGG_TEST_CLOUD_IMAGE"
+
+// CloudImage returns the path of that image, or "" where tests that boot a distribution are not asked for.
+func CloudImage(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv(cloudVariable)
+	if path == "" {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(RepositoryRoot(t), path)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s: %v (make build/cloud.qcow2 makes one)", cloudVariable, err)
+	}
+	return path
+}
+
+// Retouched makes a copy of a cloud image, in which files of its root file system (ext2 to ext4) have another content: what whoever
+// makes a template may leave in it. Folders above them are made. It returns the path of the copy, a qcow2 as well.
+func Retouched(t testing.TB, image string, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	raw, out := filepath.Join(dir, "raw"), filepath.Join(dir, "retouched.qcow2")
+	call := func(program string, args ...string) []byte {
+		t.Helper()
+		text, err := exec.Command(Program(t, program), args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v: %s", program, args, err, text)
+		}
+		return text
+	}
+	call("qemu-img", "convert", "-O", "raw", image, raw)
+	var commands strings.Builder
+	for i, path := range slices.Sorted(maps.Keys(files)) {
+		part := filepath.Join(dir, fmt.Sprint("file", i))
+		if err := os.WriteFile(part, []byte(files[path]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for at := 1; strings.Contains(path[at:], "/"); {
+			at += strings.Index(path[at:], "/") + 1
+			fmt.Fprintf(&commands, "mkdir %s\n", path[:at-1]) // says so where it is there
+		}
+		fmt.Fprintf(&commands, "rm %s\nwrite %s %s\n", path, part, path)
+	}
+	script := filepath.Join(dir, "commands")
+	if err := os.WriteFile(script, []byte(commands.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	system := fmt.Sprintf("%s?offset=%d", raw, rootOffset(t, call("sfdisk", "--json", raw)))
+	said := call("debugfs", "-w", "-f", script, system)
+	for path, want := range files {
+		if got := call("debugfs", "-R", "cat "+path, system); !strings.HasSuffix(string(got), want) {
+			t.Fatalf("%s of the image has %q, want %q: debugfs said %s", path, got, want, said)
+		}
+	}
+	call("qemu-img", "convert", "-O", "qcow2", raw, out)
+	if err := os.Remove(raw); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// rootOffset finds the largest partition, in bytes.
+func rootOffset(t testing.TB, text []byte) int64 {
+	t.Helper()
+	var disk struct {
+		Table struct {
+			SectorSize int64
+			Partitions []struct{ Start, Size int64 }
+		} `json:"partitiontable"`
+	}
+	if err := json.Unmarshal(text, &disk); err != nil || len(disk.Table.Partitions) == 0 {
+		t.Fatalf("the image has no partitions: %v in %s", err, text)
+	}
+	root := slices.MaxFunc(disk.Table.Partitions, func(a, b struct{ Start, Size int64 }) int { return cmp.Compare(a.Size, b.Size) })
+	return root.Start * disk.Table.SectorSize
+}
