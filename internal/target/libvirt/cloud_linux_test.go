@@ -233,7 +233,7 @@ func (c *clones) load(t *testing.T, vm target.VM) {
 	err = client.Run(t.Context(), load.Workload{
 		Name: "write", Group: vm.Group, VM: vm.Name, Generator: "native", ConfigName: "write.fio",
 		Config:  "[load]\nfilename=/dev/sdb\nioengine=libaio\nrw=write\nbs=64k\nsize=8m\niodepth=4\ndirect=1\n",
-		Devices: []load.Device{{Name: "/dev/sdb", Path: vm.Disks[0].Device, SizeBytes: size, Consent: load.Consent{Own: true, SizeBytes: size}}},
+		Devices: []load.Device{{Name: "/dev/sdb", Path: vm.Disks[0].Path, SizeBytes: size, Consent: load.Consent{Own: true, SizeBytes: size}}},
 	}, load.SinkFunc(func(iv interval.Interval) { wrote.Add(iv.Directions[interval.Write].Bytes) }))
 	if err != nil || wrote.Load() != 8<<20 {
 		t.Errorf("%s wrote %d bytes, %v", vm.Name, wrote.Load(), err)

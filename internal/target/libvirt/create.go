@@ -172,11 +172,19 @@ func (t *Target) planDisks(b *blueprint) error {
 	return nil
 }
 
-// addData adds the i-th data disk: the first is sdb.
+// byID is where udev puts a SCSI disk of QEMU's, in front of its serial number.
+const byID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
+
+// addData adds the i-th data disk: the first is sdb. A distribution gives such names in the order in which its drivers happen to
+// finish, another one at each start, so there the disk is found by its serial number. Guests of bragg image build have no udev, and keep order.
 func (b *blueprint) addData(i int, size int64, format string, make func(context.Context, *blueprint, string) error) {
 	role := diskName(i + 1)
 	b.disks = append(b.disks, blueprintDisk{role, format, make})
-	b.record.VM.Disks = append(b.record.VM.Disks, target.Disk{Device: "/dev/" + role, SizeBytes: size})
+	data := target.Disk{Device: "/dev/" + role, SizeBytes: size}
+	if b.from.kernel == nil {
+		data.Path = byID + serialOf(i+1)
+	}
+	b.record.VM.Disks = append(b.record.VM.Disks, data)
 }
 
 // buildAll makes all VMs, or removes what it made.

@@ -198,7 +198,7 @@ func diskName(i int) string {
 // scsiDisk is a disk on the virtio-scsi controller. The i-th is sda, sdb, …: Linux counts logical units in their order,
 // and the serial number says the same, for guests that find them in another.
 func scsiDisk(i int, path, format, cache string) disk {
-	d := disk{Type: "file", Device: "disk", Serial: "bragg-" + diskName(i)}
+	d := disk{Type: "file", Device: "disk", Serial: serialOf(i)}
 	d.Driver.Name, d.Driver.Type, d.Driver.Cache, d.Driver.Discard = "qemu", format, cache, "unmap"
 	if cache == "none" || cache == "directsync" {
 		d.Driver.IO = "native"
@@ -208,3 +208,6 @@ func scsiDisk(i int, path, format, cache string) disk {
 	d.Address = &place{Type: "drive", Unit: i}
 	return d
 }
+
+// serialOf is the serial number of the i-th disk.
+func serialOf(i int) string { return "bragg-" + diskName(i) }
