@@ -94,7 +94,7 @@ const reachConcurrentMax = 64
 // waitReachable waits until the agents of all VMs of a group answer. Each is asked for itself: one that does not answer must
 // not hide when the others do.
 func waitReachable(ctx context.Context, env *run.Env, group string, timeout time.Duration) error {
-	vms := env.VMs.Of(group)
+	vms, began := env.VMs.Of(group), time.Now()
 	last, late := make([]error, len(vms)), make([]bool, len(vms))
 	slots := make(chan struct{}, reachConcurrentMax)
 	var wait sync.WaitGroup
@@ -119,5 +119,6 @@ func waitReachable(ctx context.Context, env *run.Env, group string, timeout time
 			missing++
 		}
 	}
-	return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", missing, group, vms[first].Name, timeout, last[first])
+	return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", missing, group, vms[first].Name,
+		time.Since(began).Round(time.Second), last[first]) // an attempt that began in time may have lasted
 }
