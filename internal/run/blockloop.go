@@ -99,11 +99,26 @@ func (e *Engine) runAndTell(ctx context.Context, p PlanStep) error {
 	return err
 }
 
+// breakOff is why a step's context ended. It counts as a cancellation for whoever asks.
+type breakOff struct{ why string }
+
+func (b breakOff) Error() string { return "broken off: " + b.why }
+
+func (b breakOff) Is(target error) bool { return target == context.Canceled }
+
 // brokenOff says why a step was cancelled, where its error says only that it was.
 func brokenOff(ctx context.Context, err error) error {
 	why := context.Cause(ctx)
-	if !errors.Is(err, context.Canceled) || why == nil || errors.Is(why, context.Canceled) {
+	if !errors.Is(err, context.Canceled) || why == nil || why == context.Canceled || strings.Contains(err.Error(), why.Error()) {
 		return err
 	}
-	return errors.New(strings.TrimSuffix(err.Error(), context.Canceled.Error()) + "broken off: " + why.Error())
+	said := why.Error()
+	if !errors.As(why, new(breakOff)) { // another branch failed
+		said = "broken off: " + said
+	}
+	text, bare := strings.CutSuffix(err.Error(), context.Canceled.Error())
+	if !bare {
+		text += "; "
+	}
+	return errors.New(text + said)
 }

@@ -144,6 +144,9 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 		if err != nil || outcome.Ended != run.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != run.ThingVMs {
 			t.Fatalf("outcome %+v, %v", outcome, err)
 		}
+		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"broken off: stopped by the user", "broken off: abandoned by the user"}) {
+			t.Errorf("the waits ended with %q", why)
+		}
 		left, err := run.Recover(l.runs)
 		if err != nil || len(left) != 1 || !left[0].Abandoned || left[0].Phase != run.Teardown {
 			t.Fatalf("left %+v, %v", left, err)

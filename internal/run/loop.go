@@ -104,7 +104,7 @@ func (l *loop) perform(a action) {
 	case actRunStep:
 		l.runStep(a.Step)
 	case actCancelStep:
-		l.cancelStep(errors.New(l.state.Reason))
+		l.cancelStep(breakOff{a.Err})
 	case actGrant:
 		a.reply <- a.Handle
 	case actRefuse:

@@ -224,7 +224,7 @@ func (s state) stop(level int) (state, []action) {
 func (s state) leave(ended, reason string) (state, []action) {
 	do := []action{}
 	if s.Running != 0 {
-		do = append(do, action{Kind: actCancelStep, Step: s.Running})
+		do = append(do, action{Kind: actCancelStep, Step: s.Running, Err: reason})
 	}
 	do = append(do, action{Kind: actEndPhase, Phase: Phase(s.Stage), Err: reason})
 	s.Ended, s.Reason, s.Stage = ended, reason, stageQuiesce
@@ -244,7 +244,7 @@ func (s state) abandon() (state, []action) {
 		s.Ended, s.Reason = Interrupted, "stopped by the user"
 	}
 	if s.Running != 0 {
-		do = append(do, action{Kind: actCancelStep, Step: s.Running})
+		do = append(do, action{Kind: actCancelStep, Step: s.Running, Err: "abandoned by the user"})
 	}
 	if len(s.Background) > 0 {
 		do = append(do, action{Kind: actStopBackground})

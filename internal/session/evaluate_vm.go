@@ -27,17 +27,17 @@ var vmTitles = map[target.VMMetric]struct {
 	factor      float64
 	note        string
 }{
-	target.VMCPUUsage:    {"CPU used", "%", 100, "100 % is all vCPUs of a VM busy; what its emulator uses counts too"},
-	target.VMCPUSteal:    {"CPU stolen", "%", 100, "how long vCPUs were ready and waited for a CPU of the host"},
-	target.VMMemory:      {"Memory resident on the host", "B", 1, "what a VM takes of the host's memory, its emulator included"},
-	target.VMReads:       {"Disk reads", "IOPS", 1, "over all disks of a VM"},
-	target.VMWrites:      {"Disk writes", "IOPS", 1, "over all disks of a VM"},
-	target.VMReadBytes:   {"Disk bytes read", "B/s", 1, "over all disks of a VM"},
-	target.VMWritten:     {"Disk bytes written", "B/s", 1, "over all disks of a VM"},
-	target.VMReadTime:    {"Time of a disk read", "ns", 1e9, "the mean of the reads that ended, from the emulator's view; a gap where none did"},
-	target.VMWriteTime:   {"Time of a disk write", "ns", 1e9, "the mean of the writes that ended, from the emulator's view; a gap where none did"},
-	target.VMReceived:    {"Network bytes received", "B/s", 1, "over all network cards of a VM"},
-	target.VMTransmitted: {"Network bytes sent", "B/s", 1, "over all network cards of a VM"},
+	target.VMCPUUsage:    {"CPU used", "%", 100, "100 % is all vCPUs of a VM busy; what its emulator uses counts too."},
+	target.VMCPUSteal:    {"CPU stolen", "%", 100, "How long vCPUs were ready and waited for a CPU of the host."},
+	target.VMMemory:      {"Memory resident on the host", "B", 1, "What a VM takes of the host's memory, its emulator included."},
+	target.VMReads:       {"Disk reads", "IOPS", 1, "Over all disks of a VM."},
+	target.VMWrites:      {"Disk writes", "IOPS", 1, "Over all disks of a VM."},
+	target.VMReadBytes:   {"Disk bytes read", "B/s", 1, "Over all disks of a VM."},
+	target.VMWritten:     {"Disk bytes written", "B/s", 1, "Over all disks of a VM."},
+	target.VMReadTime:    {"Time of a disk read", "ns", 1e9, "The mean of the reads that ended, from the emulator's view; a gap where none did."},
+	target.VMWriteTime:   {"Time of a disk write", "ns", 1e9, "The mean of the writes that ended, from the emulator's view; a gap where none did."},
+	target.VMReceived:    {"Network bytes received", "B/s", 1, "Over all network cards of a VM."},
+	target.VMTransmitted: {"Network bytes sent", "B/s", 1, "Over all network cards of a VM."},
 }
 
 // vmReadings are the readings of one metric of one VM, as small as can be: there may be vmValuesMax of them.
@@ -49,7 +49,7 @@ type vmReadings struct {
 type vmPoint struct{ seconds, value float32 }
 
 // besidePhase is how far from the run phase a reading may be that tells of it.
-const besidePhase = 15 * time.Second
+const besidePhase = 2 * time.Minute
 
 // vmRecord collects what the hypervisor counted.
 type vmRecord struct {
@@ -60,7 +60,7 @@ type vmRecord struct {
 // add takes a sample of the record, if it is one of those.
 func (v *vmRecord) add(s *result.Sample, in result.Window) {
 	name, ok := strings.CutPrefix(s.Name, metric.HypervisorVM)
-	if !ok || s.AtNanos < in.FromNanos-int64(besidePhase) || s.AtNanos > in.ToNanos+int64(besidePhase) {
+	if !ok || in.ToNanos <= in.FromNanos || s.AtNanos < in.FromNanos-int64(besidePhase) || s.AtNanos > in.ToNanos+int64(besidePhase) {
 		return
 	}
 	if v.metrics == nil {
@@ -100,7 +100,7 @@ func (ev *evaluator) vmResults() []result.Evaluated {
 		shown := vmTitles[m]
 		e := result.Evaluated{
 			Name: metric.HypervisorVM + string(m), Title: shown.title + ", by the hypervisor", Type: "metric", Unit: shown.unit, Unasked: true,
-			ReportGroup: hypervisorGroup, Hint: sentence(shown.note),
+			ReportGroup: hypervisorGroup, Hint: shown.note,
 			Source:    fmt.Sprintf("What the hypervisor counted of each VM (%s%s), not what its guest or its load did", metric.HypervisorVM, m),
 			Simulated: ev.manifest.Target.Simulated || ev.vms.simulated, FromNanos: ev.phase.FromNanos, ToNanos: ev.phase.ToNanos,
 			Series: []result.Series{}, Stats: []result.Stats{},
@@ -111,9 +111,6 @@ func (ev *evaluator) vmResults() []result.Evaluated {
 	}
 	return all
 }
-
-// sentence begins with a capital and ends with a full stop.
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func (ev *evaluator) fillVMs(e *result.Evaluated, byVM map[string]*vmReadings, m target.VMMetric) {
 	period := periodOfVMs(byVM)

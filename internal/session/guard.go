@@ -52,7 +52,7 @@ func lowSpace(place string, free, floor int64) error {
 		Code: "low-space",
 		Message: fmt.Sprintf("only %s are free on the file system of %q, and the run needs %s to end in order",
 			unit.FormatBytes(free), place, unit.FormatBytes(floor)),
-		Hint: "the load was stopped and everything undone; free some space and run again",
+		Hint: "free some space and run again",
 		Exit: diag.ExitUndecided,
 	}
 }

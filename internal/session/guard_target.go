@@ -93,7 +93,7 @@ func (g *targetGuard) follow(ctx context.Context, n target.Node) error {
 					return err
 				}
 			} else {
-				wait = spacePauseMax
+				wait = g.missed(known)
 			}
 		}
 		select {
@@ -108,6 +108,20 @@ func (g *targetGuard) look(ctx context.Context, node string) (target.Space, erro
 	ctx, cancel := context.WithTimeout(ctx, spaceDeadline)
 	defer cancel()
 	return g.source.NodeSpace(ctx, node)
+}
+
+// missed returns when to look again after a look that failed: one at a storage that fills soon, because libvirt reads no pool while
+// volumes are being made in it.
+func (g *targetGuard) missed(name string) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.storages[name]
+	if s == nil {
+		return spacePauseMax
+	}
+	s.pause = min(max(2*s.pause, spacePauseMin), spacePauseMax)
+	s.next = time.Now().Add(s.pause)
+	return s.pause
 }
 
 // claim returns how long a storage need not be read again; 0: the caller is to do it.
@@ -194,10 +208,10 @@ func (g *targetGuard) lowSpace(s *storage, space target.Space, floor int64, perS
 	}
 	return &diag.Error{
 		Code: "low-space",
-		Message: fmt.Sprintf("only %s of %s are free in %s of %s %s%s and the run stops before less than %s are, so that no VM gets I/O errors",
+		Message: fmt.Sprintf("only %s of %s are free in %s of %s %s%s and %s have to stay free, so that no VM gets I/O errors",
 			unit.FormatBytes(space.FreeBytes), unit.FormatBytes(space.TotalBytes), space.Place, where, strings.Join(s.nodes, ", "), more,
 			unit.FormatBytes(floor)),
-		Hint: "the load was stopped and everything undone; free some space there, or use fewer VMs or smaller disks, and run again",
+		Hint: "free some space there, or use fewer VMs or smaller disks, and run again",
 		Exit: diag.ExitUndecided,
 	}
 }

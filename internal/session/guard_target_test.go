@@ -134,7 +134,7 @@ func TestTargetGuardNamesWhatIsFull(t *testing.T) {
 		}
 		want := `only 10 MiB of 600 MiB are free in pool "vms" of node node-2, `
 		var e *diag.Error
-		if !strings.Contains(stops[0].Error(), want) || !strings.Contains(stops[0].Error(), "each byte is kept 3 times, and the run stops before less than 48 MiB are") || !errors.As(stops[0], &e) || e.Exit != diag.ExitUndecided || e.Hint == "" {
+		if !strings.Contains(stops[0].Error(), want) || !strings.Contains(stops[0].Error(), "each byte is kept 3 times, and 48 MiB have to stay free") || !errors.As(stops[0], &e) || e.Exit != diag.ExitUndecided || e.Hint == "" {
 			t.Errorf("stopped by %q, want %q", stops[0], want)
 		}
 	})
@@ -258,7 +258,7 @@ func TestRunStopsBeforeTheStorageIsFull(t *testing.T) {
 	if out.Ended != result.EndedFailed || out.Exit != diag.ExitUndecided || len(out.Problems)+len(out.Left) > 0 {
 		t.Errorf("outcome %+v", out)
 	}
-	for _, want := range []string{"only 100 MiB of 1 PiB are free in the imagined storage of nodes node-1, node-2", "before less than 1 GiB are", "free some space there"} {
+	for _, want := range []string{"only 100 MiB of 1 PiB are free in the imagined storage of nodes node-1, node-2", "and 1 GiB have to stay free", "free some space there"} {
 		if !strings.Contains(out.Reason, want) {
 			t.Errorf("the reason is %q, want %q", out.Reason, want)
 		}

@@ -49,7 +49,7 @@ func newNodeMeter(t target.Target, r *recorder, estimate time.Duration, tag targ
 
 // run reads until ctx ends. That readings fail is told once, until one succeeds again.
 func (m *nodeMeter) run(ctx context.Context) {
-	if m.source == nil && m.vms == nil {
+	if m.source == nil {
 		return
 	}
 	m.began = time.Now()
@@ -75,7 +75,7 @@ func (m *nodeMeter) read(ctx context.Context) error {
 	defer cancel()
 	now := time.Now()
 	// A tick comes a little early or late.
-	if m.vms != nil && (m.source == nil || now.Sub(m.vmsRead) >= m.vmPeriod-m.period/2) {
+	if m.vms != nil && now.Sub(m.vmsRead) >= m.vmPeriod-m.period/2 {
 		nodes, vms, err := m.vms.SampleVMs(ctx, m.tag)
 		if err != nil {
 			return err

@@ -186,9 +186,7 @@ type several []error
 func (s several) Error() string {
 	var texts []string
 	for _, err := range s {
-		if err != nil {
-			texts = append(texts, err.Error())
-		}
+		texts = append(texts, err.Error())
 	}
 	return strings.Join(texts, "; ")
 }

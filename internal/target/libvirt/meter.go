@@ -47,7 +47,9 @@ func newMeter() *meter {
 
 // close ends what goes on beside the calls.
 func (m *meter) close() {
-	m.end()
+	m.mu.Lock()
+	m.end() // nobody begins a look after this
+	m.mu.Unlock()
 	m.work.Wait()
 }
 

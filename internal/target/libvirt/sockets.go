@@ -6,10 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 )
 
 var socketFolderText = regexp.MustCompile("^" + socketFolderPrefix + `[0-9]+$`)
+
+// swept are the folders that were looked through. Once is enough: a look at a tunnel that is in use is a connection to the libvirt of
+// its host.
+var swept sync.Map
 
 // sweepSockets removes folders of tunnels whose controller was killed: those of this user in which there are sockets at which
 // nobody listens any more, and nothing else. A folder without sockets may be one that is just being filled.

@@ -61,6 +61,9 @@ func (n *node) refresh(ctx context.Context, pool string, limit time.Duration) er
 	if err := n.revive(ctx, pool); err != nil {
 		return err
 	}
+	if _, err := n.reach(ctx, limit); err != nil {
+		return fmt.Errorf("node %q: %w", n.id, err) // libvirt was asked nothing, so it has stopped nothing
+	}
 	_, err := n.run(ctx, call{args: []string{"pool-refresh", "--pool=" + pool}, limit: limit})
 	if err == nil || isBusy(err) || said(err, "is not active", "failed to connect") {
 		return err

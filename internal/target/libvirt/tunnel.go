@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -178,6 +179,10 @@ func (t *tunnel) dig(ctx context.Context) (*lent, error) {
 			made.uri = uri
 			return made, nil
 		}
+		if errors.Is(err, exec.ErrNotFound) {
+			made.fill()
+			return nil, err // virsh is missing here
+		}
 		errs = append(errs, err)
 	}
 	err = t.unanswered(errs)
@@ -275,7 +280,9 @@ func socketFolder() (string, error) {
 		if len(parent) > socketParentLengths || !plainPath.MatchString(parent) {
 			continue
 		}
-		sweepSockets(parent)
+		if _, done := swept.LoadOrStore(parent, true); !done {
+			sweepSockets(parent)
+		}
 		dir, err := os.MkdirTemp(parent, socketFolderPrefix)
 		if err == nil {
 			return dir, nil

@@ -66,10 +66,10 @@ func (e *callError) Unwrap() error { return e.err }
 
 var errTimedOut = errors.New("no answer in time")
 
-// passedOn are the variables of the environment that virsh and ssh need. No others are handed on: some of them are
+// passedOn are the variables of the environment that virsh needs. No others are handed on: some of them are
 // secrets of the target file.
 var passedOn = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "KRB5CCNAME",
+	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "KRB5CCNAME",
 }
 
 // runVirsh is the runner that runs the program.

@@ -122,7 +122,7 @@ var filePools = []string{"dir", "fs", "netfs"}
 
 // readPool asks the node for its pool, with the free space of when libvirt last read it.
 func (n *node) readPool(ctx context.Context, name string) (pool, error) {
-	if err := n.revive(ctx, name); err != nil {
+	if err := n.revive(ctx, name); err != nil && !isLost(err) && !isBusy(err) { // what is lost or busy, the next call tells better
 		return pool{}, err
 	}
 	text, err := n.query(ctx, "pool-dumpxml", "--pool="+name)

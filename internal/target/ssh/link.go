@@ -132,8 +132,9 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 		if ctx.Err() != nil {
 			return fmt.Errorf("ask host %q: %w", h.address.Name, context.Cause(ctx))
 		}
-		if errors.As(err, new(*target.StoppedError)) {
-			return err
+		var stopped *target.StoppedError
+		if errors.As(err, &stopped) {
+			return &target.StoppedError{VM: stopped.VM, Reason: sshlink.Printable(stopped.Reason)}
 		}
 		if !again || !errors.Is(err, hostvm.ErrLost) {
 			return sshlink.HostError(h.address, err, "")
