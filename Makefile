@@ -14,7 +14,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 RACE     := run agent clock guest lab load/... iojob/... iohosts metric result session sshlink target/...
 
 # Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
-WAITING  := $(addprefix ./internal/,lab/... session target/bmc target/ssh iohosts target/... guest image)
+WAITING  := $(addprefix ./internal/,lab/... session agent target/bmc target/ssh iohosts target/... guest image)
 
 .PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
 
