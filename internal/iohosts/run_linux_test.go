@@ -239,7 +239,7 @@ func TestFailuresBeforeLoad(t *testing.T) {
 			if err := os.WriteFile(known, bytes.Join([][]byte{first, other, nil}, []byte("\n")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "Host key verification failed", diag.ExitUnavailable},
+		}, "it shows another key than the one that is known of it", diag.ExitUnavailable},
 		{"refused login", func(t *testing.T, r *rig) {
 			if err := os.Truncate(filepath.Join(r.SSH.Folder, "authorized"), 0); err != nil {
 				t.Fatal(err)

@@ -93,7 +93,7 @@ func full(t *testing.T, source scenario.Source, file, dir, where string, p sessi
 	if out.Ended != result.EndedFailed || out.Exit != diag.ExitUndecided || len(out.Problems)+len(out.Left) > 0 || w.errors > 0 {
 		t.Errorf("%d errors of I/O, outcome %+v", w.errors, out)
 	}
-	for _, want := range []string{"only ", " of 128 MiB are free in " + where, "before less than 16 MiB are", "free some space there"} {
+	for _, want := range []string{"only ", " of 128 MiB are free in " + where, "and 16 MiB have to stay free", "free some space there"} {
 		if !strings.Contains(out.Reason, want) {
 			t.Errorf("the reason is %q, want %q", out.Reason, want)
 		}
