@@ -109,7 +109,7 @@ func (b breakOff) Is(target error) bool { return target == context.Canceled }
 // brokenOff says why a step was cancelled, where its error says only that it was.
 func brokenOff(ctx context.Context, err error) error {
 	why := context.Cause(ctx)
-	if !errors.Is(err, context.Canceled) || why == nil || why == context.Canceled || strings.Contains(err.Error(), why.Error()) {
+	if !errors.Is(err, context.Canceled) || why == nil || strings.Contains(err.Error(), why.Error()) {
 		return err
 	}
 	said := why.Error()
