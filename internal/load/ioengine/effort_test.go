@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -134,20 +135,20 @@ func TestThrottledGeneratorIsMarked(t *testing.T) {
 func cpuGroup(t *testing.T) (group string, limit [2]string) {
 	t.Helper()
 	name := "bragg-test-" + strconv.Itoa(os.Getpid())
-	for root, file := range map[string][2]string{
-		"/sys/fs/cgroup/cpu": {"cpu.cfs_quota_us", "20000"}, "/sys/fs/cgroup": {"cpu.max", "20000 100000"},
+	for _, v := range []struct{ root, file, text string }{
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000"}, {"/sys/fs/cgroup", "cpu.max", "20000 100000"},
 	} {
-		group = root + "/" + name
-		if os.Mkdir(group, 0o755) != nil {
+		made := filepath.Join(v.root, name)
+		if os.Mkdir(made, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() {
-			if err := unix.Rmdir(group); err != nil {
+			if err := unix.Rmdir(made); err != nil {
 				t.Errorf("remove control group: %v", err)
 			}
 		})
-		if _, err := os.Stat(group + "/" + file[0]); err == nil {
-			return group, [2]string{group + "/" + file[0], file[1]}
+		if _, err := os.Stat(filepath.Join(made, v.file)); err == nil {
+			return made, [2]string{filepath.Join(made, v.file), v.text}
 		}
 	}
 	testreq.Skip(t, "no control group for CPU time can be made")
