@@ -62,22 +62,7 @@ func (f *File) CommandLine() string {
 			}
 		}
 	}
-	for i, w := range words {
-		words[i] = quote(w)
-	}
-	return strings.Join(words, " ")
-}
-
-func quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=/.,:+%@", r)
-	}
-	for _, r := range word {
-		if !plain(r) {
-			return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return word
+	return diag.ShellLine(words...)
 }
 
 // Unsupported reports every option that only real fio has, as errors that offer it. A native generator refuses the

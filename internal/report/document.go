@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -100,7 +101,7 @@ func Build(run *Run) *Document {
 		Rehearsal: m.Rehearsal, Scenario: m.Scenario, Target: m.Target,
 		Phases: notNil(s.Phases), Windows: notNil(s.Windows),
 		Versions: m.Versions, Environment: m.Environment, Engines: m.Engines, Seed: m.Seed,
-		CommandLine: notNil(m.CommandLine), Reproduce: shellLine(m.CommandLine),
+		CommandLine: notNil(m.CommandLine), Reproduce: diag.ShellLine(m.CommandLine...),
 		Plan: cleanRaw(run.Plan), Events: notNil(run.Events),
 	}
 	if d.Verdict == "" {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
 )
 
 // Host is a machine that jobs run on, as ssh knows it.
@@ -63,28 +65,18 @@ func ParseHost(text string) (Host, error) {
 
 // TryOut is the command with which a person finds out whether a host can be reached with these options of ssh.
 func (h Host) TryOut(options []string) string {
-	words := "ssh -o BatchMode=yes "
+	words := []string{"ssh", "-o", "BatchMode=yes"}
 	for _, o := range options {
-		words += "-o " + quoted(o) + " "
+		words = append(words, "-o", o)
 	}
 	if h.Port != 0 {
-		words += "-p " + strconv.Itoa(h.Port) + " "
+		words = append(words, "-p", strconv.Itoa(h.Port))
 	}
 	if h.User != "" {
-		words += "-l " + h.User + " "
+		words = append(words, "-l", h.User)
 	}
-	return words + h.Address + " true"
+	return diag.ShellLine(append(words, h.Address, "true")...)
 }
-
-// quoted makes one word of a text for whoever copies it into a shell.
-func quoted(text string) string {
-	if plainWord.MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_=./,:@%+-]+$`)
 
 // PortNumber is what documents say, ssh's default where none was given.
 func (h Host) PortNumber() int {

@@ -269,15 +269,15 @@ func (l *lent) fill() {
 
 // socketFolders are named for what is in them. A path of a socket has at most 107 bytes (unix(7)).
 const (
-	socketFolderPrefix  = "bragg-tunnel-"
-	socketParentLengths = 64
+	socketFolderPrefix   = "bragg-tunnel-"
+	socketParentBytesMax = 64
 )
 
 // socketFolder makes a folder for sockets, where only this user looks in.
 func socketFolder() (string, error) {
 	var errs []error
 	for _, parent := range slices.Compact([]string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"}) {
-		if len(parent) > socketParentLengths || !plainPath.MatchString(parent) {
+		if len(parent) > socketParentBytesMax || !plainPath.MatchString(parent) {
 			continue
 		}
 		if _, done := swept.LoadOrStore(parent, true); !done {
