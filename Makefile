@@ -8,7 +8,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
-	libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
+	libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk blktrace
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := run agent clock guest lab load/... iojob/... iohosts metric result session sshlink target/...
@@ -16,21 +16,22 @@ RACE     := run agent clock guest lab load/... iojob/... iohosts metric result s
 # Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
 WAITING  := $(addprefix ./internal/,lab/... session agent target/bmc target/ssh iohosts target/... guest image)
 
-.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
 
 help:
-	@echo "make demo          build, then rehearse the scenario four_corners here for about a minute"
+	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
 	@echo "make lab           two libvirt hosts on this machine with BMCs, to try real VMs (needs root; docs/guides/lab.md)"
 	@echo "make lab-down      remove that lab"
-	@echo "make test          every test that can run here; names what is missing"
-	@echo "make test-fast     the tests without real parts"
+	@echo "make test          every test that can run here; names what is missing; takes long, and says how long"
+	@echo "make test-fast     the tests without real parts, in a few minutes"
 	@echo "make build         static binaries in bin/"
 	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
 	@echo "make deps          install the Debian packages that tests use (needs root)"
 	@echo "make check         format, vet, staticcheck, golangci-lint"
 	@echo "make cross         build and vet the agent for Windows and macOS"
 	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
-	@echo "make dist          an archive that needs neither Go nor make nor network"
+	@echo "make dist          an archive that needs neither Go nor make nor network, with licences and checksums"
+	@echo "make readme-picture   the picture of a report in README.md, from a real run"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
 	@echo "make bench-io      bragg io against fio: speed, CPU per operation, latency"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
@@ -67,9 +68,9 @@ lab-down: build
 # that mostly wait for hosts. make check vets.
 test:
 	$(GO) build ./...
-	@failed=0; run="$(GO) run ./internal/testreq/summary -- $(GO) test -vet=off -timeout 20m"; \
-	$$run -p 1 $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING))") || failed=1; \
-	$$run -p 2 $(WAITING) || failed=1; exit $$failed
+	@$(GO) run ./internal/testreq/summary -times build/test-times.json \
+		-- $(GO) test -vet=off -timeout 20m -p 1 $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING))") \
+		-- $(GO) test -vet=off -timeout 20m -p 2 $(WAITING)
 
 test-fast:
 	$(GO) test -short ./...
@@ -79,8 +80,8 @@ race:
 	$(GO) test -race -short -vet=off -timeout 20m -skip '^Test(Compress|Content|Duplicates|OperationsAreShaped|EveryFailpoint)' $(addprefix ./internal/,$(RACE))
 
 deps:
-	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES)
+	tools/apt-update.sh
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(PACKAGES)
 	@$(MAKE) --no-print-directory build/kernel
 
 # A kernel for the guests of tests. It is fetched and not installed; BRAGG_TEST_KERNEL names another one.
@@ -112,13 +113,26 @@ cross:
 		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o /dev/null ./cmd/bragg-agent || exit 1; \
 	done; done
 
-dist: build
-	@mkdir -p dist/bragg-$(VERSION)
-	cp bin/bragg bin/bragg-agent README.md LICENSE dist/bragg-$(VERSION)/
-	cp -r docs dist/bragg-$(VERSION)/
-	tar -C dist -czf dist/bragg-$(VERSION)-$(ARCH).tar.gz bragg-$(VERSION)
-	@rm -r dist/bragg-$(VERSION)
-	@ls -l dist/bragg-$(VERSION)-$(ARCH).tar.gz
+# An archive with programs, documentation, scenarios and the licences of what is linked. Inside and beside it are checksums.
+DIST  ?= dist
+STAGE  = $(DIST)/bragg-$(VERSION)
+dist:
+	@rm -rf $(STAGE) && mkdir -p $(STAGE)/bin $(STAGE)/scenarios
+	$(BUILD) -o $(STAGE)/bin/bragg ./cmd/bragg
+	$(BUILD) -o $(STAGE)/bin/bragg-agent ./cmd/bragg-agent
+	cp README.md CONTRIBUTING.md LICENSE $(STAGE)/
+	cp -r docs $(STAGE)/
+	cp -r scenarios/*/ $(STAGE)/scenarios/
+	GO="$(GO)" tools/licences.sh $(STAGE)/licences
+	cd $(STAGE) && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs -d '\n' sha256sum > SHA256SUMS
+	tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner -czf $(STAGE)-$(ARCH).tar.gz bragg-$(VERSION)
+	@rm -r $(STAGE)
+	cd $(DIST) && sha256sum bragg-$(VERSION)-$(ARCH).tar.gz > bragg-$(VERSION)-$(ARCH).tar.gz.sha256
+	@ls -l $(STAGE)-$(ARCH).tar.gz
+
+# The picture of a report in README.md: of a real run of the demo, taken by Chromium.
+readme-picture: build
+	tools/readme-picture.sh bin/bragg docs/report.png
 
 corpus: build
 	BRAGG_CORPUS=all $(GO) test -count=1 -timeout 80m -v -run Corpus ./internal/cli
@@ -148,7 +162,7 @@ soak: $(CLOUD_IMAGE)
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
 	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
-	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForATarget$$' -count=1 -v -timeout 30m
+	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
 	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
 		-run '^(TestCloudImage|TestDistribution)$$' -count=1 -v -timeout 0

@@ -47,8 +47,9 @@ type ClientOptions struct {
 	// workloads are placed by the agent's uptime, intervals are moved as far as its clock drifts away from ours, and
 	// ZeroUnixNanos of workloads does not count. Where not, the agent's wall clock is compared once, at Hello.
 	Zero time.Time
-	// Cut is told when a connection was lost that can be made again, and with how long that took once it was. May be nil.
-	Cut func(back bool, away time.Duration)
+	// Cut is told when a connection was found lost that can be made again, with how long the agent had said nothing by then; and
+	// once it is made again, with how long that took. May be nil.
+	Cut func(back bool, lasted time.Duration)
 }
 
 // Client is the controller's half. It implements load.Runner; several workloads may run at once.

@@ -119,8 +119,12 @@ func (s *Server) closeWithin(limit time.Duration) {
 }
 
 func inheritedConn(fd int) (net.Conn, error) {
-	file := os.NewFile(uintptr(fd), "connection")
-	if fd < 3 || file == nil {
+	// A file made of a standard stream would close it when it is collected.
+	var file *os.File
+	if fd >= 3 {
+		file = os.NewFile(uintptr(fd), "connection")
+	}
+	if file == nil {
 		return nil, &diag.Error{Code: "usage", Message: fmt.Sprintf("%d is no inherited connection", fd), Exit: diag.ExitUsage}
 	}
 	defer file.Close()
@@ -154,16 +158,29 @@ func metricsListener(c Config) (net.Listener, error) {
 	return l, nil
 }
 
+// Bounds of the port for metrics, which anybody may ask.
+const (
+	scrapersAtOne   = 512
+	scraperGrace    = 100 * time.Millisecond
+	scraperPatience = 500 * time.Millisecond
+	scraperReads    = 2 * time.Second // in which an answer is made and taken, when others want the place
+	scraperUnread   = 64 << 10        // bytes of answers that the kernel keeps for who does not read them
+	scrapeHeaderMax = 5 * time.Second
+	scrapeAnswerMax = 10 * time.Second
+	scraperIdleMax  = 2 * time.Minute // longer than the intervals at which scrapers come, who keep their connection
+)
+
 // serveMetrics serves /metrics until the returned function is called.
 func (s *Server) serveMetrics(l net.Listener) (stop func()) {
 	server := &http.Server{
-		Handler: s.MetricsHandler(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: headerBytesMax, ErrorLog: s.log,
+		Handler: crowdHandler(s.MetricsHandler()), ConnContext: memberContext, ReadHeaderTimeout: scrapeHeaderMax, ReadTimeout: scrapeAnswerMax, WriteTimeout: scrapeAnswerMax,
+		IdleTimeout: scraperIdleMax, MaxHeaderBytes: headerBytesMax, ErrorLog: s.log,
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(countingListener{l, s.meter})
+		crowd := newCrowd(scrapersAtOne, scraperGrace, scraperPatience, scraperReads)
+		_ = server.Serve(countingListener{newCrowdListener(l, crowd, scraperUnread), s.meter})
 	}()
 	return func() {
 		_ = server.Close()

@@ -252,7 +252,7 @@ func (c *Client) noteCut() {
 	}
 	c.mu.Unlock()
 	if first && c.options.Cut != nil {
-		c.options.Cut(false, 0)
+		c.options.Cut(false, c.silence.lasts())
 	}
 }
 

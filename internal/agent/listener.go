@@ -88,8 +88,12 @@ func (s *Server) listenTLS(ctx context.Context, c Config) error {
 
 // Bounds for what comes over the network.
 const (
-	handshakeMax    = 10 * time.Second // until a stranger has proved who it is
-	handshakesAtOne = 128              // more strangers at a time are turned away
+	handshakeMax    = 5 * time.Second        // until a stranger has proved who it is
+	strangersAtOne  = 256                    // who have not said yet that they know this run
+	strangerGrace   = 25 * time.Millisecond  // in which a stranger can say so, however many more come
+	handshakesAtOne = 64                     // of those who have said so
+	handshakeGrace  = 500 * time.Millisecond // for each of them, however many more come
+	turnedAwayEvery = time.Second            // at most one line of the log about strangers
 	acceptPause     = 50 * time.Millisecond
 	pingAfter       = 15 * time.Second // of silence
 	pingPatience    = 15 * time.Second
@@ -103,7 +107,11 @@ func (s *Server) ServeTLS(ctx context.Context, l net.Listener, settings *tls.Con
 		_ = l.Close()
 		return &diag.Error{Code: codeNoIdentity, Message: "serve controllers: without an identity nobody is served", Exit: diag.ExitRefused}
 	}
-	gate := &gate{Listener: l, settings: settings, passed: make(chan net.Conn), closed: make(chan struct{}), server: s}
+	gate := &gate{
+		Listener: l, settings: settings, passed: make(chan net.Conn), closed: make(chan struct{}), server: s,
+		strangers: newCrowd(strangersAtOne, strangerGrace, strangerGrace, handshakeMax),
+		known:     newCrowd(handshakesAtOne, handshakeGrace, handshakeGrace, handshakeGrace),
+	}
 	server := s.httpServer(ctx)
 	// The other end, or the way to it, may vanish without a word.
 	server.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingPatience, WriteByteTimeout: writePatience}
@@ -126,22 +134,29 @@ func (s *Server) ServeTLS(ctx context.Context, l net.Listener, settings *tls.Con
 	return err
 }
 
-// gate is a listener that lets through who has proved its identity. Handshakes go on side by side, so that a stranger who says
-// nothing keeps nobody waiting, and no handler sees a byte of his.
+// gate is a listener that lets through who has proved its identity. Handshakes go on side by side, and no handler sees a byte of
+// a stranger. Who names the knock of the run in its first message, before anything was computed for it, is a stranger no more: its
+// place among them is free again, and none of them pushes it out of the handshake that follows. The knock can be read on the network, so
+// those who name it are a crowd as well, with more time for each.
 type gate struct {
 	net.Listener
-	settings *tls.Config
-	passed   chan net.Conn
-	once     sync.Once
-	closed   chan struct{}
-	server   *Server
+	settings  *tls.Config
+	strangers *crowd
+	known     *crowd
+	passed    chan net.Conn
+	once      sync.Once
+	closed    chan struct{}
+	server    *Server
+
+	mu     sync.Mutex
+	said   time.Time // when the log last told of strangers
+	unsaid int
 }
 
 // run accepts until the gate is closed; then all handshakes have ended.
 func (g *gate) run(ctx context.Context) {
 	var handshakes sync.WaitGroup
 	defer handshakes.Wait()
-	slots := make(chan struct{}, handshakesAtOne)
 	for {
 		conn, err := g.Listener.Accept()
 		switch {
@@ -155,26 +170,39 @@ func (g *gate) run(ctx context.Context) {
 			}
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		default:
-			_ = conn.Close()
-			continue
+		if m := g.strangers.admit(conn, g.closed); m != nil {
+			handshakes.Go(func() { g.admit(ctx, m) })
 		}
-		handshakes.Go(func() {
-			defer func() { <-slots }()
-			g.admit(ctx, conn)
-		})
 	}
 }
 
-func (g *gate) admit(ctx context.Context, raw net.Conn) {
+var errCrowded = errors.New("too many handshakes of this run at a time")
+
+func (g *gate) admit(ctx context.Context, m *member) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeMax)
 	defer cancel()
-	conn := tls.Server(raw, g.settings)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		g.server.log.Printf("turned away %s: %v", raw.RemoteAddr(), err)
-		_ = raw.Close()
+	settings, known := g.settings.Clone(), (*member)(nil)
+	settings.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if g.settings.GetConfigForClient != nil {
+			if _, err := g.settings.GetConfigForClient(hello); err != nil {
+				return nil, err
+			}
+		}
+		m.answer(func() { known = g.known.admit(m.Conn, ctx.Done()) })
+		if known == nil {
+			return nil, errCrowded
+		}
+		m.leave()
+		return nil, nil
+	}
+	conn := tls.Server(m, settings)
+	err := conn.HandshakeContext(ctx)
+	if known != nil {
+		known.leave()
+	}
+	if err != nil {
+		_ = m.Close()
+		g.turnedAway(m.RemoteAddr(), err)
 		return
 	}
 	select {
@@ -182,6 +210,22 @@ func (g *gate) admit(ctx context.Context, raw net.Conn) {
 	case <-g.closed:
 		_ = conn.Close()
 	}
+}
+
+// turnedAway writes to the log, but no more for many strangers than for some.
+func (g *gate) turnedAway(from net.Addr, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if time.Since(g.said) < turnedAwayEvery {
+		g.unsaid++
+		return
+	}
+	more := ""
+	if g.unsaid > 0 {
+		more = fmt.Sprintf(" (and %d more before)", g.unsaid)
+	}
+	g.said, g.unsaid = time.Now(), 0
+	g.server.log.Printf("turned away %s: %v%s", from, err, more)
 }
 
 // Accept returns the next connection that was let through.

@@ -171,23 +171,6 @@ func TestPlainSpeakersGetNothing(t *testing.T) {
 	}
 }
 
-// TestStrangersKeepNobodyWaiting: many who connect and say nothing, and the controller is served all the same.
-func TestStrangersKeepNobodyWaiting(t *testing.T) {
-	a := newAuthority(t, "run-1", time.Hour)
-	s := newTestServer(t, newScripted(), nil)
-	address := serveTLS(t, s, a)
-	for range handshakesAtOne / 2 {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-	}
-	if _, err := speakHTTP2(t, address, a.Controller(s.options.VM)); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestEveryRouteIsKnown: what an agent answers on a network is this list, all behind the same gate; there is no other handler.
 func TestEveryRouteIsKnown(t *testing.T) {
 	text, err := os.ReadFile("handler.go")

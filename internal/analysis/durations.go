@@ -69,7 +69,8 @@ func operationStats(all []result.OperationTook) []result.OperationStats {
 		told[all[i].Part] = true
 	}
 	stats := map[statsKey]*result.OperationStats{}
-	took := map[statsKey][]float64{}
+	took, bounds := map[statsKey][]float64{}, map[statsKey][]float64{}
+	uncertain, uncertainBounds := map[statsKey]int64{}, map[statsKey]int64{}
 	for i := range all {
 		o := &all[i]
 		of := "VM"
@@ -96,13 +97,21 @@ func operationStats(all []result.OperationTook) []result.OperationStats {
 			s.Failed++
 		case unwatched(o):
 			s.Unwatched++
+			bounds[key] = append(bounds[key], float64(*o.TookNanos))
+			uncertainBounds[key] = max(uncertainBounds[key], o.UnwatchedNanos)
 		default:
 			took[key] = append(took[key], float64(*o.TookNanos))
+			uncertain[key] = max(uncertain[key], o.UnwatchedNanos)
 		}
 	}
 	list := make([]result.OperationStats, 0, len(stats))
 	for key, s := range stats {
-		s.Min, s.Median, s.P95, s.Max = ranks(took[key])
+		values, within := took[key], uncertain[key]
+		if len(values) == 0 {
+			values, within = bounds[key], uncertainBounds[key] // a bound says more than nothing
+		}
+		s.Min, s.Median, s.P95, s.Max = ranks(values)
+		s.UncertainNanos = within
 		list = append(list, *s)
 	}
 	slices.SortFunc(list, func(a, b result.OperationStats) int {

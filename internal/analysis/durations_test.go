@@ -40,9 +40,9 @@ func TestOperationStatisticsByHand(t *testing.T) {
 	d := analysis.NewTimeline(append(events, call...), 0).Durations()
 	var lines []string
 	for _, s := range d.Operations {
-		lines = append(lines, fmt.Sprint(s.Operation, s.Of, s.Count, s.Failed, s.Unwatched, s.Open, s.Min/1e9, s.Median/1e9, s.P95/1e9, s.Max/1e9))
+		lines = append(lines, fmt.Sprint(s.Operation, s.Of, s.Count, s.Failed, s.Unwatched, s.Open, s.Min/1e9, s.Median/1e9, s.P95/1e9, s.Max/1e9, s.UncertainNanos/1e9))
 	}
-	want := "clone VM 21 1 0 0 1 10.5 19 20\nboot VM 2 0 1 1 NaN NaN NaN NaN\nmigrate call 1 0 0 0 4 4 NaN 4"
+	want := "clone VM 21 1 0 0 1 10.5 19 20 0\nboot VM 2 0 1 1 60 60 NaN 60 50\nmigrate call 1 0 0 0 4 4 NaN 4 0"
 	got := strings.Join(lines, "\n")
 	if normal(got) != normal(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -107,7 +107,11 @@ func recoveryText(r result.Recovery) string {
 			lines = append(lines, p.Name+" ? "+p.Unknown)
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s %g +%g", p.Name, float64(*p.AtNanos)/1e9, float64(*p.TookNanos)/1e9))
+		line := fmt.Sprintf("%s %g +%g", p.Name, float64(*p.AtNanos)/1e9, float64(*p.TookNanos)/1e9)
+		if p.UncertainNanos > 0 {
+			line += fmt.Sprintf(" -%g", float64(p.UncertainNanos)/1e9)
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -120,6 +124,19 @@ func TestRecoveryByHand(t *testing.T) {
 	want := "power-on command 45 +15\nBMC on 50 +5\nhost up 70 +20\ncluster ready 75 +5\nVM up 80 +5\nfirst I/O ? no load ran again on the VMs of the node\nback to baseline 90 +10"
 	if got := recoveryText(list[0]); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestRecoveryWithUncertainty: what was noticed late has its figure, with how much earlier it may have been.
+func TestRecoveryWithUncertainty(t *testing.T) {
+	for want, change := range map[string]func([]interval.Event) []interval.Event{
+		"cluster ready 75 +5 -20": unasked(interval.OperationClusterReady, 20e9),
+		"VM up 80 +5 -30":         unasked(interval.OperationVMRecovery, 30e9),
+		"host up 70 +20 -1":       unasked(interval.OperationHostUp, 1e9),
+	} {
+		if got := recoveryText(nodeLoss(change)[0]); !strings.Contains(got+"\n", want+"\n") {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }
 
@@ -139,12 +156,11 @@ func TestRecoveryThatIsNotKnown(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func([]interval.Event) []interval.Event{
-		"host up ? this target cannot tell":                         without(interval.OperationHostUp),
-		"VM up ? 0 of 1 VMs were seen to answer again":              without(interval.OperationVMRecovery),
-		"BMC on ? the node was not powered on again":                without(interval.OperationNodeOn, interval.OperationHostUp, interval.OperationClusterReady),
-		"back to baseline ? no load ran over the loss":              without(),
-		"cluster ready ? nobody asked for 20.0 s before the answer": unasked(interval.OperationClusterReady, 20e9),
-		"BMC on ? it failed: no answer":                             failing(interval.OperationNodeOn),
+		"host up ? this target cannot tell":            without(interval.OperationHostUp),
+		"VM up ? 0 of 1 VMs were seen to answer again": without(interval.OperationVMRecovery),
+		"BMC on ? the node was not powered on again":   without(interval.OperationNodeOn, interval.OperationHostUp, interval.OperationClusterReady),
+		"back to baseline ? no load ran over the loss": without(),
+		"BMC on ? it failed: no answer":                failing(interval.OperationNodeOn),
 	} {
 		if got := recoveryText(nodeLoss(change)[0]); !strings.Contains(got+"\n", want+"\n") {
 			t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -22,13 +22,18 @@ import (
 // VMs that start together end within the same second, but some just before nine tenths of it and some behind. A sum over
 // those that happen to have a rate there would fall to a fraction, so a sum has no value in such a second. Where others go
 // on beyond it, as with loads that end one after another, it has: what was done in that second (see Combine).
+//
+// A second at the border of the extent, in which an interval reaches over the border, has no rate, and no combination of
+// VMs of which one has such an interval.
 type Grid struct {
 	OriginNanos int64 // a whole second
 	Cells       int
 	SizeBound   SizeBound
+	Extent      Extent
 
-	tracks map[trackKey]*Track
-	keys   []trackKey
+	from, to int64
+	tracks   map[trackKey]*Track
+	keys     []trackKey
 }
 
 type trackKey struct {
@@ -62,6 +67,8 @@ type Track struct {
 	tails    map[int][2]float64
 	instance int
 	brief    map[int]int64
+	// cut are the cells in which an interval reaches over the border of the extent.
+	cut map[int]bool
 }
 
 // coveredMin is how many seconds of a cell must be covered for it to have a rate.
@@ -71,7 +78,7 @@ const coveredMin = 0.5
 func NewGrid(from, to int64) *Grid {
 	cell := int64(CellLength)
 	origin := from - ((from%cell)+cell)%cell
-	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), tracks: map[trackKey]*Track{}}
+	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), from: from, to: to, tracks: map[trackKey]*Track{}}
 }
 
 // Drain tells whether an interval holds little but what was in flight when the time of a load was up.
@@ -93,12 +100,16 @@ func (g *Grid) Add(iv *interval.Interval) {
 	t.lasted += iv.LengthNanos
 	brief := float64(t.lasted)/1e9 < coveredMin // so far
 	p := partOf(iv)
+	if !g.Extent.Holds(iv) {
+		g.leaveOut(t, iv, &p)
+		return
+	}
 	if iv.Final && !g.SizeBound.Of(iv) {
 		t.end(g.cellAt(p.from), g.cellAt(p.to-1))
 	}
 	if Drain(iv, g.SizeBound) && begun && !brief {
 		g.flush(t)
-		t.fail(g.cellAt(p.to-1), p.failed)
+		t.fail(g.shownCell(p.to-1), p.failed)
 		g.addTail(t, &p)
 		t.lasted = 0
 		return
@@ -118,6 +129,24 @@ func (g *Grid) Add(iv *interval.Interval) {
 		t.noteBrief(iv.EndNanos() - t.lasted/2)
 		t.lasted = 0
 	}
+}
+
+// leaveOut takes an interval that is not within the extent: its failures count if it reaches into it, the rest does not.
+func (g *Grid) leaveOut(t *Track, iv *interval.Interval, p *part) {
+	g.flush(t)
+	if iv.Final {
+		t.lasted = 0
+	}
+	if !g.Extent.Meets(p.from, p.to) {
+		return
+	}
+	if t.cut == nil {
+		t.cut = map[int]bool{}
+	}
+	for c := g.cellAt(p.from); c <= g.cellAt(p.to-1); c++ {
+		t.cut[c] = true
+	}
+	t.fail(g.shownCell(p.to-1), p.failed)
 }
 
 // addTail keeps what was done in a last interval, by the seconds that it covers.
@@ -157,12 +186,22 @@ func (g *Grid) flush(t *Track) {
 			t.add(c, p, float64(overlap)/length, float64(overlap)/1e9)
 		}
 	}
-	t.fail(g.cellAt(p.to-1), p.failed)
+	t.fail(g.shownCell(p.to-1), p.failed)
 }
 
 // cellAt returns the cell of a moment, kept inside the grid.
 func (g *Grid) cellAt(at int64) int {
 	return int(min(max((at-g.OriginNanos)/int64(CellLength), 0), int64(g.Cells)-1))
+}
+
+// shownCell returns the cell of a moment, or the nearest one whose middle the grid covers: a failure in the part of a second
+// at the border is not lost.
+func (g *Grid) shownCell(at int64) int {
+	first, behind := g.cellsOf(g.from, g.to)
+	if behind <= first {
+		return g.cellAt(at)
+	}
+	return min(max(g.cellAt(at), first), behind-1)
 }
 
 func (g *Grid) end() int64 { return g.OriginNanos + int64(g.Cells)*int64(CellLength) }
@@ -347,15 +386,40 @@ func (t *Track) rate(s []float32, cell int) float64 {
 	if t.First < 0 || i < 0 || i >= len(s) || t.Covered[i] <= 0 {
 		return nan
 	}
-	if _, brief := t.brief[cell]; !brief && t.Covered[i] < coveredMin {
+	if _, brief := t.brief[cell]; t.cut[cell] || !brief && t.Covered[i] < coveredMin {
 		return nan
 	}
 	return float64(s[i]) / float64(t.Covered[i])
 }
 
-// errorsAt returns the number of errors up to the end of a cell: the last number known, NaN before the first interval.
-// A count of errors cannot fall because its VM went away.
+// errorsAt returns the number of errors up to the end of a cell, NaN where no interval tells of it: before the first one, behind the
+// last, and while a VM is dead that comes back later, nobody knows how many operations failed.
 func (t *Track) errorsAt(cell int) float64 {
+	if t.First < 0 || cell < t.First || cell > t.lastCovered() {
+		return nan
+	}
+	sum, before := t.errorsUntil(cell), t.errorsUntil(cell-1)
+	_, brief := t.brief[cell]
+	i := cell - t.First
+	told := brief || i < len(t.Covered) && t.Covered[i] >= coveredMin // as for a rate
+	if !told && (sum == 0 || sum == before) {
+		return nan
+	}
+	return sum
+}
+
+// lastCovered is the last cell of which any interval tells.
+func (t *Track) lastCovered() int {
+	for i := len(t.Covered) - 1; i >= 0; i-- {
+		if t.Covered[i] > 0 {
+			return max(t.First+i, t.First+len(t.Errors)-1)
+		}
+	}
+	return t.First + len(t.Errors) - 1
+}
+
+// errorsUntil is the number of errors known at the end of a cell, however long ago the last one was heard of.
+func (t *Track) errorsUntil(cell int) float64 {
 	switch n := len(t.Errors); {
 	case t.First < 0 || cell < t.First:
 		return nan

@@ -196,8 +196,41 @@ func TestErrorsAreCumulativeAndNeverFall(t *testing.T) {
 	g.Add(fail(2, 3))
 	g.Add(fail(3, 0))
 	g.Add(fail(4, 2)) // then the VM dies
-	if got, want := values(g, analysis.ErrorsSum), []float64{missing, 0, 3, 3, 5, 5}; !same(got, want) {
+	if got, want := values(g, analysis.ErrorsSum), []float64{missing, 0, 3, 3, 5, missing}; !same(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	// Nobody knows what failed on it since; a sum over VMs of which others live keeps what is known of it, and does not fall.
+	alive := analysis.NewGrid(0, 6e9)
+	for second := range 6 {
+		alive.Add(done("b", float64(second), 1, 1, 1))
+	}
+	alive.Close()
+	both := []analysis.Line{
+		g.VMLine("a", g.Tracks(everything), analysis.ErrorsSum, analysis.Span{To: 6}),
+		alive.VMLine("b", alive.Tracks(everything), analysis.ErrorsSum, analysis.Span{To: 6}),
+	}
+	if got := analysis.Combine(both, "sum").Values; !same(got, []float64{0, 0, 3, 3, 5, 5}) {
+		t.Errorf("errors of both: %v", got)
+	}
+	if got := analysis.Combine(both[:1], "sum").Values; !same(got, []float64{missing, 0, 3, 3, 5, missing}) {
+		t.Errorf("errors of the dead one alone: %v", got)
+	}
+	// It comes back: what happened meanwhile is a gap, not more of the same.
+	back := analysis.NewGrid(0, 6e9)
+	for _, second := range []float64{0, 1, 3.9, 4.9} { // of the fourth second it tells a tenth
+		back.Add(done("a", second, 1, 1, 1))
+	}
+	back.Close()
+	if got, want := values(back, analysis.ErrorsSum), []float64{0, 0, missing, missing, 0, 0}; !same(got, want) {
+		t.Errorf("of one that came back: got %v, want %v", got, want)
+	}
+	// A workload that has ended keeps its errors in the sum of its VM.
+	next := done("a", 5, 1, 1, 1)
+	next.Workload = "next"
+	g.Add(next)
+	g.Close()
+	if got, want := values(g, analysis.ErrorsSum), []float64{missing, 0, 3, 3, 5, 5}; !same(got, want) {
+		t.Errorf("of two workloads: got %v, want %v", got, want)
 	}
 	// A result that begins later counts from its own beginning.
 	if got := g.VMLine("", g.Tracks(everything), analysis.ErrorsSum, analysis.Span{From: 3, To: 6}).Values; !same(got, []float64{0, 2, 2}) {

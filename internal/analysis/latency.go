@@ -63,8 +63,9 @@ func (t *Times) Empty() bool { return t.closed.Count() == 0 && t.open.Count() ==
 // drawing it belongs where its middle lies.
 type Latency struct {
 	Windows []result.Window // in order, without overlap
-	// FromNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0.
-	FromNanos, BinNanos int64
+	// FromNanos, ToNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0. The last stretch may be
+	// shorter. Where there is nothing between FromNanos and ToNanos, all is one stretch in the middle of the windows.
+	FromNanos, ToNanos, BinNanos int64
 	// SizeBound is as in Grid: what drains after a load has no point of its own on the line, but counts in its window.
 	SizeBound SizeBound
 	// PerVM keeps the windows of each VM apart as well.
@@ -110,8 +111,12 @@ func (l *Latency) Add(iv *interval.Interval) {
 	} else {
 		l.windows[w].Add(iv)
 	}
-	if l.BinNanos > 0 && !Drain(iv, l.SizeBound) {
-		bin := int(max(middle-l.FromNanos, 0) / l.BinNanos)
+	drawn := l.ToNanos <= l.FromNanos || l.FromNanos <= middle && middle < l.ToNanos
+	if l.BinNanos > 0 && drawn && !Drain(iv, l.SizeBound) {
+		bin := 0
+		if l.ToNanos > l.FromNanos {
+			bin = int((middle - l.FromNanos) / l.BinNanos)
+		}
 		for len(l.bins) <= bin {
 			l.bins = append(l.bins, Times{})
 		}
@@ -143,7 +148,7 @@ func (l *Latency) VMs() []string {
 func (l *Latency) Line(q float64) (service, response result.Points) {
 	open := slices.ContainsFunc(l.bins, func(t Times) bool { return t.response.Count() > 0 })
 	for i := range l.bins {
-		at := seconds(l.FromNanos + int64(i)*l.BinNanos + l.BinNanos/2)
+		at := seconds(l.middle(i))
 		s := l.bins[i].Service()
 		service = append(service, result.Point{Seconds: at, Value: s.Percentile(q)})
 		if !open {
@@ -156,4 +161,13 @@ func (l *Latency) Line(q float64) (service, response result.Points) {
 		response = append(response, result.Point{Seconds: at, Value: r.Percentile(q)})
 	}
 	return service, response
+}
+
+// middle of a bin on the run's axis.
+func (l *Latency) middle(bin int) int64 {
+	if l.ToNanos <= l.FromNanos {
+		return (l.Windows[0].FromNanos + l.Windows[len(l.Windows)-1].ToNanos) / 2
+	}
+	from := l.FromNanos + int64(bin)*l.BinNanos
+	return (from + min(from+l.BinNanos, l.ToNanos)) / 2
 }

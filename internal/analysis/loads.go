@@ -84,8 +84,9 @@ func accumulate(t, o *interval.Traffic) {
 }
 
 // Summaries returns the roll-ups in order of their start. engines names the engine per workload; bound says which starts
-// only the amount of data bounds, so that their time to complete is a result, unless they were stopped. It counts from
-// the first VM's first interval to the end of the last interval in which an operation completed, on the slowest VM.
+// only the amount of data bounds, so that their time to complete is a result, unless they were stopped, failed, or lost a VM to
+// a power cut of the run. It counts from the first VM's first interval to the end of the last interval in which an operation
+// completed, on the slowest VM.
 func (l *Loads) Summaries(t *Timeline, engines map[string]string, bound SizeBound) []result.LoadSummary {
 	list := make([]result.LoadSummary, 0, len(l.loads))
 	for _, r := range l.loads {
@@ -101,7 +102,7 @@ func (l *Loads) Summaries(t *Timeline, engines map[string]string, bound SizeBoun
 				s.Error, ended, complete = start.Error, start.Ended, complete && !start.Stopped
 			}
 		}
-		if complete && r.busy > 0 && ended && s.Error == "" {
+		if complete && r.busy > 0 && ended && !t.incomplete(Start{s.Workload, s.Instance}, s.Prefill) {
 			s.CompletionNanos = r.busy - s.FromNanos
 		}
 		list = append(list, s)

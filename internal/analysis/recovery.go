@@ -155,10 +155,8 @@ func (r *Recoveries) nodePhase(c *cut, name string, op interval.Operation) resul
 			p.Unknown = "nobody waited until then"
 		case o.Error != "":
 			p.Unknown = "it failed: " + o.Error
-		case unwatched(o):
-			p.Unknown = fmt.Sprintf("nobody asked for %s before the answer", seconds1(o.UnwatchedNanos))
 		default:
-			p.AtNanos, p.Unknown = o.ToNanos, ""
+			p.AtNanos, p.Unknown, p.UncertainNanos = o.ToNanos, "", o.UnwatchedNanos
 		}
 	}
 	return p
@@ -171,25 +169,18 @@ func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
 		p.Unknown = "no VM was on the node"
 		return p
 	}
-	up, unseen, last := map[string]bool{}, 0, int64(0)
+	up, last, earliest := map[string]bool{}, int64(0), int64(0)
 	for i := range r.operations {
 		o := &r.operations[i]
 		if o.Operation != interval.OperationVMRecovery || !c.vms[o.Subject] || o.FromNanos < c.operation.FromNanos ||
 			o.FromNanos >= c.until || o.ToNanos == nil || o.Error != "" {
 			continue
 		}
-		if unwatched(o) {
-			unseen++
-			continue
-		}
-		up[o.Subject], last = true, max(last, *o.ToNanos)
+		up[o.Subject], last, earliest = true, max(last, *o.ToNanos), max(earliest, *o.ToNanos-o.UnwatchedNanos)
 	}
-	switch {
-	case len(up) == len(c.vms):
-		p.AtNanos = &last
-	case unseen > 0:
-		p.Unknown = fmt.Sprintf("nobody asked %d of %d VMs for a while before they answered", unseen, len(c.vms))
-	default:
+	if len(up) == len(c.vms) {
+		p.AtNanos, p.UncertainNanos = &last, last-earliest
+	} else {
 		p.Unknown = fmt.Sprintf("%d of %d VMs were seen to answer again", len(up), len(c.vms))
 	}
 	return p
@@ -211,5 +202,3 @@ func (r *Recoveries) firstIO(c *cut) result.RecoveryPhase {
 	}
 	return p
 }
-
-func seconds1(nanos int64) string { return fmt.Sprintf("%.1f s", seconds(nanos)) }

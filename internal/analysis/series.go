@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -33,6 +34,10 @@ type Line struct {
 	// is none.
 	Ends  []bool
 	Tails []float64
+	// Cut marks the cells in which an interval of the VM reaches over the border of the extent; nil when there is none.
+	Cut []bool
+	// Cumulative: values count from the beginning of the line, so a combination keeps the last one of a line that has ended.
+	Cumulative bool
 }
 
 // Span is a half-open range of cells. One that is too short to hold the middle of a cell is of the cell around it, and At
@@ -46,16 +51,33 @@ type Span struct {
 func (g *Grid) Span(from, to int64) Span {
 	a, b := g.cellsOf(from, to)
 	if b > a || to <= from || g.Cells == 0 {
-		return Span{From: a, To: max(a, b)}
+		return g.withBrief(Span{From: a, To: max(a, b)}, from, to)
 	}
 	middle := from + (to-from)/2
 	cell := g.cellAt(middle)
 	return Span{From: cell, To: cell + 1, At: middle}
 }
 
+// withBrief adds the cells at the borders in which a load was over too soon for a rate, at a moment in [from, to).
+func (g *Grid) withBrief(s Span, from, to int64) Span {
+	has := func(cell int) bool {
+		return slices.ContainsFunc(g.keys, func(k trackKey) bool {
+			at, ok := g.tracks[k].brief[cell]
+			return ok && from <= at && at < to
+		})
+	}
+	if s.From < s.To && has(s.From-1) {
+		s.From--
+	}
+	if s.From < s.To && has(s.To) {
+		s.To++
+	}
+	return s
+}
+
 // VMLine adds up the tracks of one VM. A VM has a value where any of its tracks has one.
 func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
-	l := Line{Name: name, First: in.From, Values: make([]float64, in.To-in.From)}
+	l := Line{Name: name, First: in.From, Values: make([]float64, in.To-in.From), Cumulative: q == ErrorsSum}
 	if q == Service || q == Response {
 		l.Weights = make([]float64, in.To-in.From)
 	}
@@ -64,12 +86,16 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 	}
 	for i := range l.Values {
 		l.Values[i] = nan
+		if q == ErrorsSum {
+			l.Values[i] = errorsOf(tracks, in.From+i)
+			continue
+		}
 		for _, t := range tracks {
 			l.addTrack(i, t, q)
-			if middle, brief := t.brief[in.From+i]; brief {
-				l.at(i, middle)
+			if t.cut[in.From+i] {
+				l.cutAt(i)
 			}
-			if q != ErrorsSum && t.endsUndrawn(in.From+i) {
+			if t.endsUndrawn(in.From + i) {
 				l.endsAt(i, t.tails[in.From+i], q)
 			}
 		}
@@ -82,10 +108,31 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 			l.Values[i] = nan
 		}
 	}
+	l.momentsOf(tracks)
+	for i, cut := range l.Cut {
+		if cut {
+			l.Values[i] = nan
+		}
+	}
 	if q == ErrorsSum && len(l.Values) > 0 {
 		l.fromZero(tracks)
 	}
 	return l
+}
+
+// errorsOf adds up the errors of one VM's tracks until the end of a cell of which any of them tells; the count of one that is silent
+// does not fall.
+func errorsOf(tracks []*Track, cell int) float64 {
+	if !slices.ContainsFunc(tracks, func(t *Track) bool { return !isMissing(t.errorsAt(cell)) }) {
+		return nan
+	}
+	sum := 0.0
+	for _, t := range tracks {
+		if v := t.errorsUntil(cell); !isMissing(v) {
+			sum += v
+		}
+	}
+	return sum
 }
 
 func (l *Line) addTrack(i int, t *Track, q Quantity) {
@@ -96,8 +143,6 @@ func (l *Line) addTrack(i int, t *Track, q Quantity) {
 		v = t.rate(t.Operations, cell)
 	case Bandwidth:
 		v = t.rate(t.Bytes, cell)
-	case ErrorsSum:
-		v = t.errorsAt(cell)
 	case Active:
 		v = t.rate(t.Operations, cell)
 		if v > 0 {
@@ -123,6 +168,23 @@ func (l *Line) addTrack(i int, t *Track, q Quantity) {
 	}
 }
 
+// momentsOf draws cells in which only brief loads ran at the moment of the first of them.
+func (l *Line) momentsOf(tracks []*Track) {
+	for i := range l.Values {
+		moment, alone := int64(0), true
+		for _, t := range tracks {
+			if middle, brief := t.brief[l.First+i]; brief {
+				moment = cmp.Or(moment, middle)
+			} else if !isMissing(t.rate(t.Operations, l.First+i)) {
+				alone = false
+			}
+		}
+		if alone && moment != 0 {
+			l.at(i, moment)
+		}
+	}
+}
+
 // at draws a cell at a moment of its own; the first to say so decides.
 func (l *Line) at(i int, moment int64) {
 	if l.At == nil {
@@ -131,6 +193,13 @@ func (l *Line) at(i int, moment int64) {
 	if l.At[i] == 0 {
 		l.At[i] = moment
 	}
+}
+
+func (l *Line) cutAt(i int) {
+	if l.Cut == nil {
+		l.Cut = make([]bool, len(l.Values))
+	}
+	l.Cut[i] = true
 }
 
 func (l *Line) endsAt(i int, tail [2]float64, q Quantity) {
@@ -150,7 +219,7 @@ func (l *Line) endsAt(i int, tail [2]float64, q Quantity) {
 func (l *Line) fromZero(tracks []*Track) {
 	var before float64
 	for _, t := range tracks {
-		if v := t.errorsAt(l.First - 1); l.First > 0 && !isMissing(v) {
+		if v := t.errorsUntil(l.First - 1); l.First > 0 && !isMissing(v) {
 			before += v
 		}
 	}
@@ -165,7 +234,8 @@ var Aggregates = []string{"sum", "min", "mean", "median", "max"}
 // Combine makes one line of lines that cover the same cells. Where some lines have no value, the others are combined;
 // where none has one, the result has none. The mean of latencies is weighted by operations, so it is the mean over all
 // operations; so is their sum, which has no meaning of its own. In a cell in which a line ends without a rate, a sum counts what that line
-// did there; it has no value where no line goes on beyond the cell, because the end of all would look like a fall.
+// did there; it has no value where no line goes on beyond the cell, because the end of all would look like a fall. Nor has
+// any combination a value in a cell in which a line is cut.
 func Combine(lines []Line, how string) Line {
 	if len(lines) == 0 {
 		return Line{}
@@ -176,12 +246,17 @@ func Combine(lines []Line, how string) Line {
 	weights := make([]float64, 0, len(lines))
 	for _, l := range lines {
 		for i, moment := range l.At {
-			if moment != 0 {
+			middle := func(o Line) bool { return !isMissing(o.Values[i]) && (o.At == nil || o.At[i] == 0) }
+			if moment != 0 && !slices.ContainsFunc(lines, middle) {
 				out.at(i, moment)
 			}
 		}
 	}
 	for i := range out.Values {
+		if slices.ContainsFunc(lines, func(l Line) bool { return l.Cut != nil && l.Cut[i] }) {
+			out.Values[i] = nan
+			continue
+		}
 		present, weights = present[:0], weights[:0]
 		tails, ends := 0.0, false
 		for _, l := range lines {
@@ -191,6 +266,11 @@ func Combine(lines []Line, how string) Line {
 		}
 		if ends = ends && how == "sum" && !weighted; ends && !slices.ContainsFunc(lines, func(l Line) bool { return l.goesOn(i) }) {
 			out.Values[i] = nan
+			continue
+		}
+		out.Cumulative = lines[0].Cumulative
+		if out.Cumulative && slices.ContainsFunc(lines, func(l Line) bool { return !isMissing(l.Values[i]) }) {
+			out.Values[i] = combine(lastKnown(lines, i), how)
 			continue
 		}
 		for _, l := range lines {
@@ -211,6 +291,19 @@ func Combine(lines []Line, how string) Line {
 		}
 	}
 	return out
+}
+
+// lastKnown are the newest values of lines up to a cell.
+func lastKnown(lines []Line, cell int) (list []float64) {
+	for _, l := range lines {
+		for i := cell; i >= 0; i-- {
+			if !isMissing(l.Values[i]) {
+				list = append(list, l.Values[i])
+				break
+			}
+		}
+	}
+	return list
 }
 
 // goesOn tells whether a line has a value at cell i and at the one behind.

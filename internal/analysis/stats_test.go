@@ -78,7 +78,7 @@ func TestPointStatsAgainstGonum(t *testing.T) {
 func TestLatencyWindowsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows := []result.Window{{FromNanos: 0, ToNanos: 10e9}, {FromNanos: 10e9, ToNanos: 11e9}, {FromNanos: 11e9, ToNanos: 20e9}}
-		l := analysis.Latency{Windows: windows, BinNanos: 2e9}
+		l := analysis.Latency{Windows: windows, ToNanos: 20e9, BinNanos: 2e9}
 		perVM := analysis.Latency{Windows: windows, PerVM: true}
 		var list []*interval.Interval
 		want := [3]uint64{}
@@ -177,6 +177,39 @@ func TestLoadsByHand(t *testing.T) {
 	for _, s := range l.Summaries(tl, nil, analysis.SizeBound{{Workload: "w", Instance: 2}: true}) {
 		if !s.Prefill && s.CompletionNanos != 0 {
 			t.Errorf("another start of the workload is bound by size, this one by time: %+v", s)
+		}
+	}
+}
+
+// A start or prefill that failed, lost a VM to the run itself, or has no end did not complete, however much of it was done.
+func TestLoadsLeftUndone(t *testing.T) {
+	for _, prefill := range []bool{false, true} {
+		started := interval.Event{Kind: interval.EventWorkloadStart, Workload: "w", Instance: 1, Prefill: prefill}
+		ended := interval.Event{AtNanos: 2e9, Kind: interval.EventWorkloadEnd, Workload: "w", Instance: 1, Prefill: prefill}
+		failed := ended
+		failed.Error = "no space"
+		cut := interval.Event{AtNanos: 1e9, Kind: interval.EventAnnotation, Workload: "w", Instance: 1, Prefill: prefill, Subject: "b", CutByRun: true}
+		other := cut
+		other.Prefill = !prefill
+		for name, c := range map[string]struct {
+			events   []interval.Event
+			complete bool
+		}{
+			"done":            {[]interval.Event{started, ended}, true},
+			"cut":             {[]interval.Event{started, cut, ended}, false},
+			"another was cut": {[]interval.Event{started, other, ended}, true},
+			"failed":          {[]interval.Event{started, failed}, false},
+			"no end":          {[]interval.Event{started}, false},
+		} {
+			var l analysis.Loads
+			iv := done("a", 0, 1, 5, 1000)
+			iv.Prefill = prefill
+			l.Add(iv)
+			bound := analysis.SizeBound{{Workload: "w", Instance: 1}: true}
+			list := l.Summaries(analysis.NewTimeline(c.events, 0), nil, bound)
+			if len(list) != 1 || (list[0].CompletionNanos > 0) != c.complete {
+				t.Errorf("%s, prefill %t: %+v", name, prefill, list)
+			}
 		}
 	}
 }

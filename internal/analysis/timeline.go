@@ -106,6 +106,27 @@ func (t *Timeline) StartsOf(workload string) []LoadStart {
 	return list
 }
 
+// incomplete tells whether a start or a prefill is known to have left work undone: it failed, the run itself powered off one
+// of its VMs, or it has no end.
+func (t *Timeline) incomplete(s Start, prefill bool) bool {
+	open := false
+	for i := range t.events {
+		e := &t.events[i]
+		if e.Workload != s.Workload || e.Instance != s.Instance || e.Prefill != prefill {
+			continue
+		}
+		switch {
+		case e.CutByRun, e.Kind == interval.EventWorkloadEnd && e.Error != "":
+			return true
+		case e.Kind == interval.EventWorkloadStart:
+			open = true
+		case e.Kind == interval.EventWorkloadEnd:
+			open = false
+		}
+	}
+	return open
+}
+
 // StartsIn returns the starts of all workloads of one group.
 func (t *Timeline) StartsIn(group string) []LoadStart {
 	var list []LoadStart

@@ -113,9 +113,12 @@ func waits(step string) bool {
 	return strings.HasPrefix(verb, "Wait") || strings.HasSuffix(verb, "Wait")
 }
 
-// stepLabel is what a reader calls a step: the name of the workload that it starts, else the step and what it is about,
-// as in "nodes.PowerOff node-2".
+// stepLabel is what windows call a step, as the plan said: "OLTP", "nodes.PowerOff 0 (2)". Bundles of former versions do not have
+// it; there it is the workload that the step starts, else the step and what it is about, as in "nodes.PowerOff node-2".
 func stepLabel(e interval.Event) string {
+	if e.Label != "" {
+		return e.Label
+	}
 	if e.Step == "workload.Start" && e.Workload != "" {
 		return e.Workload
 	}

@@ -62,6 +62,8 @@ func Rules() []Rule {
 		engineFallback,
 		clockJumped,
 		startSkew,
+		machineShared,
+		controllerPaused,
 	}
 }
 

@@ -16,10 +16,10 @@ const unwrittenNoticed = 0.05
 var cacheReads = Rule{
 	Code:    "cache-suspected",
 	Summary: "reads may have been answered without touching a disk",
-	Documentation: "Three causes are looked for. Reads of ranges that nothing wrote before, by the plan: thin storage answers them with " +
+	Documentation: "Four causes are looked for. Reads of ranges that nothing wrote before, by the plan: thin storage answers them with " +
 		"zeros from its own maps. Holes and reserved space that the generator found on the disk itself, where it is a file or a " +
 		"loop device; of other block devices this cannot be known, a discarded SSD or a thin volume included. And buffered I/O (direct=0) on less data than there is memory: the page cache of the " +
-		"VM answers it. Both give numbers that no disk can do.",
+		"VM answers it. And jobs that ask for it, with invalidate=0 or pre_read=1. All give numbers that no disk can do.",
 	Example: `randread reads 4 GiB on each VM that nothing wrote before: thin storage answers that without a disk.`,
 	Check:   checkCacheReads,
 }
@@ -44,7 +44,26 @@ func checkCacheReads(in *Input) []finding.Finding {
 			list = append(list, f)
 		}
 	}
-	return append(list, holes(in)...)
+	return append(append(list, holes(in)...), cached(in)...)
+}
+
+// cached passes on which jobs want their reads to be answered from memory.
+func cached(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		for engine := range strings.SplitSeq(l.Engine, result.EngineSeparator) {
+			_, why, keeps := strings.Cut(engine, "; cached: ")
+			if why, _, _ = strings.Cut(why, "; "); !keeps {
+				continue
+			}
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+				Claim:  fmt.Sprintf("%s keeps its data in the page cache: %s.", in.name(l), why),
+				Advice: "Leave invalidate=0 and pre_read=1 out, or use direct=1.",
+			})
+			break
+		}
+	}
+	return list
 }
 
 // holes passes on what generators found on the disks.

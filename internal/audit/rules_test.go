@@ -173,9 +173,24 @@ func TestRules(t *testing.T) {
 				{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", Instance: 2, Subject: "vm-2", SpanNanos: second * 7 / 10},
 			}
 		}, "start-skew", finding.Warning, "The VMs of w began up to 700 ms apart; vm-2 was the last."},
+		{"a controller that was stopped", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 40 * second, Kind: interval.EventPaused, Subject: "controller", SpanNanos: 30 * second}}
+		}, "controller-paused", finding.Warning, "The controller stood still for 30 s, from 0:10 to 0:40."},
+		{"a neighbour that left", func(m *made) {
+			m.in.Events = []interval.Event{
+				{AtNanos: 10 * second, Kind: interval.EventShared, Subject: "run-2", Message: "a"},
+				{AtNanos: 40 * second, Kind: interval.EventAlone, Subject: "run-2", Message: "b"},
+			}
+		}, "machine-shared", finding.Warning, `Run "run-2" used the same machine from 0:10 to 0:40.`},
+		{"a neighbour that stayed", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 10 * second, Kind: interval.EventShared, Subject: "run-2", Message: "a"}}
+		}, "machine-shared", finding.Warning, `Run "run-2" used the same machine from 0:10 until this run ended.`},
 		{"a VM that crashed", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
 		}, "vm-stopped", finding.Unknown, "vm-2 stopped by itself at 0:30: its system panicked."},
+		{"a VM that stopped while nobody heard of it", func(m *made) {
+			m.in.Events = []interval.Event{{AtNanos: 30 * second, UncertainNanos: 12 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
+		}, "vm-stopped", finding.Unknown, "vm-2 stopped by itself between 0:18 and 0:30: its system panicked."},
 		{"a power cut by the run", func(m *made) {
 			m.intervals = m.intervals[:len(m.intervals)-1]
 			m.in.Events = []interval.Event{{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}}
@@ -197,6 +212,9 @@ func TestRules(t *testing.T) {
 		{"holes on the disk", func(m *made) {
 			m.load().Engine = "native io_uring | native io_uring; unwritten: a part of what is read of /dev/sdb was never written"
 		}, "cache-suspected", finding.Warning, "w reads what was never written: a part of what is read of /dev/sdb was never written."},
+		{"kept in the page cache", func(m *made) {
+			m.load().Engine = "native psync | native psync; cached: reads may come from the page cache (invalidate=0)"
+		}, "cache-suspected", finding.Warning, "w keeps its data in the page cache: reads may come from the page cache (invalidate=0)."},
 		{"buffered", func(m *made) {
 			m.in.Plan = json.RawMessage(strings.NewReplacer("--direct=1", "--direct=0", "4294967296", "536870912").Replace(soundPlan))
 		}, "cache-suspected", finding.Warning, "buffered I/O on 512 MiB in VMs with 1 GiB"},

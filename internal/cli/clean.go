@@ -28,14 +28,15 @@ func newClean(p *Process) *cobra.Command {
 		GroupID: groupHouse,
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cleaned, err := p.clean(cmd.Context(), p.runsDirectory(runs), args)
+			dir := p.runsDirectory(runs)
+			cleaned, err := p.clean(cmd.Context(), dir, args)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return p.printCleanedJSON(cleaned)
+				return p.printCleanedJSON(dir, cleaned)
 			}
-			return p.printCleaned(cleaned, len(args) > 0)
+			return p.printCleaned(dir, cleaned, len(args) > 0)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -49,7 +50,7 @@ func (p *Process) clean(ctx context.Context, runs string, words []string) ([]ses
 	stop, end := p.watchSignals(ctx)
 	defer end()
 	stop.follow("", func(string) {
-		fmt.Fprintln(p.Stderr, "bragg: stopping; bragg clean goes on where it was left")
+		fmt.Fprintln(p.Stderr, "bragg: stopping; it resumes with: "+clean(p.commandIn(runs, append([]string{"clean"}, words...)...)))
 	})
 	var only []string
 	for _, word := range words {
@@ -83,7 +84,7 @@ func (p *Process) findJournalled(runs, word string) (string, error) {
 	return filepath.Base(dir), nil
 }
 
-func (p *Process) printCleaned(cleaned []session.Cleaned, named bool) error {
+func (p *Process) printCleaned(runs string, cleaned []session.Cleaned, named bool) error {
 	if len(cleaned) == 0 {
 		text := "There is nothing to clean."
 		if named {
@@ -93,12 +94,12 @@ func (p *Process) printCleaned(cleaned []session.Cleaned, named bool) error {
 		return err
 	}
 	for _, c := range cleaned {
-		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, clean(whatWasDone(c)))
+		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, clean(p.whatWasDone(runs, c)))
 	}
-	return cleanedError(cleaned)
+	return p.cleanedError(runs, cleaned)
 }
 
-func whatWasDone(c session.Cleaned) string {
+func (p *Process) whatWasDone(runs string, c session.Cleaned) string {
 	switch {
 	case c.Live:
 		return "left alone: it is going on, or another run uses its target"
@@ -110,7 +111,7 @@ func whatWasDone(c session.Cleaned) string {
 		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
 	}
 	if c.Sealed {
-		done = append(done, "bundle sealed as aborted; bragg report "+c.Run+" shows what it recorded")
+		done = append(done, "bundle sealed as aborted; "+p.commandIn(runs, "report", c.Run)+" shows what it recorded")
 	}
 	if len(done) == 0 {
 		return "nothing was left but its journal, which is removed"
@@ -119,14 +120,14 @@ func whatWasDone(c session.Cleaned) string {
 }
 
 // cleanedError joins what failed; runs that were left alone make it ExitLocked.
-func cleanedError(cleaned []session.Cleaned) error {
+func (p *Process) cleanedError(runs string, cleaned []session.Cleaned) error {
 	var faults []error
 	live := false
 	for _, c := range cleaned {
 		if c.Err != nil {
 			faults = append(faults, &diag.Error{
 				Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided,
-				Hint: "mend the cause and call bragg clean again; nothing is forgotten until it is undone",
+				Hint: "fix the cause and run it again, it resumes: " + p.commandIn(runs, "clean", c.Run),
 			})
 		}
 		live = live || c.Live
@@ -143,7 +144,7 @@ type cleanedLine struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (p *Process) printCleanedJSON(cleaned []session.Cleaned) error {
+func (p *Process) printCleanedJSON(runs string, cleaned []session.Cleaned) error {
 	lines := []cleanedLine{}
 	for _, c := range cleaned {
 		line := cleanedLine{Cleaned: c}
@@ -155,5 +156,5 @@ func (p *Process) printCleanedJSON(cleaned []session.Cleaned) error {
 	if err := p.printJSON(lines); err != nil {
 		return err
 	}
-	return cleanedError(cleaned)
+	return p.cleanedError(runs, cleaned)
 }

@@ -99,9 +99,11 @@ func newRoot(p *Process) *cobra.Command {
 		Long: "Bragg runs scenarios against storage and virtualised infrastructure: it deploys groups of VMs, drives\n" +
 			"load in them, does things to the platform at chosen moments, and reports how the load fared.\n\n" +
 			"Begin with:  bragg demo",
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
+	root.SetVersionTemplate(versionLine())
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Start here:"},
 		&cobra.Group{ID: groupScenario, Title: "Scenarios:"},
@@ -120,31 +122,31 @@ func newRoot(p *Process) *cobra.Command {
 	return root
 }
 
-// holdsVerbs makes cmd one that only holds others: alone it prints its help, and another word is an unknown verb.
+// holdsVerbs makes cmd one that only holds others: alone it prints its help, and another word is an unknown command.
 func holdsVerbs(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return unknownVerb(cmd, args[0])
+		return unknownCommand(cmd, args[0])
 	}
 	cmd.AddCommand(verbs...)
 	return cmd
 }
 
-func unknownVerb(root *cobra.Command, word string) error {
+func unknownCommand(root *cobra.Command, word string) error {
 	var names []string
 	for _, c := range root.Commands() {
 		if !c.Hidden {
 			names = append(names, c.Name())
 		}
 	}
-	hint := root.CommandPath() + " --help lists the verbs"
+	hint := root.CommandPath() + " --help lists the commands"
 	if near := diag.Nearest(word, names); near != "" {
 		hint = "did you mean \"" + root.CommandPath() + " " + near + "\"?"
 	}
 	return &diag.Error{
-		Code: "unknown-verb", Message: "there is no verb " + quote(word), Hint: hint, Exit: diag.ExitUsage,
+		Code: "unknown-command", Message: "unknown command " + quote(word), Hint: hint, Exit: diag.ExitUsage,
 	}
 }

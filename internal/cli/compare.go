@@ -9,8 +9,9 @@ import (
 )
 
 func newCompare(p *Process) *cobra.Command {
-	var runs, format, out, align string
+	var runs, out, align string
 	var pseudonyms bool
+	form := formChoice{names: []string{"terminal", "html", formJSON}}
 	cmd := &cobra.Command{
 		Use:   "compare RUN RUN...",
 		Short: "Lay runs over each other and show what differs",
@@ -21,6 +22,10 @@ func newCompare(p *Process) *cobra.Command {
 		GroupID: groupResult,
 		Args:    between(2, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			name, err := form.choose(out)
+			if err != nil {
+				return err
+			}
 			all, err := p.readRuns(p.runsDirectory(runs), args)
 			if err != nil {
 				return err
@@ -34,10 +39,7 @@ func newCompare(p *Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			write, err := p.comparisonForm(c, format, out)
-			if err != nil {
-				return err
-			}
+			write := p.comparisonForm(c, name, out)
 			if out == "" || out == "-" {
 				return write(p.Stdout)
 			}
@@ -46,7 +48,7 @@ func newCompare(p *Process) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&align, "align", "", "`EVENT` that is zero on the common axis: a step or an annotation (default the start of the run phase)")
-	flags.StringVar(&format, "format", "", "`FORM` of the comparison: terminal, html or json (default by the extension of --out, else terminal)")
+	form.flags(flags, "of the comparison: terminal, html or json (default by the extension of --out, else terminal)")
 	flags.StringVar(&out, "out", "", "`FILE` to write; - is standard output")
 	flags.BoolVar(&pseudonyms, "redact", false, "replace names and addresses of targets and machines by pseudonyms")
 	p.runsFlag(flags, &runs)
@@ -74,28 +76,13 @@ func (p *Process) readRuns(runs string, words []string) ([]*report.Run, error) {
 	return all, nil
 }
 
-// comparisonForm chooses how a comparison is written.
-func (p *Process) comparisonForm(c *report.Comparison, format, out string) (func(io.Writer) error, error) {
-	if format == "" {
-		format = formOfFile(out)
-	}
-	switch format {
-	case "terminal":
-		return func(w io.Writer) error { return c.Terminal(w, p.width(), p.Terminal && out == "") }, nil
+// comparisonForm returns what writes a comparison in the form of that name.
+func (p *Process) comparisonForm(c *report.Comparison, name, out string) func(io.Writer) error {
+	switch name {
 	case "html":
-		return c.HTML, nil
-	case "json":
-		return c.JSON, nil
+		return c.HTML
+	case formJSON:
+		return c.JSON
 	}
-	return nil, badFlag("there is no form "+quote(format), "choose terminal, html or json")
-}
-
-// formOfFile chooses a form by the extension of a file.
-func formOfFile(name string) string {
-	for _, r := range report.Renderers() {
-		if len(name) > len(r.Extension) && name[len(name)-len(r.Extension):] == r.Extension {
-			return r.Name
-		}
-	}
-	return "terminal"
+	return func(w io.Writer) error { return c.Terminal(w, p.width(), p.color() && out == "") }
 }

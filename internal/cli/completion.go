@@ -127,7 +127,7 @@ func completeForms(cmd *cobra.Command) completer {
 	case "compare":
 		return offer("terminal", "html", "json")
 	case "query":
-		return offer("table", "csv", "json")
+		return offer("terminal", "csv", "json")
 	}
 	var words []string
 	for _, r := range report.Renderers() {

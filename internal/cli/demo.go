@@ -2,46 +2,76 @@ package cli
 
 import (
 	"fmt"
-	"time"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/report"
 )
 
-// What the demonstration runs.
+// What the demo runs, and its two tenants.
 const (
-	demoScenario = "four_corners"
-	demoLength   = 60 * time.Second
+	demoScenario = "noisy_neighbor"
+	demoDatabase = "Database"
+	demoNeighbor = "Neighbor"
 )
 
 func newDemo(p *Process) *cobra.Command {
-	o := order{target: "local", seed: seedDefault, rehearse: demoLength}
+	o := order{target: "local", seed: seedDefault}
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a first scenario on this machine, in about a minute",
-		Long: "Demo runs the scenario " + demoScenario + " as a rehearsal on this machine: four virtual nodes with one VM each,\n" +
-			"whose disks are files in the runs folder. It does real I/O, needs no other program and no root, and\n" +
-			"leaves nothing behind but the bundle and the report.",
+		Long: "Demo measures for 5 s what the storage below the runs folder can do, then runs the scenario " + demoScenario + " at a\n" +
+			"third of it, or less where this machine lacks the CPU time: a database at a fixed rate, a neighbor that scans, a\n" +
+			"VM that is killed and started again. VMs are processes and their disks are files in the runs folder. It does real\n" +
+			"I/O, writes less than 1 GiB, needs no other program and no root, and leaves only the bundle and the report. Its\n" +
+			"exit code says whether it ran, not how this machine fared.",
 		Example: "  bragg demo\n  bragg demo --runs /mnt/ssd/runs",
 		GroupID: groupStart,
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := p.runAll(cmd.Context(), &o, queue{words: []string{demoScenario}})
+			progress := p.Stdout
+			if asJSON {
+				progress = p.Stderr
+			}
+			rates, err := p.calibrateDemo(cmd.Context(), progress, p.runsDirectory(o.runs))
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(p.Stdout, demoNext)
-			return err
+			o.set = []string{fmt.Sprintf("database_iops=%d", rates.database), fmt.Sprintf("neighbor_mib_per_s=%d", rates.neighbor)}
+			q := queue{words: []string{demoScenario}, brief: demoBrief, json: asJSON, shows: true}
+			if !asJSON {
+				q.next = fmt.Sprintf(demoNext, demoScenario, strings.Join(o.set, " --set "))
+			}
+			return p.runAll(cmd.Context(), &o, q)
 		},
 	}
 	p.runsFlag(cmd.Flags(), &o.runs)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome as JSON instead of a live view and the answers")
 	return cmd
 }
 
 const demoNext = `
 Next:
+  bragg report last                 every number of this run
+  bragg run %s --set %s
+                                    the same run again, which bragg compare then holds against this one
   bragg scenarios                   what else there is
   bragg plan db_colocation          what a scenario would do, without doing it
-  bragg run db_colocation --rehearse 60s
-  bragg compare last RUN            two runs side by side
-  bragg doctor                      what this machine can do
 `
+
+// demoBrief prints the four answers of the demo: the baseline, what the neighbor cost, the outage with its recovery, and
+// whether the numbers are valid.
+func demoBrief(w io.Writer, run *report.Run) error {
+	story := readDemo(&run.Summary)
+	for _, line := range [][2]string{
+		{"baseline", story.baseline()}, {"neighbor", story.neighbor()}, {"outage", story.outage()}, {"numbers", story.validity()},
+	} {
+		if _, err := fmt.Fprintf(w, "  %-10s%s\n", line[0], clean(line[1])); err != nil {
+			return fmt.Errorf("print the answers of the demo: %w", err)
+		}
+	}
+	return nil
+}

@@ -64,7 +64,7 @@ func newDoctor(p *Process) *cobra.Command {
 }
 
 func (p *Process) printDoctor(found []examination, code int) error {
-	t := table{}
+	t := table{width: p.columns()}
 	for _, e := range found {
 		mark := map[health]string{healthGood: "✓", healthLess: "–", healthMissing: "✗"}[e.Health]
 		t.add(mark, e.Name, e.Found)

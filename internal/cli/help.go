@@ -37,7 +37,7 @@ func setHelp(root *cobra.Command) {
 				return err
 			}
 			if len(rest) > 0 {
-				return unknownVerb(found, strings.Join(rest, " "))
+				return unknownCommand(found, strings.Join(rest, " "))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()

@@ -98,6 +98,7 @@ type seedOrder struct {
 	address, gateway, mac         string
 	certificate, key, authority   string
 	user, keys, program, output   string
+	json                          bool
 }
 
 func newImageSeed(p *Process) *cobra.Command {
@@ -129,6 +130,7 @@ func newImageSeed(p *Process) *cobra.Command {
 	f.StringVar(&o.keys, "ssh-keys", "", "file with the public keys that let this user in")
 	f.StringVar(&o.program, "agent", "", "bragg-agent to put on the seed, for cloud images that do not hold it")
 	f.StringVarP(&o.output, "output", "o", "", "file to write")
+	jsonFlag(f, &o.json)
 	for _, name := range []string{"vm", "instance-id", "certificate", "key", "authority", "output"} {
 		_ = cmd.MarkFlagRequired(name)
 	}
@@ -172,6 +174,9 @@ func (p *Process) makeSeed(o seedOrder) error {
 	}
 	if err := image.WriteSecret(p.path(o.output), disk); err != nil {
 		return err
+	}
+	if o.json {
+		return p.printJSON(map[string]any{"file": p.path(o.output), "bytes": len(disk), "machine_id": image.MachineID(o.instance)})
 	}
 	_, err = fmt.Fprintf(p.Stdout, "Made %s (%s): machine-id %s. It holds the agent's key.\n", clean(p.path(o.output)),
 		unit.FormatBytes(int64(len(disk))), image.MachineID(o.instance))

@@ -37,6 +37,10 @@ func newIO(p *Process) *cobra.Command {
 			"  --read_iolog=FILE, --write_iolog=FILE     options of jobs: replay a recording, make one. docs/guides/replay.md says more\n" +
 			"  --parse-only, --showcmd, --readonly       check, print the equivalent command, refuse writes\n" +
 			"  --fio-exact, --strict                     read doubtful text as fio does; refuse it\n" +
+			"  --warnings-fatal                          a warning about the job file is an error\n" +
+			"  --terse-version=2|3|4|5                   layout of terse lines\n" +
+			"  --aux-path=DIR                            states of verification and verify_dump go there\n" +
+			"  --version, --cmdhelp=OPTION|all, --enghelp=ENGINE\n" +
 			"  --backend=NAME                            does the I/O whatever ioengine says: io_uring, libaio, psync, pvsync2,\n" +
 			"                                            mmap, null\n" +
 			"  --backlog=work-off|drop|drop:TIME         operations of a rate that are late: do them all, or drop what is later\n" +
@@ -54,6 +58,9 @@ func newIO(p *Process) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "--help") || slices.Contains(args, "-h") || len(args) == 0 {
 				return cmd.Help()
+			}
+			if probed, err := p.probeIO(args); probed {
+				return err
 			}
 			order, err := p.readIO(args)
 			if err != nil {
@@ -81,9 +88,18 @@ type ioOrder struct {
 	streams   ioStreams
 	hosts     ioHosts
 	dropAfter time.Duration // of operations of a rate; 0: never
+	terse     int           // layout of terse lines; 0: the usual one
+	fatal     bool          // warnings are errors
+	states    string        // folder of states of verification; "": the current one
+	notes     ioNotes
 }
 
-func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
+func (p *Process) runIO(ctx context.Context, o *ioOrder) (err error) {
+	defer func() {
+		if err != nil {
+			o.notes.failed(p.Stderr)
+		}
+	}()
 	if o.readonly {
 		for _, j := range o.jobs {
 			if j.Writes() {
@@ -111,7 +127,7 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 		return err
 	}
 	options := iojob.Options{
-		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: o.notes.add, StateFolder: p.path(o.states),
 		WatchEvery: o.every, AllowDevice: o.allows, ReadOnly: o.readonly, LogsAsFio: o.exact, DropAfter: o.dropAfter,
 	}
 	closeStreams, err := p.streams(&o.streams, &options)
@@ -123,12 +139,13 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) error {
 			return errors.Join(err, closeStreams(), closeOutput())
 		}
 	}
+	o.notes.showIn(out, o)
 	var watchErr error
 	options.Watch = func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) }
 	report, err := iojob.Run(stop.begun, o.jobs, options)
 	err = errors.Join(err, closeStreams())
-	if err == nil {
-		err = errors.Join(watchErr, o.write(out, report))
+	if report != nil {
+		err = errors.Join(err, watchErr, o.write(out, report)) // also where files of jobs could not be removed
 	}
 	if err = errors.Join(err, closeOutput()); err != nil {
 		return err
@@ -179,22 +196,24 @@ func (o *ioOrder) allows(path string) bool {
 // ioReport is what jobs did, here or on hosts.
 type ioReport interface {
 	WriteText(w io.Writer) error
-	WriteTerse(w io.Writer, version string) error
+	WriteTerse(w io.Writer, o iojob.Terse) error
 	WriteJSON(w io.Writer, l iojob.Labels) error
 }
 
 func (o *ioOrder) write(w io.Writer, r ioReport) error {
 	labels := iojob.Labels{
-		Version: iojob.FormatVersion + " (bragg " + version() + ")", Global: o.global,
+		Version: ioVersion(false), Notes: o.notes.all(), Global: o.global,
 		Own: func(j *fiojob.Job) []fiojob.Option { return o.own[j.Pos.String()] },
 	}
+	o.notes.mu.Lock()
+	defer o.notes.mu.Unlock()
 	var errs []error
 	for _, format := range o.formats {
 		switch format {
 		case "normal":
 			errs = append(errs, r.WriteText(w))
 		case "terse":
-			errs = append(errs, r.WriteTerse(w, iojob.FormatVersion))
+			errs = append(errs, r.WriteTerse(w, iojob.Terse{Layout: o.terse, Release: iojob.FormatVersion}))
 		default:
 			labels.Bins = format == "json+"
 			errs = append(errs, r.WriteJSON(w, labels))

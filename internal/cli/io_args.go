@@ -30,8 +30,7 @@ type ioArguments struct {
 // they have no equals sign.
 var (
 	ioIgnored = []string{
-		"eta", "eta-newline", "eta-interval", "minimal-eta", "max-jobs", "alloc-size", "aux-path", "warnings-fatal", "thread",
-		"terse-version", "append-terse", "bandwidth-log",
+		"eta", "eta-newline", "eta-interval", "minimal-eta", "max-jobs", "alloc-size", "thread", "append-terse", "bandwidth-log",
 	}
 	ioValued = []string{
 		"output", "output-format", "section", "status-interval", "backend", "backlog", "allow-device", "device-serial", "device-wwn",
@@ -102,6 +101,15 @@ func (a *ioArguments) option(key, value, word string) error {
 		o.devices = append(o.devices, ioDevice{path: value})
 	case "device-serial", "device-wwn", "device-size", "device-link", "device-overwrite":
 		return a.consent(key, value)
+	case "warnings-fatal":
+		o.fatal = true
+	case "aux-path":
+		o.states = value
+	case "terse-version":
+		if !slices.Contains([]string{"2", "3", "4", "5"}, value) {
+			return usage("--terse-version=%s: want 2, 3, 4 or 5", quote(value))
+		}
+		o.terse = int(value[0] - '0')
 	case "status-interval":
 		with, err := fiojob.Job{}.With("runtime", value) // fio reads both alike
 		if err != nil || with.Runtime <= 0 {
@@ -155,7 +163,9 @@ func (a *ioArguments) format(value string) error {
 		if !slices.Contains([]string{"normal", "json", "json+", "terse"}, name) {
 			return usage("--output-format=%s: there is no format %q", value, name)
 		}
-		a.order.formats = append(a.order.formats, name)
+		if !slices.Contains(a.order.formats, name) { // wrappers repeat it for each job
+			a.order.formats = append(a.order.formats, name)
+		}
 	}
 	return nil
 }
@@ -187,11 +197,18 @@ func (p *Process) readJobs(a *ioArguments) error {
 	surroundings = a.order.hosts.record(inputs, surroundings)
 	file, list := fiojob.ParseAll(inputs, surroundings)
 	list = append(list, file.Unsupported()...)
+	if a.order.fatal {
+		for i := range list {
+			list[i].Severity = diag.SeverityError
+		}
+	}
 	if list.HasErrors() {
 		return list.Err()
 	}
-	if len(list) > 0 {
-		_ = diag.Render(p.Stderr, list) // a warning that cannot be told must not keep jobs from running
+	if o := &a.order; len(list) > 0 && (o.check || o.showcmd || o.streams.plan != "") {
+		_ = diag.Render(p.Stderr, list) // a warning that cannot be written must not keep the check from its end
+	} else {
+		o.notes.addAll(list)
 	}
 	a.order.jobs, a.order.own = file.Jobs(), map[string][]fiojob.Option{}
 	for _, s := range file.Sections {
@@ -228,7 +245,7 @@ func (p *Process) readJobFile(name string) (string, error) {
 }
 
 // jobSurroundings is what a job file of the user's own may see: the environment, the machine, and the files below the
-// folder of the first one.
+// folder of the first one; files of patterns also below the current folder, where fio reads them.
 func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot func()) {
 	o = fiojob.Options{
 		Host:     true,
@@ -237,13 +254,25 @@ func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot f
 		PageSize: int64(os.Getpagesize()), CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20,
 	}
 	folder := cmp.Or(p.Directory, ".")
+	work, err := os.OpenRoot(folder)
+	if err == nil {
+		o.WorkFS = work.FS()
+	}
+	closeAll := func() {
+		if work != nil {
+			_ = work.Close()
+		}
+	}
 	if len(files) > 0 && files[0] != "-" {
 		folder = filepath.Dir(p.path(files[0]))
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return o, func() {} // include then says that other files are not read
+		return o, closeAll // include then says that other files are not read
 	}
 	o.FS = root.FS()
-	return o, func() { _ = root.Close() }
+	return o, func() {
+		_ = root.Close()
+		closeAll()
+	}
 }

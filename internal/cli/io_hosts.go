@@ -120,11 +120,12 @@ func (p *Process) runOnHosts(ctx context.Context, o *ioOrder) error {
 			return errors.Join(err, closeOutput())
 		}
 	}
+	o.notes.showIn(out, o)
 	var watchErr error
 	clients, err := iohosts.Run(stop.begun, iohosts.Options{
 		Hosts: o.hosts.list, Jobs: o.hosts.jobs, SSHOptions: o.hosts.sshOptions, Folder: o.hosts.folder, Keep: o.hosts.keep,
 		WithoutFailed: o.hosts.withoutFailed, Version: version(), Executable: p.Executable, Surroundings: surroundings(),
-		Say:        func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		Say:        o.notes.add,
 		WatchEvery: o.every, Watch: func(c *iojob.Clients) { watchErr = errors.Join(watchErr, o.write(out, c)) },
 	})
 	if err == nil {

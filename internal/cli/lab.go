@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,7 +100,7 @@ func (p *Process) labUp(ctx context.Context, o lab.Options) (*lab.Lab, error) {
 
 func newLabDown(p *Process) *cobra.Command {
 	var name string
-	var all bool
+	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Remove a lab with everything in it",
@@ -108,6 +110,9 @@ func newLabDown(p *Process) *cobra.Command {
 		Args:    between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			removed, err := lab.Down(p.labsDirectory(), []string{name}, all)
+			if asJSON {
+				return errors.Join(err, p.printJSON(removedLine{Removed: append([]string{}, removed...)}))
+			}
 			for _, r := range removed {
 				fmt.Fprintf(p.Stdout, "lab %s is removed\n", quote(r))
 			}
@@ -119,6 +124,7 @@ func newLabDown(p *Process) *cobra.Command {
 	}
 	labFlag(cmd, &name)
 	cmd.Flags().BoolVar(&all, "all", false, "every lab")
+	jsonFlag(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -230,7 +236,7 @@ func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
 
 func newLabTarget(p *Process) *cobra.Command {
 	var name, provider, connect string
-	var path bool
+	var path, asJSON bool
 	cmd := &cobra.Command{
 		Use:     "target",
 		Short:   "Print the target file of a lab, or its path",
@@ -244,32 +250,42 @@ func newLabTarget(p *Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, t := range l.TargetFiles() {
-				if provider != "" && t.Provider != provider || connect != "" && t.Connect != connect {
-					continue
+			files := l.TargetFiles()
+			at := slices.IndexFunc(files, func(t lab.TargetFile) bool {
+				return (provider == "" || t.Provider == provider) && (connect == "" || t.Connect == connect)
+			})
+			if at < 0 {
+				return &diag.Error{
+					Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no such target file", quote(name)),
+					Hint: "bragg lab up --ssh makes hosts with both",
 				}
-				if path {
-					_, err := fmt.Fprintln(p.Stdout, t.Path)
-					return err
-				}
-				text, err := os.ReadFile(t.Path)
-				if err != nil {
-					return fmt.Errorf("read the target file: %w", err)
-				}
-				_, err = p.Stdout.Write(text)
-				return err
 			}
-			return &diag.Error{
-				Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no such target file", quote(name)),
-				Hint: "bragg lab up --ssh makes hosts with both",
+			if asJSON {
+				return p.printJSON(files[at])
 			}
+			return p.printLabTarget(files[at].Path, path)
 		},
 	}
 	labFlag(cmd, &name)
 	cmd.Flags().StringVar(&provider, "provider", "", "libvirt or ssh; without it libvirt where the lab has it")
 	cmd.Flags().StringVar(&connect, "connect", "", "of libvirt: socket, or ssh as to hosts elsewhere; without it socket")
 	cmd.Flags().BoolVar(&path, "path", false, "print its path alone")
+	cmd.Flags().BoolVar(&asJSON, formJSON, false, "print its path and provider as JSON")
 	return cmd
+}
+
+// printLabTarget prints a target file, or only where it is.
+func (p *Process) printLabTarget(file string, pathAlone bool) error {
+	if pathAlone {
+		_, err := fmt.Fprintln(p.Stdout, file)
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the target file: %w", err)
+	}
+	_, err = p.Stdout.Write(text)
+	return err
 }
 
 func newLabPower(p *Process) *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +34,7 @@ func newLint(p *Process) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rules {
-				return p.printRules(args)
+				return p.printRules(args, asJSON)
 			}
 			var all []linted
 			for _, word := range args {
@@ -54,7 +55,7 @@ func newLint(p *Process) *cobra.Command {
 		ValidArgsFunction: completeLint(&rules),
 	}
 	c.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings, or the rules, as JSON")
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules, or describe those that are named")
 	return cmd
 }
@@ -125,33 +126,67 @@ func (p *Process) printLinted(all []linted) error {
 	return exit(lintedCode(all))
 }
 
+// ruleLine is a rule as `lint --rules --json` prints it.
+type ruleLine struct {
+	Rule     string           `json:"rule"`
+	Severity finding.Severity `json:"severity"`
+	Summary  string           `json:"summary"`
+	Doc      string           `json:"doc"`
+}
+
 // printRules lists the rules, or describes those that are named.
-func (p *Process) printRules(names []string) error {
-	t := table{head: []string{"RULE", "SEVERITY", "WHAT IS WRONG"}}
-	known := map[string]lint.Rule{}
-	var codes []string
-	for _, r := range lint.Rules() {
-		t.add(r.Code, string(r.Severity), r.Summary)
-		known[r.Code], codes = r, append(codes, r.Code)
+func (p *Process) printRules(names []string, asJSON bool) error {
+	rules, err := namedRules(names)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		lines := []ruleLine{}
+		for _, r := range rules {
+			lines = append(lines, ruleLine{r.Code, r.Severity, r.Summary, r.Doc})
+		}
+		return p.printJSON(lines)
 	}
 	if len(names) == 0 {
+		t := table{head: []string{"RULE", "SEVERITY", "WHAT IS WRONG"}, width: p.columns()}
+		for _, r := range rules {
+			t.add(r.Code, string(r.Severity), r.Summary)
+		}
 		return t.print(p.Stdout)
 	}
-	for i, name := range names {
-		r, ok := known[name]
-		if !ok {
-			hint := "bragg lint --rules lists them"
-			if near := diag.Nearest(name, codes); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			return &diag.Error{Code: "unknown-rule", Message: "there is no rule " + quote(name), Hint: hint, Exit: diag.ExitUsage}
-		}
+	for i, r := range rules {
 		if i > 0 {
 			fmt.Fprintln(p.Stdout)
 		}
-		if _, err := fmt.Fprintf(p.Stdout, "%s (%s): %s\n\n%s\n", r.Code, r.Severity, r.Summary, paragraphs(r.Doc)); err != nil {
+		if _, err := fmt.Fprintln(p.Stdout, paragraphs(fmt.Sprintf("%s (%s): %s\n\n%s", r.Code, r.Severity, r.Summary, r.Doc), p.textWidth())); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// namedRules returns the rules of these names in their order, all without names.
+func namedRules(names []string) ([]lint.Rule, error) {
+	all := lint.Rules()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []lint.Rule
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(r lint.Rule) bool { return r.Code == name })
+		if at >= 0 {
+			out = append(out, all[at])
+			continue
+		}
+		var codes []string
+		for _, r := range all {
+			codes = append(codes, r.Code)
+		}
+		hint := "bragg lint --rules lists them"
+		if near := diag.Nearest(name, codes); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return nil, &diag.Error{Code: "unknown-rule", Message: "there is no rule " + quote(name), Hint: hint, Exit: diag.ExitUsage}
+	}
+	return out, nil
 }

@@ -1,23 +1,24 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/session"
 )
 
 func newPlan(p *Process) *cobra.Command {
 	var o order
 	var asJSON bool
+	var text run.TextOptions
 	cmd := &cobra.Command{
 		Use:   "plan SCENARIO",
 		Short: "Say everything that a run would do, without doing it",
 		Long: "Plan prints VMs and their placement, every device and byte range that would be written, the footprint,\n" +
-			"power operations, the duration, and for each workload its engine with the equivalent fio command.\n" +
-			"Nothing is touched. It ends with 69 when the target is too small or cannot do a step.\n\n" + scenarioHelp,
+			"power operations, the duration, warnings, and for each workload its engine, with --fio also the equivalent\n" +
+			"fio command. Nothing is touched. Where the target is too small the plan is printed all the same, with what\n" +
+			"does not fit and a rehearsal that does, and bragg ends with 69, as it does where the target cannot do a step;\n" +
+			"bragg run refuses such a plan.\n\n" + scenarioHelp,
 		Example: "  bragg plan four_corners\n" +
 			"  bragg plan four_corners --rehearse 60s\n" +
 			"  bragg plan vdi --set desktops_per_node=100 --target fake:8 --json",
@@ -37,18 +38,15 @@ func newPlan(p *Process) *cobra.Command {
 				if err := p.printJSON(prepared.Plan); err != nil {
 					return err
 				}
-			} else if err := prepared.Plan.WriteText(p.Stdout); err != nil {
+			} else if err := prepared.Plan.WriteText(p.Stdout, text); err != nil {
 				return err
 			}
-			if len(prepared.Plan.Unfit) > 0 {
-				fmt.Fprintf(p.Stderr, "bragg: this plan does not fit its target, so a run would be refused\n")
-				return exit(diag.ExitUnavailable)
-			}
-			return nil
+			return prepared.Preflight()
 		},
 		ValidArgsFunction: completeScenarios,
 	}
 	o.flags(p, cmd)
+	cmd.Flags().BoolVar(&text.Commands, "fio", false, "print the equivalent fio command of each workload")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole plan as JSON")
 	return cmd
 }

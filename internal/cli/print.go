@@ -18,25 +18,14 @@ func (p *Process) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// widthDefault is used where nobody knows how wide the output is shown.
-const widthDefault = 100
-
-// width returns how many columns text may take.
-func (p *Process) width() int {
-	if p.Size != nil {
-		if columns, _ := p.Size(); columns > 0 {
-			return columns
-		}
-	}
-	return widthDefault
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // table collects rows and prints them in columns. Cells are foreign text as often as not, so they are cleaned.
 type table struct {
 	head []string
 	rows [][]string
+	// width is how many columns there are; the last cell of a row, which is running text, is wrapped to it. 0 wraps nothing.
+	width int
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -61,6 +50,9 @@ func (t *table) print(w io.Writer) error {
 		var line strings.Builder
 		for i, cell := range row {
 			cell = strings.ReplaceAll(clean(cell), "\n", " ")
+			if i+1 == len(widths) {
+				cell = t.hanging(cell, utf8.RuneCountInString(line.String()))
+			}
 			line.WriteString(cell)
 			if i+1 < len(row) {
 				line.WriteString(strings.Repeat(" ", widths[i]+2-utf8.RuneCountInString(cell)))
@@ -70,4 +62,14 @@ func (t *table) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// hanging wraps a last cell that begins at a column; further lines begin there too.
+func (t *table) hanging(cell string, column int) string {
+	const textMin = 20 // in less, text is a column of single words
+	room := t.width - column
+	if t.width == 0 || room < textMin {
+		return cell
+	}
+	return strings.Join(wrap(cell, room), "\n"+strings.Repeat(" ", column))
 }

@@ -22,13 +22,14 @@ import (
 
 // queryFlags are what `query` was asked for.
 type queryFlags struct {
-	runs, group, format string
-	from, to, at, step  time.Duration
-	instant             bool
+	runs, group        string
+	form               formChoice
+	from, to, at, step time.Duration
+	instant            bool
 }
 
 func newQuery(p *Process) *cobra.Command {
-	var f queryFlags
+	f := queryFlags{form: formChoice{names: []string{"terminal", "csv", formJSON}}}
 	cmd := &cobra.Command{
 		Use:   "query RUN PROMQL",
 		Short: "Ask the metrics of a run with PromQL",
@@ -51,15 +52,19 @@ func newQuery(p *Process) *cobra.Command {
 	flags.DurationVar(&f.at, "at", 0, "`TIME` of the one moment to evaluate at")
 	flags.DurationVar(&f.step, "step", 0, "`TIME` between points (default a hundredth of the stretch, at least 1s)")
 	flags.StringVar(&f.group, "group", "", "VM `GROUP` that __curie_filter_vm_group__ stands for")
-	flags.StringVar(&f.format, "format", "table", "`FORM` of the answer: table, csv or json")
+	f.form.flags(flags, "of the answer: terminal, csv or json (default terminal)")
 	p.runsFlag(flags, &f.runs)
 	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
 	return cmd
 }
 
 func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) error {
-	if f.format != "table" && f.format != "csv" && f.format != "json" {
-		return badFlag("there is no form "+quote(f.format), "choose table, csv or json")
+	if f.form.format == "table" { // as it was called before it had the name that it has elsewhere
+		f.form.format = "terminal"
+	}
+	form, err := f.form.choose("")
+	if err != nil {
+		return err
 	}
 	b, live, err := p.openLive(p.runsDirectory(f.runs), word)
 	if err != nil {
@@ -84,10 +89,10 @@ func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) er
 	if live && len(answer) == 0 {
 		fmt.Fprintf(p.Stderr, "bragg: the run is going on, for %s so far: more may come\n", unit.FormatDuration(length.Round(time.Second)))
 	}
-	switch f.format {
+	switch form {
 	case "csv":
 		return p.printPoints(answer)
-	case "json":
+	case formJSON:
 		return p.printAnswer(answer)
 	}
 	return p.printSeries(answer, f.instant)

@@ -20,13 +20,13 @@ import (
 
 // reportFlags are what `report` was asked for.
 type reportFlags struct {
-	runs, format, out string
-	junit             string
-	redact            bool
+	runs, out, junit string
+	form             formChoice
+	redact           bool
 }
 
 func newReport(p *Process) *cobra.Command {
-	var f reportFlags
+	f := reportFlags{form: formChoice{names: rendererNames()}}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Report what a run found: on the terminal, as HTML, JSON, CSV or JUnit",
@@ -45,13 +45,21 @@ func newReport(p *Process) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.format, "format", "", "`FORM` of the report")
+	f.form.flags(flags, "of the report (default by the extension of --out, else html)")
 	flags.StringVar(&f.out, "out", "", "`FILE` to write; - is standard output")
 	flags.StringVar(&f.junit, "junit", "", "also write test cases for continuous integration to `FILE`")
 	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine by pseudonyms")
 	p.runsFlag(flags, &f.runs)
 	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
 	return cmd
+}
+
+func rendererNames() []string {
+	var names []string
+	for _, r := range report.Renderers() {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 func formatList() string {
@@ -63,6 +71,10 @@ func formatList() string {
 }
 
 func (p *Process) report(word string, f reportFlags) error {
+	form, err := f.form.choose(f.out)
+	if err != nil {
+		return err
+	}
 	b, live, err := p.openLive(p.runsDirectory(f.runs), word)
 	if err != nil {
 		return err
@@ -82,12 +94,14 @@ func (p *Process) report(word string, f reportFlags) error {
 			return err
 		}
 	}
-	if f.format == "" && f.out == "" {
+	if form == "" && f.out == "" {
 		return p.reportHere(b, run, f.redact)
 	}
-	renderer, err := chooseRenderer(f)
-	if err != nil {
-		return err
+	renderer := report.Renderers()[0]
+	if form != "" {
+		if renderer, err = report.RendererByName(form); err != nil {
+			return err
+		}
 	}
 	if err := p.render(renderer, run, f.out); err != nil {
 		return err
@@ -95,23 +109,9 @@ func (p *Process) report(word string, f reportFlags) error {
 	return exit(verdictCode(run.Summary))
 }
 
-// chooseRenderer takes the form that --format names, else the one whose extension --out has, else HTML.
-func chooseRenderer(f reportFlags) (report.Renderer, error) {
-	if f.format != "" {
-		return report.RendererByName(f.format)
-	}
-	all := report.Renderers()
-	for _, r := range all {
-		if filepath.Ext(f.out) == r.Extension {
-			return r, nil
-		}
-	}
-	return all[0], nil
-}
-
 // reportHere prints the numbers and writes the HTML report into the run's folder.
 func (p *Process) reportHere(b *result.Bundle, run *report.Run, redact bool) error {
-	if err := report.Terminal(p.Stdout, run, p.width(), p.Terminal); err != nil {
+	if err := report.Terminal(p.Stdout, run, p.width(), p.color()); err != nil {
 		return err
 	}
 	name := "report.html"
@@ -137,7 +137,7 @@ func (p *Process) reportHere(b *result.Bundle, run *report.Run, redact bool) err
 func (p *Process) render(r report.Renderer, run *report.Run, out string) error {
 	if out == "" || out == "-" {
 		w := bufio.NewWriter(p.Stdout)
-		options := report.Options{Width: p.width(), Color: p.Terminal}
+		options := report.Options{Width: p.width(), Color: p.color()}
 		if err := r.Render(w, run, options); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 
 func newResume(p *Process) *cobra.Command {
 	var runs string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Bring a run whose program died to its end: tear down, undo, seal, report",
@@ -39,16 +41,24 @@ func newResume(p *Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.printCleaned(cleaned, true); err != nil {
-				return err
+			nothing := len(cleaned) == 1 && cleaned[0].Dir == "" // it died before it recorded anything
+			switch {
+			case asJSON && nothing:
+				return errors.Join(p.printJSON(nil), p.cleanedError(dir, cleaned))
+			case asJSON:
+				if err := p.cleanedError(dir, cleaned); err != nil {
+					return err
+				}
+				return p.report(args[0], reportFlags{runs: dir, form: formChoice{json: true}})
 			}
-			if len(cleaned) == 1 && cleaned[0].Dir == "" {
-				return nil // it died before it recorded anything
+			if err := p.printCleaned(dir, cleaned, true); err != nil || nothing {
+				return err
 			}
 			fmt.Fprintln(p.Stdout)
 			return p.report(args[0], reportFlags{runs: dir})
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, formJSON, false, "print the report as JSON; null where nothing was recorded")
 	p.runsFlag(cmd.Flags(), &runs)
 	cmd.ValidArgsFunction = p.completeRuns(&runs)
 	return cmd

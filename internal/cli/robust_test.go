@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,6 +79,63 @@ func TestSecondRunIsRefused(t *testing.T) {
 	}
 	if code := first.exitCode(t); code != 130 {
 		t.Errorf("the first run ended with %d\n%s", code, first.out.String())
+	}
+	checkNothingLeft(t, runs, "")
+}
+
+// Local runs of two folders run side by side, and both say so.
+func TestTwoRunsOnOneMachine(t *testing.T) {
+	t.Parallel()
+	shared := func(other string) func(interval.Event) bool {
+		return func(e interval.Event) bool {
+			return e.Kind == interval.EventShared && strings.Contains(e.Subject, other)
+		}
+	}
+	one, two := filepath.Join(t.TempDir(), "runs"), filepath.Join(t.TempDir(), "runs")
+	first := startBragg(t, nil, endlessArguments(one)...)
+	dir := awaitEvent(t, first, one, loadStarted)
+	second := startBragg(t, nil, endlessArguments(two)...)
+	other := awaitEvent(t, second, two, shared(filepath.Base(dir)))
+	awaitEvent(t, first, one, shared(filepath.Base(other)))
+	for i, b := range []*bragg{first, second} {
+		if err := b.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if code := b.exitCode(t); code != 130 {
+			t.Errorf("run %d ended with %d\n%s", i+1, code, b.out.String())
+		}
+		if said := b.out.String(); !strings.Contains(said, "used the same machine") {
+			t.Errorf("run %d does not say that the machine was shared:\n%s", i+1, said)
+		}
+	}
+	checkNothingLeft(t, one, "")
+	checkNothingLeft(t, two, "")
+}
+
+// A program that was stopped says so: what is missing meanwhile is no outage of the target.
+func TestStoppedAndContinued(t *testing.T) {
+	t.Parallel()
+	runs := filepath.Join(t.TempDir(), "runs")
+	b := startBragg(t, nil, endlessArguments(runs)...)
+	awaitEvent(t, b, runs, loadStarted)
+	if err := b.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second)
+	if err := b.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	awaitEvent(t, b, runs, func(e interval.Event) bool {
+		return e.Kind == interval.EventPaused && e.SpanNanos > int64(4*time.Second)
+	})
+	if err := b.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := b.exitCode(t); code != 130 {
+		t.Errorf("exit code %d\n%s", code, b.out.String())
+	}
+	if said := b.out.String(); !strings.Contains(said, "controller stood still for") {
+		t.Errorf("the pause is not told:\n%s", said)
 	}
 	checkNothingLeft(t, runs, "")
 }
@@ -269,6 +327,12 @@ func TestRunWithoutRoot(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, b.out.String())
 	}
 	runs := filepath.Join(dir, ".local", "state", "bragg", "runs")
+	// This test is another user, who may not read journals that are not theirs: it takes the folder over to look.
+	if err := filepath.WalkDir(runs, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, 0, 0))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	checkNothingLeft(t, runs, b.out.String())
 	reportSealed(t, runs)
 }

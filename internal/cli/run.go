@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -56,6 +58,11 @@ type queue struct {
 	label string
 	json  bool
 	junit string // file for test cases; "": none
+	// brief prints what came of a run instead of the table of all results; next follows at the end. Both may be empty.
+	brief func(w io.Writer, run *report.Run) error
+	next  string
+	// shows: a run that came to its end is a success, whatever its expectations came to on this machine.
+	shows bool
 }
 
 func (q queue) of(words []string) queue {
@@ -85,7 +92,11 @@ func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
 		if len(q.words) > 1 {
 			p.note(q, fmt.Sprintf("── %d of %d: %s", i+1, len(q.words), word))
 		}
-		outcomes = append(outcomes, p.runOne(ctx, o, word, q, stop))
+		ran := p.runOne(ctx, o, word, q, stop)
+		if q.shows && shown(&ran) {
+			ran.Exit = diag.ExitPass
+		}
+		outcomes = append(outcomes, ran)
 	}
 	if q.junit != "" {
 		if err := p.saveJUnit(q.junit, readRan(q.words, outcomes)); err != nil {
@@ -101,6 +112,7 @@ func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
 			return err
 		}
 	}
+	fmt.Fprint(p.Stdout, q.next)
 	return exit(worst(outcomes))
 }
 
@@ -115,11 +127,16 @@ func (p *Process) note(q queue, text string) {
 const labelBytesMax = 80
 
 func checkLabel(label string) error {
-	if len(label) > labelBytesMax || clean(label) != label || label == "last" || strings.ContainsAny(label, "/\\\n\t") {
+	if len(label) > labelBytesMax || clean(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || isPath(label) {
 		return badFlag("--label "+quote(label)+" cannot name a run",
-			"a label has at most 80 bytes, no slash, no line feed, and is not \"last\"")
+			"a label has at most 80 bytes, no line feed, is not \"last\" and does not begin as a path does (/, ./, ../)")
 	}
 	return nil
+}
+
+// shown tells whether a run did all that its scenario says and left nothing behind.
+func shown(ran *ranRun) bool {
+	return ran.Error == "" && ran.Ended == result.EndedCompleted && len(ran.Problems) == 0 && len(ran.Left) == 0
 }
 
 // worst is the exit code of a queue: a failed expectation says more than a run that could not be decided.
@@ -163,6 +180,7 @@ func (p *Process) carry(ctx context.Context, o *order, word string, q queue, sto
 	}
 	defer prepared.Close()
 	p.warn(prepared)
+	p.warnOfWriters(made.Runs)
 	view := p.newView(q, stop)
 	outcome, err := prepared.Run(context.WithoutCancel(ctx), session.RunOptions{Watcher: view, Stops: stop.levels})
 	view.close()
@@ -170,6 +188,31 @@ func (p *Process) carry(ctx context.Context, o *order, word string, q queue, sto
 		return outcome, err
 	}
 	return outcome, p.reportRun(outcome, q)
+}
+
+// cleanCommand is what removes what the run with a bundle has left, for a shell.
+func (p *Process) cleanCommand(bundle string) string {
+	return p.commandIn(filepath.Dir(bundle), "clean", filepath.Base(bundle))
+}
+
+// commandIn is a command of this program on a runs folder, for a shell: complete, so that it works when it is copied.
+func (p *Process) commandIn(runs string, words ...string) string {
+	words = append([]string{"bragg"}, words...)
+	if runs != p.runsDirectory("") {
+		words = append(words, "--runs", runs)
+	}
+	return diag.ShellLine(words...)
+}
+
+// warnOfWriters warns of a runs folder in which others can put or replace what later commands read.
+func (p *Process) warnOfWriters(runs string) {
+	const othersWrite = 0o022
+	info, err := os.Stat(runs)
+	if err != nil || info.Mode().Perm()&othersWrite == 0 {
+		return
+	}
+	fmt.Fprintf(p.Stderr, "bragg: warning: others may write to the runs folder %s (mode %v): they can replace runs and reports\n  %s\n",
+		quote(runs), info.Mode().Perm(), clean(diag.ShellLine("chmod", "go-w", runs)))
 }
 
 // warn prints what the scenario's and the plan's checks found besides errors.
@@ -197,7 +240,11 @@ func (p *Process) reportRun(outcome session.Outcome, q queue) error {
 	if q.json {
 		return nil
 	}
-	if err := report.Brief(p.Stdout, read, p.width(), p.Terminal); err != nil {
+	brief := func(w io.Writer, run *report.Run) error { return report.Brief(w, run, p.width(), p.color()) }
+	if q.brief != nil {
+		brief = q.brief
+	}
+	if err := brief(p.Stdout, read); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "\nreport: %s\n  bragg report %s prints all of it here\n", clean(path), clean(outcome.Dir))
@@ -205,7 +252,7 @@ func (p *Process) reportRun(outcome session.Outcome, q queue) error {
 		fmt.Fprintf(p.Stderr, "bragg: %s\n", clean(problem))
 	}
 	if len(outcome.Left) > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  bragg clean %s removes it\n", clean(strings.Join(outcome.Left, "; ")), outcome.Run)
+		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", clean(strings.Join(outcome.Left, "; ")), clean(p.cleanCommand(outcome.Dir)))
 	}
 	return nil
 }
@@ -266,19 +313,18 @@ type view struct {
 func (p *Process) newView(q queue, stop *stopper) *view {
 	v := &view{process: p, stop: stop}
 	if !q.json {
-		v.live = report.NewLive(report.LiveOptions{Out: p.Stdout, Terminal: p.Terminal, Color: p.Terminal, Size: p.Size})
+		v.live = report.NewLive(report.LiveOptions{Out: p.Stdout, Terminal: p.live(), Color: p.color(), Size: p.liveSize()})
 	}
 	return v
 }
 
 // Begin prints what is about to happen. It implements session.Watcher with Event and Interval.
 func (v *view) Begin(plan *run.Plan, dir string) {
-	id := filepath.Base(dir)
 	if v.live == nil {
-		v.stop.follow(id, func(text string) { fmt.Fprintln(v.process.Stderr, text) })
+		v.stop.follow(dir, func(text string) { fmt.Fprintln(v.process.Stderr, text) })
 		return
 	}
-	v.stop.follow(id, v.live.Print)
+	v.stop.follow(dir, v.live.Print)
 	v.live.Print(briefing(plan, dir))
 	if text, err := json.Marshal(plan); err == nil {
 		v.live.Plan(text)
@@ -324,6 +370,9 @@ func briefing(plan *run.Plan, dir string) string {
 // sizes names the factors of a rehearsal besides that of time.
 func sizes(r *result.Rehearsal) string {
 	var parts []string
+	if r.Nodes[0] != r.Nodes[1] {
+		parts = append(parts, fmt.Sprintf("%d instead of %d nodes", r.Nodes[1], r.Nodes[0]))
+	}
 	for _, group := range sortedKeys(r.SizeFactor) {
 		text := fmt.Sprintf("bytes of %s × %.3g", group, r.SizeFactor[group])
 		if c := r.Counts[group]; c[0] != c[1] {

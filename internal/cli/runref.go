@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,17 @@ const runHelp = "RUN is a run's id, the beginning of one, a label, \"last\", or 
 
 // findRun returns the folder of the run that word means. A label that several runs carry means the newest of them.
 func (p *Process) findRun(runs, word string) (string, error) {
-	if strings.ContainsRune(word, filepath.Separator) || word == "." || word == ".." {
+	if isPath(word) {
 		return p.bundleAt(word)
 	}
 	all, err := result.List(runs)
+	if strings.ContainsRune(word, filepath.Separator) {
+		// A label may be the name of a branch, such as feature/x; what no run is labelled with is a path.
+		if at := slices.IndexFunc(all, func(l result.Listed) bool { return l.Manifest.Label == word }); at >= 0 {
+			return all[at].Dir, nil
+		}
+		return p.bundleAt(word)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -68,13 +76,18 @@ func (p *Process) findRun(runs, word string) (string, error) {
 	}
 }
 
+// isPath tells whether a word can only be a path.
+func isPath(word string) bool {
+	return word == "." || word == ".." || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
+}
+
 // bundleAt returns the folder that a path names, if a bundle is there.
 func (p *Process) bundleAt(word string) (string, error) {
 	dir := filepath.Clean(p.path(word))
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		return "", &diag.Error{
 			Code: "no-bundle", Message: "there is no bundle at " + quote(word), Exit: diag.ExitUsage,
-			Hint: "a bundle is a folder with a manifest.json; bragg runs list shows those of the runs folder",
+			Hint: "a bundle is a folder with a manifest.json; bragg runs list shows runs and their labels",
 		}
 	}
 	return dir, nil

@@ -25,7 +25,7 @@ func newRuns(p *Process) *cobra.Command {
 			if len(args) == 0 {
 				return list.print(p)
 			}
-			return unknownVerb(cmd, args[0])
+			return unknownCommand(cmd, args[0])
 		},
 	}
 	list.flags(p, cmd)
@@ -136,7 +136,8 @@ func (p *Process) printRuns(dir string, lines []runLine) error {
 		return err
 	}
 	if unfinished {
-		_, err := fmt.Fprintln(p.Stdout, "\nAn unfinished run left things behind: bragg clean removes them and seals its bundle.")
+		_, err := fmt.Fprintf(p.Stdout, "\nAn unfinished run left things behind. This removes them and seals its bundle:\n  %s\n",
+			clean(p.commandIn(dir, "clean")))
 		return err
 	}
 	return nil
@@ -144,6 +145,7 @@ func (p *Process) printRuns(dir string, lines []runLine) error {
 
 func newRunsRemove(p *Process) *cobra.Command {
 	var runs string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Remove runs with everything they recorded",
@@ -154,26 +156,43 @@ func newRunsRemove(p *Process) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := p.runsDirectory(runs)
 			var faults []error
+			removed := removedLine{Removed: []string{}}
 			for _, word := range args {
-				if err := p.removeRun(dir, word); err != nil {
+				id, err := p.removeRun(dir, word)
+				if err != nil {
 					faults = append(faults, err)
+					continue
 				}
+				removed.Removed = append(removed.Removed, id)
+				if !asJSON {
+					fmt.Fprintf(p.Stdout, "removed %s\n", id)
+				}
+			}
+			if asJSON {
+				faults = append(faults, p.printJSON(removed))
 			}
 			return errors.Join(faults...)
 		},
 	}
+	jsonFlag(cmd.Flags(), &asJSON)
 	p.runsFlag(cmd.Flags(), &runs)
 	cmd.ValidArgsFunction = p.completeRuns(&runs)
 	return cmd
 }
 
-func (p *Process) removeRun(runs, word string) error {
+// removedLine is what commands that remove print as JSON.
+type removedLine struct {
+	Removed []string `json:"removed"`
+}
+
+// removeRun removes one run and returns its id.
+func (p *Process) removeRun(runs, word string) (string, error) {
 	dir, err := p.findRun(runs, word)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if filepath.Dir(dir) != filepath.Clean(runs) {
-		return &diag.Error{
+		return "", &diag.Error{
 			Code: "foreign-bundle", Message: quote(word) + " does not lie in the runs folder " + runs,
 			Hint: "name its folder with --runs DIR, or remove a copied bundle with rm", Exit: diag.ExitRefused,
 		}
@@ -183,25 +202,21 @@ func (p *Process) removeRun(runs, word string) error {
 	if err == nil {
 		state, live := b.State(), b.Live()
 		if err := b.Close(); err != nil {
-			return err
+			return "", err
 		}
 		if state == result.StateRunning && !live {
-			return &diag.Error{
+			return "", &diag.Error{
 				Code: "unclean-run", Message: "run " + id + " died and was not cleaned",
-				Hint: "bragg clean first: it removes what the run left and seals its bundle", Exit: diag.ExitRefused,
+				Hint: "remove what the run left and seal its bundle first: " + p.commandIn(runs, "clean", id), Exit: diag.ExitRefused,
 			}
 		}
 	}
 	err = result.Remove(runs, id)
 	if errors.Is(err, result.ErrBusy) {
-		return &diag.Error{
+		return "", &diag.Error{
 			Code: "live-run", Message: "run " + id + " is going on", Exit: diag.ExitRefused,
 			Hint: "stop it first with Ctrl-C or SIGTERM",
 		}
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.Stdout, "removed %s\n", id)
-	return err
+	return id, err
 }

@@ -133,6 +133,7 @@ func newScenarios(p *Process) *cobra.Command {
 		ValidArgsFunction: completeScenarios,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newScenariosCopy(p))
 	return cmd
 }
 
@@ -142,7 +143,7 @@ func (p *Process) listScenarios(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	var all []*scenario.Scenario
-	t := table{head: []string{"SCENARIO", "FULL LENGTH", "WHAT IT DOES"}}
+	t := table{head: []string{"SCENARIO", "FULL LENGTH", "WHAT IT DOES"}, width: p.columns()}
 	for _, name := range names {
 		sc, err := p.load(ctx, name, &choice{})
 		if err != nil {
@@ -157,14 +158,15 @@ func (p *Process) listScenarios(ctx context.Context, asJSON bool) error {
 	if err := t.print(p.Stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(p.Stdout, "\nbragg scenarios NAME describes one; bragg run NAME --rehearse 60s tries it here in about a minute.\n")
+	const next = "bragg scenarios NAME describes one; bragg run NAME --rehearse 60s tries it here in about a minute."
+	_, err = fmt.Fprintf(p.Stdout, "\n%s\n", paragraphs(next, p.textWidth()))
 	return err
 }
 
 func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
 	w := &strings.Builder{}
-	fmt.Fprintf(w, "%s — %s\n%s\n", sc.Name, sc.DisplayName, sc.Summary)
-	if text := plainText(sc.Description); text != "" {
+	fmt.Fprintf(w, "%s — %s\n%s\n", sc.Name, sc.DisplayName, paragraphs(sc.Summary, p.textWidth()))
+	if text := plainText(sc.Description, p.textWidth()); text != "" {
 		fmt.Fprintf(w, "\n%s\n", text)
 	}
 	fmt.Fprintf(w, "\nFull length: about %s\n", unit.FormatDuration(sc.EstimatedRuntime))
@@ -186,7 +188,7 @@ func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
 		}
 		writeTable(w, &t)
 	}
-	writeVariables(w, sc)
+	writeVariables(w, sc, p.columns())
 	if len(sc.Presets) > 0 {
 		fmt.Fprintf(w, "\nPresets: %s\n", strings.Join(sc.Presets, ", "))
 	}
@@ -195,8 +197,8 @@ func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
 	return err
 }
 
-func writeVariables(w *strings.Builder, sc *scenario.Scenario) {
-	t := table{head: []string{"VARIABLE", "DEFAULT", "ALLOWED", "MEANING"}}
+func writeVariables(w *strings.Builder, sc *scenario.Scenario, width int) {
+	t := table{head: []string{"VARIABLE", "DEFAULT", "ALLOWED", "MEANING"}, width: width}
 	for _, v := range sc.Variables {
 		if v.Hidden {
 			continue
@@ -264,7 +266,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(plainText(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(plainText(s, textWidthMax)), " ") }
 
 var (
 	itemTag  = regexp.MustCompile(`(?i)<li\b[^>]*>\s*`)
@@ -275,20 +277,20 @@ var (
 
 // plainText shows a description, which X-Ray has as HTML, without its tags. It is for reading on a terminal only: the
 // tags of hostile text that survive do nothing there.
-func plainText(s string) string {
+func plainText(s string, width int) string {
 	s = strings.ReplaceAll(s, "\n", " ")
 	s = itemTag.ReplaceAllString(s, "\n  • ")
 	s = blockTag.ReplaceAllString(s, "\n\n")
 	s = html.UnescapeString(anyTag.ReplaceAllString(s, ""))
 	var lines []string
 	for _, line := range strings.Split(wideGap.ReplaceAllString(s, "\n\n"), "\n") {
-		lines = append(lines, wrap(line, textWidth)...)
+		lines = append(lines, wrap(line, width)...)
 	}
 	return strings.TrimSpace(strings.ReplaceAll(strings.Join(lines, "\n"), "\n\n  •", "\n  •"))
 }
 
-// textWidth is how wide running text is printed, in characters.
-const textWidth = 100
+// textWidthMax is how wide running text is printed at most, in characters.
+const textWidthMax = 100
 
 // wrap breaks one line at blanks; further lines are indented like the first.
 func wrap(line string, width int) []string {
@@ -317,10 +319,10 @@ func wrap(line string, width int) []string {
 }
 
 // paragraphs wraps running text; an empty line parts paragraphs.
-func paragraphs(text string) string {
+func paragraphs(text string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, wrap(line, textWidth)...)
+		lines = append(lines, wrap(line, width)...)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func newSchema(p *Process) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "schema [scenario|target|steps]",
 		Short: "Print the JSON Schema of scenarios or target files, or describe all steps",
 		Long: "Schema prints a JSON Schema for editors and checkers: that of test.yml (the default) or of target files.\n" +
@@ -38,15 +39,53 @@ func newSchema(p *Process) *cobra.Command {
 				_, err := p.Stdout.Write(target.Schema())
 				return err
 			case "steps":
-				return p.printSteps()
+				return p.printSteps(asJSON)
 			}
-			return p.printStep(what)
+			return p.printStep(what, asJSON)
 		},
 	}
+	jsonFlag(cmd.Flags(), &asJSON)
+	return cmd
 }
 
-func (p *Process) printSteps() error {
-	t := table{head: []string{"STEP", "WHAT IT DOES"}}
+// stepLine is a step as `schema steps --json` and `schema STEP --json` print it.
+type stepLine struct {
+	Step      string              `json:"step"`
+	Summary   string              `json:"summary"`
+	Doc       string              `json:"doc"`
+	Needs     []target.Capability `json:"needs"` // what the target must offer
+	Arguments []argumentLine      `json:"arguments"`
+	Example   string              `json:"example"` // a whole test.yml
+}
+
+type argumentLine struct {
+	Argument string `json:"argument"`
+	Type     string `json:"type"`
+	Required bool   `json:"required"`
+	Default  string `json:"default"` // as written in a scenario; "": none
+	Doc      string `json:"doc"`
+}
+
+func lineOfStep(kind run.Kind) stepLine {
+	line := stepLine{Step: kind.Name, Summary: kind.Summary, Doc: kind.Doc, Needs: kind.Needs, Arguments: []argumentLine{}, Example: kind.Example}
+	if line.Needs == nil {
+		line.Needs = []target.Capability{}
+	}
+	for _, a := range kind.Arguments() {
+		line.Arguments = append(line.Arguments, argumentLine{a.Name, a.Type, a.Required, a.Default, a.Doc})
+	}
+	return line
+}
+
+func (p *Process) printSteps(asJSON bool) error {
+	if asJSON {
+		lines := []stepLine{}
+		for _, kind := range session.Catalog().Steps {
+			lines = append(lines, lineOfStep(kind))
+		}
+		return p.printJSON(lines)
+	}
+	t := table{head: []string{"STEP", "WHAT IT DOES"}, width: p.columns()}
 	for _, kind := range session.Catalog().Steps {
 		t.add(kind.Name, kind.Summary)
 	}
@@ -57,7 +96,7 @@ func (p *Process) printSteps() error {
 	return err
 }
 
-func (p *Process) printStep(name string) error {
+func (p *Process) printStep(name string, asJSON bool) error {
 	catalog := session.Catalog()
 	kind, ok := catalog.Kind(name)
 	if !ok {
@@ -71,7 +110,10 @@ func (p *Process) printStep(name string) error {
 		}
 		return e
 	}
-	fmt.Fprintf(p.Stdout, "%s — %s\n\n%s\n", kind.Name, kind.Summary, paragraphs(kind.Doc))
+	if asJSON {
+		return p.printJSON(lineOfStep(kind))
+	}
+	fmt.Fprintln(p.Stdout, paragraphs(fmt.Sprintf("%s — %s\n\n%s", kind.Name, kind.Summary, kind.Doc), p.textWidth()))
 	if len(kind.Needs) > 0 {
 		fmt.Fprintf(p.Stdout, "\nThe target must offer: %v\n", kind.Needs)
 	}
@@ -88,7 +130,7 @@ func (p *Process) printArguments(kind run.Kind) error {
 		_, err := fmt.Fprintln(p.Stdout, "\nIt takes no argument.")
 		return err
 	}
-	t := table{head: []string{"ARGUMENT", "TYPE", "DEFAULT", "MEANING"}}
+	t := table{head: []string{"ARGUMENT", "TYPE", "DEFAULT", "MEANING"}, width: p.columns()}
 	for _, a := range arguments {
 		byDefault := firstOf(a.Default, "–")
 		if a.Required {

@@ -17,7 +17,7 @@ type stopper struct {
 
 	mu    sync.Mutex
 	count int
-	run   string // id of the run that goes on
+	run   string // folder of the bundle of the run that goes on
 	say   func(text string)
 }
 
@@ -56,17 +56,18 @@ func (s *stopper) signal() {
 		s.tell("stopping: the load ends, everything is undone and the report is written; once more leaves things undone")
 	case 2:
 		s.levels <- run.StopOnly
-		s.tell("ending now; what is left is removed by: bragg clean" + s.runArgument())
+		s.tell("ending now; what is left is removed by: " + s.cleanCommand())
 	default:
 		s.process.Exit(diag.ExitInterrupted)
 	}
 }
 
-func (s *stopper) runArgument() string {
+// cleanCommand removes what the run that goes on leaves.
+func (s *stopper) cleanCommand() string {
 	if s.run == "" {
-		return ""
+		return "bragg clean"
 	}
-	return " " + s.run
+	return s.process.cleanCommand(s.run)
 }
 
 func (s *stopper) tell(text string) {

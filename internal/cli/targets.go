@@ -18,9 +18,9 @@ import (
 func newTargets(p *Process) *cobra.Command {
 	return holdsVerbs(&cobra.Command{
 		Use:     "targets",
-		Short:   "List kinds of targets, or check one",
+		Short:   "List kinds of targets, write a target file, or check one",
 		GroupID: groupHouse,
-	}, newTargetsList(p), newTargetsCheck(p))
+	}, newTargetsList(p), newTargetsInit(p), newTargetsCheck(p))
 }
 
 func newTargetsList(p *Process) *cobra.Command {
@@ -183,7 +183,7 @@ func (p *Process) printChecked(c checkedTarget) error {
 	}
 	writeTable(&b, &nodes)
 	writeBMCs(&b, c.BMCs)
-	can := table{head: []string{"CAPABILITY", "HERE"}}
+	can := table{head: []string{"CAPABILITY", "HERE"}, width: p.columns()}
 	for _, capability := range c.Capabilities {
 		can.add(string(capability), firstOf(inv.Imitated[capability], "real"))
 	}

@@ -31,6 +31,11 @@ func version() string {
 	return "devel"
 }
 
+// versionLine is what `bragg version` and `bragg --version` print.
+func versionLine() string {
+	return fmt.Sprintf("bragg %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func newVersion(p *Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -44,7 +49,7 @@ func newVersion(p *Process) *cobra.Command {
 					"bragg": version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 				})
 			}
-			_, err := fmt.Fprintf(p.Stdout, "bragg %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(p.Stdout, versionLine())
 			return err
 		},
 	}

@@ -70,6 +70,7 @@ type Job struct {
 
 	Size            Size
 	FileSize        Size
+	FileSizeMin     int64 `json:",omitzero"` // each file has a length of its own from here to FileSize; 0: all have FileSize
 	Offset          Size
 	OffsetIncrement Size
 	OffsetAlign     int64 // of offsets that are percentages; 0: the smallest block
@@ -79,6 +80,7 @@ type Job struct {
 	ZoneRange       int64
 	ZoneSkip        Size
 	NoRandomMap     bool
+	LFSR            bool `json:",omitzero"` // random_generator=lfsr, which makes a random map of its own
 	Distribution    Distribution
 
 	IOEngine                                                                   string

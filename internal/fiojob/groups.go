@@ -32,7 +32,6 @@ var ignored = []group{
 		create_serialize allow_file_create allow_mounted_write lockfile`},
 	{class: Ignored, report: true, why: "no host gets a prefix: names that differ between hosts are written with ${BRAGG_HOST}", names: "unique_filename"},
 	{class: Ignored, note: true, why: "fio marks writes as barriers, and none of its I/O engines looks at the mark; fsync and fdatasync flush", names: "write_barrier"},
-	{class: Ignored, why: "the native engine has one generator for random numbers", names: "random_generator"},
 	{class: Ignored, why: "what is read is checked by the thread that reaps it", names: "verify_async verify_async_cpus"},
 	{class: Ignored, why: "verification always makes the operations again from their seed, so that no state of it need be saved", names: "experimental_verify"},
 	{class: Ignored, elsewhere: Refused, why: "logs are always read bit by bit", names: "read_iolog_chunked"},

@@ -59,7 +59,7 @@ var kindNames = map[kind]string{
 		buffer_compress_percentage trim_backlog verify_backlog threads load numruns
 		test-duration threads-per-queue read-req-num-512-blocks large-block-op-kbytes`,
 	kindBytes: `
-		ba bs buffer_compress_chunk filesize hugepage-size lockmem log_compression offset_align rate rate_min
+		ba bs buffer_compress_chunk verify_pattern_interval filesize hugepage-size lockmem log_compression offset_align rate rate_min
 		block ramp_size replay_align verify_interval verify_offset window_size zonecapacity zonerange zonesize`,
 	kindSize: "io_size offset offset_increment size zoneskip",
 	kindTime: `

@@ -1,6 +1,11 @@
 package fiojob
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // Logs are the logs that a job writes while it runs, for `bragg io`; loads of scenarios record intervals and write none.
 type Logs struct {
@@ -49,11 +54,10 @@ var logOptions = []spec{
 		apply: count(func(j *Job) *int { return &j.Logs.HistogramMillis }, 0, math.MaxInt32)},
 	{name: "log_hist_coarseness", report: true, does: "joins 2 to this power of a logged histogram's buckets",
 		apply: count(func(j *Job) *int { return &j.Logs.Coarseness }, 0, 6)},
-	{name: "log_max_value", report: true, does: "the largest latency of a window is logged, not the mean",
+	{name: "log_max_value", report: true, does: "the older name of log_window_value",
 		apply: setLogMax},
-	{name: "log_window_value", report: true, does: "which latency of a window is logged: avg, max, both",
-		apply: choice(func(j *Job) *string { return &j.Logs.Window },
-			[]string{WindowMean, WindowMax, WindowBoth}, map[string]string{"0": WindowMean, "1": WindowMax})},
+	{name: "log_window_value", report: true, does: "which latency of a window is logged: avg (or 0), max (or 1), both in two columns",
+		apply: setLogWindow},
 	{name: "log_offset", report: true, does: "a column with the offset in logs",
 		apply: boolean(func(j *Job) *bool { return &j.Logs.Offset })},
 	{name: "log_prio", report: true, does: "priorities in logs in hexadecimal",
@@ -80,7 +84,18 @@ func logOf(field func(*Logs) *Log) apply {
 	}
 }
 
+// setLogWindow is log_window_value, which took the place of the switch log_max_value after fio 3.33.
+func setLogWindow(j *Job, a *arg) {
+	choice(func(j *Job) *string { return &j.Logs.Window },
+		[]string{WindowMean, WindowMax, WindowBoth}, map[string]string{"0": WindowMean, "1": WindowMax})(j, a)
+}
+
+// setLogMax reads the switch of fio 3.33, and the words that later versions take under its name.
 func setLogMax(j *Job, a *arg) {
+	if strings.ContainsFunc(a.text, unicode.IsLetter) && !slices.Contains([]string{"true", "yes", "on", "false", "no", "off"}, strings.ToLower(a.text)) {
+		setLogWindow(j, a)
+		return
+	}
 	highest := j.Logs.Window == WindowMax
 	a.boolean(&highest, false)
 	j.Logs.Window = WindowMean

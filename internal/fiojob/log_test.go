@@ -24,6 +24,10 @@ func TestLogs(t *testing.T) {
 		{"log_window_value=both\nlog_alternate_epoch=1\nlog_alternate_epoch_clock_id=1\n", fiojob.Logs{
 			Window: "both", Epoch: true, Clock: 1,
 		}},
+		{"log_window_value=1\n", fiojob.Logs{Window: "max"}},
+		{"log_window_value=max\nlog_window_value=0\n", fiojob.Logs{Window: "avg"}},
+		{"log_max_value=both\n", fiojob.Logs{Window: "both"}},
+		{"log_max_value=yes\n", fiojob.Logs{Window: "max"}},
 	} {
 		file, list := fiojob.Parse("log.fio", "[j]\nsize=1m\n"+c.options, fiojob.Options{})
 		if list.HasErrors() {
@@ -39,7 +43,7 @@ func TestLogs(t *testing.T) {
 // What would leave a log empty or meaningless in fio is an error here.
 func TestLogsThatMakeNoSense(t *testing.T) {
 	for _, options := range []string{
-		"log_hist_coarseness=7", "log_window_value=median", "log_avg_msec=-1", "per_job_logs=2", "log_alternate_epoch_clock_id=99",
+		"log_hist_coarseness=7", "log_window_value=median", "log_window_value=2", "log_max_value=median", "log_max_value=2", "log_avg_msec=-1", "per_job_logs=2", "log_alternate_epoch_clock_id=99",
 	} {
 		if _, list := fiojob.Parse("log.fio", "[j]\nsize=1m\n"+options+"\n", fiojob.Options{}); !list.HasErrors() {
 			t.Errorf("%s is accepted", options)

@@ -29,6 +29,8 @@ var native = []spec{
 	{name: "percentage_random", apply: countTriple(0, 100, func(j *Job, d Direction, v int64) {
 		j.PercentRandom[d] = int(v)
 	})},
+	{name: "random_generator", does: "tausworthe, tausworthe64, lfsr: the generator is always the engine's own; with lfsr each block comes once in a pass whatever norandommap says",
+		apply: setGenerator},
 	{name: "norandommap", apply: flag(func(j *Job) *bool { return &j.NoRandomMap })},
 
 	{name: "size", apply: size(func(j *Job) *Size { return &j.Size })},
@@ -74,7 +76,7 @@ var native = []spec{
 	{name: "new_group", apply: flag(func(j *Job) *bool { return &j.newGroup })},
 	{name: "group_reporting", report: true, apply: flag(func(j *Job) *bool { return &j.GroupReporting })},
 	{name: "description", report: true},
-	{name: "percentile_list", report: true},
+	{name: "percentile_list", report: true, apply: checkPercentiles},
 	{name: "slat_percentiles", report: true},
 	{name: "clat_percentiles", report: true},
 	{name: "lat_percentiles", report: true},

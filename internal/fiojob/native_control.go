@@ -45,7 +45,7 @@ var nativeControl = []spec{
 	{name: "prio", does: "priority of operations within their class, 0 is the highest", apply: count(func(j *Job) *int { return &j.Control.Prio }, 0, 7)},
 	{name: "prioclass", does: "class of priority: 1 realtime, 2 best effort, 3 idle", apply: count(func(j *Job) *int { return &j.Control.PrioClass }, 0, 3)},
 	{name: "ignore_error", does: "errors that are neither counted nor end the job, for read, write and verify", apply: setIgnoreError},
-	{name: "error_dump", does: "errors that a job outlives are told on standard error", report: true, apply: boolean(func(j *Job) *bool { return &j.Control.ErrorDump })},
+	{name: "error_dump", does: "errors that a job outlives are notes of the report", report: true, apply: boolean(func(j *Job) *bool { return &j.Control.ErrorDump })},
 	{name: "fsync_on_close", does: "flush files when they are closed, after the last operation", apply: boolean(func(j *Job) *bool { return &j.Control.FSyncOnClose })},
 	{name: "end_syncfs", does: "flush the whole file systems of files that were written, each once, after the last operation; block devices are flushed as with fsync_on_close",
 		apply: boolean(func(j *Job) *bool { return &j.Control.EndSyncFS })},
@@ -65,6 +65,12 @@ const (
 func setBlocksType(j *Job, a *arg) {
 	if v, ok := a.choice(a.text, []string{"complete", "issue"}, nil); ok {
 		j.Control.ThinkTimeIssue, a.option.Exact = v == "issue", v
+	}
+}
+
+func setGenerator(j *Job, a *arg) {
+	if v, ok := a.choice(a.text, []string{"tausworthe", "lfsr", "tausworthe64"}, nil); ok {
+		j.LFSR, a.option.Exact = v == "lfsr", v
 	}
 }
 

@@ -46,10 +46,10 @@ const (
 var nativeFiles = []spec{
 	{name: "overwrite", elsewhere: Ignored, why: whyCache, does: "fill files with data before they are written",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Overwrite })},
-	{name: "invalidate", elsewhere: Ignored, why: whyCache, does: "drop what the page cache has of a file before the start; on",
+	{name: "invalidate", does: "drop what the page cache has of a file before the start and before each further pass over it; on",
 		apply: not(func(j *Job) *bool { return &j.Layout.KeepCache })},
 	{name: "fallocate", elsewhere: Ignored, why: whyFiles, report: true,
-		does:  "space for files before they are written: none and truncate leave holes, the others allocate",
+		does:  "space for files before they are written: none lets them grow, truncate gives them their length, the others allocate",
 		apply: choice(func(j *Job) *string { return &j.Layout.Fallocate }, []string{"none", "native", "posix", "keep", "truncate"}, map[string]string{"0": "none", "1": "posix"})},
 	{name: "create_fsync", elsewhere: Ignored, why: whyFiles, report: true, does: "flush files that were filled with data; on",
 		apply: not(func(j *Job) *bool { return &j.Layout.NoSync })},

@@ -15,6 +15,9 @@ type Options struct {
 	Env func(name string) (string, bool) // for ${NAME}; nil: no variable has a value
 	FS  fs.FS                            // for include, nil refuses it; names are slash paths below its root
 
+	// WorkFS is the current folder, where fio looks for the files of patterns: after FS, and before it in the exact reading.
+	WorkFS fs.FS
+
 	Sections []string // the only jobs of files that are wanted, as [name]; empty: all
 
 	// Windows: names may begin with a drive letter (C:\data), whose colon parts no names.
@@ -44,6 +47,7 @@ type File struct {
 	Name     string
 	Sections []Section // as written, in order, globals too
 	jobs     []Job
+	host     bool // as Options.Host
 }
 
 // Section is one [section] as it was written.
@@ -353,6 +357,15 @@ func (j *Job) Random() bool { return strings.HasPrefix(j.ReadWrite, "rand") }
 
 // Writes tells whether the job changes its files: it writes or trims.
 func (j *Job) Writes() bool { return j.ReadWrite != "read" && j.ReadWrite != "randread" }
+
+// Reads tells whether the job reads, besides reading back what it wrote.
+func (j *Job) Reads() bool {
+	switch j.ReadWrite {
+	case "write", "randwrite", "trim", "randtrim", "trimwrite", "randtrimwrite":
+		return false
+	}
+	return true
+}
 
 // BlockSizes returns the block sizes of one direction with their shares: those of bssplit, else low and high of
 // bsrange, else the one of bs.

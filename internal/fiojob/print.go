@@ -65,10 +65,14 @@ func (f *File) CommandLine() string {
 	return diag.ShellLine(words...)
 }
 
-// Unsupported reports every option that only real fio has, as errors that offer it. A native generator refuses the
+// Unsupported reports every option that only real fio has, as errors that name it. A native generator refuses the
 // file when the list is not empty.
 func (f *File) Unsupported() diag.List {
 	var list diag.List
+	hint := "run it with --engine fio"
+	if f.host {
+		hint = "run it with fio itself"
+	}
 	seen := map[diag.Position]bool{}
 	for _, j := range f.jobs {
 		for _, o := range j.Options {
@@ -79,7 +83,7 @@ func (f *File) Unsupported() diag.List {
 			list.Add(diag.Diagnostic{
 				Code: "needs-fio", Pos: o.Pos, Width: o.keyWidth, Source: o.source,
 				Message: fmt.Sprintf("option %s=%s: %s", o.Key, o.Value, o.Why),
-				Hint:    "run it with --engine fio",
+				Hint:    hint,
 			})
 		}
 	}

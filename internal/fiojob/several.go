@@ -27,7 +27,7 @@ const inputsMax = 256
 // section of the later ones too, whatever was picked.)
 func ParseAll(inputs []Input, options Options) (*File, diag.List) {
 	p := &parser{options: options, reported: map[diag.Position]string{}}
-	f := &File{Name: commandLine}
+	f := &File{Name: commandLine, host: options.Host}
 	if len(inputs) > inputsMax {
 		p.report(diag.Diagnostic{
 			Code: "too-many-files", Pos: diag.Position{File: f.Name},

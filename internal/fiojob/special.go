@@ -254,19 +254,25 @@ func setMix(write bool) apply {
 	}
 }
 
-// setFileSize reads filesize; a range draws a size per file, which only fio does.
+// setFileSize reads filesize. Of a range each file gets a length of its own, where files are made: a device has its own.
 func setFileSize(j *Job, a *arg) {
 	if low, high, found := strings.Cut(a.seen, "-"); found {
 		if n, err := readNumber(low, j.kbBase); err == nil {
 			if m, err := readNumber(high, j.kbBase); err == nil && !n.isPct && !m.isPct {
-				a.delegate("a range of file sizes is drawn by fio only")
+				if !a.p.options.Host {
+					a.delegate("devices have their own length; a range of them is for files that are made")
+				}
 				a.explain(n)
 				a.explain(m)
-				j.FileSize = Size{Bytes: max(n.value, m.value), Set: true}
+				j.FileSize, j.FileSizeMin = Size{Bytes: max(n.value, m.value), Set: true}, min(n.value, m.value)
+				if j.FileSizeMin < 1 {
+					a.bad("want at least 1")
+				}
 				return
 			}
 		}
 	}
+	j.FileSizeMin = 0
 	size(func(j *Job) *Size { return &j.FileSize })(j, a)
 	if j.FileSize == (Size{Set: true}) && a.text != "" && strings.Trim(a.text, "0") == "" {
 		a.bad("want at least 1")
@@ -282,6 +288,19 @@ var nativeEngines = map[string]bool{
 var localEngines = map[string]bool{
 	"filecreate": true, "filestat": true, "filedelete": true, "dircreate": true, "dirstat": true, "dirdelete": true,
 	"falloc": true, "ftruncate": true, "cpuio": true,
+}
+
+// Engines returns the names of the I/O engines of jobs that run on this machine, in alphabetic order.
+func Engines() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, list := range []map[string]bool{nativeEngines, localEngines} {
+			for name := range list {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
@@ -313,13 +332,30 @@ func setEngine(j *Job, a *arg) {
 	case in(deviceEngines):
 		a.delegate("only fio has this I/O engine")
 	case in(farEngines):
-		a.delegate("only fio has this I/O engine, and it does not use the devices of the VM")
+		a.delegate("only fio has this I/O engine, and it uses neither files nor devices of the job")
 	default:
 		a.bad("no such I/O engine")
 		return
 	}
 	j.IOEngine = a.text
 }
+
+// checkPercentiles looks at percentile_list, whose text the report reads: up to 20 numbers of 0 to 100.
+func checkPercentiles(j *Job, a *arg) {
+	list := strings.FieldsFunc(a.text, func(r rune) bool { return r == ':' || r == ',' || r == ' ' })
+	for _, text := range list {
+		if p, err := strconv.ParseFloat(text, 64); err != nil || !(p >= 0 && p <= 100) {
+			a.bad(fmt.Sprintf("%s: want percentiles of 0 to 100", text))
+			return
+		}
+	}
+	if len(list) > percentilesMax {
+		a.bad(fmt.Sprintf("%d percentiles, and the list holds %d", len(list), percentilesMax))
+	}
+}
+
+// percentilesMax is how many percentiles the list of fio's report holds.
+const percentilesMax = 20
 
 // delegate says that only fio knows this value of an option that is otherwise native.
 func (a *arg) delegate(why string) { a.option.Class, a.option.Why = Delegate, why }
@@ -348,7 +384,7 @@ func noFile(mark string) apply {
 			a.blank()
 		}
 		if strings.Contains(a.text, mark) {
-			a.option.Class, a.option.Why = Refused, "it opens a file of the machine that is no device of the VM"
+			a.option.Class, a.option.Why = Refused, "it opens a file that is not of the job"
 			a.problem("refused-option", fmt.Sprintf("%s=%s is refused: %s", a.option.Key, a.text, a.option.Why), "")
 		}
 	}

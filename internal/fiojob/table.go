@@ -22,7 +22,7 @@ type spec struct {
 }
 
 // notHost is why options are refused in a file that somebody else's machine will run.
-const notHost = "it opens files of the machine that are no devices of the VM"
+const notHost = "it opens files of the machine that runs the workload, which may use its devices only"
 
 // aliases maps other spellings to the canonical one.
 var aliases = map[string]string{
@@ -105,6 +105,9 @@ var optionNames = sync.OnceValue(func() []string {
 	slices.Sort(names)
 	return names
 })
+
+// Names returns the names of all options in alphabetic order, aliases among them.
+func Names() []string { return slices.Clone(optionNames()) }
 
 // canonical returns fio's first name of an option.
 func canonical(key string) string {

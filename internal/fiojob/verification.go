@@ -19,6 +19,8 @@ type Verification struct {
 	// Pattern fills blocks; from each of PatternOffsets on eight bytes of it stand for the offset of the block.
 	Pattern        []byte `json:",omitempty"`
 	PatternOffsets []int  `json:",omitempty"`
+	// PatternInterval lets the pattern begin anew every so many bytes of a block; 0: in each block once.
+	PatternInterval int64 `json:",omitzero"`
 	// Backlog reads back after so many writes instead of at the end, BacklogBatch so many of them; 0: not, all.
 	Backlog, BacklogBatch int
 	Trims                 VerifyTrims `json:",omitzero"`
@@ -27,6 +29,9 @@ type Verification struct {
 	StateLoad, StateSave, StateNever bool `json:",omitzero"`
 	// Limit is what an earlier run wrote; nil: all of it.
 	Limit *VerifyLimit `json:",omitempty"`
+	// Uncertain: other clones write to the same places, or io_size is a share of a file that may have had another length, so that
+	// the job does not say how many bytes were written.
+	Uncertain bool
 	// HeaderSeed and WriteSequence say which parts of a header have to be those of the write.
 	HeaderSeed, WriteSequence bool
 }
@@ -54,7 +59,7 @@ var verifyMethods = []string{
 }
 
 var verification = []spec{
-	{name: "verify", does: "how blocks are marked and checked; pattern_hdr needs fio", apply: setVerify},
+	{name: "verify", does: "how blocks are marked and checked; pattern_hdr, of versions after 3.33, is pattern behind a header", apply: setVerify},
 	{name: "do_verify", does: "read back what was written", apply: boolean(func(j *Job) *bool { return &j.Verify.After })},
 	{name: "verify_only", does: "read back what an earlier run wrote, and write nothing", apply: flag(func(j *Job) *bool { return &j.Verify.Only })},
 	{name: "verify_fatal", does: "end at the first block that is wrong", apply: boolean(func(j *Job) *bool { return &j.Verify.Fatal })},
@@ -62,6 +67,7 @@ var verification = []spec{
 	{name: "verify_interval", does: "distance of headers; a block where it does not divide blocks", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.IntervalBytes }, verifyIntervalMin, blockBytesMax)},
 	{name: "verify_offset", does: "where in its interval a header stands", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.HeaderOffsetBytes }, verifyOffsetMin, blockBytesMax)},
 	{name: "verify_pattern", does: "what blocks are filled with; %o is the offset of the block", apply: setVerifyPattern},
+	{name: "verify_pattern_interval", does: "the pattern restarts every so many bytes, with their offset for %o; of versions after 3.33", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.PatternInterval }, 0, blockBytesMax)},
 	{name: "verify_backlog", does: "read back after so many writes instead of at the end", apply: count(func(j *Job) *int { return &j.Verify.Backlog }, 0, verifyBacklogMax)},
 	{name: "verify_backlog_batch", does: "how many of them to read back at a time; all", apply: count(func(j *Job) *int { return &j.Verify.BacklogBatch }, 0, verifyBacklogMax)},
 	{name: "trim_percentage", does: "share of verified writes that are trimmed again", apply: count(func(j *Job) *int { return &j.Verify.Trims.Percent }, 0, 100)},
@@ -98,7 +104,7 @@ func setTrimZero(j *Job, a *arg) {
 func setVerify(j *Job, a *arg) {
 	if a.text == "pattern_hdr" {
 		noBlank(j, a)
-		a.delegate("only fio has it, and only in versions after 3.33")
+		a.option.Exact, j.Verify.Method = a.text, a.text
 		return
 	}
 	v, ok := a.choice(a.text, verifyMethods, nil)
@@ -121,11 +127,14 @@ func setVerifyPattern(j *Job, a *arg) {
 			pattern, rest = binary.LittleEndian.AppendUint64(pattern, 0), after
 			continue
 		}
-		part, after, refused := patternPart(rest)
+		part, after, file := patternPart(rest)
+		if file {
+			var ok bool
+			if part, after, ok = patternFile(j, a, rest); !ok {
+				return
+			}
+		}
 		switch {
-		case refused:
-			noFile("'")(j, a)
-			return
 		case len(part) == 0:
 			a.bad(`want %o, 0x and hexadecimal digits, a decimal number of 32 bits, or a text in double quotes, one or more of them`)
 			return

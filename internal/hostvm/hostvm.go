@@ -54,6 +54,8 @@ const (
 	// OpLease takes the lease of the host for a controller, or renews it; OpUnlease gives it back.
 	OpLease   Operation = "lease"
 	OpUnlease Operation = "unlease"
+	// OpMachine tells what the host is for its lease: the part of Info that does so, and its libvirt.
+	OpMachine Operation = "machine"
 )
 
 // Request is one operation. Place is part of every one, because the host keeps none.
@@ -101,9 +103,12 @@ type Info struct {
 	Kernel   string `json:"kernel"`
 	Boot     string `json:"boot"` // id of the system's start: two names of one machine have the same
 	// Network is the network namespace of the program there: hosts of a lab share a machine and nothing else.
-	Network    string        `json:"network,omitempty"`
-	UUID       string        `json:"uuid,omitempty"`   // of the hardware, as its firmware says; only root may read it
-	Serial     string        `json:"serial,omitempty"` // likewise
+	Network string `json:"network,omitempty"`
+	UUID    string `json:"uuid,omitempty"`   // of the hardware, as its firmware says; only root may read it
+	Serial  string `json:"serial,omitempty"` // likewise
+	// Libvirt is the UUID by which the libvirt there knows its host, so that the machine is one through whichever provider it is
+	// reached. Only OpMachine asks for it; "" where there is none that the user may use.
+	Libvirt    string        `json:"libvirt,omitempty"`
 	User       int           `json:"user"`
 	CPUs       int           `json:"cpus"`
 	RAMBytes   int64         `json:"ram_bytes"`

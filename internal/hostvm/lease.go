@@ -26,19 +26,43 @@ func keep(ctx context.Context, p Program) int {
 	return diag.ExitPass
 }
 
-// lease takes, renews or ends the lease of this host.
+// machine tells what this host is: its boot and network, and the UUID by which its libvirt knows it.
+func machine(ctx context.Context) *Info {
+	i := &Info{Boot: text("/proc/sys/kernel/random/boot_id")}
+	i.Network, _ = os.Readlink("/proc/self/ns/net")
+	if s, ok := lease.OwnLibvirt(); ok {
+		i.Libvirt, _ = s.Machine(ctx) // one that does not answer now takes no leases either
+	}
+	return i
+}
+
+// lease takes, renews or ends the lease of this host: that of its network, and beside it that of its libvirt, which controllers
+// take who come by way of that.
 func (s *server) lease(ctx context.Context, r Request) (*lease.Answer, error) {
 	if r.Lease == nil || r.Lease.Holder.ID == "" {
-		return nil, errors.New("lease: it is not said for whom")
+		return nil, errors.New("lease: missing holder")
 	}
+	libvirt, ok := lease.OwnLibvirt()
+	ok = ok && r.Place.Leases == "" // other scopes are those of tests, which leave the machine's own libvirt alone
 	if r.Operation == OpUnlease {
-		return nil, lease.Drop(r.Place.Leases, r.Lease.Holder.ID)
+		err := lease.Drop(r.Place.Leases, r.Lease.Holder.ID)
+		if ok {
+			err = errors.Join(err, libvirt.Drop(ctx, r.Lease.Holder.ID))
+		}
+		return nil, err
 	}
 	order := *r.Lease
 	order.Holder.Renewed = time.Time{} // its keeper knows better when it ends
 	answer, err := lease.Take(ctx, r.Place.Leases, order, append(slices.Clone(s.program.AgentCommand), Verb, keepLease))
 	if err != nil {
 		return nil, err
+	}
+	if ok && answer.Other == nil {
+		order.Holder.Fence = max(order.Holder.Fence, answer.Fence)
+		// Without an answer nobody else gets one from there either.
+		if there, err := libvirt.Take(ctx, order); err == nil {
+			answer = lease.Answer{Fence: max(answer.Fence, there.Fence), Other: there.Other}
+		}
 	}
 	return &answer, nil
 }

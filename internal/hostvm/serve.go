@@ -227,6 +227,8 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 		}
 	case OpSample:
 		reply.Samples, err = s.meter(r.Place.NodeID).sample()
+	case OpMachine:
+		reply.Info = machine(ctx)
 	case OpLease, OpUnlease:
 		reply.Lease, err = s.lease(ctx, r)
 	default:

@@ -23,6 +23,10 @@ const (
 	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run had no part in it; Error is why
 	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject, which is not what the plan said
 
+	EventPaused EventKind = "controller-paused" // the program that drives the run stood still for SpanNanos until now
+	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
+	EventAlone  EventKind = "machine-left"      // it does no more
+
 	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. How long it took is the
 	// difference of their times. SpanNanos of an end that had to be asked for is for how long nobody had asked before.
 	EventOperationStarted EventKind = "operation-started"
@@ -38,17 +42,19 @@ type Event struct {
 	StepID  int       `json:"step_id,omitempty"` // position in the plan, from 1
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string `json:"iteration,omitempty"`
-	Workload  string `json:"workload,omitempty"`  // for workload events and steps on one workload
-	Instance  int    `json:"instance,omitempty"`  // of the workload
-	Prefill   bool   `json:"prefill,omitempty"`   // the workload only fills disks, by its job file
-	Group     string `json:"group,omitempty"`     // for steps on one VM group
-	Subject   string `json:"subject,omitempty"`   // VM or node
-	Node      string `json:"node,omitempty"`      // id of the node where Subject is
-	From      string `json:"from,omitempty"`      // id of the node where it was before
-	Engine    string `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
-	Message   string `json:"message,omitempty"`   // a sentence for a reader
-	Error     string `json:"error,omitempty"`     // set on *-ended events when it failed
-	Simulate  bool   `json:"simulated,omitempty"` // only imitated on this target
+	// Label is what windows call a step of the run phase: "OLTP", "nodes.PowerOff 0 (2)". It is the same on every target.
+	Label    string `json:"label,omitempty"`
+	Workload string `json:"workload,omitempty"`  // for workload events and steps on one workload
+	Instance int    `json:"instance,omitempty"`  // of the workload
+	Prefill  bool   `json:"prefill,omitempty"`   // the workload only fills disks, by its job file
+	Group    string `json:"group,omitempty"`     // for steps on one VM group
+	Subject  string `json:"subject,omitempty"`   // VM or node
+	Node     string `json:"node,omitempty"`      // id of the node where Subject is
+	From     string `json:"from,omitempty"`      // id of the node where it was before
+	Engine   string `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
+	Message  string `json:"message,omitempty"`   // a sentence for a reader
+	Error    string `json:"error,omitempty"`     // set on *-ended events when it failed
+	Simulate bool   `json:"simulated,omitempty"` // only imitated on this target
 	// Operation, of an operation event; OperationID counts them from 1, and Part is the id of the call that it is part of.
 	Operation   Operation `json:"operation,omitempty"`
 	OperationID int       `json:"operation_id,omitempty"`
@@ -56,6 +62,8 @@ type Event struct {
 	Count       int       `json:"vms,omitempty"`
 	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
 	SpanNanos int64 `json:"span_ns,omitempty"`
+	// UncertainNanos is how much earlier than AtNanos it may have happened, where that is not known better.
+	UncertainNanos int64 `json:"uncertain_ns,omitempty"`
 	// Unasked marks that no step moved Subject to Node; it happened within the SpanNanos before.
 	Unasked bool `json:"unasked,omitempty"`
 	// AfterCut marks, beside Unasked, that the run had switched off the node where Subject was: the platform started it elsewhere or

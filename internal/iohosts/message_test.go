@@ -92,7 +92,7 @@ func FuzzMessage(f *testing.F) {
 		clients := c.report(true)
 		_ = clients.WriteJSON(discard{}, iojob.Labels{})
 		_ = clients.WriteText(discard{})
-		_ = clients.WriteTerse(discard{}, "")
+		_ = clients.WriteTerse(discard{}, iojob.Terse{})
 	})
 }
 

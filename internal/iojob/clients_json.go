@@ -70,6 +70,7 @@ type jsonHosts struct {
 	StartError  int64            `json:"start_error_ns"`
 	Hosts       []jsonHost       `json:"hosts"`
 	Jobs        []jsonJobOfHosts `json:"jobs"`
+	Notes       []string         `json:"notes,omitempty"`
 }
 
 type jsonHost struct {
@@ -140,7 +141,7 @@ func (c *Clients) jsonHosts(l Labels) jsonHosts {
 	late, wrong := c.span()
 	out := jsonHosts{
 		Started: c.Started.UTC().Format(time.RFC3339Nano), ElapsedNano: int64(c.Elapsed), StartSpread: int64(late), StartError: int64(wrong),
-		Hosts: []jsonHost{}, Jobs: []jsonJobOfHosts{},
+		Hosts: []jsonHost{}, Jobs: []jsonJobOfHosts{}, Notes: l.Notes,
 	}
 	for i := range c.Hosts {
 		h := &c.Hosts[i]

@@ -193,7 +193,7 @@ func TestClientsAreMerged(t *testing.T) {
 func TestClientsWithoutReports(t *testing.T) {
 	c := &iojob.Clients{Started: time.Now(), Hosts: []iojob.Client{{Name: "a", Err: errors.New("gone")}, {Name: "b"}}}
 	var b bytes.Buffer
-	if err := errors.Join(c.WriteText(&b), c.WriteTerse(&b, ""), c.WriteJSON(&b, iojob.Labels{})); err != nil {
+	if err := errors.Join(c.WriteText(&b), c.WriteTerse(&b, iojob.Terse{}), c.WriteJSON(&b, iojob.Labels{})); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Failed(); err == nil || !strings.Contains(b.String(), "missing") || !strings.Contains(b.String(), "gone") {

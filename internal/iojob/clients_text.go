@@ -105,17 +105,17 @@ func (m *merged) textStandings(b *strings.Builder, d interval.Direction) {
 }
 
 // WriteTerse writes a line for each row of each host, and a last one that is merged of all, as fio's client does.
-func (c *Clients) WriteTerse(w io.Writer, version string) error {
+func (c *Clients) WriteTerse(w io.Writer, o Terse) error {
 	for i := range c.Hosts {
 		if r := c.Hosts[i].Report; r != nil {
 			shown := Report{Disks: r.Disks}
 			for _, row := range c.Hosts[i].rows() {
 				shown.Rows = append(shown.Rows, *row)
 			}
-			if err := shown.WriteTerse(w, version); err != nil {
+			if err := shown.WriteTerse(w, o); err != nil {
 				return err
 			}
 		}
 	}
-	return (&Report{Rows: []Row{c.all()}}).WriteTerse(w, version)
+	return (&Report{Rows: []Row{c.all()}}).WriteTerse(w, o)
 }

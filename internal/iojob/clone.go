@@ -23,6 +23,8 @@ type clone struct {
 	index   int        // among the clones of its job
 	phase   int        // between two stonewalls
 	files   []cloneFile
+	made    madeFiles  // by jobs above
+	later   bool       // its files are worked out when it begins: a job above writes the log that names them
 	log     *iolog.Log // that is replayed; nil: none
 	logged  string     // file of the log that is written; "": none
 	course  course
@@ -45,6 +47,8 @@ type cloneFile struct {
 	path string
 	need int64 // bytes that it must have; 0 takes it as it is
 	size int64 // what it has, once it is laid out
+	// drawn: its length was drawn from a range, and it is used up to there also where it is longer.
+	drawn bool
 	// What a log that is replayed does to it; without one the job tells.
 	reads, writes bool
 	held          *os.File // a block device that this run holds

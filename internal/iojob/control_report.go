@@ -20,18 +20,23 @@ func (row *Row) jsonControl(j *jsonJob) {
 		j.Bragg.LatencyMet = &met
 	}
 	if outlives(&row.Job) {
-		var total uint64
-		for d := range row.Directions {
-			for _, n := range row.Directions[d].Errors {
-				total += n
-			}
-		}
+		total := row.errorCount()
 		first := row.Account.FirstError
 		j.ErrorsTotal, j.FirstError = &total, &first
 		if j.Error == 0 {
 			j.Error = first
 		}
 	}
+}
+
+// errorCount is how many operations of a row failed.
+func (row *Row) errorCount() (total uint64) {
+	for d := range row.Directions {
+		for _, n := range row.Directions[d].Errors {
+			total += n
+		}
+	}
+	return total
 }
 
 // outlives tells whether errors of operations need not end a job.

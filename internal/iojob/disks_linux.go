@@ -7,16 +7,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// disks watches the counters of the devices that files lie on.
-type disks struct{ before []Disk }
+// disks watches the counters of the devices that files lie on. The zero value watches none.
+type disks struct {
+	mu     sync.Mutex
+	before []Disk // by name
+}
 
-func newDisks(files map[string]*plannedFile) *disks {
-	d := &disks{}
+// add watches the devices below files from now on, but for those that it watches already.
+func (d *disks) add(files map[string]*plannedFile) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, p := range files {
 		if !p.watched {
 			continue
@@ -30,11 +36,12 @@ func newDisks(files map[string]*plannedFile) *disks {
 		}
 	}
 	slices.SortFunc(d.before, func(a, b Disk) int { return strings.Compare(a.Name, b.Name) })
-	return d
 }
 
-// used returns what the devices did since newDisks.
+// used returns what the devices did since they were added.
 func (d *disks) used(elapsed time.Duration) []Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var out []Disk
 	for _, before := range d.before {
 		now, err := readDisk(before.Name)

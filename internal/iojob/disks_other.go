@@ -7,6 +7,6 @@ import "time"
 // disks watches nothing: only Linux is asked for counters of devices.
 type disks struct{}
 
-func newDisks(map[string]*plannedFile) *disks { return &disks{} }
+func (d *disks) add(map[string]*plannedFile) {}
 
 func (d *disks) used(time.Duration) []Disk { return nil }

@@ -19,14 +19,3 @@ func reserve(f *os.File, have, need int64) error {
 	}
 	return err
 }
-
-// dropCache takes a file out of the page cache, so that a buffered read is a read, as fio's invalidate does.
-func dropCache(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil // whoever may only write it has no cache to drop
-	}
-	defer f.Close()
-	_ = unix.Fdatasync(int(f.Fd())) // dirty pages would stay
-	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-}

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -19,6 +22,7 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 	var out []*clone
 	var list diag.List
 	phase := 0
+	made := madeFiles{}
 	for i, j := range jobs {
 		if j.Stonewall && i > 0 {
 			phase++
@@ -26,6 +30,7 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 		for k := range max(1, j.NumJobs) {
 			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase, course: course{done: make(chan struct{}), stop: func() {}}}
 			c.tally.period = int64(o.Sample)
+			c.made = made
 			err := c.plan(o, logs)
 			var faults *diag.ListError
 			if errors.As(err, &faults) {
@@ -39,10 +44,33 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 				list.Add(diag.Diagnostic{Code: "job-files", Pos: j.Pos, Message: fmt.Sprintf("job %q: %v", j.Name, err)})
 				break
 			}
+			made.add(c)
 			out = append(out, c)
 		}
 	}
 	return out, list.Err()
+}
+
+// madeFiles are the files that jobs of this run make or make longer, with their sizes, as far as they are planned. A job that
+// stands below finds them as it would find files that are there.
+type madeFiles map[string]int64
+
+func (m madeFiles) add(c *clone) {
+	if verifiesOnly(&c.job) || forNames(&c.job) || c.job.IOEngine == "null" {
+		return
+	}
+	for _, f := range c.files {
+		m[f.path] = max(m[f.path], f.size)
+	}
+}
+
+// sizeOf returns the size that a file will have when the jobs begin.
+func (m madeFiles) sizeOf(path string) (int64, error) {
+	have, err := sizeOf(path)
+	if size, ok := m[path]; ok && (size > have || errors.Is(err, fs.ErrNotExist)) {
+		return size, nil
+	}
+	return have, err
 }
 
 // plan gives a clone its own files and offset.
@@ -50,6 +78,10 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	j, folder := &c.job, o.Folder
 	c.logged = logs.taken(j.WriteIOLog, folder)
 	if len(j.Replay.Logs) > 0 {
+		j.NumJobs, j.Stonewall, j.Directory = 1, false, ""
+		if c.later = logs.makes(c.replayed(o)); c.later {
+			return nil
+		}
 		return c.planReplay(o, logs)
 	}
 	if j.IOEngine == "null" && len(j.Filenames) == 0 {
@@ -80,7 +112,7 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 		c.files = append(c.files, cloneFile{path: name})
 	}
 	existing := func(name string) (int64, bool) {
-		n, err := sizeOf(name)
+		n, err := c.made.sizeOf(name)
 		return n, err == nil
 	}
 	if err := c.startOfFiles(); err != nil {
@@ -88,7 +120,7 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 	}
 	for i := range c.files {
 		f := &c.files[i]
-		have, err := sizeOf(f.path)
+		have, err := c.made.sizeOf(f.path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -99,6 +131,9 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 			return fmt.Errorf("file %q: %w", f.path, err)
 		}
 		f.size = max(have, f.need)
+		if j.FileSizeMin > 0 {
+			*f = c.drawn(i, f.path)
+		}
 		if j.IOEngine == "falloc" && j.Writes() {
 			f.need = 0 // giving it its space is what the job does
 		}
@@ -120,9 +155,28 @@ func (c *clone) planNull() error {
 	}
 	for _, name := range names {
 		c.files = append(c.files, cloneFile{path: name, size: size})
+		if j.FileSizeMin > 0 {
+			c.files[len(c.files)-1] = c.drawn(len(c.files)-1, name)
+		}
 	}
 	*j = c.alone(func(string) (int64, bool) { return size, true })
 	return nil
+}
+
+// drawn gives file i of the clone a length from the range of filesize, in whole blocks. It follows from the seed and from
+// where the file stands in its job, so that another job with the same range finds what the first one wrote.
+func (c *clone) drawn(i int, path string) cloneFile {
+	j := &c.job
+	smallest, largest := int64(math.MaxInt64), int64(0)
+	for _, d := range []fiojob.Direction{fiojob.Read, fiojob.Write} {
+		for _, split := range j.BlockSizes(d) {
+			smallest, largest = min(smallest, split.Bytes), max(largest, split.Bytes)
+		}
+	}
+	key := load.Key(load.KeyOf(load.Key(j.RandSeed, uint64(c.index)), "filesize"), uint64(i))
+	n := j.FileSizeMin + int64(load.DrawBelow(key, 0, uint64(j.FileSize.Bytes-j.FileSizeMin)+1))
+	n = max(n-n%max(1, smallest), largest)
+	return cloneFile{path: path, need: n, size: n, drawn: true}
 }
 
 // alone returns the job of this clone only.
@@ -133,6 +187,7 @@ func (c *clone) alone(existing func(string) (int64, bool)) fiojob.Job {
 		j.Filenames = append(j.Filenames, f.path)
 	}
 	if j.Size.Percent > 0 || j.Offset.Percent > 0 || j.IOSize.Percent > 0 || j.OffsetIncrement.Percent > 0 || j.FileSize.Percent > 0 {
+		j.Verify.Uncertain = j.Verify.Uncertain || j.IOSize.Percent > 0
 		j = j.Resolve(existing)
 	}
 	j.Offset.Bytes += int64(c.index) * j.OffsetIncrement.Bytes
@@ -218,6 +273,24 @@ func sizeOf(path string) (int64, error) {
 func isDevice(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&os.ModeDevice != 0
+}
+
+// amongDevices tells whether a path leads into the folder of devices, other than to the file system for shared memory there.
+func amongDevices(path string) bool {
+	path, err := filepath.Abs(path)
+	if folder, followed := filepath.EvalSymlinks(filepath.Dir(path)); followed == nil {
+		path = filepath.Join(folder, filepath.Base(path))
+	}
+	return err == nil && strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
+}
+
+// noDevice is why no file is made for a device that is missing: it would lie in memory and be very fast.
+func noDevice(path string) error {
+	return &diag.Error{
+		Code: "no-device", Exit: diag.ExitUnavailable,
+		Message: fmt.Sprintf("there is no device %q", path),
+		Hint:    "a file of that name would be made in memory; lsblk lists the devices",
+	}
 }
 
 // refusal is why a write to a block device is not made.

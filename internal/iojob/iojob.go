@@ -28,6 +28,8 @@ import (
 type Options struct {
 	// Folder is what relative names of files start from; "" is the process's own.
 	Folder string
+	// StateFolder is where states of verification are saved and looked for; "" is Folder.
+	StateFolder string
 	// Backend does the I/O of all jobs whatever their ioengine says: one of the engine's back ends; "" leaves it to them.
 	Backend string
 	// Sample is the length of the periods whose rates make minimum, maximum and deviation; 0 is half a second, as fio's.
@@ -91,13 +93,12 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	files, err := layOut(ctx, clones, o)
-	if err != nil {
+	defer r.holdings.release()
+	if err := r.holdings.layOut(ctx, clones, o); err != nil {
 		return nil, err
 	}
-	defer closeDevices(files)
 	r.axis.set(time.Now())
-	r.disks = newDisks(files)
+	r.disks.add(r.holdings.files)
 	if r.logs, err = r.openLogs(); err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 		report.LogFault = err.Error()
 	}
 	report.Done = true
-	return report, errors.Join(removeUnlinked(clones, files)...)
+	return report, errors.Join(removeUnlinked(clones, r.holdings.files)...)
 }
 
 // runner is one Run under way.
@@ -119,29 +120,26 @@ type runner struct {
 	options   Options
 	clones    []*clone
 	axis      axis
-	disks     *disks
+	disks     disks
 	logs      *fiolog.Set
 	stream    *stream // nil: nobody reads it
 	iologs    *ioLogs
+	holdings  holdings
 	lifecycle lifecycle
 	flows     ioengine.Flows // of all clones
 	ramps     ioengine.Ramps
 }
 
 // check refuses what no clone could do before the first one starts.
-func (r *runner) check() error {
+func (r *runner) check() error { return errors.Join(r.checkClones(r.clones), r.checkLogs()) }
+
+func (r *runner) checkClones(clones []*clone) error {
 	var list diag.List
-	for _, c := range r.clones {
-		if c.index > 0 {
+	for _, c := range clones {
+		if c.index > 0 || c.later {
 			continue // its siblings are like it
 		}
-		w := r.workload(c, 0)
-		issues, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(w, []fiojob.Job{c.job})
-		for _, d := range issues {
-			if d.Severity == diag.SeverityWarning {
-				r.options.say("warning: %s", d.Message)
-			}
-		}
+		err := r.checkClone(c)
 		var faults *diag.ListError
 		switch {
 		case errors.As(err, &faults):
@@ -150,7 +148,21 @@ func (r *runner) check() error {
 			return err
 		}
 	}
-	return errors.Join(list.Err(), r.checkLogs())
+	return list.Err()
+}
+
+// checkClone says what is doubtful about a clone, and returns what is wrong.
+func (r *runner) checkClone(c *clone) error {
+	issues, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(r.workload(c, 0), []fiojob.Job{c.job})
+	for _, d := range issues {
+		if d.Severity == diag.SeverityWarning {
+			r.options.say("warning: %s", d.Message)
+		}
+	}
+	if option := ioengine.KeepsCached(&c.job); option != "" && r.options.Backend != "null" {
+		r.options.say("warning: job %q: %s: reads may come from the page cache, and the numbers are then not those of a device", c.job.Name, option)
+	}
+	return err
 }
 
 func (r *runner) workload(c *clone, start int64) load.Workload {
@@ -158,7 +170,7 @@ func (r *runner) workload(c *clone, start int64) load.Workload {
 		Name: c.job.Name, ConfigName: c.job.Pos.File, Ordinal: r.options.Host<<hostShift + c.number, Instance: 1, StartNanos: start,
 		ZeroUnixNanos: r.axis.zero().UnixNano(), IntervalLength: r.options.Sample, Devices: c.devices(),
 	}
-	if !c.job.RandRepeat {
+	if !c.job.RandRepeat && !c.job.Has("randseed") { // a named seed counts in any case, as in fio
 		w.Seed = rand.Uint64()
 	}
 	return w
@@ -179,12 +191,16 @@ func (r *runner) runPhases(ctx context.Context) {
 func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	prepared := make([]ioengine.Run, len(clones))
 	ready := Ready{Phase: clones[0].phase}
+	late := r.planLater(ctx, clones)
 	for i, c := range clones {
-		if c.job.Control.CreateOnly {
+		run, err := ioengine.Run{}, late[c]
+		if err == nil && c.job.Control.CreateOnly {
 			r.finish(c)
 			continue // its files are there
 		}
-		run, err := r.prepare(ctx, c)
+		if err == nil {
+			run, err = r.prepare(ctx, c)
+		}
 		if err != nil {
 			c.fail(err)
 			r.finish(c)
@@ -192,13 +208,13 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 			continue
 		}
 		r.control(c, run)
-		run.DumpTo(cmp.Or(r.options.Folder, "."))
+		run.DumpTo(cmp.Or(r.options.StateFolder, r.options.Folder, "."))
 		prepared[i] = run
 		r.observe(c, run)
 	}
 	start, ok := r.start(ctx, ready, prepared)
 	if !ok {
-		return
+		clear(prepared) // others may wait for the end of what never begins
 	}
 	r.runClones(ctx, clones, prepared, start)
 }

@@ -317,7 +317,7 @@ func TestTerseHasFioFields(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	report := run(t, ours, mixed)
 	var b bytes.Buffer
-	if err := report.WriteTerse(&b, iojob.FormatVersion); err != nil {
+	if err := report.WriteTerse(&b, iojob.Terse{Release: iojob.FormatVersion}); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := parse(t, theirs, mixed)
@@ -401,6 +401,8 @@ func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"[a]\nfilename=@/none\nrw=read\n":                                                 "no size is given",
 		"[a]\nfilename=@/none\nsize=50%\nrw=read\n":                                       "a percentage needs a file that exists",
+		"[a]\nfilename=/dev/bragg-none\nsize=64k\nrw=write\n":                             `there is no device "/dev/bragg-none"`,
+		"[b]\nfilename=@/../../../../../../../dev/bragg-none\nsize=64k\nrw=read\n":        "there is no device",
 		"[a]\nfilename=/dev/full\nsize=1m\nrw=read\n":                                     "neither a file nor a block device",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[b]\nrw=read\n":                            "no size is given",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[c]\nioengine=rbd\nsize=1m\ndirectory=@\n": "ioengine=rbd",

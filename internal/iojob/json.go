@@ -21,6 +21,8 @@ type Labels struct {
 	Global  []fiojob.Option // of [global], as written
 	// Own are the options of a job as it wrote them itself.
 	Own func(j *fiojob.Job) []fiojob.Option
+	// Notes are warnings and doubts about the run, one a line; they stand under "bragg".
+	Notes []string
 	// Bins adds the histograms, as json+ does.
 	Bins bool
 }
@@ -46,6 +48,9 @@ func (r *Report) WriteJSON(w io.Writer, l Labels) error {
 	for _, d := range r.Disks {
 		doc.Disks = append(doc.Disks, d.json())
 	}
+	if len(l.Notes) > 0 {
+		doc.Bragg = &jsonNotes{Notes: l.Notes}
+	}
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
@@ -62,6 +67,12 @@ type jsonDocument struct {
 	Global          map[string]string `json:"global options,omitempty"`
 	Jobs            []jsonJob         `json:"jobs"`
 	Disks           []jsonDisk        `json:"disk_util"`
+	Bragg           *jsonNotes        `json:"bragg,omitempty"`
+}
+
+// jsonNotes is what fio has no key for, of the whole document.
+type jsonNotes struct {
+	Notes []string `json:"notes"`
 }
 
 type jsonJob struct {

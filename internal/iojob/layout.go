@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,33 +22,74 @@ type plannedFile struct {
 	need    int64
 	reads   bool
 	writes  bool
-	held    *os.File // a block device, once it was checked
-	keep    bool     // what is in the page cache may stay: invalidate=0
+	held    *os.File // a block device that is written to, once it was checked
 	made    bool     // by this run
-	preRead bool     // into the page cache
+	grows   bool     // its length is that of what is written: fallocate=none
 	holes   bool     // it gets no space of its own before it is written: fallocate=none
 	laidOut bool     // it is brought to its length before the start: not create_on_open
 	watched bool     // its device is in the report: not disk_util=0
 	flush   bool     // what it is filled with is flushed: not create_fsync=0
 }
 
+// holdings are the block devices that a run writes to, each held once however many phases and names it has.
+type holdings struct {
+	devices []*os.File
+	files   map[string]*plannedFile // all that were laid out, by path
+}
+
 // layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
-// a file shorter.
-func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*plannedFile, error) {
-	files := map[string]*plannedFile{}
-	var order []string
+// a file shorter. Clones whose files are known only when they begin are laid out then. What is held stays so until release,
+// also where this fails.
+func (h *holdings) layOut(ctx context.Context, clones []*clone, o Options) error {
+	files, order, err := filesOf(clones, &o)
+	if err != nil {
+		return err
+	}
+	// Refusals come before the first file is made.
+	var guard blockdev.Guard // of regular files only, so that it holds nothing
+	for _, path := range order {
+		if err := files[path].check(o, &guard, h); err != nil {
+			return err
+		}
+	}
+	for _, path := range order {
+		if err := files[path].make(ctx, o); err != nil {
+			return fmt.Errorf("lay out file %q: %w", path, err)
+		}
+	}
+	for _, c := range clones {
+		for i := range c.files {
+			if p := files[c.files[i].path]; p != nil {
+				c.files[i].held = p.held
+				if !c.files[i].drawn {
+					c.files[i].size = max(c.files[i].size, p.need)
+				}
+			}
+		}
+	}
+	if h.files == nil {
+		h.files = map[string]*plannedFile{}
+	}
+	maps.Copy(h.files, files)
+	return nil
+}
+
+// filesOf returns what clones want of each file, and in which order they name them.
+func filesOf(clones []*clone, o *Options) (files map[string]*plannedFile, order []string, err error) {
+	files = map[string]*plannedFile{}
 	for _, c := range clones {
 		if c.job.IOEngine == "null" || o.Backend == "null" && !forNames(&c.job) {
 			continue
 		}
 		if all, err := c.layOutNames(); err != nil {
-			return nil, err
+			return nil, nil, err
 		} else if all {
 			continue
 		}
 		for _, f := range c.files {
 			p := files[f.path]
-			if p == nil {
+			first := p == nil
+			if first {
 				p = &plannedFile{path: f.path}
 				files[f.path] = p
 				order = append(order, f.path)
@@ -56,41 +98,22 @@ func layOut(ctx context.Context, clones []*clone, o Options) (map[string]*planne
 			reads, writes := c.touches(&f)
 			p.writes = p.writes || writes
 			p.holes = p.holes || leavesHoles(&c.job) || c.job.IOEngine == "falloc" || c.job.Control.FillDevice
+			p.grows = (p.grows || first) && ioengine.Grows(&c.job)
 			p.laidOut = p.laidOut || !c.job.Layout.CreateOnOpen
 			p.watched = p.watched || !c.job.NoDiskUse
 			p.flush = p.flush || !c.job.Layout.NoSync
-			p.preRead = p.preRead || c.job.Control.PreRead
-			p.keep = p.keep || c.job.Layout.KeepCache
 			p.reads = p.reads || reads && !forNames(&c.job) || c.job.Layout.Overwrite
 		}
 	}
-	// Refusals come before the first file is made.
-	var guard blockdev.Guard // of regular files only, so that it holds nothing
-	for _, path := range order {
-		if err := files[path].check(o, &guard); err != nil {
-			closeDevices(files)
-			return nil, err
-		}
-	}
-	for _, path := range order {
-		if err := files[path].make(ctx, o); err != nil {
-			closeDevices(files)
-			return nil, fmt.Errorf("lay out file %q: %w", path, err)
-		}
-	}
-	for _, c := range clones {
-		for i := range c.files {
-			if p := files[c.files[i].path]; p != nil {
-				c.files[i].size, c.files[i].held = max(c.files[i].size, p.need), p.held
-			}
-		}
-	}
-	return files, nil
+	return files, order, nil
 }
 
 // check refuses what must not or cannot be written.
-func (p *plannedFile) check(o Options, guard *blockdev.Guard) error {
+func (p *plannedFile) check(o Options, guard *blockdev.Guard, h *holdings) error {
 	have, err := sizeOf(p.path)
+	if errors.Is(err, fs.ErrNotExist) && amongDevices(p.path) {
+		return noDevice(p.path)
+	}
 	if !isDevice(p.path) {
 		if err != nil || !p.writes && have >= p.need {
 			return nil // what is not there is made, and what is only read is not changed
@@ -108,18 +131,43 @@ func (p *plannedFile) check(o Options, guard *blockdev.Guard) error {
 	case o.OpenDevice == nil:
 		return refusal(p.path)
 	}
-	p.held, err = o.OpenDevice(p.path)
+	p.held, err = h.hold(p.path, o.OpenDevice)
 	return err
 }
 
-// closeDevices gives devices back.
-func closeDevices(files map[string]*plannedFile) {
-	for _, p := range files {
-		if p.held != nil {
-			_ = p.held.Close() // everything written was waited for
-			p.held = nil
+// hold returns the device that a path leads to, opened unless it is held: the kernel gives it exclusively only once.
+func (h *holdings) hold(path string, open func(path string) (*os.File, error)) (*os.File, error) {
+	for _, f := range h.devices {
+		if sameDevice(path, f) {
+			return f, nil
 		}
 	}
+	f, err := open(path)
+	if err == nil {
+		h.devices = append(h.devices, f)
+	}
+	return f, err
+}
+
+// sameDevice tells whether a path leads to an open device.
+func sameDevice(path string, f *os.File) bool {
+	a, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	b, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	return os.SameFile(a, b)
+}
+
+// release gives devices back.
+func (h *holdings) release() {
+	for _, f := range h.devices {
+		_ = f.Close() // everything written was waited for
+	}
+	h.devices = nil
 }
 
 // make brings a regular file to its length.
@@ -133,7 +181,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		return err
 	}
 	if isDevice(p.path) || !p.made && (have >= p.need || !p.laidOut) {
-		return errors.Join(p.warnOfHoles(have, o), p.invalidate())
+		return p.warnOfHoles(have, o)
 	}
 	if p.made {
 		if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
@@ -144,7 +192,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if !p.laidOut {
+	if !p.laidOut || !p.reads && p.grows {
 		return f.Close()
 	}
 	if !p.reads && p.holes {
@@ -160,7 +208,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 		}
 		return err
 	}
-	return p.invalidate()
+	return nil
 }
 
 // leavesHoles tells whether a job wants its files without space of their own until they are written.
@@ -193,14 +241,17 @@ func (p *plannedFile) warnOfHoles(have int64, o Options) error {
 	return err
 }
 
-func (p *plannedFile) invalidate() error {
-	if p.preRead {
-		return readAll(p.path)
-	}
-	if p.keep {
+// preReadFiles reads the files of a clone into the page cache, where its job asks for it.
+func (c *clone) preReadFiles() error {
+	if !c.job.Control.PreRead {
 		return nil
 	}
-	return dropCache(p.path)
+	for _, f := range c.files {
+		if err := readAll(f.path); err != nil {
+			return fmt.Errorf("pre_read: %w", err)
+		}
+	}
+	return nil
 }
 
 const fillBlock = 1 << 20

@@ -157,7 +157,7 @@ func (l *lifecycle) isOver() bool {
 func (c *clone) settle(j *fiojob.Job) {
 	control := &j.Control
 	if control.StartDelayMax > j.StartDelay {
-		key := load.Key(load.KeyOf(j.RandSeed, j.Name), uint64(c.number))
+		key := load.Key(j.RandSeed, uint64(c.number))
 		j.StartDelay += time.Duration(load.DrawBelow(key, 0, uint64(control.StartDelayMax-j.StartDelay)+1))
 	}
 	control.StartDelayMax = 0

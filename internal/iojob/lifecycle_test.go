@@ -309,3 +309,44 @@ func errorsOf(t *testing.T, text []byte) [3]int {
 	}
 	return [3]int{doc.Jobs[0].Error, doc.Jobs[0].Total, doc.Jobs[0].First}
 }
+
+// A job that ends before its window is full has the arrays and means that fio prints for it.
+func TestSteadyArrays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	text, file := parse(t, t.TempDir(), "[a]\nfilename=@/f\nsize=1m\nrw=read\nrate_iops=100\ntime_based\nruntime=3\nsteadystate=iops:1\nsteadystate_duration=5\n")
+	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := report.WriteJSON(&out, labels(file)); err != nil {
+		t.Fatal(err)
+	}
+	for who, document := range map[string][]byte{"ours": []byte(out.String()), "fio": fioAnyway(t, t.TempDir(), text, "--output-format=json")} {
+		var doc struct {
+			Jobs []struct {
+				Steady struct {
+					Data struct {
+						BandwidthMean uint64 `json:"bw_mean"`
+						IOPSMean      uint64 `json:"iops_mean"`
+						IOPS, BW      []uint64
+					}
+				} `json:"steadystate"`
+			}
+		}
+		if err := json.Unmarshal(document, &doc); err != nil {
+			t.Fatalf("%s: %v", who, err)
+		}
+		d := doc.Jobs[0].Steady.Data
+		var operations, bytes uint64
+		for i := range d.IOPS {
+			operations, bytes = operations+d.IOPS[i], bytes+d.BW[i]
+		}
+		if len(d.IOPS) != 5 || len(d.BW) != 5 || d.IOPS[0] == 0 || d.BW[0] < 4000*d.IOPS[0] || d.IOPS[4] != 0 || d.BW[4] != 0 ||
+			d.IOPSMean != operations/5 || d.BandwidthMean != bytes/5 {
+			t.Errorf("%s: %+v", who, d)
+		}
+	}
+}

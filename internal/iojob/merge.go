@@ -37,14 +37,14 @@ func mergeRows(name string, rows []*Row, period time.Duration) Row {
 		whole.add(row)
 	}
 	out.StartNanos, out.Runtime = whole.from, whole.length()
-	sum := tally{samples: joined(rows, int64(period)), apart: out.Account.VerifyNanos > 0}
+	sum := tally{samples: joined(rows, int64(period)), apart: out.Account.VerifyNanos > 0, surveyed: out.Account.SurveyNanos > 0}
 	for d := range out.Directions {
 		out.Directions[d] = mergeDirections(rows, interval.Direction(d))
 		if out.Directions[d].Runtime > 0 {
 			out.Directions[d].Bandwidth, out.Directions[d].IOPS = sum.spreads(interval.Direction(d), int64(period))
 		}
 	}
-	out.splitRuntimes()
+	out.splitRuntimes(rows...)
 	out.samples = sum.samples
 	return out
 }

@@ -84,6 +84,9 @@ func (c *clone) planNames(folder string) error {
 			return err
 		}
 		c.files = append(c.files, cloneFile{path: name, need: j.FileSize.Bytes, size: j.FileSize.Bytes})
+		if i := len(c.files) - 1; j.FileSizeMin > 0 {
+			c.files[i] = c.drawn(i, name)
+		}
 	}
 	*j = c.alone(func(string) (int64, bool) { return 0, false })
 	return nil

@@ -177,10 +177,10 @@ func TestFilesRefused(t *testing.T) {
 	}
 }
 
-// Options of files have no effect in workloads, or are refused there.
+// Options of files have no effect in workloads, or are refused there, but for that of the page cache.
 func TestFilesOfWorkloads(t *testing.T) {
 	file, list := fiojob.Parse("t", "[a]\nunlink=1\noverwrite=1\ninvalidate=0\nfallocate=none\ncreate_on_open=1\ncreate_fsync=0\n", fiojob.Options{})
-	if list.HasErrors() || file.Jobs()[0].Layout != (fiojob.Layout{}) {
+	if list.HasErrors() || file.Jobs()[0].Layout != (fiojob.Layout{KeepCache: true}) {
 		t.Errorf("%v, %+v", list, file.Jobs()[0].Layout)
 	}
 	for _, option := range []string{"opendir=/etc", "file_append=1"} {

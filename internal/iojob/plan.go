@@ -42,6 +42,9 @@ func WritePlan(w io.Writer, jobs []fiojob.Job, o Options, most int64) error {
 }
 
 func (r *runner) planClone(out *bufio.Writer, c *clone, most int64) error {
+	if c.later {
+		return fmt.Errorf("plan job %q: a job above writes the log that it replays: run it, and plan the replay alone", c.job.Name)
+	}
 	var line []byte
 	var writeErr error
 	var n, bytes int64

@@ -129,13 +129,49 @@ func replayOptions(r *fiojob.Replay, asFio bool) iolog.Options {
 	return o
 }
 
-// planReplay gives a clone the files of its log.
-func (c *clone) planReplay(o *Options, logs *ioLogs) error {
-	j := &c.job
-	path := j.Replay.Log(c.index)
+// replayed is the path of the log that a clone replays.
+func (c *clone) replayed(o *Options) string {
+	path := c.job.Replay.Log(c.index)
 	if o.Folder != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(o.Folder, path)
 	}
+	return path
+}
+
+// makes tells whether a job above writes a log.
+func (l *ioLogs) makes(path string) bool { return slices.Contains(l.written, path) }
+
+// planLater works out the files of clones that replay what jobs before them have written, and lays them out. It returns what
+// keeps single ones from running: what was done before them has its report all the same.
+func (r *runner) planLater(ctx context.Context, clones []*clone) map[*clone]error {
+	faults := map[*clone]error{}
+	for _, c := range clones {
+		if !c.later {
+			continue
+		}
+		c.later = false
+		if err := r.planFromLog(ctx, c); err != nil {
+			faults[c] = err
+		}
+	}
+	r.disks.add(r.holdings.files)
+	return faults
+}
+
+func (r *runner) planFromLog(ctx context.Context, c *clone) error {
+	if err := c.planReplay(&r.options, r.iologs); err != nil {
+		return err
+	}
+	if err := r.checkClone(c); err != nil {
+		return err
+	}
+	return r.holdings.layOut(ctx, []*clone{c}, r.options)
+}
+
+// planReplay gives a clone the files of its log.
+func (c *clone) planReplay(o *Options, logs *ioLogs) error {
+	j := &c.job
+	path := c.replayed(o)
 	log, err := logs.open(path, replayOptions(&j.Replay, o.LogsAsFio), func(l *iolog.Log) { o.sayReplay(l, &j.Replay) })
 	if err != nil {
 		return err
@@ -157,7 +193,6 @@ func (c *clone) planReplay(o *Options, logs *ioLogs) error {
 		}
 		c.files = append(c.files, f)
 	}
-	j.NumJobs, j.Stonewall, j.Directory = 1, false, ""
 	return nil
 }
 
@@ -302,6 +337,11 @@ func (o *Options) sayWithoutEffect(j *fiojob.Job) {
 // prepare opens the files of a clone, and its log to write.
 func (r *runner) prepare(ctx context.Context, c *clone) (ioengine.Run, error) {
 	run, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.PrepareJobs(ctx, r.workload(c, 0), []fiojob.Job{c.job})
+	if err == nil {
+		if err = c.preReadFiles(); err != nil {
+			err = errors.Join(err, run.Close())
+		}
+	}
 	if err != nil || c.logged == "" {
 		return run, err
 	}

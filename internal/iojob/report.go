@@ -144,7 +144,7 @@ func (b *rowBuilder) finish(period time.Duration) Row {
 	row.StartNanos, row.Runtime, row.samples = b.from, time.Duration(max(0, b.to-b.from)), t.samples
 	row.Due, row.NotIssued, row.BacklogMax, row.Stalled = t.due, t.never, t.backlogMax, time.Duration(t.stalled)
 	row.Strain = t.strain
-	t.apart = row.Account.VerifyNanos > 0
+	t.apart, t.surveyed = row.Account.VerifyNanos > 0, row.Account.SurveyNanos > 0
 	for d := range row.Directions {
 		traffic, out := &t.traffic[d], &row.Directions[d]
 		out.Operations, out.Bytes, out.Errors = traffic.Operations, traffic.Bytes, traffic.Errors
@@ -155,6 +155,6 @@ func (b *rowBuilder) finish(period time.Duration) Row {
 		out.Runtime = row.Runtime
 		out.Bandwidth, out.IOPS = t.spreads(interval.Direction(d), int64(period))
 	}
-	row.splitRuntimes()
+	row.splitRuntimes(&row)
 	return row
 }

@@ -86,3 +86,27 @@ func TestHostsDiffer(t *testing.T) {
 		t.Error("two hosts write the same")
 	}
 }
+
+// A seed that is named counts, also with randrepeat=0, as in fio; without one each run draws its own.
+func TestNamedSeedIsRepeated(t *testing.T) {
+	written := func(options string) string {
+		dir := t.TempDir()
+		_, file := parse(t, dir, "[a]\nfilename=@/f\nsize=1m\nio_size=64k\nrw=randwrite\n"+options)
+		if _, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, repeat := range []string{"randrepeat=0\n", "allrandrepeat=0\n"} {
+		if one, again := written(repeat+"randseed=7\n"), written(repeat+"randseed=7\n"); one != again {
+			t.Errorf("%q: the seed that the job names is not its seed", repeat)
+		}
+		if one, other := written(repeat), written(repeat); one == other {
+			t.Errorf("%q: two runs write the same", repeat)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package iojob
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,9 +38,12 @@ func (s *Steady) json() *jsonSteady {
 	if s.Attained {
 		out.Attained = 1
 	}
-	mean := s.mean()
+	// fio divides by what the window has room for and lists all of it, zeros where the job ended before it was full.
+	padded := *s
+	padded.Window = append(slices.Clone(s.Window), make([]SteadyValue, max(0, capacity(s.Criterion)-len(s.Window)))...)
+	mean := padded.mean()
 	out.Data = jsonSteadyData{BandwidthMean: uint64(mean.Bandwidth), IOPSMean: uint64(mean.IOPS), IOPS: []uint64{}, Bandwidth: []uint64{}}
-	for _, v := range s.Window {
+	for _, v := range padded.Window {
 		out.Data.IOPS = append(out.Data.IOPS, uint64(v.IOPS))
 		out.Data.Bandwidth = append(out.Data.Bandwidth, uint64(v.Bandwidth))
 		if s.Criterion.Measure == "lat" {

@@ -2,6 +2,7 @@ package iojob
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,5 +85,20 @@ func TestPeriodsDivideCheckIntervals(t *testing.T) {
 	}
 	if got := samplePeriod([]fiojob.Job{{}}, 300*time.Millisecond); got != 300*time.Millisecond {
 		t.Errorf("without a steady state: periods of %v", got)
+	}
+}
+
+// The document lists all that the window has room for, and its means are of that, as fio prints them.
+func TestSteadyDocument(t *testing.T) {
+	s := Steady{Criterion: fiojob.SteadyState{Measure: "iops", Percent: true, Limit: 5, Duration: 4 * time.Second}}
+	s.add(SteadyValue{IOPS: 100, Bandwidth: 409600})
+	s.add(SteadyValue{IOPS: 102, Bandwidth: 417792})
+	data := s.json().Data
+	if data.IOPSMean != 50 || data.BandwidthMean != 206848 || !slices.Equal(data.IOPS, []uint64{100, 102, 0, 0}) ||
+		!slices.Equal(data.Bandwidth, []uint64{409600, 417792, 0, 0}) {
+		t.Errorf("%+v", data)
+	}
+	if len(s.Window) != 2 {
+		t.Errorf("the window has %d values", len(s.Window))
 	}
 }

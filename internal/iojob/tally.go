@@ -13,6 +13,8 @@ import (
 type tally struct {
 	// apart: directions ran one after the other; periods with none or both of them say nothing about their rates.
 	apart bool
+	// surveyed: after the last operation a job that only reads looked for headers, which says nothing about its rates.
+	surveyed bool
 
 	traffic    [interval.DirectionCount]interval.Traffic
 	samples    []sample
@@ -138,6 +140,9 @@ type Spread struct {
 // the end of the load says little about the rate and is left out, unless there is no other.
 func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
 	samples := t.samples
+	for t.surveyed && len(samples) > 0 && samples[len(samples)-1].operations[d] == 0 {
+		samples = samples[:len(samples)-1]
+	}
 	if t.apart {
 		samples = slices.DeleteFunc(slices.Clone(samples), func(s sample) bool {
 			return s.operations[d] == 0 || s.operations[interval.Read] > 0 && s.operations[interval.Write] > 0

@@ -1,6 +1,7 @@
 package iojob
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,18 +13,26 @@ import (
 // tersePercentiles is how many fields percentiles take; unused ones are 0%=0.
 const tersePercentiles = 20
 
-// WriteTerse writes a line for each row with the fields of fio's terse output, version 3. Latencies are in microseconds,
-// rates in KiB a second.
-func (r *Report) WriteTerse(w io.Writer, version string) error {
+// Terse says how terse lines are written.
+type Terse struct {
+	Layout  int    // 2 to 5, as fio's --terse-version; 0 is 3
+	Release string // of fio, as FormatVersion
+}
+
+// WriteTerse writes a line for each row with the fields of fio's terse output. Latencies are in microseconds, rates in KiB a
+// second. Layout 2 has no release and no disks; 2, 4 and 5 have trims; 5 counts samples, and has IOPS.
+func (r *Report) WriteTerse(w io.Writer, o Terse) error {
+	layout := cmp.Or(o.Layout, 3)
 	var b strings.Builder
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		f := &terse{}
-		f.add("3", version, strings.ReplaceAll(row.Name, ";", ","))
-		f.add(row.Group, errno(row.Err))
-		for _, d := range []interval.Direction{interval.Read, interval.Write} {
-			f.direction(&row.Directions[d], &row.Account.Submissions[d], percentilesOf(&row.Job))
+		f := &terse{layout: layout}
+		f.add(layout)
+		if layout != 2 {
+			f.add(o.Release)
 		}
+		f.add(strings.ReplaceAll(row.Name, ";", ","), row.Group, errno(row.Err))
+		f.directions(row)
 		f.add(fmt.Sprintf("%f%%", row.cpuShare(row.Account.UserNanos)), fmt.Sprintf("%f%%", row.cpuShare(row.Account.SystemNanos)),
 			row.Account.Switches, row.Account.MajorFaults, row.Account.MinorFaults)
 		f.shares(row.levels(), 1)
@@ -31,16 +40,49 @@ func (r *Report) WriteTerse(w io.Writer, version string) error {
 		f.shares(micros, 2)
 		f.shares(millis, 2)
 		for _, d := range r.Disks {
+			if layout == 2 {
+				break
+			}
 			f.add(d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis,
 				fmt.Sprintf("%.2f%%", d.Utilization))
 		}
-		b.WriteString(strings.Join(f.fields, ";") + "\n")
+		if outlives(&row.Job) {
+			f.add(row.errorCount(), row.Account.FirstError)
+		}
+		line := strings.Join(f.fields, ";")
+		if text := valueOf(&row.Job, "description"); text != "" {
+			if layout == 2 {
+				line += "\n"
+			}
+			line += ";" + strings.ReplaceAll(text, ";", ",")
+		}
+		b.WriteString(line + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-type terse struct{ fields []string }
+type terse struct {
+	fields []string
+	layout int
+}
+
+// directions writes those of a row, apart, as one, or both, as unified_rw_reporting asks for.
+func (f *terse) directions(row *Row) {
+	percentiles := percentilesOf(&row.Job)
+	how := row.unified()
+	if how != directionsMixed {
+		for d := range row.Directions {
+			if d != int(interval.Trim) || f.layout != 3 {
+				f.direction(&row.Directions[d], &row.Account.Submissions[d], percentiles)
+			}
+		}
+	}
+	if how != directionsApart {
+		all, submissions := row.mixed()
+		f.direction(&all, &submissions, percentiles)
+	}
+}
 
 func (f *terse) add(values ...any) {
 	for _, v := range values {
@@ -60,7 +102,8 @@ func (f *terse) direction(d *Direction, slat *stat.Histogram, percentiles []floa
 		case d.Service.Count() == 0:
 			f.add(fmt.Sprintf("%f%%=0", percentiles[i]))
 		default:
-			f.add(fmt.Sprintf("%f%%=%.0f", percentiles[i], d.Service.Quantile(percentiles[i]/100)/1e3))
+			// Cut off and not rounded, as fio does.
+			f.add(fmt.Sprintf("%f%%=%d", percentiles[i], uint64(d.Service.Quantile(percentiles[i]/100))/1000))
 		}
 	}
 	f.latency(d.Response)
@@ -70,6 +113,10 @@ func (f *terse) direction(d *Direction, slat *stat.Histogram, percentiles []floa
 	}
 	f.add(uint64(d.Bandwidth.Min)>>10, uint64(d.Bandwidth.Max)>>10, fmt.Sprintf("%f%%", share),
 		fmt.Sprintf("%f", d.Bandwidth.Mean/1024), fmt.Sprintf("%f", d.Bandwidth.StdDev/1024))
+	if f.layout == 5 {
+		f.add(d.Bandwidth.Samples, uint64(d.IOPS.Min), uint64(d.IOPS.Max), fmt.Sprintf("%f", d.IOPS.Mean), fmt.Sprintf("%f", d.IOPS.StdDev),
+			d.IOPS.Samples)
+	}
 }
 
 func (f *terse) latency(h *stat.Histogram) {

@@ -11,21 +11,33 @@ import (
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
-// splitRuntimes gives each direction the time in which it ran: what was written is read back afterwards, and neither
-// writes nor these reads went on for all of the row's runtime.
-func (row *Row) splitRuntimes() {
+// splitRuntimes gives each direction of a row, made of others or of itself, the time in which it ran: what was written is
+// read back afterwards, and neither writes nor these reads went on for all of the row's runtime. The survey of a job that
+// only reads is none of its reads.
+func (row *Row) splitRuntimes(of ...*Row) {
 	back := time.Duration(row.Account.VerifyNanos)
-	if back <= 0 {
-		return
-	}
 	read, write := &row.Directions[interval.Read], &row.Directions[interval.Write]
-	if write.Runtime > 0 {
+	if back > 0 && write.Runtime > 0 {
 		write.Runtime = max(time.Nanosecond, row.Runtime-back)
 	}
-	if mixed := row.Job.ReadWrite == "rw" || row.Job.ReadWrite == "randrw"; !mixed && read.Runtime > 0 {
+	if read.Runtime <= 0 {
+		return
+	}
+	apart, surveyed := true, true
+	for _, r := range of {
+		if r.Directions[interval.Read].Runtime > 0 {
+			mixed := r.Job.ReadWrite == "rw" || r.Job.ReadWrite == "randrw"
+			apart, surveyed = apart && r.Account.VerifyNanos > 0 && !mixed, surveyed && r.Account.SurveyNanos > 0
+		}
+	}
+	switch {
+	case apart:
 		read.Runtime = min(row.Runtime, back)
+	case surveyed:
+		read.Runtime = max(time.Nanosecond, row.Runtime-time.Duration(row.Account.SurveyNanos))
 	}
 }
 
@@ -39,6 +51,13 @@ func (row *Row) firstErrno() int {
 
 // sayMismatches tells what verification found.
 func (o *Options) sayMismatches(job string, account *ioengine.Account) {
+	if account.SurveyedBytes > 0 {
+		o.say("verify: job %q: it was written in another order than this job would write it; %s were found by their headers", job,
+			unit.FormatBytes(account.SurveyedBytes))
+	}
+	if account.SurveyVague {
+		o.say("warning: verify: job %q: how much was written there is not known exactly, so a block that has lost its header may not have been noticed", job)
+	}
 	for _, line := range account.Mismatches {
 		o.say("verify: job %q: %s", job, line)
 	}
@@ -74,7 +93,7 @@ func shareFiles(clones []*clone, o *Options) {
 				continue
 			}
 			for _, c := range []*clone{before.clone, list[i].clone} {
-				c.job.Verify.HeaderSeed, c.job.Verify.WriteSequence = false, false
+				c.job.Verify.HeaderSeed, c.job.Verify.WriteSequence, c.job.Verify.Uncertain = false, false, true
 				if c.job.Verify.Method != "" {
 					shared[key] = true
 				}

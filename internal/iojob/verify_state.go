@@ -1,6 +1,7 @@
 package iojob
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ import (
 
 func (c *clone) statePath(o *Options) string {
 	name := strings.ReplaceAll(verify.StateName(c.job.Name, c.number), "/", "_")
-	return filepath.Join(o.Folder, name)
+	return filepath.Join(cmp.Or(o.StateFolder, o.Folder), name)
 }
 
 // loadState takes over what an earlier run left.
@@ -37,8 +38,8 @@ func (c *clone) loadState(o *Options) error {
 			Message: fmt.Sprintf("job %q: load verification state %q", j.Name, path),
 		}
 	}
-	if !j.Verify.Only {
-		return wrong(errors.New("the job does not only verify"), "verify_state_load=1 goes with verify_only=1")
+	if !j.Verify.Only && j.Writes() {
+		return wrong(errors.New("the job does not only verify"), "verify_state_load=1 goes with verify_only=1 or rw=read")
 	}
 	data, err := readBounded(path, verify.StateBytesMax)
 	if err != nil {
@@ -50,9 +51,6 @@ func (c *clone) loadState(o *Options) error {
 		return wrong(err, "it is no state of fio or bragg, or was not written to its end")
 	case s.Writes == 0:
 		return wrong(errors.New("it says that nothing was written"), "")
-	case !s.Ours() && s.Random != [len(s.Random)]byte{}:
-		return wrong(errors.New("fio wrote it for operations in its own random order"),
-			"bragg makes other operations of a seed than fio; load it with fio, or read all with rw=read where all was written")
 	}
 	limit := &fiojob.VerifyLimit{Writes: s.Writes, Depth: uint64(s.Depth)}
 	for _, at := range s.Completed {
@@ -88,6 +86,9 @@ func (c *clone) saveState(o *Options, run ioengine.Run, stopped bool) error {
 	}
 	limit, order, ok := run.Written()
 	if !ok {
+		if v.StateSave && !v.Only && c.job.Writes() {
+			o.say("job %q leaves no verification state: it does not only write, or a write failed", c.job.Name)
+		}
 		return nil
 	}
 	s := verify.State{Depth: uint32(limit.Depth), Files: uint32(order.Files), Writes: limit.Writes, Name: c.job.Name}

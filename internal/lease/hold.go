@@ -8,15 +8,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // A socket's conversation: one line of JSON each way.
 type request struct {
-	Take *Order `json:"take,omitempty"` // nil: who holds it?
-	Drop string `json:"drop,omitempty"` // the id of the lease to end
+	Take *Order  `json:"take,omitempty"` // nil: who holds it?
+	Drop string  `json:"drop,omitempty"` // the id of the lease to end
+	Met  *Holder `json:"met,omitempty"`  // who asks, and shares the machine
 }
 
 // Order asks for a lease of a machine, or renews it.
@@ -54,7 +57,7 @@ type Held struct{ *server }
 
 // Hold takes the lease of this machine for this process. While another has it, it returns a *HeldError.
 func Hold(ctx context.Context, scope string, h Holder) (*Held, error) {
-	s, other, err := bind(ctx, scope, h, nil)
+	s, other, err := bindAlone(ctx, scope, owner{holder: h})
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +84,16 @@ func (h *Held) Unlock() error {
 
 // bind makes a socket, or finds out who has it. It comes back for one that is just being given up: a process that is about to
 // execute a program has copies of all sockets for a moment.
-func bind(ctx context.Context, scope string, h Holder, k *keeping) (*server, *Holder, error) {
+func bind(ctx context.Context, at *net.UnixAddr, o owner) (*server, *Holder, error) {
 	for until := time.Now().Add(bindMax); ; {
-		l, err := net.ListenUnix("unix", address(scope))
+		l, err := net.ListenUnix("unix", at)
 		if err == nil {
-			return serve(l, h, k), nil, nil
+			return serve(l, o), nil, nil
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return nil, nil, fmt.Errorf("take the lease of this machine: %w", err)
 		}
-		other, err := ask(scope)
+		other, err := ask(at, nil)
 		if err == nil {
 			return nil, &other, nil
 		}
@@ -105,20 +108,34 @@ func bind(ctx context.Context, scope string, h Holder, k *keeping) (*server, *Ho
 	}
 }
 
-// ask returns who has the lease of this machine. With an error the holder did not say, and only its process is known, or not
-// even that.
-func ask(scope string) (Holder, error) {
+// ask returns who has the lease behind a socket; met tells them who asks. With an error the holder did not say, and only its
+// process is known, or not even that.
+func ask(at *net.UnixAddr, met *Holder) (Holder, error) {
 	var reply struct{ Holder Holder }
-	peer, err := talk(scope, askMax, request{}, &reply)
+	peer, err := talk(at, askMax, request{Met: met}, &reply)
 	if err != nil {
 		reply.Holder = Holder{Run: "unknown", User: "this machine", Process: Process{PID: peer}}
 	}
-	return reply.Holder, err
+	return reply.Holder.printable(), err
+}
+
+// printable keeps what a process of another user says from steering the terminal that it is shown on.
+func (h Holder) printable() Holder {
+	const shownMax = 200
+	for _, text := range []*string{&h.Run, &h.User} {
+		*text = strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return '?'
+		}, (*text)[:min(len(*text), shownMax)])
+	}
+	return h
 }
 
 // talk holds one conversation with the holder of a lease, whose process id it returns.
-func talk(scope string, patience time.Duration, r request, reply any) (peer int, err error) {
-	conn, err := net.DialTimeout("unix", address(scope).Name, patience)
+func talk(at *net.UnixAddr, patience time.Duration, r request, reply any) (peer int, err error) {
+	conn, err := net.DialTimeout("unix", at.Name, patience)
 	if err != nil {
 		return 0, err
 	}
@@ -141,18 +158,24 @@ func talk(scope string, patience time.Duration, r request, reply any) (peer int,
 
 // server answers at the socket of a lease.
 type server struct {
+	owner
 	listener *net.UnixListener
-	keeping  *keeping // nil: the lease is that of this process
 	talks    sync.WaitGroup
 	ended    chan struct{}
 	once     sync.Once
 
-	mu     sync.Mutex
-	holder Holder
+	mu sync.Mutex // guards owner.holder
 }
 
-func serve(l *net.UnixListener, h Holder, k *keeping) *server {
-	s := &server{listener: l, holder: h, keeping: k, ended: make(chan struct{})}
+// owner is whose lease a socket is.
+type owner struct {
+	holder  Holder
+	keeping *keeping     // nil: the lease is that of this process
+	met     func(Holder) // hears of others who share the machine; nil where nobody may
+}
+
+func serve(l *net.UnixListener, o owner) *server {
+	s := &server{listener: l, owner: o, ended: make(chan struct{})}
 	s.talks.Go(func() {
 		slots := make(chan struct{}, talksMax)
 		for {
@@ -199,6 +222,9 @@ func (s *server) answer(conn net.Conn) {
 		}
 		reply = struct{}{}
 	default:
+		if r.Met != nil && s.met != nil {
+			s.met(*r.Met)
+		}
 		s.mu.Lock()
 		reply = struct{ Holder Holder }{s.holder}
 		s.mu.Unlock()

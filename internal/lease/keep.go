@@ -33,7 +33,7 @@ func Keep(ctx context.Context, text string, ready io.WriteCloser) error {
 		return errors.Join(fmt.Errorf("keep a lease: %q says too little", text), err)
 	}
 	kept := &keeping{life: k.Life}
-	s, other, err := bind(ctx, k.Scope, k.Holder, kept)
+	s, other, err := bindAlone(ctx, k.Scope, owner{holder: k.Holder, keeping: kept})
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *server) drop(id string) bool {
 func Take(ctx context.Context, scope string, o Order, command []string) (Answer, error) {
 	for until := time.Now().Add(bindMax); ; {
 		var answer Answer
-		_, err := talk(scope, talkMax, request{Take: &o}, &answer)
+		_, err := talk(address(scope), talkMax, request{Take: &o}, &answer)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			// The moment of the lease is this machine's, whatever the controller's clock says.
 			o.Holder.Fence = max(o.Holder.Fence, uint64(time.Now().UnixNano()))
@@ -123,7 +123,7 @@ func Take(ctx context.Context, scope string, o Order, command []string) (Answer,
 
 // Drop ends the lease of that id, if this machine has it.
 func Drop(scope, id string) error {
-	_, err := talk(scope, talkMax, request{Drop: id}, &struct{}{})
+	_, err := talk(address(scope), talkMax, request{Drop: id}, &struct{}{})
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) {
 		return nil // nobody has it
 	}

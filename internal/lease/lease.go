@@ -1,6 +1,7 @@
 // Package lease lets one controller at a time work on a machine, wherever controllers run and whoever started them.
 //
 //	Hold       takes the lease of this machine, for as long as this process lives            (hold.go)
+//	Share      takes a part of it: others may have one too, and nobody the whole             (share.go)
 //	Keep       is a process that holds it for a controller elsewhere, which renews it         (keep.go)
 //	Together   takes the leases of several machines in an order that all controllers share    (together.go)
 //
@@ -44,6 +45,8 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 	Renewed time.Time `json:"renewed,omitzero"` // by the controller's clock; zero where the lease ends by itself
 	Fence   uint64    `json:"fence"`            // rises with every lease of a machine
+	// Cleaning is set where nothing is done with the lease but to end what a dead holder left of its own: no run begins.
+	Cleaning bool `json:"cleaning,omitempty"`
 }
 
 // NewHolder describes this process as the holder of a lease for a run. fence is one that must be exceeded.

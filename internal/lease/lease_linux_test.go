@@ -198,7 +198,7 @@ func TestNonsenseAtTheSocket(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
 	}
-	if other, err := ask(at); err != nil || other.ID != h.holder.ID {
+	if other, err := ask(address(at), nil); err != nil || other.ID != h.holder.ID {
 		t.Errorf("the holder is %+v, %v", other, err)
 	}
 }
@@ -243,7 +243,7 @@ func keepers(t *testing.T, count int) (places []Place, silent []*atomic.Bool) {
 		k := keeper{fmt.Sprint(at, i), fmt.Sprint(i), []string{self(t), asKeeper}, silent[i]}
 		places = append(places, k)
 		t.Cleanup(func() {
-			other, err := ask(k.scope)
+			other, err := ask(address(k.scope), nil)
 			if err == nil {
 				t.Errorf("the lease of %s is left with %+v", k.Name(), other)
 				_ = Drop(k.scope, other.ID)
@@ -301,7 +301,7 @@ func TestSilentPlace(t *testing.T) {
 	}
 	silent[0].Store(false)
 	for {
-		if other, err := ask(places[0].(keeper).scope); err == nil && other.Run == "run-1" {
+		if other, err := ask(address(places[0].(keeper).scope), nil); err == nil && other.Run == "run-1" {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -341,7 +341,7 @@ func TestLost(t *testing.T) {
 		t.Errorf("lost to %+v", h)
 	}
 	_ = g.Unlock()
-	if other, err := ask(k.scope); err != nil || other.ID != elsewhere.ID {
+	if other, err := ask(address(k.scope), nil); err != nil || other.ID != elsewhere.ID {
 		t.Errorf("the one who had lost it took it from %+v, %v", other, err)
 	}
 	if err := Drop(k.scope, elsewhere.ID); err != nil {

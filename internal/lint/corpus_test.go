@@ -28,12 +28,12 @@ func checkQuery(query, _ string) *run.QueryFault {
 	return nil
 }
 
-// planner takes the option backend and no other.
+// planner takes the options of the shipped scenarios and no other.
 type planner struct{}
 
 func (planner) Plan(w load.Workload) (load.Plan, error) {
 	for name := range w.Options {
-		if name != "backend" {
+		if name != "backend" && name != "rate_scale" {
 			return load.Plan{}, fmt.Errorf("there is no option %q", name)
 		}
 	}

@@ -19,6 +19,7 @@ type Facts struct {
 	Calls    []Call // of all phases, in the order of execution
 	files    map[string]jobFile
 	faults   diag.List // that a plan refuses on any target
+	times    []run.StepTime
 }
 
 // Call is a step with its phase.
@@ -34,7 +35,8 @@ type jobFile struct {
 }
 
 func newFacts(sc *scenario.Scenario, catalog run.Catalog, faults diag.List) *Facts {
-	f := &Facts{Scenario: sc, Catalog: catalog, files: map[string]jobFile{}, faults: faults}
+	f := &Facts{Scenario: sc, Catalog: catalog, files: map[string]jobFile{}, faults: faults,
+		times: run.Outline(sc, catalog)}
 	for _, phase := range []struct {
 		name  string
 		calls []scenario.Call
@@ -153,6 +155,28 @@ func (c Call) Prefills() bool {
 // RunsPrograms tells whether a call runs programs whose effect is not known.
 func (c Call) RunsPrograms() bool {
 	return c.Name == "playbook.Run" || c.Name == "vm_group.RunCommand" || c.Name == "experimental.Shell"
+}
+
+// Times returns when a call begins and how long it takes at least, once for each time that it runs.
+func (f *Facts) Times(c Call) []run.StepTime {
+	var out []run.StepTime
+	for _, t := range f.times {
+		if t.Call.Pos == c.Pos && t.Call.RenderedLine == c.RenderedLine && t.Call.Name == c.Name {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// RunEnd is when the last step of the run phase ends, at the earliest.
+func (f *Facts) RunEnd() time.Duration {
+	var end time.Duration
+	for _, t := range f.times {
+		if t.Phase == run.Run {
+			end = max(end, t.Start+t.Length)
+		}
+	}
+	return end
 }
 
 // Takes says how long a call blocks as far as its arguments tell. Known is false when that depends on the target.

@@ -100,7 +100,22 @@ func Diagnostic(f finding.Finding, sc *scenario.Scenario) diag.Diagnostic {
 		d.Source = lineOf(sc.Files[d.Pos.File], d.Pos.Line)
 		d.Pos.File = sc.Path(d.Pos.File)
 	}
+	if d.Width <= 1 {
+		d.Width = wordWidth(d.Source, d.Pos.Column)
+	}
 	return d
+}
+
+// wordWidth returns how many bytes the word at a column of a line has, at least 1.
+func wordWidth(line string, column int) int {
+	if column < 1 || column > len(line) {
+		return 1
+	}
+	word := line[column-1:]
+	if end := strings.IndexAny(word, " \t,]}"); end >= 0 {
+		word = word[:end]
+	}
+	return max(1, len(word))
 }
 
 // lineOf returns a line of a text, counted from 1; "" when there is none.

@@ -30,11 +30,7 @@ var files = map[string]string{
 
 func check(t *testing.T, path string) []finding.Finding {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys := fstest.MapFS{"test.yml": {Data: text}}
+	fsys := fstest.MapFS{"test.yml": {Data: readFile(t, path)}}
 	for name, content := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(content)}
 	}
@@ -43,6 +39,15 @@ func check(t *testing.T, path string) []finding.Finding {
 		t.Fatal(err)
 	}
 	return lint.Check(sc, catalog)
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func golden(t *testing.T, path, text string) {

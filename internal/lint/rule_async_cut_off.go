@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
@@ -25,13 +24,13 @@ var ruleAsyncCutOff = Rule{
 	},
 }
 
-// cutOff follows the steps after an asynchronous start to the end of the run phase.
+// cutOff asks whether a load outlives the run phase. The steps after its start are timed as a plan times them, so that a wait
+// for another load counts.
 func cutOff(f *Facts, start Call) (finding.Finding, bool) {
 	if !start.Starts() || !start.Flag("async") || start.Phase == "teardown" {
 		return finding.Finding{}, false
 	}
 	name := start.Text("workload_name")
-	var passed time.Duration
 	sure := true
 	for _, c := range f.Calls[start.Index+1:] {
 		if c.Phase == "teardown" {
@@ -40,10 +39,15 @@ func cutOff(f *Facts, start Call) (finding.Finding, bool) {
 		if c.Text("workload_name") == name && (c.Name == "workload.Wait" || c.Name == "workload.Stop" || c.Starts()) {
 			return finding.Finding{}, false
 		}
-		d, known := c.Takes()
-		passed += d
-		sure = sure && known
+		_, known := c.Takes()
+		sure = sure && (known || c.Name == "workload.Wait")
 	}
+	times := f.Times(start)
+	if len(times) == 0 {
+		return finding.Finding{}, false // the step is wrong, which another rule reports
+	}
+	last := times[len(times)-1]
+	passed := max(0, f.RunEnd()-last.Start-last.Length)
 	runtime, bounded := start.Seconds("runtime_secs")
 	// The last VM starts when the stagger is over, which the step itself waits for.
 	if bounded && passed >= runtime*98/100 {

@@ -18,11 +18,12 @@ var ruleDescription = Rule{
 	Severity: finding.Warning,
 	Summary:  "The description names a time to wait or to run that no step has.",
 	Doc: "Readers of a report take its conditions from the description. The rule reads sentences such as \"Wait for 30 minutes\" " +
-		"and \"Run for 1 hour\", and looks for a step of that length.",
+		"and \"Run for 1 hour\", and looks for a step of that length. What stands below a heading of another variant is left alone: " +
+		"\"Standard Intensity:\" in a scenario called \"Snapshot Impact: High Intensity\".",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		waits, all := stepLengths(f)
-		for _, s := range sentences(f.Scenario.Description) {
+		for _, s := range sentences(f.Scenario.Description, f.Scenario.DisplayName) {
 			lengths, what := all, "steps take "
 			if s.waits {
 				lengths, what = waits, "waits take "
@@ -55,11 +56,26 @@ var (
 	timeUnits = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}
 )
 
-func sentences(description string) []sentence {
+// sentences returns the timed ones of a description that are about the scenario with that title.
+func sentences(description, title string) []sentence {
 	var out []sentence
-	for line := range strings.Lines(markup.ReplaceAllString(description, "")) {
+	raw := strings.Split(description, "\n")
+	lines := make([]string, len(raw))
+	for i, line := range raw {
+		lines[i] = markup.ReplaceAllString(line, "")
+	}
+	ours := func(heading string) bool { return strings.Contains(strings.ToLower(title), strings.ToLower(heading)) }
+	// Headings tell variants apart only where one of them is this scenario.
+	variants := slices.ContainsFunc(lines, func(line string) bool { h := heading(line); return h != "" && ours(h) })
+	other := false
+	for i, line := range lines {
+		if h := heading(line); h != "" {
+			other = variants && !ours(h)
+		} else if strings.Contains(strings.ToLower(raw[i]), "<strong>") {
+			other = false // another section
+		}
 		m := timed.FindStringSubmatch(line)
-		if m == nil {
+		if m == nil || other {
 			continue
 		}
 		for i := 1; i+1 < len(m); i += 2 {
@@ -73,6 +89,15 @@ func sentences(description string) []sentence {
 	return out
 }
 
+// heading returns what a line without markup says that ends in a colon, "" for others.
+func heading(line string) string {
+	text, ok := strings.CutSuffix(strings.TrimSpace(line), ":")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
 // stepLengths lists the times of waits, and those of loads as well, each with what they add up to between two events of
 // unknown length.
 func stepLengths(f *Facts) (waits, all []time.Duration) {
@@ -81,7 +106,7 @@ func stepLengths(f *Facts) (waits, all []time.Duration) {
 		if runtime, ok := c.Seconds("runtime_secs"); ok {
 			all = append(all, runtime)
 		}
-		d, known := c.Takes()
+		d, known := f.blocks(c)
 		switch {
 		case known && d > 0:
 			together += d
@@ -90,11 +115,27 @@ func stepLengths(f *Facts) (waits, all []time.Duration) {
 		case !known:
 			together = 0
 		}
-		if c.Name == "test.Wait" {
+		if c.Name == "test.Wait" || c.Name == "workload.Wait" {
 			waits = append(waits, d)
 		}
 	}
 	return waits, all
+}
+
+// blocks says how long a call blocks: a wait for a load as long as that load has left, and the start of one as the number of
+// its VMs staggers it.
+func (f *Facts) blocks(c Call) (time.Duration, bool) {
+	d, known := c.Takes()
+	times := f.Times(c)
+	switch {
+	case len(times) == 0:
+		return d, known
+	case c.Name == "workload.Wait":
+		return times[0].Length, true
+	case c.Starts() && known:
+		return times[0].Length, true
+	}
+	return d, known
 }
 
 func closeTo(a, b time.Duration) bool { return (a - b).Abs() <= b/50 }

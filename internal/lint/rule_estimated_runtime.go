@@ -69,6 +69,9 @@ func (f *Facts) takesOne(c Call) extent {
 		return f.takesRepeated(c)
 	}
 	d, known := c.Takes()
+	if c.Starts() {
+		d, known = f.blocks(c)
+	}
 	one := extent{least: d, most: d}
 	if c.Name == "workload.Wait" {
 		var runtime time.Duration

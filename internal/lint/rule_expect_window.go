@@ -8,8 +8,8 @@ var ruleExpectWindow = Rule{
 	Code:     "expect-window",
 	Severity: finding.Fail,
 	Summary:  "An expectation is about a window that no step of the run phase makes.",
-	Doc: "Windows are named after the steps around them, as in \"before Load\" and \"between Load and nodes.PowerOff node-1\". A plan " +
-		"refuses others, because such an expectation can never be decided.",
+	Doc: "Windows are named after the steps around them, nodes as they are written: \"before Load\", \"between Load and nodes.PowerOff 0\". A plan " +
+		"lists the names, and refuses others, because such an expectation can never be decided.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool { return code == codeUnknownWindow })
 	},

@@ -10,6 +10,8 @@ package load
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -23,6 +25,8 @@ type Workload struct {
 	VM       string `json:"vm"`
 	Ordinal  int    `json:"ordinal"` // of the VM in its group; clones must not share offsets or content
 	Instance int    `json:"instance"`
+	// Number is the place of the workload in its scenario, from 0; workloads must not share offsets or content either.
+	Number int `json:"number,omitempty"`
 
 	Generator  string            `json:"generator"`   // "native", "fio"
 	ConfigName string            `json:"config_name"` // file name, for messages
@@ -33,7 +37,7 @@ type Workload struct {
 
 	Runtime time.Duration `json:"runtime_ns"` // 0: to completion
 	Prefill bool          `json:"prefill,omitempty"`
-	Seed    uint64        `json:"seed"`  // of the run; streams derive from it, the name, the ordinal and the instance
+	Seed    uint64        `json:"seed"`  // of the run; streams derive from it, the number, the ordinal and the instance
 	Scale   Scale         `json:"scale"` // of a rehearsal
 
 	// StartNanos is when to start on the run's time axis whose zero is ZeroUnixNanos; 0 starts at once. Intervals are
@@ -105,6 +109,27 @@ type Extent struct {
 	Offset int64  `json:"offset"`
 	Length int64  `json:"length"`
 	Writes bool   `json:"writes"`
+}
+
+// OptionRateScale is the option of a workload, for every generator that reads job files, by which all rates of the job file
+// are multiplied.
+const OptionRateScale = "rate_scale"
+
+// RateScale reads that option: 1 where the workload has none. Scales are above 0 and at most a million.
+func (w *Workload) RateScale() (float64, error) {
+	text, has := w.Options[OptionRateScale]
+	if !has {
+		return 1, nil
+	}
+	scale, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(scale > 0 && scale <= 1e6) {
+		return 0, &diag.Error{
+			Code: "bad-generator-option", Exit: diag.ExitData,
+			Message: fmt.Sprintf("option %q of workload %q: invalid factor %q", OptionRateScale, w.Name, text),
+			Hint:    "the rates of the job file are multiplied by it: above 0, at most 1000000, for example 2.5",
+		}
+	}
+	return scale, nil
 }
 
 // Generator turns Workloads into load. Implementations are values without state.

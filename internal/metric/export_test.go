@@ -24,3 +24,11 @@ func Quantile(h *stat.Histogram, q float64) float64 {
 
 // RemoteClient is what requests of remote write are made with.
 func RemoteClient(o RemoteOptions) *http.Client { return o.client() }
+
+// Upkeep lets s do now what it does once a minute.
+func Upkeep(s *Store) {
+	select {
+	case s.disk.due <- struct{}{}:
+	default:
+	}
+}

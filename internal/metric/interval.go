@@ -1,12 +1,10 @@
 package metric
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
+	"maps"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
@@ -78,10 +76,7 @@ func (s *Store) AppendInterval(iv *interval.Interval) error {
 	m.set(counterKey{name: InFlight}, float64(iv.InFlight))
 	m.finish()
 	l.lastT = end
-	if m.err != nil {
-		return fmt.Errorf("append interval of %q: %w", iv.VM, m.err)
-	}
-	return s.commitIfDue()
+	return s.hand()
 }
 
 func (s *Store) load(iv *interval.Interval) *loadSeries {
@@ -102,9 +97,9 @@ func (s *Store) load(iv *interval.Interval) *loadSeries {
 // vmLabels are the labels of everything that tells of one VM. A VM keeps the node label it first had, because a label
 // that changes would make two half series of one.
 func (s *Store) vmLabels(group, vm string) map[string]string {
-	return map[string]string{
-		"run": s.run, "scenario": s.scenario, "vm_group": group, "vm": vm, "instance": vm, "node": s.nodes[vm],
-	}
+	out := maps.Clone(s.own)
+	maps.Copy(out, map[string]string{"vm_group": group, "vm": vm, "instance": vm, "node": s.nodes[vm]})
+	return out
 }
 
 // moment appends the values of one interval.
@@ -112,7 +107,6 @@ type moment struct {
 	store      *Store
 	load       *loadSeries
 	start, end int64
-	err        error
 }
 
 func (m *moment) direction(d interval.Direction, t *interval.Traffic) {
@@ -194,20 +188,17 @@ func (m *moment) finish() {
 }
 
 func (m *moment) float(c *counter, t int64) {
-	var err error
-	c.ref, err = m.store.float(c.ref, c.labels, t, c.value)
-	m.err = errors.Join(m.err, err)
+	m.store.put(value{ref: &c.ref, labels: c.labels, millis: t, number: c.value})
 }
 
 func (m *moment) histogram(t *timeSeries, at int64) {
-	m.store.pending++
 	if r := m.store.remote; r != nil {
 		r.times(t, at, t.last)
 		t.last = nil
 	}
-	var err error
-	t.ref, err = m.store.appender().Append(t.ref, t.labels, 0, at, 0, t.cells.histogram(), nil, storage.AOptions{})
-	m.err = errors.Join(m.err, tolerate(err))
+	if m.store.disk.fault() == nil {
+		m.store.values = append(m.store.values, value{ref: &t.ref, labels: t.labels, millis: at, times: t.cells.histogram()})
+	}
 }
 
 func (m *moment) labels(key counterKey) labels.Labels {
@@ -226,16 +217,4 @@ func (m *moment) labels(key counterKey) labels.Labels {
 	}
 	b.Sort()
 	return b.Labels()
-}
-
-// tolerate forgives values that the store has already or that come too late for it; the record has them.
-func tolerate(err error) error {
-	for _, known := range []error{
-		storage.ErrOutOfOrderSample, storage.ErrOutOfBounds, storage.ErrTooOldSample, storage.ErrDuplicateSampleForTimestamp,
-	} {
-		if errors.Is(err, known) {
-			return nil
-		}
-	}
-	return err
 }

@@ -18,16 +18,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"math"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -40,34 +39,29 @@ const (
 	// lookback is how long a value holds when nothing newer was scraped. Prometheus' five minutes would draw a dead VM
 	// as living.
 	lookback = 30 * time.Second
-	// outOfOrder is how late a value may come: agents buffer at least 15 minutes while they are cut off.
-	outOfOrder = time.Hour
 	// queryTimeout and the two bounds below keep a query of a scenario, which is untrusted, from taking the machine.
-	queryTimeout     = 60 * time.Second
-	querySamplesMax  = 50_000_000
-	queryPointsMax   = 100_000 // per series
-	commitEvery      = time.Second
-	commitSamplesMax = 20_000
+	queryTimeout    = 60 * time.Second
+	querySamplesMax = 50_000_000
+	queryPointsMax  = 100_000 // per series
 )
 
 // Store is the metric store of one run. Its methods may be called from several goroutines.
 type Store struct {
-	run, scenario string
-	zeroMillis    int64 // wall time of zero on the run's axis
+	run        string
+	own        map[string]string // labels that everything has
+	zeroMillis int64             // wall time of zero on the run's axis
 
-	db     *tsdb.DB
+	disk   *disk
 	engine *promql.Engine
 	parser parser.Parser
 
-	mu        sync.Mutex
-	app       storage.AppenderV2
-	pending   int
-	committed time.Time
-	nodes     map[string]string // VM → node it was last seen on
-	loads     map[loadKey]*loadSeries
-	scraped   map[string]*scrapedSeries
-	names     []byte
-	remote    *Remote // is given everything that is appended; may be nil
+	mu      sync.Mutex
+	values  []value           // of the call at hand, for the disk
+	nodes   map[string]string // VM → node it was last seen on
+	loads   map[loadKey]*loadSeries
+	scraped map[string]*scrapedSeries
+	names   []byte
+	remote  *Remote // is given everything that is appended; may be nil
 }
 
 // Forward gives everything that is appended from now on to r, too.
@@ -78,43 +72,61 @@ func (s *Store) Forward(r *Remote) {
 }
 
 // Open opens the store in dir and creates it when there is none. The manifest says which run the values belong to and
-// when its axis begins.
+// when its axis begins. Of a store that was there, it finds what Persist wrote.
 func Open(dir string, m result.Manifest) (*Store, error) {
-	quiet := slog.New(slog.DiscardHandler)
-	options := tsdb.DefaultOptions()
-	options.OutOfOrderTimeWindow = outOfOrder.Milliseconds()
-	options.RetentionDuration = (10 * 365 * 24 * time.Hour).Milliseconds()
-	options.WALSegmentSize = 16 << 20
-	options.NoLockfile = false
-	db, err := tsdb.Open(dir, quiet, nil, options, nil)
+	d, err := openDisk(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open metric store %q: %w", dir, err)
+		return nil, err
 	}
+	return newStore(d, m), nil
+}
+
+// Forwarder returns a store that keeps nothing, because of why: it serves Forward only.
+func Forwarder(m result.Manifest, why error) *Store { return newStore(brokenDisk(why), m) }
+
+func newStore(d *disk, m result.Manifest) *Store {
 	p := parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	engine := promql.NewEngine(promql.EngineOpts{
-		Logger: quiet, MaxSamples: querySamplesMax, Timeout: queryTimeout, LookbackDelta: lookback,
+		Logger: slog.New(slog.DiscardHandler), MaxSamples: querySamplesMax, Timeout: queryTimeout, LookbackDelta: lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: p,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return 1000 },
 	})
 	return &Store{
-		run: m.Run, scenario: m.Scenario.Name, zeroMillis: m.Created.UnixMilli(),
-		db: db, engine: engine, parser: p, committed: time.Now(),
+		run: m.Run, own: ownLabels(m), zeroMillis: m.Created.UnixMilli(), disk: d, engine: engine, parser: p,
 		nodes: map[string]string{}, loads: map[loadKey]*loadSeries{}, scraped: map[string]*scrapedSeries{},
-	}, nil
+	}
 }
 
-// Close commits and closes the store.
+// ownNames are the labels of the run, which all its series have. scenario_id, scenario_name, scenario_display_name and
+// cluster_name are X-Ray's.
+var ownNames = []string{"run", "scenario", "scenario_id", "scenario_name", "scenario_display_name", "cluster_name"}
+
+func ownLabels(m result.Manifest) map[string]string {
+	return map[string]string{
+		"run": m.Run, "scenario": m.Scenario.Name, "scenario_id": m.Run, "scenario_name": m.Scenario.Name,
+		"scenario_display_name": m.Scenario.DisplayName, "cluster_name": m.Target.Name,
+	}
+}
+
+// Broken is closed when the store's folder takes nothing any more: the disk is full, or the folder is gone. Everything but
+// Forward fails from then on, with the error that Err returns. Nothing is lost by it that Rebuild does not bring back.
+func (s *Store) Broken() <-chan struct{} { return s.disk.broken }
+
+// Err returns why the store is broken, nil while it is not.
+func (s *Store) Err() error { return s.disk.fault() }
+
+// Persist lets Open find everything that was appended. Nothing may be appended afterwards. A store that is closed without it
+// leaves nothing of worth behind.
+func (s *Store) Persist() error {
+	if err := s.disk.persist(); err != nil {
+		return fmt.Errorf("write metric store: %w", err)
+	}
+	return nil
+}
+
+// Close closes the store. One in which the library panicked keeps its files open: its locks cannot be trusted any more.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.commit()
-	if engineErr := s.engine.Close(); err == nil {
-		err = engineErr
-	}
-	if dbErr := s.db.Close(); err == nil {
-		err = dbErr
-	}
-	if err != nil {
+	if err := errors.Join(s.disk.close(), s.engine.Close()); err != nil {
 		return fmt.Errorf("close metric store: %w", err)
 	}
 	return nil
@@ -130,12 +142,14 @@ func Rebuild(ctx context.Context, b *result.Bundle, dir string) (*Store, error) 
 		return nil, err
 	}
 	if err := s.fill(ctx, b); err != nil {
-		return nil, errors.Join(fmt.Errorf("rebuild metric store: %w", err), s.Close())
+		_ = s.Close()
+		return nil, errors.Join(fmt.Errorf("rebuild metric store: %w", err), os.RemoveAll(dir))
 	}
 	return s, nil
 }
 
-// fill reads events first, because they tell which node a VM was on.
+// fill reads events first, because they tell which node a VM was on. Intervals and samples come side by side, each in the order in
+// which they were recorded: what is older than the newest value by more than outOfOrder would not be taken.
 func (s *Store) fill(ctx context.Context, b *result.Bundle) error {
 	for e, err := range b.Events() {
 		if err != nil {
@@ -143,9 +157,15 @@ func (s *Store) fill(ctx context.Context, b *result.Bundle) error {
 		}
 		s.AppendEvent(e)
 	}
+	next, stop := iter.Pull2(b.Samples())
+	defer stop()
+	samples := sampleQueue{store: s, next: next}
 	for iv, err := range b.Intervals() {
 		if err == nil {
 			err = ctx.Err()
+		}
+		if err == nil {
+			err = samples.until(ctx, iv.EndNanos())
 		}
 		if err == nil {
 			err = s.AppendInterval(&iv)
@@ -154,24 +174,59 @@ func (s *Store) fill(ctx context.Context, b *result.Bundle) error {
 			return err
 		}
 	}
-	var batch []result.Sample
-	for sample, err := range b.Samples() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil && len(batch) == 1000 {
-			err = s.AppendSamples(batch)
-			batch = batch[:0]
-		}
-		if err != nil {
-			return err
-		}
-		batch = append(batch, sample)
-	}
-	if err := s.AppendSamples(batch); err != nil {
+	if err := samples.until(ctx, math.MaxInt64); err != nil {
 		return err
 	}
 	return s.Flush()
+}
+
+// sampleQueue appends recorded samples little by little.
+type sampleQueue struct {
+	store *Store
+	next  func() (result.Sample, error, bool)
+	batch []result.Sample
+	ahead result.Sample // read, and not due yet
+	read  bool          // ahead holds one
+	ended bool
+}
+
+const sampleBatchMax = 1000
+
+// until appends what was recorded up to a moment.
+func (q *sampleQueue) until(ctx context.Context, nanos int64) error {
+	for !q.ended {
+		if !q.read {
+			var err error
+			var more bool
+			if q.ahead, err, more = q.next(); err != nil {
+				return err
+			}
+			q.read, q.ended = more, !more
+			continue
+		}
+		if q.ahead.AtNanos > nanos {
+			break
+		}
+		q.batch, q.read = append(q.batch, q.ahead), false
+		if len(q.batch) == sampleBatchMax {
+			if err := q.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return q.flush(ctx)
+}
+
+func (q *sampleQueue) flush(ctx context.Context) error {
+	if len(q.batch) == 0 {
+		return nil
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = q.store.AppendSamples(q.batch)
+	}
+	q.batch = q.batch[:0]
+	return err
 }
 
 // AppendEvent learns from events which node a VM is on.
@@ -185,47 +240,27 @@ func (s *Store) AppendEvent(e interval.Event) {
 }
 
 // Flush makes everything appended visible to queries.
-func (s *Store) Flush() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.commit()
-}
+func (s *Store) Flush() error { return s.disk.commit() }
 
 func (s *Store) millis(atNanos int64) int64 { return s.zeroMillis + atNanos/int64(time.Millisecond) }
 
-func (s *Store) appender() storage.AppenderV2 {
-	if s.app == nil {
-		s.app = s.db.AppenderV2(context.Background())
-	}
-	return s.app
-}
-
-func (s *Store) commit() error {
-	s.committed = time.Now()
-	if s.app == nil {
-		return nil
-	}
-	app := s.app
-	s.app, s.pending = nil, 0
-	if err := app.Commit(); err != nil {
-		return fmt.Errorf("commit metrics: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) commitIfDue() error {
-	if s.pending < commitSamplesMax && time.Since(s.committed) < commitEvery {
-		return nil
-	}
-	return s.commit()
-}
-
-// float appends one value. A value that comes too late for the store is dropped: the record has it.
-func (s *Store) float(ref storage.SeriesRef, ls labels.Labels, t int64, v float64) (storage.SeriesRef, error) {
-	s.pending++
+// put adds one number to what hand gives away. The caller holds the lock of both.
+func (s *Store) put(v value) {
 	if s.remote != nil {
-		s.remote.add(point{labels: ls, millis: t, value: v})
+		s.remote.add(point{labels: v.labels, millis: v.millis, value: v.number})
 	}
-	ref, err := s.appender().Append(ref, ls, 0, t, v, nil, nil, storage.AOptions{})
-	return ref, tolerate(err)
+	if s.disk.fault() == nil {
+		s.values = append(s.values, v)
+	}
+}
+
+// hand gives the disk what was put. A disk that breaks meanwhile may still hold on to the list, which nobody uses again.
+func (s *Store) hand() error {
+	err := s.disk.append(s.values)
+	if err != nil {
+		s.values = nil
+		return err
+	}
+	s.values = s.values[:0]
+	return nil
 }

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -70,20 +71,28 @@ func (s *Store) Range(ctx context.Context, expr string, w Window) ([]Series, err
 	if err := s.Flush(); err != nil {
 		return nil, err
 	}
-	from, to := s.millis(w.FromNanos), s.millis(w.ToNanos)
-	q, err := s.engine.NewRangeQuery(ctx, s.db, nil, expr, time.UnixMilli(from), time.UnixMilli(to), step)
+	answer, err := attempt(s.disk, func() ([]Series, error) { return s.matrix(ctx, expr, w, step) })
 	if err != nil {
 		return nil, fmt.Errorf("query %q: %w", shorten(expr), err)
+	}
+	return answer, nil
+}
+
+func (s *Store) matrix(ctx context.Context, expr string, w Window, step time.Duration) ([]Series, error) {
+	from, to := s.millis(w.FromNanos), s.millis(w.ToNanos)
+	q, err := s.engine.NewRangeQuery(ctx, s.disk.db, nil, expr, time.UnixMilli(from), time.UnixMilli(to), step)
+	if err != nil {
+		return nil, err
 	}
 	defer q.Close()
 	matrix, err := q.Exec(ctx).Matrix()
 	if err != nil {
-		return nil, fmt.Errorf("query %q: %w", shorten(expr), err)
+		return nil, err
 	}
 	answer := make([]Series, 0, len(matrix))
 	for _, series := range matrix {
 		if len(series.Histograms) > 0 && len(series.Floats) == 0 {
-			return nil, fmt.Errorf("query %q: the answer is a histogram: apply histogram_quantile or histogram_avg", shorten(expr))
+			return nil, errors.New("the answer is a histogram: apply histogram_quantile or histogram_avg")
 		}
 		points := make(result.Points, 0, (to-from)/step.Milliseconds()+1)
 		next := 0
@@ -105,14 +114,22 @@ func (s *Store) Instant(ctx context.Context, expr string, atNanos int64) ([]Seri
 	if err := s.Flush(); err != nil {
 		return nil, err
 	}
-	q, err := s.engine.NewInstantQuery(ctx, s.db, nil, expr, time.UnixMilli(s.millis(atNanos)))
+	answer, err := attempt(s.disk, func() ([]Series, error) { return s.vector(ctx, expr, atNanos) })
 	if err != nil {
 		return nil, fmt.Errorf("query %q: %w", shorten(expr), err)
+	}
+	return answer, nil
+}
+
+func (s *Store) vector(ctx context.Context, expr string, atNanos int64) ([]Series, error) {
+	q, err := s.engine.NewInstantQuery(ctx, s.disk.db, nil, expr, time.UnixMilli(s.millis(atNanos)))
+	if err != nil {
+		return nil, err
 	}
 	defer q.Close()
 	res := q.Exec(ctx)
 	if res.Err != nil {
-		return nil, fmt.Errorf("query %q: %w", shorten(expr), res.Err)
+		return nil, res.Err
 	}
 	var answer []Series
 	add := func(ls labels.Labels, t int64, v float64) {
@@ -130,7 +147,7 @@ func (s *Store) Instant(ctx context.Context, expr string, atNanos int64) ([]Seri
 			add(sample.Metric, sample.T, sample.F)
 		}
 	default:
-		return nil, fmt.Errorf("query %q: a %s has no value at one moment", shorten(expr), res.Value.Type())
+		return nil, fmt.Errorf("a %s has no value at one moment", res.Value.Type())
 	}
 	return answer, nil
 }
@@ -164,12 +181,9 @@ func shorten(expr string) string {
 func (s Series) Name() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
-		switch name {
-		case model.MetricNameLabel, "run", "scenario":
-		case "instance":
-			if s.Labels["vm"] == "" {
-				parts = append(parts, s.Labels[name])
-			}
+		switch {
+		case name == model.MetricNameLabel || slices.Contains(ownNames, name):
+		case name == "instance" && s.Labels["vm"] != "":
 		default:
 			parts = append(parts, s.Labels[name])
 		}

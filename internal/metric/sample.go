@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,13 +24,9 @@ func (s *Store) AppendSamples(samples []result.Sample) error {
 	for i := range samples {
 		sample := &samples[i]
 		series := s.scrapedSeries(sample)
-		var err error
-		series.ref, err = s.float(series.ref, series.labels, s.millis(sample.AtNanos), sample.Value)
-		if err != nil {
-			return fmt.Errorf("append sample %q: %w", sample.Name, err)
-		}
+		s.put(value{ref: &series.ref, labels: series.labels, millis: s.millis(sample.AtNanos), number: sample.Value})
 	}
-	return s.commitIfDue()
+	return s.hand()
 }
 
 func (s *Store) scrapedSeries(sample *result.Sample) *scrapedSeries {
@@ -47,8 +42,9 @@ func (s *Store) scrapedSeries(sample *result.Sample) *scrapedSeries {
 			b.Set(name, value)
 		}
 		b.Set(model.MetricNameLabel, sample.Name)
-		b.Set("run", s.run)
-		b.Set("scenario", s.scenario)
+		for name, value := range s.own {
+			b.Set(name, value)
+		}
 		series = &scrapedSeries{labels: b.Labels()}
 		s.scraped[string(s.names)] = series
 	}

@@ -2,6 +2,8 @@ package metric_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -101,6 +103,18 @@ func TestRebuildEqualsLive(t *testing.T) {
 	}
 	if got := instant(t, rebuilt, `count by (node) (bragg_operations_total{direction="read"})`, 5e9); len(got) != 4 || got[1].Labels["node"] != "node-2" {
 		t.Errorf("VMs carry their node: %+v", got)
+	}
+	// X-Ray's labels of the run are on what comes from loads and on what is scraped.
+	m := b.Manifest()
+	own := fmt.Sprintf(`{scenario_id=%q, scenario_name=%q, cluster_name=%q}`, m.Run, m.Scenario.Name, m.Target.Name)
+	for _, name := range []string{"bragg_operations_total", "node_disk_reads_completed_total"} {
+		some, all := instant(t, rebuilt, "count("+name+own+")", 5e9), instant(t, rebuilt, "count("+name+")", 5e9)
+		if m.Target.Name == "" || len(some) != 1 || len(all) != 1 || some[0].Points[0].Value != all[0].Points[0].Value {
+			t.Errorf("%s with %s: %+v of %+v", name, own, some, all)
+		}
+		if called := some[0].Name(); called != "all" {
+			t.Errorf("a sum is called %q", called)
+		}
 	}
 	// A dead VM stops: its counter is gone from rates, not flat.
 	if got := instant(t, rebuilt, `sum by (node) (irate(bragg_operations_total[2s]))`, 13e9); len(got) != 3 {
@@ -220,7 +234,7 @@ func TestReopen(t *testing.T) {
 	}
 	fill(t, s, 10)
 	want := one(t, s, `sum(bragg_operations_total)`, 10e9)
-	if err := s.Close(); err != nil {
+	if err := errors.Join(s.Persist(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	again, err := metric.Open(dir, testManifest)

@@ -96,7 +96,7 @@ func draw(b *testing.B, html []byte) {
 	fmt.Printf("%-34s %10.2f s   goal: under 3 s\n", "draw in Chromium", elapsed.Seconds())
 }
 
-func check(b *testing.B, err error) {
+func check(b testing.TB, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)

@@ -34,9 +34,7 @@ func Brief(w io.Writer, run *Run, width int, color bool) error {
 
 func (p *page) brief(d *Document) {
 	if d.Rehearsal != nil {
-		for _, l := range wrap(rehearsalLine(d.Rehearsal), p.width-1) {
-			p.line(p.warning(fill(" "+l, p.width)))
-		}
+		p.banner(rehearsalLine(d.Rehearsal))
 	}
 	p.text("", displayName(d), p.bold)
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, duration(d.DurationNanos), targetLine(d)), p.dim)
@@ -60,6 +58,9 @@ func (p *page) brief(d *Document) {
 // rehearsalLine names every factor of a rehearsal.
 func rehearsalLine(r *result.Rehearsal) string {
 	text := fmt.Sprintf("REHEARSAL of %s: times × %.3g", duration(int64(r.Asked)), r.TimeFactor)
+	if r.Nodes[0] != r.Nodes[1] {
+		text += fmt.Sprintf(", nodes: %d of %d", r.Nodes[1], r.Nodes[0])
+	}
 	for _, group := range sortedKeys(r.SizeFactor) {
 		if f := r.SizeFactor[group]; f != 1 {
 			text += fmt.Sprintf(", bytes of %s × %.3g", group, f)
@@ -251,7 +252,7 @@ func (p *page) failures(d *Document) {
 		}
 		for _, m := range r.Metrics {
 			if m.Pass != nil && !*m.Pass {
-				p.item("check", r.Heading()+": "+metricLabel(m)+" "+Quantity(float64(m.Value), m.Unit)+passText(m.Pass))
+				p.item("check", r.Heading()+": "+metricLabel(m)+" "+Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
 			}
 		}
 	}

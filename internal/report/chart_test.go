@@ -2,14 +2,19 @@ package report_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/result"
 )
 
 // inked counts, for each chart, the pixels that have the colour of one of its lines.
@@ -229,6 +234,125 @@ func TestPrint(t *testing.T) {
 	got := eval[string](t, b, `(() => { dispatchEvent(new Event('beforeprint')); const r = bragg.color('--paper') + bragg.charts[0].u.width; dispatchEvent(new Event('afterprint')); return r; })()`)
 	if got != "#fbfbf9690" {
 		t.Errorf("on paper the page has the colour and the width %s", got)
+	}
+	b.check(t)
+}
+
+// manyEvents is a run with 16 events within 0.2 s of the failure, and as many VMs of both kinds of latency.
+func manyEvents() *report.Run {
+	run := exampleRun()
+	for i := range 14 {
+		run.Events = append(run.Events, interval.Event{AtNanos: fixtureOff*second + int64(i)*1e7, Kind: interval.EventAnnotation, Phase: "run",
+			Message: fmt.Sprintf("event %d", i)})
+	}
+	slices.SortStableFunc(run.Events, func(a, b interval.Event) int { return cmp.Compare(a.AtNanos, b.AtNanos) })
+	f := newFixture(7, 1)
+	e := f.evaluated("each", "OLTP latency of each VM", "latency", "ns")
+	for vm := range 16 {
+		for _, kind := range []string{"service", "response"} {
+			e.Series = append(e.Series, result.Series{Name: fmt.Sprintf("OLTP-%04d", vm+1), Kind: kind, Statistic: "mean",
+				Points: f.points(1e6*float64(vm+1), 0.02, nil)})
+		}
+	}
+	f.addStats(&e)
+	run.Summary.Results[3].Full = 9600
+	run.Summary.Results = append(run.Summary.Results, e)
+	return run
+}
+
+// TestEventsStandAtTheirMoment: events that are close have one flag with their number, which the tooltip lists, at their moment.
+func TestEventsStandAtTheirMoment(t *testing.T) {
+	b := open(t)
+	b.load(t, htmlOf(t, manyEvents()), 1200, 800)
+	type flag struct{ Off, Count float64 }
+	flags := eval[[]flag](t, b, `bragg.charts[0].chart.flags.map(f => ({ Off: Math.max(...f.marks.map(m => Math.abs(bragg.charts[0].u.valToPos(m.at, 'x') - f.x))), Count: f.marks.length }))`)
+	most := 0.0
+	for _, f := range flags {
+		if most = max(most, f.Count); f.Off > 12 {
+			t.Errorf("a flag of %v events is %v pixels from one of them", f.Count, f.Off)
+		}
+	}
+	if most < 14 {
+		t.Errorf("flags: %v", flags)
+	}
+	tip := eval[string](t, b, `(() => { const c = bragg.charts[0]; bragg.hovered = c; c.u.setCursor({ left: c.u.valToPos(300, 'x'), top: 50 }); return c.tip.textContent; })()`)
+	if !strings.Contains(tip, "event 3") || !strings.Contains(tip, "more events") {
+		t.Errorf("the tooltip at the flag says %q", tip)
+	}
+	// The number of every event is on the page.
+	if n := eval[int](t, b, `document.querySelectorAll('ol.marks li').length`); n < 16 {
+		t.Errorf("%d events are listed", n)
+	}
+	b.check(t)
+}
+
+func TestAxesAndTooltipsOfCharts(t *testing.T) {
+	b := open(t)
+	b.load(t, htmlOf(t, manyEvents()), 1200, 800)
+	axis := eval[string](t, b, `bragg.charts[0].u.axes[1]._values.join()`)
+	if !strings.Contains(axis, "k IOPS") {
+		t.Errorf("the axis of IOPS has %q", axis)
+	}
+	// The tooltip has the time of the point, which stands in the middle of a second, not of the pixel.
+	tip := eval[string](t, b, `(() => { const c = bragg.charts[0]; bragg.hovered = c; c.u.setCursor({ left: c.u.valToPos(200.3, 'x'), top: 50 });
+		return c.tip.querySelector('.at').textContent + ' ' + bragg.moment(c.u.data[0][c.u.cursor.idx]); })()`)
+	if shown, own, _ := strings.Cut(tip, " "); shown != own || shown == "" {
+		t.Errorf("the tooltip says %q, the point is at %q", shown, own)
+	}
+	cpu := eval[string](t, b, `(() => { const c = bragg.charts.find(c => c.chart.full); bragg.hovered = c; c.u.setCursor({ left: c.u.valToPos(200, 'x'), top: 50 });
+		return c.tip.textContent + c.u.axes[2]._values.join(); })()`)
+	if !strings.Contains(cpu, "GHz · ") || !strings.Contains(cpu, "%") || !strings.Contains(cpu, "20 %,40 %") {
+		t.Errorf("CPU shows %q", cpu)
+	}
+	b.check(t)
+}
+
+// TestServiceAndResponseWithoutColours: the dashes of the two differ, and of their percentiles.
+func TestServiceAndResponseWithoutColours(t *testing.T) {
+	b := open(t)
+	b.load(t, htmlOf(t, exampleRun()), 1200, 800)
+	dashes := eval[[]string](t, b, `bragg.charts[1].lines.map((l, i) => l.name + ': ' + (bragg.charts[1].u.series[i + 1].dash || []).join('-'))`)
+	seen := map[string]string{}
+	for _, d := range dashes {
+		name, dash, _ := strings.Cut(d, ": ")
+		if other, taken := seen[dash]; taken {
+			t.Errorf("%s and %s both have the dashes %q", name, other, dash)
+		}
+		seen[dash] = name
+	}
+	if len(seen) != 3 {
+		t.Errorf("lines: %v", dashes)
+	}
+	b.check(t)
+}
+
+// TestManyVMsAreABand: of 16 VMs the lowest, the median and the highest are drawn, and each VM on demand.
+func TestManyVMsAreABand(t *testing.T) {
+	b := open(t)
+	b.load(t, htmlOf(t, manyEvents()), 1200, 800)
+	const chart = `bragg.charts.find(c => c.chart.spread)`
+	shown := func() int { return eval[int](t, b, chart+`.u.series.slice(1).filter(s => s.show).length`) }
+	if n := shown(); n != 6 {
+		t.Errorf("%d lines are drawn, want lowest, median and highest of two kinds", n)
+	}
+	got := eval[[]float64](t, b, `(() => { const c = `+chart+`, at = 500, last = c.lines.length; const of = k => c.lines.map((l, i) => [l, c.u.data[i + 1][at]]).filter(([l, v]) => l.kind === 'service' && k(l)).map(([, v]) => v);
+		const all = of(l => !l.band).sort((a, b) => a - b), band = of(l => l.band); return [...band, all[0], (all[7] + all[8]) / 2, all[15]]; })()`)
+	if len(got) != 6 || got[0] != got[3] || got[1] != got[4] || got[2] != got[5] {
+		t.Errorf("lowest, median, highest of the band and of the VMs: %v", got)
+	}
+	press := func(text string) {
+		eval[bool](t, b, fmt.Sprintf(`[...document.querySelectorAll('.legend button')].find(b => b.textContent === %q).click() === undefined`, text))
+	}
+	press("show single VMs")
+	if n := shown(); n != 6+32 {
+		t.Errorf("on demand %d lines are drawn, want 38", n)
+	}
+	press("band only")
+	if n := shown(); n != 6 {
+		t.Errorf("and then %d", n)
+	}
+	if n := eval[int](t, b, chart+`.u.bands.length`); n != 2 {
+		t.Errorf("%d bands are filled", n)
 	}
 	b.check(t)
 }

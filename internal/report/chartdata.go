@@ -26,6 +26,9 @@ type chart struct {
 	To       float64     `json:"to"`
 	Expected *float64    `json:"expected,omitempty"`
 	Bands    []chartBand `json:"bands,omitempty"`
+	Full     float64     `json:"full,omitempty"`   // what 100 % is, in the unit; 0 when it is not known
+	Spread   bool        `json:"spread,omitempty"` // the lines are many VMs: lowest, median and highest are drawn first
+	Lanes    bool        `json:"lanes,omitempty"`  // each line is one VM that completes I/O (1) or none (0)
 	Tables   []chartAxis `json:"tables"`
 }
 
@@ -44,7 +47,8 @@ type chartAxis struct {
 type chartLine struct {
 	Name      string      `json:"name"`
 	Color     int         `json:"color"`
-	Dash      int         `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted
+	Dash      int         `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted, 3 dashed and dotted
+	Kind      string      `json:"kind,omitempty"` // "service", "response"
 	Order     int         `json:"order"`          // in the legend
 	Statistic string      `json:"statistic,omitempty"`
 	Y         numbersJSON `json:"y"`

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -24,13 +23,16 @@ type CompareOptions struct {
 
 // Comparison is several runs side by side; the first is the base of every ratio and difference. Its JSON is stable.
 type Comparison struct {
-	Format   int              `json:"comparison_format"`
-	AlignAt  string           `json:"align_at"`
-	Runs     []ComparedRun    `json:"runs"`
-	Warnings []string         `json:"warnings"`
-	Factors  []Factor         `json:"factors"` // those that differ
-	Results  []ComparedResult `json:"results"`
-	Loads    []ComparedLoad   `json:"workloads"`
+	Format  int           `json:"comparison_format"`
+	AlignAt string        `json:"align_at"`
+	Runs    []ComparedRun `json:"runs"`
+	// Largest are the largest differences, at most five, the largest first.
+	Largest  []Difference      `json:"largest_differences"`
+	Warnings []string          `json:"warnings"`
+	Findings []ComparedFinding `json:"findings"` // every one of every run
+	Factors  []Factor          `json:"factors"`  // those that differ
+	Results  []ComparedResult  `json:"results"`
+	Loads    []ComparedLoad    `json:"workloads"`
 
 	rehearsal *Document // of a comparison of rehearsals: the first
 }
@@ -64,6 +66,8 @@ type ComparedResult struct {
 	Unit  string         `json:"unit"`
 	Lines []ComparedLine `json:"lines"`
 	Rows  []ComparedRow  `json:"rows"`
+
+	unasked bool // no result of the scenario
 }
 
 // ComparedLine is one series of one run on the common axis.
@@ -78,6 +82,8 @@ type ComparedRow struct {
 	Series  string   `json:"series"`
 	Kind    string   `json:"kind,omitempty"`
 	Figures []Figure `json:"figures"`
+
+	stats []*Statistic // one per run; nil where a run lacks it
 }
 
 // ComparedLoad is one start of one workload in all runs.
@@ -113,7 +119,7 @@ func Compare(runs []*Run, o CompareOptions) (*Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := ComparedRun{Run: d.Run, Name: string(rune('A' + i)), Label: d.Label, Scenario: d.Scenario.Name, Title: displayName(d), Created: d.Created,
+		r := ComparedRun{Run: d.Run, Name: runName(i), Label: d.Label, Scenario: d.Scenario.Name, Title: displayName(d), Created: d.Created,
 			Verdict: d.Verdict, Reason: d.Reason, ZeroNanos: zero, Marks: slices.Clone(d.Marks), Simulated: d.Target.Simulated}
 		for j := range r.Marks {
 			r.Marks[j].AtNanos -= zero
@@ -130,6 +136,8 @@ func Compare(runs []*Run, o CompareOptions) (*Comparison, error) {
 	c.Warnings = comparisonWarnings(documents)
 	c.Results = comparedResults(documents, c.Runs)
 	c.Loads = comparedLoads(documents)
+	c.Findings = comparedFindings(documents)
+	c.Largest = largestDifferences(documents, c)
 	return c, nil
 }
 
@@ -172,7 +180,8 @@ func comparedResults(documents []*Document, runs []ComparedRun) []ComparedResult
 			if !known {
 				at = len(list)
 				index[r.Name] = at
-				list = append(list, ComparedResult{Name: r.Name, Title: r.Heading(), Type: r.Type, Unit: r.Unit, Lines: []ComparedLine{}})
+				list = append(list, ComparedResult{Name: r.Name, Title: r.Heading(), Type: r.Type, Unit: r.Unit, Lines: []ComparedLine{},
+					unasked: r.Unasked})
 			}
 			for _, s := range r.Series {
 				s.Points = shifted(s.Points, runs[i].ZeroNanos)
@@ -224,7 +233,7 @@ func comparedRows(documents []*Document, name, unitName string) []ComparedRow {
 	list := []ComparedRow{}
 	for _, key := range keys {
 		list = append(list, ComparedRow{Window: key.window, Series: key.series, Kind: key.kind,
-			Figures: statisticFigures(values[key], unitName)})
+			Figures: statisticFigures(values[key], unitName), stats: values[key]})
 	}
 	return list
 }
@@ -288,10 +297,7 @@ func figure(name, unitName string, values []result.Number) Figure {
 
 // JSON writes the comparison for programs.
 func (c *Comparison) JSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", " ")
-	if err := encoder.Encode(c); err != nil {
+	if err := writeJSON(w, c); err != nil {
 		return fmt.Errorf("write comparison as json: %w", err)
 	}
 	return nil

@@ -18,8 +18,22 @@ func zeroOf(d *Document, event string) (int64, error) {
 		return 0, nil
 	}
 	var names, steps []string
+	called := map[int]string{} // steps by the names that they have on every target
+	for _, s := range d.Steps {
+		if s.Label == "" || !s.Started || s.Phase != "run" {
+			continue
+		}
+		if strings.EqualFold(s.Label, event) {
+			return s.FromNanos, nil
+		}
+		called[s.ID] = s.Label
+	}
 	for _, m := range d.Marks {
-		names = append(names, m.Label)
+		if name := called[m.StepID]; m.Kind == "step" && name != "" {
+			names = append(names, name)
+		} else {
+			names = append(names, m.Label)
+		}
 		if strings.EqualFold(m.Label, event) {
 			return m.AtNanos, nil
 		}

@@ -61,6 +61,9 @@ func rehearsalFactors(d *Document) map[string]string {
 		return nil
 	}
 	list := map[string]string{"time factor": factor(d.Rehearsal.TimeFactor)}
+	if n := d.Rehearsal.Nodes; n[0] != n[1] {
+		list["nodes"] = fmt.Sprintf("%d of %d", n[1], n[0])
+	}
 	for group, f := range d.Rehearsal.SizeFactor {
 		list["size factor of "+group] = factor(f)
 	}
@@ -91,7 +94,7 @@ func comparisonWarnings(documents []*Document) []string {
 		}
 	}
 	for i, d := range documents {
-		name := string(rune('A' + i))
+		name := runName(i)
 		switch {
 		case d.Scenario.Name != first.Scenario.Name:
 			warn(fmt.Sprintf("The runs are of different scenarios (%s and %s): their numbers answer different questions.",

@@ -8,10 +8,13 @@ import (
 // comparisonView is what the template of a comparison takes.
 type comparisonView struct {
 	shell
-	Of      *Comparison
-	Factors table
-	Loads   table
-	Figures []comparedFigure
+	Of          *Comparison
+	Differences table
+	Note        string // below the differences
+	Factors     table
+	Same        string // where no factor differs
+	Loads       table
+	Figures     []comparedFigure
 }
 
 // comparedFigure is one result of all runs as the page shows it.
@@ -55,7 +58,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 }
 
 func (c *Comparison) view() (*comparisonView, error) {
-	v := &comparisonView{Of: c, Factors: c.factorTable(), Loads: c.loadTable()}
+	v := &comparisonView{Of: c, Differences: c.differenceTable(), Note: differencesNote, Factors: c.factorTable(), Same: factorsSame, Loads: c.loadTable()}
 	data := pageData{Marks: c.pageMarks()}
 	for i := range c.Results {
 		f, ch := c.figure(i)

@@ -6,6 +6,14 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
+// Figures of workloads by which more is done than printing.
+const (
+	figureRate       = "operations per second"
+	figureCompletion = "time to complete"
+	figureErrors     = "errors"
+	figureDropped    = "not issued"
+)
+
 // comparedLoads pairs starts of workloads by name, number of the start and whether it is a prefill.
 func comparedLoads(documents []*Document) []ComparedLoad {
 	var titles []string
@@ -39,16 +47,16 @@ func loadFigures(loads []*Workload) []Figure {
 		return figure(name, unitName, values)
 	}
 	list := []Figure{
-		get("operations per second", "IOPS", func(w *Workload) result.Number { return w.OperationsRate }),
+		get(figureRate, "IOPS", func(w *Workload) result.Number { return w.OperationsRate }),
 		get("bandwidth", "B/s", func(w *Workload) result.Number { return w.BytesRate }),
-		get("time to complete", "ns", func(w *Workload) result.Number {
+		get(figureCompletion, "ns", func(w *Workload) result.Number {
 			if w.CompletionNanos == 0 {
 				return result.Number(math.NaN())
 			}
 			return result.Number(w.CompletionNanos)
 		}),
-		get("errors", "errors", func(w *Workload) result.Number { return result.Number(w.ErrorCount) }),
-		get("not issued", "operations", func(w *Workload) result.Number { return result.Number(w.NotIssued) }),
+		get(figureErrors, "errors", func(w *Workload) result.Number { return result.Number(w.ErrorCount) }),
+		get(figureDropped, "operations", func(w *Workload) result.Number { return result.Number(w.NotIssued) }),
 		get("CPU", "cores", func(w *Workload) result.Number {
 			if w.coresBeyond() {
 				return result.Number(math.NaN()) // a ratio of it would mean nothing

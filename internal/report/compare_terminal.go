@@ -21,18 +21,17 @@ func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
 
 func (p *page) comparison(c *Comparison) {
 	if c.rehearsal != nil {
-		p.line(p.warning(fill(" REHEARSALS: smaller and shorter than the scenario; not comparable with a full run", p.width)))
+		p.banner("REHEARSALS: smaller and shorter than the scenario; not comparable with a full run")
 	}
 	p.line(p.bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.dim("  aligned at "+c.Alignment()))
 	for _, r := range c.Runs {
 		p.item(r.Name, c.runLine(r))
 	}
-	for _, warning := range c.Warnings {
-		p.text("  ", "warning: "+warning, p.doubt)
-	}
+	p.comparedDifferences(c)
+	p.comparedValidity(c)
 	p.section("Factors that differ")
 	if len(c.Factors) == 0 {
-		p.text("", "None that is known.", nil)
+		p.text("", factorsSame, nil)
 	} else {
 		t := c.factorTable()
 		p.table(&t)
@@ -46,6 +45,8 @@ func (p *page) comparison(c *Comparison) {
 		p.table(&t)
 	}
 }
+
+const factorsSame = "Scenario, variables, target, engines, versions and environment are the same, as far as they were recorded."
 
 // Alignment names what is zero on the common axis.
 func (c *Comparison) Alignment() string {

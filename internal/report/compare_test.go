@@ -135,11 +135,21 @@ func TestReducedRunsWithOtherFactorsAreWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := c.Terminal(&out, 100, false); err != nil {
+	if err := c.Terminal(&out, 60, false); err != nil {
 		t.Fatal(err)
 	}
+	var narrow strings.Builder
+	if err := report.Terminal(&narrow, a, 60, false); err != nil {
+		t.Fatal(err)
+	}
+	narrow.WriteString(out.String())
+	for line := range strings.Lines(narrow.String()) {
+		if n := len([]rune(strings.TrimRight(line, " \n"))); strings.Contains(line, "REHEARSAL") && n > 60 {
+			t.Errorf("a line of %d columns: %q", n, line)
+		}
+	}
 	for _, want := range []string{"REHEARSALS", "made smaller by different factors", "rehearsal: time factor"} {
-		if !strings.Contains(out.String(), want) {
+		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
 			t.Errorf("the comparison does not say %q", want)
 		}
 	}

@@ -14,7 +14,11 @@ import (
 
 // statisticColumns are the columns of CSV; docs/guides/report.md describes them.
 var statisticColumns = []string{"run", "label", "rehearsal", "result", "title", "type", "unit", "window", "from_s", "to_s",
-	"series", "kind", "count", "gaps", "mean", "median", "p95", "p99", "p999", "max", "min", "cv"}
+	"series", "kind", "count", "gaps", "mean", "median", "p95", "p99", "p999", "max", "min", "cv",
+	"interval_count", "interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv"}
+
+// noIntervals are the cells of a row that has no statistics of intervals.
+var noIntervals = make([]string, 6)
 
 // CSV writes one row for each result, window and series. Numbers have full precision and stand in the unit of their
 // row; a number that does not exist is an empty cell. Latency of the workload table follows as type "workload".
@@ -39,7 +43,10 @@ func CSV(w io.Writer, run *Run) error {
 			rows = append(rows, append(row, l.cells()...))
 		}
 	}
-	return writeCSV(out, append(rows, durationRows(d, head)...), d.Run)
+	for _, row := range durationRows(d, head) {
+		rows = append(rows, append(row, noIntervals...))
+	}
+	return writeCSV(out, rows, d.Run)
 }
 
 // CSVPoints writes every point of every chart: run, result, unit, series, kind, statistic, seconds, value. A gap has no value.
@@ -67,13 +74,19 @@ func writeCSV(out *csv.Writer, rows [][]string, run string) error {
 }
 
 func (s *Statistic) cells() []string {
-	return append([]string{strconv.FormatUint(s.Count, 10), strconv.Itoa(s.Gaps)},
+	row := append([]string{strconv.FormatUint(s.Count, 10), strconv.Itoa(s.Gaps)},
 		numbers(s.Mean, s.Median, s.P95, s.P99, s.P999, s.Max, s.Min, s.CV)...)
+	if s.Intervals == nil {
+		return append(row, noIntervals...)
+	}
+	i := s.Intervals
+	return append(append(row, strconv.FormatUint(i.Count, 10)), numbers(i.Mean, i.Median, i.Max, i.Min, i.CV)...)
 }
 
 func (l *Latency) cells() []string {
-	return append([]string{strconv.FormatUint(l.Count, 10), ""},
+	row := append([]string{strconv.FormatUint(l.Count, 10), ""},
 		numbers(l.Mean, l.Median, l.P95, l.P99, l.P999, l.Max, l.Min, l.CV)...)
+	return append(row, noIntervals...)
 }
 
 func numbers(list ...result.Number) []string {

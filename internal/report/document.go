@@ -83,6 +83,8 @@ type Statistic struct {
 	Max       result.Number `json:"max"`
 	Min       result.Number `json:"min"`
 	CV        result.Number `json:"cv"` // a ratio, not a percentage
+	// Intervals are of the means of intervals, as X-Ray's are; null but for latency.
+	Intervals *result.IntervalStats `json:"intervals"`
 }
 
 // Method says where one kind of number comes from.
@@ -136,7 +138,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 		r.Rows = append(r.Rows, Statistic{
 			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
 			Count: st.Count, Gaps: st.Gaps, Mean: st.Mean, Median: st.Median, P95: st.P95, P99: st.P99, P999: st.P999,
-			Max: st.Max, Min: st.Min, CV: st.CV,
+			Max: st.Max, Min: st.Min, CV: st.CV, Intervals: st.Intervals,
 		})
 	}
 	r.Spread = spread(r.Rows)

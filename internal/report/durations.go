@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -22,13 +23,13 @@ func durationsOf(d *Document) *result.Durations {
 
 // operationTable has a row for each operation, summed up over VMs or nodes.
 func operationTable(d *Document) table {
-	t := table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "failed", "not seen"}, Left: 2}
+	t := table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "not seen"}, Left: 2}
 	for _, s := range durationsOf(d).Operations {
 		name := operationName(s.Operation)
 		if s.Simulated {
 			name += " (imitated)"
 		}
-		t.add(name, s.Of, strconv.Itoa(s.Count), took(s.Min), took(s.Median), took(s.P95), took(s.Max), strconv.Itoa(s.Failed),
+		t.add(name, s.Of, strconv.Itoa(s.Count), took(s.Min), took(s.Median), took(s.P95), took(s.Max), uncertainty(s.UncertainNanos), strconv.Itoa(s.Failed),
 			strconv.Itoa(s.Unwatched+s.Open))
 	}
 	return t
@@ -44,6 +45,9 @@ func recoveryTable(d *Document) table {
 			if p.AtNanos == nil || p.TookNanos == nil {
 				t.add(r.Node, p.Name, "not known: "+p.Unknown, "–", "–", "–")
 				continue
+			}
+			if p.UncertainNanos > 0 {
+				p.Note = strings.TrimPrefix(p.Note+"; up to "+short(p.UncertainNanos)+" earlier", "; ")
 			}
 			t.add(r.Node, p.Name, p.Note, clock(*p.AtNanos), short(*p.AtNanos-r.FromNanos), short(*p.TookNanos))
 		}
@@ -71,7 +75,7 @@ func singleTable(d *Document) table {
 		case o.Error != "":
 			outcome = "failed: " + o.Error
 		case o.UnwatchedNanos >= int64(time.Second):
-			outcome = "done; nobody asked for the last " + duration(o.UnwatchedNanos)
+			outcome = "done, up to " + duration(o.UnwatchedNanos) + " earlier"
 		}
 		if o.TookNanos != nil {
 			length = short(*o.TookNanos)
@@ -104,6 +108,14 @@ func took(n result.Number) string {
 		return short(int64(v))
 	}
 	return "–"
+}
+
+// uncertainty is by how much times may be too long.
+func uncertainty(nanos int64) string {
+	if nanos <= 0 {
+		return "–"
+	}
+	return "−" + short(nanos)
 }
 
 // operationName is what a reader calls an operation.

@@ -60,7 +60,7 @@ func rehearsalRun() *report.Run {
 	run := newFixture(11, 1).run("20250921-160000-aaaaaa")
 	run.Manifest.Rehearsal = &result.Rehearsal{
 		Asked: 90 * time.Second, TimeFactor: 0.0249, SizeFactor: map[string]float64{"OLTP": 0.0039},
-		Counts: map[string][2]int{"OLTP": {40, 4}}, Notes: []string{"Floors lengthen the run phase to 1 m 52 s."},
+		Counts: map[string][2]int{"OLTP": {40, 4}}, Nodes: [2]int{8, 4}, Notes: []string{"Floors lengthen the run phase to 1 m 52 s."},
 	}
 	run.Manifest.Target.Imitated = map[string]string{
 		"node-power": "Switching off a node kills the processes of its VMs; no machine loses its power.",
@@ -203,6 +203,11 @@ func (f *fixture) latency() result.Evaluated {
 	}
 	e.Series = []result.Series{service, response, tail}
 	f.addStats(&e)
+	for i := range e.Stats {
+		s := &e.Stats[i]
+		s.Intervals = &result.IntervalStats{Count: s.Count, Mean: s.Mean * 1.1, Median: s.Median * 1.2, Max: s.Max / 2, Min: s.Min * 2, CV: s.CV / 3}
+	}
+	e.Metrics = []result.Metric{{Name: "Median", Value: e.Stats[0].Median, Unit: "ns", XRay: &e.Stats[0].Intervals.Median}}
 	e.Checks = []result.Check{{Text: "p99 < 20ms", Window: f.windows[1].Name, Value: 41.2e6, Unit: "ns"}, {Text: "mean < 5ms", Value: 2.1e6, Unit: "ns", Passed: true}}
 	return e
 }

@@ -20,7 +20,7 @@ var assets embed.FS
 
 var (
 	styleFiles  = []string{"uplot/uplot.min.css", "report.css", "report-figures.css"}
-	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "page.js"}
+	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "lanes.js", "page.js"}
 )
 
 // shell is what the outermost template takes: a page is one file without any reference to another.
@@ -112,8 +112,10 @@ var templateFunctions = template.FuncMap{
 	"eventLines":     eventLines,
 	"latencyTable":   latencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "did not end" },
+	"lanes":          inLanes,
 	"lower":          func(v result.Verdict) string { return strings.ToLower(string(v)) },
 	"metricLabel":    metricLabel,
+	"percentText":    func(r *Result) string { return r.percentText() },
 	"passClass":      passClass,
 	"passText":       passText,
 	"quantity":       anyQuantity,
@@ -121,6 +123,8 @@ var templateFunctions = template.FuncMap{
 	"sentence":       sentence,
 	"seriesLabel":    seriesLabel,
 	"severity":       severityText,
+	"shownFindings":  shownFindings,
+	"shownCompared":  shownCompared,
 	"subject":        subjectBeside,
 	"short":          func(name string) bool { return len(name) <= 32 },
 	"statisticHeads": func() []string { return statisticHeads },
@@ -128,6 +132,7 @@ var templateFunctions = template.FuncMap{
 	"targetLine":     targetLine,
 	"texts":          func(s *Statistic, unit string) []string { return s.texts(unit) },
 	"windowLabel":    windowLabel,
+	"xrayText":       xrayText,
 	"workloadTable":  workloadTable,
 }
 

@@ -38,9 +38,7 @@ type Live struct {
 	pending []string // lines that stay, not yet written
 	lost    int
 
-	// Of the drawing goroutine: the widths of the lines drawn last, and of the terminal then, in columns.
-	drawn        []int
-	drawnColumns int
+	drawn []int // of the drawing goroutine: the widths of the lines drawn last, in columns
 }
 
 // NewLive starts the view.
@@ -161,6 +159,13 @@ func (l *Live) write(tick, last bool) {
 }
 
 // screen returns what turns the former screen into lines that stay and, below them, the block.
+//
+// Each row is erased as a whole before it is written: terminals that break lines again at another width count cells that were
+// erased only to the end of the line, and the rows could no longer be computed. The rest of the screen is never erased from its
+// first row, because some terminals then move what was there into their history.
+//
+// Beyond reach are rows of the block that the terminal has moved into its history, because it became lower than the block, and
+// what a terminal drew in the moment in which it already had its new size and did not report it yet.
 func (l *Live) screen(lines, block []string, columns int) string {
 	var b strings.Builder
 	if !l.options.Terminal {
@@ -170,25 +175,26 @@ func (l *Live) screen(lines, block []string, columns int) string {
 		return b.String()
 	}
 	b.WriteString("\x1b[?2026h") // one update, where the terminal knows it: no flicker
-	if up := l.rowsDrawn(columns); up > 0 {
+	up := l.rowsDrawn(columns)
+	if up > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r", up)
-	}
-	if columns != l.drawnColumns {
-		// Lines that the terminal broke anew would stay joined if they were only overwritten.
-		b.WriteString("\x1b[J")
-		l.drawnColumns = columns
 	}
 	for _, line := range lines {
 		for _, part := range hang(line, columns) {
-			b.WriteString(part + "\x1b[K\n")
+			b.WriteString("\x1b[2K" + part + "\n")
 		}
 	}
 	l.drawn = l.drawn[:0]
 	for _, line := range block {
-		b.WriteString(line + "\x1b[K\n")
+		b.WriteString("\x1b[2K" + line + "\n")
 		l.drawn = append(l.drawn, displayWidth(withoutCodes(line)))
 	}
-	b.WriteString("\x1b[J\x1b[?2026l")
+	if up > 0 && len(lines)+len(block) == 0 { // still in the first row of the block, perhaps of the screen
+		b.WriteString("\x1b[2K\x1b[1B\x1b[J\x1b[1A")
+	} else {
+		b.WriteString("\x1b[J")
+	}
+	b.WriteString("\x1b[?2026l")
 	return b.String()
 }
 

@@ -13,6 +13,8 @@ const (
 	liveHint     = "Ctrl-C stops, undoes and writes the report."
 	livePageTime = 3 * time.Second // each page of workloads, where not all fit on the screen
 	liveSpark    = 30
+	// liveOverdueMin keeps the view quiet about steps that take a little longer than planned.
+	liveOverdueMin = 5 * time.Second
 )
 
 func (s *liveState) elapsed() time.Duration {
@@ -23,10 +25,11 @@ func (s *liveState) elapsed() time.Duration {
 }
 
 // remaining estimates what is left from where the run is in its plan, so that a step that took longer than planned
-// moves the end. ok is false without a plan.
-func (s *liveState) remaining() (left time.Duration, ok bool) {
+// moves the end. Overdue is by how much the present step has outlasted its plan already: for so long nothing of what is left has
+// passed. ok is false without a plan.
+func (s *liveState) remaining() (left, overdue time.Duration, ok bool) {
 	if s.total == 0 {
-		return 0, false
+		return 0, 0, false
 	}
 	at := time.Duration(0)
 	for _, o := range s.open {
@@ -35,12 +38,27 @@ func (s *liveState) remaining() (left time.Duration, ok bool) {
 			continue
 		}
 		inStep := s.elapsed() - time.Duration(o.AtNanos)
-		at = max(at, time.Duration(p.Start)+min(max(inStep, 0), time.Duration(p.Duration)))
+		if reached := time.Duration(p.Start) + min(max(inStep, 0), time.Duration(p.Duration)); reached >= at {
+			at, overdue = reached, max(0, inStep-time.Duration(p.Duration))
+		}
 	}
 	if len(s.open) == 0 || at == 0 {
 		at = s.elapsed()
 	}
-	return max(0, s.total-at), true
+	return max(0, s.total-at), overdue, true
+}
+
+// leftText says what remains: ", about 5m left, this step is 20s over its estimate".
+func (s *liveState) leftText() string {
+	left, overdue, known := s.remaining()
+	if !known {
+		return ""
+	}
+	text := ", about " + duration(int64(left.Truncate(time.Second))) + " left"
+	if overdue >= liveOverdueMin {
+		text += ", this step is " + duration(int64(overdue.Truncate(time.Second))) + " over its estimate"
+	}
+	return text
 }
 
 // block draws the moving part in at most rows lines of width columns.
@@ -62,10 +80,8 @@ func (s *liveState) header(columns int, st style) []string {
 		title = strings.TrimSpace("REHEARSAL  " + title)
 	}
 	times := duration(int64(s.elapsed().Truncate(time.Second))) + " elapsed"
-	left, known := s.remaining()
-	if known {
-		times += ", about " + duration(int64(left.Truncate(time.Second))) + " left"
-	}
+	left, _, known := s.remaining()
+	times += s.leftText()
 	if title != "" {
 		for _, l := range wrap(title, columns) {
 			lines = append(lines, st.bold(l))
@@ -133,7 +149,10 @@ func (s *liveState) tableOf(loads []*liveLoad, columns int, st style) []string {
 }
 
 func (s *liveState) cells(l *liveLoad) []string {
-	operations, bytes, latency := l.recent()
+	operations, bytes, latency := l.recent(s)
+	if s.heardNothingOf(l) {
+		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", count(l.errors)}
+	}
 	return []string{l.name(), s.vmsOf(l), Quantity(math.Round(operations), ""), Quantity(bytes, "B/s"),
 		Quantity(latency.Quantile(0.5), "ns"), Quantity(latency.Quantile(0.99), "ns"), count(l.errors)}
 }
@@ -144,9 +163,7 @@ func (s *liveState) progress() []string {
 		return nil
 	}
 	head := clock(int64(s.elapsed())) + "  " + Clean(s.phase)
-	if left, known := s.remaining(); known {
-		head += ", about " + duration(int64(left.Truncate(time.Second))) + " left"
-	}
+	head += s.leftText()
 	for _, l := range s.loads {
 		c := s.cells(l)
 		head += fmt.Sprintf("; %s: %s IOPS, %s, p50 %s, p99 %s, %s errors", c[0], c[2], c[3], c[4], c[5], c[6])

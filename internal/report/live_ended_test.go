@@ -50,3 +50,45 @@ func TestLiveLeavesOutWhatHasEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestLiveShowsNothingOld: rates of VMs that do not answer are not those of now, errors that were joined keep to one line, and a step
+// that outlasts its plan says so instead of standing still.
+func TestLiveShowsNothingOld(t *testing.T) {
+	silent := interval.Event{AtNanos: 8e9, Kind: interval.EventAgentSilent, Subject: "vm-2", Message: "lost"}
+	for name, c := range map[string]struct {
+		end   func(l *report.Live)
+		sleep time.Duration
+		want  string
+	}{
+		"one is silent": {func(l *report.Live) { l.Event(silent) }, 11 * time.Second, "OLTP: 1.00k IOPS"},
+		"both":          {func(l *report.Live) { e := silent; l.Event(e); e.Subject = "vm-1"; l.Event(e) }, 11 * time.Second, "OLTP: – IOPS, –, p50 –, p99 –"},
+		"nothing comes": {func(*report.Live) {}, 21 * time.Second, "0:20  run, about 20 s left; OLTP: – IOPS"},
+		"joined errors": {func(l *report.Live) { l.Event(interval.Event{Kind: interval.EventLog, Message: "one\ntwo\n"}) }, 11 * time.Second, "one; two"},
+		"a slow step": {func(l *report.Live) {
+			l.Event(interval.Event{AtNanos: 0, Kind: interval.EventStepStarted, StepID: 1, Step: "workload.Start", Phase: "run"})
+		}, 11 * time.Second, "about 39 s left, this step is 9 s over its estimate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &screen{columns: 300}
+				l := report.NewLive(report.LiveOptions{Out: s, Size: s.size})
+				l.Plan([]byte(livePlan))
+				l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
+				for second := range int64(9) {
+					for vm, n := range map[string]uint64{"vm-1": 1000, "vm-2": 4000} {
+						iv := liveInterval("OLTP", second, n)
+						iv.VM = vm
+						l.Interval(iv)
+					}
+				}
+				c.end(l)
+				time.Sleep(c.sleep)
+				synctest.Wait()
+				if text := s.raw.String(); !strings.Contains(text, c.want) || strings.Contains(text, "\ufffd") {
+					t.Errorf("shown is\n%s\nwant %q", text, c.want)
+				}
+				l.Close()
+			})
+		})
+	}
+}

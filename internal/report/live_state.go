@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -15,6 +16,7 @@ import (
 const (
 	liveSeconds      = 60 // seconds that a sparkline shows
 	liveRateSeconds  = 3  // seconds over which rates are averaged
+	liveQuietSeconds = 5  // without anything new, behind those, after which rates are not shown any more
 	liveDelaySeconds = 1  // the newest seconds, in which not all VMs have reported yet
 )
 
@@ -120,12 +122,12 @@ func (s *liveState) event(e interval.Event, plain bool) []string {
 	case interval.EventEngine:
 		if key := fmt.Sprint(e.Workload, e.Instance, e.Prefill); !s.engines[key] { // the first VM speaks for all
 			s.engines[key] = true
-			return []string{at + cleanRunes(e.Message, false)}
+			return []string{at + oneLine(e.Message)}
 		}
 	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventClockJump,
 		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped:
 		s.noteSilence(e)
-		text := cleanRunes(cmp.Or(e.Message, string(e.Kind)), false)
+		text := oneLine(cmp.Or(e.Message, string(e.Kind)))
 		switch e.Kind {
 		case interval.EventDisturbance:
 			text = "disturbance: " + text
@@ -165,7 +167,7 @@ func (s *liveState) endStep(e interval.Event) string {
 		s.done++
 	}
 	if e.Error != "" {
-		return text + " FAILED" + took + ": " + cleanRunes(e.Error, false)
+		return text + " FAILED" + took + ": " + oneLine(e.Error)
 	}
 	return text + " done" + took
 }
@@ -188,7 +190,7 @@ func (l *liveLoad) farewell(e interval.Event) string {
 		duration(e.AtNanos-l.from), count(l.operations), unit.FormatBytes(int64(l.bytes)),
 		Quantity(l.latency.Quantile(0.5), "ns"), Quantity(l.latency.Quantile(0.99), "ns"), count(l.errors))
 	if e.Error != "" {
-		text += "; FAILED: " + cleanRunes(e.Error, false)
+		text += "; FAILED: " + oneLine(e.Error)
 	}
 	return text
 }
@@ -274,7 +276,7 @@ func (s *liveState) load(iv *interval.Interval) *liveLoad {
 // recent sums the last complete seconds up: rates per second and the latency of their operations. A VM on which the load has ended
 // has no rate any more, however recent its last seconds are: when the others are silent, nothing newer comes. Latency is of
 // all VMs for as long as one of them goes on.
-func (l *liveLoad) recent() (operations, bytes float64, latency stat.Histogram) {
+func (l *liveLoad) recent(s *liveState) (operations, bytes float64, latency stat.Histogram) {
 	last := l.newest - liveDelaySeconds
 	if _, ok := l.seconds[last]; !ok {
 		last = l.newest // it has only just begun
@@ -287,7 +289,7 @@ func (l *liveLoad) recent() (operations, bytes float64, latency stat.Histogram) 
 		}
 		n++
 		for vm, rate := range second.vms {
-			if l.vms[vm] {
+			if _, silent := s.silent[vm]; l.vms[vm] && !silent {
 				operations += float64(rate.operations)
 				bytes += float64(rate.bytes)
 			}
@@ -297,6 +299,30 @@ func (l *liveLoad) recent() (operations, bytes float64, latency stat.Histogram) 
 		}
 	}
 	return operations / float64(max(1, n)), bytes / float64(max(1, n)), latency
+}
+
+// heardNothingOf tells whether a load has been silent on all its VMs for so long that its last rates say nothing of now.
+func (s *liveState) heardNothingOf(l *liveLoad) bool {
+	if l.goesOn() && len(s.stale(l)) == l.running() {
+		return true
+	}
+	return l.goesOn() && s.elapsed() > time.Duration(l.newest+liveRateSeconds+liveQuietSeconds)*time.Second
+}
+
+// running is on how many VMs the load goes on.
+func (l *liveLoad) running() int {
+	n := 0
+	for _, runs := range l.vms {
+		if runs {
+			n++
+		}
+	}
+	return n
+}
+
+// oneLine is a text of others on one line: errors that were joined have one each.
+func oneLine(text string) string {
+	return cleanRunes(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; "), false)
 }
 
 // goesOn tells whether the load runs on any VM.

@@ -28,7 +28,7 @@ type screen struct {
 	raw     bytes.Buffer
 }
 
-var liveCodes = regexp.MustCompile(`^\x1b\[(\?2026[hl]|[0-9;]*[AJKm])`)
+var liveCodes = regexp.MustCompile(`^\x1b\[(\?2026[hl]|[0-9;]*[ABJKm])`)
 
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
@@ -44,6 +44,8 @@ func (s *screen) Write(p []byte) (int, error) {
 				up := 0
 				fmt.Sscanf(m, "\x1b[%dA", &up)
 				s.row = max(0, s.row-up)
+			case strings.HasSuffix(m, "B"):
+				s.row++
 			case strings.HasSuffix(m, "J"):
 				s.lines = s.lines[:min(s.row, len(s.lines))]
 			}

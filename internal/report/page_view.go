@@ -114,7 +114,8 @@ func newFigure(d *Document, index int) (figureView, chart) {
 	// A little more on both sides shows the events that bound the window.
 	margin := (to - from) * 0.015
 	from, to = max(0, from-margin), to+margin
-	c := chart{ID: f.ID, Title: r.Heading(), Unit: r.Unit, From: from, To: to, Expected: r.Expected}
+	c := chart{ID: f.ID, Title: r.Heading(), Unit: r.Unit, From: from, To: to, Expected: r.Expected, Full: r.Full, Spread: spreads(r),
+		Lanes: inLanes(r)}
 	for _, b := range r.Bands {
 		c.Bands = append(c.Bands, chartBand{Name: b.Name, Lower: result.Number(b.Lower), Upper: result.Number(b.Upper)})
 	}
@@ -126,9 +127,10 @@ func newFigure(d *Document, index int) (figureView, chart) {
 	return f, c
 }
 
-// plottedLines gives lines of one series and kind one colour; what their points are (mean, p99) is told by the dashes.
+// plottedLines gives lines of one series and kind one colour. Dashes tell service from response time, and means from
+// percentiles, also where there are no colours.
 func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
-	colors, dashes := map[string]int{}, map[string]int{}
+	colors, statistics := map[string]int{}, map[string]int{}
 	for i := range series {
 		s := &series[i]
 		if len(s.Points) == 0 {
@@ -138,20 +140,42 @@ func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
 		if _, known := colors[key]; !known {
 			colors[key] = len(colors) % comparedMax
 		}
-		if _, known := dashes[s.Statistic]; !known {
-			dashes[s.Statistic] = min(len(dashes), 2)
+		if _, known := statistics[s.Statistic]; !known {
+			statistics[s.Statistic] = min(len(statistics), 1)
+		}
+		dash := 2 * statistics[s.Statistic]
+		if s.Kind == "response" {
+			dash++
 		}
 		reduced = reduced || s.ReducedFrom > 0
 		lines = append(lines, plotted{points: s.Points, chartLine: chartLine{Name: lineLabel(s), Color: colors[key],
-			Dash: dashes[s.Statistic], Order: i, Statistic: s.Statistic}})
+			Dash: dash, Order: i, Kind: s.Kind, Statistic: s.Statistic}})
 	}
 	return lines, reduced
 }
 
+// spreadMin is how many VMs are drawn as a band of lowest, median and highest, with the single ones on demand.
+const spreadMin = 9
+
+// spreads tells whether the lines of a result are so many of one kind. Activity is not a matter of more and less.
+func spreads(r *Result) bool {
+	names := map[string]bool{}
+	for i := range r.Series {
+		if name := r.Series[i].Name; len(r.Series[i].Points) > 0 && !strings.HasSuffix(name, ", lowest") {
+			names[name] = true
+		}
+	}
+	return len(names) >= spreadMin && r.Type != "active" && (!r.Unasked || len(names) == len(r.Series))
+}
+
 // chartLabel describes a chart in words.
 func chartLabel(r *Result, from, to float64) string {
-	text := fmt.Sprintf("Line chart of %s from %s to %s with %d lines.", r.Heading(), clock(int64(from*1e9)), clock(int64(to*1e9)),
-		len(r.Series))
+	kind, parts := "Line chart", "lines"
+	if inLanes(r) {
+		kind, parts = "Chart", "lanes, one for each VM, filled while it completes I/O"
+	}
+	text := fmt.Sprintf("%s of %s from %s to %s with %d %s.", kind, r.Heading(), clock(int64(from*1e9)), clock(int64(to*1e9)),
+		len(r.Series), parts)
 	if len(r.Rows) > 0 && r.Rows[0].Window == "" {
 		s := &r.Rows[0]
 		text += fmt.Sprintf(" %s: mean %s, highest %s.", seriesLabel(s.Series, s.Kind), Quantity(float64(s.Mean), r.Unit),

@@ -48,8 +48,9 @@ func (r *Run) caveat(format string, args ...any) {
 }
 
 func lastEvent(events []interval.Event) int64 {
-	if len(events) == 0 {
-		return 0
+	var last int64
+	for _, e := range events { // some are dated back to when something happened
+		last = max(last, e.AtNanos)
 	}
-	return events[len(events)-1].AtNanos
+	return last
 }

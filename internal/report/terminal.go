@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -93,7 +94,7 @@ func (p *page) document(d *Document) {
 
 func (p *page) validity(d *Document) {
 	if d.Rehearsal != nil {
-		p.line(p.warning(fill(" REHEARSAL: smaller and shorter than the scenario; not comparable with a full run", p.width)))
+		p.banner("REHEARSAL: smaller and shorter than the scenario; not comparable with a full run")
 	}
 	p.line(p.bold(displayName(d)) + p.dim("  "+d.Run))
 	p.verdict(d)
@@ -111,8 +112,8 @@ func (p *page) validity(d *Document) {
 	}
 	if len(d.Findings)+len(d.Caveats) > 0 {
 		p.section("What to know before trusting the numbers")
-		for _, f := range d.Findings {
-			p.finding(f)
+		for _, f := range shownFindings(d.Findings) {
+			p.finding(f.Of, f.Finding)
 		}
 		for _, c := range d.Caveats {
 			p.text("  ", "caveat: "+c, nil)
@@ -130,10 +131,11 @@ func (p *page) verdict(d *Document) {
 	p.line(paint(string(d.Verdict)) + "  " + strings.Join(reason, "\n"+strings.Repeat(" ", len(d.Verdict)+2)))
 }
 
-func (p *page) finding(f finding.Finding) {
+// finding prints one finding; of names the runs that it is of, where there are several.
+func (p *page) finding(of string, f finding.Finding) {
 	paint := map[finding.Severity]func(string) string{
 		finding.Fail: p.bad, finding.Unknown: p.doubt, finding.Warning: p.doubt}[f.Severity]
-	head := string(f.Severity) + ": "
+	head := string(f.Severity) + ": " + of
 	if subject := subjectBeside(f); subject != "" {
 		head += subject + ": "
 	}
@@ -194,8 +196,11 @@ func (p *page) expectations(r *Result) {
 	for _, b := range r.Bands {
 		p.item("band", fmt.Sprintf("%s: %s to %s", b.Name, Quantity(b.Lower, r.Unit), Quantity(b.Upper, r.Unit)))
 	}
+	if text := r.percentText(); text != "" {
+		p.item("in percent", text)
+	}
 	for _, m := range r.Metrics {
-		p.item(metricLabel(m), Quantity(float64(m.Value), m.Unit)+passText(m.Pass))
+		p.item(metricLabel(m), Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
 	}
 	for _, c := range r.Checks {
 		p.item("check", checkText(c))
@@ -216,6 +221,34 @@ func metricLabel(m result.Metric) string {
 		return m.Name
 	}
 	return m.Name + " of " + m.Series
+}
+
+// percentText says how much of what there is was used, where a result tells both.
+func (r *Result) percentText() string {
+	if r.Full <= 0 {
+		return ""
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range r.Rows {
+		if s := &r.Rows[i]; s.Window == "" && !math.IsNaN(float64(s.Mean)) {
+			low, high = min(low, float64(s.Mean)/r.Full*100), max(high, float64(s.Mean)/r.Full*100)
+		}
+	}
+	switch {
+	case high < low:
+		return ""
+	case low == high:
+		return fmt.Sprintf("%s of %s on average", Quantity(high, "%"), Quantity(r.Full, r.Unit))
+	}
+	return fmt.Sprintf("%s to %s of %s on average", Quantity(low, "%"), Quantity(high, "%"), Quantity(r.Full, r.Unit))
+}
+
+// xrayText adds what X-Ray shows under the same name, where that is another number.
+func xrayText(m result.Metric) string {
+	if m.XRay == nil {
+		return ""
+	}
+	return " of operations, " + Quantity(float64(*m.XRay), m.Unit) + " of interval means (X-Ray)"
 }
 
 func passText(pass *bool) string {
@@ -323,6 +356,13 @@ func targetLine(d *Document) string {
 		text += ", simulated"
 	}
 	return text
+}
+
+// banner writes a warning over the whole width.
+func (p *page) banner(text string) {
+	for _, l := range wrap(text, p.width-1) {
+		p.line(p.warning(fill(" "+l, p.width)))
+	}
 }
 
 func fill(text string, width int) string {

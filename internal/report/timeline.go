@@ -26,6 +26,7 @@ type Step struct {
 	Phase        string `json:"phase"`
 	Name         string `json:"name"`
 	Subject      string `json:"subject,omitempty"`   // workload, group, VM or node
+	Label        string `json:"label,omitempty"`     // what windows call it: "nodes.PowerOff 0 (2)"
 	Iteration    string `json:"iteration,omitempty"` // in repetitions, outermost first: "2", "2.1"
 	Text         string `json:"text,omitempty"`
 	Line         int    `json:"line,omitempty"`
@@ -44,6 +45,7 @@ type plannedStep struct {
 	Phase    string `json:"phase"`
 	Name     string `json:"name"`
 	Subject  string `json:"subject"`
+	Label    string `json:"label"`
 	Imitated string `json:"imitated"`
 	Line     int    `json:"line"`
 	Iterate  string `json:"iteration"`
@@ -68,7 +70,7 @@ func steps(run *Run) []Step {
 	list := []Step{}
 	for _, p := range plannedSteps(run.Plan) {
 		byID[p.ID] = len(list)
-		list = append(list, Step{ID: p.ID, Phase: p.Phase, Name: p.Name, Subject: p.Subject, Line: p.Line, Iteration: p.Iterate,
+		list = append(list, Step{ID: p.ID, Phase: p.Phase, Name: p.Name, Subject: p.Subject, Label: p.Label, Line: p.Line, Iteration: p.Iterate,
 			PlannedNanos: p.Duration, Simulated: p.Imitated != ""})
 	}
 	for _, e := range run.Events {
@@ -102,6 +104,7 @@ func openStep(list []Step, e interval.Event) int {
 
 func (s *Step) observe(e interval.Event) {
 	s.Subject = cmp.Or(s.Subject, e.Workload, e.Group, e.Subject)
+	s.Label = cmp.Or(s.Label, e.Label)
 	s.Simulated = s.Simulated || e.Simulate
 	s.Phase = cmp.Or(s.Phase, e.Phase)
 	if e.Kind == interval.EventStepStarted {
@@ -122,7 +125,7 @@ func marks(run *Run) []Mark {
 		case interval.EventAnnotation:
 			annotated[e.StepID] = true
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, e.Step), Kind: "annotation", StepID: e.StepID})
-		case interval.EventDisturbance, interval.EventVMStopped:
+		case interval.EventDisturbance, interval.EventVMStopped, interval.EventPaused, interval.EventShared:
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, "disturbance"), Kind: "disturbance"})
 		}
 	}

@@ -21,6 +21,9 @@ func reductions(r *result.Rehearsal) []string {
 	}
 	list := []string{fmt.Sprintf("Time: the run was asked to take %s; every wait and runtime was multiplied by %s.",
 		duration(int64(r.Asked)), factor(r.TimeFactor))}
+	if r.Nodes[0] != r.Nodes[1] {
+		list = append(list, fmt.Sprintf("Nodes: %d instead of %d.", r.Nodes[1], r.Nodes[0]))
+	}
 	for _, group := range slices.Sorted(maps.Keys(r.Counts)) {
 		c := r.Counts[group]
 		if c[0] != c[1] {

@@ -22,7 +22,7 @@ var ErrBusy = errors.New("another process is writing this bundle")
 const unbornPrefix = ".bragg-"
 
 // ReplaceFile writes a file that afterwards is there whole or not at all, also after a power loss. What a killed writer
-// leaves beside it, RemoveUnborn removes.
+// leaves beside it, RemoveUnborn removes. It may be read by those who may enter its folder.
 func ReplaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	release, err := lockDir(dir, unix.LOCK_SH)
@@ -38,7 +38,7 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 	w := bufio.NewWriter(f)
 	err = write(w)
 	if err == nil {
-		err = errors.Join(w.Flush(), f.Chmod(0o644), f.Sync())
+		err = errors.Join(w.Flush(), f.Chmod(modeIn(dir)), f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -47,6 +47,21 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// Modes of bundles: they name hosts, and hold what programs on VMs printed.
+const (
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// modeIn is the mode of a new file in a folder: others may read it where they may enter the folder.
+func modeIn(dir string) fs.FileMode {
+	mode := fs.FileMode(fileMode)
+	if info, err := os.Stat(dir); err == nil {
+		mode |= info.Mode().Perm() & 0o011 << 2
+	}
+	return mode
 }
 
 func writeFileAtomic(dir, name string, text []byte) error {
@@ -161,6 +176,25 @@ func checkAttachmentName(name string) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasPrefix(part, ".") || len(part) > 200 {
 			return fmt.Errorf("name %q: want parts of at most 200 bytes that do not begin with a dot", name)
+		}
+	}
+	return nil
+}
+
+// stillThere tells whether the bundle's files are still found under their names. What is written to a file that somebody removed is
+// gone with the program, and the kernel reports no error for it.
+func (w *Writer) stillThere() error {
+	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {
+		held, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		named, err := os.Lstat(f.Name())
+		if err != nil {
+			return fmt.Errorf("the file was removed during the run: %w", err)
+		}
+		if !os.SameFile(held, named) {
+			return fmt.Errorf("another file was put in the place of %q during the run", filepath.Base(f.Name()))
 		}
 	}
 	return nil

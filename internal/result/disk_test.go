@@ -88,3 +88,47 @@ func TestReplaceFile(t *testing.T) {
 		t.Errorf("files %v", entries)
 	}
 }
+
+// TestBundlesArePrivate: nobody else reads a bundle, or what is put into its folder; what is written elsewhere follows its folder.
+func TestBundlesArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := result.Create(dir, result.Manifest{Run: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Attach("logs/vm.log", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Seal(result.Summary{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := result.ReplaceFile(filepath.Join(dir, "report.html"), func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		found++
+		return err
+	})
+	if err != nil || found < 8 {
+		t.Errorf("%d files, %v", found, err)
+	}
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(open, "report.html")
+	if err := result.ReplaceFile(path, func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("elsewhere a report has mode %v, %v", info.Mode(), err)
+	}
+}

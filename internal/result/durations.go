@@ -26,6 +26,9 @@ type OperationStats struct {
 	Median    Number `json:"median"`
 	P95       Number `json:"p95"`
 	Max       Number `json:"max"`
+	// UncertainNanos is by how much any of these times may be too long, because its end came between two polls. Where no end was
+	// watched, the statistics are upper bounds.
+	UncertainNanos int64 `json:"uncertain_ns,omitempty"`
 }
 
 // OperationTook is one operation on one VM or node, or one call for several VMs.
@@ -41,7 +44,7 @@ type OperationTook struct {
 	FromNanos int64              `json:"from_ns"`
 	ToNanos   *int64             `json:"to_ns"`   // null: no end in the record
 	TookNanos *int64             `json:"took_ns"` // the difference; null without an end
-	// UnwatchedNanos is for how long before the end nobody asked for it: it may have come that much earlier.
+	// UnwatchedNanos is for how long before the end it was not polled: it may have come that much earlier.
 	UnwatchedNanos int64  `json:"unwatched_ns,omitempty"`
 	Error          string `json:"error,omitempty"`
 	Simulated      bool   `json:"simulated,omitempty"`
@@ -63,6 +66,8 @@ type RecoveryPhase struct {
 	AtNanos *int64 `json:"at_ns"` // null: not known
 	// TookNanos is the time since the milestone before it in time, or since the loss.
 	TookNanos *int64 `json:"took_ns"`
-	Unknown   string `json:"unknown,omitempty"` // why it is not known
-	Note      string `json:"note,omitempty"`
+	// UncertainNanos is how much earlier it may have been reached: it was not polled in that time.
+	UncertainNanos int64  `json:"uncertain_ns,omitempty"`
+	Unknown        string `json:"unknown,omitempty"` // why it is not known
+	Note           string `json:"note,omitempty"`
 }

@@ -73,6 +73,7 @@ type Rehearsal struct {
 	TimeFactor float64            `json:"time_factor"`
 	SizeFactor map[string]float64 `json:"size_factor"` // per group
 	Counts     map[string][2]int  `json:"counts"`      // group → VMs in the scenario, VMs now
+	Nodes      [2]int             `json:"nodes"`       // of the target, and those that the run uses
 	// VCPUs and RAMBytes are those of each VM in the scenario and now, of the groups where they differ.
 	VCPUs    map[string][2]int   `json:"vcpus,omitempty"`
 	RAMBytes map[string][2]int64 `json:"ram_bytes,omitempty"`

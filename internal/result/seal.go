@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -42,7 +43,8 @@ func (w *Writer) Seal(s Summary) error {
 	defer w.closeFiles()
 	w.freeReserve()
 	if err := w.writeSeal(s); err != nil {
-		return fmt.Errorf("seal bundle %q: %w", w.dir, err)
+		// What stopped the run says more than what it then meant for the seal.
+		return fmt.Errorf("seal bundle %q: %w", w.dir, cmp.Or(w.err, err))
 	}
 	return nil
 }
@@ -56,6 +58,10 @@ func (w *Writer) writeSeal(s Summary) error {
 		if err := sync(); err != nil {
 			return err
 		}
+	}
+	// Another folder, or a link to one, may stand where the bundle was: nothing is written there.
+	if err := w.stillThere(); err != nil {
+		return err
 	}
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -53,6 +53,7 @@ type Evaluated struct {
 	ReportGroup string   `json:"report_group,omitempty"`
 	Hint        string   `json:"hint,omitempty"`
 	Expected    *float64 `json:"expected,omitempty"`
+	Full        float64  `json:"full,omitempty"` // what 100 % is, in Unit: of CPU in MHz, when the target told both; else 0
 	Bands       []Band   `json:"bands,omitempty"`
 	Simulated   bool     `json:"simulated,omitempty"`
 	Unasked     bool     `json:"unasked,omitempty"` // no result of the scenario: shown because the target counts it
@@ -99,6 +100,8 @@ type Metric struct {
 	Value  Number `json:"value"`
 	Unit   string `json:"unit"`
 	Pass   *bool  `json:"pass,omitempty"`
+	// XRay is what X-Ray shows under this name, where that is of other data: for latency, of the means of intervals.
+	XRay *Number `json:"xray,omitempty"`
 }
 
 // Check is an expectation and what came of it. A check that could not be decided has not passed and has a Reason.
@@ -137,6 +140,19 @@ type Stats struct {
 	Max    Number `json:"max"`
 	Min    Number `json:"min"`
 	CV     Number `json:"cv"` // coefficient of variation: standard deviation by mean
+	// Intervals are those of the points that are drawn; nil but for latency, where points and operations differ.
+	Intervals *IntervalStats `json:"intervals,omitempty"`
+}
+
+// IntervalStats are the statistics of the means of intervals, each counting once however many operations it had. X-Ray's
+// report metrics of latency are of these.
+type IntervalStats struct {
+	Count  uint64 `json:"count"` // intervals
+	Mean   Number `json:"mean"`
+	Median Number `json:"median"`
+	Max    Number `json:"max"`
+	Min    Number `json:"min"`
+	CV     Number `json:"cv"`
 }
 
 // EngineSeparator stands between the engines of one LoadSummary when they differ from VM to VM.

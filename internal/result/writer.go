@@ -84,7 +84,7 @@ func Create(dir string, m Manifest) (*Writer, error) {
 	if m.Format != FormatVersion {
 		return nil, fmt.Errorf("create bundle %q: cannot write format %d", dir, m.Format)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return nil, fmt.Errorf("create bundle: %w", err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, manifestFile)); err == nil {
@@ -138,7 +138,7 @@ func Continue(dir string) (*Writer, error) {
 func (w *Writer) open(flag int) error {
 	flag |= os.O_RDWR | os.O_APPEND
 	var err error
-	if w.events, err = os.OpenFile(filepath.Join(w.dir, eventsFile), flag, 0o644); err != nil {
+	if w.events, err = os.OpenFile(filepath.Join(w.dir, eventsFile), flag, fileMode); err != nil {
 		return err
 	}
 	if err := lockFile(w.events); err != nil {
@@ -158,7 +158,7 @@ func (w *Writer) open(flag int) error {
 
 // takeReserve takes the reserve; a disk that is too full for it is too full for a run.
 func (w *Writer) takeReserve() error {
-	f, err := os.OpenFile(filepath.Join(w.dir, reserveFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(filepath.Join(w.dir, reserveFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, fileMode)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (w *Writer) flushLoop() {
 func (w *Writer) flushTick() {
 	w.mu.Lock()
 	if w.err == nil {
-		_ = w.fail(w.flush())
+		_ = w.fail(errors.Join(w.stillThere(), w.flush()))
 	}
 	due := w.err == nil && w.dirty && time.Since(w.synced) >= syncEvery
 	if due {
@@ -380,7 +380,7 @@ func (w *Writer) Attach(name string, r io.Reader) error {
 		return err
 	}
 	dir := filepath.Join(w.dir, attachmentsDir, filepath.FromSlash(filepath.Dir(name)))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return w.fail(err)
 	}
 	return w.fail(writeFileAtomic(dir, filepath.Base(name), text))
@@ -398,7 +398,7 @@ func (w *Writer) AttachFolder(name string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(w.dir, attachmentsDir, filepath.FromSlash(name))
-	return dir, w.fail(os.MkdirAll(dir, 0o755))
+	return dir, w.fail(os.MkdirAll(dir, folderMode))
 }
 
 // Close writes what was collected and leaves the bundle unsealed. After Seal or Close it does nothing.
@@ -452,7 +452,7 @@ func newAppender(path string, flag int) (*appender, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, flag, 0o644)
+	f, err := os.OpenFile(path, flag, fileMode)
 	if err != nil {
 		return nil, err
 	}

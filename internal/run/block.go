@@ -102,7 +102,8 @@ func (c *compiler) walk(v *View, factor float64, visit func(i int, step Step, la
 		if late {
 			continue
 		}
-		c.extend(v, i, min(factor, c.factor))
+		v.factor = min(factor, c.factor)
+		c.extend(v, i, v.factor)
 		start := v.clock
 		v.play(step)
 		lengths[i] = v.clock - start
@@ -204,6 +205,7 @@ func (c *compiler) bindBranches(v *View, b boundStep, block Block, depth int) {
 	acts := len(c.acts)
 	for n, calls := range block.Branches {
 		branch := v.clone()
+		branch.branch = true
 		for _, call := range calls {
 			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: n + 1, turns: b.turns, iteration: b.iteration}
 			from := len(c.steps)
@@ -271,6 +273,7 @@ func (v *View) clone() *View {
 	out.groups, out.loads = map[string]*groupState{}, maps.Clone(v.loads)
 	for name, g := range v.groups {
 		copied := *g
+		copied.down = maps.Clone(g.down)
 		out.groups[name] = &copied
 	}
 	return &out
@@ -280,7 +283,8 @@ func (v *View) clone() *View {
 func (v *View) merge(branch *View) {
 	for name, g := range branch.groups {
 		have := v.groups[name]
-		have.deployed, have.count = have.deployed || g.deployed, max(have.count, g.count)
+		have.moved = have.moved || g.moved || !maps.Equal(have.down, g.down) // which came first is not known
+		have.deployed, have.on, have.count = have.deployed || g.deployed, have.on || g.on, max(have.count, g.count)
 	}
 	for key, l := range branch.loads {
 		if have, ok := v.loads[key]; !ok || l.ends != have.ends {

@@ -18,14 +18,17 @@ type Refusal struct {
 	exit int
 }
 
-// ExitCode is diag.ExitUnavailable when only the target stands in the way, else diag.ExitData.
+// ExitCode is diag.ExitData when the scenario has errors, diag.ExitRefused when its target does not allow to switch nodes, and
+// else diag.ExitUnavailable.
 func (r *Refusal) ExitCode() int { return r.exit }
 
 // Unwrap returns the list.
 func (r *Refusal) Unwrap() error { return r.ListError }
 
+const codePowerNotAllowed = "power-not-allowed"
+
 // targetCodes are the codes of diagnostics where the scenario is right and the target is wrong.
-var targetCodes = []string{"lacks-capability", "power-not-allowed", "shell-not-allowed", "node-range", "lacks-template"}
+var targetCodes = []string{"lacks-capability", codePowerNotAllowed, "shell-not-allowed", "node-range", "lacks-template"}
 
 // boundStep is a call with its kind and a factory, so that it can be bound again with another time factor.
 type boundStep struct {
@@ -35,6 +38,7 @@ type boundStep struct {
 	within string
 	step   Step
 
+	expanded  bool   // a step that was expanded stands for it in the scenario
 	parallel  bool   // the head of branches, which stand behind it
 	branch    int    // from 1, of the head before; 0: it is in none
 	iteration string // of the repetitions around it, outermost first: "2", "2.1"
@@ -45,6 +49,7 @@ type boundStep struct {
 type compiler struct {
 	sc           *scenario.Scenario
 	inventory    target.Inventory
+	nodes        []target.Node // all of the target; a rehearsal uses fewer
 	capabilities []target.Capability
 	catalog      Catalog
 	options      Options
@@ -54,9 +59,8 @@ type compiler struct {
 	factor       float64          // time factor, 1 in a full run
 	lasting      map[int]*Lasting // of a rehearsal, by index of the step that starts the load
 
-	// acts are the names of what the run phase does, actsOfNodes that some depend on the target, actsUnknown that a step
-	// could not be named.
-	acts                     []string
+	// acts are what the run phase does, actsOfNodes that the target decides on some, actsUnknown that a step could not be named.
+	acts                     []act
 	actsOfNodes, actsUnknown bool
 	imagined                 bool // there is no target
 }
@@ -93,7 +97,8 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 
 func newCompiler(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
 	options Options) *compiler {
-	c := &compiler{sc: sc, inventory: inventory, capabilities: capabilities, catalog: catalog, options: options, factor: 1}
+	c := &compiler{sc: sc, inventory: inventory, nodes: inventory.Nodes, capabilities: capabilities, catalog: catalog, options: options,
+		factor: 1}
 	if options.Rehearse > 0 && len(inventory.Nodes) > rehearsalNodesMax {
 		c.inventory.Nodes = slices.Clone(inventory.Nodes[:rehearsalNodesMax])
 	}
@@ -108,9 +113,10 @@ func (c *compiler) newPlan() *Plan {
 		Scenario: PlanScenario{Name: sc.Name, DisplayName: sc.DisplayName, Hash: sc.Hash,
 			Preset: sc.Preset},
 		Target: PlanTarget{Provider: inv.Provider, Name: inv.Name, Simulated: inv.Simulated, Nodes: inv.Nodes,
-			FreeBytes: inv.FreeBytes, TotalBytes: inv.TotalBytes},
+			FreeBytes: inv.FreeBytes, TotalBytes: inv.TotalBytes, Hypervisor: inv.Hypervisor, RestartsElsewhere: inv.RestartsElsewhere,
+			RestartsWithNode: inv.RestartsWithNode},
 		Seed: c.options.Seed, AllowShell: c.options.AllowShell,
-		Power: []PowerOperation{}, Undo: []string{}, Unfit: []Unfit{}, Notes: []string{}, Warnings: diag.List{},
+		Windows: []string{}, Power: []PowerOperation{}, Undo: []string{}, Unfit: []Unfit{}, Notes: []string{}, Warnings: diag.List{},
 		Groups: []PlanGroup{}, Workloads: []PlanWorkload{}, Steps: []PlanStep{},
 		workloads: map[string]*workloadPlan{}, inventory: inv, scenario: sc,
 	}
@@ -122,20 +128,33 @@ func (c *compiler) refusal() error {
 	if !c.problems.HasErrors() {
 		return nil
 	}
-	exit := diag.ExitUnavailable
-	for _, d := range c.problems {
-		if d.Severity == diag.SeverityError && !slices.Contains(targetCodes, d.Code) {
-			exit = diag.ExitData
-		}
-	}
 	var list *diag.ListError
 	errors.As(c.problems.Err(), &list)
-	return &Refusal{ListError: list, exit: exit}
+	return &Refusal{ListError: list, exit: exitOf(c.problems)}
+}
+
+// exitOf returns the exit code for problems of which one at least is an error.
+func exitOf(problems diag.List) int {
+	exit := diag.ExitUnavailable
+	for _, d := range problems {
+		switch {
+		case d.Severity != diag.SeverityError:
+		case !slices.Contains(targetCodes, d.Code):
+			return diag.ExitData
+		case d.Code == codePowerNotAllowed:
+			exit = diag.ExitRefused
+		}
+	}
+	return exit
 }
 
 // point fills in the user's own lines.
 func (c *compiler) point() {
 	for i, d := range c.problems {
+		if used := len(c.inventory.Nodes); d.Code == "node-range" && d.Hint == "" && used < len(c.nodes) {
+			c.problems[i].Hint = fmt.Sprintf("a rehearsal uses the first %d of the target's %d nodes", used, len(c.nodes))
+			d = c.problems[i]
+		}
 		if d.Source == "" && d.Pos.File == c.sc.Document {
 			c.problems[i] = c.sc.Point(d, 0)
 		}
@@ -145,7 +164,11 @@ func (c *compiler) point() {
 // newView returns the state before the first step: groups placed, nothing deployed, no load.
 func (c *compiler) newView(problems *diag.List) *View {
 	v := &View{Scenario: c.sc, Inventory: c.inventory, AllowShell: c.options.AllowShell,
-		groups: map[string]*groupState{}, loads: map[string]loadState{}, sizes: map[string]loadSize{}}
+		groups: map[string]*groupState{}, loads: map[string]loadState{}, sizes: map[string]loadSize{},
+		scaled: map[string]map[int]int{}, factor: c.factor}
+	for _, g := range c.plan.Groups {
+		v.scaled[g.Name] = g.Counts
+	}
 	for _, g := range c.sc.Groups {
 		v.groups[g.Name] = placeGroup(g, len(c.inventory.Nodes), problems)
 	}
@@ -200,8 +223,8 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	}
 	expander, expands := b.step.(Expander)
 	if countErrors(c.problems) > before {
-		v.unsure, c.actsUnknown = true, c.actsUnknown || expands || hasNodes(kind)
-		c.nameAct(b, v)
+		v.unsure, c.actsUnknown = true, c.actsUnknown || expands
+		c.nameAct(b, -1)
 		return
 	}
 	if block, ok := b.step.(Blocker); ok {
@@ -218,13 +241,13 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 				call.Pos = b.call.Pos
 			}
 			next := b
-			next.call, next.within = call, kind.Name
+			next.call, next.within, next.expanded = call, kind.Name, true
 			c.bindCall(v, next, depth+1)
 		}
 		return
 	}
 	c.steps = append(c.steps, b)
-	c.nameAct(b, v)
+	c.nameAct(b, len(c.steps)-1)
 	v.play(b.step)
 }
 
@@ -240,27 +263,35 @@ func countErrors(l diag.List) int {
 
 // play changes the state as the step will.
 func (v *View) play(step Step) {
+	var length time.Duration // of the step, which depends on what was before
+	if e, ok := step.(Estimator); ok {
+		length = max(0, e.Estimate(v))
+	}
 	if e, ok := step.(Describer); ok {
 		v.playEffect(e.Effect(v))
 	}
-	if e, ok := step.(Estimator); ok {
-		v.clock += max(0, e.Estimate(v))
-	}
+	v.clock += length
 }
 
 func (v *View) playEffect(e Effect) {
+	v.playNodes(e)
 	if g := v.groups[e.Deploys]; g != nil {
 		g.deployed = true
+	}
+	if g := v.groups[e.Boots]; g != nil {
+		g.on = true
+	}
+	for name, g := range v.groups {
+		if e.halts(name) {
+			g.on = false
+			v.endLoads(name)
+		}
 	}
 	if g := v.groups[e.Grows]; g != nil {
 		g.count = e.GrowTo
 	}
 	if e.Load != nil {
-		length := v.Within(e.Load.Workload, e.Load.Runtime)
-		if length == 0 {
-			length = v.Transfer(e.Load.Workload, e.Load.Prefill)
-		}
-		v.loads[loadKey(e.Load.Workload, e.Load.Prefill)] = loadState{ends: v.clock + length + e.Load.Stagger}
+		v.loads[loadKey(e.Load.Workload, e.Load.Prefill)] = loadState{ends: v.clock + v.Lasts(*e.Load)}
 	}
 	if e.Stops != "" {
 		v.loads[loadKey(e.Stops, false)] = loadState{ends: v.clock}
@@ -268,6 +299,18 @@ func (v *View) playEffect(e Effect) {
 	if e.CleansUp {
 		for _, g := range v.groups {
 			g.deployed = false
+		}
+	}
+}
+
+// endLoads notes that no load runs on VMs of a group any more: they have no power.
+func (v *View) endLoads(group string) {
+	for _, w := range v.Scenario.Workloads {
+		for _, prefill := range []bool{false, true} {
+			key := loadKey(w.Name, prefill)
+			if l, ok := v.loads[key]; ok && w.Group == group {
+				v.loads[key] = loadState{ends: min(l.ends, v.clock)}
+			}
 		}
 	}
 }
@@ -293,7 +336,7 @@ func (c *compiler) checkCapabilities(kind Kind, problems *Problems) {
 			fmt.Sprintf("%s cannot run on target %q", kind.Name, c.inventory.Name))
 	}
 	if kind.SwitchesNodes && !c.inventory.PowerAllowed {
-		problems.Hint("", "power-not-allowed", "the target file allows it with allow: {node_power: true}",
+		problems.Hint("", codePowerNotAllowed, "the target file allows it with allow: {node_power: true}",
 			fmt.Sprintf("%s switches nodes, which target %q does not allow", kind.Name, c.inventory.Name))
 	}
 }
@@ -321,11 +364,12 @@ func (b boundStep) rebind(factor float64) Step {
 	return bindCall(b.kind, b.call, factor, &Problems{list: &ignored, sc: &scenario.Scenario{}, call: b.call})
 }
 
-// timeline plays all steps with a time factor and returns where each starts and how long it takes.
-func (c *compiler) timeline(factor float64) (starts, lengths []time.Duration) {
+// timeline plays all steps with a time factor and returns where each starts and how long it takes, with or without the boots
+// of VMs.
+func (c *compiler) timeline(factor float64, boots bool) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.sizes = c.loadSizes()
+	v.sizes, v.boots = c.loadSizes(), boots
 	lengths = c.walk(v, factor, func(int, Step, bool) { starts = append(starts, v.clock) })
 	return starts, lengths
 }

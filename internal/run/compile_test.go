@@ -157,7 +157,7 @@ func TestPlanText(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := plan.WriteText(&b); err != nil {
+		if err := plan.WriteText(&b, run.TextOptions{Commands: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := run.Preflight(plan); err != nil {

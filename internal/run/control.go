@@ -28,6 +28,79 @@ const (
 	privateSuffix = ".private"
 )
 
+// makeControl makes the control directory, and refuses one that may be another user's: its owner decides what clean deletes.
+func makeControl(runs string) error {
+	dir := controlDir(runs)
+	if err := os.MkdirAll(runs, 0o755); err != nil {
+		return fmt.Errorf("create the runs folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create control directory of %q: %w", runs, err)
+	}
+	return checkControl(runs)
+}
+
+// checkControl refuses a control directory that may be another user's, and one with an entry that Bragg does not make. One that
+// does not exist is fine.
+func checkControl(runs string) error {
+	dir := controlDir(runs)
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at control directory of %q: %w", runs, err)
+	}
+	hint := "it holds journals that decide what is deleted: look who made it, remove it, or choose another place with --runs DIR"
+	refuse := func(what string) error {
+		return &diag.Error{
+			Code: "foreign-control", Exit: diag.ExitRefused, Message: fmt.Sprintf("%q %s", dir, what),
+			Hint: hint,
+		}
+	}
+	switch owner, known := ownerOf(info); {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return refuse("is a symbolic link")
+	case !info.IsDir():
+		return refuse("is not a directory")
+	case known && owner != os.Geteuid():
+		hint = "it holds journals that decide what is deleted: run bragg as that user, or choose another place with --runs DIR"
+		return refuse(fmt.Sprintf("belongs to another user (uid %d)", owner))
+	case info.Mode().Perm()&0o022 != 0 && keepsModes(dir, info, os.Chmod):
+		return refuse(fmt.Sprintf("may be written by others (mode %v)", info.Mode().Perm()))
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("look at control directory of %q: %w", runs, err)
+	}
+	for _, e := range entries {
+		if !ownEntry(e) {
+			hint = fmt.Sprintf("remove %q and leave the rest: the journals beside it tell bragg clean what to delete", e.Name())
+			return refuse(fmt.Sprintf("contains %q, which is neither a regular file nor the private folder of a run", e.Name()))
+		}
+	}
+	return nil
+}
+
+// ownEntry tells whether Bragg makes such an entry in the control directory. Reading a pipe waits for ever, and a link leads
+// elsewhere.
+func ownEntry(e fs.DirEntry) bool {
+	return e.Type().IsRegular() || e.IsDir() && strings.HasSuffix(e.Name(), privateSuffix)
+}
+
+// keepsModes tells whether the file system of a directory keeps who may write: FAT, NTFS and shares show one mode for everything,
+// which says nothing about who made the directory. Taking the right to write away, and looking, tells.
+func keepsModes(dir string, was fs.FileInfo, chmod func(name string, mode fs.FileMode) error) bool {
+	if err := chmod(dir, was.Mode().Perm()&^0o022); err != nil {
+		return false
+	}
+	now, err := os.Lstat(dir)
+	if err != nil || now.Mode().Perm()&0o022 != 0 {
+		return err != nil
+	}
+	return chmod(dir, was.Mode().Perm()) == nil
+}
+
 // checkRunID keeps paths out of the names of files.
 func checkRunID(run string) error {
 	if run == "" || run != filepath.Base(run) || run == "." || run == ".." {
@@ -58,8 +131,8 @@ func randomHex() string {
 func controllerID(runs string, fail failpoints) (string, error) {
 	dir := controlDir(runs)
 	path := filepath.Join(dir, "controller")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("create control directory of %q: %w", runs, err)
+	if err := makeControl(runs); err != nil {
+		return "", err
 	}
 	if id, err := readControllerID(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return id, err

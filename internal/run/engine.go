@@ -23,7 +23,7 @@ type Config struct {
 	Gone func(vm target.VM)
 	// Intervals receives what loads deliver, from several goroutines at once.
 	Intervals load.Sink
-	// Events receives events in the order of their times, one at a time.
+	// Events receives events one at a time, in the order in which they become known. The moment of one may have passed by then.
 	Events func(interval.Event)
 	// Zero is the start of the run's time axis, with its monotonic reading.
 	Zero time.Time
@@ -109,9 +109,9 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 		cfg.UndoDeadline = undoDeadlineDefault
 	}
 	e := &Engine{plan: plan, cfg: cfg, outcomes: make(chan outcome), finished: make(chan struct{})}
-	ops := newOperations(plan.Target, func(ev interval.Event) {
+	ops := newOperations(plan.Target, func(ev interval.Event, at time.Time) {
 		ev.Phase = e.phaseName()
-		e.emit(ev)
+		e.emitAt(ev, at)
 	})
 	e.cfg.Runner = ops.watching(cfg.Runner)
 	e.fleet = &fleet{ops: ops, plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
@@ -163,11 +163,18 @@ func (e *Engine) want(name string) int {
 	}
 }
 
-// emit stamps an event with the time and hands it out. The lock keeps events in the order of their times.
-func (e *Engine) emit(ev interval.Event) {
+// emit stamps an event with the time and hands it out. The lock keeps such events in the order of their times; those of emitAt may
+// come after later ones.
+func (e *Engine) emit(ev interval.Event) { e.emitAt(ev, time.Time{}) }
+
+// emitAt hands out an event of a moment that may have passed; the zero time is now.
+func (e *Engine) emitAt(ev interval.Event, at time.Time) {
 	e.emitMu.Lock()
 	defer e.emitMu.Unlock()
-	ev.AtNanos = time.Since(e.cfg.Zero).Nanoseconds()
+	if at.IsZero() {
+		at = time.Now()
+	}
+	ev.AtNanos = max(0, at.Sub(e.cfg.Zero).Nanoseconds())
 	e.cfg.Events(ev)
 }
 

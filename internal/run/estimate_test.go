@@ -1,7 +1,10 @@
 package run_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -60,5 +63,105 @@ func TestEstimateCountsRatesAndRuntimes(t *testing.T) {
 		if off := rehearsal.Estimate.Run - asked; off.Abs() > time.Second && c.steps[len(c.steps)-4:] != "60}\n" {
 			t.Errorf("%v to %v: the rehearsal takes %v, asked for %v", c.least, c.most, rehearsal.Estimate.Run, asked)
 		}
+	}
+}
+
+// TestEstimateCountsVMsOfTheMoment: a group that grows later is prefilled with the VMs that it has before.
+func TestEstimateCountsVMsOfTheMoment(t *testing.T) {
+	const grows = `setup:
+  - vm_group.CloneFromTemplate: {vm_group_name: Workers}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+  - workload.PrefillRun: {workload_name: Load, max_concurrent: 4}
+run:
+  - vm_group.Grow: {vm_group_name: Workers, count_per_node: 25}
+  - workload.Start: {workload_name: Load}
+`
+	l := newLab(t, 2)
+	plan := l.plan(loadText(t, head+grows), run.Options{})
+	one := 671088640 * time.Nanosecond // 128 MiB at 200 MB/s
+	if got := plan.Steps[2].Duration; got != 2*one {
+		t.Errorf("the prefill of two VMs takes %v, want %v", got, 2*one)
+	}
+	if got := plan.Steps[4].Duration; got != 50*one {
+		t.Errorf("the load on fifty VMs takes %v, want %v", got, 50*one)
+	}
+	if got := plan.Footprint.WrittenKnownBytes; got != 2*128<<20 {
+		t.Errorf("the prefill writes %d bytes", got)
+	}
+}
+
+// TestPlanShowsTheDepthOfThePrefill: the VMs that write at the same time share four writes per node, in the plan as in the run.
+func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
+	for _, c := range []struct {
+		nodes, perNode int
+		step           string
+		want           string
+	}{
+		{2, 1, "workload.PrefillRun: {workload_name: Load}", "4"},
+		{2, 2, "workload.PrefillRun: {workload_name: Load}", "2"},
+		{2, 8, "workload.PrefillRun: {workload_name: Load}", "1"},
+		{2, 8, "workload.PrefillRun: {workload_name: Load, max_concurrent: 2}", "4"},
+		{2, 8, "workload.PrefillStart: {workload_name: Load}", "4"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, c.nodes)
+			text := strings.Replace(head, "count_per_node: 1", fmt.Sprintf("count_per_node: %d", c.perNode), 1) + deployed +
+				"  - " + c.step + "\nrun:\n  - test.Wait: {duration_secs: 1}\n"
+			plan := l.plan(loadText(t, text), run.Options{})
+			if got := plan.Workloads[0].Prefill.Notes; len(got) != 1 || got[0] != "depth "+c.want {
+				t.Errorf("%s on %d VMs per node: planned with %q, want a depth of %s", c.step, c.perNode, got, c.want)
+			}
+			l.run(text, nil)
+			if got := l.loads[0].Options[run.OptionPrefillDepth]; got != c.want {
+				t.Errorf("%s on %d VMs per node: run with a depth of %s, want %s", c.step, c.perNode, got, c.want)
+			}
+		})
+	}
+}
+
+// TestEstimateCountsBoots: VMs that boot share the processors of their node. The time counts in the timeline; a rehearsal, which
+// cannot shrink it, shrinks the rest as if VMs answered at once.
+func TestEstimateCountsBoots(t *testing.T) {
+	l := newLab(t, 2)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range inventory.Nodes {
+		inventory.Nodes[i].CPUs = 2
+	}
+	inventory.Boots = map[string]target.Boot{"ubuntu1604": {Alone: 90 * time.Second, CPU: 2 * time.Minute, Basis: "emulated"}}
+	const steps = `setup:
+  - vm_group.CloneFromTemplate: {vm_group_name: Workers, power_on: True}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+run:
+  - test.Wait: {duration_secs: 600}
+  - vm_group.Grow: {vm_group_name: Workers, count_per_node: 5}
+  - nodes.PowerOff: {nodes: 0}
+  - nodes.PowerOn: {nodes: 0}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+  - vm_group.PowerOff: {vm_group_name: Workers}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+`
+	compile := func(options run.Options) *run.Plan {
+		plan, err := run.Compile(loadText(t, head+steps), inventory, target.Capabilities(l.fake), catalog(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	plan := compile(run.Options{})
+	// One VM per node takes 90 s; four more on each have four minutes of two processors, and five have five.
+	for i, want := range []time.Duration{90e9, 0, 600e9, 240e9, 0, 0, 300e9, 0, 300e9} {
+		if s := plan.Steps[i]; s.Duration != want || s.Rough != (want > 0 && s.Name != "test.Wait") {
+			t.Errorf("step %d (%s) takes %v (rough: %t), want %v", s.ID, s.Name, s.Duration, s.Rough, want)
+		}
+	}
+	if text := planText(t, plan); !strings.Contains(text, "; a VM boots in 1 m 30 s and 2 m of a processor (emulated))") {
+		t.Errorf("plan without what boots take:\n%s", text)
+	}
+	rehearsal := compile(run.Options{Rehearse: time.Minute})
+	if wait := rehearsal.Steps[2].Duration; (wait-time.Minute).Abs() > time.Second || rehearsal.Steps[0].Duration != 90*time.Second {
+		t.Errorf("a rehearsal waits %v and boots in %v", wait, rehearsal.Steps[0].Duration)
 	}
 }

@@ -2,7 +2,10 @@
 
 package run
 
-import "syscall"
+import (
+	"io/fs"
+	"syscall"
+)
 
 // openFilesMax is how many files this process may have open; 0 where it is not known.
 func openFilesMax() int {
@@ -11,4 +14,13 @@ func openFilesMax() int {
 		return 0
 	}
 	return int(min(limit.Cur, 1<<30))
+}
+
+// ownerOf returns the user who owns a file.
+func ownerOf(info fs.FileInfo) (uid int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
 }

@@ -15,6 +15,7 @@ import (
 // finish writes steps, sums, undo order and notes into the plan.
 func (c *compiler) finish() {
 	c.finishSteps()
+	c.plan.Windows = c.windows()
 	c.finishFootprint()
 	c.finishUndo()
 	c.fit()
@@ -23,17 +24,18 @@ func (c *compiler) finish() {
 }
 
 func (c *compiler) finishSteps() {
-	starts, lengths := c.timeline(c.factor)
+	starts, lengths := c.timeline(c.factor, true)
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.sizes = c.loadSizes()
+	labels := c.labels()
 	c.walk(v, 1, func(i int, _ Step, late bool) {
 		b := c.steps[i]
 		for _, t := range b.turns {
 			t.repeat.planned = t.repeat.length(c.factor)
 		}
 		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
-			Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i]}
+			Label: labels[i], Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i]}
 		s.Group, s.Workload = references(b.kind, b.step)
 		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.kind.Needs {
@@ -46,6 +48,9 @@ func (c *compiler) finishSteps() {
 			e := d.Effect(v)
 			s.Subject = e.Subject
 			s.Rough = e.Load != nil && e.Load.Runtime == 0 && !e.Load.Async && !v.fixed(*e.Load)
+			if (e.Boots != "" || e.Grows != "") && s.Duration > 0 {
+				s.Rough, c.plan.Estimate.Boots = true, c.bootBasis()
+			}
 			if !late {
 				c.finishPower(s.ID, e)
 			}
@@ -112,9 +117,8 @@ func (c *compiler) finishFootprint() {
 		if answer == nil {
 			continue
 		}
-		group, _ := c.plan.Group(p.scenario.Group)
-		f.addWritten(answer, start.Runtime, int64(group.CountFinal))
-		longest.addWritten(answer, start.lasting.longest(start.Runtime), int64(group.CountFinal))
+		f.addWritten(answer, start.Runtime, int64(start.vms))
+		longest.addWritten(answer, start.lasting.longest(start.Runtime), int64(start.vms))
 	}
 	f.WrittenLastingBytes = longest.WrittenKnownBytes - f.WrittenKnownBytes
 	f.WrittenLastingFreely = longest.WrittenFreely - f.WrittenFreely
@@ -153,6 +157,7 @@ func poissonBound(mean, block float64) int64 {
 // loadStart is a load that a step begins.
 type loadStart struct {
 	LoadSpec
+	vms     int // that the group has then
 	lasting *Lasting
 }
 
@@ -164,7 +169,7 @@ func (c *compiler) loadStarts() []loadStart {
 	c.walk(v, 1, func(i int, step Step, late bool) {
 		if d, ok := step.(Describer); ok && !late {
 			if e := d.Effect(v); e.Load != nil {
-				out = append(out, loadStart{*e.Load, c.lasting[i]})
+				out = append(out, loadStart{*e.Load, v.vmsOf(e.Load.Workload), c.lasting[i]})
 			}
 		}
 	})

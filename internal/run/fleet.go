@@ -243,9 +243,17 @@ func (f *fleet) cut(vms []target.VM) {
 func (f *fleet) lose(vms []target.VM) {
 	for _, vm := range vms {
 		f.ops.lost(vm.Name)
-		if f.gone != nil {
-			f.gone(vm)
-		}
+	}
+	f.hangUp(vms)
+}
+
+// hangUp ends the connections to the agents of VMs, which may take its time.
+func (f *fleet) hangUp(vms []target.VM) {
+	if f.gone == nil {
+		return
+	}
+	for _, vm := range vms {
+		f.gone(vm)
 	}
 }
 

@@ -29,12 +29,7 @@ var imaginedNodes = [2]int{3, 250}
 func imagine(sc *scenario.Scenario, catalog Catalog, partial bool) diag.List {
 	var compilers [len(imaginedNodes)]*compiler
 	for i, count := range imaginedNodes {
-		c := &compiler{sc: sc, catalog: catalog, options: Options{AllowShell: true}, factor: 1, imagined: true,
-			inventory: imaginedInventory(count, fmt.Sprintf("target %d", i))}
-		for _, k := range catalog.Steps {
-			c.capabilities = append(c.capabilities, k.Needs...)
-		}
-		c.plan = c.newPlan()
+		c := imagined(sc, catalog, count)
 		c.bindAll(partial)
 		c.checkWindows()
 		c.checkQueries()
@@ -51,6 +46,17 @@ func imagine(sc *scenario.Scenario, catalog Catalog, partial bool) diag.List {
 		}
 	}
 	return list
+}
+
+// imagined returns a compiler for a target with that many nodes that can do everything.
+func imagined(sc *scenario.Scenario, catalog Catalog, nodes int) *compiler {
+	c := &compiler{sc: sc, catalog: catalog, options: Options{AllowShell: true}, factor: 1, imagined: true,
+		inventory: imaginedInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))}
+	for _, k := range catalog.Steps {
+		c.capabilities = append(c.capabilities, k.Needs...)
+	}
+	c.plan = c.newPlan()
+	return c
 }
 
 func imaginedInventory(count int, name string) target.Inventory {

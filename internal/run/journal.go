@@ -57,7 +57,7 @@ func CreateJournal(runs string, header Header, files Files, failpoint func(strin
 		files = diskFiles{}
 	}
 	dir := controlDir(runs)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeControl(runs); err != nil {
 		return nil, fmt.Errorf("create journal of run %q: %w", header.Run, err)
 	}
 	if err := checkRunID(header.Run); err != nil {

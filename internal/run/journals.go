@@ -17,6 +17,9 @@ const unbornSuffix = ".new"
 // Journals returns the ids of all runs that have a journal in a runs directory. A directory that does not exist has
 // none.
 func Journals(runs string) ([]string, error) {
+	if err := checkControl(runs); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(controlDir(runs))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -36,6 +39,9 @@ func Journals(runs string) ([]string, error) {
 // RemoveUnborn removes what is left of controllers that died while they made their journal or the directory's identity.
 // They had touched nothing. While another controller is making one, it does nothing.
 func RemoveUnborn(runs string) error {
+	if err := checkControl(runs); err != nil {
+		return err
+	}
 	dir := controlDir(runs)
 	release, err := lockControl(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {

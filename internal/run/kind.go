@@ -78,6 +78,10 @@ type Effect struct {
 	PowersOn  []int
 	// Changes is the group whose VMs get another power state, another node or other disks.
 	Changes string
+	// Boots is the group whose VMs are all on afterwards; Halts the one whose VMs are all off, and HaltsAll means every group.
+	Boots    string
+	Halts    string
+	HaltsAll bool
 	// SetsHA: what becomes of all VMs of this run after a node failure is another matter afterwards.
 	SetsHA bool
 	// Snapshots is how many snapshots of each VM of group Snapshot are taken.
@@ -85,6 +89,11 @@ type Effect struct {
 	Snapshots int
 	// CleansUp: all VMs of this run are gone afterwards.
 	CleansUp bool
+}
+
+// halts tells whether all VMs of a group are off or gone afterwards, and their loads over with them.
+func (e Effect) halts(group string) bool {
+	return e.HaltsAll || e.CleansUp || e.Halts != "" && e.Halts == group
 }
 
 // Catalog is what a plan may use.

@@ -82,7 +82,7 @@ func (plain) Plan(w load.Workload) (load.Plan, error) {
 		total += length
 	}
 	if w.Prefill {
-		p.BytesWritten = total
+		p.BytesWritten, p.Notes = total, []string{"depth " + w.Options[run.OptionPrefillDepth]}
 	}
 	return p, nil
 }

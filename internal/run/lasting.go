@@ -59,7 +59,7 @@ func (c *compiler) plannedSteps() []plannedStep {
 			e := d.Effect(v)
 			out[i].effect = e
 			if e.Load != nil {
-				out[i].loadEnds = v.clock + v.Within(e.Load.Workload, e.Load.Runtime) + e.Load.Stagger
+				out[i].loadEnds = v.clock + v.Lasts(*e.Load)
 			}
 		}
 	})
@@ -79,11 +79,7 @@ func (c *compiler) findLasting() {
 			continue
 		}
 		s := meanwhile{c: c, steps: steps, start: i, load: *l, ends: steps[i].loadEnds}
-		for _, later := range steps[i+1:] {
-			if later.effect.Stops == l.Workload {
-				s.ends = min(s.ends, later.from)
-			}
-		}
+		s.cutShort()
 		if over := s.over(); len(over) > 0 {
 			found[i] = &Lasting{Over: over, unsteady: s.unsteady()}
 		}
@@ -98,13 +94,34 @@ type meanwhile struct {
 	start int // index of the step that starts the load
 	load  LoadSpec
 	ends  time.Duration
+	halt  int // index of the step that takes the load's VMs away, 0 without one
+}
+
+// cutShort finds the step that ends the load before its time. A load is stopped at the beginning of a step. Where its VMs are
+// switched off or deleted it lasts over that step: the cut has to find it running.
+func (m *meanwhile) cutShort() {
+	w, _ := m.c.sc.Workload(m.load.Workload)
+	for j := m.start + 1; j < len(m.steps); j++ {
+		later := m.steps[j]
+		switch {
+		case later.late || later.from >= m.ends:
+		case later.effect.Stops == m.load.Workload:
+			m.ends = later.from
+		case later.effect.halts(w.Group):
+			m.ends, m.halt = min(m.ends, later.to), j
+			return
+		}
+	}
 }
 
 // covers tells whether a step begins while the load goes on: one behind its start or, in branches, beside it.
 func (m meanwhile) covers(j int) bool {
 	s, own := m.steps[j], m.steps[m.start]
-	if j == m.start || s.late || m.c.steps[j].phase == Teardown || s.from >= m.ends {
+	if j == m.start || s.late || m.c.steps[j].phase == Teardown || s.from >= m.ends && j != m.halt {
 		return false
+	}
+	if m.halt > 0 && j > m.halt && m.c.steps[m.halt].branch == 0 {
+		return false // begins when the VMs are gone, even where the plan takes the cut for no time at all
 	}
 	head, end := m.c.block(m.start)
 	beside := j > head && j < end && m.c.steps[j].branch != m.c.steps[m.start].branch

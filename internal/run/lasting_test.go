@@ -166,6 +166,43 @@ func TestLoadThatLastsIsBounded(t *testing.T) {
 	})
 }
 
+// TestPowerOffEndsLoads: a load does not go on when its VMs are switched off, and may be started again.
+func TestPowerOffEndsLoads(t *testing.T) {
+	l := newLab(t, 2)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compile := func(steps string, o run.Options) *run.Plan {
+		plan, err := run.Compile(loadText(t, head+deployed+"run:\n"+steps), inventory, target.Capabilities(l.fake), catalog(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	const (
+		load = "  - workload.Start: {workload_name: Load, runtime_secs: 300, async: True}\n  - test.Wait: {duration_secs: 100}\n"
+		off  = "  - vm_group.PowerOff: {vm_group_name: Workers}\n"
+		all  = "  - cluster.PowerOffCurieVMs: {}\n"
+		on   = "  - vm_group.PowerOn: {vm_group_name: Workers}\n"
+		wait = "  - test.Wait: {duration_secs: 50}\n"
+	)
+	for name, steps := range map[string]string{"group": load + off + wait + on + load + wait, "all": load + all + wait + on + load} {
+		plan := compile(steps, run.Options{Rehearse: 30 * time.Second})
+		if got := plan.Steps[2].Lasting.String(); !strings.Contains(got, "PowerOff") || !strings.HasSuffix(got, "is over") {
+			t.Errorf("%s: the load lasts until %q", name, got)
+		}
+		for _, w := range plan.Warnings {
+			if w.Code == "still-running" {
+				t.Errorf("%s: %s", name, w.Message)
+			}
+		}
+	}
+	if plan := compile(load+wait+load, run.Options{}); len(plan.Warnings) == 0 || plan.Warnings[0].Code != "still-running" {
+		t.Errorf("without a cut: %v", plan.Warnings)
+	}
+}
+
 // TestLastingHolds: whatever the steps are, a load outlasts those that it outlasts in the scenario.
 func TestLastingHolds(t *testing.T) {
 	if testing.Short() {

@@ -24,11 +24,14 @@ import (
 // with every lease, so that an agent can tell a late command of a former holder.
 type Lease struct {
 	Fence uint64
-	file  *os.File
-	fail  failpoints
-	name  string
-	run   string
-	lock  target.Lock // nil before AtTarget, and where the target has none
+	// Cleaning is set, before AtTarget, by who does nothing at the target but free what a dead holder left: see lease.Holder.
+	Cleaning bool
+
+	file *os.File
+	fail failpoints
+	name string
+	run  string
+	lock target.Lock // nil before AtTarget, and where the target has none
 }
 
 // Holder says who holds a lease.
@@ -43,8 +46,8 @@ type Holder struct {
 // a *diag.Error with exit code diag.ExitLocked that names the holder.
 func AcquireLease(runs, targetName, run string, failpoint func(string) error) (*Lease, error) {
 	fail := failpoints(failpoint)
-	if err := os.MkdirAll(controlDir(runs), 0o700); err != nil {
-		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
+	if err := makeControl(runs); err != nil {
+		return nil, err
 	}
 	if err := fail.at("lease.acquire"); err != nil {
 		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
@@ -155,7 +158,9 @@ func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error
 		if err := l.note(how); err != nil {
 			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 		}
-		lock, err := locker.Lock(ctx, lease.NewHolder(l.run, l.Fence))
+		holder := lease.NewHolder(l.run, l.Fence)
+		holder.Cleaning = l.Cleaning
+		lock, err := locker.Lock(ctx, holder)
 		if held := (*lease.HeldError)(nil); errors.As(err, &held) {
 			if noNote == nil {
 				return heldError(l.name, held) // what that note is for may be there still
@@ -194,6 +199,14 @@ func (l *Lease) Lost() <-chan lease.Holder {
 		return nil
 	}
 	return l.lock.Lost()
+}
+
+// Meetings tells who else works on the target. It is nil where nobody may.
+func (l *Lease) Meetings() <-chan lease.Meeting {
+	if shared, ok := l.lock.(target.SharedLock); ok {
+		return shared.Meetings()
+	}
+	return nil
 }
 
 // LeaveTarget gives the target's half back. It comes before the target is closed.

@@ -23,6 +23,9 @@ type LeaseNote struct {
 
 // LeaseNotes returns the notes of a runs directory, also of runs that are going on.
 func LeaseNotes(runs string) ([]LeaseNote, error) {
+	if err := checkControl(runs); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(controlDir(runs))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list leases: %w", err)

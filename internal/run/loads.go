@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +40,8 @@ type loads struct {
 // loadRun is one start of one load on all VMs of its group.
 type loadRun struct {
 	spec     LoadSpec
-	lasting  *Lasting // the load goes on beyond the runtime of spec
+	lasting  *Lasting   // the load goes on beyond the runtime of spec
+	stagger  staggering // of its VMs; known when all are prepared
 	group    string
 	instance int
 	handle   int
@@ -263,7 +263,7 @@ func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
 func (l *loads) value(run *loadRun, m *member, w PlanWorkload) load.Workload {
 	e := l.engine
 	v := load.Workload{
-		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance,
+		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.workloadNumber(w.Name),
 		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.scenario.Files[w.ConfigFile],
 		Options: maps.Clone(w.Options), Runtime: run.lasting.longest(run.spec.Runtime), Prefill: run.spec.Prefill,
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
@@ -272,7 +272,7 @@ func (l *loads) value(run *loadRun, m *member, w PlanWorkload) load.Workload {
 		if v.Options == nil {
 			v.Options = map[string]string{}
 		}
-		v.Options[OptionPrefillDepth] = strconv.Itoa(prefillDepth(run))
+		v.Options[OptionPrefillDepth] = strconv.Itoa(run.prefillDepth())
 	}
 	for _, d := range m.vm.Disks {
 		path := d.Path
@@ -296,18 +296,21 @@ func (l *loads) nominalSize(group string, d target.Disk) int64 {
 	return d.SizeBytes
 }
 
+// prefillDepth is that of the VMs on their nodes as they are now.
+func (run *loadRun) prefillDepth() int {
+	nodeIDs := map[string]bool{}
+	for _, m := range run.members {
+		nodeIDs[m.vm.NodeID] = true
+	}
+	return run.spec.prefillDepth(len(run.members), len(nodeIDs))
+}
+
 // prefillDepth shares the writes in flight of a node among the VMs that prefill there at the same time.
-func prefillDepth(run *loadRun) int {
-	if run.spec.MaxConcurrent == 0 {
+func (l LoadSpec) prefillDepth(vms, nodes int) int {
+	if l.MaxConcurrent == 0 || vms == 0 || nodes == 0 {
 		return prefillDepthPerNode
 	}
-	var nodeIDs []string
-	for _, m := range run.members {
-		nodeIDs = append(nodeIDs, m.vm.NodeID)
-	}
-	slices.Sort(nodeIDs)
-	count := len(slices.Compact(nodeIDs))
-	perNode := (min(len(run.members), run.spec.MaxConcurrent) + count - 1) / count
+	perNode := (min(vms, l.MaxConcurrent) + nodes - 1) / nodes
 	return max(1, prefillDepthPerNode/perNode)
 }
 

@@ -228,7 +228,7 @@ func (e *Engine) env(p PlanStep) *Env {
 
 func (e *Engine) stepEvent(p PlanStep, kind interval.EventKind, err error) interval.Event {
 	ev := interval.Event{Kind: kind, Phase: string(p.Phase), Step: p.Name, StepID: p.ID, Workload: p.Workload,
-		Group: p.Group, Message: p.Subject, Iteration: p.Iteration, Simulate: p.Imitated != ""}
+		Group: p.Group, Message: p.Subject, Iteration: p.Iteration, Label: p.Label, Simulate: p.Imitated != ""}
 	if p.Nodes {
 		ev.Subject = p.Subject
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -30,7 +31,7 @@ func (n *nodes) Off(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	return n.down(index, interval.OperationNodeOff, "node.power-off", "node.powered-off", func(id string) error { return p.PowerOffNode(ctx, id) })
+	return n.down(ctx, index, taking{interval.OperationNodeOff, "node.power-off", "node.powered-off", p.PowerOffNode})
 }
 
 func (n *nodes) Shutdown(ctx context.Context, index int) error {
@@ -38,20 +39,29 @@ func (n *nodes) Shutdown(ctx context.Context, index int) error {
 	if err != nil {
 		return err
 	}
-	return n.down(index, interval.OperationNodeShutdown, "node.shutdown", "node.shut-down", func(id string) error { return p.ShutdownNode(ctx, id) })
+	return n.down(ctx, index, taking{interval.OperationNodeShutdown, "node.shutdown", "node.shut-down", p.ShutdownNode})
 }
 
-func (n *nodes) down(index int, op interval.Operation, before, after string, act func(id string) error) error {
+// taking is a way to take the power of a node.
+type taking struct {
+	operation     interval.Operation
+	before, after string // failpoints
+	act           func(ctx context.Context, nodeID string) error
+}
+
+func (n *nodes) down(ctx context.Context, index int, how taking) error {
 	node := n.list[index]
-	if err := n.fleet.fail.at(before); err != nil {
+	if err := n.fleet.fail.at(how.before); err != nil {
 		return err
 	}
 	return n.fleet.journal.intend(Thing{Kind: ThingNodeOff, Node: node.ID}, func() error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.cut(hit)
 		n.fleet.flee(hit, node.ID)
-		err := n.fleet.ops.nodeDown(op, node.ID, hit, func() error {
-			if err := act(node.ID); err != nil {
+		var losing sync.WaitGroup // connections to agents may take their time to end
+		defer losing.Wait()
+		err := n.fleet.ops.nodeDown(ctx, loss{how.operation, node.ID, hit, func() { losing.Go(func() { n.fleet.hangUp(hit) }) }}, func(ctx context.Context) error {
+			if err := how.act(ctx, node.ID); err != nil {
 				return fmt.Errorf("switch off node %q: %w", node.Name, err)
 			}
 			n.fleet.lose(hit)
@@ -64,7 +74,7 @@ func (n *nodes) down(index int, op interval.Operation, before, after string, act
 			return err
 		}
 		n.fleet.update(hit, func(vm *target.VM) { vm.Power = target.PowerUnknown })
-		return n.fleet.fail.at(after)
+		return n.fleet.fail.at(how.after)
 	})
 }
 
@@ -77,8 +87,8 @@ func (n *nodes) On(ctx context.Context, index int) error {
 	if err := n.fleet.fail.at("node.power-on"); err != nil {
 		return err
 	}
-	on := func() error { return p.PowerOnNode(ctx, node.ID) }
-	if err := n.fleet.ops.nodeUp(n.fleet.target, node.ID, on); err != nil {
+	on := func(ctx context.Context) error { return p.PowerOnNode(ctx, node.ID) }
+	if err := n.fleet.ops.nodeUp(ctx, n.fleet.target, node.ID, on); err != nil {
 		return fmt.Errorf("power on node %q: %w", node.Name, err)
 	}
 	n.fleet.restored(node.ID)

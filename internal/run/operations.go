@@ -18,7 +18,7 @@ import (
 // that an agent answers, that a host does. They are seen at an answer, which may come long after the fact if nobody asked, so
 // the end says for how long nobody had.
 type operations struct {
-	emit     func(interval.Event)
+	emit     func(e interval.Event, at time.Time)
 	imitated func(op interval.Operation) bool
 
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ var capabilityOf = map[interval.Operation]target.Capability{
 	interval.OperationClusterReady: target.CapNodePower, interval.OperationVMRecovery: target.CapNodePower,
 }
 
-func newOperations(t PlanTarget, emit func(interval.Event)) *operations {
+func newOperations(t PlanTarget, emit func(e interval.Event, at time.Time)) *operations {
 	imitated := func(op interval.Operation) bool {
 		_, imitated := t.Imitated[capabilityOf[op]]
 		return t.Simulated || imitated
@@ -50,7 +50,10 @@ func newOperations(t PlanTarget, emit func(interval.Event)) *operations {
 	return &operations{emit: emit, imitated: imitated, vms: map[string][]*operation{}, nodes: map[string][]*operation{}}
 }
 
-func (o *operations) begin(e interval.Event) *operation {
+func (o *operations) begin(e interval.Event) *operation { return o.beginAt(e, time.Now()) }
+
+// beginAt tells of an operation that began at a moment which may have passed.
+func (o *operations) beginAt(e interval.Event, at time.Time) *operation {
 	if o == nil {
 		return nil
 	}
@@ -59,20 +62,25 @@ func (o *operations) begin(e interval.Event) *operation {
 	e.OperationID = o.last
 	o.mu.Unlock()
 	e.Kind, e.Simulate = interval.EventOperationStarted, o.imitated(e.Operation)
-	o.emit(e)
-	return &operation{event: e, began: time.Now(), asked: time.Now()}
+	o.emit(e, at)
+	return &operation{event: e, began: at, asked: at}
 }
 
 func (o *operations) end(x *operation, err error, unasked time.Duration) {
+	o.endAt(x, err, time.Now(), unasked)
+}
+
+func (o *operations) endAt(x *operation, err error, at time.Time, unasked time.Duration) {
 	if o == nil || x == nil {
 		return
 	}
 	e := x.event
 	e.Kind, e.SpanNanos = interval.EventOperationEnded, unasked.Nanoseconds()
+	e.UncertainNanos = e.SpanNanos
 	if err != nil {
 		e.Error = err.Error()
 	}
-	o.emit(e)
+	o.emit(e, at)
 }
 
 // call is one call of the target for VMs.
@@ -80,7 +88,7 @@ type call struct {
 	operation interval.Operation
 	vms       []target.VM
 	boots     bool // an end that is no failure begins the wait for the agent
-	restarts  bool // the target may have powered VMs on by itself before
+	restarts  bool // the target may have powered VMs on by itself before, where it does not say that they had no power
 }
 
 // Do makes a call. What is done to each VM is an operation of its own where the provider tells.
@@ -98,6 +106,7 @@ func (o *operations) Do(ctx context.Context, c call, act func(ctx context.Contex
 	for _, vm := range c.vms {
 		pending[vm.Name] = vm
 	}
+	ctx = target.WithPowerless(ctx, o.powerless)
 	err := act(target.WithObserver(ctx, func(name string) func(error) {
 		mu.Lock()
 		vm, ok := pending[name]
@@ -120,7 +129,7 @@ func (o *operations) Do(ctx context.Context, c call, act func(ctx context.Contex
 			} else if boot != nil {
 				o.await(o.vms, name, boot)
 				if !c.restarts {
-					o.powered(name)
+					o.powerless(name, time.Now())
 				}
 			}
 		}
@@ -137,12 +146,14 @@ func (o *operations) await(open map[string][]*operation, key string, x *operatio
 	open[key] = append(open[key], x)
 }
 
-// powered notes that a VM had no power before this moment: nobody needed to ask it.
-func (o *operations) powered(vm string) {
+// powerless notes that a VM had no power before a moment: nobody needed to ask it until then.
+func (o *operations) powerless(vm string, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, x := range o.vms[vm] {
-		x.asked = time.Now()
+		if until.After(x.asked) {
+			x.asked = until
+		}
 	}
 }
 
@@ -192,15 +203,45 @@ func (o *operations) watching(reach reacher) reacher {
 	}
 }
 
-// nodeDown takes the power of a node, with the VMs on it.
-func (o *operations) nodeDown(op interval.Operation, node string, hit []target.VM, act func() error) error {
-	x := o.begin(interval.Event{Operation: op, Subject: node, Node: node})
+// loss is of the power of a node, with the VMs on it.
+type loss struct {
+	operation interval.Operation
+	node      string
+	hit       []target.VM
+	seen      func() // called once the target sees that the power is gone; that it stays so is not known then
+}
+
+// nodeDown takes the power of a node. What is checked before takes its time and is no part of it: where the target tells the moments
+// of the command and of the loss, these are the begin and the end.
+func (o *operations) nodeDown(ctx context.Context, l loss, act func(ctx context.Context) error) error {
+	if o == nil {
+		return act(ctx)
+	}
+	op, node, hit := l.operation, l.node, l.hit
+	began := time.Now()
+	changes := make(chan target.PowerChange, 1)
+	err := act(target.WithPowerChange(ctx, func(c target.PowerChange) {
+		select {
+		case changes <- c:
+			l.seen()
+		default:
+		}
+	}))
+	change := target.PowerChange{Sent: began, Seen: time.Now()}
+	change.Before = change.Seen
+	select {
+	case told := <-changes:
+		if err == nil {
+			change = told
+		}
+	default:
+	}
+	x := o.beginAt(interval.Event{Operation: op, Subject: node, Node: node}, change.Sent)
 	var lost []*operation
 	for _, vm := range hit {
-		lost = append(lost, o.begin(interval.Event{Operation: interval.OperationVMRecovery, Group: vm.Group, Subject: vm.Name, Node: node}))
+		lost = append(lost, o.beginAt(interval.Event{Operation: interval.OperationVMRecovery, Group: vm.Group, Subject: vm.Name, Node: node}, change.Sent))
 	}
-	err := act()
-	o.end(x, err, 0)
+	o.endAt(x, err, change.Seen, change.Seen.Sub(change.Before))
 	for i, vm := range hit {
 		if err != nil {
 			o.end(lost[i], err, 0)
@@ -214,9 +255,9 @@ func (o *operations) nodeDown(op interval.Operation, node string, hit []target.V
 }
 
 // nodeUp gives a node power, and begins to wait for its system and the cluster where the target can tell.
-func (o *operations) nodeUp(t target.Target, node string, act func() error) error {
+func (o *operations) nodeUp(ctx context.Context, t target.Target, node string, act func(ctx context.Context) error) error {
 	if o == nil {
-		return act()
+		return act(ctx)
 	}
 	begin := func(op interval.Operation) *operation {
 		return o.begin(interval.Event{Operation: op, Subject: node, Node: node})
@@ -229,8 +270,12 @@ func (o *operations) nodeUp(t target.Target, node string, act func() error) erro
 	if _, ok := t.(target.ReadyChecker); ok {
 		later = append(later, begin(interval.OperationClusterReady))
 	}
-	err := act()
-	o.end(x, err, 0)
+	end, uncertain := time.Time{}, time.Duration(0)
+	err := act(target.WithPowerChange(ctx, func(c target.PowerChange) { end, uncertain = c.Seen, c.Seen.Sub(c.Before) }))
+	if err != nil || end.IsZero() {
+		end, uncertain = time.Now(), 0
+	}
+	o.endAt(x, err, end, uncertain)
 	for _, x := range later {
 		if err != nil {
 			o.end(x, err, 0)

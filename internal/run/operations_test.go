@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/fake"
 )
 
 // pairs checks that begins and ends of operations belong together, and returns how long each took, by "operation subject".
@@ -114,6 +117,83 @@ func TestAnswersNobodyAskedFor(t *testing.T) {
 		}
 		if said != "1m0s" {
 			t.Errorf("nobody asked for %q, want 1m0s", said)
+		}
+	})
+}
+
+// TestVMsThatTheRunKeptOff: while this run leaves VMs without power nobody need ask them, also on a target that can place VMs:
+// what it found without power was not started by the platform.
+func TestVMsThatTheRunKeptOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		if _, places := target.Target(l.fake).(target.Placer); !places {
+			t.Fatal("the target cannot place VMs")
+		}
+		outcome := l.run(head+deployed+`run:
+  - nodes.PowerOff: {nodes: all}
+  - test.Wait: {duration_secs: 300}
+  - nodes.PowerOn: {nodes: all}
+  - test.Wait: {duration_secs: 120}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+`, nil)
+		if outcome.Ended != run.Completed {
+			t.Fatalf("outcome %+v", outcome)
+		}
+		ended := 0
+		for _, e := range l.events {
+			if e.Kind != interval.EventOperationEnded || e.Operation != interval.OperationVMRecovery {
+				continue
+			}
+			ended++
+			if e.SpanNanos > int64(2*time.Second) || e.Error != "" {
+				t.Errorf("%s: uncertain by %v, %q", e.Subject, time.Duration(e.SpanNanos), e.Error)
+			}
+		}
+		if ended != 2 {
+			t.Errorf("%d VMs were seen to answer again, want 2", ended)
+		}
+	})
+}
+
+// telling is a target that tells when the power of a node is gone.
+type telling struct{ *fake.Target }
+
+func (t telling) PowerOffNode(ctx context.Context, nodeID string) error {
+	now := time.Now()
+	err := t.Target.PowerOffNode(ctx, nodeID)
+	target.TellPowerChange(ctx, target.PowerChange{Sent: now, Before: now, Seen: now})
+	time.Sleep(time.Second) // to be sure
+	return err
+}
+
+// TestHangingUpForgetsNoRecovery: the connections to agents of a node that lost its power take longer to end than the cut takes. That
+// its VMs come back is waited for all the same.
+func TestHangingUpForgetsNoRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 1)
+		slow := func(cfg *run.Config) {
+			cfg.Target = telling{l.fake}
+			var called atomic.Bool
+			cfg.Gone = func(target.VM) {
+				if !called.Swap(true) {
+					time.Sleep(20 * time.Second)
+				}
+			}
+		}
+		outcome := l.run(strings.Replace(head, "count_per_node: 1", "count_per_node: 2", 1)+deployed+`run:
+  - nodes.PowerOff: {nodes: 0}
+  - nodes.PowerOn: {nodes: 0}
+  - vm_group.PowerOn: {vm_group_name: Workers}
+  - vm_group.WaitForPowerOn: {vm_group_name: Workers}
+`, slow)
+		if outcome.Ended != run.Completed {
+			t.Fatalf("outcome %+v", outcome)
+		}
+		took := l.pairs()
+		for _, vm := range []string{"Workers-0001", "Workers-0002"} {
+			if len(took["vm-recovery "+vm]) != 1 {
+				t.Errorf("no recovery of %s; there are %v", vm, took)
+			}
 		}
 	})
 }

@@ -28,7 +28,7 @@ func placeGroup(g scenario.Group, nodes int, problems *diag.List) *groupState {
 	} else if len(indexes) == 0 {
 		problems.Errorf(g.Pos, "node-range", "nodes %q of group %q select none of the target's %d nodes", g.Nodes, g.Name, nodes)
 	}
-	state := &groupState{nodes: indexes, count: len(indexes)}
+	state := &groupState{nodes: indexes, count: len(indexes), down: map[int]bool{}}
 	switch {
 	case g.PerCluster > 0:
 		state.count = g.PerCluster

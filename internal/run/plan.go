@@ -49,6 +49,7 @@ type Plan struct {
 	Workloads  []PlanWorkload    `json:"workloads"`
 	Steps      []PlanStep        `json:"steps"`
 	Footprint  Footprint         `json:"footprint"`
+	Windows    []string          `json:"windows"` // names that expectations can use, in the order of time; at most 92
 	Power      []PowerOperation  `json:"power_operations"`
 	Undo       []string          `json:"undo"` // in the order in which it is done
 	Estimate   Estimate          `json:"estimate"`
@@ -81,6 +82,11 @@ type PlanTarget struct {
 	Simulated bool          `json:"simulated"`
 	Nodes     []target.Node `json:"nodes"` // those that the plan uses, in the order that node slices count
 	FreeBytes int64         `json:"free_bytes"`
+	// Hypervisor is as in target.Inventory.
+	Hypervisor string `json:"hypervisor,omitempty"`
+	// RestartsElsewhere and RestartsWithNode are as in target.Inventory.
+	RestartsElsewhere bool `json:"restarts_elsewhere,omitempty"`
+	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
 	// TotalBytes is 0 where the target does not tell.
 	TotalBytes int64                        `json:"total_bytes"`
 	Imitated   map[target.Capability]string `json:"imitated,omitempty"` // only those that the plan uses
@@ -100,7 +106,8 @@ type PlanGroup struct {
 	Disks         []PlanDisk `json:"disks"`       // of each VM
 	VMs           []PlanVM   `json:"vms"`
 	TouchedBytes  int64      `json:"touched_bytes"` // per VM: extents of all its workloads, merged
-	// ScenarioCount and ScenarioCountFinal are what the scenario says, before a rehearsal made it smaller.
+	// ScenarioCount and ScenarioCountFinal are what the scenario comes to on all nodes of the target, before a rehearsal made
+	// it smaller.
 	ScenarioCount      int         `json:"scenario_count"`
 	ScenarioCountFinal int         `json:"scenario_count_final"`
 	Counts             map[int]int `json:"counts,omitempty"` // of a rehearsal: scenario's count → count now
@@ -145,6 +152,8 @@ type PlanStep struct {
 	Within   string `json:"within,omitempty"` // the step that was expanded into this one
 	// Branch is in which branch of the parallel step before it the step runs, from 1; 0: in none.
 	Branch int `json:"branch,omitempty"`
+	// Label is what windows call the step, "" for steps that windows are not named after.
+	Label string `json:"label,omitempty"`
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string         `json:"iteration,omitempty"`
 	Line      int            `json:"line,omitempty"`
@@ -231,6 +240,8 @@ type Estimate struct {
 	Total    time.Duration `json:"total_ns"`
 	// Rough: some steps are bound by size, and the target's throughput was assumed.
 	Rough bool `json:"rough,omitempty"`
+	// Boots says what the time that VMs take to boot rests on, where it is part of the estimate.
+	Boots string `json:"boots,omitempty"`
 }
 
 // ReadPlan reads a plan that was written as JSON, for Cleaner: together with its scenario it tells what was to be done,
@@ -256,6 +267,11 @@ func (p *Plan) Group(name string) (PlanGroup, bool) {
 	return PlanGroup{}, false
 }
 
+// workloadNumber returns the place of a workload in the scenario.
+func (p *Plan) workloadNumber(name string) int {
+	return max(0, slices.IndexFunc(p.Workloads, func(w PlanWorkload) bool { return w.Name == name }))
+}
+
 // Workload returns the planned workload with that name.
 func (p *Plan) Workload(name string) (PlanWorkload, bool) {
 	for _, w := range p.Workloads {
@@ -264,6 +280,14 @@ func (p *Plan) Workload(name string) (PlanWorkload, bool) {
 		}
 	}
 	return PlanWorkload{}, false
+}
+
+// timeFactor is that of a rehearsal, 1 in a full run.
+func (p *Plan) timeFactor() float64 {
+	if p.Rehearsal == nil {
+		return 1
+	}
+	return p.Rehearsal.TimeFactor
 }
 
 // Scaled translates a number of VMs of the scenario into that of the plan, which differs in a rehearsal.

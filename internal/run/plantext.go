@@ -8,16 +8,22 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// WriteText prints the plan for a reader: where VMs go, what is written, what is switched, how long it takes.
-func (p *Plan) WriteText(w io.Writer) error {
+// TextOptions say what a plan in text shows besides the plan itself.
+type TextOptions struct {
+	Commands bool // of each load the equivalent fio command, which is long
+}
+
+// WriteText prints the plan for a reader: whether it fits, where VMs go, what is written, what is switched, how long it takes.
+func (p *Plan) WriteText(w io.Writer, o TextOptions) error {
 	var b strings.Builder
 	p.textHead(&b)
 	p.textGroups(&b)
-	p.textWorkloads(&b)
+	p.textWorkloads(&b, o)
 	p.textSteps(&b)
 	p.textTail(&b)
 	_, err := io.WriteString(w, b.String())
@@ -43,13 +49,26 @@ func (p *Plan) textHead(b *strings.Builder) {
 	fmt.Fprintf(b, "Target     %s (%s%s), %d nodes\n", clean(p.Target.Name), clean(p.Target.Provider), kind, len(p.Target.Nodes))
 	rough := ""
 	if p.Estimate.Rough {
-		rough = " (roughly: size-bound steps assume " + unit.FormatRate(bytesPerSecondAssumed) + ")"
+		rough = " (roughly: size-bound steps assume " + unit.FormatRate(bytesPerSecondAssumed)
+		if p.Estimate.Boots != "" {
+			rough += "; a VM boots in " + p.Estimate.Boots
+		}
+		rough += ")"
 	}
 	fmt.Fprintf(b, "Duration   setup %s, run %s, teardown %s%s\n", unit.FormatDuration(p.Estimate.Setup),
 		unit.FormatDuration(p.Estimate.Run), unit.FormatDuration(p.Estimate.Teardown), rough)
 	p.textFootprint(b)
+	label := "Fits       no:"
+	for _, u := range p.Unfit {
+		fmt.Fprintf(b, "%s %s (%s)\n", label, clean(u.Message), clean(u.Hint))
+		label = "              "
+	}
 	if r := p.Rehearsal; r != nil {
-		fmt.Fprintf(b, "\nREHEARSAL  asked for %s; all durations × %.6g\n", unit.FormatDuration(r.Asked), r.TimeFactor)
+		nodes := ""
+		if r.Nodes[0] != r.Nodes[1] {
+			nodes = fmt.Sprintf("; %d nodes instead of %d", r.Nodes[1], r.Nodes[0])
+		}
+		fmt.Fprintf(b, "\nREHEARSAL  asked for %s; all durations × %.6g%s\n", unit.FormatDuration(r.Asked), r.TimeFactor, nodes)
 		p.textFactors(b)
 	}
 }
@@ -59,7 +78,10 @@ func (p *Plan) textFactors(b *strings.Builder) {
 	var lines []string
 	names := map[string][]string{}
 	for _, g := range p.Groups {
-		line := fmt.Sprintf("sizes × %.6g, %d VMs instead of %d", p.Rehearsal.SizeFactor[g.Name], g.CountFinal, g.ScenarioCountFinal)
+		line := fmt.Sprintf("sizes × %.6g, %d VMs", p.Rehearsal.SizeFactor[g.Name], g.CountFinal)
+		if g.CountFinal != g.ScenarioCountFinal {
+			line += fmt.Sprintf(" instead of %d", g.ScenarioCountFinal)
+		}
 		if c, ok := p.Rehearsal.VCPUs[g.Name]; ok {
 			line += fmt.Sprintf(", %d vCPUs instead of %d", c[1], c[0])
 		}
@@ -149,7 +171,7 @@ func (p *Plan) textPlacement(b *strings.Builder, g PlanGroup) {
 	}
 }
 
-func (p *Plan) textWorkloads(b *strings.Builder) {
+func (p *Plan) textWorkloads(b *strings.Builder, o TextOptions) {
 	fmt.Fprintf(b, "\nWorkloads (per VM)\n")
 	if len(p.Workloads) == 0 {
 		b.WriteString("  none\n")
@@ -159,19 +181,19 @@ func (p *Plan) textWorkloads(b *strings.Builder) {
 		if w.Load == nil && w.Prefill == nil {
 			b.WriteString("    not used by any step\n")
 		}
-		textLoad(b, "load", w.Load)
-		textLoad(b, "prefill", w.Prefill)
+		textLoad(b, "load", w.Load, o)
+		textLoad(b, "prefill", w.Prefill, o)
 	}
 }
 
-func textLoad(b *strings.Builder, label string, p *load.Plan) {
+func textLoad(b *strings.Builder, label string, p *load.Plan, o TextOptions) {
 	if p == nil {
 		return
 	}
 	fmt.Fprintf(b, "    %s: engine %s\n", label, p.Engine)
 	textJobs(b, p.Jobs)
 	textExtents(b, p.Extents)
-	if p.Command != "" {
+	if p.Command != "" && o.Commands {
 		fmt.Fprintf(b, "      %s\n", clean(p.Command))
 	}
 	for _, note := range p.Notes {
@@ -308,13 +330,13 @@ func (p *Plan) textTail(b *strings.Builder) {
 			fmt.Fprintf(b, "  step %d: power %s %s\n", o.StepID, o.Action, clean(o.Node))
 		}
 	}
+	p.textWindows(b)
 	textList(b, "Undone at the end, whatever happens", p.Undo)
 	textList(b, "Notes", p.Notes)
-	var unfit []string
-	for _, u := range p.Unfit {
-		unfit = append(unfit, u.Message+" ("+u.Hint+")")
+	if len(p.Warnings) > 0 {
+		b.WriteString("\nWarnings\n")
+		_ = diag.Render(b, p.Warnings) // a builder takes everything
 	}
-	textList(b, "DOES NOT FIT", unfit)
 }
 
 func textList(b *strings.Builder, title string, lines []string) {

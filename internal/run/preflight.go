@@ -19,6 +19,9 @@ type Unfit struct {
 	Hint     string `json:"hint"`
 }
 
+// unfitShownMax bounds how many reasons an error names; a plan has all.
+const unfitShownMax = 3
+
 // Preflight refuses a plan that does not fit the target's memory, CPUs, addresses or space.
 func Preflight(p *Plan) error {
 	if len(p.Unfit) == 0 {
@@ -26,8 +29,12 @@ func Preflight(p *Plan) error {
 	}
 	first := p.Unfit[0]
 	message := first.Message
-	for _, u := range p.Unfit[1:] {
+	shown := min(len(p.Unfit), unfitShownMax)
+	for _, u := range p.Unfit[1:shown] {
 		message += "; " + u.Message
+	}
+	if more := len(p.Unfit) - shown; more > 0 {
+		message += fmt.Sprintf("; and %d more", more)
 	}
 	return &diag.Error{Code: "does-not-fit", Message: message, Hint: first.Hint, Exit: diag.ExitUnavailable}
 }

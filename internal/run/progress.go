@@ -115,7 +115,7 @@ func (l *loads) tellLasting(run *loadRun) {
 	if run.lasting == nil {
 		return
 	}
-	longer := time.Since(run.started.Add(run.spec.Runtime + run.spec.Stagger)).Round(time.Millisecond)
+	longer := time.Since(run.started.Add(run.spec.Runtime + run.stagger.last)).Round(time.Millisecond)
 	if longer <= 0 {
 		return // it was stopped, or lost
 	}

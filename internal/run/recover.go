@@ -30,6 +30,9 @@ type Leftover struct {
 // Recover reads the journals of a runs directory, cut or not, and returns those runs of which something is left, in the
 // order of their ids. The caller must hold the lease of the target, else a run may still be going on.
 func Recover(runs string) ([]Leftover, error) {
+	if err := checkControl(runs); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(controlDir(runs))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -57,6 +60,9 @@ func Recover(runs string) ([]Leftover, error) {
 // RecoverRun reads the journal of one run.
 func RecoverRun(runs, run string) (Leftover, error) {
 	if err := checkRunID(run); err != nil {
+		return Leftover{}, err
+	}
+	if err := checkControl(runs); err != nil {
 		return Leftover{}, err
 	}
 	data, err := os.ReadFile(journalPath(runs, run))

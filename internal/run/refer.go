@@ -97,12 +97,13 @@ func contains(list []string, s string) bool {
 }
 
 // quotedList shows at most five names.
-func quotedList(names []string) string {
-	const shownMax = 5
+func quotedList(names []string) string { return quotedNames(names, 5) }
+
+func quotedNames(names []string, most int) string {
 	text := ""
 	for i, n := range names {
-		if i == shownMax {
-			return text + fmt.Sprintf(" and %d more", len(names)-shownMax)
+		if i == most {
+			return text + fmt.Sprintf(" and %d more", len(names)-most)
 		}
 		if i > 0 {
 			text += ", "

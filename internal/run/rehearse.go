@@ -273,7 +273,8 @@ func (c *compiler) applySizes(shares []groupShare, blocks int) {
 func (c *compiler) rehearsal() *result.Rehearsal {
 	if c.plan.Rehearsal == nil {
 		c.plan.Rehearsal = &result.Rehearsal{Asked: c.options.Rehearse, TimeFactor: 1,
-			SizeFactor: map[string]float64{}, Counts: map[string][2]int{}, VCPUs: map[string][2]int{}, RAMBytes: map[string][2]int64{}}
+			SizeFactor: map[string]float64{}, Counts: map[string][2]int{}, VCPUs: map[string][2]int{}, RAMBytes: map[string][2]int64{},
+			Nodes: [2]int{len(c.nodes), len(c.inventory.Nodes)}}
 	}
 	return c.plan.Rehearsal
 }
@@ -331,7 +332,7 @@ func (c *compiler) chooseTimes() {
 
 // runLength estimates the run phase with a time factor.
 func (c *compiler) runLength(factor float64) time.Duration {
-	_, lengths := c.timeline(factor)
+	_, lengths := c.timeline(factor, false)
 	var sum time.Duration
 	for i, b := range c.steps {
 		if b.phase == Run && b.branch == 0 {

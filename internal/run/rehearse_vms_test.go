@@ -91,8 +91,40 @@ func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse tim
 func planText(t *testing.T, plan *run.Plan) string {
 	t.Helper()
 	var b strings.Builder
-	if err := plan.WriteText(&b); err != nil {
+	if err := plan.WriteText(&b, run.TextOptions{Commands: true}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestRehearsalTellsNodes: a rehearsal uses four nodes. That is one of its factors, and what the scenario would have is counted
+// on all nodes, growth included.
+func TestRehearsalTellsNodes(t *testing.T) {
+	text := strings.Replace(head, "count_per_node: 1", "count_per_node: 2", 1) + deployed + `run:
+  - vm_group.Grow: {vm_group_name: Workers, count_per_node: 25}
+  - workload.Start: {workload_name: Load, runtime_secs: 10}
+`
+	for nodes, want := range map[int]struct {
+		nodes      [2]int
+		count      [2]int
+		said, head string
+	}{
+		8: {[2]int{8, 4}, [2]int{200, 16}, "16 VMs instead of 200", "; 4 nodes instead of 8\n"},
+		4: {[2]int{4, 4}, [2]int{100, 16}, "16 VMs instead of 100", "× 1\n"},
+	} {
+		l := newLab(t, nodes)
+		plan := l.plan(loadText(t, text), run.Options{Rehearse: time.Minute})
+		if r := plan.Rehearsal; r.Nodes != want.nodes || r.Counts["Workers"] != want.count {
+			t.Errorf("%d nodes: record of %v nodes and %v VMs, want %v and %v", nodes, r.Nodes, r.Counts, want.nodes, want.count)
+		}
+		if g := plan.Groups[0]; g.ScenarioCount != 2*nodes || g.Count != 1 || len(plan.Target.Nodes) != 4 {
+			t.Errorf("%d nodes: %d VMs become %d on %d nodes", nodes, g.ScenarioCount, g.Count, len(plan.Target.Nodes))
+		}
+		if text := planText(t, plan); !strings.Contains(text, want.said) || !strings.Contains(text, want.head) {
+			t.Errorf("%d nodes: plan without %q or %q:\n%s", nodes, want.said, want.head, text)
+		}
+		if full := l.plan(loadText(t, text), run.Options{}); full.Groups[0].CountFinal != want.count[0] || len(full.Target.Nodes) != nodes {
+			t.Errorf("%d nodes: a full run has %d VMs", nodes, full.Groups[0].CountFinal)
+		}
+	}
 }

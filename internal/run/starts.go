@@ -94,14 +94,11 @@ func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 func (l *loads) driveTogether(ctx context.Context, run *loadRun, w PlanWorkload) {
 	l.prepare(ctx, run, w)
 	at, ahead, clockError := agree(run.members)
-	gap := time.Duration(0)
-	if n := len(run.members); n > 1 {
-		gap = run.spec.Stagger / time.Duration(n-1)
-	}
+	run.stagger = run.spec.staggered(len(run.members), l.engine.plan.timeFactor())
 	l.began(run, at)
 	run.starts.clockError = clockError
 	for i, m := range run.members {
-		m.planned = at.Add(gap * time.Duration(i))
+		m.planned = at.Add(run.stagger.gap * time.Duration(i))
 	}
 	var wait sync.WaitGroup
 	for _, m := range run.members {
@@ -114,12 +111,21 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w PlanWorkload)
 		ended()
 	}()
 	sleepUntil(driven, at)
-	l.engine.emit(l.event(run, interval.EventWorkloadStart))
-	sleepUntil(driven, at.Add(run.spec.Stagger))
+	l.engine.emitAt(l.event(run, interval.EventWorkloadStart), earlier(at, time.Now()))
+	sleepUntil(driven, at.Add(run.stagger.held))
 	close(run.launched)
 	wait.Wait()
 	l.tellStarts(run)
 	l.tellLasting(run)
+}
+
+// earlier is the moment of a start: the one that was agreed, however late this program woke up, because intervals count from
+// it. A load that ended before was never at it.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // began notes when a load started, for whoever waits for its end.

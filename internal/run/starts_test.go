@@ -221,3 +221,68 @@ func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestStaggerAsXRay: fewer than two VMs start at once, gaps are whole seconds, and the step goes on when the last VM has
+// started, or a gap later where that is still within the span. Plan and run agree.
+func TestStaggerAsXRay(t *testing.T) {
+	for _, c := range []struct {
+		vms     int
+		stagger string
+		gap     time.Duration
+		held    time.Duration
+	}{
+		{1, "900", 0, 0},
+		{2, "900", 900 * time.Second, 900 * time.Second},
+		{4, "900", 300 * time.Second, 900 * time.Second},
+		{4, "10", 3 * time.Second, 9 * time.Second},
+		{4, "2", 0, 0},
+		{7, "11", time.Second, 7 * time.Second}, // the seventh starts after 6 s, and one more gap fits
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, p := newLab(t, c.vms), &patientRunner{}
+			var after time.Duration
+			plan := l.plan(loadText(t, head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 2000, stagger_secs: `+c.stagger+`, async: true}
+  - test.Wait: {duration_secs: 1}
+  - workload.Wait: {workload_name: Load}
+`), run.Options{Seed: 7})
+			if outcome, err := l.engineOf(plan, p.in).Run(t.Context()); err != nil || outcome.Ended != run.Completed {
+				t.Fatal(outcome, err)
+			}
+			slices.SortFunc(p.started, time.Time.Compare)
+			for i, at := range p.started {
+				if off := at.Sub(p.started[0]); off != c.gap*time.Duration(i) {
+					t.Errorf("%d VMs over %s s: VM %d started after %v", c.vms, c.stagger, i+1, off)
+				}
+			}
+			for _, e := range l.events {
+				if e.Kind == interval.EventStepEnded && e.Step == "workload.Start" {
+					after = l.zeroAt(e, p.zero).Sub(p.started[0])
+				}
+			}
+			if after != c.held {
+				t.Errorf("%d VMs over %s s: the step ended %v after the first start, want %v", c.vms, c.stagger, after, c.held)
+			}
+			start, wait := plan.Steps[2], plan.Steps[4]
+			left := 2000*time.Second + c.gap*time.Duration(c.vms-1) - c.held - time.Second
+			if start.Duration != c.held || wait.Duration != left {
+				t.Errorf("%d VMs over %s s: planned %v and a wait of %v, want %v and %v", c.vms, c.stagger, start.Duration,
+					wait.Duration, c.held, left)
+			}
+		})
+	}
+}
+
+// TestStaggerOfRehearsal: gaps shrink with all other times and are not rounded; those that X-Ray would not make are not made.
+func TestStaggerOfRehearsal(t *testing.T) {
+	for stagger, want := range map[string]time.Duration{"900": 9 * time.Second, "2": 0} {
+		l := newLab(t, 4)
+		plan := l.plan(loadText(t, head+deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 3000, stagger_secs: `+stagger+`, async: true}
+  - test.Wait: {duration_secs: 10000}
+`), run.Options{Rehearse: 100*time.Second + want})
+		if got := plan.Steps[2].Duration; (got - want).Abs() > 300*time.Millisecond {
+			t.Errorf("a stagger of %s s holds the step for %v, want about %v", stagger, got, want)
+		}
+	}
+}

@@ -16,8 +16,8 @@ const ownTeardown = head + deployed + `run:
   - test.Wait: {duration_secs: 1000}
 teardown:
   - workload.Stop: {workload_name: Load}
-  - vm_group.PowerOff: {vm_group_name: Workers}
   - workload.Start: {workload_name: Other, runtime_secs: 5}
+  - vm_group.PowerOff: {vm_group_name: Workers}
   - vm_group.EnableHA: {vm_group_name: Workers}
 `
 
@@ -60,7 +60,7 @@ func TestTeardownAfterDeath(t *testing.T) {
 		}
 		l.mustBeClean()
 		want := []string{
-			"teardown, workload.Stop: done", "teardown, vm_group.PowerOff: done", "teardown, workload.Start: run is stopping",
+			"teardown, workload.Stop: done", "teardown, workload.Start: run is stopping", "teardown, vm_group.PowerOff: done",
 			"teardown, vm_group.EnableHA: done",
 		}
 		if got := teardownLines(said); !slices.Equal(got, want) {

@@ -19,6 +19,14 @@ type View struct {
 	loads  map[string]loadState // by loadKey
 	sizes  map[string]loadSize  // by loadKey
 	clock  time.Duration
+	// scaled has for each group the counts of a rehearsal, as PlanGroup.Counts; factor is its time factor, 0 stands for 1.
+	scaled map[string]map[int]int
+	factor float64
+	// branch: steps of other branches run at the same time.
+	branch bool
+	// boots counts the boots of VMs, which only the timeline of a plan does: what a rehearsal shrinks and how often a repetition
+	// fits must not depend on an estimate of them.
+	boots bool
 	// unsure: a step before this one is wrong, so that what it would have done is not known.
 	unsure bool
 }
@@ -28,6 +36,9 @@ type groupState struct {
 	nodes    []int
 	count    int
 	deployed bool
+	on       bool         // its VMs, as far as steps switch them
+	down     map[int]bool // indexes of nodes with which VMs lost their power, without a step that gives it back
+	moved    bool         // some VMs may be elsewhere than placed
 }
 
 type loadState struct {
@@ -58,6 +69,35 @@ func (v *View) GroupCount(group string) int {
 	return 0
 }
 
+// vms returns how many VMs the group has at this point of the run: those of a rehearsal are fewer than the scenario says.
+func (v *View) vms(group string) int {
+	count := v.GroupCount(group)
+	if n, ok := v.scaled[group][count]; ok {
+		return n
+	}
+	return count
+}
+
+// vmsOf returns how many VMs a workload runs on at this point of the run.
+func (v *View) vmsOf(workload string) int {
+	w, _ := v.Scenario.Workload(workload)
+	return v.vms(w.Group)
+}
+
+func (v *View) staggered(l LoadSpec) staggering { return l.staggered(v.vmsOf(l.Workload), v.factor) }
+
+// StartsWithin returns for how long a step waits until all VMs of a load were started.
+func (v *View) StartsWithin(l LoadSpec) time.Duration { return v.staggered(l).held }
+
+// Lasts returns how long a load takes from the start of its first VM to the end of its last.
+func (v *View) Lasts(l LoadSpec) time.Duration {
+	length := v.Transfer(l.Workload, l.Prefill)
+	if l.Runtime > 0 {
+		length = v.Within(l.Workload, l.Runtime)
+	}
+	return v.staggered(l).last + length
+}
+
 // Deployed tells whether a step before this one deployed the group. After a wrong step the answer is yes, so that one
 // mistake is not reported many times over.
 func (v *View) Deployed(group string) bool {
@@ -67,6 +107,12 @@ func (v *View) Deployed(group string) bool {
 // DeployedForSure tells whether a step before this one deployed the group, whatever wrong steps would have done.
 func (v *View) DeployedForSure(group string) bool {
 	return v.groups[group] != nil && v.groups[group].deployed
+}
+
+// PoweredOn tells whether a step before this one powered the VMs of the group on, and none off again. What becomes of VMs
+// whose node is switched off is not followed. After a wrong step the answer is yes.
+func (v *View) PoweredOn(group string) bool {
+	return v.unsure || v.groups[group] != nil && v.groups[group].on
 }
 
 // GroupNames returns the names of all groups in the order of the scenario.
@@ -95,15 +141,15 @@ const bytesPerSecondAssumed = 200e6
 
 // loadSize is what bounds one run of a load that no step bounds.
 type loadSize struct {
-	bytes       int64         // over all VMs
+	bytes       int64         // on one VM
 	least, most time.Duration // as load.Plan has them
 }
 
 // Transfer estimates how long a load takes that no step bounds: from the bytes that it moves, but no less than its rates
-// and no more than its runtimes make it.
+// and no more than its runtimes make it. All VMs that the group has at this point share the throughput.
 func (v *View) Transfer(workload string, prefill bool) time.Duration {
 	size := v.sizes[loadKey(workload, prefill)]
-	length := max(size.least, time.Duration(float64(size.bytes)/bytesPerSecondAssumed*float64(time.Second)))
+	length := max(size.least, time.Duration(float64(size.bytes)*float64(v.vmsOf(workload))/bytesPerSecondAssumed*float64(time.Second)))
 	if size.most > 0 {
 		length = min(length, size.most)
 	}

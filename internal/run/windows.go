@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,37 +13,65 @@ import (
 // windowActsMax is how many steps get windows of their own at most; analysis bounds them, and what follows is not named.
 const windowActsMax = 45
 
-// nameAct notes a step of the run phase that windows of the report may be named after.
-func (c *compiler) nameAct(b boundStep, v *View) {
+// act is a step of the run phase that windows are named after.
+type act struct {
+	name string
+	step int // index in compiler.steps; -1: the step is wrong
+}
+
+// nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it starts,
+// else the step and what the scenario says it is about: a workload, a group, or nodes as they are written, because what they are
+// called is another matter on every target.
+func (c *compiler) nameAct(b boundStep, index int) {
 	_, verb, _ := strings.Cut(b.kind.Name, ".")
 	if b.phase != Run || strings.HasPrefix(verb, "Wait") || strings.HasSuffix(verb, "Wait") {
 		return // steps that wait cut no window
 	}
 	group, workload := references(b.kind, b.step)
+	name := strings.TrimSpace(b.kind.Name + " " + cmp.Or(workload, nodesWritten(b.kind, b.step), group))
 	if b.kind.Name == "workload.Start" && workload != "" {
-		c.acts = append(c.acts, workload)
-		return
+		name = workload
 	}
-	subject := ""
-	if hasNodes(b.kind) {
-		if d, ok := b.step.(Describer); ok {
-			subject = d.Effect(v).Subject
+	c.actsOfNodes = c.actsOfNodes || b.expanded
+	c.acts = append(c.acts, act{name, index})
+}
+
+// nodesWritten returns the nodes that a step is about as its scenario writes them, without blanks: "0", ":n-1".
+func nodesWritten(k Kind, step Step) string {
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range k.Arguments() {
+		if a.Type == "nodes" {
+			return strings.Join(strings.Fields(fields.Field(a.index).String()), "")
 		}
-		c.actsOfNodes = true
 	}
-	c.actsOfNodes = c.actsOfNodes || b.within != ""
-	c.acts = append(c.acts, strings.TrimSpace(b.kind.Name+" "+cmp.Or(workload, subject, group)))
+	return ""
 }
 
-func hasNodes(k Kind) bool {
-	return slices.ContainsFunc(k.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
+// actNames returns the names of all acts, with numbers where several would have the same: "Load", "Load (2)".
+func (c *compiler) actNames() []string {
+	names := make([]string, len(c.acts))
+	for i, a := range c.acts {
+		names[i] = a.name
+	}
+	numberActs(names)
+	return names
 }
 
-// windows lists the names of all windows that a run to the end can have, as analysis.Timeline.Windows makes them. Which of
-// them it has depends on how long the steps take.
+// labels returns the names of acts by the index of their step.
+func (c *compiler) labels() map[int]string {
+	out := map[int]string{}
+	for i, name := range c.actNames() {
+		out[c.acts[i].step] = name
+	}
+	return out
+}
+
+// windows lists the names of the windows that a run to the end can have, as analysis.Timeline.Windows makes them, for the
+// first acts. Which of them it has depends on how long the steps take.
 func (c *compiler) windows() []string {
-	acts := slices.Clone(c.acts)
-	numberActs(acts)
+	acts := c.actNames()
+	complete := len(acts) <= windowActsMax
+	acts = acts[:min(len(acts), windowActsMax)]
 	names := []string{"run"}
 	for i, act := range acts {
 		if i == 0 {
@@ -52,7 +81,7 @@ func (c *compiler) windows() []string {
 		}
 		names = append(names, "during "+act)
 	}
-	if n := len(acts); n > 0 {
+	if n := len(acts); n > 0 && complete {
 		names = append(names, "after "+acts[n-1])
 	}
 	return names
@@ -80,8 +109,11 @@ func numberActs(acts []string) {
 // windowShapes are how names of windows begin, beside "run".
 var windowShapes = []string{"before ", "during ", "between ", "after "}
 
+// windowsShownMax bounds how many windows a message names; the JSON of a plan has all.
+const windowsShownMax = 24
+
 // checkWindows reports expectations about windows that no step of the run phase makes. Where steps are not known or very
-// many, or a rehearsal has fewer nodes for windows to be named after, only names that no step could have are reported.
+// many, or another number of nodes would make other steps, only names that no step could have are reported.
 func (c *compiler) checkWindows() {
 	exact := !c.actsUnknown && len(c.acts) <= windowActsMax && (c.options.Rehearse == 0 && !c.imagined || !c.actsOfNodes)
 	names := c.windows()
@@ -91,13 +123,28 @@ func (c *compiler) checkWindows() {
 			if x.Window == "" || slices.Contains(names, x.Window) || shaped && !exact {
 				continue
 			}
-			d := diag.Diagnostic{Code: "unknown-window", Pos: x.Pos,
+			d := diag.Diagnostic{Code: "unknown-window", Pos: x.WindowPos,
 				Message: fmt.Sprintf("expectation %q of result %q: no step of the run phase makes a window %q", x.Text, r.Name, x.Window),
-				Hint:    "there are " + quotedList(names)}
+				Hint:    "there are " + quotedNames(names, windowsShownMax)}
 			if near := diag.Nearest(x.Window, names); near != "" {
 				d.Hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			c.problems.Add(d)
 		}
 	}
+}
+
+// windowLinesMax bounds how many windows the text of a plan shows.
+const windowLinesMax = 16
+
+// textWindows prints the names that expectations can use.
+func (p *Plan) textWindows(b *strings.Builder) {
+	names := p.Windows
+	if len(names) <= 1 {
+		return
+	}
+	if more := len(names) - windowLinesMax; more > 0 {
+		names = append(slices.Clone(names[:windowLinesMax]), fmt.Sprintf("… and %d more", more))
+	}
+	textList(b, "Windows for expectations", names)
 }

@@ -46,6 +46,11 @@ func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
 	if len(windows) < 8 {
 		t.Errorf("the run has only the windows %q", windows)
 	}
+	for _, name := range windows {
+		if strings.Contains(name, "node-") {
+			t.Errorf("the window %q is named after a node of the target", name)
+		}
+	}
 	l := newLab(t, 4)
 	inventory, err := l.fake.Inventory(t.Context())
 	if err != nil {

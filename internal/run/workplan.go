@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // workloadPlan is a workload while the plan is made.
@@ -19,6 +22,7 @@ type workloadPlan struct {
 	load      bool          // some step starts it
 	prefill   bool          // some step prefills it
 	runtime   time.Duration // the longest that a step asks for; 0: to completion
+	depth     int           // of the first prefill
 	loadPlan  *load.Plan
 	fillPlan  *load.Plan
 	scale     load.Scale
@@ -26,7 +30,8 @@ type workloadPlan struct {
 
 // planGroups places the VMs of every group, with the counts of a rehearsal where one was asked for.
 func (c *compiler) planGroups() {
-	counts, deployed := c.groupCounts()
+	counts, deployed := c.groupCounts(c.inventory.Nodes)
+	whole, _ := c.groupCounts(c.nodes)
 	scaled := map[string]map[int]int{}
 	if c.options.Rehearse > 0 {
 		scaled = rehearsalCounts(c.sc.Groups, counts)
@@ -40,14 +45,14 @@ func (c *compiler) planGroups() {
 			Name: g.Name, Prefix: prefixes[g.Name], Template: g.Template,
 			VCPUs: cmp.Or(g.VCPUs, vcpusDefault), RAMBytes: cmp.Or(g.RAMBytes, ramBytesDefault),
 			ExporterPorts: g.ExporterPorts, NodeIndexes: first.groups[g.Name].nodes, Counts: scaled[g.Name],
-			ScenarioCount: series[0], ScenarioCountFinal: slices.Max(series), VMs: []PlanVM{}, Disks: []PlanDisk{},
+			ScenarioCount: whole[g.Name][0], ScenarioCountFinal: slices.Max(whole[g.Name]), VMs: []PlanVM{}, Disks: []PlanDisk{},
 		}
-		p.Count, p.CountFinal = p.Scaled(p.ScenarioCount), p.Scaled(p.ScenarioCountFinal)
+		p.Count, p.CountFinal = p.Scaled(series[0]), p.Scaled(slices.Max(series))
 		for i := range g.DiskCount {
 			p.Disks = append(p.Disks, PlanDisk{Device: deviceName(i), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
 		}
 		if !deployed[g.Name] {
-			p.Count, p.CountFinal = 0, 0
+			p.Count, p.CountFinal, p.ScenarioCount, p.ScenarioCountFinal = 0, 0, 0, 0
 		}
 		for i := range p.CountFinal {
 			node := c.inventory.Nodes[placement(i, p.NodeIndexes)]
@@ -58,11 +63,15 @@ func (c *compiler) planGroups() {
 	c.rehearseVMs()
 }
 
-// groupCounts returns for each group the counts that it goes through, as the scenario counts, and whether a step
-// deploys it at all.
-func (c *compiler) groupCounts() (map[string][]int, map[string]bool) {
+// groupCounts returns for each group the counts that it goes through on so many nodes, as the scenario counts, and whether a
+// step deploys it at all.
+func (c *compiler) groupCounts(nodes []target.Node) (map[string][]int, map[string]bool) {
 	var ignored diag.List
 	v := c.newView(&ignored)
+	v.Inventory.Nodes = nodes
+	for _, g := range c.sc.Groups {
+		v.groups[g.Name] = placeGroup(g, len(nodes), &ignored)
+	}
 	counts, deployed := map[string][]int{}, map[string]bool{}
 	for name, g := range v.groups {
 		counts[name] = []int{g.count}
@@ -124,16 +133,22 @@ func (c *compiler) noteUses() {
 	c.walk(v, 1, func(_ int, step Step, _ bool) {
 		if d, ok := step.(Describer); ok {
 			if e := d.Effect(v); e.Load != nil {
-				p := c.plan.workloads[e.Load.Workload]
-				if e.Load.Prefill {
-					p.prefill = true
-				} else {
-					p.load = true
-					p.runtime = max(p.runtime, e.Load.Runtime)
-				}
+				c.noteUse(*e.Load, v)
 			}
 		}
 	})
+}
+
+func (c *compiler) noteUse(l LoadSpec, v *View) {
+	p := c.plan.workloads[l.Workload]
+	switch {
+	case !l.Prefill:
+		p.load = true
+		p.runtime = max(p.runtime, l.Runtime)
+	case !p.prefill:
+		vms := v.vms(p.scenario.Group)
+		p.prefill, p.depth = true, l.prefillDepth(vms, min(vms, len(v.GroupNodes(p.scenario.Group))))
+	}
 }
 
 // planWorkload fills in what the generator says for the present sizes. Errors are reported when report is set; those of
@@ -164,6 +179,11 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 	w.Prefill = prefill
 	if prefill {
 		w.Runtime = 0
+		w.Options = maps.Clone(w.Options)
+		if w.Options == nil {
+			w.Options = map[string]string{}
+		}
+		w.Options[OptionPrefillDepth] = strconv.Itoa(p.depth)
 	}
 	answer, err := c.catalog.Generators[p.generator].Plan(w)
 	if report {
@@ -267,12 +287,11 @@ func extentBytes(extents []load.Extent) int64 {
 	return n
 }
 
-// loadSizes returns for each load how many bytes one run of it moves over all VMs, where its size bounds it, and what its
+// loadSizes returns for each load how many bytes one run of it moves on each VM, where its size bounds it, and what its
 // configuration says of its length.
 func (c *compiler) loadSizes() map[string]loadSize {
 	out := map[string]loadSize{}
 	for name, p := range c.plan.workloads {
-		group, _ := c.plan.Group(p.scenario.Group)
 		for prefill, answer := range map[bool]*load.Plan{false: p.loadPlan, true: p.fillPlan} {
 			if answer == nil {
 				continue
@@ -281,7 +300,7 @@ func (c *compiler) loadSizes() map[string]loadSize {
 			if n <= 0 {
 				n = extentBytes(answer.Extents)
 			}
-			out[loadKey(name, prefill)] = loadSize{n * int64(group.CountFinal), answer.TakesLeast, answer.TakesMost}
+			out[loadKey(name, prefill)] = loadSize{n, answer.TakesLeast, answer.TakesMost}
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,11 +38,24 @@ var generated = map[string]func() string{
 	"binary":          func() string { return "\x7fELF\x02\x01\x01" + strings.Repeat("\x90\xcc\x01", 1000) },
 	"controls":        func() string { return plainHead + "tags: [\"\x1b[2J\x07\"]\n" + plainTail },
 	"long_line":       func() string { return plainHead + "tags: " + strings.Repeat("x", 900_000) + "\n" + plainTail },
-	"long_key":        func() string { return plainHead + strings.Repeat("k", 900_000) + ": 1\n" + plainTail },
-	"many_lines":      func() string { return plainHead + strings.Repeat("x: 1\n", 180_000) + plainTail },
-	"many_tags":       func() string { return plainHead + strings.Repeat("{{ 1 }}", 140_000) + plainTail },
-	"many_unknown":    func() string { return plainHead + strings.Repeat("{{ a }}", 140_000) + plainTail },
-	"many_anchors":    func() string { return plainHead + "tags: [" + strings.Repeat("&a 1,", 150_000) + "]\n" + plainTail },
+	"long_key": func() string {
+		return strings.Replace(plainHead+plainTail, "vms: []", "vms: [{g: {"+strings.Repeat("k", 900_000)+": 1}}]", 1)
+	},
+	"many_lines":   func() string { return plainHead + strings.Repeat("x: 1\n", 180_000) + plainTail },
+	"many_tags":    func() string { return plainHead + strings.Repeat("{{ 1 }}", 140_000) + plainTail },
+	"many_unknown": func() string { return plainHead + strings.Repeat("{{ a }}", 140_000) + plainTail },
+	"many_anchors": func() string { return plainHead + "tags: [" + strings.Repeat("&a 1,", 150_000) + "]\n" + plainTail },
+	"many_aliases": func() string {
+		return plainHead + "one: &a 1\ntags: [" + strings.Repeat("*a ,", 150_000) + "]\n" + plainTail
+	},
+	"alias_of_text": func() string {
+		return plainHead + "one: &a " + strings.Repeat("x", 900_000) + "\ntags: [" + strings.Repeat("*a ,", 4000) + "]\n" + plainTail
+	},
+	"merge_bomb": func() string { return plainHead + mergeBomb(12, 200) + plainTail },
+	"merged_often": func() string {
+		return plainHead + "base: &a {" + strings.Repeat("k: 1, ", 3) + manyKeys(20_000) + "}\n" +
+			"uses: [" + strings.Repeat("{<<: *a},", 4000) + "]\n" + plainTail
+	},
 	"copied_values": func() string {
 		return plainHead + "tags: [{% for i in range(8) %}" + strings.Repeat("[],", 170_000) + "{% endfor %}]\n" + plainTail
 	},
@@ -54,6 +68,24 @@ var generated = map[string]func() string{
 	"open_brackets": func() string { return plainHead + "{{ " + strings.Repeat("(", 900_000) + " }}" },
 	"additions":     func() string { return plainHead + "tags: [{{ 1" + strings.Repeat("+1", 450_000) + " }}]\n" + plainTail },
 	"too_long":      func() string { return plainHead + "# " + strings.Repeat("x", 1<<20) + "\n" + plainTail },
+}
+
+// mergeBomb has mappings each of which merges the one before it often.
+func mergeBomb(levels, times int) string {
+	var b strings.Builder
+	b.WriteString("m0: &m0 {a: 1, b: 2}\n")
+	for i := 1; i <= levels; i++ {
+		fmt.Fprintf(&b, "m%d: &m%d {<<: [%s], k%d: [%s]}\n", i, i, strings.Repeat(fmt.Sprintf("*m%d ,", i-1), times), i, strings.Repeat(fmt.Sprintf("*m%d ,", i-1), times))
+	}
+	return b.String()
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "k%d: 1, ", i)
+	}
+	return b.String()
 }
 
 func staircase(steps int) string {

@@ -11,9 +11,10 @@ var expectKeys = []string{"that", "window"}
 
 // statistics of an expectation; aliases are spellings that people use for them.
 var (
-	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete"}
-	aliases    = map[string]string{"avg": "mean", "average": "mean", "p50": "median", "maximum": "max", "minimum": "min"}
-	operators  = []string{"<=", ">=", "==", "!=", "<", ">"} // the longer ones are tried first
+	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete",
+		"interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv"}
+	aliases   = map[string]string{"avg": "mean", "average": "mean", "p50": "median", "maximum": "max", "minimum": "min"}
+	operators = []string{"<=", ">=", "==", "!=", "<", ">"} // the longer ones are tried first
 )
 
 // expectations reads the extension's list of thresholds: texts, or mappings of that and window.
@@ -27,11 +28,14 @@ func (p *parser) expectations(f fields, r *Result) {
 		items = n.Items
 	}
 	for _, item := range items {
-		text, window := item, ""
+		text, window, at := item, "", item
 		if item.Kind == mappingNode {
 			e := p.fields(item, f.key["expect"], "an expectation of "+f.what, expectKeys)
 			e.require("that")
 			text, window = e.value["that"], e.text("window")
+			if n, ok := e.get("window"); ok {
+				at = n
+			}
 			if _, ok := e.get("that"); !ok {
 				continue
 			}
@@ -45,7 +49,7 @@ func (p *parser) expectations(f fields, r *Result) {
 			p.report(text, "bad-expectation", `for example "p99 < 5 ms" or "mean >= 10k"`, "%s: %v", f.what, err)
 			continue
 		}
-		x.Window, x.Pos = window, p.pos(text)
+		x.Window, x.Pos, x.WindowPos = window, p.pos(text), p.pos(at)
 		r.Expect = append(r.Expect, x)
 	}
 }
@@ -113,7 +117,7 @@ var (
 
 func unitsFor(statistic, resultType string) units {
 	switch {
-	case statistic == "cv":
+	case statistic == "cv", statistic == "interval_cv":
 		return ratioUnits
 	case statistic == "time_to_complete":
 		return spanUnits

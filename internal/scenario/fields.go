@@ -127,6 +127,36 @@ func (p *parser) fields(n, at node, what string, known []string) fields {
 	return f
 }
 
+// topFields reads the keys of the whole document. X-Ray's reader ignores those that it does not know, and people keep notes and
+// anchors there, so they are warnings; but one that is probably a key that has to be there is an error.
+func (p *parser) topFields(root, at node) fields {
+	known := node{Kind: mappingNode}
+	var strange []node
+	have := map[string]bool{}
+	for i := 0; i+1 < len(root.Items); i += 2 {
+		key := root.Items[i]
+		have[key.Text] = true
+		if key.Kind == scalarNode && !slices.Contains(topKeys, key.Text) {
+			strange = append(strange, key, root.Items[i+1])
+		} else {
+			known.Items = append(known.Items, key, root.Items[i+1])
+		}
+	}
+	for i := 0; i < len(strange); i += 2 {
+		key, near := strange[i], diag.Nearest(strange[i].Text, topKeys)
+		if slices.Contains(topRequired, near) && !have[near] {
+			known.Items = append(known.Items, key, strange[i+1]) // reported as a slip
+			continue
+		}
+		hint := "X-Ray ignores it too"
+		if near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		p.warn(key, "unknown-key", hint, "the scenario has no key %q, so it is ignored", shorten(key.Text))
+	}
+	return p.fields(known, at, "the scenario", topKeys)
+}
+
 // unknownKey reports a key and returns the one that is probably meant, or "".
 func (p *parser) unknownKey(key node, what string, known []string) string {
 	hint, near := "", diag.Nearest(key.Text, known)

@@ -128,8 +128,8 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 		empty:                          "read \"TEMP/empty/test.yml\": no such file or directory",
 		pipe:                           "read \"TEMP/pipe/test.yml\": it is a named pipe, not a file",
 		large:                          "read \"TEMP/large/test.yml\": it has 104857600 bytes and at most 1048576 are allowed",
-		filepath.Join(temp, "job.fio"): "open scenario \"TEMP/job.fio\": its name does not end in .yml",
-		"/dev/null":                    "open scenario \"/dev/null\": its name does not end in .yml",
+		filepath.Join(temp, "job.fio"): "open scenario \"TEMP/job.fio\": its name does not end in .yml or .zip",
+		"/dev/null":                    "open scenario \"/dev/null\": its name does not end in .yml or .zip",
 	} {
 		_, err := load(path)
 		if err == nil || strings.ReplaceAll(err.Error(), temp, "TEMP") != want {

@@ -52,12 +52,14 @@ func finish(dir *folder, source string, resp response) (*Scenario, error) {
 		Presets:   resp.Presets,
 		Preset:    resp.Preset,
 		Dir:       dir.path,
+		Archive:   dir.zip,
 		Document:  dir.shown,
 		Source:    source,
 		Rendered:  resp.Rendered,
 		Files:     map[string]string{},
 	}
 	if resp.Root != nil {
+		p.sc.noteWidths(*resp.Root)
 		p.document(*resp.Root)
 		p.files(dir)
 	}

@@ -33,7 +33,7 @@ func (p *parser) document(root node) {
 	if len(root.Items) > 0 {
 		at = root.Items[0]
 	}
-	f := p.fields(root, at, "the scenario", topKeys)
+	f := p.topFields(root, at)
 	f.require(topRequired...)
 	p.identity(f)
 	p.groups(f)

@@ -87,6 +87,9 @@ func (p *parser) call(item node, phase string) (Call, bool) {
 		}
 		c.Args = append(c.Args, a)
 	}
+	if n, ok := f.get("nodes"); ok {
+		p.blankNodes(n, f.what)
+	}
 	if n, ok := f.get("filename"); ok && c.Name == "playbook.Run" {
 		p.wanted = append(p.wanted, wantedFile{name: f.text("filename"), at: n, what: f.what})
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -91,6 +92,7 @@ func (p *parser) disks(f fields, g *Group) {
 func (p *parser) placement(f fields, g *Group) {
 	if n, ok := f.get("nodes"); ok {
 		g.Nodes = f.text("nodes")
+		p.blankNodes(n, f.what)
 		if _, err := ParseNodes(g.Nodes); err != nil && n.Kind == scalarNode {
 			p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: %v", f.what, err)
 			g.Nodes = ""
@@ -98,5 +100,13 @@ func (p *parser) placement(f fields, g *Group) {
 	}
 	if n, both := f.key["count_per_cluster"]; both && g.PerNode != 0 && g.PerCluster != 0 {
 		p.report(n, "count-twice", "", "%s: count_per_cluster and count_per_node exclude each other", f.what)
+	}
+}
+
+// blankNodes reports a node slice that is written and says nothing, as a variable without a value leaves it. Only a key that
+// is not there means all nodes: a step that cuts the power must not take a slip for "all".
+func (p *parser) blankNodes(n node, what string) {
+	if n.Kind == scalarNode && strings.TrimSpace(n.Text) == "" {
+		p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: nodes is empty", what)
 	}
 }

@@ -36,13 +36,16 @@ type Scenario struct {
 	Run       []Call     `json:"run"`
 	Teardown  []Call     `json:"teardown"`
 
-	Dir      string            `json:"-"` // of the folder; empty for a shipped scenario
+	Dir      string            `json:"-"` // of the folder; empty for a shipped scenario and for a zip file
+	Archive  string            `json:"-"` // the zip file; empty for others
 	Files    map[string]string `json:"-"` // job files and playbooks that the document names, by their name
 	Document string            `json:"-"` // name of the document, as positions in it show it
 	Source   string            `json:"-"` // the document as written
 	Rendered string            `json:"-"`
 	Hash     string            `json:"hash"` // SHA-256 of the source, the files and the chosen variables
 	Warnings diag.List         `json:"warnings,omitempty"`
+
+	widths map[place]int // bytes that the value at a place of the source takes
 }
 
 // Variable is one entry of vars with the value chosen for this run.
@@ -139,6 +142,7 @@ type Expectation struct {
 	Text      string        `json:"text"`             // as written
 	Window    string        `json:"window,omitempty"` // name of a window; empty: the whole result
 	Pos       diag.Position `json:"-"`
+	WindowPos diag.Position `json:"-"`
 }
 
 // Call is one step as written.
@@ -183,9 +187,29 @@ func Flatten(calls []Call) []Call {
 	return out
 }
 
+// place is a line and a column of the source, from 1.
+type place struct{ line, column int }
+
+// noteWidths notes how much of the source each value below n takes.
+func (s *Scenario) noteWidths(n node) {
+	if s.widths == nil {
+		s.widths = map[place]int{}
+	}
+	at := place{n.Line, n.Column}
+	if n.Kind == scalarNode {
+		s.widths[at] = max(s.widths[at], n.Width)
+	}
+	for _, item := range n.Items {
+		s.noteWidths(item)
+	}
+}
+
 // Point fills in what a diagnostic at d.Pos shows of the text: the user's line and, when it differs, the rendered one
-// (from 1; 0 means unknown).
+// (from 1; 0 means unknown). Without a width, that of the value at its place is underlined.
 func (s *Scenario) Point(d diag.Diagnostic, renderedLine int) diag.Diagnostic {
+	if d.Width <= 1 {
+		d.Width = s.widths[place{d.Pos.Line, d.Pos.Column}]
+	}
 	p := parser{source: splitLines(s.Source), rendered: splitLines(s.Rendered)}
 	shown := p.diagnostic(d.Pos.Line, d.Pos.Column, d.Width, renderedLine)
 	d.Width, d.Source, d.Rendered = shown.Width, shown.Source, shown.Rendered

@@ -17,7 +17,7 @@ import (
 
 // Source says where a scenario folder is: Path on this machine, or FS.
 type Source struct {
-	Path string // of the folder, or of its test.yml
+	Path string // of the folder, of its test.yml, or of a zip file of it
 
 	FS   fs.FS  // rooted at the folder; used when Path is empty
 	Name string // names the folder in messages, for FS
@@ -44,6 +44,8 @@ type folder struct {
 	document string
 	root     *os.Root
 	fsys     fs.FS
+	archive  *os.File // that fsys reads from
+	zip      string   // its path
 }
 
 // wantedFile is a file that the document names.
@@ -66,13 +68,16 @@ func (s Source) open() (*folder, error) {
 		return nil, &diag.Error{Code: "scenario-not-found", Message: fmt.Sprintf("open scenario %q", s.Path),
 			Hint: "name a folder with a test.yml, or a shipped scenario", Exit: diag.ExitData, Err: cause(err)}
 	}
+	if !info.IsDir() && strings.EqualFold(filepath.Ext(s.Path), ".zip") {
+		return openZip(s.Path)
+	}
 	if !info.IsDir() {
 		dir, document = filepath.Split(s.Path)
 		if dir == "" {
 			dir = "."
 		}
 		if ext := strings.ToLower(filepath.Ext(document)); ext != ".yml" && ext != ".yaml" {
-			return nil, &diag.Error{Code: "not-a-scenario", Message: fmt.Sprintf("open scenario %q: its name does not end in .yml", s.Path),
+			return nil, &diag.Error{Code: "not-a-scenario", Message: fmt.Sprintf("open scenario %q: its name does not end in .yml or .zip", s.Path),
 				Hint: "name a folder with a test.yml", Exit: diag.ExitData}
 		}
 	}
@@ -87,6 +92,9 @@ func (s Source) open() (*folder, error) {
 func (d *folder) close() {
 	if d.root != nil {
 		d.root.Close()
+	}
+	if d.archive != nil {
+		d.archive.Close()
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 const (
 	nestingMax = 32
 	marksMax   = 2 * nodesMax // commas, brackets and lines, of which a value needs one
-	anchorsMax = 1000         // none are allowed; the YAML parser takes seconds over very many
+	anchorsMax = 5000         // and aliases; the YAML parser takes seconds over very many
 )
 
 // survey looks at the structure of a document before any YAML parser sees it. It counts indentation, dashes, brackets,
@@ -33,7 +33,7 @@ func survey(lines []string) *fault {
 var (
 	problemDeep    = fmt.Sprintf("the document is nested more than %d deep", nestingMax)
 	problemMany    = fmt.Sprintf("the document has more than %d values", nodesMax)
-	problemAnchors = "anchors and aliases are not allowed, and here are very many"
+	problemAnchors = fmt.Sprintf("the document has more than %d anchors and aliases", anchorsMax)
 )
 
 type surveyor struct {

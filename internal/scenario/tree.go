@@ -44,8 +44,11 @@ type treeBuilder struct {
 	lines  []string // of the rendered text
 	place  placer
 	faults []fault
-	count  int
 	cursor columnCursor
+
+	count, text int  // of values, and of bytes of scalars
+	aliases     int  // that are open around the present value
+	refused     bool // for its aliases
 }
 
 // fault is a problem that the child found. Line and Column are in the user's text; 0 means unknown.
@@ -58,11 +61,19 @@ type fault struct {
 func (b *treeBuilder) build(y *yaml.Node) node {
 	b.count++
 	if b.count == nodesMax+1 {
-		b.fault(y, "too-many-values", fmt.Sprintf("the document has more than %d values", nodesMax), "")
+		hint := ""
+		if b.aliases > 0 {
+			hint = "what an alias stands for counts each time"
+		}
+		b.fault(y, "too-many-values", fmt.Sprintf("the document has more than %d values", nodesMax), hint)
 	}
-	if b.count > nodesMax {
+	if b.full() {
 		return node{}
 	}
+	if y.Kind == yaml.AliasNode {
+		return b.alias(y)
+	}
+	b.countText(y)
 	column := b.byteColumn(y.Line, y.Column)
 	n := node{Text: y.Value, RenderedLine: y.Line}
 	n.Line, n.Column, n.Width = b.place.place(y.Line, column)
@@ -78,6 +89,8 @@ func (b *treeBuilder) build(y *yaml.Node) node {
 		n.Kind = sequenceNode
 	case yaml.MappingNode:
 		n.Kind = mappingNode
+		n.Items = b.mapping(y)
+		return n
 	}
 	for _, c := range y.Content {
 		n.Items = append(n.Items, b.build(c))
@@ -95,15 +108,9 @@ func (b *treeBuilder) extent(n node, column, width int) int {
 	return max(last+max(tag, 1)-n.Column, n.Width)
 }
 
-// refuse reports anchors, aliases and tags: scenarios have no use for them, and they are how small texts become large.
+// refuse reports tags: scenarios have no use for them.
 func (b *treeBuilder) refuse(y *yaml.Node) {
-	switch {
-	case y.Kind == yaml.AliasNode:
-		b.fault(y, "yaml-alias", fmt.Sprintf("aliases are not allowed: *%s", y.Value),
-			"write the value out, or use a variable")
-	case y.Anchor != "":
-		b.fault(y, "yaml-anchor", fmt.Sprintf("anchors are not allowed: &%s", y.Anchor), "use a variable in vars")
-	case y.Style&yaml.TaggedStyle != 0:
+	if y.Style&yaml.TaggedStyle != 0 {
 		b.fault(y, "yaml-tag", fmt.Sprintf("tags are not allowed: %s", y.Tag), "quote the value to make it text")
 	}
 }

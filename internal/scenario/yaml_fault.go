@@ -17,6 +17,11 @@ func (b *treeBuilder) yamlFault(err error) fault {
 	if strings.Contains(load.Message, "end of stream") && load.ContextMark.Line > 0 {
 		mark = load.ContextMark // where the quote opens, not where the text ends
 	}
+	if line, column, found := openQuote(b.lines); found && line <= mark.Line {
+		f := fault{Code: "yaml-syntax", RenderedLine: line, Message: "the quote is never closed"}
+		f.Line, f.Column, f.Width = b.place.place(line, column)
+		return f
+	}
 	f := fault{Code: "yaml-syntax", RenderedLine: mark.Line}
 	line, column := b.line(mark.Line), b.byteColumn(mark.Line, mark.Column)
 	f.Line, f.Column, f.Width = b.place.place(mark.Line, column)
@@ -43,7 +48,7 @@ var complaints = []struct{ says, means, hint string }{
 	{"did not find expected node content", "a value is missing here", ""},
 	{"could not find expected ':'", "a colon is missing", "write \"key: value\""},
 	{"tab character", "a tab stands where blanks are wanted", "YAML is indented with blanks"},
-	{"unknown anchor", "aliases are not allowed", "write the value out, or use a variable"},
+	{"unknown anchor", "no anchor of this name stands before this alias", "an anchor is &name before a value, an alias *name in place of one"},
 	{"unknown escape character", "this escape is not known in quoted text", "use single quotes, or write the backslash twice"},
 }
 

@@ -54,6 +54,7 @@ type agentLink struct {
 	turn    chan struct{}                // holds one token while somebody has it
 	current atomic.Pointer[agent.Client] // changed by who has the turn; read by whoever must not wait for it
 	vm      atomic.Pointer[target.VM]    // as it was known last: one that moved is called where it is now
+	heard   atomic.Int64                 // when the agent was heard before its connection was lost, on the run's axis
 	boot    string
 	network bool // the connection is over a network
 	watch   context.CancelFunc
@@ -173,8 +174,13 @@ func (a *agents) options(link *agentLink, vm target.VM, network bool) agent.Clie
 		o.Zero, o.PingEvery = a.zero, pingEvery
 		o.SilentFor = a.patience
 		o.Redial = a.redial(link, vm)
-		if a.cut != nil {
-			o.Cut = func(back bool, away time.Duration) { a.cut(vm, back, away) }
+		o.Cut = func(back bool, lasted time.Duration) {
+			if !back {
+				link.heard.Store(int64(time.Since(a.zero) - lasted))
+			}
+			if a.cut != nil {
+				a.cut(vm, back, lasted)
+			}
 		}
 	}
 	return o

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"os"
 	"sync"
 
 	"github.com/braggdev/bragg/internal/metric"
@@ -8,13 +9,14 @@ import (
 )
 
 // cache is the metric store of a run under way. It opens beside the run, because the first I/O should not wait for it, and takes
-// what comes on a goroutine of its own, because the record should not wait for it either. A store that fails is given up: the
-// record can rebuild it.
+// what comes on a goroutine of its own, because the record should not wait for it either. A store that fails costs the run nothing:
+// what the user's own store is sent goes on, and the record can rebuild the rest.
 type cache struct {
 	mu      sync.Mutex
 	changed sync.Cond // of everything below; its lock is mu
 	waiting []func(*metric.Store) error
 	store   *metric.Store
+	dir     string
 	open    bool // the store takes what waits
 	closing bool // nothing more comes; what waits is still taken
 	ended   bool // what waits is of no use
@@ -44,23 +46,24 @@ func (c *cache) add(to func(*metric.Store) error) {
 }
 
 // start opens the store. The caller does not call take before it has returned.
-// What the store gets, remote gets too; it may be nil.
-func (c *cache) start(dir string, m result.Manifest, remote *metric.Remote) {
+// What the store gets, remote gets too; it may be nil. The returned channel is closed when the store breaks, and err tells why.
+func (c *cache) start(dir string, m result.Manifest, remote *metric.Remote) (broken <-chan struct{}) {
 	store, err := metric.Open(dir, m)
-	if err == nil && remote != nil {
+	if err != nil {
+		store = metric.Forwarder(m, err)
+	}
+	if remote != nil {
 		store.Forward(remote)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		c.ended, c.waiting = true, nil
-		return
-	}
-	c.store, c.open = store, true
+	c.store, c.dir, c.open = store, dir, true
+	c.changed.Broadcast()
 	c.worker.Go(c.work)
+	return store.Broken()
 }
 
-// work hands the store what waits until nothing more comes, or the store fails.
+// work hands the store what waits until nothing more comes. What a broken store says is known by its channel.
 func (c *cache) work() {
 	for {
 		c.mu.Lock()
@@ -75,20 +78,19 @@ func (c *cache) work() {
 			return
 		}
 		for _, to := range batch {
-			if to(c.store) != nil {
-				c.giveUp()
-				return
-			}
+			_ = to(c.store)
 		}
 	}
 }
 
-func (c *cache) giveUp() {
-	_ = c.store.Close()
+// err tells why the store is broken.
+func (c *cache) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.store, c.ended, c.waiting = nil, true, nil
-	c.changed.Broadcast()
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Err()
 }
 
 // take hands over the store with everything in it visible to queries; nil when there is none.
@@ -99,22 +101,28 @@ func (c *cache) take() *metric.Store {
 	c.mu.Unlock()
 	c.worker.Wait()
 	c.mu.Lock()
-	store := c.store
+	store, dir := c.store, c.dir
 	c.store, c.ended, c.waiting = nil, true, nil
 	c.mu.Unlock()
 	if store == nil {
 		return nil
 	}
 	if store.Flush() != nil {
-		_ = store.Close()
+		discard(store, dir)
 		return nil
 	}
 	return store
 }
 
+// discard ends a store of which nothing is kept, and gives its space back.
+func discard(store *metric.Store, dir string) {
+	_ = store.Close()
+	_ = os.RemoveAll(dir)
+}
+
 // close ends a cache that nobody has taken.
 func (c *cache) close() {
 	if store := c.take(); store != nil {
-		_ = store.Close()
+		discard(store, c.dir)
 	}
 }

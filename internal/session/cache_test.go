@@ -1,14 +1,15 @@
 package session
 
 import (
-	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 )
 
@@ -55,21 +56,19 @@ func TestCacheTakesEverythingInOrder(t *testing.T) {
 	}
 }
 
-// TestCacheThatFailsKeepsNobodyWaiting: a store that takes nothing is given up, and recording goes on.
-func TestCacheThatFailsKeepsNobodyWaiting(t *testing.T) {
+// TestBrokenCacheKeepsNobodyWaiting: a store that takes nothing is given up, and recording goes on.
+func TestBrokenCacheKeepsNobodyWaiting(t *testing.T) {
 	c := newCache()
-	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
+	broken := c.start("/dev/null/none", resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
 	for range 3 * waitingMax {
-		c.add(func(*metric.Store) error { return errors.New("no") })
+		c.add(func(s *metric.Store) error { return s.AppendSamples([]result.Sample{{Name: "x"}}) })
+	}
+	<-broken
+	if err := c.err(); err == nil || !strings.Contains(err.Error(), "/dev/null/none") {
+		t.Errorf("it is broken for %v", err)
 	}
 	if c.take() != nil {
-		t.Error("a store that failed is handed over")
+		t.Error("a store that is broken is handed over")
 	}
-	c = newCache()
-	c.start("/dev/null/none", resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
-	for range 3 * waitingMax {
-		c.add(func(*metric.Store) error { return nil })
-	}
-	c.close()
 	newCache().close()
 }

@@ -57,7 +57,7 @@ type Outcome struct {
 // Run carries the plan out and seals the bundle, whatever happens to the run itself. An error says that there is no
 // sealed bundle; Clean then ends what was begun. A run that failed, or was stopped, is no error but told by the Outcome.
 func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
-	if err := run.Preflight(p.Plan); err != nil {
+	if err := p.Preflight(); err != nil {
 		return Outcome{}, err
 	}
 	c := &carrier{Prepared: p, options: o, dir: filepath.Join(p.Order.Runs, p.ID)}
@@ -213,15 +213,26 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	if c.remote, err = c.startRemote(); err != nil {
 		return run.Outcome{}, err
 	}
-	work.Go(func() { c.record.cache.start(filepath.Join(c.dir, metric.Dir), c.record.manifest, c.remote) })
+	work.Go(func() { c.openCache(beside) })
 	work.Go(func() { meter.run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
 	work.Go(func() { c.passStops(beside) })
 	work.Go(func() { c.watchBundle(beside) })
 	work.Go(func() { c.watchLease(beside) })
+	work.Go(func() { c.watchMeetings(beside) })
+	work.Go(func() { c.watchPauses(beside) })
 	work.Go(func() { guard{place: c.Order.Runs, space: Space}.watch(beside, c.lowSpace) })
 	work.Go(func() { newTargetGuard(c.target, c.Inventory).watch(beside, c.lowSpace) })
 	return c.engine.Run(ctx)
+}
+
+// openCache opens the metric store and says when it is lost. It is a cache: nothing of the run depends on it.
+func (c *carrier) openCache(ctx context.Context) {
+	select {
+	case <-c.record.cache.start(filepath.Join(c.dir, metric.Dir), c.record.manifest, c.remote):
+		c.record.say(interval.EventLog, "metric store", fmt.Sprintf("lost: %v; queries will be answered from the record", c.record.cache.err()))
+	case <-ctx.Done():
+	}
 }
 
 func (c *carrier) passStops(ctx context.Context) {
@@ -251,6 +262,24 @@ func (c *carrier) watchLease(ctx context.Context) {
 	case h := <-c.lease.Lost():
 		c.engine.Guard(fmt.Sprintf("the target was out of reach for too long, and run %q of %s has it now", h.Run, h.User))
 	case <-ctx.Done():
+	}
+}
+
+// watchMeetings notes which other runs use the machine, and when.
+func (c *carrier) watchMeetings(ctx context.Context) {
+	for {
+		select {
+		case m := <-c.lease.Meetings():
+			e := interval.Event{Kind: interval.EventShared, Subject: m.With.Run, UncertainNanos: m.Uncertain.Nanoseconds(),
+				Message: fmt.Sprintf("run %q (process %d of %s) uses this machine too", m.With.Run, m.With.Process.PID, m.With.User)}
+			if m.Ended {
+				e.Kind, e.Message = interval.EventAlone, fmt.Sprintf("run %q does not use this machine any more", m.With.Run)
+			}
+			e.AtNanos = max(0, m.At.Sub(c.record.zero).Nanoseconds())
+			c.record.Event(e)
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

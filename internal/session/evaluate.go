@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
@@ -43,13 +42,13 @@ type evaluator struct {
 	timeline *analysis.Timeline
 	phase    result.Window // the run phase; empty when it was never reached
 	windows  []result.Window
-	grid     *analysis.Grid
+	grid     *analysis.Grid // of the run phase
 	loads    analysis.Loads
 	recover  *analysis.Recoveries
 	digest   *audit.Digest
 	nodes    map[string][]result.Sample // cluster metric → samples in order
 	vms      vmRecord
-	latency  []*latencyResult // per result, nil for other types
+	shown    []*shown
 	caveats  []string
 }
 
@@ -80,11 +79,11 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 		s.Caveats = append(s.Caveats, err.Error())
 	}
 	ev.nameEngines(s.Loads, plan)
-	for i, r := range in.Scenario.Results {
+	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {
 			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
 		}
-		s.Results = append(s.Results, ev.result(ctx, i, r, s.Loads))
+		s.Results = append(s.Results, ev.result(ctx, r, s.Loads))
 	}
 	s.Results = append(s.Results, ev.vmResults()...)
 	findings := audit.Check(audit.Input{
@@ -135,21 +134,14 @@ func (ev *evaluator) recordedUntil() (int64, error) {
 
 // prepare sets up what the pass over intervals fills.
 func (ev *evaluator) prepare() {
-	from, to := ev.phase.FromNanos, ev.phase.ToNanos
+	ev.grid = ev.newGrid(ev.phase, analysis.Extent{ev.phase})
 	for _, r := range ev.in.Scenario.Results {
-		if w := ev.windowOf(r); w.ToNanos > w.FromNanos {
-			from, to = min(from, w.FromNanos), max(to, w.ToNanos)
-		}
-	}
-	ev.grid = analysis.NewGrid(from, to)
-	ev.grid.SizeBound = ev.in.SizeBound
-	for _, r := range ev.in.Scenario.Results {
-		ev.latency = append(ev.latency, ev.newLatency(r))
+		ev.shown = append(ev.shown, ev.newShown(r))
 	}
 }
 
 func (ev *evaluator) readIntervals(ctx context.Context) error {
-	n := 0
+	n, grids := 0, ev.grids()
 	for iv, err := range ev.in.Bundle.Intervals() {
 		if err != nil {
 			return err
@@ -160,14 +152,18 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		ev.digest.Add(&iv)
 		ev.loads.Add(&iv)
 		ev.recover.Add(&iv)
-		ev.grid.Add(&iv)
-		for _, l := range ev.latency {
-			if l != nil && l.takes(&iv) {
-				l.Add(&iv)
+		for _, g := range grids {
+			g.Add(&iv)
+		}
+		for _, r := range ev.shown {
+			if r.latency != nil && r.takes(&iv) {
+				r.latency.Add(&iv)
 			}
 		}
 	}
-	ev.grid.Close()
+	for _, g := range grids {
+		g.Close()
+	}
 	return nil
 }
 
@@ -176,6 +172,9 @@ func (ev *evaluator) readSamples(ctx context.Context) error {
 	for _, r := range ev.in.Scenario.Results {
 		if r.Source == scenario.FromMetric {
 			ev.nodes[r.Metric] = nil
+			if r.Metric == cpuMegahertz {
+				ev.nodes[cpuPercent] = nil
+			}
 		}
 	}
 	n := 0
@@ -195,51 +194,6 @@ func (ev *evaluator) readSamples(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// windowOf returns the stretch that a result asks for: the run phase, or with a mask the runs of that workload. What a
-// workload recorded is shown from its own first start when that was before the run phase.
-func (ev *evaluator) windowOf(r scenario.Result) result.Window {
-	switch {
-	case r.Mask != "":
-		w := startsWindow(ev.timeline.StartsOf(r.Mask), ev.phase)
-		if w.ToNanos > w.FromNanos {
-			return w
-		}
-		return result.Window{} // the workload never ran
-	case r.Source == scenario.FromWorkload:
-		starts := ev.timeline.StartsOf(r.Workload)
-		if inPhase := startsWindow(starts, ev.phase); len(starts) > 0 && inPhase.ToNanos <= inPhase.FromNanos {
-			return startsWindow(starts, result.Window{ToNanos: ev.timeline.EndNanos})
-		}
-	}
-	return ev.phase
-}
-
-// startsWindow returns the stretch from the first start to the last end inside bounds.
-func startsWindow(starts []analysis.LoadStart, bounds result.Window) result.Window {
-	var w result.Window
-	for _, s := range starts {
-		from, to := max(s.FromNanos, bounds.FromNanos), min(s.ToNanos, bounds.ToNanos)
-		if to <= from {
-			continue
-		}
-		if w.ToNanos == 0 {
-			w = result.Window{FromNanos: from, ToNanos: to}
-		}
-		w.FromNanos, w.ToNanos = min(w.FromNanos, from), max(w.ToNanos, to)
-	}
-	return w
-}
-
-// stepOf returns the length of one point. A rehearsal shortens windows, and a step that would leave fewer than ten
-// points of one is shortened to match.
-func (ev *evaluator) stepOf(r scenario.Result, w result.Window) time.Duration {
-	step := max(r.Step, analysis.CellLength)
-	if ev.manifest.Rehearsal != nil {
-		step = min(step, max(time.Duration(w.ToNanos-w.FromNanos)/10, analysis.CellLength))
-	}
-	return step.Round(analysis.CellLength)
 }
 
 // verdict derives the verdict of the run as a whole, and one sentence on why.

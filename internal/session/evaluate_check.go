@@ -3,7 +3,9 @@ package session
 import (
 	"fmt"
 	"math"
+	"strings"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/stat"
@@ -43,10 +45,22 @@ func reportMetrics(r scenario.Result, e *result.Evaluated) []result.Metric {
 			default:
 				continue
 			}
+			m.XRay = xrayMetric(name, s.Intervals)
 			list = append(list, m)
 		}
 	}
 	return list
+}
+
+func xrayMetric(name string, s *result.IntervalStats) *result.Number {
+	if s == nil {
+		return nil
+	}
+	v, ok := map[string]result.Number{"Variability": s.CV * 100, "Min": s.Min, "Mean": s.Mean, "Median": s.Median, "Max": s.Max}[name]
+	if !ok {
+		return nil
+	}
+	return &v
 }
 
 // checks compares a result with what the scenario expects of it. Every series must meet an expectation; the value
@@ -55,13 +69,13 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 	var list []result.Check
 	for _, x := range r.Expect {
 		c := result.Check{Text: x.Text, Window: x.Window, Unit: e.Unit, Value: result.Number(math.NaN())}
-		if x.Statistic == "cv" {
+		if strings.TrimPrefix(x.Statistic, ofIntervals) == "cv" {
 			c.Unit = ""
 		}
 		var values []float64
 		if x.Statistic == "time_to_complete" {
 			c.Unit = "s"
-			values, c.Reason = completion(r, loads)
+			values, c.Reason = ev.completion(r, x, loads)
 		} else {
 			values, c.Reason = statistics(x, e)
 		}
@@ -77,7 +91,7 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 			case !met:
 				c.Passed, missed = false, true
 			}
-			if math.IsNaN(float64(c.Value)) || worse(v, float64(c.Value), x.Operator) {
+			if math.IsNaN(float64(c.Value)) || worse(v, float64(c.Value), x) {
 				c.Value = result.Number(v)
 			}
 		}
@@ -90,14 +104,14 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 }
 
 // statistics returns the asked statistic of every series. Latency means response time, where it is told apart: an
-// expectation is about what a user of the storage waits for.
+// expectation is about what a user of the storage waits for. Those of intervals are X-Ray's, which knows service time only.
 func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, reason string) {
 	if e.Missing != "" {
 		return nil, e.Missing
 	}
 	kind := ""
 	for _, s := range e.Stats {
-		if s.Kind == "response" || kind == "" {
+		if s.Kind == "response" && !strings.HasPrefix(x.Statistic, ofIntervals) || kind == "" {
 			kind = s.Kind
 		}
 	}
@@ -124,10 +138,22 @@ func missingStatistic(name string) string {
 	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[name]; q > 0 {
 		return fmt.Sprintf("there are too few values for %s, which needs %d", name, stat.PercentileNeeds(q))
 	}
+	if name == "time_to_complete" {
+		return "not every start of the workload ran to completion"
+	}
 	return "there is no " + name
 }
 
+// ofIntervals begins the names of statistics of the means of intervals.
+const ofIntervals = "interval_"
+
 func statistic(s result.Stats, name string) (float64, bool) {
+	if plain, ok := strings.CutPrefix(name, ofIntervals); ok {
+		if i := s.Intervals; i != nil {
+			s = result.Stats{Mean: i.Mean, Median: i.Median, Max: i.Max, Min: i.Min, CV: i.CV}
+		} // else the points are those of the statistics already
+		name = plain
+	}
 	v, ok := map[string]result.Number{
 		"mean": s.Mean, "median": s.Median, "p95": s.P95, "p99": s.P99, "p99.9": s.P999, "max": s.Max, "min": s.Min,
 		"cv": s.CV,
@@ -135,18 +161,27 @@ func statistic(s result.Stats, name string) (float64, bool) {
 	return float64(v), ok
 }
 
-// completion returns the seconds to complete of every start of the loads that a result is about.
-func completion(r scenario.Result, loads []result.LoadSummary) (values []float64, reason string) {
+// completion returns the seconds to complete of every start of the loads that a result is about, NaN for one that was to
+// complete and did not.
+func (ev *evaluator) completion(r scenario.Result, x scenario.Expectation, loads []result.LoadSummary) (values []float64, reason string) {
+	if x.Window != "" {
+		return nil, "time_to_complete is of whole starts of a workload, not of a window"
+	}
+	complete := false
 	for _, l := range loads {
 		about := l.Group == r.Group
 		if name := r.Workload + r.Mask; name != "" {
 			about = l.Workload == r.Workload || l.Workload == r.Mask
 		}
-		if about && !l.Prefill && l.CompletionNanos > 0 {
-			values = append(values, float64(l.CompletionNanos)/1e9)
+		switch bound := ev.in.SizeBound[analysis.Start{Workload: l.Workload, Instance: l.Instance}]; {
+		case !about || l.Prefill || !bound:
+		case l.CompletionNanos > 0:
+			values, complete = append(values, float64(l.CompletionNanos)/1e9), true
+		default:
+			values = append(values, math.NaN())
 		}
 	}
-	if len(values) == 0 {
+	if !complete {
 		return nil, "no workload of this result ran to completion"
 	}
 	return values, ""
@@ -171,9 +206,14 @@ func compare(v float64, operator string, bound float64) (met, known bool) {
 }
 
 // worse tells whether a is further on the wrong side than b.
-func worse(a, b float64, operator string) bool {
-	if operator == ">" || operator == ">=" {
+func worse(a, b float64, x scenario.Expectation) bool {
+	switch x.Operator {
+	case ">", ">=":
 		return a < b
+	case "==":
+		return math.Abs(a-x.Value) > math.Abs(b-x.Value)
+	case "!=":
+		return math.Abs(a-x.Value) < math.Abs(b-x.Value)
 	}
 	return a > b
 }

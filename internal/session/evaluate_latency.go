@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/analysis"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 )
@@ -16,31 +15,23 @@ import (
 const binsMax = 500
 
 // latencyResult collects the latencies of one result.
-type latencyResult struct {
-	analysis.Latency
-	keep func(workload, group string, prefill bool) bool
-	mask []analysis.LoadStart
-}
+type latencyResult struct{ analysis.Latency }
 
-func (ev *evaluator) newLatency(r scenario.Result) *latencyResult {
-	w := ev.windowOf(r)
+func (ev *evaluator) newLatency(r *shown) *latencyResult {
+	w := r.window
 	traffic := r.Source == scenario.FromGroup || r.Source == scenario.FromWorkload
 	if r.Type != "latency" || !traffic || w.ToNanos <= w.FromNanos {
 		return nil
 	}
 	l := &latencyResult{}
 	l.SizeBound = ev.in.SizeBound
-	l.keep, _ = choose(r)
-	if r.Mask != "" {
-		l.mask = ev.timeline.StartsOf(r.Mask)
-	}
 	e := result.Evaluated{FromNanos: w.FromNanos, ToNanos: w.ToNanos}
 	l.Windows = cover(clip(ev.windows, &e), w)
 	l.PerVM = r.Aggregate == ""
 	if !l.PerVM {
 		// Bins lie on the grid, so that the lines of mean and percentile share their moments where they can.
-		l.FromNanos = ev.grid.CellStart(w.FromNanos)
-		l.BinNanos = int64(ev.stepOf(r, w))
+		l.FromNanos, l.ToNanos = r.grid.CellStart(w.FromNanos), r.grid.CellStart(w.ToNanos)
+		l.BinNanos = int64(ev.stepOf(r.Result, w))
 		if n := (w.ToNanos - w.FromNanos) / l.BinNanos; n > binsMax {
 			l.BinNanos = (n/binsMax + 1) * l.BinNanos
 		}
@@ -65,23 +56,14 @@ func cover(windows []result.Window, w result.Window) []result.Window {
 	return out
 }
 
-func (l *latencyResult) takes(iv *interval.Interval) bool {
-	if !l.keep(iv.Workload, iv.Group, iv.Prefill) {
-		return false
-	}
-	middle := iv.StartNanos + iv.LengthNanos/2
-	return l.mask == nil || slices.ContainsFunc(l.mask, func(s analysis.LoadStart) bool {
-		return s.FromNanos <= middle && middle < s.ToNanos
-	})
-}
-
 // latencyResult fills a result with latencies: service time, which X-Ray and fio's clat show, and beside it response
 // time, which counts from the intended start and so includes the wait behind slow operations. The mean is drawn, as
 // X-Ray does, and of all VMs together the 99th percentile. Statistics are of operations, from merged histograms.
-func (ev *evaluator) latencyResult(ctx context.Context, r scenario.Result, l *latencyResult, e *result.Evaluated) {
+func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *result.Evaluated) {
+	l := r.latency
 	service := ev.linesOf(r, e, analysis.Service)
 	response := ev.linesOf(r, e, analysis.Response)
-	_, source := choose(r)
+	_, source := choose(r.Result)
 	e.Source = source + ", timed by its load generators"
 	if len(service) == 0 {
 		ev.deviceResult(ctx, r, e)
@@ -100,11 +82,12 @@ func (ev *evaluator) latencyResult(ctx context.Context, r scenario.Result, l *la
 	for _, name := range names {
 		ev.latencyStats(e, name, l.Of(name), l.Windows)
 	}
-	step := ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
+	step := ev.stepOf(r.Result, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
 	draw := func(lines []analysis.Line, kind string, q analysis.Quantity) {
 		for _, line := range lines {
-			ev.addLine(e, result.Series{Name: line.Name, Kind: kind, Statistic: "mean",
-				Points: ev.grid.Points(line, step, q)}, len(service)+len(response))
+			points := r.grid.Points(line, step, q)
+			ev.addIntervalStats(e, line.Name, kind, points)
+			ev.addLine(e, result.Series{Name: line.Name, Kind: kind, Statistic: "mean", Points: points}, len(service)+len(response))
 		}
 	}
 	draw(service, "service", analysis.Service)
@@ -163,4 +146,17 @@ func (ev *evaluator) latencyStats(e *result.Evaluated, name string, times []anal
 			}
 		}
 	}
+}
+
+// addIntervalStats gives the rows of a series the statistics of the points that are drawn: means of intervals, which X-Ray's
+// report metrics are of.
+func (ev *evaluator) addIntervalStats(e *result.Evaluated, name, kind string, points result.Points) {
+	ev.eachWindow(e, halfOf(points), func(from, to int64) result.Stats { return analysis.PointStats(points, from, to) },
+		func(window string, s result.Stats) {
+			for i := range e.Stats {
+				if row := &e.Stats[i]; row.Window == window && row.Series == name && row.Kind == kind {
+					row.Intervals = &result.IntervalStats{Count: s.Count, Mean: s.Mean, Median: s.Median, Max: s.Max, Min: s.Min, CV: s.CV}
+				}
+			}
+		})
 }

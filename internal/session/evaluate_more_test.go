@@ -84,7 +84,7 @@ func TestErrorsAndActivity(t *testing.T) {
 		scenario.Result{Name: "active", Source: scenario.FromWorkload, Workload: "A", Type: "active", Aggregate: "sum"},
 		scenario.Result{Name: "calm", Source: scenario.FromWorkload, Workload: "OLTP", Type: "errors", ReportMetrics: []string{"AnyFail"}})
 	errors := numbers(s.Results[0].Series[0].Points)
-	if errors[1] != "1.5:NaN" || errors[3] != "3.5:0" || errors[4] != "4.5:2" || errors[19] != "19.5:2" {
+	if errors[1] != "1.5:NaN" || errors[3] != "3.5:0" || errors[4] != "4.5:2" || errors[9] != "9.5:2" || errors[19] != "19.5:NaN" {
 		t.Errorf("errors: %v", errors)
 	}
 	m := s.Results[0].Metrics
@@ -238,8 +238,69 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// Of several series the value that is shown is one that fails, where one does.
+func TestShownValueIsTheWorst(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 20e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	var intervals []interval.Interval
+	for s := range 20 {
+		for vm, operations := range map[string]uint64{"g-0001": 100, "g-0002": 150, "g-0003": 130} {
+			intervals = append(intervals, second(vm, s, operations, time.Millisecond))
+		}
+	}
+	b := record(t, events, intervals, nil)
+	for _, c := range []struct {
+		operator     string
+		bound, value float64
+		passed       bool
+	}{
+		{"<", 140, 150, false}, {">", 120, 100, false}, {"==", 150, 100, false}, {"==", 100, 150, false},
+		{"!=", 100, 100, false}, {"!=", 150, 150, false}, {"!=", 160, 150, true}, {"<=", 150, 150, true}, {">=", 100, 100, true},
+	} {
+		expect := scenario.Expectation{Statistic: "median", Operator: c.operator, Value: c.bound, Text: "median"}
+		r := scenario.Result{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Expect: []scenario.Expectation{expect}}
+		check := evaluate(t, b, r).Results[0].Checks[0]
+		if !near(check.Value, c.value) || check.Passed != c.passed {
+			t.Errorf("median %s %g: %+v, want %g, %t", c.operator, c.bound, check, c.value, c.passed)
+		}
+	}
+}
+
+// A load that the run itself cut off did not complete, and of a window there is no time to complete.
+func TestTimeToComplete(t *testing.T) {
+	cut := interval.Event{AtNanos: 29e9, Kind: interval.EventAnnotation, Phase: "run", Workload: "OLTP", Group: "g", Instance: 1, Subject: "g-0001", CutByRun: true}
+	for name, c := range map[string]struct {
+		events []interval.Event
+		window string
+		want   result.Verdict
+	}{
+		"complete":    {nil, "", result.Pass},
+		"cut":         {[]interval.Event{cut}, "", result.Undecided},
+		"of a window": {nil, "run", result.Undecided},
+	} {
+		expect := scenario.Expectation{Statistic: "time_to_complete", Operator: "<", Value: 60, Text: "time_to_complete < 60 s", Window: c.window}
+		s, err := session.Evaluate(context.Background(), session.Evaluation{
+			Bundle: calm(t, c.events...), Ended: result.EndedCompleted, SizeBound: analysis.SizeBound{{Workload: "OLTP", Instance: 1}: true},
+			Scenario: &scenario.Scenario{Results: []scenario.Result{
+				{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "min", Expect: []scenario.Expectation{expect}},
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Verdict != c.want {
+			t.Errorf("%s: %s, want %s: %s (checks %+v)", name, s.Verdict, c.want, s.Reason, s.Results[0].Checks)
+		}
+	}
+}
+
 // powerLossWithoutGaps is a calm run of 30 s about which an audit has no doubt.
-func powerLossWithoutGaps(t *testing.T) *result.Bundle {
+func powerLossWithoutGaps(t *testing.T) *result.Bundle { return calm(t) }
+
+// calm is the same with more events.
+func calm(t *testing.T, more ...interval.Event) *result.Bundle {
 	events := []interval.Event{
 		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
 		{AtNanos: 0, Kind: interval.EventWorkloadStart, Phase: "run", Workload: "OLTP", Group: "g", Instance: 1},
@@ -252,7 +313,7 @@ func powerLossWithoutGaps(t *testing.T) *result.Bundle {
 		iv.Final = s == 29
 		intervals = append(intervals, iv)
 	}
-	return record(t, events, intervals, nil)
+	return record(t, append(events, more...), intervals, nil)
 }
 
 func TestRunPhaseNotReached(t *testing.T) {

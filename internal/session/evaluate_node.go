@@ -11,7 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -33,7 +32,7 @@ func NodeSamples(readings []target.NodeSample, atNanos int64) []result.Sample {
 const holdPeriods = 2.5
 
 // metricResult fills a result with a cluster metric: one series per node, or all of them aggregated.
-func (ev *evaluator) metricResult(r scenario.Result, e *result.Evaluated) {
+func (ev *evaluator) metricResult(r *shown, e *result.Evaluated) {
 	unit, factor := nodeUnit(r.Metric)
 	e.Unit = unit
 	e.Source = fmt.Sprintf("The target's metric %s, read from every node", r.Metric)
@@ -47,25 +46,93 @@ func (ev *evaluator) metricResult(r scenario.Result, e *result.Evaluated) {
 		return
 	}
 	period := samplingPeriod(byNode)
-	step := max(ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}),
+	step := max(ev.stepOf(r.Result, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}),
 		period.Round(time.Second))
 	// Readings stand in the same whole seconds as everything else.
-	stretch := result.Window{FromNanos: ev.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
+	stretch := result.Window{FromNanos: r.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
 	var lines []analysis.Line
 	for _, node := range ev.nodeOrder(byNode) {
-		l := nodeLine(centred(byNode[node], period), stretch, step, time.Duration(holdPeriods*float64(period)))
+		samples := within(byNode[node], r.window, period, period)
+		if len(samples) == 0 {
+			continue
+		}
+		l := nodeLine(centred(samples, period), stretch, step, time.Duration(holdPeriods*float64(period)))
 		l.Name = ev.nodeName(node)
 		for i := range l.Values {
 			l.Values[i] *= factor
 		}
 		lines = append(lines, l)
 	}
+	if len(lines) == 0 {
+		e.Missing = fmt.Sprintf("The target delivered no %s in the time of this result.", r.Metric)
+		return
+	}
 	if r.Aggregate != "" {
 		lines = []analysis.Line{analysis.Combine(lines, r.Aggregate)}
+	}
+	if r.Metric == cpuMegahertz {
+		e.Full = ev.fullCPU(r.Aggregate)
 	}
 	for _, l := range lines {
 		ev.addSeries(e, result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
 	}
+}
+
+// The two readings of a node's CPU, which every target gives.
+const (
+	cpuMegahertz = "CpuUsage.Avg.Megahertz"
+	cpuPercent   = "CpuUsage.Avg.Percent"
+)
+
+// fullCPU returns how many MHz 100 % are, of one node or of all that an aggregate adds up; 0 where that is not known, and for
+// single nodes that differ. A node's is the median of what its readings of one moment say.
+func (ev *evaluator) fullCPU(aggregate string) float64 {
+	percent, ratios := map[string]float64{}, map[string][]float64{}
+	at := func(s *result.Sample) string { return fmt.Sprint(s.AtNanos, s.Labels["node"]) }
+	for i := range ev.nodes[cpuPercent] {
+		percent[at(&ev.nodes[cpuPercent][i])] = ev.nodes[cpuPercent][i].Value
+	}
+	for i := range ev.nodes[cpuMegahertz] {
+		s := &ev.nodes[cpuMegahertz][i]
+		if p := percent[at(s)]; p >= 0.1 && s.Value > 0 { // smaller ones may be rounded
+			ratios[s.Labels["node"]] = append(ratios[s.Labels["node"]], s.Value/p*100)
+		}
+	}
+	var nodes []float64
+	for _, list := range ratios {
+		slices.Sort(list)
+		nodes = append(nodes, list[len(list)/2])
+	}
+	if len(nodes) == 0 {
+		return 0
+	}
+	low, high, sum := slices.Min(nodes), slices.Max(nodes), 0.0
+	for _, n := range nodes {
+		sum += n
+	}
+	switch {
+	case aggregate == "sum":
+		return round(sum)
+	case high <= 1.01*low:
+		return round(high)
+	}
+	return 0
+}
+
+// borderNanos is how far a reading or a point may reach over the border of a window and still count as inside.
+const borderNanos = 25e6
+
+// within keeps the readings that tell of a window alone. A reading of a rate tells of the period before it; about is 0 for
+// what is of the moment. A window of less than two periods may have no such reading, and takes those that tell of a part
+// of it.
+func within(samples []result.Sample, w result.Window, period, about time.Duration) []result.Sample {
+	brief := w.ToNanos-w.FromNanos < 2*int64(period)
+	return slices.DeleteFunc(slices.Clone(samples), func(s result.Sample) bool {
+		if brief {
+			return s.AtNanos-int64(period) >= w.ToNanos || s.AtNanos <= w.FromNanos
+		}
+		return s.AtNanos-int64(about) < w.FromNanos-borderNanos || s.AtNanos > w.ToNanos+borderNanos
+	})
 }
 
 // centred moves readings to the middle of the time that they are about: a reading of a rate tells of the period before it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,10 +35,15 @@ func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *resu
 
 // ask evaluates expr over the result's window and aggregates the answer.
 func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *result.Evaluated, expr string) {
+	ev.askFrom(ctx, r, e, expr, e.FromNanos)
+}
+
+// askFrom is ask for what is behind a moment.
+func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *result.Evaluated, expr string, from int64) {
 	step := ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
 	step = max(step, (time.Duration(e.ToNanos-e.FromNanos) / queryStepsMax).Round(time.Second))
 	// At whole seconds, where generators end their intervals.
-	from := (e.FromNanos + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
+	from = (from + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
 	answer, err := ev.in.Metrics.Range(ctx, expr, metric.Window{FromNanos: min(from, e.ToNanos), ToNanos: e.ToNanos, Step: step})
 	if err != nil {
 		e.Missing = err.Error()
@@ -67,7 +73,7 @@ func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *result.Evalu
 }
 
 // deviceResult asks the device counters that exporters on the VMs gave, for a group whose load is not ours.
-func (ev *evaluator) deviceResult(ctx context.Context, r scenario.Result, e *result.Evaluated) {
+func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *result.Evaluated) {
 	expr, ok := map[string]string{
 		"iops":      `sum by (vm) (irate(node_disk_reads_completed_total{M}[30s]) + irate(node_disk_writes_completed_total{M}[30s]))`,
 		"bandwidth": `sum by (vm) (irate(node_disk_read_bytes_total{M}[30s]) + irate(node_disk_written_bytes_total{M}[30s]))`,
@@ -75,7 +81,7 @@ func (ev *evaluator) deviceResult(ctx context.Context, r scenario.Result, e *res
 			` / (sum by (vm) (irate(node_disk_reads_completed_total{M}[30s]) + irate(node_disk_writes_completed_total{M}[30s])) > 5)`,
 	}[r.Type]
 	if !ok || r.Source != scenario.FromGroup || ev.in.Metrics == nil {
-		e.Missing = "No load generator delivered anything."
+		e.Missing = r.nothing()
 		return
 	}
 	matchers, err := ev.in.Metrics.Expand("__curie_filter_scenario__,__curie_filter_vm_group__", r.Group)
@@ -83,9 +89,40 @@ func (ev *evaluator) deviceResult(ctx context.Context, r scenario.Result, e *res
 		e.Missing = err.Error()
 		return
 	}
-	ev.ask(ctx, r, e, strings.ReplaceAll(expr, "{M}", "{"+matchers+"}"))
+	from := ev.countedSince(ctx, r.window, "node_disk_reads_completed_total{"+matchers+"}")
+	ev.askFrom(ctx, r.Result, e, strings.ReplaceAll(expr, "{M}", "{"+matchers+"}"), from)
 	e.Source = fmt.Sprintf("Device counters of the VMs of group %q", r.Group)
 	if e.Missing != "" {
 		e.Missing = "Neither load generators nor exporters delivered anything for this group."
 	}
+}
+
+// scrapesWithin is in what time after the begin of a result two scrapes of every VM are expected.
+const scrapesWithin = time.Minute
+
+// countedSince returns the first moment at which the two last readings of a counter on every VM lie within a window: a rate
+// before that is of the time before the window as well.
+func (ev *evaluator) countedSince(ctx context.Context, w result.Window, counter string) int64 {
+	first := metric.Window{FromNanos: w.FromNanos, ToNanos: min(w.ToNanos, w.FromNanos+int64(scrapesWithin)), Step: time.Second}
+	read, err := ev.in.Metrics.Range(ctx, "max by (vm) (timestamp("+counter+"))", first)
+	if err != nil {
+		return w.FromNanos // the query of the counter itself will say why
+	}
+	since := w.FromNanos
+	for _, s := range read {
+		last, fresh := s.Points[0].Value, 0
+		if math.IsNaN(last) {
+			continue // not read before the window
+		}
+		for _, p := range s.Points {
+			if math.IsNaN(p.Value) || p.Value == last {
+				continue
+			}
+			if last, fresh = p.Value, fresh+1; fresh == 2 {
+				since = max(since, int64(p.Seconds*1e9))
+				break
+			}
+		}
+	}
+	return since
 }

@@ -21,8 +21,8 @@ const (
 )
 
 // result evaluates one result of the scenario. What it cannot say it leaves missing, with the reason.
-func (ev *evaluator) result(ctx context.Context, i int, r scenario.Result, loads []result.LoadSummary) result.Evaluated {
-	w := ev.windowOf(r)
+func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSummary) result.Evaluated {
+	w := r.window
 	e := result.Evaluated{
 		Name: r.Name, Title: cmp.Or(r.Title, r.Name), Type: r.Type, Aggregate: r.Aggregate, ReportGroup: r.ReportGroup,
 		Hint: r.Hint, Simulated: ev.manifest.Target.Simulated, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
@@ -30,7 +30,7 @@ func (ev *evaluator) result(ctx context.Context, i int, r scenario.Result, loads
 	}
 	switch {
 	case w.ToNanos <= w.FromNanos && r.Mask != "":
-		e.Missing = fmt.Sprintf("Workload %q, which the result is cut to, did not run in the run phase.", r.Mask)
+		e.Missing = fmt.Sprintf("Workload %q, which the result is cut to, did not run.", r.Mask)
 	case w.ToNanos <= w.FromNanos:
 		e.Missing = "The run phase was not reached."
 	case r.Source == scenario.FromMetric:
@@ -38,9 +38,9 @@ func (ev *evaluator) result(ctx context.Context, i int, r scenario.Result, loads
 		ev.metricResult(r, &e)
 	case r.Source == scenario.FromQuery || r.Type == "generic":
 		e.Type = "generic"
-		ev.queryResult(ctx, r, &e)
+		ev.queryResult(ctx, r.Result, &e)
 	case r.Type == "latency":
-		ev.latencyResult(ctx, r, ev.latency[i], &e)
+		ev.latencyResult(ctx, r, &e)
 	default:
 		ev.trafficResult(ctx, r, &e)
 	}
@@ -56,8 +56,8 @@ func (ev *evaluator) result(ctx context.Context, i int, r scenario.Result, loads
 	for _, b := range r.Bands {
 		e.Bands = append(e.Bands, result.Band{Name: b.Name, Lower: b.Lower * scale, Upper: b.Upper * scale})
 	}
-	e.Metrics = reportMetrics(r, &e)
-	e.Checks = ev.checks(r, &e, loads)
+	e.Metrics = reportMetrics(r.Result, &e)
+	e.Checks = ev.checks(r.Result, &e, loads)
 	return e
 }
 
@@ -86,18 +86,18 @@ func choose(r scenario.Result) (func(workload, group string, prefill bool) bool,
 }
 
 // linesOf returns one line per VM.
-func (ev *evaluator) linesOf(r scenario.Result, e *result.Evaluated, q analysis.Quantity) []analysis.Line {
-	keep, _ := choose(r)
-	tracks := ev.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })
+func (ev *evaluator) linesOf(r *shown, e *result.Evaluated, q analysis.Quantity) []analysis.Line {
+	keep, _ := choose(r.Result)
+	tracks := r.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })
 	byVM := map[string][]*analysis.Track{}
 	for _, t := range tracks {
 		byVM[t.VM] = append(byVM[t.VM], t)
 	}
-	span := ev.grid.Span(e.FromNanos, e.ToNanos)
+	span := r.grid.Span(e.FromNanos, e.ToNanos)
 	var lines []analysis.Line
 	for _, vm := range slices.Sorted(maps.Keys(byVM)) {
-		l := ev.grid.VMLine(vm, byVM[vm], q, span)
-		ev.mask(r, &l)
+		l := r.grid.VMLine(vm, byVM[vm], q, span)
+		r.mask(&l)
 		if slices.ContainsFunc(l.Values, func(v float64) bool { return !math.IsNaN(v) }) {
 			lines = append(lines, l)
 		}
@@ -106,27 +106,23 @@ func (ev *evaluator) linesOf(r scenario.Result, e *result.Evaluated, q analysis.
 }
 
 // mask empties the cells between two runs of the workload that a result is cut to.
-func (ev *evaluator) mask(r scenario.Result, l *analysis.Line) {
-	if r.Mask == "" {
+func (s *shown) mask(l *analysis.Line) {
+	if len(s.extent) < 2 {
 		return
 	}
-	starts := ev.timeline.StartsOf(r.Mask)
 	for i := range l.Values {
-		middle := ev.grid.OriginNanos + int64(l.First+i)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
-		runs := slices.ContainsFunc(starts, func(s analysis.LoadStart) bool {
-			return s.FromNanos <= middle && middle < s.ToNanos
-		})
-		if !runs {
+		middle := s.grid.OriginNanos + int64(l.First+i)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
+		if !s.extent.At(middle) {
 			l.Values[i] = math.NaN()
 		}
 	}
 }
 
 // trafficResult fills a result with IOPS, bytes, errors or activity from intervals.
-func (ev *evaluator) trafficResult(ctx context.Context, r scenario.Result, e *result.Evaluated) {
+func (ev *evaluator) trafficResult(ctx context.Context, r *shown, e *result.Evaluated) {
 	q := analysis.Quantity(r.Type)
 	lines := ev.linesOf(r, e, q)
-	_, source := choose(r)
+	_, source := choose(r.Result)
 	e.Source = source + ", as its load generators counted it"
 	if len(lines) == 0 {
 		ev.deviceResult(ctx, r, e)
@@ -135,9 +131,9 @@ func (ev *evaluator) trafficResult(ctx context.Context, r scenario.Result, e *re
 	if r.Aggregate != "" {
 		lines = []analysis.Line{analysis.Combine(lines, r.Aggregate)}
 	}
-	step := ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
+	step := ev.stepOf(r.Result, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
 	for _, l := range lines {
-		ev.addSeries(e, result.Series{Name: l.Name, Points: ev.grid.Points(l, step, q)}, len(lines))
+		ev.addSeries(e, result.Series{Name: l.Name, Points: r.grid.Points(l, step, q)}, len(lines))
 	}
 }
 
@@ -178,16 +174,20 @@ func round(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// addStats adds statistics of the whole window and of each window between steps that it meets. A point across the border of
-// two windows is about both and counts in neither, so that nothing of an event is told of the time before it; half is
-// how far points reach.
+// addStats adds statistics of the whole window and of each window between steps that it meets.
 func (ev *evaluator) addStats(e *result.Evaluated, name, kind string, half int64, stats func(from, to int64) result.Stats) {
-	add := func(window string, from, to int64) {
-		s := stats(from, to)
+	ev.eachWindow(e, half, stats, func(window string, s result.Stats) {
 		s.Window, s.Series, s.Kind = window, name, kind
 		e.Stats = append(e.Stats, s)
-	}
-	add("", e.FromNanos, e.ToNanos)
+	})
+}
+
+// eachWindow hands over the statistics of the whole, whose window is "", and of each window. A point across the border of two
+// windows is about both and counts in neither, so that nothing of an event is told of the time before it; half is how far
+// points reach.
+func (ev *evaluator) eachWindow(e *result.Evaluated, half int64, stats func(from, to int64) result.Stats,
+	add func(window string, s result.Stats)) {
+	add("", stats(e.FromNanos, e.ToNanos))
 	windows := clip(ev.windows, e)
 	for i, w := range windows {
 		from, to := w.FromNanos, w.ToNanos
@@ -197,16 +197,13 @@ func (ev *evaluator) addStats(e *result.Evaluated, name, kind string, half int64
 		if i < len(windows)-1 {
 			to -= half
 		}
-		if s := stats(from, to); s.Count > 0 {
-			add(w.Name, from, to)
-			continue
+		s := stats(from, to)
+		if s.Count == 0 {
+			s = stats(w.FromNanos, w.ToNanos) // too short for a point of its own
 		}
-		add(w.Name, w.FromNanos, w.ToNanos) // too short for a point of its own
+		add(w.Name, s)
 	}
 }
-
-// borderNanos is how far a point may reach over the border of a window and still count as inside.
-const borderNanos = 25e6
 
 // halfOf returns how far the points of a series reach to both sides, less borderNanos.
 func halfOf(points result.Points) int64 {

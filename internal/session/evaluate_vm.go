@@ -107,6 +107,9 @@ func (ev *evaluator) vmResults() []result.Evaluated {
 		}
 		ev.fillVMs(&e, byVM, m)
 		delete(ev.vms.metrics, m)
+		if len(e.Series) == 0 {
+			continue // such as the time of reads in a run phase without reads; no scenario asked for it
+		}
 		all = append(all, e)
 	}
 	return all
@@ -118,10 +121,15 @@ func (ev *evaluator) fillVMs(e *result.Evaluated, byVM map[string]*vmReadings, m
 	stretch := result.Window{FromNanos: ev.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
 	lines, groups := []analysis.Line{}, map[string][]analysis.Line{}
 	for _, vm := range slices.Sorted(maps.Keys(byVM)) {
-		samples := byVM[vm].samples()
-		if m != target.VMMemory { // which is of the moment
-			samples = centred(samples, period)
+		about := period
+		if m == target.VMMemory {
+			about = 0 // of the moment
 		}
+		samples := within(byVM[vm].samples(), ev.phase, period, about)
+		if len(samples) == 0 {
+			continue
+		}
+		samples = centred(samples, about)
 		l := nodeLine(samples, stretch, step, time.Duration(holdPeriods*float64(period)))
 		l.Name = vm
 		for i := range l.Values {

@@ -38,7 +38,7 @@ func (c *carrier) finish(ctx context.Context, out run.Outcome) (Outcome, error) 
 		return Outcome{}, err
 	}
 	if err := c.record.writer.Seal(summary); err != nil {
-		return Outcome{}, err
+		return Outcome{}, c.unsealed(err, out)
 	}
 	outcome.Verdict, outcome.Reason, outcome.Exit = summary.Verdict, summary.Reason, exitCode(summary)
 	err := c.options.at("session.sealed")
@@ -46,6 +46,23 @@ func (c *carrier) finish(ctx context.Context, out run.Outcome) (Outcome, error) 
 		err = c.forget()
 	}
 	return outcome, err
+}
+
+// unsealed says what a run was worth whose record could not be completed, and how it ended all the same.
+func (c *carrier) unsealed(cause error, out run.Outcome) error {
+	e := &diag.Error{
+		Code: "record-lost", Exit: diag.ExitUndecided, Err: cause,
+		Message: "the run cannot be recorded, so it was stopped and everything was undone",
+		Hint:    "free space, or choose another place with --runs DIR, and run again",
+	}
+	if len(out.Left) > 0 {
+		e.Message = "the run cannot be recorded, so it was stopped; not everything could be undone"
+		return e
+	}
+	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(e, c.forget()) // clean would find nothing to do
+	}
+	return e
 }
 
 // summarise evaluates what was recorded.
@@ -56,14 +73,15 @@ func (c *carrier) summarise(ctx context.Context, out run.Outcome) result.Summary
 	lacks := c.endRemote(ctx) // nothing is appended any more
 	if store != nil {
 		defer keep(store, filepath.Join(c.dir, metric.Dir))
-		in.Metrics = store
 	}
 	b, err := result.Open(c.dir)
 	if err != nil {
 		return undecided(in, err)
 	}
 	defer b.Close()
-	in.Bundle = b
+	asked := &queries{bundle: b, live: store}
+	defer asked.close()
+	in.Bundle, in.Metrics = b, asked
 	s := evaluate(context.WithoutCancel(ctx), in)
 	if lacks != "" {
 		s.Caveats = append(s.Caveats, lacks)

@@ -37,6 +37,7 @@ func (c Cleaning) freeLease(ctx context.Context, n run.LeaseNote) error {
 	if err != nil {
 		return err
 	}
+	lease.Cleaning = true
 	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, "none"), c.Program, nil})
 	if err != nil {
 		c.say("lease of "+how.Lease, err.Error())

@@ -11,14 +11,59 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// completeMark says that a metric store holds everything that was recorded.
-const completeMark = "complete"
+// completeMark says that the blocks of a metric store hold everything that was recorded. (A store with the mark "complete", of
+// programs before this one, needs its write-ahead log too, and is rebuilt.)
+const completeMark = "blocks-complete"
 
-// keep closes the store of a finished run and marks it as complete, so that queries need not rebuild it.
+// keep closes the store of a finished run and marks it as complete, so that queries need not rebuild it. A store that cannot be
+// completed is removed: queries rebuild it from the record, which takes longer and says the same.
 func keep(store *metric.Store, dir string) {
-	if store.Close() == nil {
-		// Without the mark queries rebuild the store from the record, which takes longer and says the same.
-		_ = os.WriteFile(filepath.Join(dir, completeMark), nil, 0o644)
+	err := store.Persist()
+	if err = errors.Join(err, store.Close()); err == nil {
+		err = os.WriteFile(filepath.Join(dir, completeMark), nil, 0o600)
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// queries answers from the store that was filled while the run went on, and from one that is rebuilt from the record where that one
+// is missing or broken.
+type queries struct {
+	bundle *result.Bundle
+	live   *metric.Store // may be nil
+
+	rebuilt *metric.Store
+	end     func() error
+	err     error // why it could not be rebuilt
+}
+
+// Expand implements Ranger.
+func (q *queries) Expand(expr, group string) (string, error) {
+	return metric.Expand(expr, q.bundle.Manifest().Run, group)
+}
+
+// Range implements Ranger.
+func (q *queries) Range(ctx context.Context, expr string, w metric.Window) ([]metric.Series, error) {
+	if q.live != nil {
+		answer, err := q.live.Range(ctx, expr, w)
+		if err == nil || q.live.Err() == nil {
+			return answer, err
+		}
+	}
+	if q.rebuilt == nil && q.err == nil {
+		q.rebuilt, q.end, q.err = Metrics(ctx, q.bundle)
+	}
+	if q.err != nil {
+		return nil, q.err
+	}
+	return q.rebuilt.Range(ctx, expr, w)
+}
+
+// close ends a store that was rebuilt.
+func (q *queries) close() {
+	if q.end != nil {
+		_ = q.end()
 	}
 }
 

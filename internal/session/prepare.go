@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/trust"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Prepared is a scenario bound to an open target. Nothing was touched yet.
@@ -112,11 +115,62 @@ func (p *Prepared) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.foreseeCuts(ctx)
 	// Twice the estimate, because a run may take longer than it says.
 	if p.identities != nil {
 		err = p.identities.Expect(2*p.Plan.Estimate.Total + identityLife)
 	}
 	return err
+}
+
+// Preflight refuses a plan that does not fit its target with a *diag.Error. Its hint names a rehearsal that fits, where one does.
+func (p *Prepared) Preflight() error {
+	err := run.Preflight(p.Plan)
+	var told *diag.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	if flags, small := p.rehearsal(); small != nil {
+		told.Hint = fmt.Sprintf("a rehearsal fits: %s (%d VMs, %s)", flags, small.Footprint.VMs, unit.FormatBytes(small.Footprint.Bytes()))
+	}
+	return told
+}
+
+// What a rehearsal is suggested with.
+const (
+	rehearseSuggested = 60 * time.Second
+	sizeSuggested     = 1 << 30 // the first size below the default
+	sizeSuggestedMin  = 16 << 20
+)
+
+// rehearsal looks for a rehearsal that fits, and returns the flags that ask for it: one of the length asked for, with as much data
+// as fits.
+func (p *Prepared) rehearsal() (flags string, plan *run.Plan) {
+	o := p.Order.Plan
+	o.Rehearse = cmp.Or(o.Rehearse, rehearseSuggested)
+	asked := cmp.Or(o.RehearseBytes, 2*sizeSuggested)
+	for _, o.RehearseBytes = range append([]int64{o.RehearseBytes}, sizesBelow(asked)...) {
+		plan, err := run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), Catalog(), o)
+		if err != nil || run.Preflight(plan) != nil {
+			continue
+		}
+		flags = fmt.Sprintf("--rehearse %gs", o.Rehearse.Seconds())
+		if o.RehearseBytes > 0 {
+			flags += fmt.Sprintf(" --rehearse-size %dMiB", o.RehearseBytes>>20)
+		}
+		return flags, plan
+	}
+	return "", nil
+}
+
+func sizesBelow(most int64) []int64 {
+	var sizes []int64
+	for size := int64(sizeSuggested); size >= sizeSuggestedMin; size /= 2 {
+		if size < most {
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes
 }
 
 func (p *Prepared) openTarget(ctx context.Context) (target.Target, error) {

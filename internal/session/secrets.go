@@ -170,7 +170,11 @@ func (s *secrets) plan(p *run.Plan) any {
 	out.Steps = slices.Clone(p.Steps)
 	for i, step := range out.Steps {
 		args, _ := s.value(plainly(step.Args), false).(map[string]any)
-		out.Steps[i].Args, out.Steps[i].Subject = args, s.text(step.Subject)
+		out.Steps[i].Args, out.Steps[i].Subject, out.Steps[i].Label = args, s.text(step.Subject), s.text(step.Label)
+	}
+	out.Windows = slices.Clone(p.Windows)
+	for i, name := range out.Windows {
+		out.Windows[i] = s.text(name)
 	}
 	out.Warnings = s.diagnostics(p.Warnings)
 	return &out

@@ -41,10 +41,21 @@ func (a *agents) redial(link *agentLink, vm target.VM) func(ctx context.Context)
 			return conn, err
 		}
 		if a.stopped != nil && a.cutsOf(vm) == before {
-			told.Do(func() { a.stopped(vm, stopped) })
+			told.Do(func() { a.stopped(vm, a.dated(stopped, link)) })
 		}
 		return nil, fmt.Errorf("%w: %w", agent.ErrGone, stopped)
 	}
+}
+
+// dated says when a VM stopped where its provider cannot: after its agent was heard, and before now.
+func (a *agents) dated(stopped *target.StoppedError, link *agentLink) *target.StoppedError {
+	if !stopped.At.IsZero() {
+		return stopped
+	}
+	known := *stopped
+	known.At = time.Now()
+	known.Uncertain = known.At.Sub(a.zero) - time.Duration(link.heard.Load())
+	return &known
 }
 
 func (a *agents) cutsOf(vm target.VM) int {
@@ -56,9 +67,14 @@ func (a *agents) cutsOf(vm target.VM) int {
 
 // noteStopped says that a VM is lost of which the run knows nothing.
 func (c *carrier) noteStopped(vm target.VM, why *target.StoppedError) {
+	at := c.record.now()
+	if !why.At.IsZero() {
+		at = max(0, why.At.Sub(c.record.zero).Nanoseconds())
+	}
 	c.record.Event(interval.Event{
-		AtNanos: c.record.now(), Kind: interval.EventVMStopped, Group: vm.Group, Subject: vm.Name, Node: vm.NodeID, Error: why.Reason,
-		Message: fmt.Sprintf("%s stopped by itself: %s", vm.Name, why.Reason),
+		AtNanos: at, Kind: interval.EventVMStopped, Group: vm.Group, Subject: vm.Name, Node: vm.NodeID, Error: why.Reason,
+		UncertainNanos: min(at, why.Uncertain.Nanoseconds()),
+		Message:        fmt.Sprintf("%s stopped by itself: %s", vm.Name, why.Reason),
 	})
 }
 

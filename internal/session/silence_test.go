@@ -7,7 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -49,6 +51,7 @@ func TestStoppedVMs(t *testing.T) {
 	m.agents.dialer = dialer
 	var mu sync.Mutex
 	told, cuts := map[string]int{}, map[string]int{}
+	var dated target.StoppedError
 	m.agents.cuts = func(vm string) int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -58,11 +61,13 @@ func TestStoppedVMs(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		told[vm.Name+" "+why.Reason]++
+		dated = *why
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	errs := m.load(ctx)
 	crashed, cut := m.vms[0], m.vms[1]
+	at := time.Now()
 	dialer.kill(crashed)
 	mu.Lock()
 	cuts[cut.Name]++
@@ -77,9 +82,49 @@ func TestStoppedVMs(t *testing.T) {
 	if want := crashed.Name + " its system panicked"; len(told) != 1 || told[want] != 1 {
 		t.Errorf("told were %v, want only %q, once", told, want)
 	}
+	// The provider has no moment: it lies after the agent was heard for the last time, and before that was noticed.
+	if dated.At.Before(at) || dated.At.Add(-dated.Uncertain).After(at) || dated.Uncertain > time.Since(m.agents.zero) {
+		t.Errorf("it stopped at %v; told was %v, up to %v earlier", at, dated.At, dated.Uncertain)
+	}
 	mu.Unlock()
 	stop()
 	if err := <-errs[2]; err != nil {
 		t.Errorf("the load on the other VM ended with %v", err)
+	}
+}
+
+// heardEvents keeps the events that a run tells.
+type heardEvents struct {
+	Watcher
+	list []interval.Event
+}
+
+func (h *heardEvents) Event(e interval.Event) { h.list = append(h.list, e) }
+
+// TestMomentOfAStop: the event has the moment that is known, on the run's axis.
+func TestMomentOfAStop(t *testing.T) {
+	m := newManyAgents(t, 1)
+	heard := &heardEvents{}
+	m.carrier.record.watch = heard
+	zero := time.Now().Add(-time.Minute)
+	m.carrier.record.zero = zero
+	for _, c := range []struct {
+		why       target.StoppedError
+		from, to  time.Duration
+		uncertain time.Duration
+		whyItIsSo string
+	}{
+		{target.StoppedError{At: zero.Add(8 * time.Second)}, 8 * time.Second, 8 * time.Second, 0, "the provider knows it"},
+		{target.StoppedError{At: zero.Add(30 * time.Second), Uncertain: 12 * time.Second}, 30 * time.Second, 30 * time.Second, 12 * time.Second, "it noticed it"},
+		{target.StoppedError{At: zero.Add(30 * time.Second), Uncertain: time.Hour}, 30 * time.Second, 30 * time.Second, 30 * time.Second, "not before the run"},
+		{target.StoppedError{At: zero.Add(-time.Second)}, 0, 0, 0, "before the run"},
+		{target.StoppedError{}, time.Minute, time.Hour, 0, "nobody knows it"},
+	} {
+		heard.list = nil
+		m.carrier.noteStopped(m.vms[0], &c.why)
+		e := heard.list[0]
+		if at := time.Duration(e.AtNanos); e.Kind != interval.EventVMStopped || at < c.from || at > c.to || e.UncertainNanos != c.uncertain.Nanoseconds() {
+			t.Errorf("%s: got %+v", c.whyItIsSo, e)
+		}
 	}
 }

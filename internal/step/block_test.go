@@ -295,7 +295,7 @@ func TestNodesOffOfBranches(t *testing.T) {
 		t.Errorf("%d nodes are off at once at most, want 2", n)
 	}
 	var text strings.Builder
-	if err := plan.WriteText(&text); err != nil || !strings.Contains(text.String(), "part of meta.Parallel, branch 2") {
+	if err := plan.WriteText(&text, run.TextOptions{}); err != nil || !strings.Contains(text.String(), "part of meta.Parallel, branch 2") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }

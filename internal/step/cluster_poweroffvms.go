@@ -31,6 +31,8 @@ type powerOffAll struct {
 	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
+func (s *powerOffAll) Effect(*run.View) run.Effect { return run.Effect{HaltsAll: true} }
+
 func (s *powerOffAll) Run(ctx context.Context, env *run.Env) error {
 	annotate(env, s.Annotate, "Powering off all VMs of the run")
 	if vms := env.VMs.Of(""); len(vms) > 0 {

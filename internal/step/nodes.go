@@ -61,7 +61,11 @@ func eachNode(indexes []int, act func(index int) error) error {
 
 // switchNodes acts on all nodes of a slice at the same time and, unless wait is 0, waits until they have the state want.
 func switchNodes(ctx context.Context, env *run.Env, s nodeSwitch, act func(ctx context.Context, index int) error) error {
-	err := eachNode(nodeIndexes(s.nodes, len(env.Plan.Target.Nodes)), func(index int) error {
+	indexes := nodeIndexes(s.nodes, len(env.Plan.Target.Nodes))
+	gate := target.NewGate(len(indexes))
+	err := eachNode(indexes, func(index int) error {
+		ctx, leave := target.WithGate(ctx, gate)
+		defer leave()
 		annotate(env, s.mark, "%s %s", s.saying, env.Plan.Target.Nodes[index].Name)
 		return act(ctx, index)
 	})

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -21,8 +23,9 @@ var playbookRun = run.Kind{
 	Summary: "Run an Ansible playbook of the scenario on the VMs of some groups.",
 	Doc: "Runs programs of the scenario on this machine and in VMs, so it needs --allow-shell, ansible-playbook on this " +
 		"machine, and a target whose VMs can be reached by ssh. The inventory has one host group for each VM group named, " +
-		"and nodes for the target's hosts. The playbook also finds the variable output_directory, a folder whose content " +
-		"stays with the run. On a simulated target the playbook is only noted.",
+		"nodes for the target's hosts, and cvms for the storage controller VMs of a Nutanix cluster; a plan for a target without them refuses cvms. " +
+		"The playbook also finds the variables output_directory, a folder whose content stays with the run, and hypervisor: ahv or esx as in " +
+		"X-Ray, kvm on libvirt, not set elsewhere. variables of the step win over both. On a simulated target the playbook is only noted.",
 	Example: exampleHead + `workloads: []
 results: []
 setup:
@@ -44,7 +47,7 @@ run:
 
 type playbook struct {
 	Filename   string         `arg:"filename,required" of:"file" doc:"Playbook in the scenario's folder."`
-	Inventory  []string       `arg:"inventory,required" doc:"VM groups on which it runs; nodes are the target's hosts."`
+	Inventory  []string       `arg:"inventory,required" doc:"VM groups on which it runs; nodes are the target's hosts, cvms its storage controllers."`
 	RemoteUser string         `arg:"remote_user,required" doc:"User on the hosts."`
 	RemotePass string         `arg:"remote_pass,required" secret:"true" doc:"Password of that user."`
 	Variables  map[string]any `arg:"variables" doc:"Variables for the playbook."`
@@ -52,22 +55,41 @@ type playbook struct {
 	Annotate   bool           `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-// nodesInventory is the name under which an inventory holds the target's hosts.
-const nodesInventory = "nodes"
+// Names under which an inventory holds the target's hosts and their storage controllers. A VM group of the same name is hidden
+// by them, as in X-Ray.
+const (
+	nodesInventory = "nodes"
+	cvmsInventory  = "cvms"
+)
 
 func (s *playbook) Check(v *run.View, problems *run.Problems) {
 	for _, name := range s.Inventory {
 		if name == nodesInventory {
 			continue
 		}
+		if name == cvmsInventory {
+			checkCVMs(v, problems)
+			continue
+		}
 		if !slices.Contains(v.GroupNames(), name) {
 			problems.Errorf("inventory", "unknown-group", "there is no group %q", name)
 		} else if !v.Deployed(name) {
 			problems.Errorf("inventory", "not-deployed", "group %q has no VM here: no vm_group.CloneFromTemplate comes before", name)
+		} else if !v.PoweredOn(name) {
+			notPoweredOn("inventory", fmt.Sprintf("group %q", name), problems)
 		}
 	}
 	if s.Forks < 1 {
 		problems.Errorf("forks", "argument-range", "forks must be at least 1, not %d", s.Forks)
+	}
+}
+
+// checkCVMs reports a target without storage controllers. A simulated one runs no playbook.
+func checkCVMs(v *run.View, problems *run.Problems) {
+	has := slices.ContainsFunc(v.Inventory.Nodes, func(n target.Node) bool { return n.CVM != "" })
+	if !has && !v.Inventory.Simulated {
+		problems.Hint("inventory", "lacks-capability", "cvms are the storage controller VMs of a Nutanix cluster; name nodes or VM groups",
+			fmt.Sprintf("target %q has no storage controller VMs for the inventory cvms", v.Inventory.Name))
 	}
 }
 
@@ -77,13 +99,6 @@ func (s *playbook) Run(ctx context.Context, env *run.Env) error {
 	if env.Plan.Target.Simulated {
 		env.Notes.Log(fmt.Sprintf("playbook %s is not run on a simulated target", s.Filename))
 		return nil
-	}
-	if env.Scenario.Dir == "" {
-		return fmt.Errorf("run playbook %q: the scenario has no folder of its own", s.Filename)
-	}
-	folder, err := filepath.Abs(env.Scenario.Dir)
-	if err != nil {
-		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
 	}
 	// Should this program be killed, what holds passwords goes with the journal and not with nobody.
 	if err := os.MkdirAll(env.Private, 0o700); err != nil {
@@ -97,6 +112,10 @@ func (s *playbook) Run(ctx context.Context, env *run.Env) error {
 		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
 	}
 	defer os.RemoveAll(private)
+	folder, err := s.folder(env.Scenario, private)
+	if err != nil {
+		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
+	}
 	inventory, err := s.inventory(env)
 	if err != nil {
 		return err
@@ -117,6 +136,21 @@ func (s *playbook) Run(ctx context.Context, env *run.Env) error {
 	}
 	annotate(env, s.Annotate, "Playbook %s has run", s.Filename)
 	return nil
+}
+
+// folder returns the absolute path of the scenario's folder, which is unpacked into private where it is a zip file.
+func (s *playbook) folder(sc *scenario.Scenario, private string) (string, error) {
+	switch {
+	case sc.Dir != "":
+		return filepath.Abs(sc.Dir)
+	case sc.Archive == "":
+		return "", errors.New("the scenario has no folder of its own")
+	}
+	dir := filepath.Join(private, "scenario")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	return dir, sc.Unpack(dir)
 }
 
 // inventory is what ansible reads as a YAML inventory; JSON is YAML. Passwords stand in a private file, never on a
@@ -147,6 +181,14 @@ func addresses(env *run.Env, name string) []string {
 		}
 		return out
 	}
+	if name == cvmsInventory {
+		for _, n := range env.Plan.Target.Nodes {
+			if n.CVM != "" {
+				out = append(out, n.CVM)
+			}
+		}
+		return out
+	}
 	for _, vm := range env.VMs.Of(name) {
 		if len(vm.Addresses) > 0 {
 			out = append(out, vm.Addresses[0])
@@ -157,6 +199,9 @@ func addresses(env *run.Env, name string) []string {
 
 func (s *playbook) extra(env *run.Env) map[string]any {
 	extra := map[string]any{"output_directory": env.Dir}
+	if h := env.Plan.Target.Hypervisor; h != "" {
+		extra["hypervisor"] = h
+	}
 	maps.Copy(extra, s.Variables)
 	return extra
 }

@@ -1,12 +1,15 @@
 package step_test
 
 import (
+	"archive/zip"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -24,6 +27,7 @@ while [ $# -gt 1 ]; do
 	shift
 done
 cp "$inventory" "$KEPT/inventory.json"; cp "$vars" "$KEPT/vars.json"
+find . -mindepth 1 | sed 's,^./,,' | LC_ALL=C sort > "$KEPT/files"
 pwd > "$KEPT/pwd"; echo "$1" > "$KEPT/playbook"
 ls -l "$inventory" | cut -c1-10 > "$KEPT/mode"; echo "$inventory" > "$KEPT/place"
 `
@@ -36,7 +40,7 @@ func TestPlaybook(t *testing.T) {
 	text := begin + `run:
   - playbook.Run:
       filename: site.yml
-      inventory: [A, nodes]
+      inventory: [A, nodes, cvms]
       remote_user: nutanix
       remote_pass: "top secret"
       forks: 255
@@ -54,6 +58,8 @@ func TestPlaybook(t *testing.T) {
 		real(cfg, inventory)
 		for i := range inventory.Nodes {
 			inventory.Nodes[i].Address = "192.0.2." + string(rune('1'+i))
+			inventory.Hypervisor = "ahv"
+			inventory.Nodes[i].CVM = "192.0.2.10" + string(rune('1'+i))
 		}
 	})
 	wantCompleted(t, outcome)
@@ -71,11 +77,11 @@ func TestPlaybook(t *testing.T) {
 	if err := json.Unmarshal([]byte(read("inventory.json")), &inventory); err != nil {
 		t.Fatal(err)
 	}
-	if len(inventory["A"].Hosts) != 3 || len(inventory["nodes"].Hosts) != 3 || inventory["A"].Vars["ansible_password"] != "top secret" {
+	if len(inventory["A"].Hosts) != 3 || len(inventory["nodes"].Hosts) != 3 || len(inventory["cvms"].Hosts) != 3 || inventory["cvms"].Hosts["192.0.2.101"] == nil || inventory["A"].Vars["ansible_password"] != "top secret" {
 		t.Errorf("inventory %+v", inventory)
 	}
 	var vars map[string]any
-	if err := json.Unmarshal([]byte(read("vars.json")), &vars); err != nil || vars["iterations"] != 3.0 || vars["output_directory"] == "" {
+	if err := json.Unmarshal([]byte(read("vars.json")), &vars); err != nil || vars["iterations"] != 3.0 || vars["hypervisor"] != "ahv" || vars["output_directory"] == "" {
 		t.Errorf("variables %v, %v", vars, err)
 	}
 	if read("forks") != "255" || read("pwd") != dir || read("playbook") != filepath.Join(dir, "site.yml") || read("mode") != "-rw-------" {
@@ -97,5 +103,66 @@ func TestPlaybook(t *testing.T) {
 	}
 	if data, _ := json.Marshal(plan); strings.Contains(string(data), "top secret") {
 		t.Error("the plan holds a password")
+	}
+}
+
+// A playbook of a zip file finds the whole folder, and the folder is gone afterwards.
+func TestPlaybookOfAZipFile(t *testing.T) {
+	bin, kept := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(bin, "ansible-playbook"), ansible, 0o755)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("KEPT", kept)
+	text := begin + "run:\n  - playbook.Run: {filename: site.yml, inventory: [A], remote_user: nutanix, remote_pass: nutanix/4u}\n"
+	place := filepath.Join(t.TempDir(), "vdbench.zip")
+	f, err := os.Create(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for name, data := range map[string]string{"v/test.yml": text, "v/load.fio": step.ExampleJob, "v/site.yml": "- hosts: all\n", "v/more/tool": "x"} {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(data))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sc, err := scenario.Load(t.Context(), scenario.Source{Path: place, Trusted: true}, scenario.Options{})
+	if err != nil {
+		t.Fatal(describe(t, err))
+	}
+	l := newLab(t, 3)
+	wantCompleted(t, l.run(sc, run.Options{AllowShell: true}, real))
+	if got, err := os.ReadFile(filepath.Join(kept, "files")); err != nil || string(got) != "load.fio\nmore\nmore/tool\nsite.yml\ntest.yml\n" {
+		t.Errorf("the playbook found %q, %v", got, err)
+	}
+	pwd, err := os.ReadFile(filepath.Join(kept, "pwd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(strings.TrimSpace(string(pwd))); !os.IsNotExist(err) {
+		t.Errorf("the unpacked folder is left: %v", err)
+	}
+}
+
+// TestPlaybookOnControllersThatAreNotThere: the plan says so, not the run. A simulated target runs no playbook and takes it.
+func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
+	text := begin + "run:\n  - playbook.Run: {filename: load.fio, inventory: [cvms], remote_user: u, remote_pass: p}\n"
+	l := newLab(t, 3)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, simulated := range []bool{true, false} {
+		inventory.Simulated = simulated
+		catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+		_, err := run.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, run.Options{AllowShell: true})
+		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
+			t.Errorf("simulated %v: %v", simulated, err)
+		}
 	}
 }

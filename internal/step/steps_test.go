@@ -6,14 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
@@ -393,6 +397,138 @@ func TestRunCommandFailure(t *testing.T) {
 			if n := len(l.operations("RunInVM")); n != wanted {
 				t.Errorf("ran on %d VMs, want %d", n, wanted)
 			}
+		})
+	}
+}
+
+// A wait for VMs ends at its limit, also while an agent is being called that takes its time.
+func TestWaitForPowerOnKeepsItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began, took time.Duration
+		var deaf atomic.Bool
+		zero := time.Now()
+		_, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\n  - vm_group.WaitForPowerOn: {vm_group_name: A, wait_secs: 300}\n",
+			func(cfg *run.Config, _ *target.Inventory) {
+				inner := cfg.Runner
+				cfg.Runner = func(ctx context.Context, vm target.VM) (load.Runner, error) {
+					if !deaf.Load() {
+						return inner(ctx, vm)
+					}
+					select { // as an agent whose VM boots
+					case <-time.After(15 * time.Minute):
+						return nil, errors.New("no agent")
+					case <-ctx.Done():
+						return nil, context.Cause(ctx)
+					}
+				}
+				events := cfg.Events
+				cfg.Events = func(e interval.Event) {
+					switch {
+					case e.Step == "test.Wait":
+						deaf.Store(true)
+					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepStarted:
+						began = time.Since(zero)
+					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepEnded:
+						took = time.Since(zero) - began
+					}
+					events(e)
+				}
+			})
+		if outcome.Ended != run.Failed || took != 5*time.Minute {
+			t.Errorf("the step took %v of 5 minutes: %+v", took, outcome)
+		}
+	})
+}
+
+// deafTarget lists no VMs from a moment on: its call hangs.
+type deafTarget struct {
+	*fake.Target
+	deaf *atomic.Bool
+}
+
+func (d deafTarget) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+	if d.deaf.Load() && ctx.Done() != nil {
+		if _, bounded := ctx.Deadline(); bounded {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		time.Sleep(time.Hour)
+	}
+	return d.Target.Owned(ctx, tag)
+}
+
+// Listing the VMs has no more time than the step that waits for them.
+func TestWaitForPowerOnBoundsItsListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var took time.Duration
+		var deaf atomic.Bool
+		zero := time.Now()
+		play(t, "run:\n  - test.Wait: {duration_secs: 1}\n  - vm_group.WaitForPowerOn: {vm_group_name: A, wait_secs: 30}\n",
+			func(cfg *run.Config, _ *target.Inventory) {
+				cfg.Target = deafTarget{cfg.Target.(*fake.Target), &deaf}
+				events, began := cfg.Events, time.Duration(0)
+				cfg.Events = func(e interval.Event) {
+					switch {
+					case e.Step == "test.Wait":
+						deaf.Store(true)
+					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepStarted:
+						began = time.Since(zero)
+					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepEnded:
+						took = time.Since(zero) - began
+						deaf.Store(false)
+					}
+					events(e)
+				}
+			})
+		if took < 30*time.Second || took > 31*time.Second {
+			t.Errorf("the step took %v of 30 s", took)
+		}
+	})
+}
+
+// VMs that lost their power with their node are not waited for where nothing restarts them: the plan warns, and the run
+// fails at once.
+func TestWaitForVMsThatStayOff(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps  string
+		change func(*target.Inventory)
+		warns  bool // and fails
+	}{
+		"node off":      {steps: "  - nodes.PowerOff: {nodes: 0}\n", warns: true},
+		"node on again": {steps: "  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n", warns: true},
+		"VMs on again":  {steps: "  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - vm_group.PowerOn: {vm_group_name: A}\n"},
+		"other node":    {steps: "  - vm_group.PowerOn: {vm_group_name: B}\n  - nodes.PowerOff: {nodes: 2}\n  - vm_group.WaitForPowerOn: {vm_group_name: B}\n", warns: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, 3)
+				sc := parse(t, strings.ReplaceAll(begin, "power_on: True", "power_on: True, disable_ha: False")+"run:\n"+tt.steps+
+					"  - vm_group.WaitForPowerOn: {vm_group_name: A}\n")
+				inventory, err := l.fake.Inventory(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+				for _, elsewhere := range []bool{true, false} {
+					inventory.RestartsElsewhere = elsewhere
+					plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, run.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					warned := slices.ContainsFunc(plan.Warnings, func(d diag.Diagnostic) bool { return d.Code == "vms-stay-off" })
+					if warned != (tt.warns && !elsewhere) {
+						t.Errorf("restarts elsewhere: %t, warned: %t", elsewhere, warned)
+					}
+				}
+				began := time.Now()
+				outcome := l.run(sc, run.Options{}, nil)
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("the run took %v", took)
+				}
+				if failed := strings.Contains(outcome.Reason, "restarts no VM by itself"); failed != tt.warns {
+					t.Errorf("outcome %+v", outcome)
+				}
+			})
 		})
 	}
 }

@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"time"
 
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
@@ -35,7 +36,18 @@ type cloneFromTemplate struct {
 }
 
 func (s *cloneFromTemplate) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Deploys: s.Group}
+	e := run.Effect{Subject: s.Group, Deploys: s.Group}
+	if s.PowerOn {
+		e.Boots = s.Group
+	}
+	return e
+}
+
+func (s *cloneFromTemplate) Estimate(v *run.View) time.Duration {
+	if !s.PowerOn {
+		return 0
+	}
+	return v.Boot(s.Group)
 }
 
 func (s *cloneFromTemplate) Check(v *run.View, problems *run.Problems) {

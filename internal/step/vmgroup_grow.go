@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"time"
 
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
@@ -76,6 +77,10 @@ func (s *grow) checkGrows(v *run.View, problems *run.Problems) {
 
 func (s *grow) Effect(v *run.View) run.Effect {
 	return run.Effect{Subject: s.Group, Grows: s.Group, GrowTo: s.count(len(v.GroupNodes(s.Group)))}
+}
+
+func (s *grow) Estimate(v *run.View) time.Duration {
+	return v.BootGrown(s.Group, s.count(len(v.GroupNodes(s.Group))))
 }
 
 func (s *grow) Run(ctx context.Context, env *run.Env) error {

@@ -37,7 +37,7 @@ func (s *powerOffGroup) Check(v *run.View, problems *run.Problems) {
 }
 
 func (s *powerOffGroup) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Changes: s.Group}
+	return run.Effect{Subject: s.Group, Changes: s.Group, Halts: s.Group}
 }
 
 func (s *powerOffGroup) Run(ctx context.Context, env *run.Env) error {

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,7 +40,11 @@ type powerOn struct {
 	Annotate      bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *powerOn) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group, Changes: s.Group} }
+func (s *powerOn) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Group, Changes: s.Group, Boots: s.Group}
+}
+
+func (s *powerOn) Estimate(v *run.View) time.Duration { return v.Boot(s.Group) }
 
 func (s *powerOn) Check(v *run.View, problems *run.Problems) {
 	checkDeployed(s.Group, v, problems)
@@ -61,7 +66,7 @@ func (s *powerOn) Run(ctx context.Context, env *run.Env) error {
 	}
 	// X-Ray's bound: a minute, and one more per twenty VMs begun. It ends the attempts; one that goes on is waited for.
 	timeout := time.Minute * time.Duration(1+(len(vms)+19)/20)
-	if err := waitReachable(ctx, env, s.Group, timeout); err != nil {
+	if err := waitReachable(ctx, env, patience{group: s.Group, timeout: timeout}); err != nil {
 		return err
 	}
 	annotate(env, s.Annotate, "%s: finished powering on VMs", s.Group)
@@ -74,6 +79,12 @@ func checkDeployed(group string, v *run.View, problems *run.Problems) {
 		problems.Errorf("vm_group_name", "not-deployed",
 			"group %q has no VM here: no vm_group.CloneFromTemplate comes before", group)
 	}
+}
+
+// notPoweredOn reports that a step needs VMs which are off at that point.
+func notPoweredOn(arg, of string, problems *run.Problems) {
+	problems.Hint(arg, "not-powered-on", "add vm_group.PowerOn, or power_on: True to vm_group.CloneFromTemplate",
+		fmt.Sprintf("the VMs of %s are off here: no step before powers them on", of))
 }
 
 // groupVMs returns the VMs of a group, of which there must be some.
@@ -91,19 +102,38 @@ const reachPoll = 250 * time.Millisecond
 // reachConcurrentMax bounds how many VMs are asked at a time.
 const reachConcurrentMax = 64
 
+// patience says for how long the agents of a group are waited for.
+type patience struct {
+	group   string
+	timeout time.Duration
+	// strict: a call of an agent that goes on when the time is over is given up. Else it is waited for, because a VM may be booting.
+	strict bool
+}
+
 // waitReachable waits until the agents of all VMs of a group answer. Each is asked for itself: one that does not answer must
 // not hide when the others do.
-func waitReachable(ctx context.Context, env *run.Env, group string, timeout time.Duration) error {
-	vms, began := env.VMs.Of(group), time.Now()
+func waitReachable(ctx context.Context, env *run.Env, p patience) error {
+	vms, began := env.VMs.Of(p.group), time.Now()
 	last, late := make([]error, len(vms)), make([]bool, len(vms))
 	slots := make(chan struct{}, reachConcurrentMax)
+	calling := ctx
+	if p.strict {
+		var cancel context.CancelFunc
+		calling, cancel = context.WithTimeout(ctx, p.timeout)
+		defer cancel()
+	}
 	var wait sync.WaitGroup
 	for i, vm := range vms {
 		wait.Go(func() {
-			late[i] = nil != run.WaitFor(ctx, timeout, reachPoll, func() bool {
-				slots <- struct{}{}
+			late[i] = nil != run.WaitFor(ctx, p.timeout, reachPoll, func() bool {
+				select {
+				case slots <- struct{}{}:
+				case <-calling.Done():
+					last[i] = cmp.Or(last[i], context.Cause(calling))
+					return false
+				}
 				defer func() { <-slots }()
-				last[i] = env.Power.Reach(ctx, vm)
+				last[i] = env.Power.Reach(calling, vm)
 				return last[i] == nil
 			})
 		})
@@ -119,6 +149,6 @@ func waitReachable(ctx context.Context, env *run.Env, group string, timeout time
 			missing++
 		}
 	}
-	return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", missing, group, vms[first].Name,
+	return fmt.Errorf("wait for %d VMs of group %q, first %q, to answer within %v: %w", missing, p.group, vms[first].Name,
 		time.Since(began).Round(time.Second), last[first]) // an attempt that began in time may have lasted
 }

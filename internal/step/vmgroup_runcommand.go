@@ -38,7 +38,12 @@ type runCommand struct {
 	Timeout     time.Duration `arg:"timeout_secs" unit:"s" scale:"timeout" default:"120" doc:"How long it may take on each VM."`
 }
 
-func (s *runCommand) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
+func (s *runCommand) Check(v *run.View, problems *run.Problems) {
+	checkDeployed(s.Group, v, problems)
+	if s.Group != "" && v.Deployed(s.Group) && !v.PoweredOn(s.Group) {
+		notPoweredOn("vm_group_name", fmt.Sprintf("group %q", s.Group), problems)
+	}
+}
 
 func (s *runCommand) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
 

@@ -2,6 +2,8 @@ package step
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/run"
@@ -11,7 +13,11 @@ import (
 var groupWaitForPowerOn = run.Kind{
 	Name:    "vm_group.WaitForPowerOn",
 	Summary: "Wait until the agents of all VMs of a group answer.",
-	Doc:     "For VMs that come back by themselves, as after a node failure with restart elsewhere.",
+	Doc: "For VMs that come back by themselves, as after a node failure with restart elsewhere. The step takes wait_secs at most, " +
+		"also where an agent is being called then.\n\n" +
+		"Where the platform restarts no VM on another node, as with the providers local, ssh and libvirt, the step cannot succeed " +
+		"while a node with VMs of the group is off. The plan warns of it, and the run fails the step at once. libvirt starts VMs " +
+		"again with their own node where restart is on; elsewhere vm_group.PowerOn has to, once the node has power.",
 	Example: exampleLoad + `
 setup:
   - vm_group.CloneFromTemplate:
@@ -34,15 +40,36 @@ type waitGroupOn struct {
 	Annotate bool          `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *waitGroupOn) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
+func (s *waitGroupOn) Check(v *run.View, problems *run.Problems) {
+	checkDeployed(s.Group, v, problems)
+	if nodes := v.Stranded(s.Group); len(nodes) > 0 {
+		problems.Warnf("vm_group_name", "vms-stay-off", "VMs of group %q lose their power with %s, and target %q does not restart "+
+			"them: this step will fail; power on the nodes and use vm_group.PowerOn", s.Group, strings.Join(nodes, ", "), v.Inventory.Name)
+	}
+}
 
-func (s *waitGroupOn) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *waitGroupOn) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Group, Boots: s.Group}
+}
 
 func (s *waitGroupOn) Run(ctx context.Context, env *run.Env) error {
-	if _, err := groupVMs(env, s.Group); err != nil {
+	vms, err := groupVMs(env, s.Group)
+	if err != nil {
 		return err
 	}
-	if err := waitReachable(ctx, env, s.Group, s.Wait); err != nil {
+	began := time.Now()
+	// VMs that cannot be listed now are asked for all the same. Listing has no more time than the step.
+	listing, cancel := context.WithTimeout(ctx, max(s.Wait, time.Second))
+	defer cancel()
+	if err := env.VMs.Refresh(listing); err == nil {
+		vms = env.VMs.Of(s.Group)
+	}
+	left := max(s.Wait-time.Since(began), time.Second)
+	if lost := env.Stranded(vms); len(lost) > 0 {
+		return fmt.Errorf("wait for %d VMs of group %q, first %q: they have no power, and target %q restarts no VM by itself; "+
+			"power on their nodes and use vm_group.PowerOn", len(lost), s.Group, lost[0].Name, env.Plan.Target.Name)
+	}
+	if err := waitReachable(ctx, env, patience{group: s.Group, timeout: left, strict: true}); err != nil {
 		return err
 	}
 	annotate(env, s.Annotate, "%s: finished powering on VMs", s.Group)

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/braggdev/bragg/internal/run"
@@ -24,12 +25,16 @@ func checkNotNegative(problems *run.Problems, name string, d *time.Duration) {
 	}
 }
 
-// checkWorkloadDeployed reports a workload whose group has no VM yet.
-func checkWorkloadDeployed(workload string, v *run.View, problems *run.Problems) {
+// checkWorkloadReady reports a workload whose group has no VM yet, or whose VMs are off.
+func checkWorkloadReady(workload string, v *run.View, problems *run.Problems) {
 	w, ok := v.Scenario.Workload(workload)
-	if ok && !v.Deployed(w.Group) {
+	switch {
+	case !ok:
+	case !v.Deployed(w.Group):
 		problems.Errorf("workload_name", "not-deployed",
 			"group %q of workload %q has no VM here: no vm_group.CloneFromTemplate comes before", w.Group, workload)
+	case !v.PoweredOn(w.Group):
+		notPoweredOn("workload_name", fmt.Sprintf("group %q of workload %q", w.Group, workload), problems)
 	}
 }
 

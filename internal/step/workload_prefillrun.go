@@ -45,7 +45,7 @@ func (s *prefillRun) spec() run.LoadSpec {
 }
 
 func (s *prefillRun) Check(v *run.View, problems *run.Problems) {
-	checkWorkloadDeployed(s.Workload, v, problems)
+	checkWorkloadReady(s.Workload, v, problems)
 	if s.MaxConcurrent < 1 {
 		problems.Errorf("max_concurrent", "argument-range", "max_concurrent must be at least 1, not %d", s.MaxConcurrent)
 	}

@@ -41,7 +41,7 @@ func (s *prefillStart) spec() run.LoadSpec {
 }
 
 func (s *prefillStart) Check(v *run.View, problems *run.Problems) {
-	checkWorkloadDeployed(s.Workload, v, problems)
+	checkWorkloadReady(s.Workload, v, problems)
 }
 
 func (s *prefillStart) Effect(*run.View) run.Effect {

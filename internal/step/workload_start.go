@@ -14,8 +14,9 @@ var workloadStart = run.Kind{
 	Doc: "Every VM prepares first, however long that takes on each; then all start at one agreed moment. An event of the run tells how far " +
 		"apart they really began.\n\n" +
 		"runtime_secs counts on each VM from its own start; without it the workload runs until it is complete. " +
-		"stagger_secs spreads the starts: with n VMs there are n−1 gaps, the first VM starts at that moment and the last when the " +
-		"span is over, and the step returns no earlier than that, with async too.\n\n" +
+		"stagger_secs spreads the starts: with n VMs there are n−1 gaps of whole seconds, rounded down. The step returns when the last VM " +
+		"was started, with async too. With fewer than two VMs, or where a gap would be shorter than a second, all start at once and the " +
+		"step does not wait.\n\n" +
 		"Without async the step waits until runtime and stagger are over and then for timeout_secs more, 300 unless given; " +
 		"for a workload without a runtime timeout_secs is all it may take. With async there is nothing to time out, so " +
 		"timeout_secs is refused; workload.Wait or workload.Stop come later.\n\n" +
@@ -56,7 +57,7 @@ func (s *start) spec() run.LoadSpec {
 }
 
 func (s *start) Check(v *run.View, problems *run.Problems) {
-	checkWorkloadDeployed(s.Workload, v, problems)
+	checkWorkloadReady(s.Workload, v, problems)
 	if s.Async && s.Timeout != nil {
 		problems.Hint("timeout_secs", "timeout-with-async", "leave it out here and give it to workload.Wait",
 			"timeout_secs does not go with async: there is nothing that waits")
@@ -78,12 +79,9 @@ func (s *start) Effect(*run.View) run.Effect {
 // Estimate: an async start still blocks until the last VM was started.
 func (s *start) Estimate(v *run.View) time.Duration {
 	if s.Async {
-		return value(s.Stagger)
+		return v.StartsWithin(s.spec())
 	}
-	if s.Runtime == nil {
-		return value(s.Stagger) + v.Transfer(s.Workload, false)
-	}
-	return value(s.Stagger) + v.Within(s.Workload, *s.Runtime)
+	return max(v.StartsWithin(s.spec()), v.Lasts(s.spec()))
 }
 
 func (s *start) Run(ctx context.Context, env *run.Env) error {

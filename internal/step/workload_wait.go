@@ -10,8 +10,8 @@ import (
 var workloadWait = run.Kind{
 	Name:    "workload.Wait",
 	Summary: "Wait for the end of a workload that was started with async.",
-	Doc: "The wait lasts until the runtime given to workload.Start and its stagger are over, and then for timeout_secs " +
-		"more, 300 unless given. VMs that this run itself powered off are not waited for.",
+	Doc: "The wait ends with the load, and no later than timeout_secs, 300 unless given, after the runtime and stagger_secs given to " +
+		"workload.Start. VMs that this run itself powered off are not waited for.",
 	Example: exampleLoad + `
 setup:
   - vm_group.CloneFromTemplate:

@@ -27,6 +27,8 @@ type Node struct {
 	HasBMC   bool   `json:"has_bmc"`
 	// AddressesMax is how many VMs can get an address here, 0: not known.
 	AddressesMax int `json:"addresses_max,omitempty"`
+	// CVM is the address of the node's storage controller VM, on Nutanix clusters.
+	CVM string `json:"cvm,omitempty"`
 }
 
 // PowerState of a VM or node.
@@ -107,8 +109,24 @@ type Inventory struct {
 	PowerAllowed bool `json:"power_allowed"`
 	// Systems: each VM has an operating system of its own, with an identity and addresses that no other VM has.
 	Systems bool `json:"systems,omitempty"`
+	// RestartsElsewhere: VMs of a node that fails start again on another one, where SetHA lets them. RestartsWithNode: they may
+	// start again with their own node.
+	RestartsElsewhere bool `json:"restarts_elsewhere,omitempty"`
+	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
+	// Hypervisor is what playbooks are told runs the VMs: "ahv" and "esx" are X-Ray's words, "kvm" is ours; "" where it is none of
+	// these.
+	Hypervisor string `json:"hypervisor,omitempty"`
+	// Boots says how long VMs boot, by template. VMs of others answer at once.
+	Boots map[string]Boot `json:"boots,omitempty"`
 	// Overcommits: the CPUs and RAM of VMs are limits here, not reservations, so that their sum need not fit a node.
 	Overcommits bool `json:"overcommits,omitempty"`
+}
+
+// Boot is what a plan reckons with from the moment a VM is powered on until its agent answers.
+type Boot struct {
+	Alone time.Duration `json:"alone_ns"`         // of a VM that has its node to itself
+	CPU   time.Duration `json:"cpu_ns,omitempty"` // processor time of the node, which VMs that boot together share; 0: of no account
+	Basis string        `json:"basis"`            // what the figures rest on, for a reader: "emulated, as measured"
 }
 
 // Target is an open connection to one target. Close releases the connection and nothing else.
@@ -176,6 +194,11 @@ type NodePower interface {
 // plan comes to, before the first step.
 type NodeLimiter interface {
 	LimitNodesOff(count int)
+}
+
+// CutForeseer names what runs on a node and would speak against cutting its power now. It changes nothing.
+type CutForeseer interface {
+	Foresee(ctx context.Context, nodeID string) ([]string, error)
 }
 
 // ReadyChecker tells whether the cluster services are up: nil, or why not.

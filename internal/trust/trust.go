@@ -13,7 +13,10 @@ package trust
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -111,7 +114,7 @@ func (a *Authority) Controller(vm string) *tls.Config {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return &tls.Config{
-		Certificates: []tls.Certificate{a.controller}, MinVersion: tls.VersionTLS13,
+		Certificates: []tls.Certificate{a.controller}, MinVersion: tls.VersionTLS13, ServerName: knock(a.certificate, want),
 		// The library can only compare names of hosts, and agents have none: VerifyConnection does all that it would.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
@@ -135,15 +138,49 @@ func Server(f Files) (*tls.Config, error) {
 		return nil, err
 	}
 	want := uri(run, "controller")
+	authority, err := certificateOf(f.Authority)
+	if err != nil {
+		return nil, err
+	}
+	expected := knock(authority, pair.Leaf.URIs[0].String())
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
 		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if subtle.ConstantTimeCompare([]byte(hello.ServerName), []byte(expected)) != 1 {
+				return nil, errors.New("the other end does not know this run")
+			}
+			return nil, nil
+		},
 		// A session that is resumed would carry an identity that is not looked at again.
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			return verify(s, pool, x509.ExtKeyUsageClientAuth, want)
 		},
 	}, nil
+}
+
+// knock is the name under which a controller asks for an agent in its first message. It proves nothing that is relied upon: it lets the
+// agent turn strangers away before it computes anything for them. Strangers do not know it, because an authority's certificate, with
+// its random serial number, is never sent: agents have it from their provider. Who can read the network can read it there.
+func knock(authority *x509.Certificate, agent string) string {
+	mac := hmac.New(sha256.New, authority.Raw)
+	mac.Write([]byte("knock " + agent))
+	return hex.EncodeToString(mac.Sum(nil)[:knockBytes]) + "." + scheme
+}
+
+const knockBytes = 16
+
+func certificateOf(text []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("read the authority: no certificate in it")
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority: %w", err)
+	}
+	return c, nil
 }
 
 func verify(s tls.ConnectionState, pool *x509.CertPool, use x509.ExtKeyUsage, want string) error {

@@ -22,6 +22,8 @@ const (
 	SHA3_512 Method = 14
 	XXHash   Method = 15
 	SHA1     Method = 16
+	// PatternHeader has a header without a digest, and every byte after it is compared with a pattern; after fio 3.33.
+	PatternHeader Method = 17
 
 	// These never stand in a header.
 	ByPattern Method = 1 << 15 // compares every byte with a pattern
@@ -36,7 +38,7 @@ var methods = map[Method]struct {
 	Meta: {"meta", 0}, MD5: {"md5", 16}, CRC64: {"crc64", 8}, CRC32: {"crc32", 4}, CRC32C: {"crc32c", 4}, CRC16: {"crc16", 2},
 	CRC7: {"crc7", 1}, SHA1: {"sha1", 20}, SHA256: {"sha256", 64}, SHA512: {"sha512", 128}, SHA3_224: {"sha3-224", 28},
 	SHA3_256: {"sha3-256", 32}, SHA3_384: {"sha3-384", 48}, SHA3_512: {"sha3-512", 64}, XXHash: {"xxhash", 4},
-	ByPattern: {"pattern", 0}, Null: {"null", 0},
+	ByPattern: {"pattern", 0}, PatternHeader: {"pattern_hdr", 0}, Null: {"null", 0},
 }
 
 const digestMax = 128

@@ -6,14 +6,26 @@ import (
 )
 
 // Pattern fills a block from its start on, again and again. At each of Offsets eight bytes hold the offset of the block,
-// little-endian: %o of fio.
+// little-endian: %o of fio. With an Interval it begins anew every so many bytes of the block, with the offset that they have.
 type Pattern struct {
-	Bytes   []byte
-	Offsets []int
+	Bytes    []byte
+	Offsets  []int
+	Interval int64
 }
 
 // Fill fills block, which is written at offset.
 func (p *Pattern) Fill(block []byte, offset int64) {
+	step := p.Interval
+	if step <= 0 {
+		step = int64(len(block))
+	}
+	for at := int64(0); at < int64(len(block)); at += step {
+		p.fill(block[at:min(at+step, int64(len(block)))], offset+at)
+	}
+}
+
+// fill fills what has one beginning.
+func (p *Pattern) fill(block []byte, offset int64) {
 	n := copy(block, p.Bytes)
 	var field [8]byte
 	binary.LittleEndian.PutUint64(field[:], uint64(offset))
@@ -29,6 +41,9 @@ func (p *Pattern) Fill(block []byte, offset int64) {
 
 // at is the byte at a position of a block that is written at offset.
 func (p *Pattern) at(offset, position int64) byte {
+	if p.Interval > 0 {
+		offset, position = offset+position-position%p.Interval, position%p.Interval
+	}
 	i := int(position % int64(len(p.Bytes)))
 	for _, at := range p.Offsets {
 		if i >= at && i < at+8 {
@@ -38,9 +53,25 @@ func (p *Pattern) at(offset, position int64) byte {
 	return p.Bytes[i]
 }
 
-// differ returns the first byte of interval that is not as the pattern has it, -1 for none. What repeats is compared with
-// itself, one length of the pattern further on.
+// differ returns the first byte of interval that is not as the pattern has it, -1 for none.
 func (p *Pattern) differ(interval []byte, at Place) int {
+	if p.Interval <= 0 {
+		return p.differIn(interval, at)
+	}
+	for from := 0; from < len(interval); {
+		place := Place{Block: at.Block, Position: at.Position + int64(from)}
+		to := int(min(int64(len(interval)), int64(from)+p.Interval-place.Position%p.Interval))
+		if bad := p.differIn(interval[from:to], place); bad >= 0 {
+			return from + bad
+		}
+		from = to
+	}
+	return -1
+}
+
+// differIn is differ of what has one beginning. What repeats is compared with
+// itself, one length of the pattern further on.
+func (p *Pattern) differIn(interval []byte, at Place) int {
 	n := min(len(p.Bytes), len(interval))
 	for i := range n {
 		if interval[i] != p.at(at.Block, at.Position+int64(i)) {

@@ -40,7 +40,7 @@ func (f *Format) Validate() error {
 	switch size := f.HeaderBytes(); {
 	case f.Method.name() == "":
 		return fmt.Errorf("verification method %d does not exist", f.Method)
-	case f.Method == ByPattern && len(f.Pattern.Bytes) == 0:
+	case (f.Method == ByPattern || f.Method == PatternHeader) && len(f.Pattern.Bytes) == 0:
 		return errors.New("verification by pattern needs a pattern")
 	case size == 0:
 		return nil
@@ -155,6 +155,12 @@ func (c *Codec) checkHeader(interval []byte, at Place, want *Stamp, strict Stric
 	}
 	if fault == "" {
 		fault = c.digestFault(interval, &h)
+	}
+	if fault == "" && c.format.Method == PatternHeader {
+		body := Place{Block: at.Block, Position: at.Position + headerBytes}
+		if m := c.checkPattern(interval[headerBytes:], body); m != nil {
+			fault = m.Fault
+		}
 	}
 	if fault == "" {
 		return nil

@@ -302,3 +302,54 @@ func fillRandom(b []byte) {
 		b[i] = byte(rand.Uint32())
 	}
 }
+
+// A pattern that begins anew every 512 bytes is what fio writes in blocks of 512.
+func TestPatternInterval(t *testing.T) {
+	testreq.Program(t, "fio")
+	dir := t.TempDir()
+	if out, err := runFio(t, dir, "--size=16k", "--bs=512", "--rw=write", "--do_verify=0", "--verify=pattern", `--verify_pattern=0x616263%o"xyz"`); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := verify.Pattern{Bytes: []byte("abc\x00\x00\x00\x00\x00\x00\x00\x00xyz"), Offsets: []int{3}, Interval: 512}
+	codec := newCodec(t, verify.Format{Method: verify.ByPattern, Pattern: pattern, Interval: 4096})
+	if m := checkAll(codec, data, 4096); m != nil {
+		t.Errorf("what fio wrote: %v", m)
+	}
+	block := make([]byte, 4096)
+	codec.Stamp(block, 8192, verify.Stamp{})
+	if !bytes.Equal(block, data[8192:8192+4096]) {
+		t.Error("a block is not what fio wrote")
+	}
+	data[4096+1000] ^= 1
+	if m := checkAll(codec, data, 4096); m == nil || m.Offset != 4096 {
+		t.Errorf("a changed byte: %v", m)
+	}
+}
+
+// Behind a header every byte is compared, also where the pattern begins anew within an interval, or the header stands elsewhere.
+func TestPatternsBehindHeaders(t *testing.T) {
+	for _, f := range []verify.Format{{Interval: 4096}, {Interval: 1024}, {Interval: 4096, HeaderOffset: 700}} {
+		for _, interval := range []int64{0, 512, 1000} {
+			f.Method = methodOf(t, "pattern_hdr")
+			f.Pattern = verify.Pattern{Bytes: []byte("0123456789abc"), Offsets: []int{2}, Interval: interval}
+			codec, data := newCodec(t, f), make([]byte, 8192)
+			for at := int64(0); at < 8192; at += 4096 {
+				codec.Stamp(data[at:at+4096], at, verify.Stamp{Number: uint64(at), Thread: 1})
+			}
+			if m := checkAll(codec, data, 4096); m != nil {
+				t.Fatalf("%+v: %v", f, m)
+			}
+			for at := 4096; at < 8192; at += 7 {
+				data[at] ^= 1
+				if m := checkAll(codec, data, 4096); m == nil || m.Offset != int64(at)/f.Interval*f.Interval {
+					t.Fatalf("%+v: byte %d was changed: %v", f, at, m)
+				}
+				data[at] ^= 1
+			}
+		}
+	}
+}

@@ -26,7 +26,7 @@ var logCases = []benchCase{
 // benchLogs prints what a log of three million operations costs ours and fio: operations a second without and with it,
 // off, on, on, off in each round, and the largest memory of the process.
 func benchLogs(ctx context.Context, s settings, dir string) error {
-	fmt.Printf("\nwithout and with write_lat_log of %s operations (lat, clat and slat, a line each)\n\n", unit.FormatCount(logOperations))
+	fmt.Printf("\nwithout and with write_lat_log of %s operations (lat, clat and slat, a line each), invalidate=0\n\n", unit.FormatCount(logOperations))
 	fmt.Printf("%-26s %-6s %9s %9s %7s %10s %10s\n", "case", "", "off/s", "on/s", "ratio", "RSS off", "RSS on")
 	for _, c := range logCases {
 		if s.only != "" && !strings.Contains("log "+c.name, s.only) {

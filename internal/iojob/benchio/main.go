@@ -7,7 +7,9 @@
 //
 // For each case it prints the medians over rounds of operations a second, of operations per second of CPU time of the
 // whole process, and of their ratios. "best" gives fio what makes it fast (registered files and buffers, batches); our
-// job file stays as it is. It needs fio.
+// job file stays as it is. "others" is the share of all CPUs that other processes took meanwhile, as the kernel counts it, kernel
+// threads and stolen time included. With much of it the rates compare shares of CPUs: fio's jobs are sessions of their own, which
+// the scheduler gives a share each (sched_autogroup), and bragg is one. Operations per CPU second count then. It needs fio.
 package main
 
 import (
@@ -20,10 +22,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -38,17 +43,41 @@ const bestAlone = "registerfiles\nfixedbufs\n"
 
 const bestOptions = "registerfiles\nfixedbufs\niodepth_batch_submit=8\niodepth_batch_complete_min=1\niodepth_batch_complete_max=32\n"
 
+// Calls that block, and mapped memory, on a file that the page cache holds.
+const (
+	psyncOptions = "ioengine=psync\nbs=4k\ninvalidate=0\ngroup_reporting\n"
+	mmapOptions  = "ioengine=mmap\nbs=4k\ninvalidate=0\ngroup_reporting\n"
+)
+
 var cases = []benchCase{
 	{"null, no data", "ioengine=null\nrw=randread\nbs=4k\nsize=1g\n", ""},
 	{"cached 4k randread QD1", "ioengine=io_uring\nrw=randread\nbs=4k\niodepth=1\ninvalidate=0\n", bestAlone},
 	{"cached 4k randread QD32", "ioengine=io_uring\nrw=randread\nbs=4k\niodepth=32\ninvalidate=0\n", bestOptions},
 	{"cached 4k randread QD128", "ioengine=io_uring\nrw=randread\nbs=4k\niodepth=128\ninvalidate=0\n", bestOptions},
+	{"psync 4k randread, 1 job", psyncOptions + "rw=randread\n", ""},
+	{"psync 4k randread, 4 jobs", psyncOptions + "rw=randread\nnumjobs=4\n", ""},
+	{"psync 4k randwrite, 2 jobs", psyncOptions + "rw=randwrite\nnumjobs=2\n", ""},
+	{"psync 4k write, fsync=1", psyncOptions + "rw=write\nfsync=1\n", ""},
+	{"mmap 4k randread, 1 job", mmapOptions + "rw=randread\n", ""},
+	{"mmap 4k randread, 4 jobs", mmapOptions + "rw=randread\nnumjobs=4\n", ""},
+	{"mmap 4k randwrite, 1 job", mmapOptions + "rw=randwrite\n", ""},
 	{"direct 4k randread QD1", "ioengine=io_uring\ndirect=1\nrw=randread\nbs=4k\niodepth=1\n", bestAlone},
 	{"direct 4k randread QD32", "ioengine=io_uring\ndirect=1\nrw=randread\nbs=4k\niodepth=32\n", bestOptions},
 	{"direct 4k randwrite QD1", "ioengine=io_uring\ndirect=1\nrw=randwrite\nbs=4k\niodepth=1\n", bestAlone},
 	{"direct 4k randwrite QD32", "ioengine=io_uring\ndirect=1\nrw=randwrite\nbs=4k\niodepth=32\n", bestOptions},
 	{"direct 1m read QD8", "ioengine=io_uring\ndirect=1\nrw=read\nbs=1m\niodepth=8\n", ""},
 	{"direct 1m write QD8", "ioengine=io_uring\ndirect=1\nrw=write\nbs=1m\niodepth=8\n", ""},
+}
+
+// invalidate says whether the page cache is emptied before each run: not with 0, and with direct access it does not matter.
+func (c *benchCase) invalidate() string {
+	switch {
+	case strings.Contains(c.options, "invalidate=0"):
+		return "0"
+	case strings.Contains(c.options, "ioengine=null"):
+		return "-"
+	}
+	return "1"
 }
 
 type settings struct {
@@ -86,7 +115,7 @@ func bench(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	fmt.Printf("bragg io against fio on a file of %s, %d rounds of 4 × %.3g s, medians\n\n", s.size, s.rounds, s.seconds)
-	fmt.Printf("%-26s %-8s %9s %9s %7s %13s %13s %7s %17s\n", "case", "fio", "ours/s", "fio/s", "ratio", "ours/CPU-s", "fio/CPU-s", "ratio", "mean latency")
+	fmt.Printf("%-26s %-10s %-8s %9s %9s %7s %13s %13s %7s %17s %7s\n", "case", "invalidate", "fio", "ours/s", "fio/s", "ratio", "ours/CPU-s", "fio/CPU-s", "ratio", "mean latency", "others")
 	for _, c := range cases {
 		if s.only != "" && !strings.Contains(c.name, s.only) {
 			continue
@@ -102,7 +131,7 @@ func bench(ctx context.Context, s settings) (err error) {
 
 // measured is one run of one side.
 type measured struct {
-	rate, perCPU, mean, memoryBytes float64
+	rate, perCPU, mean, memoryBytes, others float64
 }
 
 func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra string) error {
@@ -143,10 +172,11 @@ func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra st
 	rate := func(m measured) float64 { return m.rate }
 	perCPU := func(m measured) float64 { return m.perCPU }
 	mean := func(m measured) float64 { return m.mean }
-	fmt.Printf("%-26s %-8s %9s %9s %7.3f %13s %13s %7.3f %8s %8s\n", c.name, kind, unit.FormatCount(medianOf(all[0], rate)),
+	others := func(m measured) float64 { return m.others }
+	fmt.Printf("%-26s %-10s %-8s %9s %9s %7.3f %13s %13s %7.3f %8s %8s %6.1f%%\n", c.name, c.invalidate(), kind, unit.FormatCount(medianOf(all[0], rate)),
 		unit.FormatCount(medianOf(all[1], rate)), median(ratios), unit.FormatCount(medianOf(all[0], perCPU)),
 		unit.FormatCount(medianOf(all[1], perCPU)), median(cpuRatios), unit.FormatLatency(medianOf(all[0], mean)),
-		unit.FormatLatency(medianOf(all[1], mean)))
+		unit.FormatLatency(medianOf(all[1], mean)), 100*medianOf(slices.Concat(all[0], all[1]), others))
 	return nil
 }
 
@@ -154,9 +184,19 @@ func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra st
 func measure(ctx context.Context, words []string) (measured, error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stderr = os.Stderr
+	busy, err := busySeconds()
+	if err != nil {
+		return measured{}, err
+	}
+	began := time.Now()
 	out, err := cmd.Output()
 	if err != nil {
 		return measured{}, fmt.Errorf("%s: %w", words[0], err)
+	}
+	took := time.Since(began)
+	after, err := busySeconds()
+	if err != nil {
+		return measured{}, err
 	}
 	var doc struct {
 		Jobs []struct{ Read, Write direction }
@@ -168,11 +208,26 @@ func measure(ctx context.Context, words []string) (measured, error) {
 	total := float64(j.Read.Total + j.Write.Total)
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	m := measured{rate: j.Read.IOPS + j.Write.IOPS, perCPU: total / max(cpu, time.Millisecond).Seconds()}
+	m.others = max(0, after-busy-cpu.Seconds()) / (took.Seconds() * float64(runtime.NumCPU()))
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		m.memoryBytes = float64(usage.Maxrss) * 1024
 	}
 	m.mean = max(j.Read.Latency.Mean, j.Write.Latency.Mean)
 	return m, nil
+}
+
+// busySeconds is how long all CPUs together were busy or stolen since the machine was started.
+func busySeconds() (float64, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, err
+	}
+	stat, err := fs.Stat()
+	if err != nil {
+		return 0, err
+	}
+	c := stat.CPUTotal
+	return c.User + c.Nice + c.System + c.IRQ + c.SoftIRQ + c.Steal, nil
 }
 
 type direction struct {

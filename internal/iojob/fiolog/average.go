@@ -91,11 +91,12 @@ func (a *averages) write(r *Recorder, end, length int64) {
 		if !r.clone.Directions[d] && s.operations == 0 {
 			continue
 		}
-		perSecond := func(n, unit uint64) uint64 {
-			return uint64(math.Round(float64(n) * 1e9 / float64(length) / float64(unit)))
+		perSecond := func(n, unit uint64) *sum { // its mean is its largest
+			rate := uint64(math.Round(float64(n) * 1e9 / float64(length) / float64(unit)))
+			return &sum{count: 1, total: rate, highest: rate}
 		}
-		a.line(r, r.each.bandwidth, millis, d, &sum{count: 1, total: perSecond(s.bytes, 1024)})
-		a.line(r, r.each.operations, millis, d, &sum{count: 1, total: perSecond(s.operations, 1)})
+		a.line(r, r.each.bandwidth, millis, d, perSecond(s.bytes, 1024))
+		a.line(r, r.each.operations, millis, d, perSecond(s.operations, 1))
 		a.line(r, r.each.latency, millis, d, &s.latency)
 		a.line(r, r.each.service, millis, d, &s.service)
 		a.line(r, r.each.submission, millis, d, &s.submission)
@@ -107,11 +108,8 @@ func (a *averages) line(r *Recorder, f *file, millis int64, d interval.Direction
 	if f == nil || s.count == 0 {
 		return
 	}
-	n := line{millis: millis, value: s.mean(), direction: uint8(d)}
-	switch {
-	case a.window == fiojob.WindowBoth && f != r.each.bandwidth && f != r.each.operations:
-		n.second, n.hasSecond = s.highest, true
-	case a.window == fiojob.WindowMax && s.highest > 0:
+	n := line{millis: millis, value: s.mean(), second: s.highest, direction: uint8(d)}
+	if a.window == fiojob.WindowMax {
 		n.value = s.highest
 	}
 	f.text = r.line.append(f.text, &n)

@@ -219,11 +219,20 @@ func TestWindowValues(t *testing.T) {
 		logs := all()
 		logs.AverageMillis, logs.Window = 1000, window
 		got := write(t, t.TempDir(), logs, 0, 100e6, operations)
-		if fmt.Sprint(got["lat"]) != want || fmt.Sprint(got["bw"]) != "[[100 100 0 0 0] [100 0 1 0 0]]" {
+		rates := "[[100 100 0 0 0] [100 0 1 0 0]]"
+		if window == "both" {
+			rates = "[[100 100 100 0 0 0] [100 0 0 1 0 0]]"
+		}
+		if fmt.Sprint(got["lat"]) != want || fmt.Sprint(got["bw"]) != rates || fmt.Sprint(got["iops"]) != rates {
 			t.Errorf("%q: lat %v, bw %v", window, got["lat"], got["bw"])
 		}
 	}
 	logs := all()
+	logs.Window = "both" // single operations have no largest, and the column all the same
+	if got := write(t, t.TempDir(), logs, 0, 100e6, operations[:1]); fmt.Sprint(got["lat"], got["iops"]) != "[[10 100 0 0 1024 0]] [[10 1 0 0 1024 0]]" {
+		t.Errorf("both of single operations: %v, %v", got["lat"], got["iops"])
+	}
+	logs = all()
 	logs.Epoch = true
 	if got := write(t, t.TempDir(), logs, 5e9, 6e9, operations[:0:0]); len(got["bw"]) != 0 {
 		t.Errorf("lines of nothing: %v", got)

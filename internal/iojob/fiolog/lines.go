@@ -30,6 +30,7 @@ func nameOf(c *Clone, log *Log, suffix string) string {
 // fixed length, because a copy of known length is a few instructions and a call of memmove for ten bytes is not.
 type lines struct {
 	offset, priority, issued bool
+	both                     bool // a second value in every line
 
 	millis   int64
 	head     [24]byte // the time
@@ -46,8 +47,7 @@ type lines struct {
 type line struct {
 	millis       int64
 	value        uint64
-	second       uint64 // beside value, with hasSecond
-	hasSecond    bool
+	second       uint64 // the largest of a window, where lines have both values
 	direction    uint8
 	size, offset int64
 	issued       int64 // nanoseconds, as millis count
@@ -79,7 +79,7 @@ func (l *lines) append(dst []byte, n *line) []byte {
 	at := l.headSize
 	*(*[24]byte)(room[at:]) = l.digits
 	at += l.size
-	if n.hasSecond {
+	if l.both {
 		at = len(strconv.AppendUint(append(room[:at], ", "...), n.second, 10))
 	}
 	*(*[64]byte)(room[at:]) = l.tail

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
@@ -187,7 +188,7 @@ func (r *Recorder) operation(o *operation) {
 
 // newRecorder opens a clone's files.
 func (s *Set) newRecorder(c *Clone) (*Recorder, error) {
-	r := &Recorder{set: s, clone: c, line: lines{offset: c.Logs.Offset, priority: c.Logs.Priority, issued: c.Logs.Issued}}
+	r := &Recorder{set: s, clone: c, line: lines{offset: c.Logs.Offset, priority: c.Logs.Priority, issued: c.Logs.Issued, both: c.Logs.Window == fiojob.WindowBoth}}
 	for _, want := range []struct {
 		into   **file
 		log    *Log

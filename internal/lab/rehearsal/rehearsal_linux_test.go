@@ -2,11 +2,13 @@ package rehearsal
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -406,5 +408,29 @@ func loadIsBack(before, after string) func(*testing.T, *record) {
 		}
 		operations, errors = rec.done(after, back, ever)
 		working(t, after, operations, errors, 2)
+		rec.recovered(t)
+	}
+}
+
+// recovered wants a moment for every milestone that the run itself causes: it turns nodes and VMs on again, and asks for no agent
+// of a VM that it keeps off.
+func (rec *record) recovered(t *testing.T) {
+	t.Helper()
+	if rec.summary.Durations == nil || len(rec.summary.Durations.Recoveries) == 0 {
+		t.Fatal("nothing is told of the recovery")
+	}
+	for _, r := range rec.summary.Durations.Recoveries {
+		var said []string
+		for _, p := range r.Phases {
+			at := "unknown: " + p.Unknown
+			if p.AtNanos != nil {
+				at = fmt.Sprintf("%v after, at most %v earlier", time.Duration(*p.AtNanos-r.FromNanos).Round(time.Millisecond),
+					time.Duration(p.UncertainNanos).Round(time.Millisecond))
+			} else if p.Name == "power-on command" || p.Name == "VM up" || p.Name == "first I/O" {
+				t.Errorf("%s, %s: %s", r.Node, p.Name, p.Unknown)
+			}
+			said = append(said, p.Name+" "+at)
+		}
+		t.Logf("%s lost power at %v: %s", r.Node, time.Duration(r.FromNanos).Round(time.Millisecond), strings.Join(said, "; "))
 	}
 }

@@ -56,7 +56,11 @@ func compile(w load.Workload) (*compiled, error) {
 	if err := issues.Err(); err != nil {
 		return nil, err
 	}
-	whole := file.Resolve(sizeOf)
+	rates, err := w.RateScale()
+	if err != nil {
+		return nil, err
+	}
+	whole := file.ScaleRates(rates).Resolve(sizeOf)
 	file = whole.Scale(w.Scale.Factor, w.Scale.BlocksMin).Resolve(sizeOf)
 	if w.Prefill {
 		whole, file = whole.Prefill(), file.Prefill()
@@ -92,7 +96,10 @@ func readOptions(w load.Workload) (depth int, err error) {
 		bad := &diag.Error{
 			Code: "bad-generator-option", Exit: diag.ExitData,
 			Message: fmt.Sprintf("option %q of workload %q: the generator fio has no such option", key, w.Name),
-			Hint:    "write fio's options into the job file",
+			Hint:    "it has " + load.OptionRateScale + "; write fio's own options into the job file",
+		}
+		if key == load.OptionRateScale {
+			continue
 		}
 		if key != optionPrefillDepth {
 			return 0, bad
@@ -356,14 +363,14 @@ func (c *compiled) join(j fiojob.Job, own bool) {
 	g.devices = slices.Compact(g.devices)
 }
 
-// seed derives the seed of one job from the run's, the workload's name and the VM, so that clones differ and repeats do
+// seed derives the seed of one job from the run's, the workload's place in the scenario and the VM, and from no name, so that clones differ and repeats do
 // not. fio adds the number of the job's clone.
 func seed(w load.Workload, job int) uint64 {
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64(nil, w.Seed))
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(w.Ordinal)))
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(job)))
-	h.Write([]byte(w.Name))
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(w.Number)))
 	return h.Sum64() >> 1
 }
 

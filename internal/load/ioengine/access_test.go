@@ -140,9 +140,9 @@ func TestSmallDevice(t *testing.T) {
 	}
 }
 
-// A device that stops to answer cannot hold the end of a run: after a while its operations are left to the kernel. A
-// frozen file system is such a device.
-func TestHangingDevice(t *testing.T) {
+// freezable is a file system of its own, mounted.
+func freezable(t *testing.T) string {
+	t.Helper()
 	testreq.Program(t, "mkfs.ext4")
 	device := loop(t)
 	command(t, "mkfs.ext4", "-q", device)
@@ -162,6 +162,13 @@ func TestHangingDevice(t *testing.T) {
 		}
 		t.Errorf("umount: %v", err)
 	})
+	return dir
+}
+
+// A device that stops to answer cannot hold the end of a run: after a while its operations are left to the kernel. A
+// frozen file system is such a device.
+func TestHangingDevice(t *testing.T) {
+	dir := freezable(t)
 	path := filepath.Join(dir, "disk")
 	if err := os.WriteFile(path, make([]byte, 8*mib), 0o600); err != nil {
 		t.Fatal(err)

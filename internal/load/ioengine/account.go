@@ -39,6 +39,12 @@ type Account struct {
 	VerifyNanos   int64
 	MismatchCount uint64
 	Mismatches    []string
+	// SurveyedBytes is how much of what was to be verified was found by its headers, where it was written in another order.
+	// SurveyVague: how much was written is not known exactly there, so that a block which lost its header may not be noticed.
+	// SurveyNanos is how long a job that only reads took for that, besides its own reads; these are not counted.
+	SurveyedBytes int64
+	SurveyVague   bool
+	SurveyNanos   int64
 }
 
 // Add merges what other threads did.
@@ -66,6 +72,9 @@ func (a *Account) Add(o *Account) {
 	}
 	a.addPriorities(o)
 	a.VerifyNanos = max(a.VerifyNanos, o.VerifyNanos)
+	a.SurveyedBytes += o.SurveyedBytes
+	a.SurveyVague = a.SurveyVague || o.SurveyVague
+	a.SurveyNanos = max(a.SurveyNanos, o.SurveyNanos)
 	a.MismatchCount += o.MismatchCount
 	a.Mismatches = append(a.Mismatches, o.Mismatches...)
 }

@@ -25,6 +25,7 @@ type completion struct {
 type slot struct {
 	intended  int64 // when the operation was due; in a closed loop when it was submitted
 	submitted int64
+	ended     int64 // of a chain: when it ended
 	returned  int64 // when the call that submitted it returned; 0: not measured
 	offset    int64
 	size      int64
@@ -41,6 +42,7 @@ type slot struct {
 	priority  Priority // 0: that of the thread
 	async     bool     // io_uring: by a thread of the kernel
 	zero      bool     // a read of a verification: of what was trimmed
+	vectored  bool     // of a chain: by preadv2 or pwritev2
 	busy      bool     // with serialize_overlap: in flight
 	givenBack uint8    // io_uring: how often the kernel gave the operation back undone
 }

@@ -15,7 +15,7 @@ func (s *jobSpec) bufferCount() int64 {
 	case s.kind.dataless() || s.trims && !s.writes && !s.reads:
 		return 0
 	case s.writes || s.verify != nil:
-		return int64(s.depth)
+		return int64(s.places())
 	}
 	return min(int64(s.depth), max(1, readBuffersMax/s.bufferBytes()))
 }

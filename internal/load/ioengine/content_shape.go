@@ -2,6 +2,8 @@ package ioengine
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
@@ -175,13 +177,26 @@ func (c *content) String() string {
 	return text
 }
 
-// contentNotes says what each job writes.
+// contentNotes says what each job writes; jobs that write alike are named together.
 func (p *program) contentNotes() []string {
-	var notes []string
+	var texts []string
+	jobs := map[string][]string{}
 	for i := range p.jobs {
 		if spec := &p.jobs[i]; spec.writes && spec.kind != kindNull && !spec.verifiesOnly() {
-			notes = append(notes, fmt.Sprintf("job %q: %v", spec.job.Name, &spec.content))
+			text := spec.content.String()
+			if jobs[text] == nil {
+				texts = append(texts, text)
+			}
+			jobs[text] = append(jobs[text], strconv.Quote(spec.job.Name))
 		}
+	}
+	var notes []string
+	for _, text := range texts {
+		word := "job"
+		if len(jobs[text]) > 1 {
+			word = "jobs"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s: %s", word, strings.Join(jobs[text], ", "), text))
 	}
 	return notes
 }

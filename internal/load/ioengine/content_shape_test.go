@@ -291,3 +291,18 @@ func TestPlanSaysWhatIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// Jobs that write alike are named together, so that a plan says what is written once.
+func TestPlanNamesJobsThatWriteAlike(t *testing.T) {
+	t.Parallel()
+	w := job("rw=write")
+	w.Config = "[global]\nrw=write\nsize=1m\nfilename=/dev/sdb\n[a]\n[b]\nzero_buffers\n[c]\n"
+	plan, err := ioengine.New().Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "job \"b\": writes zeros\njobs \"a\", \"c\": writes incompressible data"
+	if got := strings.Join(plan.Notes, "\n"); got != want {
+		t.Errorf("notes %q, want %q", got, want)
+	}
+}

@@ -13,6 +13,8 @@ type order struct {
 	hold    int64 // random: a new place only every hold operations ("randread:8"); 0 and 1: always
 	same    bool  // the operations between go to that same place and not on from it
 	skip    int64 // sequential: bytes to jump after each operation ("read:17m"), may be negative
+	ends    bool  // sequential: its pass ends where the region does
+	real    int64 // the end of the device, from the region's start on
 }
 
 // region is the part of a device that a stream touches: length bytes from start on, or windows of it that are strided
@@ -47,8 +49,9 @@ func (r *region) end() int64 {
 type cursor struct {
 	order
 	n        uint64
-	last     int64 // the operation before, from the window's start
-	position int64 // its end
+	begun    uint64 // operations of this pass
+	last     int64  // the operation before, from the window's start
+	position int64  // its end
 	zone     int64
 	zoneDone int64
 	deck     *deck // nil: no random map
@@ -73,6 +76,10 @@ func (c *cursor) next() (offset, size int64) {
 	switch {
 	case random && c.deck != nil:
 		offset, size = c.deck.next(c.front)
+	case c.ends && c.skip >= 0:
+		var room int64
+		offset, room = c.following()
+		size = c.fitting(room)
 	default:
 		size = c.size(random)
 		switch {
@@ -85,6 +92,7 @@ func (c *cursor) next() (offset, size int64) {
 		}
 	}
 	c.n++
+	c.begun++
 	c.last, c.position = offset, offset+size
 	if c.region.zoneBytes > 0 {
 		c.stride(size)
@@ -130,10 +138,11 @@ func (c *cursor) place(size int64) int64 {
 }
 
 // follow goes on where the operation before ended, and begins again where the window is over: at its start, or at its
-// end when it goes backwards. A rest that is smaller than the operation is left out, as fio does.
+// end when it goes backwards. It is for what has no end of a pass here: zones, what goes backwards, and the sequential
+// part of a random job.
 func (c *cursor) follow(size int64) int64 {
 	at := c.position
-	if c.n > 0 {
+	if c.begun > 0 {
 		at += c.skip
 	}
 	if window := c.region.window(); at < 0 || at+size > window {

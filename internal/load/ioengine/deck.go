@@ -137,9 +137,8 @@ func (d *deck) shuffle() {
 
 // next deals one block for reading (front) or writing.
 func (d *deck) next(front bool) (offset, size int64) {
-	if d.front+d.back >= d.total {
-		d.pass++
-		d.shuffle()
+	if d.spent() {
+		d.restart()
 	}
 	var tile uint64
 	if front {

@@ -63,6 +63,29 @@ var differences = map[string][]func(*testing.T, *dryRuns){
 	"rw=read bs=64k size=1m loops=2":                                                          {sameCount, sameOffsets},
 	"rw=read bs=64k number_ios=5":                                                             {sameCount, sameOffsets},
 	"rw=read bs=64k size=1000k":                                                               {sameCount, sameOffsets},
+	"rw=read bssplit=4k/50:64k/50 size=1m":                                                    {sameCoverage(0)},
+	"rw=read bssplit=4k/20:20k/80 size=1m":                                                    {sameCoverage(0)},
+	"rw=write bsrange=512-4k size=1m":                                                         {sameCoverage(0)},
+	"rw=write bsrange=512-4k size=1m loops=3":                                                 {sameCoverage(0)},
+	"rw=write bsrange=1k-3k bs_unaligned size=1m":                                             {sameCoverage(1024)},
+	"rw=write bssplit=1k/50:3000/50 bs_unaligned size=1m":                                     {sameCoverage(1024)},
+	"rw=trimwrite bsrange=512-4k size=1m":                                                     {sameCoverage(0), trimThenWrite},
+	"rw=trimwrite bssplit=512/25:1k/:2k/:4k/ size=1m":                                         {sameCoverage(0), trimThenWrite},
+	"rw=read:512k bs=4k size=64m":                                                             {sameCount, sameOffsets},
+	"rw=read:512k bs=1m size=64m":                                                             {sameCount, sameOffsets},
+	"rw=read:512k bs=1m size=64m loops=2":                                                     {sameCount, sameOffsets},
+	"rw=write:8k bs=4k":                                                                       {sameCount, sameOffsets},
+	"rw=write:8k bs=4k loops=3":                                                               {sameCount, sameOffsets},
+	"rw=write:8k bs=4k io_size=64m":                                                           {sameCount, sameOffsets},
+	"rw=write:8k bs=4k size=1m":                                                               {sameCount, sameOffsets},
+	"rw=write:8k bs=4k offset=8m size=1m":                                                     {sameCount, sameOffsets},
+	"rw=read:-8k bs=4k size=64m number_ios=100":                                               {sameCount},
+	"rw=read bs=48k size=1m loops=2":                                                          {sameCount, sameOffsets},
+	"rw=read bs=48k size=1m io_size=3m":                                                       {sameCount, sameOffsets},
+	"rw=read bs=64k number_ios=5 loops=3":                                                     {sameCount, sameOffsets},
+	"rw=write bs=64k size=256k number_ios=5 loops=3":                                          {sameCount, sameOffsets},
+	"rw=randread bs=4k size=1m random_generator=lfsr norandommap":                             {sameCount, sameDistinct(0)},
+	"rw=randread bs=4k size=1m random_generator=lfsr norandommap loops=2":                     {sameCount, sameDistinct(0)},
 	"rw=read:12k bs=4k io_size=4m":                                                            {sameOffsetsUpTo(1024)},
 	"rw=read bs=64k zonemode=strided zonesize=1m zoneskip=7m size=64m io_size=8m":             {sameCount, sameOffsets},
 	"rw=randread bs=4k zonemode=strided zonesize=1m zoneskip=7m norandommap io_size=64m":      {sameWindows},
@@ -363,6 +386,31 @@ func sameOffsetsUpTo(count int) func(*testing.T, *dryRuns) {
 		if fio, ours := sorted(r.fio), sorted(r.ours); !slices.Equal(fio, ours) {
 			t.Errorf("%s: %d operations\n%.400s\nin fio %d\n%.400s", r.name, len(ours), strings.Join(ours, "\n"),
 				len(fio), strings.Join(fio, "\n"))
+		}
+	}
+}
+
+// sameCoverage compares which parts of the device are touched, and how much is moved. As much as tail may be left over at the
+// end, where no block fits.
+func sameCoverage(tail int64) func(*testing.T, *dryRuns) {
+	return func(t *testing.T, r *dryRuns) {
+		covered := func(all []ioengine.Operation) (sectors map[int64]bool, bytes int64) {
+			sectors = map[int64]bool{}
+			for _, o := range all {
+				bytes += o.Size
+				for at := o.Offset; at < o.Offset+o.Size; at++ {
+					sectors[at] = true
+				}
+			}
+			return sectors, bytes
+		}
+		fio, fioBytes := covered(r.fio)
+		ours, oursBytes := covered(r.ours)
+		if difference := max(fioBytes-oursBytes, oursBytes-fioBytes); difference > 4*tail {
+			t.Errorf("%s: %d bytes are moved, in fio %d", r.name, oursBytes, fioBytes)
+		}
+		if difference := max(len(fio)-len(ours), len(ours)-len(fio)); int64(difference) > tail {
+			t.Errorf("%s: %d bytes are touched, in fio %d", r.name, len(ours), len(fio))
 		}
 	}
 }

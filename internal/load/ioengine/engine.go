@@ -129,7 +129,11 @@ func readJobs(w load.Workload) (*fiojob.File, diag.List, error) {
 		}
 		return 0, false
 	}
-	file = file.Resolve(size).Scale(w.Scale.Factor, w.Scale.BlocksMin)
+	rates, err := w.RateScale()
+	if err != nil {
+		return nil, issues, err
+	}
+	file = file.Resolve(size).Scale(w.Scale.Factor, w.Scale.BlocksMin).ScaleRates(rates)
 	switch {
 	case w.Prefill && depth > 0:
 		file = file.Prefill().WithDepth(depth)
@@ -147,10 +151,10 @@ func prefillDepth(w load.Workload) (depth int, err error) {
 		bad := &diag.Error{
 			Code: "bad-generator-option", Exit: diag.ExitData,
 			Message: fmt.Sprintf("option %q of workload %q: the native engine has no such option", key, w.Name),
-			Hint:    "it has " + optionBackend + " and " + optionBacklog,
+			Hint:    "it has " + optionBackend + ", " + optionBacklog + " and " + load.OptionRateScale,
 		}
 		switch key {
-		case optionBackend:
+		case optionBackend, load.OptionRateScale:
 		case optionBacklog:
 			if _, err := ParseBacklog(value); err != nil {
 				return 0, err

@@ -20,7 +20,7 @@ import (
 func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (streamSpec, error) {
 	j, device := &spec.job, devices[i]
 	if spec.kind == kindNames {
-		return streamSpec{device: device, region: region{length: 1}, amount: int64(max(1, j.Loops))}, nil
+		return streamSpec{device: device, region: region{length: 1}, amount: int64(max(1, j.Loops)), pass: 1, real: 1}, nil
 	}
 	size := p.workload.Devices[device].SizeBytes
 	block := spec.blockMin()
@@ -44,6 +44,9 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 		if len(devices) > 1 {
 			amount = amount / block * block
 		}
+		if j.FileSizeMin > 0 {
+			amount = p.levelAmount(devices, start, j.Size.Bytes, length)
+		}
 		if !j.FileSize.Set {
 			if start+amount > size && clone == 0 {
 				p.issues.Warnf(p.optionPos(j, "size"), "beyond-device", "job %q: %s from offset %s on goes beyond device %q of %s; "+
@@ -57,7 +60,7 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 		// Going over it in order again begins at its start, so the rest of a larger file is never touched.
 		length = min(length, amount)
 	}
-	s := streamSpec{device: device, region: region{start: start, length: length}}
+	s := streamSpec{device: device, region: region{start: start, length: length}, real: size - start}
 	if amount == 0 || amount > length && !j.FileSize.Set {
 		amount = length
 	}
@@ -67,6 +70,7 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 			unit.FormatBytes(start), unit.FormatBytes(largest))
 	}
 	amount -= amount % block
+	s.pass = amount
 	if j.IOSize.Set {
 		amount = share(bytesOf(j.IOSize, size), block, len(devices), i)
 	}
@@ -74,6 +78,24 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 		s.amount = 0
 	}
 	return s, nil
+}
+
+// levelAmount is what a device of that length gets of an amount in bytes, where devices have lengths of their own: as much as
+// each of the others, and no more than it has. fio goes around its files in the same way until the amount is done.
+func (p *program) levelAmount(devices []int, start, amount, length int64) int64 {
+	lengths := make([]int64, len(devices))
+	for k, d := range devices {
+		lengths[k] = p.workload.Devices[d].SizeBytes - start
+	}
+	slices.Sort(lengths)
+	for k, n := range lengths {
+		level := amount / int64(len(lengths)-k)
+		if n > level {
+			return min(length, level)
+		}
+		amount -= n
+	}
+	return length
 }
 
 // share divides an amount among devices in whole blocks; what is left over goes to the first ones, a block each.

@@ -182,4 +182,10 @@ func directAlignment(fd int) int64 {
 }
 
 // forget drops what the page cache has of a file, as far as it is written back.
-func (f *file) forget() { _ = unix.Fadvise(f.fd, 0, 0, unix.FADV_DONTNEED) }
+// Pages that are mapped would stay.
+func (f *file) forget() {
+	if f.mapped != nil {
+		_ = unix.Madvise(f.mapped.memory, unix.MADV_DONTNEED)
+	}
+	_ = unix.Fadvise(f.fd, 0, 0, unix.FADV_DONTNEED)
+}

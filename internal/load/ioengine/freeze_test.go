@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,10 +46,19 @@ func child(text string) int {
 		println(err.Error())
 		return 1
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	collects := os.Getenv("BRAGG_TEST_COLLECT") != ""
+	if collects {
+		defer ioengine.SetDrainMax(400 * time.Millisecond)()
+	}
 	instance, err := ioengine.New().Prepare(context.Background(), w)
 	if err == nil {
 		println(instance.(load.Describer).Engine())
-		err = instance.Run(context.Background(), load.SinkFunc(func(iv interval.Interval) {
+		err = instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
+			if collects {
+				runtime.GC() // which waits for everything that runs
+			}
 			os.Stdout.Write(append(interval.AppendJSON(nil, &iv), '\n'))
 		}))
 	}

@@ -92,9 +92,12 @@ func (in *instance) waitForStart(ctx context.Context) {
 
 // runPhases runs the workers between two stonewalls at the same time, phase after phase.
 func (in *instance) runPhases() error {
-	for _, workers := range in.phases {
+	for phase, workers := range in.phases {
 		if in.shared.stop.Load() {
 			return nil
+		}
+		if phase > 0 {
+			dropCaches(workers) // of the first phase Prepare did
 		}
 		if err := in.runPhase(workers); err != nil {
 			return err

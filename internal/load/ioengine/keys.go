@@ -1,10 +1,13 @@
 package ioengine
 
-import "github.com/braggdev/bragg/internal/load"
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
 
 // Everything random of the engine is drawn from keys, which form a tree. A key is a pure function of the path to it:
 //
-//	seed of the run ─ name of the workload ─ ordinal of the VM ─ number of the start, prefill or not
+//	seed of the run ─ number of the workload ─ ordinal of the VM ─ number of the start, prefill or not
 //	    ─ number of the job ─ [randseed] ─ number of the clone
 //	    clone ─ schedule of a direction, mix of directions
 //	    clone ─ number of the device = stream
@@ -15,6 +18,9 @@ import "github.com/braggdev/bragg/internal/load"
 // So operation n of a direction of a stream is f(seed, stream, n), whatever the machine did meanwhile: repeats with one
 // seed do the same, and no two clones, devices, VMs, workloads or starts of one share offsets or content. The n-th write
 // of a stream, counted in the order of issue, has content that is a function of the stream's content key and n alone.
+//
+// No name is in it: a job has the draws of its place, as in fio, so that one that only verifies need not be called like the one
+// that wrote. Workloads of a scenario differ by their place in it.
 //
 // These numbers and the functions behind them are part of what later runs rely on to check what earlier ones wrote: a
 // golden test keeps them.
@@ -46,5 +52,16 @@ func workloadKey(w *load.Workload) uint64 {
 	if w.Prefill {
 		start++
 	}
-	return load.Key(load.Key(load.KeyOf(w.Seed, w.Name), uint64(w.Ordinal)), start)
+	return load.Key(load.Key(load.Key(w.Seed, uint64(w.Number)), uint64(w.Ordinal)), start)
+}
+
+// drawnAs is the direction whose draws an operation has. A job with one direction has those of writes whatever it does, so
+// that a job reads where another one in its place wrote.
+func (s *jobSpec) drawnAs(direction int) int {
+	others := s.draws()
+	others[direction] = false
+	if others == [interval.DirectionCount]bool{} {
+		return int(interval.Write)
+	}
+	return direction
 }

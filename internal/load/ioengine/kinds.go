@@ -55,6 +55,12 @@ func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
 	return "", false, false
 }
 
+// BackendOf names the back end that does the work of one of fio's engines, "" where there is none.
+func BackendOf(ioengine string) string {
+	kind, _, _ := backendOf(ioengine)
+	return string(kind)
+}
+
 // blocks tells whether each operation holds the thread that does it, so that every clone needs a worker of its own.
 func (k backendKind) blocks() bool {
 	return k != kindUring && k != kindLibaio && k != kindNull

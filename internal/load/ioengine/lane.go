@@ -51,7 +51,8 @@ type lane struct {
 	unsynced   int
 	syncs      [3]int // syncs to issue: full, data only, of a range
 	syncStream *stream
-	finished   int // streams that end_fsync has come to
+	finished   int  // streams that end_fsync has come to
+	ending     bool // what is in flight from here on is syncs of end_fsync
 	observer   Observer
 	verify     *verifier   // nil: nothing is verified
 	low        int         // iodepth_low: the queue is filled again when it has drained to this
@@ -80,6 +81,7 @@ type stream struct {
 	file       *file
 	cursors    [interval.DirectionCount]cursor
 	left       int64 // bytes
+	passes     passes
 	contentKey uint64
 	// priorityKey is that of draws for priorities, one for each direction from it on.
 	priorityKey uint64
@@ -123,6 +125,7 @@ func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
 	if spec.amount > 0 {
 		s.left = spec.amount
 	}
+	s.passes = newPasses(spec, job)
 	shared := job.reads && job.writes && job.sizes[0].equal(&job.sizes[1])
 	var both *deck
 	for d, active := range job.draws() {
@@ -130,16 +133,17 @@ func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
 			continue
 		}
 		o := job.order(d, spec.region, load.Key(spec.key, keyHot))
+		o.real = spec.real
 		var own *deck
 		if job.mapped(d, &o) {
 			if own = both; own == nil {
-				own = newDeck(spec.region.window(), &o.sizes, load.Key(spec.key, uint64(keyDeck+d)))
+				own = newDeck(spec.region.window(), &o.sizes, load.Key(spec.key, uint64(keyDeck+job.drawnAs(d))))
 			}
 			if shared {
 				both = own
 			}
 		}
-		s.cursors[d] = newCursor(o, own, d == 0, load.Key(spec.key, uint64(keyCursor+d)))
+		s.cursors[d] = newCursor(o, own, job.drawnAs(d) == 0, load.Key(spec.key, uint64(keyCursor+job.drawnAs(d))))
 	}
 	return s
 }
@@ -300,20 +304,17 @@ func (l *lane) catchUp(w *worker) {
 
 // issue takes the next operation of the direction; it returns false when the lane has done its part.
 func (l *lane) issue(w *worker, direction int, intended int64) bool {
-	at := l.nextStream()
-	if at < 0 || l.left <= 0 {
+	at, offset, size := l.nextOperation(direction)
+	if at < 0 {
 		l.close(closedDone)
 		return false
 	}
-	s := &l.streams[at]
-	offset, size := s.cursors[direction].next()
-	s.left -= size
 	l.left--
 	l.n++
 	if l.flow != nil {
 		l.flow.count()
 	}
-	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: never}
+	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: never, number: l.n - 1}
 	if l.paced[direction] {
 		o.intended = intended
 		l.issued++
@@ -333,6 +334,19 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 		}
 	}
 	return true
+}
+
+// nextOperation takes the next operation of a direction from the stream whose turn it is; at is -1 where none has one left.
+func (l *lane) nextOperation(direction int) (at int, offset, size int64) {
+	for l.left > 0 {
+		if at = l.nextStream(); at < 0 {
+			break
+		}
+		if offset, size, ok := l.streams[at].next(direction); ok {
+			return at, offset, size
+		}
+	}
+	return -1, 0, 0
 }
 
 // put hands one operation to the back end.

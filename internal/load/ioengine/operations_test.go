@@ -317,13 +317,18 @@ func TestRepeatsAreEqualAndClonesAreNot(t *testing.T) {
 	}
 	for name, change := range map[string]func(*load.Workload){
 		"seed": func(w *load.Workload) { w.Seed++ }, "VM": func(w *load.Workload) { w.Ordinal++ },
-		"workload": func(w *load.Workload) { w.Name += "2" }, "start": func(w *load.Workload) { w.Instance++ },
+		"workload": func(w *load.Workload) { w.Number++ }, "start": func(w *load.Workload) { w.Instance++ },
 	} {
 		other := w
 		change(&other)
 		if slices.Equal(places(first)[:100], places(operations(t, other, 1000))[:100]) {
 			t.Errorf("another %s has the same offsets", name)
 		}
+	}
+	other := w
+	other.Name += "2"
+	if !slices.Equal(places(first), places(operations(t, other, 1000))) {
+		t.Error("offsets depend on the name of the workload")
 	}
 	if slices.Equal(places(first)[:100], places(first[len(first)/2:])[:100]) {
 		t.Error("two clones have the same offsets")
@@ -386,4 +391,15 @@ func TestExtentsAgreeWithTheJobFile(t *testing.T) {
 			rt.Fatalf("%s: plan %+v, job file %+v", options, plan.Extents, want)
 		}
 	})
+}
+
+// thinktime_iotime counts from the begin of the pause before, and at first from the start, as in fio: a rate of 1,000 with pauses
+// from 0.5 to 0.7 s and from 1 s on does all that is due in one second.
+func TestBurstsAreThoseOfFio(t *testing.T) {
+	t.Parallel()
+	w := job("rw=read bs=4k size=64m time_based rate_iops=1000 thinktime=200ms thinktime_iotime=300ms")
+	w.Runtime = time.Second
+	if n := len(operations(t, w, 4000)); n < 999 || n > 1001 {
+		t.Errorf("%d operations, fio does 1,001", n)
+	}
 }

@@ -14,7 +14,7 @@ func (s *jobSpec) order(direction int, r region, key uint64) order {
 	j := &s.job
 	o := order{region: r, sizes: s.sizes[direction], sequel: s.sequel, align: s.align(direction)}
 	if !s.random {
-		o.skip = j.Sequence
+		o.skip, o.ends = j.Sequence, r.zoneBytes == 0
 		return o
 	}
 	o.percent = min(max(j.PercentRandom[direction], 0), 100)
@@ -34,10 +34,10 @@ func (s *jobSpec) align(direction int) int64 {
 }
 
 // mapped tells whether each block shall be touched exactly once per pass. As in fio, norandommap, an alignment of its
-// own and a distribution that is not uniform draw freely; here also operations that are only partly random, because
+// own and a distribution that is not uniform draw freely, but for the generator that makes a map of its own (lfsr); here also operations that are only partly random, because
 // the sequential ones would touch blocks again anyway.
 func (s *jobSpec) mapped(direction int, o *order) bool {
-	return s.random && !s.job.NoRandomMap && s.sizes[direction].span == 0 && o.percent == 100 && o.hold <= 1 && o.hot.kind == hotNone &&
+	return s.random && (!s.job.NoRandomMap || s.job.LFSR) && s.sizes[direction].span == 0 && o.percent == 100 && o.hold <= 1 && o.hot.kind == hotNone &&
 		o.align == s.sizes[direction].smallest
 }
 

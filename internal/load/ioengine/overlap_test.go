@@ -65,7 +65,7 @@ func TestOverlapsAreSerialized(t *testing.T) {
 			t.Errorf("%s: %d pairs of %d operations overlap", options, seen.overlapping(), len(seen.all))
 		}
 		done := sum.Directions[0].Operations + sum.Directions[1].Operations
-		if done < 500 || sum.Due > 0 && sum.Due != done+sum.NotIssued {
+		if done < 400 || sum.Due > 0 && sum.Due != done+sum.NotIssued {
 			t.Errorf("%s: %d done, %d due, %d not issued", options, done, sum.Due, sum.NotIssued)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -32,6 +33,10 @@ func (in *instance) build() error {
 		}
 		if len(workers) == 0 {
 			in.noteUnwritten()
+			in.noteCached()
+			if phase > 0 {
+				dropCaches(in.phases[0])
+			}
 			in.enterFlows(&Flows{})
 			in.enterRamps(&Ramps{})
 			return nil
@@ -213,7 +218,7 @@ func (in *instance) checkEnds(job *jobSpec, files []*file) error {
 	}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
-			grows := job.job.Layout.CreateOnOpen && !files[s.device].device
+			grows := (job.job.Layout.CreateOnOpen || Grows(&job.job)) && !files[s.device].device
 			if end := s.region.end(); end > files[s.device].size && !grows {
 				return &diag.Error{
 					Code: "device-too-small", Exit: diag.ExitUnavailable,
@@ -226,11 +231,18 @@ func (in *instance) checkEnds(job *jobSpec, files []*file) error {
 	return nil
 }
 
+// Grows tells whether the files of a job need not have their length before it begins: what is only written, and gets no space
+// beforehand, is as long as what was written. Memory cannot be mapped behind the end of a file.
+func Grows(j *fiojob.Job) bool {
+	return j.Layout.Fallocate == "none" && !j.Layout.Overwrite && (j.ReadWrite == "write" || j.ReadWrite == "randwrite") &&
+		j.IOEngine != "mmap" && j.IOEngine != "falloc" && !j.Control.FillDevice && !j.Verify.Only
+}
+
 // equip gives a worker its slots, buffers, recorders and back end.
 func (in *instance) equip(w *worker) error {
 	total, bytes := 0, int64(0)
 	for i := range w.lanes {
-		total += w.lanes[i].job.depth
+		total += w.lanes[i].job.places()
 		bytes += w.lanes[i].job.bufferCount() * w.lanes[i].job.bufferBytes()
 	}
 	memory, err := newArena(int(bytes))
@@ -252,11 +264,12 @@ func (in *instance) equip(w *worker) error {
 			return err
 		}
 		size, count := l.job.bufferBytes(), l.job.bufferCount()
-		l.free = make([]int32, 0, l.job.depth)
-		l.slots = w.slots[next : next+l.job.depth]
-		for k := range l.job.depth {
+		places := l.job.places()
+		l.free = make([]int32, 0, places)
+		l.slots = w.slots[next : next+places]
+		for k := range places {
 			s := &w.slots[next]
-			s.clone = int32(i)
+			s.clone, s.vectored = int32(i), w.kind == kindPvsync2
 			if count > 0 {
 				from := at + int64(k)%count*size
 				s.buffer = memory[from : from+size : from+size]
@@ -283,6 +296,9 @@ func (in *instance) equipBackend(w *worker) (err error) {
 	case kindPsync, kindPvsync2, kindMmap:
 		b := newPsyncBackend(w.slots, w.kind)
 		b.settings = w.settings
+		if w.lanes[0].job.chains() {
+			b.depth = 1
+		}
 		w.backend = b
 	case kindNames:
 		w.backend = newNamesBackend(w)

@@ -65,6 +65,8 @@ type streamSpec struct {
 	device int // index in Workload.Devices
 	region region
 	amount int64 // bytes to move, both directions together; 0 when endless
+	pass   int64 // bytes of one pass over the region
+	real   int64 // from the region's start to the end of the device
 	key    uint64
 }
 
@@ -212,7 +214,7 @@ func (p *program) lacking(j *fiojob.Job, key, value string) {
 	p.issues.Add(diag.Diagnostic{
 		Code: "engine-lacks-option", Pos: p.optionPos(j, key), Width: len(text),
 		Message: fmt.Sprintf("job %q: the native engine does not have %s", j.Name, text),
-		Hint:    "run it with real fio: --engine fio",
+		Hint:    "run it with fio",
 	})
 }
 
@@ -228,7 +230,7 @@ func (p *program) optionPos(j *fiojob.Job, key string) diag.Position {
 func (p *program) compileClones(j *fiojob.Job, spec *jobSpec, key uint64) {
 	devices := p.devicesOf(j)
 	for i := range max(1, j.NumJobs) {
-		c := cloneSpec{key: load.Key(key, uint64(i)), count: j.NumberIOs}
+		c := cloneSpec{key: load.Key(key, uint64(i)), count: j.NumberIOs * int64(max(1, j.Loops))}
 		p.rates(j, spec, &c)
 		for k, device := range devices {
 			s, err := p.stream(spec, i, devices, k)

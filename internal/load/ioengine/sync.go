@@ -90,6 +90,7 @@ func (l *lane) finish(w *worker) {
 	if !l.job.job.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
 		return
 	}
+	l.ending = true
 	for ; l.finished < len(l.streams); l.finished++ {
 		if len(l.free) == 0 {
 			return

@@ -15,22 +15,23 @@ func (s *jobSpec) bursts() bool {
 	return s.job.Control.ThinkTimeIOTime > 0 && !s.job.Has("thinktime_blocks")
 }
 
-// burstOver tells whether operations went on for thinktime_iotime.
+// burstOver tells whether operations went on for thinktime_iotime. As in fio that is counted from the begin of the pause before,
+// which is left out, and from the start of the job: the first burst is longer by a pause.
 func (l *lane) burstOver(now int64) bool {
 	length := int64(l.job.job.Control.ThinkTimeIOTime)
 	if length == 0 || l.job.job.ThinkTime == 0 {
 		return false
 	}
 	if l.burstFrom == 0 {
-		l.burstFrom = now
+		l.burstFrom = l.start
 	}
-	return now-l.burstFrom >= length
+	return now-l.burstFrom >= length+int64(l.job.job.ThinkTime)
 }
 
 // pause begins a pause, and computes for thinktime_spin, which is part of it. It returns when to look again.
 func (l *lane) pause(w *worker, now int64) int64 {
 	l.pauseUntil = now + int64(l.job.job.ThinkTime)
-	l.burstFrom = 0
+	l.burstFrom = now
 	if spin := int64(min(l.job.job.Control.ThinkTimeSpin, l.job.job.ThinkTime)); spin > 0 && w.shared != nil {
 		// Nobody shares the worker of such a lane; its lock is for whoever collects intervals.
 		w.mu.Unlock()

@@ -2,19 +2,21 @@ package ioengine
 
 import "golang.org/x/sys/unix"
 
-// beginUsage and takeUsage are called on the worker's thread, which may have worked for others before.
-func (a *Account) beginUsage() { a.use(-1) }
+// usage is what a thread has used so far. It is taken on the worker's thread, which may have worked for others before.
+type usage struct{ unix.Rusage }
 
-func (a *Account) takeUsage() { a.use(1) }
+func threadUsage() (u usage) {
+	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u.Rusage)
+	return u
+}
 
-func (a *Account) use(sign int64) {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
-		return
-	}
-	a.UserNanos += sign * u.Utime.Nano()
-	a.SystemNanos += sign * u.Stime.Nano()
-	a.Switches += sign * (u.Nvcsw + u.Nivcsw)
-	a.MinorFaults += sign * u.Minflt
-	a.MajorFaults += sign * u.Majflt
+// addUsage adds what the thread has used since begun. Before, the account has none: a worker whose operation hangs for good
+// never comes here.
+func (a *Account) addUsage(begun usage) {
+	u := threadUsage()
+	a.UserNanos += u.Utime.Nano() - begun.Utime.Nano()
+	a.SystemNanos += u.Stime.Nano() - begun.Stime.Nano()
+	a.Switches += u.Nvcsw + u.Nivcsw - begun.Nvcsw - begun.Nivcsw
+	a.MinorFaults += u.Minflt - begun.Minflt
+	a.MajorFaults += u.Majflt - begun.Majflt
 }

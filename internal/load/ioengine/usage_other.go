@@ -3,5 +3,8 @@
 package ioengine
 
 // Only Linux tells the usage of one thread.
-func (a *Account) beginUsage() {}
-func (a *Account) takeUsage()  {}
+type usage struct{}
+
+func threadUsage() usage { return usage{} }
+
+func (a *Account) addUsage(usage) {}

@@ -42,6 +42,7 @@ type verifier struct {
 	trims  *trimmer  // nil: nothing is trimmed
 	source readBack
 
+	survey   survey
 	syncNext int
 	began    int64
 	dumps    int
@@ -95,6 +96,11 @@ func newVerifier(l *lane, thread int) *verifier {
 	if s.backlog > 0 {
 		v.queue = make([]written, 0, s.backlog+1)
 	}
+	v.survey.exact = len(l.streams) > 0 && v.countable(l)
+	v.survey.possible = v.surveyable(l)
+	if s.reads && s.limit != nil {
+		l.left = min(l.left, int64(s.limit.Writes))
+	}
 	if !s.only {
 		l.rewind()
 	} else {
@@ -111,7 +117,11 @@ func (l *lane) rewind() {
 	}
 	for i := range l.streams {
 		if amount := l.spec.streams[i].amount; amount > 0 {
-			l.streams[i].left = amount / int64(l.job.verify.loops)
+			s := &l.streams[i]
+			if s.left = amount / int64(l.job.verify.loops); !l.job.job.IOSize.Set {
+				s.passes.more = 0
+			}
+			s.begin()
 		}
 	}
 }
@@ -125,7 +135,7 @@ func (s *stream) mayOverlap(amount int64) bool {
 	case c.percent == 100 && c.hold <= 1:
 		return c.deck == nil
 	case c.percent == 0:
-		return c.skip != 0 || !c.sizes.fixed()
+		return c.skip != 0
 	}
 	return true
 }
@@ -227,7 +237,12 @@ func (v *verifier) closed(l *lane, w *worker) int64 {
 	switch {
 	case v == nil || l.inFlight > 0 || l.holds || v.over:
 		return never
+	case v.survey.due() && !w.shared.stop.Load() && (v.spec.only || l.closed != closedTime):
+		v.state, v.again = verifyDraining, false
 	case !v.spec.after || v.writes == 0 || w.shared.stop.Load():
+		if !w.shared.stop.Load() {
+			v.conclude(w, l)
+		}
 		v.over = true
 	case v.unknown:
 		v.failure, v.over = verificationError(fmt.Sprintf("more than %d writes failed; what should be there is not known", lostWritesMax)), true
@@ -271,6 +286,10 @@ func (v *verifier) fill(l *lane, w *worker, now int64) int64 {
 				v.state = verifyBuilding
 				continue
 			}
+			if v.survey.due() && !v.survey.under {
+				v.beginSurvey(l)
+				continue
+			}
 			v.finish(l, w, now)
 			return 0
 		}
@@ -292,6 +311,9 @@ func (v *verifier) sync(l *lane, w *worker) bool {
 	return l.inFlight == 0 && v.syncNext == len(l.streams)
 }
 
+// surveying tells whether what is read is the survey of a job that only reads: no operation of it.
+func (v *verifier) surveying() bool { return v != nil && v.spec.reads && v.state == verifyReading }
+
 // syncing tells whether syncs in flight are those of verification, which no job asked for.
 func (v *verifier) syncing() bool { return v != nil && v.state == verifySyncing }
 
@@ -303,6 +325,11 @@ func (v *verifier) prepare(l *lane) {
 				f.forget()
 			}
 		}
+	}
+	if v.survey.due() {
+		v.beginSurvey(l)
+		v.state = verifyBuilding
+		return
 	}
 	if v.spec.backlog > 0 {
 		v.settleQueue()
@@ -348,14 +375,15 @@ func (v *verifier) issue(l *lane, w *worker, from written) {
 
 // finish ends one reading.
 func (v *verifier) finish(l *lane, w *worker, now int64) {
-	w.account.VerifyNanos += max(0, now-v.began)
+	v.took(w, now)
 	v.state, v.source = verifyNot, nil
 	if v.again {
 		v.queue = slices.Delete(v.queue, 0, min(v.spec.batch, len(v.queue)))
 		return
 	}
 	v.queue = v.queue[:0]
-	if v.loopsLeft == 0 || l.closed == closedTime || l.left <= 0 {
+	v.conclude(w, l)
+	if v.survey.under || v.loopsLeft == 0 || l.closed == closedTime || l.left <= 0 {
 		v.over = true
 		return
 	}

@@ -73,14 +73,14 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 	}
 	v.format = verify.Format{
 		Method: method, HeaderOffset: j.Verify.HeaderOffsetBytes, Interval: verifyInterval(j),
-		Pattern: verify.Pattern{Bytes: j.Verify.Pattern, Offsets: j.Verify.PatternOffsets},
+		Pattern: verify.Pattern{Bytes: j.Verify.Pattern, Offsets: j.Verify.PatternOffsets, Interval: j.Verify.PatternInterval},
 	}
 	if err := v.format.Validate(); err != nil {
 		p.issues.Errorf(p.optionPos(j, "verify"), "verify", "job %q: %v", j.Name, err)
 		return nil
 	}
 	v.trims = p.compileTrimming(j)
-	if v.limit = j.Verify.Limit; v.limit != nil && (s.reads || s.trims || v.trims != nil || j.Verify.Only && v.limit.Writes == 0) {
+	if v.limit = j.Verify.Limit; v.limit != nil && (v.after && s.reads || s.trims || v.trims != nil || j.Verify.Only && v.limit.Writes == 0) {
 		p.lacking(j, "verify_state_load", "1 with rw="+j.ReadWrite)
 	}
 	p.warnOfVerification(j, s, v)

@@ -20,6 +20,8 @@ func (w *worker) verified(l *lane, s *slot) error {
 		return nil
 	case v.state == verifyReading:
 		return v.check(w, l, s)
+	case v.spec.reads && v.spec.limit != nil && !v.spec.doneAs(s.number+1, s):
+		return nil
 	case v.spec.reads:
 		return v.check(w, l, s)
 	}
@@ -30,7 +32,7 @@ func (w *worker) verified(l *lane, s *slot) error {
 func (v *verifier) check(w *worker, l *lane, s *slot) error {
 	var want *verify.Stamp
 	var stamp verify.Stamp
-	if v.state == verifyReading {
+	if v.state == verifyReading && !v.survey.under {
 		stamp = v.stampOf(&l.streams[s.stream], s.number)
 		want = &stamp
 	}
@@ -38,7 +40,7 @@ func (v *verifier) check(w *worker, l *lane, s *slot) error {
 	if v.source != nil && v.spec.format.HeaderBytes() == 0 {
 		step = min(step, v.source.grain(s.size))
 	}
-	wrong := false
+	wrong, absent := false, false
 	for at := int64(0); at+step <= s.size; at += step {
 		part, place, holds := s.buffer[at:at+step], verify.Place{Block: s.offset, Position: at}, holdsWrite
 		if v.source != nil {
@@ -56,7 +58,14 @@ func (v *verifier) check(w *worker, l *lane, s *slot) error {
 		if m == nil && holds == holdsWrite && want != nil && !v.spec.only && v.spec.format.Method == verify.SHA512 {
 			m = v.compare(l, s, at, part)
 		}
-		if m == nil {
+		switch {
+		case v.survey.under && !v.survey.judge(m, step), m == nil && !v.survey.possible:
+			continue
+		case !v.survey.under && holds == holdsWrite && v.survey.note(m, verify.ReadHeader(part, v.spec.format.HeaderOffset), want, step):
+			absent = true
+			v.postpone(w, s, m, want)
+			continue
+		case m == nil:
 			continue
 		}
 		wrong = true
@@ -65,17 +74,24 @@ func (v *verifier) check(w *worker, l *lane, s *slot) error {
 			break
 		}
 	}
-	if !wrong {
-		return nil
+	if wrong {
+		w.mismatched()
+	} else if absent {
+		v.survey.absent++
 	}
+	settled := v.survey.own && v.settlePostponed(w, l)
+	if (wrong || settled) && v.spec.fatal && !v.spec.tolerant {
+		return v.failure
+	}
+	return nil
+}
+
+// mismatched counts an operation that read wrong data.
+func (w *worker) mismatched() {
 	w.record.fail(uint8(interval.Read), ErrnoMismatch)
 	if w.account.FirstError == 0 {
 		w.account.FirstError = ErrnoMismatch
 	}
-	if v.spec.fatal && !v.spec.tolerant {
-		return v.failure
-	}
-	return nil
 }
 
 // compare looks at every byte, where the digest does not depend on all of them.
@@ -116,7 +132,10 @@ const (
 // report keeps what is to be said about a wrong interval.
 func (v *verifier) report(w *worker, l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) {
 	text := v.describe(w.shared.devices[s.device].Name, m, want)
-	if v.spec.dump && w.shared.dumps != "" {
+	if v.survey.doubt != "" {
+		text += "; " + v.survey.doubt
+	}
+	if v.spec.dump && w.shared.dumps != "" && s.buffer != nil {
 		text += v.dump(w, l, s, m, want)
 	}
 	if v.failure == nil && !v.spec.tolerant {
@@ -183,14 +202,26 @@ func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
 	return nil
 }
 
+// took notes how long was read back until now, apart from the time of a job that only reads.
+func (v *verifier) took(w *worker, now int64) {
+	if v.spec.reads {
+		w.account.SurveyNanos += max(0, now-v.began)
+		return
+	}
+	w.account.VerifyNanos += max(0, now-v.began)
+}
+
 // verdict is what verification came to in the end. The time of one that was cut off counts too.
 func (w *worker) verdict() error {
 	var errs []error
 	for i := range w.lanes {
 		if v := w.lanes[i].verify; v != nil {
+			if !v.survey.over {
+				v.conclude(w, &w.lanes[i])
+			}
 			errs = append(errs, v.failure)
 			if v.state >= verifySyncing {
-				w.account.VerifyNanos += max(0, w.account.EndNanos-v.began)
+				v.took(w, w.account.EndNanos)
 			}
 		}
 	}

@@ -51,8 +51,11 @@ type Order struct {
 }
 
 // done tells whether an operation that was made again was complete when the run ended that did it.
-func (v *verification) done(l *lane, s *slot) bool {
-	if l.n+v.limit.Depth <= v.limit.Writes {
+func (v *verification) done(l *lane, s *slot) bool { return v.doneAs(l.n, s) }
+
+// doneAs is done for the n-th operation of its lane, from 1.
+func (v *verification) doneAs(n uint64, s *slot) bool {
+	if n+v.limit.Depth <= v.limit.Writes {
 		return true
 	}
 	for _, c := range v.limit.Completed {

@@ -49,7 +49,8 @@ var verifyJobs = []struct {
 
 var verifyMethods = []string{
 	"verify=crc32c", "verify=md5", "verify=sha512", "verify=xxhash", "verify=crc7", "verify=sha256", "verify=pattern verify_pattern=0xabcdef%o",
-	"verify=crc32c verify_pattern=%o", "verify=meta",
+	"verify=crc32c verify_pattern=%o", "verify=meta", "verify=pattern_hdr verify_pattern=0xabcdef%o",
+	"verify=pattern verify_pattern=%o verify_pattern_interval=512",
 }
 
 // mismatches runs a workload and returns how many operations found data that was not what was written.

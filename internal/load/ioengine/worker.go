@@ -50,6 +50,7 @@ type worker struct {
 	// observedLane is the lane of the last completion that was observed.
 	observedLane *lane
 	submissions  submissionTimer // nil: not measured
+	chain        *chain          // nil: operations are done one by one
 	recorded     bool            // some lane writes a log
 	endedAt      int64           // when the load was seen to have ended with operations in flight
 }
@@ -141,12 +142,13 @@ func (w *worker) run() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cpu = newThreadClock()
+	used := threadUsage()
 	defer func() {
 		w.leaveFlows()
 		w.cpu.stop()
-		w.account.takeUsage()
+		w.account.addUsage(used)
 	}()
-	w.account.beginUsage()
+	w.beginChains()
 	now := w.shared.clock.now()
 	var failure error
 	for {
@@ -191,6 +193,9 @@ func (w *worker) fill(now int64) (wake int64) {
 // frees it when somebody asks. An operation of null begins when the one before was reaped: its service time is what the
 // generator itself costs, because there is nothing else.
 func (w *worker) exchange(wake, now int64) (int, error) {
+	if w.chain != nil {
+		return w.exchangeChain(wake, now), nil
+	}
 	if w.batched > 0 {
 		if w.kind != kindNull {
 			now = w.shared.clock.now()
@@ -246,6 +251,12 @@ func (w *worker) reap(done []completion, now int64) error {
 		l.free = append(l.free, c.slot)
 		s.busy = false
 		l.inFlight--
+		if c.result == undone {
+			continue
+		}
+		if w.chain != nil {
+			now = s.ended
+		}
 		if l.observer != nil {
 			w.observe(l, s, c.result, now)
 		}
@@ -255,7 +266,7 @@ func (w *worker) reap(done []completion, now int64) error {
 				l.done(s)
 			}
 			switch {
-			case s.kind == opBurn || s.kind > opTrim && l.verify.syncing():
+			case s.kind == opBurn || s.kind > opTrim && l.verify.syncing() || l.verify.surveying():
 			case s.kind > opTrim:
 				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
 			case s.intended >= l.measureFrom:
@@ -346,6 +357,14 @@ func (w *worker) overdue(now int64) time.Duration {
 func (w *worker) hanging() int {
 	w.lock()
 	defer w.mu.Unlock()
+	return w.flying()
+}
+
+// flying is how many operations the storage has. Of a chain it has one, and the others have not begun.
+func (w *worker) flying() int {
+	if w.chain != nil {
+		return min(1, w.inFlight)
+	}
 	return w.inFlight
 }
 
@@ -359,7 +378,7 @@ func (w *worker) closePeriods(now int64) {
 
 // closePeriod puts aside what was recorded, for the timeline.
 func (w *worker) closePeriod(end int64) {
-	p := period{end: end, inFlight: w.inFlight}
+	p := period{end: end, inFlight: w.flying()}
 	if w.record.used {
 		p.record, w.record = w.record, w.takeSpare()
 	}

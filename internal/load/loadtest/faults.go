@@ -97,6 +97,29 @@ func testScale(t *testing.T, s suite) {
 	}
 }
 
+// testRateScale: the plan and what is issued follow the factor; a factor that makes no sense is refused by name.
+func testRateScale(t *testing.T, s suite) {
+	w := s.workload(t, "[j]\nfilename=/dev/sdb\nrw=randread\nbs=4k\nsize=4m\nrate_iops=100\nruntime=2\ntime_based\n")
+	w.Options = map[string]string{load.OptionRateScale: "2.5"}
+	plan, err := s.generator.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.Jobs[0].RateIOPS; got != 250 {
+		t.Errorf("the plan has %v operations a second, want 250", got)
+	}
+	sum := s.mustRun(t, w)
+	if n := sum.Directions[interval.Read].Operations; n < 400 || n > 510 {
+		t.Errorf("%d operations in 2 s at 250 a second", n)
+	}
+	for _, bad := range []string{"", "0", "-1", "fast", "NaN", "1e7"} {
+		w.Options[load.OptionRateScale] = bad
+		if _, err := s.generator.Plan(w); err == nil || !strings.Contains(err.Error(), load.OptionRateScale) {
+			t.Errorf("factor %q: %v", bad, err)
+		}
+	}
+}
+
 func testDevices(t *testing.T, s suite) {
 	w := s.workload(t, "[global]\nioengine=libaio\ndirect=1\nrw=write\nsize=1m\n[b]\nfilename=/dev/sdb\nbs=4k\n[c]\nfilename=/dev/sdc\nbs=16k\n")
 	all, err := s.run(t, t.Context(), w)

@@ -45,6 +45,7 @@ func Run(t *testing.T, g load.Generator, change Change) {
 		{"repeat", testRepeat},
 		{"prefill", testPrefill},
 		{"scale", testScale},
+		{"rate scale", testRateScale},
 		{"several devices", testDevices},
 		{"disk full", testDiskFull},
 		{"broken device", testBrokenDevice},

@@ -1,7 +1,9 @@
 // One chart: uPlot with the report's axes, colours, tooltip, legend, zoom and keyboard.
 'use strict';
 
-bragg.dashes = [undefined, [7, 4], [2, 3]];
+// Means of service and response time, then their percentiles: told apart without colours.
+bragg.dashes = [undefined, [7, 4], [2, 3], [9, 3, 2, 3]];
+bragg.dashArrays = [undefined, '5 3', '2 2.5', '6 2 1.5 2'];
 bragg.manyLines = 12;
 
 // joined brings the tables of a chart onto one axis. A point that is missing only because another line has other times
@@ -16,7 +18,7 @@ bragg.options = function (chart, lines, log) {
     stroke: () => bragg.color('--axis'), font: '12px system-ui, "DejaVu Sans", sans-serif',
     grid: { stroke: () => bragg.color('--grid'), width: 1 }, ticks: { show: false }, border: { show: false },
   };
-  const many = lines.length > bragg.manyLines;
+  const many = lines.length > bragg.manyLines && !chart.spread;
   return {
     width: 600, height: 280, padding: [9 + chart.rows * bragg.markRow, 24, 0, 4], legend: { show: false },
     cursor: {
@@ -32,15 +34,56 @@ bragg.options = function (chart, lines, log) {
     axes: [
       { ...axis, space: 70, size: 30, incrs: [0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400],
         values: (u, list) => list.map(v => v === null ? '' : bragg.clock(v, list.length > 1 && list[1] - list[0] < 1 ? 1 : 0)) },
-      { ...axis, size: 72, 
+      { ...axis, size: (u, list) => Math.max(72, ...(list || []).map(text => 18 + 7 * text.length)),
         values: (u, list) => log ? list.map(v => v === null ? '' : bragg.quantity(v, chart.unit)) : bragg.ticks(list, chart.unit) },
+      ...(chart.full ? [{ ...axis, side: 1, size: 46, grid: { show: false },
+        splits: (u, i, min, max) => bragg.percents(max / chart.full * 100).map(p => p * chart.full / 100),
+        values: (u, list) => bragg.ticks(list.map(v => v / chart.full * 100), '%') }] : []),
     ],
     series: [{}, ...lines.map(l => ({
-      label: l.name, stroke: () => bragg.color('--c' + l.color), width: many ? 1 : 1.6, dash: bragg.dashes[l.dash || 0],
+      label: l.name, stroke: () => bragg.color('--c' + l.color), width: many ? 1 : l.band === 'median' ? 2.2 : l.band ? 0.8 : 1.6, dash: bragg.dashes[l.dash || 0],
       points: { show: bragg.fewPoints(chart), size: 5 }, alpha: many ? 0.6 : 1,
     }))],
+    bands: bragg.bandsOf(lines),
     hooks: { drawClear: [bragg.bands(chart)], draw: [bragg.names(chart), bragg.events(chart)] },
   };
+};
+
+// percents are the marks of an axis from 0 to top percent.
+bragg.percents = function (top) {
+  const step = [1, 2, 5, 10, 20, 50, 100, 200].find(s => top / s <= 6) || top / 5, list = [];
+  for (let p = 0; p <= top; p += step) list.push(p);
+  return list;
+};
+
+// addSpread adds, for each kind of line, the lowest, the median and the highest at each time: of many VMs these are drawn, and
+// the single ones on demand.
+bragg.addSpread = function (c) {
+  const kinds = new Map();
+  c.lines.forEach((line, i) => {
+    const key = `${line.kind || ''} ${line.statistic || ''}`;
+    kinds.set(key, [...(kinds.get(key) || []), i]);
+  });
+  let color = 0;
+  for (const members of kinds.values()) {
+    const first = c.lines[members[0]], of = ` of ${members.length}${first.kind ? `, ${first.kind} time` : ''}`;
+    const rows = c.data[0].map((_, x) => members.map(i => c.data[i + 1][x]).filter(v => v !== null && v !== undefined).sort((a, b) => a - b));
+    const middle = r => (r[(r.length - 1) >> 1] + r[r.length >> 1]) / 2;
+    for (const [band, name, pick] of [['min', 'lowest', r => r[0]], ['median', 'median', middle], ['max', 'highest', r => r[r.length - 1]]]) {
+      c.lines.push({ name: name + of, band, color, dash: first.dash, order: -10 + c.lines.length / 1e4, kind: first.kind });
+      c.data = [...c.data, rows.map(r => r.length ? pick(r) : null)];
+    }
+    color++;
+  }
+};
+
+// bandsOf fills what lies between the lowest and the highest.
+bragg.bandsOf = function (lines) {
+  const bands = [];
+  lines.forEach((l, i) => {
+    if (l.band === 'max') bands.push({ series: [i + 1, i - 1], fill: () => bragg.color('--c' + l.color) + '30' });
+  });
+  return bands;
 };
 
 // fewPoints: a line through a handful of points shows them.
@@ -62,8 +105,9 @@ bragg.Chart = class {
     chart.marks = marks;
     this.lines = chart.tables.flatMap(t => t.lines);
     this.data = bragg.joined(chart);
+    if (chart.spread) bragg.addSpread(this);
     this.log = false;
-    this.shown = this.lines.map(() => true);
+    this.shown = this.lines.map(l => !chart.spread || !!l.band);
     this.tip = document.createElement('div');
     this.tip.className = 'tip';
     this.tip.hidden = true;
@@ -82,6 +126,7 @@ bragg.Chart = class {
     const options = bragg.options(this.chart, this.lines, this.log);
     options.width = width;
     options.height = this.height();
+    if (this.chart.lanes) bragg.laneOptions(this.chart, options);
     options.hooks.setCursor = [u => this.point(u)];
     options.hooks.setSelect = [u => this.select(u)];
     // Two steps: the first scale comes from the window of the result, not from its points.
@@ -97,7 +142,7 @@ bragg.Chart = class {
   // positive hides what a logarithm cannot show.
   positive() { return this.data.map((column, i) => i ? column.map(v => v > 0 ? v : v === undefined ? undefined : null) : column); }
 
-  height() { return bragg.printing ? 210 : window.innerWidth < 640 ? 240 : 290; }
+  height() { return this.chart.lanes ? bragg.lanesHeight(this.chart) : bragg.printing ? 210 : window.innerWidth < 640 ? 240 : 290; }
 
   width() { return Math.max(200, bragg.printing ? bragg.printWidth : this.box.clientWidth); }
 
@@ -120,8 +165,13 @@ bragg.Chart = class {
   buildLegend() {
     const list = document.querySelector(`[data-legend="${this.chart.id}"]`);
     if (!list) return;
+    if (this.chart.lanes) { bragg.laneLegend(list); return; }
     this.buttons = this.lines.map((line, i) => bragg.legendButton(line, () => this.toggle(i)));
-    if (this.lines.length > bragg.manyLines) {
+    this.buttons.forEach((b, i) => b.setAttribute('aria-pressed', String(this.shown[i])));
+    if (this.chart.spread) {
+      list.append(bragg.item(bragg.textButton('show single VMs', () => this.showOnly(() => true))),
+        bragg.item(bragg.textButton('band only', () => this.showOnly(i => !!this.lines[i].band))));
+    } else if (this.lines.length > bragg.manyLines) {
       list.append(bragg.item(bragg.textButton('show all', () => this.showOnly(() => true))),
         bragg.item(bragg.textButton('hide all', () => this.showOnly(() => false))));
     }
@@ -161,35 +211,46 @@ bragg.Chart = class {
   point(u) {
     const { left, top, idx } = u.cursor;
     if (left < 0 || idx === null || idx === undefined || bragg.hovered !== this) { this.tip.hidden = true; return; }
-    const at = u.posToVal(left, 'x');
-    const rows = [];
+    const at = u.data[0][idx], rows = [];
     this.lines.forEach((line, i) => {
       if (!this.shown[i]) return;
-      const value = this.valueAt(i + 1, idx);
-      if (value !== null) rows.push({ line, value, distance: Math.abs(u.valToPos(value, 'y') - top) });
+      const { value, at: own } = this.pointAt(i + 1, idx);
+      if (value !== null) rows.push({ line, value, own, distance: Math.abs(u.valToPos(value, 'y') - top) });
     });
     rows.sort((a, b) => a.distance - b.distance);
-    this.fillTip(at, rows, bragg.markNear(u, this.chart.marks, left));
+    this.fillTip(at, this.chart.lanes ? [] : rows, bragg.marksNear(u, this.chart, left));
     const width = this.tip.offsetWidth, room = u.over.clientWidth;
     this.tip.style.left = (left + 18 + width > room ? Math.max(0, left - width - 14) : left + 14) + 'px';
   }
 
-  // valueAt is the value of a line at or just before a point of the joined axis; null in a gap.
-  valueAt(column, idx) {
+  // pointAt is the point of a line at or just before one of the joined axis, with its own time; its value is null in a gap.
+  pointAt(column, idx) {
     const values = this.u.data[column];
     let i = idx;
     while (i > 0 && values[i] === undefined) i--;
-    return values[i] === undefined ? null : values[i];
+    return { value: values[i] === undefined ? null : values[i], at: this.u.data[0][i] };
   }
 
-  fillTip(at, rows, mark) {
+  fillTip(at, rows, marks) {
     const shown = rows.slice(0, 8).sort((a, b) => a.line.order - b.line.order);
-    const parts = [bragg.element('span', 'at', bragg.clock(at, this.u.scales.x.max - this.u.scales.x.min < 120 ? 1 : 0))];
-    if (mark) parts.push(bragg.element('span', 'event', '  ' + bragg.clock(mark.at, 0) + ' ' + mark.label));
+    const parts = [bragg.element('span', 'at', bragg.moment(at))];
+    for (const mark of marks.slice(0, 6)) {
+      const row = document.createElement('div');
+      row.className = 'event';
+      row.textContent = (mark.flag || mark.number) + '  ' + bragg.moment(mark.at) + ' ' + mark.label;
+      parts.push(row);
+    }
+    if (marks.length > 6) parts.push(bragg.element('div', 'event', `and ${marks.length - 6} more events`));
     for (const r of shown) {
       const row = document.createElement('div');
-      row.append(bragg.element('span', '', r.line.name), bragg.element('span', '', bragg.quantity(r.value, this.chart.unit)));
+      row.append(bragg.element('span', '', r.line.name), bragg.element('span', '', bragg.quantity(r.value, this.chart.unit) +
+        (this.chart.full ? ` · ${bragg.quantity(r.value / this.chart.full * 100, '%')}` : '') + (r.own === at ? '' : ` at ${bragg.moment(r.own)}`)));
       row.firstChild.style.color = bragg.color('--c' + r.line.color);
+      parts.push(row);
+    }
+    if (this.chart.lanes) {
+      const { name, state } = bragg.laneRow(this.chart, this.u), row = bragg.element('div', '', '');
+      row.append(bragg.element('span', '', name), bragg.element('span', '', state));
       parts.push(row);
     }
     if (rows.length > shown.length) parts.push(bragg.element('span', 'event', `and ${rows.length - shown.length} more, further away`));
@@ -246,7 +307,8 @@ bragg.legendButton = function (line, press) {
   path.setAttribute('d', 'M1 5H17');
   path.style.stroke = `var(--c${line.color})`;
   path.setAttribute('stroke-width', '2.5');
-  if (line.dash) path.setAttribute('stroke-dasharray', line.dash === 1 ? '5 3' : '2 2.5');
+  if (line.dash) path.setAttribute('stroke-dasharray', bragg.dashArrays[line.dash]);
+  if (line.band && line.band !== 'median') path.setAttribute('stroke-width', '1');
   svg.append(path);
   const name = bragg.element('span', '', line.name);
   name.title = line.name;

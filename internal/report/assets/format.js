@@ -59,7 +59,7 @@ bragg.ticks = function (values, unit) {
   }
   let decimals = 0;
   while (decimals < 4 && isFinite(step) && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
-  const suffix = bragg.ownsPrefix.has(base) ? ' ' + list[i][1] + base : list[i][1];
+  const suffix = bragg.ownsPrefix.has(base) ? ' ' + list[i][1] + base : list[i][1] + (base ? ' ' + base : '');
   return scaled.map(v => v === null ? '' : v === 0 ? '0' : v.toFixed(decimals) + suffix);
 };
 
@@ -73,3 +73,6 @@ bragg.clock = function (seconds, decimals) {
   const text = s.toFixed(decimals || 0).padStart(decimals ? 3 + decimals : 2, '0');
   return sign + (h ? h + ':' + String(m).padStart(2, '0') : m) + ':' + text;
 };
+
+// moment is clock with tenths where there are any: points stand in the middle of their second.
+bragg.moment = function (seconds) { return bragg.clock(seconds, Math.abs(seconds - Math.round(seconds)) < 0.05 ? 0 : 1); };

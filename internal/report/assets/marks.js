@@ -73,22 +73,42 @@ bragg.names = function (chart) {
 
 bragg.markRow = 17; // pixels
 
+// clusters joins the flags that would overlap into one with a count. A flag stands at the moment of its event, that of a
+// cluster at its first; at says where a moment is drawn, width how wide the flag of some events is.
+bragg.clusters = function (marks, at, width) {
+  const list = [];
+  for (const mark of marks) {
+    if (mark.quiet) continue;
+    const x = at(mark.at), last = list[list.length - 1];
+    if (last && x - width([mark]) / 2 < last.x + width([...last.marks, mark]) / 2 + 2) last.marks.push(mark);
+    else list.push({ x, marks: [mark] });
+  }
+  return list;
+};
+
+bragg.flagText = function (marks) { return marks.length > 1 ? marks.length + '×' : marks[0].flag || String(marks[0].number); };
+
+// flagLabel names one event, or which numbers a cluster holds; the list below the timeline and the tooltip have them all.
+bragg.flagLabel = function (marks) {
+  if (marks.length === 1) return marks[0].label;
+  const last = marks[marks.length - 1];
+  return marks[0].flag ? `${marks.length} events` : `events ${marks[0].number} to ${last.number}`;
+};
+
 // markRows is how many rows of flags a chart of that width needs so that few labels are left out: one or two.
 bragg.markRows = function (marks, from, to, width) {
-  const end = [-Infinity, -Infinity];
-  let rows = marks.length ? 1 : 0;
-  for (const m of marks) {
-    if (m.quiet) continue;
-    const x = (m.at - from) / (to - from) * width;
-    if (x < 0 || x > width) continue;
-    const row = x - 12 < end[0] ? 1 : 0;
-    end[row] = x + 20 + m.label.length * 6.4;
+  const at = moment => (moment - from) / (to - from) * width;
+  const seen = marks.filter(m => at(m.at) >= 0 && at(m.at) <= width), end = [-Infinity, -Infinity];
+  let rows = seen.length ? 1 : 0;
+  for (const c of bragg.clusters(seen, at, list => 9 + 6.5 * bragg.flagText(list).length)) {
+    const row = c.x - 12 < end[0] ? 1 : 0;
+    end[row] = c.x + 20 + bragg.flagLabel(c.marks).length * 6.4;
     rows = Math.max(rows, row + 1);
   }
   return rows;
 };
 
-// events draws a line for each event with its number in a flag, and its label where there is room for it.
+// events draws a line for each event, and flags with their number or count, with a label where there is room for it.
 bragg.events = function (chart) {
   return function (u) {
     const { ctx, bbox } = u, ratio = devicePixelRatio;
@@ -96,19 +116,19 @@ bragg.events = function (chart) {
     ctx.save();
     ctx.font = '600 10.5px system-ui, "DejaVu Sans", sans-serif'.replace('10.5', 10.5 * ratio);
     ctx.textBaseline = 'middle';
-    const free = [-Infinity, -Infinity], labelled = [-Infinity, -Infinity], right = bbox.left + bbox.width + 20 * ratio;
-    visible.filter(m => m.quiet).forEach(m => bragg.markLine(ctx, bbox, m, Math.round(u.valToPos(m.at, 'x', true)), bbox.top));
-    const placed = visible.filter(m => !m.quiet).map(mark => {
-      const x = Math.round(u.valToPos(mark.at, 'x', true)), text = mark.flag || String(mark.number);
-      const flag = ctx.measureText(text).width + 9 * ratio, label = ctx.measureText(mark.label).width + 5 * ratio;
+    const at = moment => Math.round(u.valToPos(moment, 'x', true)), right = bbox.left + bbox.width + 20 * ratio;
+    const flagWidth = list => ctx.measureText(bragg.flagText(list)).width + 9 * ratio;
+    visible.filter(m => m.quiet).forEach(m => bragg.markLine(ctx, bbox, m, at(m.at), bbox.top));
+    const labelled = [-Infinity, -Infinity];
+    const placed = bragg.clusters(visible, at, flagWidth).map(({ x, marks }) => {
+      const flag = flagWidth(marks), text = bragg.flagLabel(marks), label = ctx.measureText(text).width + 5 * ratio;
       // The first row in which it covers no label; else the one whose label is cut least.
       const fits = labelled.findIndex((end, i) => i < chart.rows && x - flag / 2 > end + 3 * ratio);
       const row = fits >= 0 ? fits : labelled[0] <= labelled[1] || chart.rows < 2 ? 0 : 1;
-      const left = Math.max(x - flag / 2, free[row] + 2 * ratio);
-      free[row] = left + flag;
-      labelled[row] = left + flag + label;
-      return { mark, x, text, flag, label, row, left };
+      labelled[row] = x + flag / 2 + label;
+      return { marks, xs: marks.map(m => at(m.at)), x, text, flag, label, row, left: x - flag / 2 };
     });
+    chart.flags = placed.map(p => ({ x: (p.x - bbox.left) / ratio, marks: p.marks }));
     placed.forEach((p, i) => {
       const next = placed.slice(i + 1).find(o => o.row === p.row);
       const room = (next ? next.left - 4 * ratio : right) - p.left - p.flag;
@@ -136,28 +156,28 @@ bragg.markLine = function (ctx, bbox, mark, x, top) {
   ctx.globalAlpha = 1;
 };
 
-bragg.flag = function (ctx, bbox, { mark, x, text, flag, left }, y, labelled) {
+bragg.flag = function (ctx, bbox, { marks, xs, text, flag, left }, y, labelled) {
   const ratio = devicePixelRatio;
-  bragg.markLine(ctx, bbox, mark, x, y + 7 * ratio);
-  ctx.fillStyle = bragg.markColor(mark);
+  marks.forEach((mark, i) => bragg.markLine(ctx, bbox, mark, xs[i], i ? bbox.top : y + 7 * ratio));
+  ctx.fillStyle = bragg.markColor(marks.find(m => m.kind === 'disturbance' || m.failed) || marks[0]);
   ctx.beginPath();
   ctx.roundRect(left, y - 7.5 * ratio, flag, 15 * ratio, 7.5 * ratio);
   ctx.fill();
   ctx.fillStyle = bragg.color('--mark-ink');
   ctx.textAlign = 'center';
-  ctx.fillText(text, left + flag / 2, y + 0.5 * ratio);
+  ctx.fillText(bragg.flagText(marks), left + flag / 2, y + 0.5 * ratio);
   if (!labelled) return;
   ctx.fillStyle = bragg.color('--soft');
   ctx.textAlign = 'left';
-  ctx.fillText(mark.label, left + flag + 4 * ratio, y + 0.5 * ratio);
+  ctx.fillText(text, left + flag + 4 * ratio, y + 0.5 * ratio);
 };
 
-// markNear is the event within a few pixels of the cursor.
-bragg.markNear = function (u, marks, left) {
-  let best = null, distance = 7;
-  for (const m of marks) {
-    const d = Math.abs(u.valToPos(m.at, 'x') - left);
-    if (d < distance) { best = m; distance = d; }
+// marksNear are the events of the flag whose line, or one of whose lines, is within a few pixels of the cursor.
+bragg.marksNear = function (u, chart, left) {
+  let best = [], distance = 7;
+  for (const flag of chart.flags || []) {
+    const d = Math.min(...flag.marks.map(m => Math.abs(u.valToPos(m.at, 'x') - left)));
+    if (d < distance) { best = flag.marks; distance = d; }
   }
   return best;
 };

@@ -29,6 +29,7 @@ type Cut struct {
 	Machine  Identity
 	Declared Identity
 	Others   map[string]Identity
+	SameAs   []string // other nodes, by name, that are the same machine
 	// VMsListed: ForeignVMs are all VMs that run on the node and do not belong to this run.
 	VMsListed  bool
 	ForeignVMs []string
@@ -89,7 +90,7 @@ func (v Verdict) Facts() []target.Fact {
 // that the owner of the target wrote into its file.
 func CheckCut(c Cut, overrides []string) Verdict {
 	v := Verdict{Node: c.Node}
-	for _, check := range []func(Cut) *Objection{checkAllowed, checkIdentity, checkUnique, checkForeign, checkController, checkCount, checkRedundancy} {
+	for _, check := range []func(Cut) *Objection{checkAllowed, checkIdentity, checkUnique, checkSame, checkForeign, checkController, checkCount, checkRedundancy} {
 		o := check(c)
 		switch {
 		case o == nil:
@@ -135,6 +136,18 @@ func checkIdentity(c Cut) *Objection {
 		Message: fmt.Sprintf("nothing proves that the BMC belongs to it: the BMC says %s, the node %s and the target file %s", c.BMC.shown(),
 			c.Machine.shown(), c.Declared.shown()),
 		Hint: "write the node's own serial or uuid into the target file: dmidecode -s system-uuid prints it on the node",
+	}
+}
+
+// checkSame: what runs on the other nodes would lose its power too, and nobody would know why.
+func checkSame(c Cut) *Objection {
+	if len(c.SameAs) == 0 {
+		return nil
+	}
+	return &Objection{
+		Override: target.OverrideIdentity,
+		Message:  fmt.Sprintf("it is the same machine as node %q", strings.Join(c.SameAs, ", ")),
+		Hint:     "name each machine once in the target file",
 	}
 }
 

@@ -34,6 +34,7 @@ func TestCheckCut(t *testing.T) {
 		"node not known":       {func(c *Cut) { c.Machine = Identity{} }, "nothing proves", target.OverrideIdentity},
 		"made up":              {func(c *Cut) { c.BMC.UUID, c.Machine.UUID = strings.Repeat("0", 32), strings.Repeat("0", 32) }, "nothing proves", target.OverrideIdentity},
 		"fits another node":    {func(c *Cut) { c.Others["right"] = Identity{UUID: uuidDMI} }, `fits node "right"`, ""},
+		"another node too":     {func(c *Cut) { c.SameAs = []string{"right"} }, "the same machine as node \"right\"", target.OverrideIdentity},
 		"foreign VM":           {func(c *Cut) { c.ForeignVMs = []string{"payroll"} }, "payroll", target.OverrideForeignVMs},
 		"many foreign VMs":     {func(c *Cut) { c.ForeignVMs = strings.Split("a b c d e f g", " ") }, "7 VMs", target.OverrideForeignVMs},
 		"VMs not known":        {func(c *Cut) { c.VMsListed = false }, "not known which VMs", target.OverrideForeignVMs},

@@ -14,6 +14,7 @@ import (
 // Survey is what only the provider can know about a node.
 type Survey struct {
 	Machine    Identity // what the node says of itself; not from its BMC
+	SameAs     []string // other nodes, by name, that are the same machine
 	VMsListed  bool
 	ForeignVMs []string
 	Controller Answer
@@ -136,6 +137,16 @@ func (n *Nodes) ShutdownNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Soft)
 }
 
+// Foresee returns the VMs and agents of others that run on a node now, before anything is done to it: while they do, its power
+// is not cut. It asks no BMC.
+func (n *Nodes) Foresee(ctx context.Context, nodeID string) ([]string, error) {
+	if slices.Contains(n.config.Allow.Overrides, target.OverrideForeignVMs) {
+		return nil, nil
+	}
+	survey, err := n.surveyor.Survey(ctx, nodeID)
+	return survey.ForeignVMs, err
+}
+
 func (n *Nodes) of(nodeID string) (*Switch, error) {
 	if s, ok := n.switches[nodeID]; ok {
 		return s, nil
@@ -193,7 +204,7 @@ func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (Cut, error)
 		return c, fmt.Errorf("look at node %q before its power is cut: %w", c.Node, err)
 	}
 	c.Machine, c.VMsListed, c.ForeignVMs = survey.Machine, survey.VMsListed, survey.ForeignVMs
-	c.Controller, c.Redundant, c.Health = survey.Controller, survey.Redundant, survey.Health
+	c.SameAs, c.Controller, c.Redundant, c.Health = survey.SameAs, survey.Controller, survey.Redundant, survey.Health
 	if n.config.Health != nil {
 		check, said := askHealth(ctx, *n.config.Health)
 		c.Redundant, c.Health = redundancy(survey.Redundant, survey.Health, check, said)

@@ -191,6 +191,9 @@ type operation struct {
 	once bool
 
 	start   time.Time
+	first   time.Time // when the first command was sent
+	unlike  time.Time // when the state was last read and was not the one that is wanted
+	told    bool      // that it is the one
 	sent    int       // commands, accepted or not
 	sentAt  time.Time // when the last one was sent
 	since   time.Time // since when the state is the one that is wanted; zero: it is not
@@ -215,6 +218,14 @@ func (s *Switch) bring(ctx context.Context, op operation) error {
 		if err := s.look(limit, &op); err != nil {
 			return s.cause(ctx, err)
 		}
+		if op.sent > 0 && !op.since.IsZero() && !op.told {
+			op.told = true
+			before := op.first
+			if op.unlike.After(before) {
+				before = op.unlike
+			}
+			target.TellPowerChange(ctx, target.PowerChange{Sent: op.first, Seen: op.since, Before: before})
+		}
 		if s.settled(&op) {
 			if op.want == target.PowerOff && op.sent == 1 {
 				s.cutAt = time.Time{} // it has come to pass, and there was no second one
@@ -236,7 +247,7 @@ func (s *Switch) bring(ctx context.Context, op operation) error {
 
 // look reads the state into op. Its error is final.
 func (s *Switch) look(ctx context.Context, op *operation) error {
-	state := target.PowerUnknown
+	state, asked := target.PowerUnknown, time.Now()
 	err := s.attempt(ctx, op.what, func(ctx context.Context) (err error) {
 		state, err = s.controller.State(ctx)
 		return err
@@ -261,7 +272,7 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 	switch {
 	case op.state != op.want:
 		op.flapped = op.flapped || !op.since.IsZero()
-		op.since = time.Time{}
+		op.since, op.unlike = time.Time{}, asked
 	case op.since.IsZero():
 		op.since = time.Now()
 	}
@@ -303,6 +314,10 @@ func (s *Switch) due(op *operation) bool {
 
 // command sends the command once. Its error is final.
 func (s *Switch) command(ctx context.Context, op *operation) error {
+	if op.sent == 0 {
+		target.Together(ctx) // nodes that are switched with one step, at one moment
+		op.first = time.Now()
+	}
 	op.sent++
 	op.sentAt = time.Now()
 	if op.want == target.PowerOff {

@@ -293,3 +293,37 @@ func TestTurns(t *testing.T) {
 		<-done
 	})
 }
+
+// TestMomentOfACut: two nodes get the command at one moment although one takes longer to be checked, and what is told of the loss is
+// when it was first read, which is before it has stayed.
+func TestMomentOfACut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := target.NewGate(2)
+		changes := make([]target.PowerChange, 2)
+		var wait sync.WaitGroup
+		for i := range changes {
+			wait.Go(func() {
+				ctx, leave := target.WithGate(t.Context(), gate)
+				defer leave()
+				ctx = target.WithPowerChange(ctx, func(c target.PowerChange) { changes[i] = c })
+				s := NewSwitch("node", &machine{on: true, answer: 100 * time.Millisecond}, Options{})
+				time.Sleep(time.Duration(i) * 5 * time.Second) // checks
+				if err := s.Off(ctx); err != nil {
+					t.Error(err)
+				}
+				if now := time.Now(); now.Sub(changes[i].Seen) < 3*time.Second {
+					t.Errorf("told of %+v at %v", changes[i], now)
+				}
+			})
+		}
+		wait.Wait()
+		if d := changes[1].Sent.Sub(changes[0].Sent).Abs(); d > 0 {
+			t.Errorf("the commands were %v apart", d)
+		}
+		for _, c := range changes {
+			if c.Before.Before(c.Sent) || !c.Seen.After(c.Before) || c.Seen.Sub(c.Sent) > 2*time.Second {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+}

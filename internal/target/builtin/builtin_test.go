@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,13 +12,31 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/hostvm"
+	"github.com/braggdev/bragg/internal/lab/labtest"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is also the program of labs, and that of hosts over ssh.
+func TestMain(m *testing.M) {
+	labtest.Main()
+	if len(os.Args) > 1 {
+		switch {
+		case os.Args[1] == hostvm.Verb:
+			os.Exit(hostvm.Command(context.Background(), os.Args[2:], "test"))
+		case strings.HasPrefix(os.Args[1], "{"):
+			os.Exit(agent.Command(context.Background(), os.Args[1:], agent.Program{
+				Generators: map[string]load.Generator{}, Version: "test", Stderr: os.Stderr,
+			}))
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func write(t *testing.T, text string) string {
 	t.Helper()

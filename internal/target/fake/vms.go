@@ -111,6 +111,7 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 		if err := t.nodeIsOn(m.vm.NodeID); err != nil || m.cycle != nil {
 			return err
 		}
+		target.Powerless(ctx, m.vm.Name, time.Now())
 		m.cycle = &cycle{}
 		m.cycle.ctx, m.cycle.cut = context.WithCancel(context.Background())
 		return nil

@@ -27,6 +27,7 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	if t.options.Authority == nil {
 		return nil, errors.New("dial agent: this program has no identity that agents know")
 	}
+	t.listen()
 	var last error
 	var looked time.Time
 	for {
@@ -68,6 +69,7 @@ func (t *Target) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {
 			Code: "agent-identity", Message: fmt.Sprintf("who answers at %s is not the agent of vm %q", address, vm.Name), Err: err,
 		}
 	}
+	t.listener.hear(vm.ID)
 	c := &conn{Conn: secure, target: t, vm: vm.ID}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,6 +108,14 @@ type conn struct {
 
 // By this whoever uses it knows that it is over a network.
 var _ interface{ ConnectionState() tls.ConnectionState } = (*conn)(nil)
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.target.listener.hear(c.vm)
+	}
+	return n, err
+}
 
 func (c *conn) Close() error {
 	c.once.Do(func() {

@@ -39,6 +39,7 @@ type Target struct {
 	meter    *meter
 	vmMeter  *vmMeter
 	looks    together // of those who dial agents
+	listener listener // from then on
 
 	mu        sync.Mutex
 	closed    bool
@@ -144,8 +145,8 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		return target.Inventory{}, context.Cause(ctx)
 	}
 	inventory := target.Inventory{
-		Provider: "libvirt", Name: t.name(), Systems: true, Templates: t.templateNames(), PowerAllowed: t.config.Allow.NodePower,
-		Replication: t.config.Replication, AddressesMax: t.settings.reserved(),
+		Provider: "libvirt", Name: t.name(), Hypervisor: "kvm", Systems: true, Templates: t.templateNames(), PowerAllowed: t.config.Allow.NodePower,
+		Replication: t.config.Replication, AddressesMax: t.settings.reserved(), RestartsWithNode: true,
 		Imitated: map[target.Capability]string{
 			target.CapPlacement: "libvirt balances nothing and restarts no VM elsewhere: automatic restart only starts a VM " +
 				"again with its own node, and VMs stay where they are whether balancing is on or off",
@@ -162,6 +163,8 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if err := distinct(t.nodes, looks); err != nil {
 		return target.Inventory{}, err
 	}
+	emulated := slices.ContainsFunc(looks, func(l look) bool { return l.accel.kind == accelTCG })
+	inventory.Boots = boots(t.config.Templates, emulated)
 	inventory.FreeBytes, inventory.TotalBytes = t.space(looks)
 	inventory.Facts = append(slices.Clone(t.config.Facts), t.facts(looks)...)
 	return inventory, nil
@@ -320,6 +323,7 @@ func (t *Target) Close() error {
 		_ = c.Close()
 	}
 	t.meter.close()
+	t.listener.close()
 	var all sync.WaitGroup
 	for _, n := range t.nodes {
 		all.Go(n.tunnel.close)

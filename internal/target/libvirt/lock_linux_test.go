@@ -1,7 +1,6 @@
 package libvirt
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"os/exec"
@@ -101,40 +100,4 @@ func (r *rig) lockInAStorm(t *testing.T) {
 			t.Errorf("left: %s", got)
 		}
 	}
-}
-
-func TestLeaseSecret(t *testing.T) {
-	h := lease.NewHolder(`<run> & "1"`, 7)
-	h.Renewed = time.Now().UTC().Truncate(time.Second)
-	text, err := leaseSecret(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := parseLease(text)
-	if err != nil || back.Run != h.Run || back.ID != h.ID || back.Process != h.Process || !back.Renewed.Equal(h.Renewed) || back.Fence != h.Fence {
-		t.Errorf("%+v came back as %+v, %v", h, back, err)
-	}
-	other, err := parseLease([]byte(`<secret><uuid>` + h.ID + `</uuid><description>mine</description></secret>`))
-	if err != nil || other.ID != h.ID || other.Run != "unknown" || !other.Renewed.IsZero() {
-		t.Errorf("a secret of somebody else's: %+v, %v", other, err)
-	}
-}
-
-func FuzzLease(f *testing.F) {
-	text, err := leaseSecret(lease.NewHolder("run-1", 0))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, s := range []string{string(text), "", "<secret/>", "<secret><uuid>--help</uuid></secret>", strings.Repeat("<a>", 1000)} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		h, err := parseLease(text)
-		if err == nil && !idText.MatchString(h.ID) {
-			t.Errorf("id %q", h.ID)
-		}
-		if _, err := (leased{&node{runner: func(context.Context, call) ([]byte, error) { return text, nil }}}).holder(t.Context()); err != nil {
-			_ = err // whatever a host prints is no reason to stop
-		}
-	})
 }

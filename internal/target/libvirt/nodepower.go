@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -42,16 +43,22 @@ func (p powered) takePower(ctx context.Context, nodeID string, act func(context.
 		return err
 	}
 	lost := p.running(ctx, nodeID)
-	err := act(ctx, nodeID)
+	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { p.hangUpAll(lost, nodeID) }), nodeID)
 	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // what was refused was not begun
-		for _, id := range lost {
-			p.hangUp(id)
-		}
-		if n, err := p.node(nodeID); err == nil {
-			n.tunnel.drop() // a host that is still there is reached anew
-		}
+		p.hangUpAll(lost, nodeID)
 	}
 	return err
+}
+
+// hangUpAll ends the connections to agents of VMs that had been on a node, and that to the node: a host that is still there is
+// reached again.
+func (p powered) hangUpAll(vms []string, nodeID string) {
+	for _, id := range vms {
+		p.hangUp(id)
+	}
+	if n, err := p.node(nodeID); err == nil {
+		n.tunnel.drop()
+	}
 }
 
 // running lists the VMs on a node; none on one without power, which cannot be asked.
@@ -98,6 +105,13 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 		if d.active() && !t.ours(d.mark()) {
 			s.ForeignVMs = append(s.ForeignVMs, d.Name)
 		}
+	}
+	parts, err := n.secrets().Parts(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, h := range parts {
+		s.ForeignVMs = append(s.ForeignVMs, fmt.Sprintf("agents of run %q of %s on the host itself", h.Run, h.User))
 	}
 	s.Controller = controllerIs(ownUUID(), s.Machine, domains)
 	s.Redundant, s.Health = t.health(ctx, nodeID)

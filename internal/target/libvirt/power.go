@@ -11,6 +11,7 @@ import (
 
 // PowerOnVMs starts VMs; those that run are left alone.
 func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	looked := time.Now()
 	list, err := t.find(ctx, tag, vms, false)
 	if err != nil {
 		return fmt.Errorf("power on VMs: %w", err)
@@ -22,6 +23,7 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 		if p.active() {
 			return nil
 		}
+		target.Powerless(ctx, one.record.VM.Name, looked)
 		if err := t.renew(ctx, one); err != nil {
 			return err
 		}

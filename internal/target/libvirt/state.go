@@ -17,10 +17,15 @@ const confirmAfter = time.Second
 // answer is no reason: its VMs may still run. Callers that have called in vain say so, and then it is also asked whether the
 // VM stands still.
 func (t *Target) mayAnswer(ctx context.Context, vm target.VM, inVain bool) error {
+	noticed := time.Now()
 	for confirmed := false; ; confirmed = true {
 		err := t.standing(ctx, vm, inVain)
 		var stopped *target.StoppedError
-		if confirmed || !errors.As(err, &stopped) {
+		switch {
+		case !errors.As(err, &stopped):
+			return err
+		case confirmed:
+			t.listener.date(stopped, vm.ID, noticed)
 			return err
 		}
 		select {
@@ -37,6 +42,10 @@ func (t *Target) standing(ctx context.Context, vm target.VM, inVain bool) error 
 		return err
 	}
 	one := s.vms[vm.ID]
+	if one != nil {
+		p := one.main()
+		t.listener.placed(vm.ID, domainAt{p.node.id, p.Name})
+	}
 	switch {
 	case one == nil && len(s.down) == 0:
 		return &target.StoppedError{VM: vm.Name, Reason: "no host has it any more"}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -35,6 +36,9 @@ type call struct {
 	args  []string
 	stdin []byte // read by the command as /dev/stdin
 	limit time.Duration
+	// line, if any, gets what the command prints line by line, as soon as it prints it. The command is one that goes on, and ends
+	// with this program in whatever way that ends.
+	line func(string)
 }
 
 // runner runs one call and returns what it printed. Every contact with libvirt goes through one, which is also where
@@ -89,9 +93,18 @@ func runVirsh(ctx context.Context, c call) ([]byte, error) {
 	cmd.Stdin = bytes.NewReader(c.stdin)
 	out, errs := &boundedBuffer{limit: outputBytesMax}, &boundedBuffer{limit: printedBytesMax}
 	cmd.Stdout, cmd.Stderr = out, errs
+	if c.line != nil {
+		cmd.Stdout = &lineWriter{line: c.line}
+	}
 	// A session of its own: the terminal's interrupt is for the controller, which still has to undo things with virsh; and a
 	// libvirt that wants a password finds nobody to ask.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if c.line != nil {
+		// The signal comes with the end of the thread that started the process, which must not be one that the runtime ends.
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
@@ -131,6 +144,30 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	keep := min(len(p), b.limit-b.Len())
 	b.cut = b.cut || keep < len(p)
 	_, _ = b.Buffer.Write(p[:keep])
+	return len(p), nil
+}
+
+// lineWriter hands on what is written to it line by line; one that is longer than lineBytesMax is left out.
+type lineWriter struct {
+	line func(string)
+	rest []byte
+	skip bool // the end of a line that is too long
+}
+
+const lineBytesMax = 64 << 10
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	for part := range bytes.Lines(p) {
+		w.rest = append(w.rest, part...)
+		if w.rest[len(w.rest)-1] == '\n' {
+			if !w.skip {
+				w.line(strings.TrimSuffix(string(w.rest), "\n"))
+			}
+			w.rest, w.skip = w.rest[:0], false
+		} else if len(w.rest) > lineBytesMax {
+			w.rest, w.skip = w.rest[:0], true
+		}
+	}
 	return len(p), nil
 }
 

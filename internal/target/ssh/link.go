@@ -134,7 +134,7 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 		}
 		var stopped *target.StoppedError
 		if errors.As(err, &stopped) {
-			return &target.StoppedError{VM: stopped.VM, Reason: sshlink.Printable(stopped.Reason)}
+			return &target.StoppedError{VM: stopped.VM, Reason: sshlink.Printable(stopped.Reason), At: stopped.At, Uncertain: stopped.Uncertain}
 		}
 		if !again || !errors.Is(err, hostvm.ErrLost) {
 			return sshlink.HostError(h.address, err, "")

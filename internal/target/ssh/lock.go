@@ -3,6 +3,7 @@ package ssh
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/lease"
@@ -30,16 +31,22 @@ type place struct{ host *host }
 
 func (p place) Name() string { return p.host.node.Name }
 
-// Identity is that of the system as long as it is up, and of its network: labs have several of those.
 func (p place) Identity(ctx context.Context) (string, error) {
-	reply, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+	reply, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpMachine})
 	if err == nil && (reply.Info == nil || reply.Info.Boot == "") {
 		err = fmt.Errorf("host %q does not say what it is", p.host.address.Name)
 	}
 	if err != nil {
 		return "", err
 	}
-	return reply.Info.Boot + " " + reply.Info.Network, nil
+	return machine(*reply.Info), nil
+}
+
+// machine begins with what the host is for its libvirt, by which others know it; then follow the system as long as it is up, and
+// its network: labs have several of those. Boards of some makers all have one UUID: hosts are the same only where their systems are,
+// too. The UUID stands in front, so that hosts have the order that they have for libvirt's provider.
+func machine(i hostvm.Info) string {
+	return strings.TrimSpace(i.Libvirt + " " + i.Boot + " " + i.Network)
 }
 
 func (p place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {

@@ -60,7 +60,10 @@ func (p *Powered) Inventory(ctx context.Context) (target.Inventory, error) {
 	return inventory, err
 }
 
-// Survey looks at a host whose power is about to be cut.
+// nobody is a tag that nothing carries.
+var nobody = target.Tag{Controller: "none", Run: "none", Nonce: strings.Repeat("0", 32)}
+
+// Survey looks at a host whose power is about to be cut, or will be.
 func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
 	h, err := p.host(nodeID)
 	if err != nil {
@@ -79,41 +82,50 @@ func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error)
 		s.Machine.Serials = []string{info.Serial}
 	}
 	s.Controller = controllerIs(info)
-	s.Redundant, s.Health = p.health(ctx, h)
+	s.Redundant, s.Health, s.SameAs = p.others(ctx, h, info)
 	p.Target.mu.Lock()
 	var tag target.Tag
 	for _, one := range p.Target.tags { // one program acts for one run
 		tag = one
 	}
 	p.Target.mu.Unlock()
-	if tag.Check() == nil {
-		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpStrangers, Tag: tag})
-		if err != nil {
-			return bmc.Survey{}, err
-		}
-		s.VMsListed = true
-		for _, name := range reply.Strangers {
-			s.ForeignVMs = append(s.ForeignVMs, sshlink.Printable(name))
-		}
+	if tag.Check() != nil {
+		tag = nobody // before the run has made anything all that runs there is somebody else's
+	}
+	reply, err = h.call(ctx, hostvm.Request{Operation: hostvm.OpStrangers, Tag: tag})
+	if err != nil {
+		return bmc.Survey{}, err
+	}
+	s.VMsListed = true
+	for _, name := range reply.Strangers {
+		s.ForeignVMs = append(s.ForeignVMs, sshlink.Printable(name))
 	}
 	return s, nil
 }
 
-// health tells whether all hosts answer but the one that is to be cut, and those that this program switched off.
-func (p *Powered) health(ctx context.Context, cut *host) (bmc.Answer, string) {
+// others tells whether all hosts answer but the one that is to be cut, and those that this program switched off; and which of
+// them are the same machine as that one.
+func (p *Powered) others(ctx context.Context, cut *host, what *hostvm.Info) (all bmc.Answer, health string, same []string) {
+	var mu sync.Mutex
 	err := p.onHosts(func(_ int, h *host) error {
 		if h == cut {
 			return nil
 		}
 		return p.Answers(ctx, h.node.ID, func(ctx context.Context) error {
-			_, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+			reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
+			if i := reply.Info; err == nil && i != nil && what.Boot != "" && i.Boot == what.Boot && i.Network == what.Network {
+				mu.Lock()
+				same = append(same, h.node.Name)
+				mu.Unlock()
+			}
 			return err
 		})
 	})
+	slices.Sort(same)
 	if err != nil {
-		return bmc.No, err.Error()
+		return bmc.No, err.Error(), same
 	}
-	return bmc.Yes, "the other hosts that were not switched off answer"
+	return bmc.Yes, "the other hosts that were not switched off answer", same
 }
 
 // controllerIs tells whether this program runs on a host. One with the same start of the system and another network is a
@@ -134,12 +146,17 @@ func controllerIs(info *hostvm.Info) bmc.Answer {
 
 // PowerOffNode cuts the power of a host. What was connected to it is forgotten at once, not when a time limit has passed.
 func (p *Powered) PowerOffNode(ctx context.Context, nodeID string) error {
-	return p.dropped(nodeID, p.Nodes.PowerOffNode(ctx, nodeID))
+	return p.dropped(nodeID, p.Nodes.PowerOffNode(p.dropping(ctx, nodeID), nodeID))
 }
 
 // ShutdownNode asks a host to stop.
 func (p *Powered) ShutdownNode(ctx context.Context, nodeID string) error {
-	return p.dropped(nodeID, p.Nodes.ShutdownNode(ctx, nodeID))
+	return p.dropped(nodeID, p.Nodes.ShutdownNode(p.dropping(ctx, nodeID), nodeID))
+}
+
+// dropping forgets the connection to a host as soon as its BMC says that it is off.
+func (p *Powered) dropping(ctx context.Context, nodeID string) context.Context {
+	return target.WithPowerChange(ctx, func(target.PowerChange) { _ = p.dropped(nodeID, nil) })
 }
 
 // dropped forgets the connection to a host whose power was taken, unless that failed.

@@ -154,3 +154,18 @@ func TestOwnedWithoutPower(t *testing.T) {
 		}
 	}
 }
+
+// One host under two names is not cut: the VMs on the other name would lose their power too.
+func TestOneMachineAsTwoNodesIsNotCut(t *testing.T) {
+	p := newPowered(t, 2)
+	p.file.Allow.Overrides = []string{target.OverrideController, target.OverrideForeignVMs}
+	l := p.on(t)
+	l.LimitNodesOff(1)
+	err := l.PowerOffNode(t.Context(), "node-1")
+	if diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), "the same machine as node") {
+		t.Errorf("got %v", err)
+	}
+	if orders := p.bmcs[0].Resets(); len(orders) > 0 {
+		t.Errorf("node-1 was told to %q", orders)
+	}
+}

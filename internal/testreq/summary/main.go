@@ -1,12 +1,15 @@
-// Command summary runs `go test` and closes with what a person must know: the tests that failed, the tests that were
-// skipped and why, and one line of counts.
+// Command summary runs `go test`, in one or several parts, and shows how far it is. It closes with what a person must know: the
+// tests that failed, the tests that were skipped and why, and one line of counts.
 //
-//	go run ./internal/testreq/summary -- go test ./...
+//	go run ./internal/testreq/summary -- go test ./a ./b -- go test -p 2 ./c
+//
+// With -times FILE it keeps there how long packages took, and says at the start of the next run how long that will be.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,22 +17,44 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
-	args := os.Args[1:]
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
+	args, times := os.Args[1:], ""
+	if len(args) > 1 && args[0] == "-times" {
+		times, args = args[1], args[2:]
 	}
-	if len(args) < 2 || args[1] != "test" {
-		fmt.Fprintln(os.Stderr, "usage: summary -- go test [flags] [packages]")
+	parts, ok := split(args)
+	if !ok {
+		fmt.Fprintln(os.Stderr, "usage: summary [-times FILE] -- go test [flags] [packages] [-- go test [flags] [packages]]...")
 		os.Exit(64)
 	}
-	code, err := run(append([]string{args[0], "test", "-json"}, args[2:]...))
+	code, err := run(os.Stdout, times, parts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "summary:", err)
 	}
 	os.Exit(code)
+}
+
+// split parts the arguments at each "--".
+func split(args []string) (parts [][]string, ok bool) {
+	if len(args) == 0 || args[0] != "--" {
+		return nil, false
+	}
+	for _, a := range args {
+		if a == "--" {
+			parts = append(parts, nil)
+			continue
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], a)
+	}
+	for _, part := range parts {
+		if len(part) < 2 || part[1] != "test" {
+			return nil, false
+		}
+	}
+	return parts, true
 }
 
 // event is one line of `go test -json` (see `go doc test2json`).
@@ -39,29 +64,70 @@ type event struct {
 	Elapsed                       float64
 }
 
-func run(command []string) (int, error) {
-	test := exec.Command(command[0], command[1:]...)
+// run carries the parts out, one after the other, and returns the exit code of the process.
+func run(out io.Writer, times string, parts [][]string) (int, error) {
+	packages := 0
+	for _, part := range parts {
+		n, err := countPackages(part)
+		if err != nil {
+			return 70, err
+		}
+		packages += n
+	}
+	t := newTally(out, newProgress(packages, times, time.Now))
+	t.progress.begin(out)
+	var faults []error
+	code := 0
+	for _, part := range parts {
+		before := t.failed
+		waited, err := t.runPart(part)
+		if err != nil {
+			return 70, err
+		}
+		if waited != nil {
+			code = 1
+			if t.failed == before {
+				faults = append(faults, fmt.Errorf("%s: %w", strings.Join(part[:2], " "), waited))
+			}
+		}
+	}
+	t.print(out)
+	return code, errors.Join(append(faults, t.progress.save())...)
+}
+
+// countPackages asks go list how many packages the patterns of a command mean. They stand behind the flags.
+func countPackages(command []string) (int, error) {
+	patterns := command[2:]
+	for i, a := range command {
+		if strings.HasPrefix(a, "./") || strings.Contains(a, "/") && !strings.HasPrefix(a, "-") {
+			if i >= 2 {
+				patterns = command[i:]
+				break
+			}
+		}
+	}
+	text, err := exec.Command(command[0], append([]string{"list"}, patterns...)...).Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s list: %w", command[0], err)
+	}
+	return len(strings.Fields(string(text))), nil
+}
+
+// runPart runs one command; waited is how it ended.
+func (t *tally) runPart(command []string) (waited, err error) {
+	test := exec.Command(command[0], append([]string{"test", "-json"}, command[2:]...)...)
 	test.Stderr = os.Stderr
 	pipe, err := test.StdoutPipe()
 	if err != nil {
-		return 70, err
+		return nil, err
 	}
 	if err := test.Start(); err != nil {
-		return 70, err
+		return nil, err
 	}
-	t := newTally()
 	if err := t.read(pipe); err != nil {
-		return 70, err
+		return nil, errors.Join(err, test.Process.Kill(), test.Wait())
 	}
-	waited := test.Wait()
-	t.print(os.Stdout)
-	if waited != nil && t.failed == 0 {
-		return 1, fmt.Errorf("%s: %w", strings.Join(command[:2], " "), waited)
-	}
-	if waited != nil {
-		return 1, nil
-	}
-	return 0, nil
+	return test.Wait(), nil
 }
 
 // tally counts tests and keeps the output of those that did not pass.
@@ -70,10 +136,12 @@ type tally struct {
 	output                  map[string][]string // by package and test
 	failures                []string
 	reasons                 map[string][]string // reason → tests
+	out                     io.Writer
+	progress                *progress
 }
 
-func newTally() *tally {
-	return &tally{output: map[string][]string{}, reasons: map[string][]string{}}
+func newTally(out io.Writer, p *progress) *tally {
+	return &tally{output: map[string][]string{}, reasons: map[string][]string{}, out: out, progress: p}
 }
 
 func (t *tally) read(r io.Reader) error {
@@ -82,7 +150,7 @@ func (t *tally) read(r io.Reader) error {
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Println(lines.Text())
+			fmt.Fprintln(t.out, lines.Text())
 			continue
 		}
 		t.add(e)
@@ -96,7 +164,7 @@ func (t *tally) add(e event) {
 	case "output":
 		t.output[key] = append(t.output[key], e.Output)
 	case "build-output":
-		fmt.Print(e.Output)
+		fmt.Fprint(t.out, e.Output)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			t.packageDone(e)
@@ -108,7 +176,8 @@ func (t *tally) add(e event) {
 }
 
 func (t *tally) packageDone(e event) {
-	fmt.Printf("%-4s %7.1f s  %s\n", map[string]string{"pass": "ok", "fail": "FAIL", "skip": "–"}[e.Action], e.Elapsed, e.Package)
+	mark := map[string]string{"pass": "ok", "fail": "FAIL", "skip": "–"}[e.Action]
+	fmt.Fprintf(t.out, "%s  %-4s %7.1f s  %s\n", t.progress.done(e), mark, e.Elapsed, e.Package)
 	if e.Action == "fail" {
 		t.failures = append(t.failures, strings.Join(t.output[e.Package+" "], ""))
 	}
@@ -120,7 +189,9 @@ func (t *tally) testDone(e event, key string) {
 		t.passed++
 	case "fail":
 		t.failed++
-		t.failures = append(t.failures, strings.Join(t.output[key], ""))
+		text := strings.Join(t.output[key], "")
+		fmt.Fprint(t.out, "\n", text) // now, and at the end again: the rest may take half an hour
+		t.failures = append(t.failures, text)
 	case "skip":
 		t.skipped++
 		reason := skipReason(t.output[key])

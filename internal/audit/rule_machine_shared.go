@@ -1,0 +1,46 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+var machineShared = Rule{
+	Code:    "machine-shared",
+	Summary: "another run used the same machine at the same time",
+	Documentation: "Local runs of different users or runs folders may run side by side, because none of them can cut what the others use. They " +
+		"share CPUs, memory, page cache and often the disk, so the numbers of both are those of a machine with a second load. Both runs say so. " +
+		"When the other run ended is known to two seconds.",
+	Example: `Run "20260102-101500-abcdef" (process 4711 of eve@db7) used the same machine from 1:10 to 3:40.`,
+	Check:   checkMachineShared,
+}
+
+func checkMachineShared(in *Input) []finding.Finding {
+	var list []finding.Finding
+	open := map[string]int{}
+	for _, e := range in.Events {
+		i, known := open[e.Subject]
+		switch {
+		case e.Kind == interval.EventShared && !known:
+			open[e.Subject] = len(list)
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: e.AtNanos, ToNanos: -1,
+				Evidence: []string{clock(e.AtNanos) + ": " + e.Message},
+				Advice:   "Repeat the run with the machine to itself before comparing its numbers."})
+		case e.Kind == interval.EventAlone && known:
+			delete(open, e.Subject)
+			list[i].ToNanos = e.AtNanos
+			list[i].Evidence = append(list[i].Evidence, clock(e.AtNanos)+": "+e.Message)
+		}
+	}
+	for i := range list {
+		f := &list[i]
+		until := "to " + clock(f.ToNanos)
+		if f.ToNanos < 0 {
+			f.ToNanos, until = in.Summary.Duration, "until this run ended"
+		}
+		f.Claim = fmt.Sprintf("Run %q used the same machine from %s %s.", f.Subject, clock(f.FromNanos), until)
+	}
+	return list
+}

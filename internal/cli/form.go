@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/report"
+)
+
+// formJSON is the form for programs. Every command that prints data has it as --json; those with more forms than two have
+// --format, too.
+const formJSON = "json"
+
+func jsonFlag(flags *pflag.FlagSet, asJSON *bool) {
+	flags.BoolVar(asJSON, formJSON, false, "print JSON")
+}
+
+// formChoice is --format and --json of a command with several forms.
+type formChoice struct {
+	names  []string // the default first
+	format string
+	json   bool
+}
+
+func (c *formChoice) flags(flags *pflag.FlagSet, usage string) {
+	flags.StringVar(&c.format, "format", "", "`FORM` "+usage)
+	flags.BoolVar(&c.json, formJSON, false, "the same as --format json")
+}
+
+// choose returns the form that was asked for: by --json, by --format, by the extension of the file to write, else "".
+func (c *formChoice) choose(out string) (string, error) {
+	switch {
+	case c.json && c.format != "" && c.format != formJSON:
+		return "", badFlag("--json and --format "+c.format+" ask for different forms", "give one of them")
+	case c.json:
+		return formJSON, nil
+	case c.format == "":
+		return c.ofFile(out)
+	case slices.Contains(c.names, c.format):
+		return c.format, nil
+	}
+	hint := c.list()
+	if near := diag.Nearest(c.format, c.names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return "", badFlag("unknown format "+quote(c.format), hint)
+}
+
+// ofFile returns the form that the extension of a file stands for, "" for a name without extension. An extension that
+// stands for no form of the command is refused: a page under the name of a PDF file helps nobody.
+func (c *formChoice) ofFile(out string) (string, error) {
+	extension := strings.ToLower(filepath.Ext(out))
+	if extension == "" || out == "-" {
+		return "", nil
+	}
+	for _, r := range report.Renderers() {
+		if r.Extension == extension && slices.Contains(c.names, r.Name) {
+			return r.Name, nil
+		}
+	}
+	if extension == ".htm" && slices.Contains(c.names, "html") {
+		return "html", nil
+	}
+	return "", badFlag("--out "+quote(out)+": cannot write "+extension+" files", c.list()+"; --format FORM writes any of them to any name")
+}
+
+func (c *formChoice) list() string {
+	return "formats are " + strings.Join(c.names[:len(c.names)-1], ", ") + " and " + c.names[len(c.names)-1]
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+)
+
+// ioProbes are options that ask what the program is and has, and run nothing. Wrappers of fio ask before they choose options.
+var ioProbes = []string{"version", "cmdhelp", "enghelp"}
+
+// probeIO answers such an option, and tells whether one is there.
+func (p *Process) probeIO(args []string) (bool, error) {
+	exact := slices.Contains(args, "--fio-exact")
+	for i, word := range args {
+		key, value, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		if word == "--" || !strings.HasPrefix(word, "-") {
+			continue
+		}
+		if word == "-v" {
+			key = "version"
+		}
+		if !slices.Contains(ioProbes, key) {
+			continue
+		}
+		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			value = args[i+1]
+		}
+		var text string
+		var err error
+		switch key {
+		case "version":
+			text = ioVersion(exact) + "\n"
+		case "cmdhelp":
+			text, err = commandHelp(value)
+		case "enghelp":
+			text, err = engineHelp(value)
+		}
+		if err == nil {
+			_, err = fmt.Fprint(p.Stdout, text)
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// ioVersion begins with the release of fio whose documents and options these are like, which programs look for; with exact
+// it is nothing else.
+func ioVersion(exact bool) string {
+	if exact {
+		return iojob.FormatVersion
+	}
+	return iojob.FormatVersion + " (bragg " + version() + ")"
+}
+
+// commandHelp describes one option of jobs, or lists all.
+func commandHelp(name string) (string, error) {
+	if name != "" && name != "all" {
+		return optionHelp(name)
+	}
+	var b strings.Builder
+	for _, name := range fiojob.Names() {
+		d, _ := fiojob.Describe(name)
+		if d.Host == fiojob.Native {
+			fmt.Fprintf(&b, "%-24s: %s\n", name, d.Text)
+		}
+	}
+	return b.String(), nil
+}
+
+func optionHelp(name string) (string, error) {
+	d, ok := fiojob.Describe(name)
+	if !ok {
+		hint := ""
+		if near := diag.Nearest(name, fiojob.Names()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return "", &diag.Error{Code: "unknown-option", Message: fmt.Sprintf("unknown option %s", quote(name)), Hint: hint, Exit: diag.ExitUsage}
+	}
+	state := map[fiojob.Class]string{
+		fiojob.Native: "supported", fiojob.Ignored: "accepted without effect", fiojob.Delegate: "not supported", fiojob.Refused: "refused",
+	}[d.Host]
+	return fmt.Sprintf("%20s: %s\n%20s: %s\n%20s: %s\n", name, d.Text, "type", d.Value, "state", state), nil
+}
+
+// engineHelp lists the I/O engines, or says what does the work of one; behind a comma stands an option.
+func engineHelp(value string) (string, error) {
+	engine, option, _ := strings.Cut(value, ",")
+	engines := fiojob.Engines()
+	switch {
+	case engine == "":
+		return "Available IO engines:\n\t" + strings.Join(engines, "\n\t") + "\n", nil
+	case !slices.Contains(engines, engine):
+		return "", &diag.Error{
+			Code: "unknown-engine", Message: fmt.Sprintf("there is no I/O engine %s", quote(engine)), Hint: strings.Join(engines, ", "), Exit: diag.ExitUsage,
+		}
+	case option != "":
+		return optionHelp(option)
+	}
+	return fmt.Sprintf("%s: done by %s\n", engine, ioengine.BackendOf(engine)), nil
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+)
+
+// initTarget is what `targets init` writes a target file from.
+type initTarget struct {
+	provider, name  string
+	nodes           []string // [ID=]ADDRESS; of local: one number
+	pool, network   string
+	addresses       string
+	templates, bmcs []string
+	bmcUser         string
+	bmcSecret       string
+	power           bool
+}
+
+func newTargetsInit(p *Process) *cobra.Command {
+	var t initTarget
+	var runs string
+	var noCheck, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "init FILE",
+		Short: "Write a target file, and check it",
+		Long: "Init writes a commented target file for this machine (local), for hosts that ssh reaches (ssh) or for hosts\n" +
+			"with libvirt (libvirt), and checks it by opening the target, as bragg targets check does. On a terminal it\n" +
+			"asks for what no flag says. An existing file is not overwritten.\n\n" +
+			"Secrets are never in the file: --bmc-secret says where one is kept.",
+		Example: "  bragg targets init lab.yml\n" +
+			"  bragg targets init hosts.yml --provider ssh --node left=root@10.0.0.11 --node right=root@10.0.0.12 --pool /mnt/nvme\n" +
+			"  bragg targets init rack.yml --provider libvirt --node left=qemu+ssh://root@10.0.0.11/system --template ubuntu1604=debian-12.qcow2 \\\n" +
+			"      --bmc left=ipmi:10.0.1.11 --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD",
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.Terminal && !asJSON {
+				if err := t.ask(p); err != nil {
+					return err
+				}
+			}
+			return p.initTarget(cmd.Context(), &t, initWhere{args[0], p.runsDirectory(runs), !noCheck, asJSON})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.provider, "provider", "", "local, ssh or libvirt")
+	f.StringVar(&t.name, "name", "", "how reports call the target (default the provider)")
+	f.StringArrayVar(&t.nodes, "node", nil, "`[ID=]ADDRESS` of a host, once for each: USER@HOST:PORT, of libvirt also a URI; of local the number of nodes")
+	f.StringVar(&t.pool, "pool", "", "storage for disks of VMs: of ssh a folder on every host, of libvirt a storage pool")
+	f.StringVar(&t.network, "network", "", "libvirt: network of VMs, or bridge:NAME (default its network default)")
+	f.StringVar(&t.addresses, "addresses", "", "libvirt: `RANGE` of static addresses, FIRST-LAST/PREFIX[,GATEWAY] (default dhcp)")
+	f.StringArrayVar(&t.templates, "template", nil, "libvirt: `NAME=IMAGE`, a template of scenarios and its image, once for each")
+	f.StringArrayVar(&t.bmcs, "bmc", nil, "`ID=PROTOCOL:ADDRESS` of the BMC of a node, redfish or ipmi, once for each")
+	f.StringVar(&t.bmcUser, "bmc-user", "", "user of the BMCs")
+	f.StringVar(&t.bmcSecret, "bmc-secret", "", "where their password is kept: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
+	f.BoolVar(&t.power, "allow-node-power", false, "let runs cut the power of nodes")
+	f.BoolVar(&noCheck, "no-check", false, "write the file without opening the target")
+	jsonFlag(f, &asJSON)
+	p.runsFlag(f, &runs)
+	return cmd
+}
+
+// initWhere says what becomes of the text.
+type initWhere struct {
+	file, runs  string
+	check, json bool
+}
+
+// initTarget writes the file and checks the target. A file that could not be read again is never written.
+func (p *Process) initTarget(ctx context.Context, t *initTarget, where initWhere) error {
+	text, err := t.text(where.file)
+	if err != nil {
+		return err
+	}
+	path := p.path(where.file)
+	if _, list := target.ParseConfig(path, []byte(text), targetbuiltin.Providers()); list.HasErrors() {
+		return list.Err()
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return &diag.Error{Code: "exists", Message: quote(path) + " already exists", Exit: diag.ExitUsage,
+			Hint: "nothing is overwritten: choose another name, or check this one: " + diag.ShellLine("bragg", "targets", "check", where.file)}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	checked := checkedTarget{Target: path, Capabilities: []target.Capability{}, Problems: diag.List{}}
+	if where.check {
+		if checked, err = p.checkTarget(ctx, path, where.runs); err != nil {
+			return err
+		}
+	}
+	if where.json {
+		if err := p.printJSON(checked); err != nil {
+			return err
+		}
+	} else if err := p.printInitialised(checked, where); err != nil {
+		return err
+	}
+	if checked.Problems.HasErrors() {
+		return exit(checkedCode(checked.Problems))
+	}
+	return nil
+}
+
+func (p *Process) printInitialised(checked checkedTarget, where initWhere) error {
+	fmt.Fprintf(p.Stdout, "wrote %s\n", clean(checked.Target))
+	name := asPath(where.file)
+	next := "Next: " + diag.ShellLine("bragg", "plan", "four_corners", "--target", name)
+	switch {
+	case !where.check:
+		next = "Next: " + diag.ShellLine("bragg", "targets", "check", name)
+	case checked.Problems.HasErrors():
+		printDiagnostics(p.Stderr, checked.Problems)
+		next = "The target does not open as the file describes it. Edit the file, then: " + diag.ShellLine("bragg", "targets", "check", name)
+	default:
+		fmt.Fprintln(p.Stdout)
+		if err := p.printChecked(checked); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(p.Stdout, "\n%s\n", next)
+	return err
+}
+
+// ask fills in what no flag said. An empty answer takes what is in brackets.
+func (t *initTarget) ask(p *Process) error {
+	lines := bufio.NewScanner(p.Stdin)
+	question := func(text, byDefault string) (string, error) {
+		if byDefault != "" {
+			text += " [" + byDefault + "]"
+		}
+		fmt.Fprintf(p.Stderr, "%s: ", text)
+		if !lines.Scan() {
+			return "", errors.Join(lines.Err(), &diag.Error{Code: "no-answer", Message: "no answer to: " + text, Exit: diag.ExitUsage,
+				Hint: "bragg targets init --help shows the flags that answer it"})
+		}
+		return firstOf(strings.TrimSpace(lines.Text()), byDefault), nil
+	}
+	var err error
+	if t.provider == "" {
+		if t.provider, err = question("Provider: local (this machine), ssh (hosts), libvirt (hosts with VMs)", "ssh"); err != nil {
+			return err
+		}
+	}
+	for len(t.nodes) == 0 && t.provider != "local" {
+		text := "Hosts, as USER@HOST, separated by blanks"
+		if t.provider == "libvirt" {
+			text = "Hosts, as USER@HOST or qemu+ssh://USER@HOST/system, separated by blanks"
+		}
+		answer, err := question(text, "")
+		if err != nil {
+			return err
+		}
+		t.nodes = strings.Fields(answer)
+	}
+	if t.pool == "" && t.provider == "ssh" {
+		t.pool, err = question("Folder on every host for disks of VMs", sshPoolDefault)
+	}
+	if t.pool == "" && t.provider == "libvirt" && err == nil {
+		t.pool, err = question("Storage pool for disks of VMs", "default")
+	}
+	if len(t.templates) == 0 && t.provider == "libvirt" && err == nil {
+		var image string
+		if image, err = question("Image that VMs boot: a volume of the pool, or a folder of bragg image build", ""); image != "" {
+			t.templates = []string{"ubuntu1604=" + image}
+		}
+	}
+	return err
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+)
+
+// sshPoolDefault is where the provider ssh keeps disks of VMs.
+const sshPoolDefault = "/var/tmp"
+
+// text returns the target file.
+func (t *initTarget) text(file string) (string, error) {
+	if err := t.validate(); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# A target of bragg. docs/formats/target.md describes every key; to check it:\n#   %s\n",
+		diag.ShellLine("bragg", "targets", "check", file))
+	fmt.Fprintf(&b, "provider: %s\nname: %s  # how reports call it\n\n", t.provider, quoteYAML(firstOf(t.name, t.provider)))
+	var err error
+	switch t.provider {
+	case "local":
+		err = t.writeLocal(&b)
+	default:
+		err = t.writeHosts(&b)
+	}
+	if err != nil {
+		return "", err
+	}
+	b.WriteString("\n# Free statements that reports copy: what you would want to know of these numbers in a year.\n" +
+		"# facts:\n#   disk: Samsung 990 Pro\n#   compression: off\n")
+	return b.String(), nil
+}
+
+// validate refuses what no target file could say; the parser of target files judges the rest.
+func (t *initTarget) validate() error {
+	var known []string
+	for _, provider := range targetbuiltin.Providers() {
+		if provider.Name != "fake" { // needs no file
+			known = append(known, provider.Name)
+		}
+	}
+	switch {
+	case t.provider == "":
+		return badFlag("--provider is missing", "it is one of "+strings.Join(known, ", "))
+	case !slices.Contains(known, t.provider):
+		return badFlag("unknown provider "+quote(t.provider), "it is one of "+strings.Join(known, ", "))
+	case t.provider != "local" && len(t.nodes) == 0:
+		return badFlag("--node is missing", "name each host: --node left=root@10.0.0.11")
+	case t.provider != "libvirt" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
+		return badFlag("--network, --addresses and --template are for --provider libvirt", "")
+	case t.provider == "local" && (t.pool != "" || len(t.bmcs) > 0 || t.power):
+		return badFlag("--pool, --bmc and --allow-node-power have no meaning for --provider local", "nodes of the local target are virtual")
+	case len(t.bmcs) > 0 && (t.bmcUser == "" || t.bmcSecret == ""):
+		return badFlag("--bmc needs --bmc-user and --bmc-secret", "for example --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD")
+	}
+	return nil
+}
+
+func (t *initTarget) writeLocal(b *strings.Builder) error {
+	count := "4"
+	if len(t.nodes) > 0 {
+		count = t.nodes[0]
+	}
+	if n, err := strconv.Atoi(count); err != nil || n < 1 || len(t.nodes) > 1 {
+		return badFlag("--node "+quote(strings.Join(t.nodes, " "))+": nodes of the local target are virtual, so it takes their number", "for example --node 4")
+	}
+	fmt.Fprintf(b, "# Virtual nodes: names that VMs are placed on.\nnodes: %s\n\n"+
+		"# Control groups limit CPU and memory of VMs where this machine lets them: auto or off.\noptions:\n  cgroups: auto\n", count)
+	return nil
+}
+
+// initNode is a host as the flags name it.
+type initNode struct{ id, address, bmc string }
+
+// writeHosts writes what ssh and libvirt have in common, and what each has alone.
+func (t *initTarget) writeHosts(b *strings.Builder) error {
+	nodes, err := t.hosts()
+	if err != nil {
+		return err
+	}
+	key, reached := "address", "ssh must reach each without a question: ssh -o BatchMode=yes HOST true"
+	if t.provider == "libvirt" {
+		key, reached = "endpoint", "an endpoint is qemu:///system for this machine, or qemu+ssh://USER@HOST/system"
+	}
+	fmt.Fprintf(b, "# Hosts, in the order that node slices of scenarios count; %s\nnodes:\n", reached)
+	for _, n := range nodes {
+		fmt.Fprintf(b, "  - id: %s\n    %s: %s\n", quoteYAML(n.id), key, quoteYAML(n.address))
+		if n.bmc == "" {
+			fmt.Fprintf(b, "    # bmc: {protocol: redfish, address: 10.0.1.11, credential: bmc}  # to cut its power: docs/guides/power.md\n")
+			continue
+		}
+		protocol, address, _ := strings.Cut(n.bmc, ":")
+		fmt.Fprintf(b, "    bmc: {protocol: %s, address: %s, credential: bmc}\n", quoteYAML(protocol), quoteYAML(address))
+	}
+	if t.provider == "libvirt" {
+		err = t.writeLibvirt(b)
+	} else {
+		fmt.Fprintf(b, "\n# A folder on every host, for disks of VMs: its file system is what is measured.\npool: %s\n\n"+
+			"# Handed to ssh with -o.\n# options:\n#   ssh_options: IdentityFile=/home/me/.ssh/lab ProxyJump=gate\n", quoteYAML(firstOf(t.pool, sshPoolDefault)))
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.writeCredentials(b); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\n# Whether runs may switch nodes off and on.\nallow:\n  node_power: %v\n", t.power)
+	return nil
+}
+
+// hosts reads --node and --bmc.
+func (t *initTarget) hosts() ([]initNode, error) {
+	var nodes []initNode
+	for _, text := range t.nodes {
+		n := initNode{address: text}
+		if id, address, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(id, ":/@?") {
+			n.id, n.address = id, address
+		}
+		if t.provider == "libvirt" && !strings.Contains(n.address, "://") && n.address != "qemu:///system" {
+			n.address = "qemu+ssh://" + n.address + "/system"
+		}
+		if n.id == "" {
+			n.id = hostOf(n.address)
+		}
+		if slices.ContainsFunc(nodes, func(known initNode) bool { return known.id == n.id }) {
+			return nil, badFlag("--node "+quote(text)+": the id "+quote(n.id)+" is taken", "give each an id of its own: --node left=ADDRESS")
+		}
+		nodes = append(nodes, n)
+	}
+	for _, text := range t.bmcs {
+		id, bmc, ok := strings.Cut(text, "=")
+		protocol, address, named := strings.Cut(bmc, ":")
+		at := slices.IndexFunc(nodes, func(n initNode) bool { return n.id == id })
+		if !ok || !named || address == "" || protocol != "redfish" && protocol != "ipmi" || at < 0 {
+			var ids []string
+			for _, n := range nodes {
+				ids = append(ids, n.id)
+			}
+			return nil, badFlag("--bmc "+quote(text)+" is not ID=PROTOCOL:ADDRESS", "such as "+nodes[0].id+"=redfish:10.0.1.11; ids are "+strings.Join(ids, ", "))
+		}
+		nodes[at].bmc = bmc
+	}
+	return nodes, nil
+}
+
+// hostOf is the name of a host alone: of root@10.0.0.11:22 and of qemu+ssh://root@10.0.0.11/system it is 10.0.0.11.
+func hostOf(address string) string {
+	text := address
+	if !strings.Contains(text, "://") {
+		text = "ssh://" + text
+	}
+	if u, err := url.Parse(text); err == nil {
+		return firstOf(u.Hostname(), "this-machine")
+	}
+	return address
+}
+
+func (t *initTarget) writeLibvirt(b *strings.Builder) error {
+	fmt.Fprintf(b, "\n# A storage pool that is active on every host.\npool: %s\n", quoteYAML(firstOf(t.pool, "default")))
+	fmt.Fprintf(b, "# A network of libvirt, or bridge:NAME.\nnetwork: %s\n", quoteYAML(firstOf(t.network, "default")))
+	b.WriteString("# How VMs get addresses: dhcp, or {first, last, prefix, gateway} of a range that nobody else uses.\n")
+	if t.addresses == "" || t.addresses == "dhcp" {
+		b.WriteString("addresses: dhcp\n")
+	} else {
+		hosts, gateway, _ := strings.Cut(t.addresses, ",")
+		addresses, prefix, ok := strings.Cut(hosts, "/")
+		first, last, ranged := strings.Cut(addresses, "-")
+		if _, err := strconv.Atoi(prefix); !ok || !ranged || err != nil {
+			return badFlag("--addresses "+quote(t.addresses)+" is not FIRST-LAST/PREFIX[,GATEWAY]", "for example 10.0.2.10-10.0.2.200/24,10.0.2.1")
+		}
+		fmt.Fprintf(b, "addresses: {first: %s, last: %s, prefix: %s", quoteYAML(first), quoteYAML(last), prefix)
+		if gateway != "" {
+			fmt.Fprintf(b, ", gateway: %s", quoteYAML(gateway))
+		}
+		b.WriteString("}\n")
+	}
+	b.WriteString("\n# Template names of scenarios, and the images they stand for: a volume of the pool with cloud-init, or a folder that\n" +
+		"# bragg image build made (a name with a slash).\n")
+	if len(t.templates) == 0 {
+		b.WriteString("# templates:\n#   ubuntu1604: debian-12-generic-amd64.qcow2\n")
+		return nil
+	}
+	b.WriteString("templates:\n")
+	for _, text := range t.templates {
+		name, image, ok := strings.Cut(text, "=")
+		if !ok || name == "" || image == "" {
+			return badFlag("--template "+quote(text)+" is not NAME=IMAGE", "for example --template ubuntu1604=debian-12.qcow2")
+		}
+		fmt.Fprintf(b, "  %s: %s\n", quoteYAML(name), quoteYAML(image))
+	}
+	return nil
+}
+
+// writeCredentials writes where the secret of BMCs is kept. What is no reference is refused without being repeated: it may be
+// the secret.
+func (t *initTarget) writeCredentials(b *strings.Builder) error {
+	b.WriteString("\n# Where secrets are kept; a secret itself is never in this file. One of env, file and command.\n")
+	if t.bmcSecret == "" {
+		b.WriteString("# credentials:\n#   bmc:\n#     user: ADMIN\n#     secret: {env: BMC_PASSWORD}\n")
+		return nil
+	}
+	kind, value, _ := strings.Cut(t.bmcSecret, ":")
+	reference := quoteYAML(value)
+	switch {
+	case value == "" || kind != "env" && kind != "file" && kind != "command":
+		return badFlag("--bmc-secret does not say where the secret is kept", "env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
+	case kind == "command":
+		var words []string
+		for _, word := range strings.Fields(value) {
+			words = append(words, quoteYAML(word))
+		}
+		reference = "[" + strings.Join(words, ", ") + "]"
+	}
+	fmt.Fprintf(b, "credentials:\n  bmc:\n    user: %s\n    secret: {%s: %s}\n", quoteYAML(t.bmcUser), kind, reference)
+	return nil
+}
+
+// quoteYAML writes a text so that YAML reads it as that text: its double quotes know every escape of Go's.
+func quoteYAML(s string) string { return strconv.Quote(s) }

@@ -1,0 +1,58 @@
+package cli
+
+import "strconv"
+
+// widthDefault is used where nobody knows how wide the output is shown.
+const widthDefault = 100
+
+// live tells whether a view may be redrawn in place: not where TERM=dumb says that the terminal cannot move its cursor.
+func (p *Process) live() bool { return p.Terminal && p.Getenv("TERM") != "dumb" }
+
+// color tells whether output may have colours: on a terminal that is not dumb, unless NO_COLOR (no-color.org) is set to
+// anything.
+func (p *Process) color() bool { return p.live() && p.Getenv("NO_COLOR") == "" }
+
+// size returns the columns and rows of the terminal, zeros where they are not known. COLUMNS overrides its width, as it
+// does elsewhere: a shell does not export the variable by itself, so somebody wants that width.
+func (p *Process) size() (columns, rows int) {
+	if p.Size != nil {
+		columns, rows = p.Size()
+	}
+	if n, err := strconv.Atoi(p.Getenv("COLUMNS")); err == nil && n > 0 {
+		columns = n
+	}
+	return columns, rows
+}
+
+// width returns how many columns text may take.
+func (p *Process) width() int {
+	if columns, _ := p.size(); columns > 0 {
+		return columns
+	}
+	return widthDefault
+}
+
+// columns returns how wide the terminal is, 0 where nobody knows: a program that reads lines wants them whole.
+func (p *Process) columns() int {
+	columns, _ := p.size()
+	return columns
+}
+
+// textWidth returns how wide running text is printed: lines longer than textWidthMax are hard to read.
+func (p *Process) textWidth() int { return min(p.width(), textWidthMax) }
+
+// liveSize is what a view that is redrawn in place asks before each drawing; nil where nothing is known of a terminal.
+// COLUMNS makes it narrower and never wider: a line that the terminal wraps could not be drawn over.
+func (p *Process) liveSize() func() (columns, rows int) {
+	if p.Size == nil {
+		return nil
+	}
+	return func() (int, int) {
+		real, rows := p.Size()
+		columns, _ := p.size()
+		if real > 0 {
+			columns = min(columns, real)
+		}
+		return columns, rows
+	}
+}

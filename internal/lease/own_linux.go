@@ -1,0 +1,132 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The libvirt of the machine that this process is on.
+
+// ownSockets are where libvirt's daemons listen for those who administer the machine, the modular one and the old one.
+var ownSockets = []string{"/run/libvirt/virtqemud-sock", "/run/libvirt/libvirt-sock"}
+
+const (
+	ownURI     = "qemu:///system"
+	ownGroup   = "libvirt"
+	ownCallMax = 20 * time.Second
+)
+
+// OwnLibvirt returns the libvirt of this machine; ok is false where there is none, or where this user may not use it: nobody is
+// asked for a password.
+func OwnLibvirt() (s Secrets, ok bool) {
+	if _, err := exec.LookPath("virsh"); err != nil || !mayUseLibvirt() {
+		return s, false
+	}
+	there := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().Type() == os.ModeSocket
+	}
+	if !slices.ContainsFunc(ownSockets, there) {
+		return s, false
+	}
+	return Secrets{
+		Query:  func(ctx context.Context, args ...string) ([]byte, error) { return ownVirsh(ctx, nil, args...) },
+		Change: ownVirsh,
+	}, true
+}
+
+func mayUseLibvirt() bool {
+	if os.Geteuid() == 0 {
+		return true
+	}
+	g, err := user.LookupGroup(ownGroup)
+	if err != nil {
+		return false
+	}
+	groups, err := os.Getgroups()
+	id, failed := strconv.Atoi(g.Gid)
+	return err == nil && failed == nil && slices.Contains(groups, id)
+}
+
+func ownVirsh(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	bounded, cancel := context.WithTimeout(ctx, ownCallMax)
+	defer cancel()
+	c := exec.CommandContext(bounded, "virsh", append([]string{"--quiet", "--connect=" + ownURI}, args...)...)
+	c.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH"), "HOME=/"}
+	c.Stdin = bytes.NewReader(stdin)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it finds no terminal to ask for a password
+	c.WaitDelay = time.Second
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("virsh %s: %w: %s", args[0], err, strings.TrimSpace(errs.String()))
+	}
+	return out.Bytes(), nil
+}
+
+// Machine returns the UUID by which libvirt knows its host.
+func (s Secrets) Machine(ctx context.Context) (string, error) {
+	text, err := s.Query(ctx, "capabilities")
+	if err != nil {
+		return "", err
+	}
+	var c struct {
+		UUID string `xml:"host>uuid"`
+	}
+	if err := xml.Unmarshal(text, &c); err != nil {
+		return "", fmt.Errorf("read capabilities: %w", err)
+	}
+	if c.UUID = strings.TrimSpace(c.UUID); c.UUID == "" {
+		return "", errors.New("read capabilities: the host has no UUID")
+	}
+	return c.UUID, nil
+}
+
+// Mark says to the libvirt of this machine that a holder shares it, for those who come to it through libvirt to cut its power,
+// and goes on saying so until the function that it returns is called. Where libvirt cannot be used it does nothing. What those
+// said who were killed meanwhile it takes back.
+func Mark(ctx context.Context, h Holder) (unmark func()) {
+	s, ok := OwnLibvirt()
+	if !ok {
+		return func() {}
+	}
+	sweeping, cancel := context.WithTimeout(ctx, ownCallMax)
+	s.sweep(sweeping)
+	cancel()
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	mark := func() {
+		h.Renewed = time.Now().UTC().Truncate(time.Second)
+		_ = s.define(ctx, secretPart+h.ID, h) // what does not work now may work the next time
+	}
+	mark()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(RenewPeriod)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				mark()
+			}
+		}
+	}()
+	return func() {
+		stop()
+		<-ended
+		_ = s.Drop(context.WithoutCancel(ctx), h.ID)
+	}
+}

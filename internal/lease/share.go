@@ -1,0 +1,241 @@
+package lease
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Those who share a machine have a socket each, whose name begins with that of the machine's lease. Who takes a part binds its own
+// socket first and then looks whether somebody has the whole; who takes the whole binds that first and then looks for parts. So at
+// least one of two sees the other. Where both do, the whole gives way: it waits for less time than a part.
+const (
+	sharePatience = time.Second
+	wholePatience = 300 * time.Millisecond
+	shareLook     = 20 * time.Millisecond
+	// meetPeriod is how often a holder looks who else is there. Whoever comes says so by itself; that it has gone is seen.
+	meetPeriod = 2 * time.Second
+	meetsMax   = 256 // that nobody has read yet
+)
+
+// Meeting says that another holder shares the machine, from a moment or until it.
+type Meeting struct {
+	With  Holder
+	Ended bool
+	At    time.Time
+	// Uncertain is how much earlier it may have been.
+	Uncertain time.Duration
+}
+
+// Part is a part of the lease of this machine, in this process: others may have one too, and nobody the whole.
+type Part struct {
+	*server
+	scope    string
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+	meetings chan Meeting
+
+	mu      sync.Mutex
+	present map[string]Holder // others, by the names of their sockets
+}
+
+// Share takes a part of the lease of this machine for this process. While another has the whole, it returns a *HeldError.
+func Share(ctx context.Context, scope string, h Holder) (*Part, error) {
+	p := &Part{scope: scope, meetings: make(chan Meeting, meetsMax), present: map[string]Holder{}}
+	s, other, err := bind(ctx, partAddress(scope, h), owner{holder: h, met: p.meet})
+	if err != nil {
+		return nil, err
+	}
+	if other == nil {
+		p.server = s
+		other, err = p.whole(ctx)
+	}
+	if err != nil || other != nil {
+		if s != nil {
+			s.end()
+			s.talks.Wait()
+		}
+		if err == nil {
+			err = &HeldError{By: *other}
+		}
+		return nil, err
+	}
+	holding.add(h.ID)
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stop = stop
+	p.look(true)
+	p.work.Go(func() { p.watch(beside) })
+	return p, nil
+}
+
+// partAddress is the socket of a holder of a part.
+func partAddress(scope string, h Holder) *net.UnixAddr {
+	a := address(scope)
+	a.Name += "-" + h.ID
+	return a
+}
+
+// whole returns who has the whole lease; nil is nobody. One that is about to give way is waited for.
+func (p *Part) whole(ctx context.Context) (*Holder, error) {
+	for until := time.Now().Add(sharePatience); ; {
+		if !slices.Contains(listening(address(p.scope).Name), address(p.scope).Name) {
+			return nil, nil
+		}
+		if time.Now().After(until) {
+			other, _ := ask(address(p.scope), nil)
+			return &other, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(shareLook):
+		}
+	}
+}
+
+// bindAlone takes the whole lease, or says who has it or a part of it.
+func bindAlone(ctx context.Context, scope string, o owner) (*server, *Holder, error) {
+	s, other, err := bind(ctx, address(scope), o)
+	if err != nil || other != nil {
+		return nil, other, err
+	}
+	for until := time.Now().Add(wholePatience); ; {
+		parts := parts(scope)
+		if len(parts) == 0 {
+			return s, nil, nil
+		}
+		if time.Now().After(until) {
+			h, _ := ask(&net.UnixAddr{Net: "unix", Name: parts[0]}, nil)
+			other = &h
+			break
+		}
+		select {
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-time.After(shareLook):
+			continue
+		}
+		break
+	}
+	s.end()
+	s.talks.Wait()
+	return nil, other, err
+}
+
+// parts returns the sockets of those who share a machine.
+func parts(scope string) []string {
+	prefix := address(scope).Name + "-"
+	return slices.DeleteFunc(listening(prefix), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+}
+
+// listening returns the names of abstract sockets with a prefix at which somebody listens, as proc_net_unix(5) lists them. Where
+// that cannot be read there are none, as on systems that have no such sockets.
+func listening(prefix string) []string {
+	file, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	const acceptsFlag = "00010000"
+	var names []string
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 8 && fields[3] == acceptsFlag && strings.HasPrefix(fields[7], prefix) {
+			names = append(names, fields[7])
+		}
+	}
+	return names
+}
+
+// Fence is the number of the lease.
+func (p *Part) Fence() uint64 { return p.holder.Fence }
+
+// Lost is never told: see Held.
+func (p *Part) Lost() <-chan Holder { return nil }
+
+// Meetings tells who shares the machine, from when and until when.
+func (p *Part) Meetings() <-chan Meeting { return p.meetings }
+
+// Unlock gives the part back.
+func (p *Part) Unlock() error {
+	p.stop()
+	p.work.Wait()
+	holding.remove(p.holder.ID)
+	p.end()
+	p.talks.Wait()
+	return nil
+}
+
+// meet takes the word of a holder who has just come.
+func (p *Part) meet(h Holder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := partAddress(p.scope, h).Name
+	if _, known := p.present[name]; known || len(p.present) >= meetsMax || !slices.Contains(parts(p.scope), name) {
+		return // it may say what it likes, but it has to be there
+	}
+	h = h.printable()
+	p.present[name] = h
+	p.tell(Meeting{With: h, At: time.Now()})
+}
+
+func (p *Part) tell(m Meeting) {
+	if m.With.Cleaning {
+		return // it loads nothing
+	}
+	select {
+	case p.meetings <- m:
+	default: // nobody reads, and what was told says enough
+	}
+}
+
+func (p *Part) watch(ctx context.Context) {
+	tick := time.NewTicker(meetPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			p.look(false)
+		}
+	}
+}
+
+// look compares who is there with who was. At the first look all the others were there before.
+func (p *Part) look(first bool) {
+	own := partAddress(p.scope, p.holder).Name
+	there := slices.DeleteFunc(parts(p.scope), func(name string) bool { return name == own })
+	came, uncertain := map[string]Holder{}, meetPeriod
+	if first {
+		uncertain = 0
+	}
+	p.mu.Lock()
+	for name, h := range p.present {
+		if !slices.Contains(there, name) {
+			delete(p.present, name)
+			p.tell(Meeting{With: h, Ended: true, At: time.Now(), Uncertain: meetPeriod})
+		}
+	}
+	there = slices.DeleteFunc(there, func(name string) bool { _, known := p.present[name]; return known })
+	p.mu.Unlock()
+	for _, name := range there {
+		if h, err := ask(&net.UnixAddr{Net: "unix", Name: name}, &p.holder); err == nil || h.Process.PID != 0 {
+			came[name] = h // one that is stopped does not say who it is
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, h := range came {
+		if _, known := p.present[name]; !known && len(p.present) < meetsMax {
+			p.present[name] = h
+			p.tell(Meeting{With: h, At: time.Now(), Uncertain: uncertain})
+		}
+	}
+}

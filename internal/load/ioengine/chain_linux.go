@@ -1,0 +1,174 @@
+//go:build linux && (amd64 || arm64)
+
+package ioengine
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const chainsPossible = true
+
+// chain does operations of one lane, one after the other.
+type chain struct {
+	slots  []slot
+	shift  int64 // from the scheduler's clock to the axis of the run
+	length int   // operations that are made at once
+	left   int   // operations that are made and not done: calls[:left]
+	which  [chainMax]int32
+	calls  [chainMax]chainCall
+}
+
+// chainCall is one system call. Its memory does not move, because nothing of it is on a stack.
+type chainCall struct {
+	number  uintptr
+	args    [6]uintptr
+	vector  ioVector
+	whole   uintptr // result of a call that did all of it
+	result  uintptr
+	errno   syscall.Errno
+	started int64
+	ended   int64
+}
+
+// ioVector is struct iovec with an address that the garbage collector does not follow: that of an arena.
+type ioVector struct{ base, length uintptr }
+
+func newChain(w *worker) *chain {
+	return &chain{slots: w.slots, shift: w.shared.clock.now() - nanotime(), length: 1}
+}
+
+// add makes calls of slots.
+func (c *chain) add(batch []int32) {
+	for _, i := range batch {
+		c.which[c.left] = i
+		c.calls[c.left].prepare(&c.slots[i])
+		c.left++
+	}
+}
+
+// prepare is perform, put off.
+func (c *chainCall) prepare(s *slot) {
+	fd := uintptr(s.file.fd)
+	c.whole = 0
+	switch s.kind {
+	case opRead, opWrite:
+	case opDataSync:
+		c.number, c.args = unix.SYS_FDATASYNC, [6]uintptr{fd}
+		return
+	case opRangeSync:
+		c.number, c.args = unix.SYS_SYNC_FILE_RANGE, [6]uintptr{fd, uintptr(s.offset), uintptr(s.span), uintptr(s.flags)}
+		return
+	default:
+		c.number, c.args = unix.SYS_FSYNC, [6]uintptr{fd}
+		return
+	}
+	c.whole = uintptr(s.size)
+	address, offset, flags := uintptr(unsafe.Pointer(&s.buffer[0])), uintptr(s.offset), s.file.flags
+	plain, vectored := uintptr(unix.SYS_PREAD64), uintptr(unix.SYS_PREADV2)
+	if s.kind == opWrite {
+		plain, vectored, flags = unix.SYS_PWRITE64, unix.SYS_PWRITEV2, flags|s.file.atomic
+	}
+	if !s.vectored && flags == 0 {
+		c.number, c.args = plain, [6]uintptr{fd, address, uintptr(s.size), offset}
+		return
+	}
+	c.vector = ioVector{address, uintptr(s.size)}
+	c.number, c.args = vectored, [6]uintptr{fd, uintptr(unsafe.Pointer(&c.vector)), 1, offset, 0, uintptr(flags)}
+}
+
+// run does calls until all are done, one has failed, it has lasted chainNanosMax, or the end on the run's axis is reached.
+func (c *chain) run(done []completion, end int64) int {
+	begun := nanotime()
+	limit := begun + chainNanosMax
+	if end != never {
+		limit = min(limit, end-c.shift)
+	}
+	n := c.perform(c.calls[:c.left], limit)
+	if n == 0 {
+		return 0
+	}
+	for i := range n {
+		call, s := &c.calls[i], &c.slots[c.which[i]]
+		s.submitted, s.ended = call.started+c.shift, call.ended+c.shift
+		if s.intended == never {
+			s.intended = s.submitted
+		}
+		done[i] = completion{slot: c.which[i], result: int32(call.result)}
+		if call.errno != 0 {
+			done[i].result = resultOf(0, call.errno)
+		}
+	}
+	switch lasted := c.calls[n-1].ended - begun; {
+	case n < c.left && !c.calls[n-1].failed() || lasted > chainNanosMax:
+		c.length = max(1, n/2)
+	case lasted < chainNanosMax/2:
+		c.length = min(2*c.length, len(c.slots))
+	}
+	c.left = copy(c.which[:], c.which[n:c.left])
+	for i := range c.left {
+		c.calls[i].prepare(&c.slots[c.which[i]])
+	}
+	return n
+}
+
+// cancel gives back what was made and not done.
+func (c *chain) cancel(done []completion) int {
+	n := c.left
+	for i := range n {
+		done[i] = completion{slot: c.which[i], result: undone}
+	}
+	c.left = 0
+	return n
+}
+
+// failed tells whether the call did not do all that it was for. It is part of perform.
+//
+//go:nosplit
+func (c *chainCall) failed() bool { return c.errno != 0 || c.result != c.whole }
+
+// perform does calls one after the other until one has failed, because a job may end at its first error, or the clock of
+// the scheduler has reached limit, and returns how many it did.
+// Between entersyscall and exitsyscall the scheduler may take this thread's place to run on for others and collect
+// garbage, as during any system call: nothing may be called there that grows the stack, and no pointer be stored.
+//
+//go:nosplit
+//go:norace
+func (c *chain) perform(calls []chainCall, limit int64) int {
+	n := 0
+	entersyscall()
+	now := nanotime()
+	for n < len(calls) && now < limit {
+		call := &calls[n]
+		call.started = now
+		for {
+			r, _, errno := syscall.RawSyscall6(call.number, call.args[0], call.args[1], call.args[2], call.args[3], call.args[4], call.args[5])
+			call.result, call.errno = r, errno
+			if errno != syscall.EINTR {
+				break
+			}
+		}
+		now = nanotime()
+		call.ended = now
+		n++
+		if call.failed() {
+			break
+		}
+	}
+	exitsyscall()
+	return n
+}
+
+// These three are what package syscall itself uses, and what programs use that make system calls of their own (gVisor);
+// the runtime keeps their names and types for them, go.dev/issue/67401.
+
+//go:linkname entersyscall runtime.entersyscall
+func entersyscall()
+
+//go:linkname exitsyscall runtime.exitsyscall
+func exitsyscall()
+
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64

@@ -1,0 +1,160 @@
+//go:build linux && (amd64 || arm64)
+
+package ioengine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// chained returns a worker that is about to begin, on files that are there.
+func chained(t *testing.T, options string, files int) *worker {
+	t.Helper()
+	text := "[j]\nioengine=psync\nbs=4k\n" + strings.ReplaceAll(options, " ", "\n") + "\n"
+	w := load.Workload{Name: "j", Instance: 1}
+	var names []string
+	for i := range files {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		name := "/dev/sd" + string(rune('b'+i))
+		w.Devices = append(w.Devices, load.Device{Name: name, Path: path, SizeBytes: 1 << 20})
+		names = append(names, name)
+	}
+	text += "filename=" + strings.Join(names, ":") + "\n"
+	parsed, list := fiojob.Parse("job.fio", text, fiojob.Options{})
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	run, err := New().PrepareJobs(t.Context(), w, parsed.Jobs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Close() })
+	run.shared.clock = newClock(time.Now().UnixNano())
+	run.shared.period = int64(time.Second)
+	one := run.phases[0][0]
+	one.periodEnd = never
+	one.begin(run.shared.clock.now())
+	one.beginChains()
+	if one.chain == nil {
+		t.Fatal("the job has no chain")
+	}
+	return one
+}
+
+// pend makes the first operations of the batch the rest of a chain that ran out of its time.
+func pend(w *worker, n int) {
+	w.chain.add(w.batch[:n])
+	w.inFlight += n
+	w.batched = copy(w.batch, w.batch[n:w.batched])
+}
+
+// A stop that comes after operations were made for a chain that has some left gives all of them back.
+func TestStopBetweenTwoLinksLosesNothing(t *testing.T) {
+	for pending := range 8 {
+		w := chained(t, "rw=randwrite size=1m time_based runtime=1h", 1)
+		l := &w.lanes[0]
+		l.reserve = len(w.slots) - 8
+		w.mu.Lock()
+		now := w.shared.clock.now()
+		w.fill(now)
+		if w.batched != 8 {
+			t.Fatalf("%d operations were made, want 8", w.batched)
+		}
+		pend(w, pending)
+		w.shared.stop.Store(true)
+		n := w.exchangeChain(never, now)
+		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
+			t.Error(err)
+		}
+		if w.inFlight != w.chain.left || l.inFlight != w.chain.left || len(l.free) != len(w.slots)-w.chain.left {
+			t.Errorf("%d pending: %d of the worker's and %d of the lane's are in flight, %d in the chain", pending, w.inFlight, l.inFlight, w.chain.left)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// The end of the load ends no end_fsync: those that did not fit into the time of a chain follow.
+func TestLastSyncsOutliveTheEnd(t *testing.T) {
+	w := chained(t, "rw=write size=3m end_fsync=1", 3)
+	l := &w.lanes[0]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range l.streams {
+		l.streams[i].writes, l.unsynced = 1, 1
+	}
+	now := w.shared.clock.now()
+	w.shared.stop.Store(true)
+	l.stop(now)
+	w.fill(now)
+	if w.batched != 3 {
+		t.Fatalf("%d syncs at the end, want 3", w.batched)
+	}
+	pend(w, 2)
+	for range 3 {
+		if w.inFlight+w.batched == 0 {
+			break
+		}
+		n := w.exchangeChain(never, now)
+		for _, c := range w.done[:n] {
+			if c.result != 0 {
+				t.Errorf("sync of slot %d: %d", c.slot, c.result)
+			}
+		}
+		w.batched = 0
+	}
+	if w.inFlight > 0 {
+		t.Errorf("%d syncs were neither done nor given back", w.inFlight)
+	}
+}
+
+// A job ends at its first error: what its chain had left is given back, not done.
+func TestChainEndsAtItsFirstError(t *testing.T) {
+	const bad = 2 // in the order of the chain
+	w := chained(t, "rw=randwrite size=1m time_based runtime=1h", 1)
+	l := &w.lanes[0]
+	l.reserve = len(w.slots) - 8
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.shared.clock.now()
+	w.fill(now)
+	if w.batched != 8 {
+		t.Fatalf("%d operations were made, want 8", w.batched)
+	}
+	closed := *w.slots[w.batch[bad]].file
+	closed.fd = -1
+	w.slots[w.batch[bad]].file = &closed
+	var results []int32
+	for range 100 {
+		n := w.exchangeChain(never, now)
+		w.batched = 0
+		for _, c := range w.done[:n] {
+			results = append(results, c.result)
+		}
+		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
+			w.shared.stop.Store(true)
+		}
+		if w.inFlight == 0 {
+			break
+		}
+	}
+	for i, result := range results {
+		switch want := int32(4096); {
+		case i == bad && result >= 0:
+			t.Errorf("operation %d: %d, want an error", i, result)
+		case i > bad && result != undone, i < bad && result != want:
+			t.Errorf("operation %d: %d", i, result)
+		}
+	}
+	if len(results) != 8 || l.inFlight != 0 || len(l.free) != len(w.slots) {
+		t.Errorf("%d results, %d in flight, %d of %d slots free", len(results), l.inFlight, len(l.free), len(w.slots))
+	}
+}

@@ -1,0 +1,248 @@
+package ioengine
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/verify"
+)
+
+// What another run wrote is known by its headers: each says its place, its length and a digest. Which places that run wrote to
+// is known only where it drew them as this one does. fio draws others, and so does a job with another seed; where they wrote
+// a part of a region only, a block without a header may be one that nobody wrote.
+//
+//	reading in the order of this job ──a block has no header, and none that is there has a seed of ours──▶ survey: the
+//	whole region is read, what has a header must be right, and as much must have one as the job wrote
+//
+// So lost blocks are found by their number, and wrong ones by their digest. Where the number does not decide it, because more
+// has headers than the job writes or because not everything was read, blocks without a header count as wrong.
+
+// survey is how far a lane is with that.
+type survey struct {
+	possible bool // the order is one that others do not have, and a part of the region is written
+	exact    bool // every writer with these options wrote want bytes
+	own      bool // a header has the seed that the write in this order has
+	under    bool // way
+	over     bool
+
+	want   int64 // bytes that have to have headers; of reading in order while that goes on
+	found  int64
+	absent uint64 // operations that found nothing wrong but intervals without a header
+	blanks uint64 // intervals without a header
+	kept   []postponed
+	bytes  int64  // of the buffers in kept
+	doubt  string // why it could not be decided whether a block was ever written
+}
+
+// postponed is an interval without a header, of which it is not known yet whether it should have one.
+type postponed struct {
+	slot slot // its buffer is a copy, nil where nothing is dumped
+	m    *verify.Mismatch
+	want *verify.Stamp
+}
+
+// keptBytesMax bounds what one lane keeps in memory until it is known whether it has to be dumped.
+const keptBytesMax = 16 << 20
+
+// surveyable tells whether headers alone say what was written.
+func (v *verifier) surveyable(l *lane) bool {
+	format, j := &v.spec.format, &l.job.job
+	if !v.spec.only && !v.spec.reads || format.HeaderBytes() == 0 || v.trims != nil || j.Sequence != 0 || len(l.streams) == 0 {
+		return false
+	}
+	if v.spec.reads && (l.job.runtime > 0 || v.spec.limit == nil && !v.survey.exact) {
+		// The whole region is not to be read in a job of so many seconds; and a job that reads knows how much was written only where
+		// it reads as much as that, or where the state of the writer says it. What has no header is an error at once then, as in fio.
+		return false
+	}
+	direction := v.direction()
+	sizes := &l.job.sizes[direction]
+	whole := l.spec.count == 0 && v.spec.limit == nil
+	for i := range l.streams {
+		c := &l.streams[i].cursors[direction]
+		spec := &l.spec.streams[i]
+		if c.region.zoneBytes > 0 || l.job.align(direction)%format.Interval != 0 || sizes.smallest%format.Interval != 0 {
+			return false
+		}
+		each := c.deck != nil || !l.job.random
+		whole = whole && each && (spec.amount == 0 || spec.amount >= spec.region.length/sizes.smallest*sizes.smallest)
+	}
+	return !whole && (l.job.random || !sizes.fixed() || l.files != nil)
+}
+
+// countable tells whether any order of these options writes the same number of bytes: blocks of one size that come once, by
+// one writer.
+func (v *verifier) countable(l *lane) bool {
+	direction, j := v.direction(), &l.job.job
+	uncertain := j.Verify.Uncertain || j.IOSize.Percent > 0 || j.NumJobs > 1 && j.OffsetIncrement == (fiojob.Size{})
+	return !uncertain && len(l.streams) == 1 && v.spec.limit == nil && !(l.job.reads && l.job.writes) &&
+		l.job.sizes[direction].fixed() && !l.streams[0].mayRepeat(direction)
+}
+
+func (v *verifier) direction() int {
+	if v.spec.only {
+		return int(interval.Write)
+	}
+	return int(interval.Read)
+}
+
+// note looks at one interval that was read in the order of the job, and tells whether what is wrong with it may be that
+// nobody wrote it.
+func (u *survey) note(m *verify.Mismatch, header verify.Header, want *verify.Stamp, length int64) (absent bool) {
+	if !u.possible {
+		return false
+	}
+	u.want += length
+	if m == nil {
+		u.own = u.own || want != nil && header.Seed != 0 && header.Seed == want.Seed
+		return false
+	}
+	return !u.own && !m.Header.Marked()
+}
+
+// due tells whether a survey has to decide.
+func (u *survey) due() bool { return u.possible && u.blanks > 0 && !u.own && !u.over }
+
+// beginSurvey starts it. Of mixed sizes, and of places that may come twice, another order has other bytes.
+func (v *verifier) beginSurvey(l *lane) {
+	u := &v.survey
+	u.under = true
+	direction := v.direction()
+	sizes := &l.job.sizes[direction]
+	if l.job.reads && l.job.writes {
+		// How many operations are writes is drawn too: six deviations less than half of them.
+		u.want = max(sizes.smallest, u.want-6*int64(math.Sqrt(float64(u.want/sizes.largest)))*sizes.largest)
+	}
+	if !sizes.fixed() {
+		u.want = min(u.want/sizes.largest*sizes.smallest, u.want-sizes.largest)
+	}
+	var regions int64
+	for i := range l.spec.streams {
+		regions += l.spec.streams[i].region.length / sizes.smallest * sizes.smallest
+	}
+	u.want = min(u.want, regions)
+	for i := range l.streams {
+		if !l.streams[i].mayRepeat(direction) {
+			continue
+		}
+		u.want /= 2
+		break
+	}
+	if limit := v.spec.limit; limit != nil {
+		u.want = min(u.want, int64(limit.Writes-min(limit.Writes, limit.Depth))*sizes.smallest)
+	}
+	v.source = newSurveyBack(l, direction)
+}
+
+// mayRepeat tells whether two operations of a direction may go to the same place.
+func (s *stream) mayRepeat(direction int) bool {
+	c := &s.cursors[direction]
+	return c.deck == nil && c.percent > 0
+}
+
+// judge looks at one interval of the survey.
+func (u *survey) judge(m *verify.Mismatch, length int64) (wrong bool) {
+	if m == nil {
+		u.found += length
+		return false
+	}
+	// A header of another length is of an older write of another job. One that is itself damaged is missing in the count.
+	return m.Header.Valid() && int64(m.Header.Length) == length
+}
+
+// conclude decides about blocks without headers when everything was read, or when nothing more will be.
+func (v *verifier) conclude(w *worker, l *lane) {
+	u := &v.survey
+	whole := u.under && v.source == nil
+	u.over = true
+	switch {
+	case u.blanks == 0 || whole && (u.found == u.want || u.found > u.want && !u.exact):
+		if u.under {
+			w.account.SurveyedBytes += u.found
+			w.account.SurveyVague = w.account.SurveyVague || !u.exact
+		}
+		return
+	case !whole:
+		u.doubt = "whether it was ever written is not known, because not all of the region was read"
+	default:
+		u.doubt = fmt.Sprintf("whether it was ever written is not known: %d bytes of the region have headers, and this job covers %d", u.found, u.want)
+	}
+	v.settlePostponed(w, l)
+}
+
+// postpone keeps an interval without a header until it is known whether it should have one.
+func (v *verifier) postpone(w *worker, s *slot, m *verify.Mismatch, want *verify.Stamp) {
+	u := &v.survey
+	u.blanks++
+	dumps := v.spec.dump && w.shared.dumps != "" && len(u.kept) < dumpsMax
+	p := postponed{slot: *s, m: m}
+	p.slot.buffer = nil
+	if want != nil {
+		stamp := *want
+		p.want = &stamp
+	}
+	if n := len(u.kept); dumps && n > 0 && u.kept[n-1].slot.stream == s.stream && u.kept[n-1].slot.offset == s.offset {
+		p.slot.buffer = u.kept[n-1].slot.buffer
+	} else if dumps && u.bytes+s.size <= keptBytesMax {
+		p.slot.buffer = bytes.Clone(s.buffer[:s.size])
+		u.bytes += s.size
+	}
+	if len(u.kept) < mismatchesMax || p.slot.buffer != nil {
+		u.kept = append(u.kept, p)
+	}
+}
+
+// settlePostponed reports what was postponed, because it should have headers or because that cannot be decided. It returns
+// whether there was any.
+func (v *verifier) settlePostponed(w *worker, l *lane) bool {
+	u := &v.survey
+	if u.blanks == 0 {
+		return false
+	}
+	for range u.absent {
+		w.mismatched()
+	}
+	w.account.MismatchCount += u.blanks - uint64(len(u.kept))
+	for i := range u.kept {
+		v.report(w, l, &u.kept[i].slot, u.kept[i].m, u.kept[i].want)
+	}
+	u.absent, u.blanks, u.kept, u.doubt = 0, 0, nil, ""
+	return true
+}
+
+// surveyBack reads the regions of all streams from their starts to their ends.
+type surveyBack struct {
+	of       *lane
+	size     int64 // of one read
+	smallest int64
+	stream   int
+	at       int64
+}
+
+func newSurveyBack(l *lane, direction int) *surveyBack {
+	step := l.job.verify.format.Interval
+	sizes := &l.job.sizes[direction]
+	return &surveyBack{of: l, size: max(sizes.largest/step*step, step), smallest: sizes.smallest}
+}
+
+func (b *surveyBack) build(*verifier) bool              { return true }
+func (b *surveyBack) more() bool                        { return false }
+func (b *surveyBack) grain(size int64) int64            { return size }
+func (b *surveyBack) holds(*slot, int64, int64) holding { return holdsWrite }
+
+func (b *surveyBack) next(*verifier) (written, found) {
+	for ; b.stream < len(b.of.streams); b.stream, b.at = b.stream+1, 0 {
+		region := &b.of.spec.streams[b.stream].region
+		size := min(b.size, (region.length-b.at)/b.smallest*b.smallest)
+		if size <= 0 {
+			continue
+		}
+		from := region.start + b.at
+		b.at += size
+		return written{offset: from, size: size, stream: int32(b.stream)}, foundOne
+	}
+	return written{}, foundEnd
+}

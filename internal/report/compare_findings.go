@@ -1,0 +1,94 @@
+package report
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+// ComparedFinding is one finding of one run, or of several where they say exactly the same.
+type ComparedFinding struct {
+	Runs []string `json:"runs"` // names: "A", "B"
+	finding.Finding
+}
+
+// comparedFindings carries over every finding of all runs, the worst first.
+func comparedFindings(documents []*Document) []ComparedFinding {
+	list := []ComparedFinding{}
+	for i, d := range documents {
+		name := runName(i)
+		for _, f := range d.Findings {
+			at := slices.IndexFunc(list, func(known ComparedFinding) bool { return reflect.DeepEqual(known.Finding, f) })
+			if at < 0 {
+				list = append(list, ComparedFinding{Runs: []string{name}, Finding: f})
+			} else if !slices.Contains(list[at].Runs, name) {
+				list[at].Runs = append(list[at].Runs, name)
+			}
+		}
+	}
+	order := []finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}
+	// Those of one kind are together, so that what both runs suffer from is read at one place.
+	kind := map[string]int{}
+	for i, f := range list {
+		if _, known := kind[f.Code]; !known {
+			kind[f.Code] = i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ComparedFinding) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)), cmp.Compare(kind[a.Code], kind[b.Code]))
+	})
+	return list
+}
+
+// runName names a run in tables and charts.
+func runName(index int) string { return string(rune('A' + index)) }
+
+// Of names the runs: "Run A", "Runs A and B".
+func (f *ComparedFinding) Of() string {
+	if len(f.Runs) == 1 {
+		return "Run " + f.Runs[0]
+	}
+	return "Runs " + joinAnd(f.Runs)
+}
+
+// harmless are factors that change no number.
+var harmless = []string{"label", "seed"}
+
+// Calm says that nothing casts doubt on the comparison; it is empty where something does.
+func (c *Comparison) Calm() string {
+	if len(c.Warnings)+len(c.Findings) > 0 {
+		return ""
+	}
+	if slices.ContainsFunc(c.Factors, func(f Factor) bool { return !slices.Contains(harmless, f.Name) }) {
+		return "No warnings and no findings. Factors that differ are listed below."
+	}
+	return "No recorded difference affects this comparison."
+}
+
+// comparedValidity prints what casts doubt on the comparison.
+func (p *page) comparedValidity(c *Comparison) {
+	p.section("Can they be compared?")
+	for _, warning := range c.Warnings {
+		p.text("  ", "warning: "+warning, p.doubt)
+	}
+	for _, f := range shownCompared(c.Findings) {
+		p.finding(f.Of, f.Finding)
+	}
+	if calm := c.Calm(); calm != "" {
+		p.text("", calm, nil)
+	}
+}
+
+// comparedDifferences prints the largest differences.
+func (p *page) comparedDifferences(c *Comparison) {
+	p.section("Largest differences")
+	if len(c.Largest) == 0 {
+		p.text("", "No figure differs.", nil)
+		return
+	}
+	t := c.differenceTable()
+	p.table(&t)
+	p.text("", differencesNote, p.dim)
+}

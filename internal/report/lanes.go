@@ -1,0 +1,36 @@
+package report
+
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// inLanes tells whether a result is drawn with one lane for each VM: activity of single VMs, which is 0 or 1. Sums over VMs are
+// numbers, and stay lines.
+func inLanes(r *Result) bool {
+	if r.Type != "active" {
+		return false
+	}
+	drawn := 0
+	for i := range r.Series {
+		s := &r.Series[i]
+		if len(s.Points) == 0 {
+			continue
+		}
+		if s.Name == "all" || !isActivity(s.Points) {
+			return false
+		}
+		drawn++
+	}
+	return drawn > 0
+}
+
+func isActivity(points result.Points) bool {
+	for _, p := range points {
+		if p.Value != 0 && p.Value != 1 && !math.IsNaN(p.Value) {
+			return false
+		}
+	}
+	return true
+}

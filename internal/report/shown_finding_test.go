@@ -1,0 +1,51 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/report"
+)
+
+// TestAdviceStandsOnceForItsKind: findings that differ in their subject alone do not repeat what to do, neither in a report nor in
+// a comparison, which has those of both runs together.
+func TestAdviceStandsOnceForItsKind(t *testing.T) {
+	starved := func(subject string) finding.Finding {
+		return finding.Finding{Code: "generator-starved", Severity: finding.Warning, Subject: subject, Claim: subject + " lacked CPU time.",
+			Advice: "Give it more CPU."}
+	}
+	other := finding.Finding{Code: "not-issued", Severity: finding.Warning, Subject: "A", Claim: "A was not issued.", Advice: "Lower the rate."}
+	load := func(list ...finding.Finding) *report.Run {
+		run := smallRun()
+		text, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Summary.Findings = text
+		return run
+	}
+	a, b := load(starved("A"), starved("B"), other), load(starved("C"), other)
+	var text, page, compared, comparedPage bytes.Buffer
+	c, err := report.Compare([]*report.Run{a, b}, report.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{report.Terminal(&text, a, 100, false), report.HTML(&page, a), c.Terminal(&compared, 100, false), c.HTML(&comparedPage)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, out := range map[string]string{"terminal": text.String(), "page": page.String(), "comparison": compared.String(), "comparison's page": comparedPage.String()} {
+		for _, advice := range []string{"Give it more CPU.", "Lower the rate."} {
+			if n := strings.Count(out, advice); n != 1 {
+				t.Errorf("%s: %q stands there %d times", name, advice, n)
+			}
+		}
+		if strings.Contains(name, "comparison") && strings.Index(out, "C lacked") > strings.Index(out, "A was not issued") {
+			t.Errorf("%s: findings of one kind are apart", name)
+		}
+	}
+}

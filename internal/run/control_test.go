@@ -1,0 +1,72 @@
+package run_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/run"
+)
+
+// TestPlantedControlIsRefused: journals decide what is deleted, so they are not taken from a place that another user prepared.
+func TestPlantedControlIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, path string) error
+		want  string
+	}{
+		"link":            {func(t *testing.T, path string) error { return os.Symlink(t.TempDir(), path) }, "is a symbolic link"},
+		"link to nowhere": {func(_ *testing.T, path string) error { return os.Symlink("/nowhere", path) }, "is a symbolic link"},
+		"file":            {func(_ *testing.T, path string) error { return os.WriteFile(path, nil, 0o600) }, "is not a directory"},
+		"open to others":  {func(_ *testing.T, path string) error { _ = os.Mkdir(path, 0o700); return os.Chmod(path, 0o777) }, "may be written by others"},
+		"of another user": {func(_ *testing.T, path string) error { _ = os.Mkdir(path, 0o700); return os.Chown(path, 65534, 65534) }, "uid 65534"},
+		"a pipe in it": {func(_ *testing.T, path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), unix.Mkfifo(filepath.Join(path, "run-1.journal"), 0o600))
+		}, "neither a regular file"},
+		"a link in it": {func(_ *testing.T, path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.Symlink("/etc/hostname", filepath.Join(path, "run-1.journal")))
+		}, "neither a regular file"},
+		"a folder in it": {func(_ *testing.T, path string) error {
+			return os.MkdirAll(filepath.Join(path, "run-1"), 0o700)
+		}, "neither a regular file"},
+		"a link as a private folder": {func(t *testing.T, path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.Symlink(t.TempDir(), filepath.Join(path, "run-1.private")))
+		}, "neither a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := t.TempDir()
+			if err := c.plant(t, filepath.Join(runs, ".control")); err != nil {
+				t.Fatal(err)
+			}
+			_, lease := run.AcquireLease(runs, "local", "run-1", nil)
+			_, tag := run.NewTag(runs, "run-1", nil)
+			_, journals := run.Journals(runs)
+			_, notes := run.LeaseNotes(runs)
+			_, recover := run.Recover(runs)
+			_, one := run.RecoverRun(runs, "run-1")
+			for _, err := range []error{lease, tag, journals, notes, recover, one, run.RemoveUnborn(runs), run.RemoveJournal(runs, "run-1")} {
+				if diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestPrivateFolderStaysWithControl: a killed run leaves one, and clean and the runs beside it go on.
+func TestPrivateFolderStaysWithControl(t *testing.T) {
+	runs := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(runs, ".control", "run-1.private"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.NewTag(runs, "run-2", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := run.Journals(runs); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// VMs lose their power with their node. Whether they get it back by themselves is a matter of the platform, as target.Inventory
+// says: a plan that waits for VMs that nobody starts is told so, and a run does not wait for them.
+
+// playNodes notes which VMs a step takes the power of with their nodes, and which have it again.
+func (v *View) playNodes(e Effect) {
+	for _, i := range e.PowersOff {
+		for _, g := range v.groups {
+			if g.deployed && slices.Contains(g.nodes[:min(len(g.nodes), g.count)], i) {
+				g.down[i] = true
+			}
+		}
+	}
+	for _, i := range e.PowersOn {
+		for _, g := range v.groups {
+			if v.Inventory.RestartsWithNode {
+				delete(g.down, i)
+			}
+		}
+	}
+	if g := v.groups[e.Boots]; g != nil {
+		clear(g.down)
+	}
+	// VMs that were moved are not where the plan placed them.
+	if g := v.groups[e.Changes]; g != nil && e.Boots == "" && e.Halts == "" {
+		g.moved = true
+	}
+	if g := v.groups[e.Deploys]; g != nil {
+		clear(g.down)
+		g.moved = false
+	}
+}
+
+// Stranded returns the names of the nodes that took VMs of the group with them at this point of the plan, where the platform
+// starts none of these VMs again. Where the plan does not know, because VMs were moved or branches run at once, there are none.
+func (v *View) Stranded(group string) []string {
+	g := v.groups[group]
+	if g == nil || g.moved || v.unsure || v.branch || v.Inventory.RestartsElsewhere {
+		return nil
+	}
+	var names []string
+	for _, i := range slices.Sorted(maps.Keys(g.down)) {
+		names = append(names, v.Inventory.Nodes[i].Name)
+	}
+	return names
+}
+
+// Stranded returns those of VMs that nobody will start, as far as that is certain: their node was switched off by this run
+// and not on again, or has power again and does not start them, and the platform starts them on no other node. It is
+// meaningless while another branch may switch nodes.
+func (e *Env) Stranded(vms []target.VM) []target.VM {
+	t := e.Plan.Target
+	if t.RestartsElsewhere || e.Step.Branch > 0 {
+		return nil
+	}
+	off := map[string]bool{}
+	for _, i := range e.Nodes.SwitchedOff() {
+		off[t.Nodes[i].ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(vms), func(vm target.VM) bool {
+		return !off[vm.NodeID] && (t.RestartsWithNode || vm.Power != target.PowerOff)
+	})
+}

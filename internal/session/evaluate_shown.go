@@ -1,0 +1,129 @@
+package session
+
+import (
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// shown is a result of the scenario with the time that it is about. Chart, statistics and windows all read what is in
+// that time, and nothing else.
+type shown struct {
+	scenario.Result
+	window  result.Window   // from the first moment to the last; empty when there is none
+	extent  analysis.Extent // the stretches of it that count
+	grid    *analysis.Grid  // shared by results of the same time
+	latency *latencyResult  // nil for other types
+}
+
+func (ev *evaluator) newShown(r scenario.Result) *shown {
+	s := &shown{Result: r}
+	s.extent = ev.extentOf(r)
+	for i, w := range s.extent {
+		if i == 0 {
+			s.window = w
+		}
+		s.window.FromNanos, s.window.ToNanos = min(s.window.FromNanos, w.FromNanos), max(s.window.ToNanos, w.ToNanos)
+	}
+	s.window.Name = ""
+	s.grid = ev.gridFor(s)
+	s.latency = ev.newLatency(s)
+	return s
+}
+
+// extentOf returns the time that a result asks for: the run phase, or with a mask the runs of that workload. As with
+// X-Ray, a mask shows the whole of a run that began in setup, and one that setup alone ran. What a workload recorded is
+// shown from its own first start when it did not run in the run phase.
+func (ev *evaluator) extentOf(r scenario.Result) analysis.Extent {
+	switch {
+	case r.Mask != "":
+		all := startsExtent(ev.timeline.StartsOf(r.Mask))
+		inPhase := analysis.Extent{}
+		for _, w := range all {
+			if w.ToNanos > ev.phase.FromNanos && w.FromNanos < ev.phase.ToNanos {
+				inPhase = append(inPhase, w)
+			}
+		}
+		if len(inPhase) > 0 {
+			return inPhase
+		}
+		return all
+	case r.Source == scenario.FromWorkload:
+		all := startsExtent(ev.timeline.StartsOf(r.Workload))
+		meets := func(w result.Window) bool { return w.ToNanos > ev.phase.FromNanos && w.FromNanos < ev.phase.ToNanos }
+		if len(all) > 0 && !slices.ContainsFunc(all, meets) {
+			return all
+		}
+	}
+	if ev.phase.ToNanos <= ev.phase.FromNanos {
+		return analysis.Extent{}
+	}
+	return analysis.Extent{ev.phase}
+}
+
+// startsExtent returns the stretches in which a workload ran.
+func startsExtent(starts []analysis.LoadStart) analysis.Extent {
+	x := analysis.Extent{}
+	for _, s := range starts {
+		if s.ToNanos > s.FromNanos {
+			x = append(x, result.Window{FromNanos: s.FromNanos, ToNanos: s.ToNanos})
+		}
+	}
+	return x
+}
+
+// gridFor returns the grid of a result's time, that of an earlier result where it is the same.
+func (ev *evaluator) gridFor(s *shown) *analysis.Grid {
+	for _, g := range ev.grids() {
+		if slices.Equal(g.Extent, s.extent) {
+			return g
+		}
+	}
+	return ev.newGrid(s.window, s.extent)
+}
+
+func (ev *evaluator) newGrid(w result.Window, x analysis.Extent) *analysis.Grid {
+	g := analysis.NewGrid(w.FromNanos, w.ToNanos)
+	g.SizeBound, g.Extent = ev.in.SizeBound, x
+	return g
+}
+
+// grids lists each grid once.
+func (ev *evaluator) grids() []*analysis.Grid {
+	list := []*analysis.Grid{ev.grid}
+	for _, s := range ev.shown {
+		if !slices.Contains(list, s.grid) {
+			list = append(list, s.grid)
+		}
+	}
+	return list
+}
+
+// takes tells whether the latencies of an interval belong to the result.
+func (s *shown) takes(iv *interval.Interval) bool {
+	keep, _ := choose(s.Result)
+	return keep(iv.Workload, iv.Group, iv.Prefill) && s.extent.Holds(iv)
+}
+
+// nothing says why there is no traffic to show.
+func (s *shown) nothing() string {
+	keep, _ := choose(s.Result)
+	if len(s.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })) > 0 {
+		return "No interval of a load lies wholly within the time of this result."
+	}
+	return "No load generator delivered anything."
+}
+
+// stepOf returns the length of one point. A rehearsal shortens windows, and a step that would leave fewer than ten
+// points of one is shortened to match.
+func (ev *evaluator) stepOf(r scenario.Result, w result.Window) time.Duration {
+	step := max(r.Step, analysis.CellLength)
+	if ev.manifest.Rehearsal != nil {
+		step = min(step, max(time.Duration(w.ToNanos-w.FromNanos)/10, analysis.CellLength))
+	}
+	return step.Round(analysis.CellLength)
+}

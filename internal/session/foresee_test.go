@@ -1,0 +1,59 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/fake"
+)
+
+// neighbours is a target that knows what others run on its nodes.
+type neighbours struct {
+	*fake.Target
+	on map[string][]string
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (n *neighbours) Foresee(_ context.Context, node string) ([]string, error) {
+	n.mu.Lock()
+	n.asked = append(n.asked, node)
+	n.mu.Unlock()
+	if n.on[node] == nil {
+		return nil, errors.New("it does not answer")
+	}
+	return n.on[node], nil
+}
+
+// TestPlanForeseesCuts: of the nodes that lose their power, and of no others, the plan names what others have there.
+func TestPlanForeseesCuts(t *testing.T) {
+	many := []string{"vm-1", "vm-2", "vm-3", "vm-4", "vm-5", "vm-6"}
+	on := map[string][]string{"id-1": {"theirs"}, "id-2": {"not asked for"}, "id-3": many, "id-4": {}}
+	tgt := &neighbours{on: on}
+	p := &Prepared{target: tgt, Plan: &run.Plan{}}
+	for i := 1; i <= 5; i++ {
+		p.Inventory.Nodes = append(p.Inventory.Nodes, target.Node{ID: fmt.Sprint("id-", i), Name: fmt.Sprint("node-", i)})
+	}
+	p.Plan.Power = []run.PowerOperation{{Node: "node-1", Action: "off"}, {Node: "node-1", Action: "on"}, {Node: "node-1", Action: "off"},
+		{Node: "node-2", Action: "on"}, {Node: "node-3", Action: "off"}, {Node: "node-4", Action: "off"}, {Node: "node-5", Action: "off"}}
+	p.foreseeCuts(t.Context())
+	if slices.Sort(tgt.asked); !slices.Equal(tgt.asked, []string{"id-1", "id-3", "id-4", "id-5"}) {
+		t.Errorf("asked %v", tgt.asked)
+	}
+	var said []string
+	for _, w := range p.Plan.Warnings {
+		said = append(said, w.Code+": "+w.Message)
+	}
+	if len(said) != 2 || !strings.Contains(said[0], `foreign-on-cut-node: node "node-1", whose power`) || !strings.HasSuffix(said[0], "1 VMs of others: theirs") ||
+		!strings.HasSuffix(said[1], "6 VMs of others: vm-1, vm-2, vm-3, vm-4, vm-5, …") {
+		t.Errorf("said %q", said)
+	}
+}

@@ -1,0 +1,62 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+const (
+	// pulseEvery is how often this program looks whether it runs.
+	pulseEvery = 250 * time.Millisecond
+	// pausedMin is the least gap between two looks that is a pause. On a machine that is only busy nobody waits that long.
+	pausedMin = 3 * time.Second
+)
+
+// watchPauses records when this program did not run: it was stopped by a signal, or its machine slept. Agents went on meanwhile,
+// and nothing was received, polled or switched.
+func (c *carrier) watchPauses(ctx context.Context) {
+	tick := time.NewTicker(pulseEvery)
+	defer tick.Stop()
+	last := now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		next := now()
+		if e, paused := pauseBetween(last, next); paused {
+			e.AtNanos = c.record.now()
+			c.record.Event(e)
+		}
+		last = next
+	}
+}
+
+// pulse is one look at the clocks: the monotonic one stands still while the machine sleeps, on Linux.
+type pulse struct {
+	running time.Time
+	asleep  time.Duration // how much of the time since the machine's start it slept
+}
+
+// pauseBetween tells whether this program stood still between two looks.
+func pauseBetween(last, next pulse) (interval.Event, bool) {
+	slept := next.asleep - last.asleep
+	stopped := next.running.Sub(last.running)
+	if slept+stopped < pausedMin {
+		return interval.Event{}, false
+	}
+	e := interval.Event{Kind: interval.EventPaused, Subject: controller, SpanNanos: int64(stopped), UncertainNanos: int64(pulseEvery)}
+	// The run's time axis stands still while the machine sleeps, so that time is only in the sentence.
+	why := "it was stopped, as by a signal or a debugger"
+	if slept > stopped {
+		why = "its machine slept"
+	}
+	e.Message = fmt.Sprintf("this program stood still for %s: %s; loads went on, and nothing was received, polled or switched",
+		unit.FormatDuration(slept+stopped), why)
+	return e, true
+}
