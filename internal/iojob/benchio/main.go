@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -114,7 +115,7 @@ func bench(ctx context.Context, s settings) (err error) {
 	if s.bragg, err = filepath.Abs(s.bragg); err != nil {
 		return err
 	}
-	fmt.Printf("bragg io against fio on a file of %s, %d rounds of 4 × %.3g s, medians\n\n", s.size, s.rounds, s.seconds)
+	fmt.Printf("bragg io against fio on a file of %s, %d rounds of 4 × %.3g s, medians; the file system is flushed before each run\n\n", s.size, s.rounds, s.seconds)
 	fmt.Printf("%-26s %-10s %-8s %9s %9s %7s %13s %13s %7s %17s %7s\n", "case", "invalidate", "fio", "ours/s", "fio/s", "ratio", "ours/CPU-s", "fio/CPU-s", "ratio", "mean latency", "others")
 	for _, c := range cases {
 		if s.only != "" && !strings.Contains(c.name, s.only) {
@@ -150,6 +151,9 @@ func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra st
 	for round := range s.rounds + 1 {
 		var sum [2]measured
 		for _, side := range []int{0, 1, 1, 0} {
+			if err := flush(dir); err != nil {
+				return err
+			}
 			m, err := measure(ctx, sides[side])
 			if err != nil {
 				return err
@@ -178,6 +182,16 @@ func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra st
 		unit.FormatCount(medianOf(all[1], perCPU)), median(cpuRatios), unit.FormatLatency(medianOf(all[0], mean)),
 		unit.FormatLatency(medianOf(all[1], mean)), 100*medianOf(slices.Concat(all[0], all[1]), others))
 	return nil
+}
+
+// flush writes what the run before left in the page cache, so that no side pays for the other's writes. It takes the whole file
+// system: after an fsync of the file alone the kernel goes on to treat it as dirty for 30 s, and writes back beside the run.
+func flush(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close())
 }
 
 // measure runs one side and reads the document that both write.

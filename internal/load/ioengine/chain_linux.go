@@ -3,6 +3,7 @@
 package ioengine
 
 import (
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -17,6 +18,7 @@ type chain struct {
 	shift  int64 // from the scheduler's clock to the axis of the run
 	length int   // operations that are made at once
 	left   int   // operations that are made and not done: calls[:left]
+	rested int64 // by the scheduler's clock, when it last chose this goroutine
 	which  [chainMax]int32
 	calls  [chainMax]chainCall
 }
@@ -114,6 +116,46 @@ func (c *chain) run(done []completion, end int64) int {
 	return n
 }
 
+// rest lets the scheduler choose. The worker may go on in another thread, and the one that it had may work for others meanwhile.
+func (w *worker) rest() {
+	now := nanotime()
+	if now-w.chain.rested < chainRestNanos {
+		return
+	}
+	w.chain.rested = now
+	former := w.leaveThread()
+	free := w.settings == (threadSettings{})
+	if free {
+		runtime.UnlockOSThread() // a locked one hands its place to another thread, and gets it back by two more wake-ups
+	}
+	goyield()
+	if free {
+		runtime.LockOSThread()
+	}
+	w.arrive(former)
+}
+
+// leaveThread closes the accounts of this thread, which others may have next, and returns its id.
+func (w *worker) leaveThread() int {
+	w.lock()
+	defer w.mu.Unlock()
+	w.account.addUsage(w.cameWith, threadUsage())
+	w.cpu.leave()
+	return unix.Gettid()
+}
+
+// arrive opens the accounts of this thread.
+func (w *worker) arrive(former int) {
+	w.lock()
+	defer w.mu.Unlock()
+	w.cameWith = threadUsage()
+	moved := unix.Gettid() != former
+	if moved {
+		sharpenTimers()
+	}
+	w.cpu.arrive(moved)
+}
+
 // cancel gives back what was made and not done.
 func (c *chain) cancel(done []completion) int {
 	n := c.left
@@ -161,8 +203,8 @@ func (c *chain) perform(calls []chainCall, limit int64) int {
 	return n
 }
 
-// These three are what package syscall itself uses, and what programs use that make system calls of their own (gVisor);
-// the runtime keeps their names and types for them, go.dev/issue/67401.
+// The first three are what package syscall itself uses, the fourth is Gosched without waking a thread for others. Programs that
+// make system calls of their own use them (gVisor); the runtime keeps their names and types for them, go.dev/issue/67401.
 
 //go:linkname entersyscall runtime.entersyscall
 func entersyscall()
@@ -172,3 +214,6 @@ func exitsyscall()
 
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
+
+//go:linkname goyield runtime.goyield
+func goyield()

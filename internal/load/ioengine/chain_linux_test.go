@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -160,14 +159,7 @@ func TestChainsCountAsSingleOperations(t *testing.T) {
 	} {
 		w := files(t, job(options))
 		planned := operations(t, w, 1<<20)
-		file, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
-		if list.HasErrors() {
-			t.Fatal(list.Err())
-		}
-		run, err := ioengine.New().PrepareJobs(t.Context(), w, file.Jobs())
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := prepared(t, w)
 		seen := &inOrder{t: t, want: planned}
 		run.Observe(func(string, int) ioengine.Observer { return seen })
 		var log loadtest.Log

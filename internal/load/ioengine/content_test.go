@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/loadtest"
@@ -33,6 +34,20 @@ func files(t testing.TB, w load.Workload) load.Workload {
 }
 
 // run runs w and returns what its intervals add up to.
+// prepared is the run of a workload that has only fio jobs.
+func prepared(t testing.TB, w load.Workload) ioengine.Run {
+	t.Helper()
+	file, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
+	if list.HasErrors() {
+		t.Fatal(list.Err())
+	}
+	run, err := ioengine.New().PrepareJobs(t.Context(), w, file.Jobs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 func run(t testing.TB, g ioengine.Generator, w load.Workload) loadtest.Sum {
 	t.Helper()
 	w.Generator = "native"

@@ -3,7 +3,6 @@ package ioengine_test
 import (
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -40,18 +39,11 @@ func TestOverlapsAreSerialized(t *testing.T) {
 		"serialize_overlap=0":                                     true,
 	} {
 		w := files(t, job("ioengine=io_uring rw=randrw bs=16k iodepth=16 size=256k io_size=16m norandommap "+options))
-		file, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
-		if list.HasErrors() {
-			t.Fatal(list.Err())
-		}
-		run, err := ioengine.New().PrepareJobs(t.Context(), w, file.Jobs())
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := prepared(t, w)
 		seen := &flights{}
 		run.Observe(func(string, int) ioengine.Observer { return seen })
 		var sum interval.Interval
-		err = run.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
+		err := run.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
 			sum.Due += iv.Due
 			sum.NotIssued += iv.NotIssued
 			for d := range iv.Directions {

@@ -63,14 +63,7 @@ func TestRampOfAGroup(t *testing.T) {
 	const all = "ioengine=null\nrw=randread\nbs=4k\ntime_based\nruntime=150ms\nfilename=/dev/sdb\n"
 	w := job(all + "rate_iops=1000\ngroup_reporting\nramp_size=400k\nnumjobs=2\n[other]\n" + all +
 		"rate_iops=1500\ngroup_reporting\nramp_size=100k\n[alone]\n" + all + "new_group\nrate_iops=1000\nramp_size=400k")
-	file, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
-	if list.HasErrors() {
-		t.Fatal(list.Err())
-	}
-	run, err := ioengine.New().PrepareJobs(t.Context(), w, file.Jobs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := prepared(t, w)
 	from := map[string][]*counting{}
 	run.Observe(func(job string, _ int) ioengine.Observer {
 		from[job] = append(from[job], &counting{t: t})
@@ -80,7 +73,7 @@ func TestRampOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ramp uint64
-	first := file.Jobs()[0].Name
+	const first = "job"
 	for _, name := range []string{first, "other"} {
 		for _, c := range from[name] {
 			ramp += c.ramp
@@ -118,14 +111,7 @@ func TestRampsEnd(t *testing.T) {
 	}
 
 	w := files(t, job("ioengine=psync rw=read bs=4k size=1m ramp_size=100k runtime=50ms time_based continue_on_error=all"))
-	file, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
-	if list.HasErrors() {
-		t.Fatal(list.Err())
-	}
-	failing, err := ioengine.New().PrepareJobs(t.Context(), w, file.Jobs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	failing := prepared(t, w)
 	for _, d := range w.Devices {
 		if err := os.Truncate(d.Path, 0); err != nil {
 			t.Fatal(err)

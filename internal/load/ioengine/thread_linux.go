@@ -15,13 +15,14 @@ type threadClock struct {
 
 // newThreadClock is called on a goroutine that is locked to its thread.
 func newThreadClock() threadClock {
-	// The clock of a thread: the complement of its id, shifted, with the bits for "one thread" (4) and "scheduler" (2);
-	// see clock_getcpuclockid(3) and the kernel's posix-timers.h.
-	c := threadClock{id: ^int32(unix.Gettid())<<3 | 6}
+	c := threadClock{id: clockOfThread(), queue: openRunQueue()}
 	c.base = c.read()
-	c.queue = openRunQueue()
 	return c
 }
+
+// clockOfThread returns the CPU clock of this thread: the complement of its id, shifted, with the bits for "one thread" (4) and
+// "scheduler" (2); see clock_getcpuclockid(3) and the kernel's posix-timers.h.
+func clockOfThread() int32 { return ^int32(unix.Gettid())<<3 | 6 }
 
 // lap returns the CPU time and the waits since the former lap.
 func (c *threadClock) lap() (cpu, waited int64) {
@@ -48,8 +49,22 @@ func (c *threadClock) nanos() int64 {
 
 // stop is called before the goroutine leaves the thread to others.
 func (c *threadClock) stop() {
-	c.stopped = max(1, c.read()-c.base)
+	c.leave()
 	c.queue.close()
+}
+
+// leave is called before the thread may work for others, and arrive after it, on that thread or on another one. What others used
+// meanwhile is not counted.
+func (c *threadClock) leave() { c.stopped = max(1, c.read()-c.base) }
+
+func (c *threadClock) arrive(moved bool) {
+	if moved {
+		c.queue.close()
+		waited := c.queue.waited
+		c.id, c.queue = clockOfThread(), openRunQueue()
+		c.queue.waited = waited
+	}
+	c.base, c.stopped = c.read()-c.stopped, 0
 }
 
 // pause sleeps on the thread itself, because a timer of the runtime wakes a locked thread much later. Signals may cut

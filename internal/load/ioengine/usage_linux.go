@@ -10,10 +10,8 @@ func threadUsage() (u usage) {
 	return u
 }
 
-// addUsage adds what the thread has used since begun. Before, the account has none: a worker whose operation hangs for good
-// never comes here.
-func (a *Account) addUsage(begun usage) {
-	u := threadUsage()
+// addUsage adds what a thread has used between two readings. A worker whose operation hangs for good never comes here.
+func (a *Account) addUsage(begun, u usage) {
 	a.UserNanos += u.Utime.Nano() - begun.Utime.Nano()
 	a.SystemNanos += u.Stime.Nano() - begun.Stime.Nano()
 	a.Switches += u.Nvcsw + u.Nivcsw - begun.Nvcsw - begun.Nivcsw

@@ -3,7 +3,6 @@ package ioengine_test
 import (
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/loadtest"
 )
@@ -21,14 +20,7 @@ func (u *usageWatch) Completed([]ioengine.Completed) { u.seen = append(u.seen, u
 // yet, and none below zero.
 func TestUsageIsNeverNegative(t *testing.T) {
 	w := files(t, job("rw=randread bs=4k size=1m ioengine=psync"))
-	file, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
-	if list.HasErrors() {
-		t.Fatal(list.Err())
-	}
-	run, err := ioengine.New().PrepareJobs(t.Context(), w, file.Jobs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := prepared(t, w)
 	watch := &usageWatch{account: run.Account}
 	run.Observe(func(string, int) ioengine.Observer { return watch })
 	var log loadtest.Log

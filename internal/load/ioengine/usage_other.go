@@ -7,4 +7,4 @@ type usage struct{}
 
 func threadUsage() usage { return usage{} }
 
-func (a *Account) addUsage(usage) {}
+func (a *Account) addUsage(usage, usage) {}

@@ -41,6 +41,7 @@ type worker struct {
 	periodEnd int64
 	periods   []period // over and not yet collected
 	cpu       threadClock
+	cameWith  usage // of the thread, when the worker came there
 	account   Account
 	begun     bool
 	ramping   int         // lanes whose ramp a size has yet to end
@@ -142,11 +143,11 @@ func (w *worker) run() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cpu = newThreadClock()
-	used := threadUsage()
+	w.cameWith = threadUsage()
 	defer func() {
 		w.leaveFlows()
 		w.cpu.stop()
-		w.account.addUsage(used)
+		w.account.addUsage(w.cameWith, threadUsage())
 	}()
 	w.beginChains()
 	now := w.shared.clock.now()

@@ -1,0 +1,60 @@
+//go:build linux && (amd64 || arm64)
+
+package ioengine
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestAccountsMoveWithTheWorker: a worker goes on in a thread that others have used, and what it says to have used is what it
+// used itself, in all threads.
+func TestAccountsMoveWithTheWorker(t *testing.T) {
+	const share = 20 * time.Millisecond
+	w := &worker{}
+	var own int64
+	var former int
+	for part := range 4 {
+		onThreadOfItsOwn(func() {
+			if part == 0 {
+				w.cpu, w.cameWith = newThreadClock(), threadUsage()
+			} else {
+				burn(5 * share) // of others
+				w.arrive(former)
+			}
+			own += burn(share)
+			former = w.leaveThread()
+			if got := w.cpu.nanos(); got < own || got > own+int64(share)/2 {
+				t.Errorf("part %d: the clock has %v of %v", part, time.Duration(got), time.Duration(own))
+			}
+			burn(5 * share) // of others again, when the worker has gone
+		})
+	}
+	w.cpu.stop()
+	if got := w.account.UserNanos + w.account.SystemNanos; got < own || got > own+int64(share)/2 {
+		t.Errorf("accounted %v of %v", time.Duration(got), time.Duration(own))
+	}
+}
+
+// onThreadOfItsOwn ends when f has, and with it its thread.
+func onThreadOfItsOwn(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-done
+}
+
+// burn uses CPU time on this thread and returns how much.
+func burn(d time.Duration) int64 {
+	begun := threadUsage()
+	for {
+		u := threadUsage()
+		if used := u.Utime.Nano() + u.Stime.Nano() - begun.Utime.Nano() - begun.Stime.Nano(); used >= int64(d) {
+			return used
+		}
+	}
+}
