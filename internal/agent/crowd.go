@@ -195,7 +195,7 @@ func (m *member) Read(p []byte) (int, error) {
 }
 
 func (m *member) Close() error {
-	defer m.leave() // whoever comes in its place finds it closed
+	defer m.leave() // its place is free once it is closed
 	return m.Conn.Close()
 }
 

@@ -359,7 +359,7 @@ func TestFullPortAnswersOnce(t *testing.T) {
 	}
 }
 
-// TestFloodWaitsBehindItself: in a crowd of one address that is full and young, somebody of another address does not wait.
+// TestFloodWaitsBehindItself: in a crowd of one address that is full and young, a peer of another address does not wait.
 func TestFloodWaitsBehindItself(t *testing.T) {
 	c := newCrowd(8, time.Hour, time.Hour, time.Hour)
 	flood := netip.MustParsePrefix("192.0.2.1/32")

@@ -55,19 +55,17 @@ rate_iops=%d,0
 `
 	calibrationAlone  = "1500ms"
 	calibrationBeside = "1s"
-	calibrationTrial  = 500 * time.Millisecond // a period over which the generator says whether it had CPU time enough
+	calibrationTrial  = "500ms" // a period over which the generator says whether it had CPU time enough
 )
 
-// The neighbor's bound, in reads of 1 MiB a second, and the least that both are asked for.
 const (
-	calibrationReadsMax = 4000
-	demoRateMin         = 10
-	demoReadsMin        = 10
+	calibrationReadsMax = 4000 // of 1 MiB a second, the neighbor's bound
+	demoRateMin         = 10   // the least that each load is asked for
 )
 
 // demoShares are the parts of what the storage can do that the demo's database asks for: the first at which the load has CPU time
 // enough. Every operation wakes a thread, and a virtual machine may wake so late that a third is too much for it. The neighbor's
-// operations are few, and it asks for a part of the bandwidth that a neighbor can be heard with.
+// operations are few: half of the bandwidth shows beside the database.
 var demoShares = []struct {
 	part int64
 	name string
@@ -83,20 +81,19 @@ type demoRates struct {
 
 // calibrated is what the storage did.
 type calibrated struct {
-	iops, p99  float64 // of the database alone; a second, nanoseconds
-	readBytes  float64 // of the neighbor alone, a second
-	readsOfOne float64 // the same in operations of 1 MiB
+	iops, p99 float64 // of the database alone; a second, nanoseconds
+	readBytes float64 // of the neighbor alone, a second
 }
 
 func (c *calibrated) share(part int64) demoRates {
 	return demoRates{
 		database: max(demoRateMin, int64(c.iops)/part/10*10),
-		neighbor: max(demoReadsMin, int64(c.readsOfOne)/demoNeighborPart/10*10),
+		neighbor: max(demoRateMin, int64(c.readBytes)/unit.MiB/demoNeighborPart/10*10),
 	}
 }
 
 // calibrateDemo measures, in files of its own that it removes, what the storage below dir does, and returns what the demo asks
-// of it: a third, or less where this machine cannot drive that. It tells out of it.
+// of it: a third, or less where this machine cannot drive that. Progress goes to out.
 func (p *Process) calibrateDemo(ctx context.Context, out io.Writer, dir string) (rates demoRates, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return rates, err
@@ -110,7 +107,7 @@ func (p *Process) calibrateDemo(ctx context.Context, out io.Writer, dir string) 
 	defer end()
 	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes, and of 1 MiB reads, below %s\n", clean(dir))
 	c, err := calibrate(stop.begun, scratch)
-	share := demoShares[0].name
+	var share string
 	if err == nil {
 		rates, share, err = chooseRates(stop.begun, scratch, c)
 	}
@@ -128,11 +125,9 @@ func (p *Process) calibrateDemo(ctx context.Context, out io.Writer, dir string) 
 	fmt.Fprintf(out, "calibrated:  %s%s IOPS, p99 %s; reads of %s\n", least, unit.FormatCount(c.iops), unit.FormatLatency(c.p99),
 		unit.FormatRate(c.readBytes))
 	fmt.Fprintf(out, "             the database asks for %s: %d IOPS; the neighbor for half: %s\n\n", share, rates.database,
-		unit.FormatRate(float64(rates.neighbor)*mebibyte))
+		unit.FormatRate(float64(rates.neighbor*unit.MiB)))
 	return rates, nil
 }
-
-const mebibyte = 1 << 20
 
 func calibrate(ctx context.Context, scratch string) (*calibrated, error) {
 	database, err := runCalibration(ctx, scratch, databaseAt(calibrationAlone, calibrationIOPSMax))
@@ -153,7 +148,7 @@ func calibrate(ctx context.Context, scratch string) (*calibrated, error) {
 		}
 	}
 	reads := &neighbor.Rows[0].Directions[interval.Read]
-	c.readsOfOne, c.readBytes = reads.PerSecond(reads.Operations), reads.PerSecond(reads.Bytes)
+	c.readBytes = reads.PerSecond(reads.Bytes)
 	return c, nil
 }
 
@@ -167,8 +162,8 @@ func databaseAt(runtime string, iops int64) string {
 func chooseRates(ctx context.Context, scratch string, c *calibrated) (rates demoRates, share string, err error) {
 	for _, s := range demoShares {
 		rates, share = c.share(s.part), s.name
-		trial := calibrationTrial.String()
-		report, err := runCalibration(ctx, scratch, databaseAt(trial, rates.database)+fmt.Sprintf(calibrationNeighbor, trial, rates.neighbor))
+		report, err := runCalibration(ctx, scratch, databaseAt(calibrationTrial, rates.database)+
+			fmt.Sprintf(calibrationNeighbor, calibrationTrial, rates.neighbor))
 		if err != nil {
 			return rates, share, err
 		}

@@ -31,7 +31,8 @@ type plannedFile struct {
 	flush   bool     // what it is filled with is flushed: not create_fsync=0
 }
 
-// holdings are the block devices that a run writes to, each held once however many phases and names it has.
+// holdings are the block devices that a run writes to, each held once however many phases and names it has, and the files that it
+// laid out.
 type holdings struct {
 	devices []*os.File
 	files   map[string]*plannedFile // all that were laid out, by path
@@ -151,15 +152,9 @@ func (h *holdings) hold(path string, open func(path string) (*os.File, error)) (
 
 // sameDevice tells whether a path leads to an open device.
 func sameDevice(path string, f *os.File) bool {
-	a, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	b, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	return os.SameFile(a, b)
+	a, errPath := os.Stat(path)
+	b, errFile := f.Stat()
+	return errPath == nil && errFile == nil && os.SameFile(a, b)
 }
 
 // release gives devices back.

@@ -10,8 +10,11 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// codeForeignOnCut is of warnings of plans.
-const codeForeignOnCut = "foreign-on-cut-node"
+// Codes of warnings of plans.
+const (
+	codeForeignOnCut   = "foreign-on-cut-node"
+	codeSameMachineCut = "cut-node-twice"
+)
 
 // foreseeCuts warns of what others have running on nodes whose power the plan takes. It is looked at again before each cut, so
 // what cannot be asked now is left out.
@@ -28,22 +31,34 @@ func (p *Prepared) foreseeCuts(ctx context.Context) {
 			}
 		}
 	}
-	found := make([][]string, len(nodes))
+	found := make([]target.CutForesight, len(nodes))
 	_ = target.Each(ctx, len(nodes), func(i int) error {
 		found[i], _ = foreseer.Foresee(ctx, nodes[i].ID)
 		return nil
 	})
 	for i, n := range nodes {
-		if len(found[i]) == 0 {
-			continue
-		}
-		const shownMax = 5
-		names := strings.Join(found[i][:min(len(found[i]), shownMax)], ", ")
-		if len(found[i]) > shownMax {
-			names += ", …"
-		}
+		p.warnOfCut(n.Name, found[i])
+	}
+}
+
+func (p *Prepared) warnOfCut(node string, seen target.CutForesight) {
+	if names := seen.Foreign; len(names) > 0 {
 		p.Plan.Warnings.Add(diag.Diagnostic{Code: codeForeignOnCut, Severity: diag.SeverityWarning,
-			Message: fmt.Sprintf("node %q, whose power this scenario takes, runs %d VMs of others: %s", n.Name, len(found[i]), names),
+			Message: fmt.Sprintf("node %q, whose power this scenario takes, runs %d VMs of others: %s", node, len(names), someOf(names)),
 			Hint:    "while they run the cut is refused with exit code 77: move or stop them first"})
 	}
+	if names := seen.SameAs; len(names) > 0 {
+		p.Plan.Warnings.Add(diag.Diagnostic{Code: codeSameMachineCut, Severity: diag.SeverityWarning,
+			Message: fmt.Sprintf("node %q, whose power this scenario takes, is the same machine as %s", node, someOf(names)),
+			Hint:    "the cut is refused with exit code 77: name each machine once in the target file"})
+	}
+}
+
+// someOf joins the first of several names.
+func someOf(names []string) string {
+	const shownMax = 5
+	if len(names) > shownMax {
+		return strings.Join(names[:shownMax], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
 }

@@ -23,14 +23,18 @@ type neighbours struct {
 	asked []string
 }
 
-func (n *neighbours) Foresee(_ context.Context, node string) ([]string, error) {
+func (n *neighbours) Foresee(_ context.Context, node string) (target.CutForesight, error) {
 	n.mu.Lock()
 	n.asked = append(n.asked, node)
 	n.mu.Unlock()
 	if n.on[node] == nil {
-		return nil, errors.New("it does not answer")
+		return target.CutForesight{}, errors.New("it does not answer")
 	}
-	return n.on[node], nil
+	seen := target.CutForesight{Foreign: n.on[node]}
+	if node == "id-4" {
+		seen.SameAs = []string{"node-9"}
+	}
+	return seen, nil
 }
 
 // TestPlanForeseesCuts: of the nodes that lose their power, and of no others, the plan names what others have there.
@@ -52,8 +56,9 @@ func TestPlanForeseesCuts(t *testing.T) {
 	for _, w := range p.Plan.Warnings {
 		said = append(said, w.Code+": "+w.Message)
 	}
-	if len(said) != 2 || !strings.Contains(said[0], `foreign-on-cut-node: node "node-1", whose power`) || !strings.HasSuffix(said[0], "1 VMs of others: theirs") ||
-		!strings.HasSuffix(said[1], "6 VMs of others: vm-1, vm-2, vm-3, vm-4, vm-5, …") {
+	if len(said) != 3 || !strings.Contains(said[0], `foreign-on-cut-node: node "node-1", whose power`) || !strings.HasSuffix(said[0], "1 VMs of others: theirs") ||
+		!strings.HasSuffix(said[1], "6 VMs of others: vm-1, vm-2, vm-3, vm-4, vm-5, …") ||
+		!strings.HasPrefix(said[2], `cut-node-twice: node "node-4"`) || !strings.HasSuffix(said[2], "the same machine as node-9") {
 		t.Errorf("said %q", said)
 	}
 }

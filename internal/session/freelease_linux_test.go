@@ -40,9 +40,9 @@ func TestCleanSharesNoMachine(t *testing.T) {
 	select {
 	case m := <-going.Meetings():
 		if m.With.Run != "run-2" || m.Ended {
-			t.Errorf("the run was told of %+v", m)
+			t.Errorf("the run met %+v", m)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the run was told of nobody")
+		t.Error("the run met no other run")
 	}
 }

@@ -130,7 +130,7 @@ func TestRemovedBundleStopsTheRun(t *testing.T) {
 }
 
 // elsewhereName is a folder that is none of the run's.
-const elsewhereName = "somebody-elses"
+const elsewhereName = "of-another-run"
 
 // TestFullRecordStopsTheRun: the file system of the runs folder has no room left. The disks of VMs lie there too.
 func TestFullRecordStopsTheRun(t *testing.T) {

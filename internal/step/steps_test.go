@@ -404,9 +404,8 @@ func TestRunCommandFailure(t *testing.T) {
 // A wait for VMs ends at its limit, also while an agent is being called that takes its time.
 func TestWaitForPowerOnKeepsItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var began, took time.Duration
+		var took time.Duration
 		var deaf atomic.Bool
-		zero := time.Now()
 		_, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\n  - vm_group.WaitForPowerOn: {vm_group_name: A, wait_secs: 300}\n",
 			func(cfg *run.Config, _ *target.Inventory) {
 				inner := cfg.Runner
@@ -421,23 +420,29 @@ func TestWaitForPowerOnKeepsItsLimit(t *testing.T) {
 						return nil, context.Cause(ctx)
 					}
 				}
-				events := cfg.Events
-				cfg.Events = func(e interval.Event) {
-					switch {
-					case e.Step == "test.Wait":
-						deaf.Store(true)
-					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepStarted:
-						began = time.Since(zero)
-					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepEnded:
-						took = time.Since(zero) - began
-					}
-					events(e)
-				}
+				timeWaitForPowerOn(cfg, &deaf, &took)
 			})
 		if outcome.Ended != run.Failed || took != 5*time.Minute {
 			t.Errorf("the step took %v of 5 minutes: %+v", took, outcome)
 		}
 	})
+}
+
+// timeWaitForPowerOn sets deaf from the run's test.Wait until its vm_group.WaitForPowerOn has ended, and took to how long that was.
+func timeWaitForPowerOn(cfg *run.Config, deaf *atomic.Bool, took *time.Duration) {
+	events, began := cfg.Events, time.Time{}
+	cfg.Events = func(e interval.Event) {
+		switch {
+		case e.Step == "test.Wait":
+			deaf.Store(true)
+		case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepStarted:
+			began = time.Now()
+		case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepEnded:
+			*took = time.Since(began)
+			deaf.Store(false)
+		}
+		events(e)
+	}
 }
 
 // deafTarget lists no VMs from a moment on: its call hangs.
@@ -462,23 +467,10 @@ func TestWaitForPowerOnBoundsItsListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var took time.Duration
 		var deaf atomic.Bool
-		zero := time.Now()
 		play(t, "run:\n  - test.Wait: {duration_secs: 1}\n  - vm_group.WaitForPowerOn: {vm_group_name: A, wait_secs: 30}\n",
 			func(cfg *run.Config, _ *target.Inventory) {
 				cfg.Target = deafTarget{cfg.Target.(*fake.Target), &deaf}
-				events, began := cfg.Events, time.Duration(0)
-				cfg.Events = func(e interval.Event) {
-					switch {
-					case e.Step == "test.Wait":
-						deaf.Store(true)
-					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepStarted:
-						began = time.Since(zero)
-					case e.Step == "vm_group.WaitForPowerOn" && e.Kind == interval.EventStepEnded:
-						took = time.Since(zero) - began
-						deaf.Store(false)
-					}
-					events(e)
-				}
+				timeWaitForPowerOn(cfg, &deaf, &took)
 			})
 		if took < 30*time.Second || took > 31*time.Second {
 			t.Errorf("the step took %v of 30 s", took)

@@ -196,9 +196,15 @@ type NodeLimiter interface {
 	LimitNodesOff(count int)
 }
 
-// CutForeseer names what runs on a node and would speak against cutting its power now. It changes nothing.
+// CutForeseer names what speaks against cutting a node's power now. It changes nothing.
 type CutForeseer interface {
-	Foresee(ctx context.Context, nodeID string) ([]string, error)
+	Foresee(ctx context.Context, nodeID string) (CutForesight, error)
+}
+
+// CutForesight is what a cut of one node would take with it.
+type CutForesight struct {
+	Foreign []string // VMs and agents of others that run there
+	SameAs  []string // other nodes, by name, that are the same machine
 }
 
 // ReadyChecker tells whether the cluster services are up: nil, or why not.

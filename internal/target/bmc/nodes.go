@@ -137,14 +137,17 @@ func (n *Nodes) ShutdownNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Soft)
 }
 
-// Foresee returns the VMs and agents of others that run on a node now, before anything is done to it: while they do, its power
-// is not cut. It asks no BMC.
-func (n *Nodes) Foresee(ctx context.Context, nodeID string) ([]string, error) {
-	if slices.Contains(n.config.Allow.Overrides, target.OverrideForeignVMs) {
-		return nil, nil
-	}
+// Foresee returns what keeps the power of a node from being cut now, but for what the target file overrides. It asks no BMC.
+func (n *Nodes) Foresee(ctx context.Context, nodeID string) (target.CutForesight, error) {
 	survey, err := n.surveyor.Survey(ctx, nodeID)
-	return survey.ForeignVMs, err
+	seen := target.CutForesight{Foreign: survey.ForeignVMs, SameAs: survey.SameAs}
+	if slices.Contains(n.config.Allow.Overrides, target.OverrideForeignVMs) {
+		seen.Foreign = nil
+	}
+	if slices.Contains(n.config.Allow.Overrides, target.OverrideIdentity) {
+		seen.SameAs = nil
+	}
+	return seen, err
 }
 
 func (n *Nodes) of(nodeID string) (*Switch, error) {

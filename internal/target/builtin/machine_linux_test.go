@@ -94,11 +94,11 @@ func foresees(t *testing.T, hosts, hypervisors target.Target, l *lab.Lab) {
 	node := l.Hosts[0].UUID
 	seen := func(at target.Target) string {
 		t.Helper()
-		names, err := at.(target.CutForeseer).Foresee(t.Context(), node)
+		found, err := at.(target.CutForeseer).Foresee(t.Context(), node)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(names, ", ")
+		return strings.Join(found.Foreign, ", ")
 	}
 	if got := seen(hypervisors); got != "" {
 		t.Errorf("on an empty host there is %q", got)

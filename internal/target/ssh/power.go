@@ -113,7 +113,7 @@ func (p *Powered) others(ctx context.Context, cut *host, what *hostvm.Info) (all
 		}
 		return p.Answers(ctx, h.node.ID, func(ctx context.Context) error {
 			reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
-			if i := reply.Info; err == nil && i != nil && what.Boot != "" && i.Boot == what.Boot && i.Network == what.Network {
+			if i := reply.Info; err == nil && i != nil && what.Boot != "" && machine(*i) == machine(*what) {
 				mu.Lock()
 				same = append(same, h.node.Name)
 				mu.Unlock()

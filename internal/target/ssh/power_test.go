@@ -84,7 +84,7 @@ func TestSecondCut(t *testing.T) {
 		t.Errorf("a host that has power and does not answer is no reason: %v", err)
 	}
 	if orders := p.bmcs[3].Resets(); len(orders) > 0 {
-		t.Errorf("node-4 was told to %q", orders)
+		t.Errorf("the BMC of node-4 got %q", orders)
 	}
 	if err := l.Delete(t.Context(), tag, vms); err != nil {
 		t.Error(err)
@@ -161,11 +161,14 @@ func TestOneMachineAsTwoNodesIsNotCut(t *testing.T) {
 	p.file.Allow.Overrides = []string{target.OverrideController, target.OverrideForeignVMs}
 	l := p.on(t)
 	l.LimitNodesOff(1)
+	if seen, err := l.Foresee(t.Context(), "node-1"); err != nil || len(seen.SameAs) != 1 || seen.SameAs[0] != "node-2" {
+		t.Errorf("before the cut: %+v, %v", seen, err)
+	}
 	err := l.PowerOffNode(t.Context(), "node-1")
 	if diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), "the same machine as node") {
 		t.Errorf("got %v", err)
 	}
 	if orders := p.bmcs[0].Resets(); len(orders) > 0 {
-		t.Errorf("node-1 was told to %q", orders)
+		t.Errorf("the BMC of node-1 got %q", orders)
 	}
 }

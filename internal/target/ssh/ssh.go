@@ -335,7 +335,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, boot := range slices.Sorted(maps.Keys(boots)) {
 		if names := boots[boot]; boot != "" && len(names) > 1 {
 			inventory.Facts = append(inventory.Facts, target.Fact{
-				Name: "one machine", Value: strings.Join(names, ", ") + " are the same machine and share its CPUs, disks and network",
+				Name: "one machine", Value: strings.Join(names, ", ") + " are the same machine and share its CPUs and disks",
 			})
 		}
 	}
