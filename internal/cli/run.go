@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
