@@ -10,12 +10,12 @@ package audit
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -24,8 +24,8 @@ type Input struct {
 	Manifest result.Manifest
 	Summary  result.Summary
 	Events   []interval.Event
-	Plan     json.RawMessage // plan.json; rules that need it say nothing without it
-	Digest   *Digest         // of the intervals; rules that need it say nothing without it
+	Plan     *plan.Plan // nil: rules that need it say nothing
+	Digest   *Digest    // of the intervals; rules that need it say nothing without it
 }
 
 // Rule is one question asked of every run.

@@ -2,59 +2,23 @@ package audit
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
-// plan is what rules read of plan.json. What is missing there stays empty, and rules then say nothing.
-type plan struct {
-	Groups []struct {
-		Name         string `json:"name"`
-		RAMBytes     int64  `json:"ram_bytes"`
-		CountFinal   int    `json:"count_final"`
-		TouchedBytes int64  `json:"touched_bytes"`
-	} `json:"groups"`
-	Workloads []planWorkload `json:"workloads"`
-	Target    struct {
-		Nodes []struct {
-			ID   string `json:"id"`
-			Name string `json:"name"`
-		} `json:"nodes"`
-	} `json:"target"`
-}
-
-type planWorkload struct {
-	Name    string    `json:"name"`
-	Group   string    `json:"vm_group"`
-	Load    *planLoad `json:"load"`
-	Prefill *planLoad `json:"prefill"`
-}
-
-type planLoad struct {
-	Jobs []struct {
-		Pattern string `json:"pattern"`
-	} `json:"jobs"`
-	Extents []extent `json:"extents"`
-	Command string   `json:"command"`
-}
-
-type extent struct {
-	Device string `json:"device"`
-	Offset int64  `json:"offset"`
-	Length int64  `json:"length"`
-	Writes bool   `json:"writes"`
-}
-
-func (in *Input) plan() plan {
-	var p plan
-	// A plan that cannot be read is no finding about numbers; the report says it.
-	_ = json.Unmarshal(in.Plan, &p)
-	return p
+// plan returns the run's plan, an empty one where there is none.
+func (in *Input) plan() *plan.Plan {
+	if in.Plan == nil {
+		return &plan.Plan{}
+	}
+	return in.Plan
 }
 
 // reads tells whether any job reads.
-func (l *planLoad) reads() bool {
+func reads(l *load.Plan) bool {
 	for _, j := range l.Jobs {
 		if strings.Contains(j.Pattern, "read") || strings.Contains(j.Pattern, "rw") {
 			return true
@@ -64,12 +28,12 @@ func (l *planLoad) reads() bool {
 }
 
 // direct tells whether the load bypasses the page cache, as far as its command says.
-func (l *planLoad) direct() bool {
+func direct(l *load.Plan) bool {
 	return strings.Contains(l.Command, "direct=1") || strings.Contains(l.Command, "odirect=1")
 }
 
 // bytes is the number of distinct bytes of the extents, which may overlap.
-func bytes(list []extent) int64 {
+func bytes(list []load.Extent) int64 {
 	var n int64
 	for _, e := range merged(list) {
 		n += e.Length
@@ -78,12 +42,12 @@ func bytes(list []extent) int64 {
 }
 
 // merged sorts extents by device and offset and joins those that touch.
-func merged(list []extent) []extent {
+func merged(list []load.Extent) []load.Extent {
 	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b extent) int {
+	slices.SortFunc(list, func(a, b load.Extent) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset))
 	})
-	var out []extent
+	var out []load.Extent
 	for _, e := range list {
 		if n := len(out) - 1; n >= 0 && out[n].Device == e.Device && e.Offset <= out[n].Offset+out[n].Length {
 			out[n].Length = max(out[n].Length, e.Offset+e.Length-out[n].Offset)
@@ -95,8 +59,8 @@ func merged(list []extent) []extent {
 }
 
 // without returns what of list is not in taken.
-func without(list, taken []extent) []extent {
-	var out []extent
+func without(list, taken []load.Extent) []load.Extent {
+	var out []load.Extent
 	taken = merged(taken)
 	for _, e := range merged(list) {
 		at, end := e.Offset, e.Offset+e.Length
@@ -105,12 +69,12 @@ func without(list, taken []extent) []extent {
 				continue
 			}
 			if t.Offset > at {
-				out = append(out, extent{Device: e.Device, Offset: at, Length: t.Offset - at})
+				out = append(out, load.Extent{Device: e.Device, Offset: at, Length: t.Offset - at})
 			}
 			at = t.Offset + t.Length
 		}
 		if at < end {
-			out = append(out, extent{Device: e.Device, Offset: at, Length: end - at})
+			out = append(out, load.Extent{Device: e.Device, Offset: at, Length: end - at})
 		}
 	}
 	return out

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -28,7 +30,7 @@ func checkCacheReads(in *Input) []finding.Finding {
 	p := in.plan()
 	var list []finding.Finding
 	for _, w := range p.Workloads {
-		if w.Load == nil || !w.Load.reads() || !started(in, w.Name) {
+		if w.Load == nil || !reads(w.Load) || !started(in, w.Name) {
 			continue
 		}
 		unwritten, all := bytes(without(w.Load.Extents, writtenBefore(in, p, w))), bytes(w.Load.Extents)
@@ -89,8 +91,8 @@ func holes(in *Input) []finding.Finding {
 
 // writtenBefore collects what prefills of the group and loads that began earlier wrote. A load that also writes its
 // own range counts as written.
-func writtenBefore(in *Input, p plan, reader planWorkload) []extent {
-	var list []extent
+func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload) []load.Extent {
+	var list []load.Extent
 	begin := begins(in, reader.Name)
 	for _, w := range p.Workloads {
 		if w.Group != reader.Group {
@@ -117,8 +119,8 @@ func writtenBefore(in *Input, p plan, reader planWorkload) []extent {
 	return list
 }
 
-func buffered(p plan, w planWorkload, touched int64) (finding.Finding, bool) {
-	if w.Load.Command == "" || w.Load.direct() {
+func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bool) {
+	if w.Load.Command == "" || direct(w.Load) {
 		return finding.Finding{}, false
 	}
 	for _, g := range p.Groups {

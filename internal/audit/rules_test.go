@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -27,8 +27,16 @@ const soundPlan = `{"groups": [{"name": "g", "ram_bytes": 1073741824, "count_fin
   "load": {"command": "fio --direct=1", "jobs": [{"pattern": "randread"}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296}]},
   "prefill": {"command": "fio", "jobs": [{"pattern": "write"}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296, "writes": true}]}}]}`
 
+func planOf(text string) *plan.Plan {
+	p, err := plan.Read([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func sound() *made {
-	m := &made{in: audit.Input{Plan: json.RawMessage(soundPlan)}}
+	m := &made{in: audit.Input{Plan: planOf(soundPlan)}}
 	m.in.Summary = result.Summary{Ended: result.EndedCompleted, Duration: 70 * second, Loads: []result.LoadSummary{
 		{Workload: "w", Group: "g", Instance: 1, Prefill: true, Engine: "native io_uring, bragg 1", VMs: 2, FromNanos: 0, ToNanos: 5 * second},
 		{Workload: "w", Group: "g", Instance: 2, Engine: "native io_uring, bragg 1", VMs: 2, FromNanos: 10 * second, ToNanos: 70 * second, Due: 60_000},
@@ -94,7 +102,7 @@ func TestRules(t *testing.T) {
 		}, "run-incomplete", finding.Unknown, "Step nodes.PowerOff of the run phase failed at 0:20: no answer."},
 		{"a workload failed", func(m *made) { m.load().Error = "EBADF" }, "run-incomplete", finding.Unknown, "w ended with an error: EBADF"},
 		{"a VM that moved", func(m *made) {
-			m.in.Plan = json.RawMessage(strings.Replace(soundPlan, "{", `{"target": {"nodes": [{"id": "1", "name": "host-1"}, {"id": "2", "name": "host-2"}]},`, 1))
+			m.in.Plan = planOf(strings.Replace(soundPlan, "{", `{"target": {"nodes": [{"id": "1", "name": "host-1"}, {"id": "2", "name": "host-2"}]},`, 1))
 			m.in.Events = []interval.Event{
 				{Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "1"},
 				{AtNanos: 15 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-2", Node: "1"}, // by a step
@@ -216,7 +224,7 @@ func TestRules(t *testing.T) {
 			m.load().Engine = "native psync | native psync; cached: reads may come from the page cache (invalidate=0)"
 		}, "cache-suspected", finding.Warning, "w keeps its data in the page cache: reads may come from the page cache (invalidate=0)."},
 		{"buffered", func(m *made) {
-			m.in.Plan = json.RawMessage(strings.NewReplacer("--direct=1", "--direct=0", "4294967296", "536870912").Replace(soundPlan))
+			m.in.Plan = planOf(strings.NewReplacer("--direct=1", "--direct=0", "4294967296", "536870912").Replace(soundPlan))
 		}, "cache-suspected", finding.Warning, "buffered I/O on 512 MiB in VMs with 1 GiB"},
 		{"a drift", func(m *made) {
 			for i := range m.intervals {

@@ -3,14 +3,14 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/session"
 )
 
 func newPlan(p *Process) *cobra.Command {
 	var o order
 	var asJSON bool
-	var text run.TextOptions
+	var text plan.TextOptions
 	cmd := &cobra.Command{
 		Use:   "plan SCENARIO",
 		Short: "Say everything that a run would do, without doing it",

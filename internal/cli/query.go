@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/unit"
@@ -170,17 +170,16 @@ func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 
 // groupsOf names the VM groups of a run's plan; none when it has no plan.
 func groupsOf(b *result.Bundle) []string {
-	var plan struct {
-		Groups []struct {
-			Name string `json:"name"`
-		} `json:"groups"`
-	}
 	text, err := b.Plan()
-	if err != nil || json.Unmarshal(text, &plan) != nil {
+	if err != nil || len(text) == 0 {
 		return nil // without a plan nothing is known, so nothing is refused
 	}
+	p, err := plan.Read(text)
+	if err != nil {
+		return nil
+	}
 	var names []string
-	for _, g := range plan.Groups {
+	for _, g := range p.Groups {
 		names = append(names, g.Name)
 	}
 	return names

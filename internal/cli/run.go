@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +15,9 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -319,16 +318,14 @@ func (p *Process) newView(q queue, stop *stopper) *view {
 }
 
 // Begin prints what is about to happen. It implements session.Watcher with Event and Interval.
-func (v *view) Begin(plan *run.Plan, dir string) {
+func (v *view) Begin(p *plan.Plan, dir string) {
 	if v.live == nil {
 		v.stop.follow(dir, func(text string) { fmt.Fprintln(v.process.Stderr, text) })
 		return
 	}
 	v.stop.follow(dir, v.live.Print)
-	v.live.Print(briefing(plan, dir))
-	if text, err := json.Marshal(plan); err == nil {
-		v.live.Plan(text)
-	}
+	v.live.Print(briefing(p, dir))
+	v.live.Plan(p)
 }
 
 func (v *view) Event(e interval.Event) {
@@ -350,20 +347,20 @@ func (v *view) close() {
 }
 
 // briefing says in a few lines what a run is about to do.
-func briefing(plan *run.Plan, dir string) string {
+func briefing(p *plan.Plan, dir string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run %s: %s on %s\n", filepath.Base(dir), plan.Scenario.DisplayName, plan.Target.Name)
-	if r := plan.Rehearsal; r != nil {
+	fmt.Fprintf(&b, "run %s: %s on %s\n", filepath.Base(dir), p.Scenario.DisplayName, p.Target.Name)
+	if r := p.Rehearsal; r != nil {
 		fmt.Fprintf(&b, "  REHEARSAL of %s: times × %.3g, %s\n", unit.FormatDuration(r.Asked), r.TimeFactor, sizes(r))
 	}
-	f := plan.Footprint
+	f := p.Footprint
 	fmt.Fprintf(&b, "  %s, %s on disk\n  written: %s\n", plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), f.Written())
 	about := "about "
-	if plan.Estimate.Rough {
+	if p.Estimate.Rough {
 		about = "roughly "
 	}
-	fmt.Fprintf(&b, "  %s%s, until %s\n", about, unit.FormatDuration(plan.Estimate.Total),
-		time.Now().Add(plan.Estimate.Total).Format("15:04:05"))
+	fmt.Fprintf(&b, "  %s%s, until %s\n", about, unit.FormatDuration(p.Estimate.Total),
+		time.Now().Add(p.Estimate.Total).Format("15:04:05"))
 	return b.String()
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -52,15 +51,14 @@ func TestComparisonCarriesFindings(t *testing.T) {
 		run.Summary.Verdict, run.Summary.Reason, run.Summary.Caveats = result.Pass, "All steps ended.", nil
 	}
 	a.Summary.Findings = nil
-	b.Summary.Findings = json.RawMessage(starved)
+	if err := json.Unmarshal([]byte(starved), &b.Summary.Findings); err != nil {
+		t.Fatal(err)
+	}
+	want := b.Summary.Findings
 	c := compared(t, a, b)
 	page, terminal, decoded := comparisonForms(t, c)
 	if len(decoded.Warnings) > 0 {
 		t.Fatalf("the runs of the fixture have warnings: %q", decoded.Warnings)
-	}
-	var want []finding.Finding
-	if err := json.Unmarshal([]byte(starved), &want); err != nil {
-		t.Fatal(err)
 	}
 	if len(decoded.Findings) != len(want) {
 		t.Fatalf("JSON has %d findings, want %d", len(decoded.Findings), len(want))

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -109,19 +111,23 @@ func Build(run *Run) *Document {
 	if d.Verdict == "" {
 		d.Verdict = result.Undecided
 	}
-	d.Findings = readFindings(s.Findings)
+	d.Findings = notNil(s.Findings)
 	d.Reduced = reductions(m.Rehearsal)
 	d.Imitated = imitations(m, s, run.Events)
-	d.Steps = steps(run)
+	planned, err := readPlan(run.Plan)
+	if err != nil {
+		d.Caveats = append(slices.Clip(d.Caveats), fmt.Sprintf("The plan of this bundle cannot be read: %v.", err))
+	}
+	d.Steps = steps(planned, run.Events)
 	if d.Reason == "" {
 		d.withoutSummary(run)
 	}
-	d.Marks = marks(run)
+	d.Marks = marks(run.Events, d.Steps)
 	d.Results = make([]Result, 0, len(s.Results))
 	for i := range s.Results {
 		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
 	}
-	d.Workloads = workloads(run)
+	d.Workloads = workloads(run, planned)
 	d.Durations = s.Durations
 	d.Method = methods(d)
 	return d
@@ -145,16 +151,16 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 	return r
 }
 
-func readFindings(raw json.RawMessage) []finding.Finding {
-	all := []finding.Finding{}
+// readPlan returns an empty plan where there is none.
+func readPlan(raw json.RawMessage) (*plan.Plan, error) {
 	if len(raw) == 0 {
-		return all
+		return &plan.Plan{}, nil
 	}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return []finding.Finding{{Code: "findings-unreadable", Severity: finding.Unknown,
-			Claim: fmt.Sprintf("The findings of this bundle cannot be read: %v.", err)}}
+	p, err := plan.Read(raw)
+	if err != nil {
+		return &plan.Plan{}, err
 	}
-	return notNil(all)
+	return p, nil
 }
 
 // notNil makes an empty list print as [] in JSON.

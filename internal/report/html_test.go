@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report"
 )
 
@@ -89,12 +90,8 @@ func hostileRun() *report.Run {
 	eachString(reflect.ValueOf(run).Elem(), kept, replace)
 	description := strings.Join(payloads, "<p>")
 	run.Manifest.Scenario.Description = description
-	findings, err := json.Marshal([]map[string]any{{"code": payloads[0], "severity": "warning", "subject": payloads[1], "claim": payloads[0],
-		"evidence": payloads, "advice": payloads[2]}})
-	if err != nil {
-		panic(err)
-	}
-	run.Summary.Findings = findings
+	run.Summary.Findings = []finding.Finding{{Code: payloads[0], Severity: finding.Warning, Subject: payloads[1], Claim: payloads[0],
+		Evidence: payloads, Advice: payloads[2]}}
 	return run
 }
 
@@ -269,7 +266,7 @@ func TestCutOffBundle(t *testing.T) {
 	run.Summary = report.Run{}.Summary
 	run.Plan = json.RawMessage(`{"steps": [`)
 	page := text(parseHTML(t, htmlOf(t, run)))
-	for _, want := range []string{"UNKNOWN", "cut off before it was sealed", "nodes.PowerOff node-3"} {
+	for _, want := range []string{"UNKNOWN", "cut off before it was sealed", "The plan of this bundle cannot be read", "nodes.PowerOff node-3"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

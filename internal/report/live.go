@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 const (
@@ -52,11 +52,11 @@ func NewLive(o LiveOptions) *Live {
 	return l
 }
 
-// Plan tells the view what to expect; raw is plan.json. Without it there is no estimate of what remains.
-func (l *Live) Plan(raw json.RawMessage) {
+// Plan tells the view what to expect. Without it there is no estimate of what remains.
+func (l *Live) Plan(p *plan.Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.state.setPlan(raw)
+	l.state.setPlan(p)
 }
 
 // Event shows an event of the run.

@@ -38,8 +38,8 @@ func (s *liveState) remaining() (left, overdue time.Duration, ok bool) {
 			continue
 		}
 		inStep := s.elapsed() - time.Duration(o.AtNanos)
-		if reached := time.Duration(p.Start) + min(max(inStep, 0), time.Duration(p.Duration)); reached >= at {
-			at, overdue = reached, max(0, inStep-time.Duration(p.Duration))
+		if reached := p.Start + min(max(inStep, 0), p.Duration); reached >= at {
+			at, overdue = reached, max(0, inStep-p.Duration)
 		}
 	}
 	if len(s.open) == 0 || at == 0 {

@@ -72,7 +72,7 @@ func TestLiveShowsNothingOld(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &screen{columns: 300}
 				l := report.NewLive(report.LiveOptions{Out: s, Size: s.size})
-				l.Plan([]byte(livePlan))
+				l.Plan(livePlan())
 				l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
 				for second := range int64(9) {
 					for vm, n := range map[string]uint64{"vm-1": 1000, "vm-2": 4000} {

@@ -27,7 +27,7 @@ func showLive() {
 		fmt.Sscan(string(text), &rows, &columns)
 		return columns, rows
 	}})
-	l.Plan([]byte(livePlan))
+	l.Plan(livePlan())
 	l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
 	l.Event(interval.Event{Kind: interval.EventStepStarted, Phase: "run", Step: "test.Wait", StepID: 2})
 	for second := range int64(60) {

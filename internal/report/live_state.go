@@ -2,13 +2,13 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -25,7 +25,7 @@ type liveState struct {
 	title     string
 	rehearsal bool
 	total     time.Duration
-	planned   map[int]plannedStep
+	planned   map[int]plan.Step
 	steps     int
 
 	zero    time.Time // of the run's axis on this machine's clock; zero value: nothing heard yet
@@ -69,29 +69,15 @@ type liveSecond struct {
 type liveRate struct{ operations, bytes uint64 }
 
 func (s *liveState) init() {
-	s.planned, s.starts, s.engines = map[int]plannedStep{}, map[string]int{}, map[string]bool{}
+	s.planned, s.starts, s.engines = map[int]plan.Step{}, map[string]int{}, map[string]bool{}
 	s.silent = map[string]int64{}
 }
 
-func (s *liveState) setPlan(raw json.RawMessage) {
-	var p struct {
-		Scenario struct {
-			Name        string `json:"name"`
-			DisplayName string `json:"display_name"`
-		} `json:"scenario"`
-		Rehearsal json.RawMessage `json:"rehearsal"`
-		Estimate  struct {
-			Total time.Duration `json:"total_ns"`
-		} `json:"estimate"`
-	}
-	// A plan that cannot be read only costs the estimate.
-	if json.Unmarshal(raw, &p) != nil {
-		return
-	}
+func (s *liveState) setPlan(p *plan.Plan) {
 	s.title = Clean(cmp.Or(p.Scenario.DisplayName, p.Scenario.Name))
-	s.rehearsal = len(p.Rehearsal) > 0 && string(p.Rehearsal) != "null"
+	s.rehearsal = p.Rehearsal != nil
 	s.total = p.Estimate.Total
-	for _, step := range plannedSteps(raw) {
+	for _, step := range p.Steps {
 		s.planned[step.ID] = step
 		s.steps++
 	}

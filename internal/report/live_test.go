@@ -11,13 +11,20 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-const livePlan = `{"scenario":{"display_name":"Node failure"},"estimate":{"total_ns":40000000000},"steps":[
+func livePlan() *plan.Plan {
+	p, err := plan.Read([]byte(`{"scenario":{"display_name":"Node failure"},"estimate":{"total_ns":40000000000},"steps":[
  {"id":1,"phase":"run","name":"workload.Start","start_ns":0,"duration_ns":1000000000},
- {"id":2,"phase":"run","name":"test.Wait","start_ns":1000000000,"duration_ns":30000000000}]}`
+ {"id":2,"phase":"run","name":"test.Wait","start_ns":1000000000,"duration_ns":30000000000}]}`))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
 
 // screen understands the few codes that Live writes and keeps what a terminal would show.
 type screen struct {
@@ -90,7 +97,7 @@ func liveInterval(workload string, second int64, operations uint64) interval.Int
 }
 
 func liveEvents(l *report.Live) {
-	l.Plan([]byte(livePlan))
+	l.Plan(livePlan())
 	l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
 	l.Event(interval.Event{Kind: interval.EventStepStarted, Phase: "run", Step: "workload.Start", StepID: 1, Workload: "OLTP"})
 	l.Event(interval.Event{Kind: interval.EventStepEnded, Phase: "run", Step: "workload.Start", StepID: 1, Workload: "OLTP"})

@@ -192,31 +192,7 @@ type planView struct {
 }
 
 func newPlanView(raw json.RawMessage) planView {
-	var p struct {
-		Groups []struct {
-			Name         string `json:"name"`
-			Template     string `json:"template"`
-			VCPUs        int    `json:"vcpus"`
-			RAMBytes     int64  `json:"ram_bytes"`
-			Count        int    `json:"count"`
-			CountFinal   int    `json:"count_final"`
-			TouchedBytes int64  `json:"touched_bytes"`
-			Disks        []struct {
-				SizeBytes int64 `json:"size_bytes"`
-			} `json:"disks"`
-		} `json:"groups"`
-		Workloads []struct {
-			Name  string `json:"name"`
-			Group string `json:"vm_group"`
-			Load  *struct {
-				Command string `json:"command"`
-			} `json:"load"`
-		} `json:"workloads"`
-	}
-	// A plan that cannot be read was reported as a caveat when the bundle was read.
-	if json.Unmarshal(raw, &p) != nil {
-		return planView{}
-	}
+	p, _ := readPlan(raw) // the document has a caveat
 	v := planView{}
 	if len(p.Groups) > 0 {
 		v.Groups = &table{Heads: []string{"group", "template", "VMs", "vCPUs", "memory", "disks", "data touched per VM"}, Left: 2}

@@ -2,11 +2,11 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 // Mark is one moment that is drawn on every chart.
@@ -39,41 +39,16 @@ type Step struct {
 	Simulated    bool   `json:"simulated,omitempty"`
 }
 
-// plannedStep is what a report reads of a step in plan.json; keys that are missing stay empty.
-type plannedStep struct {
-	ID       int    `json:"id"`
-	Phase    string `json:"phase"`
-	Name     string `json:"name"`
-	Subject  string `json:"subject"`
-	Label    string `json:"label"`
-	Imitated string `json:"imitated"`
-	Line     int    `json:"line"`
-	Iterate  string `json:"iteration"`
-	Start    int64  `json:"start_ns"`
-	Duration int64  `json:"duration_ns"`
-}
-
-func plannedSteps(raw json.RawMessage) []plannedStep {
-	var plan struct {
-		Steps []plannedStep `json:"steps"`
-	}
-	// A plan that cannot be read leaves the steps as the events tell them.
-	if json.Unmarshal(raw, &plan) != nil {
-		return nil
-	}
-	return plan.Steps
-}
-
 // steps joins the plan with what the events say. Steps that never began come last within their phase's order.
-func steps(run *Run) []Step {
+func steps(p *plan.Plan, events []interval.Event) []Step {
 	byID := map[int]int{}
 	list := []Step{}
-	for _, p := range plannedSteps(run.Plan) {
-		byID[p.ID] = len(list)
-		list = append(list, Step{ID: p.ID, Phase: p.Phase, Name: p.Name, Subject: p.Subject, Label: p.Label, Line: p.Line, Iteration: p.Iterate,
-			PlannedNanos: p.Duration, Simulated: p.Imitated != ""})
+	for _, s := range p.Steps {
+		byID[s.ID] = len(list)
+		list = append(list, Step{ID: s.ID, Phase: string(s.Phase), Name: s.Name, Subject: s.Subject, Label: s.Label, Line: s.Line, Iteration: s.Iteration,
+			PlannedNanos: s.Duration.Nanoseconds(), Simulated: s.Imitated != ""})
 	}
-	for _, e := range run.Events {
+	for _, e := range events {
 		if e.Kind != interval.EventStepStarted && e.Kind != interval.EventStepEnded {
 			continue
 		}
@@ -117,10 +92,10 @@ func (s *Step) observe(e interval.Event) {
 
 // marks picks what is worth a line on every chart: annotations, disturbances, and the steps of the run phase that do
 // something (waiting does not).
-func marks(run *Run) []Mark {
+func marks(events []interval.Event, steps []Step) []Mark {
 	list := []Mark{}
 	annotated := map[int]bool{}
-	for _, e := range run.Events {
+	for _, e := range events {
 		switch e.Kind {
 		case interval.EventAnnotation:
 			annotated[e.StepID] = true
@@ -129,7 +104,7 @@ func marks(run *Run) []Mark {
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, "disturbance"), Kind: "disturbance"})
 		}
 	}
-	for _, s := range steps(run) {
+	for _, s := range steps {
 		if s.Phase == "run" && s.Started && !isWait(s.Name) && (s.ID == 0 || !annotated[s.ID]) {
 			label := s.Name
 			if s.Subject != "" {

@@ -1,13 +1,13 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -60,8 +60,8 @@ type Latency struct {
 // not as time of its load, so in less than this it would look like cores at work.
 const coresTimeMin = 500 * time.Millisecond
 
-func workloads(run *Run) []Workload {
-	loads, cores := run.Summary.Loads, coresMax(run)
+func workloads(run *Run, p *plan.Plan) []Workload {
+	loads, cores := run.Summary.Loads, coresMax(&run.Manifest, p)
 	list := make([]Workload, 0, len(loads))
 	starts := map[string]int{}
 	for i := range loads {
@@ -101,21 +101,13 @@ func workloads(run *Run) []Workload {
 
 // coresMax returns how many cores a load can have used: those of this machine where VMs are its processes, else those
 // of its VMs.
-func coresMax(run *Run) func(l *result.LoadSummary) int {
-	if run.Manifest.Target.Provider == "local" {
-		machine, _ := strconv.Atoi(run.Manifest.Environment["cpus"]) // 0 where it is not known
+func coresMax(m *result.Manifest, p *plan.Plan) func(l *result.LoadSummary) int {
+	if m.Target.Provider == "local" {
+		machine, _ := strconv.Atoi(m.Environment["cpus"]) // 0 where it is not known
 		return func(*result.LoadSummary) int { return machine }
 	}
-	var plan struct {
-		Groups []struct {
-			Name  string `json:"name"`
-			VCPUs int    `json:"vcpus"`
-		} `json:"groups"`
-	}
-	// A plan that cannot be read was reported as a caveat; then the bound is not known.
-	_ = json.Unmarshal(run.Plan, &plan)
 	ofVM := map[string]int{}
-	for _, g := range plan.Groups {
+	for _, g := range p.Groups {
 		ofVM[g.Name] = g.VCPUs
 	}
 	return func(l *result.LoadSummary) int { return ofVM[l.Group] * l.VMs }

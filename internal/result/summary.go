@@ -1,8 +1,7 @@
 package result
 
 import (
-	"encoding/json"
-
+	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -30,14 +29,14 @@ type Summary struct {
 	Reason  string  `json:"reason"` // one sentence
 	Ended   string  `json:"ended"`  // "completed", "failed", "interrupted", "aborted"
 	// Refused: the run failed because a step was refused for safety.
-	Refused  bool            `json:"refused,omitempty"`
-	Duration int64           `json:"duration_ns"`
-	Results  []Evaluated     `json:"results"`
-	Loads    []LoadSummary   `json:"workloads"`
-	Windows  []Window        `json:"windows"`            // the stretches between steps of the run phase, in order
-	Findings json.RawMessage `json:"findings,omitempty"` // []finding.Finding
-	Caveats  []string        `json:"caveats,omitempty"`
-	Phases   []Window        `json:"phases"`
+	Refused  bool              `json:"refused,omitempty"`
+	Duration int64             `json:"duration_ns"`
+	Results  []Evaluated       `json:"results"`
+	Loads    []LoadSummary     `json:"workloads"`
+	Windows  []Window          `json:"windows"` // the stretches between steps of the run phase, in order
+	Findings []finding.Finding `json:"findings,omitzero"`
+	Caveats  []string          `json:"caveats,omitempty"`
+	Phases   []Window          `json:"phases"`
 	// Durations of operations; nil where there was none.
 	Durations *Durations `json:"durations,omitempty"`
 }

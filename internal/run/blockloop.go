@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 // repeats says which steps of a run come too late for their repeat. Branches ask at the same time.
@@ -18,7 +19,7 @@ type repeats struct {
 }
 
 // skips tells whether a step belongs to an iteration that would begin too late, and logs the end of a repeat once.
-func (e *Engine) skips(p PlanStep) bool {
+func (e *Engine) skips(p plan.Step) bool {
 	e.repeats.mu.Lock()
 	defer e.repeats.mu.Unlock()
 	b := e.plan.bound[p.ID-1]
@@ -32,8 +33,8 @@ func (e *Engine) skips(p PlanStep) bool {
 }
 
 // branches returns the steps of each branch of the parallel step p.
-func (e *Engine) branches(p PlanStep) [][]PlanStep {
-	var out [][]PlanStep
+func (e *Engine) branches(p plan.Step) [][]plan.Step {
+	var out [][]plan.Step
 	for _, s := range e.plan.Steps[p.ID:] {
 		if s.Branch == 0 {
 			break
@@ -48,7 +49,7 @@ func (e *Engine) branches(p PlanStep) [][]PlanStep {
 
 // runBranches runs all branches of a parallel step at once. The first that fails cancels the others; all have ended when it
 // returns.
-func (e *Engine) runBranches(ctx context.Context, p PlanStep) error {
+func (e *Engine) runBranches(ctx context.Context, p plan.Step) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
@@ -66,7 +67,7 @@ func (e *Engine) runBranches(ctx context.Context, p PlanStep) error {
 	return nil
 }
 
-func (e *Engine) runBranch(ctx context.Context, steps []PlanStep) error {
+func (e *Engine) runBranch(ctx context.Context, steps []plan.Step) error {
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -83,7 +84,7 @@ func (e *Engine) runBranch(ctx context.Context, steps []PlanStep) error {
 }
 
 // runAndTell runs one step between its events.
-func (e *Engine) runAndTell(ctx context.Context, p PlanStep) error {
+func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 	e.emit(e.stepEvent(p, interval.EventStepStarted, nil))
 	e.progress.begin(p.ID)
 	act := func() error { return e.callStep(ctx, p) }

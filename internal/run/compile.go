@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -57,7 +58,7 @@ type compiler struct {
 	steps        []boundStep
 	plan         *Plan
 	factor       float64          // time factor, 1 in a full run
-	lasting      map[int]*Lasting // of a rehearsal, by index of the step that starts the load
+	lasting      map[int]*lasting // of a rehearsal, by index of the step that starts the load
 
 	// acts are what the run phase does, actsOfNodes that the target decides on some, actsUnknown that a step could not be named.
 	acts                     []act
@@ -108,16 +109,16 @@ func newCompiler(sc *scenario.Scenario, inventory target.Inventory, capabilities
 
 func (c *compiler) newPlan() *Plan {
 	sc, inv := c.sc, c.inventory
-	return &Plan{
-		Format: planFormat,
-		Scenario: PlanScenario{Name: sc.Name, DisplayName: sc.DisplayName, Hash: sc.Hash,
+	return &Plan{Plan: plan.Plan{
+		Format: plan.Format,
+		Scenario: plan.Scenario{Name: sc.Name, DisplayName: sc.DisplayName, Hash: sc.Hash,
 			Preset: sc.Preset},
-		Target: PlanTarget{Provider: inv.Provider, Name: inv.Name, Simulated: inv.Simulated, Nodes: inv.Nodes,
+		Target: plan.Target{Provider: inv.Provider, Name: inv.Name, Simulated: inv.Simulated, Nodes: inv.Nodes,
 			FreeBytes: inv.FreeBytes, TotalBytes: inv.TotalBytes, Hypervisor: inv.Hypervisor, RestartsElsewhere: inv.RestartsElsewhere,
 			RestartsWithNode: inv.RestartsWithNode},
 		Seed: c.options.Seed, AllowShell: c.options.AllowShell,
-		Windows: []string{}, Power: []PowerOperation{}, Undo: []string{}, Unfit: []Unfit{}, Notes: []string{}, Warnings: diag.List{},
-		Groups: []PlanGroup{}, Workloads: []PlanWorkload{}, Steps: []PlanStep{},
+		Windows: []string{}, Power: []plan.PowerOperation{}, Undo: []string{}, Unfit: []plan.Unfit{}, Notes: []string{}, Warnings: diag.List{},
+		Groups: []plan.Group{}, Workloads: []plan.Workload{}, Steps: []plan.Step{}},
 		workloads: map[string]*workloadPlan{}, inventory: inv, scenario: sc,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -152,18 +153,18 @@ func TestRefusals(t *testing.T) {
 func TestPlanText(t *testing.T) {
 	goldens(t, "plan", func(t *testing.T, a *txtar.Archive) string {
 		s := readSetting(t, string(a.Comment))
-		plan, err := run.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
+		planned, err := run.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := plan.WriteText(&b, run.TextOptions{Commands: true}); err != nil {
+		if err := planned.WriteText(&b, plan.TextOptions{Commands: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := run.Preflight(plan); err != nil {
+		if err := run.Preflight(planned); err != nil {
 			fmt.Fprintf(&b, "\npreflight: %v (exit code %d)\n", err, diag.ExitCode(err))
 		}
-		if data, err := json.Marshal(plan); err != nil || bytes.Contains(data, []byte("null")) {
+		if data, err := json.Marshal(planned); err != nil || bytes.Contains(data, []byte("null")) {
 			t.Errorf("plan as JSON has a null or fails: %v\n%s", err, data)
 		}
 		return b.String()

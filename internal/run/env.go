@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -22,7 +23,7 @@ type Env struct {
 	Target target.Target
 	Tag    target.Tag
 	Plan   *Plan
-	Step   PlanStep // the one that runs
+	Step   plan.Step // the one that runs
 	// Scenario is the document; Dir the folder in which programs of the scenario run and whose content stays with the run.
 	Scenario *scenario.Scenario
 	Dir      string
@@ -133,7 +134,7 @@ func WaitFor(ctx context.Context, timeout, poll time.Duration, check func() bool
 // notes emits events of one step.
 type notes struct {
 	engine *Engine
-	step   PlanStep
+	step   plan.Step
 }
 
 func (n notes) event(kind interval.EventKind, text string) interval.Event {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -34,8 +35,8 @@ func (c *compiler) finishSteps() {
 		for _, t := range b.turns {
 			t.repeat.planned = t.repeat.length(c.factor)
 		}
-		s := PlanStep{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
-			Label: labels[i], Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i]}
+		s := plan.Step{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
+			Label: labels[i], Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].said()}
 		s.Group, s.Workload = references(b.kind, b.step)
 		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.kind.Needs {
@@ -71,14 +72,14 @@ func (c *compiler) imitate(need target.Capability, text string) {
 func (c *compiler) finishPower(id int, e Effect) {
 	add := func(indexes []int, action string) {
 		for _, i := range indexes {
-			c.plan.Power = append(c.plan.Power, PowerOperation{StepID: id, Node: c.inventory.Nodes[i].Name, Action: action})
+			c.plan.Power = append(c.plan.Power, plan.PowerOperation{StepID: id, Node: c.inventory.Nodes[i].Name, Action: action})
 		}
 	}
 	add(e.PowersOff, "off")
 	add(e.PowersOn, "on")
 }
 
-func (c *compiler) addEstimate(s PlanStep) {
+func (c *compiler) addEstimate(s plan.Step) {
 	e := &c.plan.Estimate
 	e.Rough = e.Rough || s.Rough
 	if s.Branch > 0 {
@@ -107,7 +108,7 @@ func (c *compiler) finishFootprint() {
 			f.DiskBytes += d.SizeBytes * int64(g.CountFinal)
 		}
 	}
-	var longest Footprint
+	var longest plan.Footprint
 	for _, start := range c.loadStarts() {
 		p := c.plan.workloads[start.Workload]
 		answer := p.loadPlan
@@ -117,15 +118,15 @@ func (c *compiler) finishFootprint() {
 		if answer == nil {
 			continue
 		}
-		f.addWritten(answer, start.Runtime, int64(start.vms))
-		longest.addWritten(answer, start.lasting.longest(start.Runtime), int64(start.vms))
+		addWritten(f, answer, start.Runtime, int64(start.vms))
+		addWritten(&longest, answer, start.lasting.Longest(start.Runtime), int64(start.vms))
 	}
 	f.WrittenLastingBytes = longest.WrittenKnownBytes - f.WrittenKnownBytes
 	f.WrittenLastingFreely = longest.WrittenFreely - f.WrittenFreely
 }
 
 // addWritten adds what one load writes on all its VMs.
-func (f *Footprint) addWritten(answer *load.Plan, runtime time.Duration, vms int64) {
+func addWritten(f *plan.Footprint, answer *load.Plan, runtime time.Duration, vms int64) {
 	bytes := answer.BytesWritten
 	if runtime == 0 {
 		runtime = answer.TakesMost
@@ -158,7 +159,7 @@ func poissonBound(mean, block float64) int64 {
 type loadStart struct {
 	LoadSpec
 	vms     int // that the group has then
-	lasting *Lasting
+	lasting *plan.Lasting
 }
 
 // loadStarts returns every load that a step begins.
@@ -169,7 +170,7 @@ func (c *compiler) loadStarts() []loadStart {
 	c.walk(v, 1, func(i int, step Step, late bool) {
 		if d, ok := step.(Describer); ok && !late {
 			if e := d.Effect(v); e.Load != nil {
-				out = append(out, loadStart{*e.Load, v.vmsOf(e.Load.Workload), c.lasting[i]})
+				out = append(out, loadStart{*e.Load, v.vmsOf(e.Load.Workload), c.lasting[i].said()})
 			}
 		}
 	})

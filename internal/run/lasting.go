@@ -1,12 +1,11 @@
 package run
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -19,24 +18,28 @@ import (
 // the floor of timeouts: what is waited for may take that long in any rehearsal.
 const lastingPerStep = 5 * time.Minute
 
-// Lasting says until when a load goes on beyond its runtime.
-type Lasting struct {
-	Over []LastingOver `json:"over"`    // the load ends when all of these are over
-	Most time.Duration `json:"most_ns"` // how much longer than its runtime it goes on at most
-
+// lasting is a plan.Lasting while it is made.
+type lasting struct {
+	over     []lastingOver
+	most     time.Duration
 	unsteady int // steps meanwhile that do not keep to a time
 }
 
-// LastingOver is one step that a load lasts over.
-type LastingOver struct {
-	Step int    `json:"step"` // id
-	Name string `json:"name"`
-	// Partly: the load ends within the step, or the step waits for it; After counts from the beginning of the step. Else the
-	// whole step must be over.
-	Partly bool          `json:"partly,omitempty"`
-	After  time.Duration `json:"after_ns,omitempty"`
-
+type lastingOver struct {
+	plan.LastingOver
 	rest time.Duration // After in the scenario, before it was scaled
+}
+
+// said is what the plan says of it; nil for a load that keeps to its runtime.
+func (l *lasting) said() *plan.Lasting {
+	if l == nil {
+		return nil
+	}
+	out := &plan.Lasting{Most: l.most}
+	for _, o := range l.over {
+		out.Over = append(out.Over, o.LastingOver)
+	}
+	return out
 }
 
 // plannedStep is a step on the clock of a plan.
@@ -72,7 +75,7 @@ func (c *compiler) plannedSteps() []plannedStep {
 // findLasting notes which loads the scenario has last over later steps. It is asked before any time is scaled.
 func (c *compiler) findLasting() {
 	steps := c.plannedSteps()
-	found := map[int]*Lasting{}
+	found := map[int]*lasting{}
 	for i := range steps {
 		l := steps[i].effect.Load
 		if l == nil || l.Prefill || l.Runtime == 0 || !l.Async && c.steps[i].branch == 0 {
@@ -81,7 +84,7 @@ func (c *compiler) findLasting() {
 		s := meanwhile{c: c, steps: steps, start: i, load: *l, ends: steps[i].loadEnds}
 		s.cutShort()
 		if over := s.over(); len(over) > 0 {
-			found[i] = &Lasting{Over: over, unsteady: s.unsteady()}
+			found[i] = &lasting{over: over, unsteady: s.unsteady()}
 		}
 	}
 	c.lasting = found
@@ -162,7 +165,7 @@ func (m meanwhile) last(from, to, branch int) int {
 
 // over returns the last steps that the load goes on over: one that no branch holds or, where the load ends while branches
 // run at once, one of each branch.
-func (m meanwhile) over() []LastingOver {
+func (m meanwhile) over() []lastingOver {
 	head, end := m.c.block(m.start)
 	if j := m.last(max(end, m.start), len(m.steps), 0); j >= 0 {
 		return m.overStep(j)
@@ -173,9 +176,9 @@ func (m meanwhile) over() []LastingOver {
 	return nil
 }
 
-func (m meanwhile) overStep(j int) []LastingOver {
+func (m meanwhile) overStep(j int) []lastingOver {
 	step := m.steps[j]
-	out := LastingOver{Step: j + 1, Name: m.c.steps[j].kind.Name}
+	out := lastingOver{LastingOver: plan.LastingOver{Step: j + 1, Name: m.c.steps[j].kind.Name}}
 	switch {
 	case m.c.steps[j].parallel:
 		return m.overBranches(j)
@@ -183,7 +186,7 @@ func (m meanwhile) overStep(j int) []LastingOver {
 	default:
 		out.Partly, out.rest = true, min(step.to, m.ends)-step.from
 	}
-	return []LastingOver{out}
+	return []lastingOver{out}
 }
 
 // endsByLoad tells whether a step ends when a load with a runtime does, which may last over steps itself: two that last
@@ -199,8 +202,8 @@ func (m meanwhile) endsByLoad(j int) bool {
 	})
 }
 
-func (m meanwhile) overBranches(head int) []LastingOver {
-	var out []LastingOver
+func (m meanwhile) overBranches(head int) []lastingOver {
+	var out []lastingOver
 	end := m.c.blockEnd(head)
 	for branch := 1; branch <= m.c.steps[end-1].branch; branch++ {
 		if j := m.last(head+1, end, branch); j >= 0 {
@@ -229,7 +232,7 @@ func keepsTime(k Kind) bool {
 // extend lets loads of a view go on as far as the step at hand asks for.
 func (c *compiler) extend(v *View, i int, factor float64) {
 	for start, l := range c.lasting {
-		for _, over := range l.Over {
+		for _, over := range l.over {
 			if over.Step != i+1 || !over.Partly {
 				continue
 			}
@@ -258,8 +261,8 @@ func (c *compiler) keepLasting() {
 	steps := c.plannedSteps()
 	for i, l := range c.lasting {
 		var late time.Duration
-		for n := range l.Over {
-			over := &l.Over[n]
+		for n := range l.over {
+			over := &l.over[n]
 			over.After = scaleRest(over.rest, c.factor)
 			end := steps[over.Step-1].to
 			if over.Partly {
@@ -267,7 +270,7 @@ func (c *compiler) keepLasting() {
 			}
 			late = max(late, end-steps[i].loadEnds)
 		}
-		l.Most = (late + time.Duration(l.unsteady)*lastingPerStep).Truncate(time.Second) + time.Second
+		l.most = (late + time.Duration(l.unsteady)*lastingPerStep).Truncate(time.Second) + time.Second
 		if l.unsteady == 0 && late < lastingLeast {
 			delete(c.lasting, i)
 		}
@@ -286,26 +289,6 @@ func (c *compiler) noteLasting(steps []plannedStep) {
 		workload := steps[i].effect.Load.Workload
 		told = append(told, workload)
 		c.note("%s has a runtime of %s here and goes on beyond it until %s, at most %s longer: only waits and loads are shorter in a rehearsal",
-			workload, unit.FormatDuration(steps[i].effect.Load.Runtime), l, unit.FormatDuration(l.Most))
+			workload, unit.FormatDuration(steps[i].effect.Load.Runtime), l.said(), unit.FormatDuration(l.most))
 	}
-}
-
-// longest returns how long a load with that runtime goes on at most.
-func (l *Lasting) longest(runtime time.Duration) time.Duration {
-	if l == nil || runtime == 0 {
-		return runtime
-	}
-	return runtime + l.Most
-}
-
-// String says until when: "step 9 (test.Wait) is over".
-func (l *Lasting) String() string {
-	parts := make([]string, len(l.Over))
-	for i, o := range l.Over {
-		parts[i] = fmt.Sprintf("step %d (%s) is over", o.Step, o.Name)
-		if o.Partly {
-			parts[i] = fmt.Sprintf("%s into step %d (%s)", unit.FormatDuration(o.After), o.Step, o.Name)
-		}
-	}
-	return strings.Join(parts, " and ")
 }

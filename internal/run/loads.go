@@ -13,6 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -40,8 +41,8 @@ type loads struct {
 // loadRun is one start of one load on all VMs of its group.
 type loadRun struct {
 	spec     LoadSpec
-	lasting  *Lasting   // the load goes on beyond the runtime of spec
-	stagger  staggering // of its VMs; known when all are prepared
+	lasting  *plan.Lasting // the load goes on beyond the runtime of spec
+	stagger  staggering    // of its VMs; known when all are prepared
 	group    string
 	instance int
 	handle   int
@@ -64,7 +65,7 @@ type member struct {
 	err     error
 }
 
-func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *Lasting) error {
+func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *plan.Lasting) error {
 	e := l.engine
 	if err := e.cfg.fail().at("load.start"); err != nil {
 		return err
@@ -165,7 +166,7 @@ func (l *loads) register(run *loadRun) error {
 }
 
 // drive runs the load on all its VMs and closes the run.
-func (l *loads) drive(ctx context.Context, run *loadRun, w PlanWorkload) {
+func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	e := l.engine
 	if run.spec.MaxConcurrent > 0 {
 		l.driveInTurn(ctx, run, w)
@@ -190,7 +191,7 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w PlanWorkload) {
 }
 
 // driveInTurn runs the load on so many VMs at a time as may be.
-func (l *loads) driveInTurn(ctx context.Context, run *loadRun, w PlanWorkload) {
+func (l *loads) driveInTurn(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.began(run, time.Now())
 	l.engine.emit(l.event(run, interval.EventWorkloadStart))
 	slots := make(chan struct{}, run.spec.MaxConcurrent)
@@ -210,7 +211,7 @@ func (l *loads) driveInTurn(ctx context.Context, run *loadRun, w PlanWorkload) {
 	wait.Wait()
 }
 
-func (l *loads) driveMember(ctx context.Context, run *loadRun, m *member, w PlanWorkload) {
+func (l *loads) driveMember(ctx context.Context, run *loadRun, m *member, w plan.Workload) {
 	bounded := ctx
 	if run.spec.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -260,12 +261,12 @@ func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
 }
 
 // value is the workload that one VM receives.
-func (l *loads) value(run *loadRun, m *member, w PlanWorkload) load.Workload {
+func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 	e := l.engine
 	v := load.Workload{
 		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.workloadNumber(w.Name),
 		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.scenario.Files[w.ConfigFile],
-		Options: maps.Clone(w.Options), Runtime: run.lasting.longest(run.spec.Runtime), Prefill: run.spec.Prefill,
+		Options: maps.Clone(w.Options), Runtime: run.lasting.Longest(run.spec.Runtime), Prefill: run.spec.Prefill,
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
 	}
 	if run.spec.Prefill {
@@ -354,7 +355,7 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 		started = time.Now() // it is about to
 	}
 	if run.spec.Runtime > 0 {
-		timeout += time.Until(started.Add(run.lasting.longest(run.spec.Runtime) + run.spec.Stagger))
+		timeout += time.Until(started.Add(run.lasting.Longest(run.spec.Runtime) + run.spec.Stagger))
 	}
 	select {
 	case <-run.done: // whatever the time

@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 // Run executes the plan: setup, run, teardown, undo. It blocks until nothing of the run goes on any more. A cancelled
@@ -195,7 +196,7 @@ func patient(ctx context.Context, act func() error) error {
 }
 
 // callStep runs one step. A panic in a step is a defect, but undoing still has to happen: it becomes an error.
-func (e *Engine) callStep(ctx context.Context, p PlanStep) (err error) {
+func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 	env := e.env(p)
 	defer func() {
 		if r := recover(); r != nil {
@@ -220,13 +221,13 @@ func (e *Engine) callStep(ctx context.Context, p PlanStep) (err error) {
 	return e.cfg.fail().at("step.after")
 }
 
-func (e *Engine) env(p PlanStep) *Env {
+func (e *Engine) env(p plan.Step) *Env {
 	return &Env{VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
 		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: e.plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
 		Private: e.cfg.Journal.private(), collect: e.cfg.Collect, ops: e.fleet.ops}
 }
 
-func (e *Engine) stepEvent(p PlanStep, kind interval.EventKind, err error) interval.Event {
+func (e *Engine) stepEvent(p plan.Step, kind interval.EventKind, err error) interval.Event {
 	ev := interval.Event{Kind: kind, Phase: string(p.Phase), Step: p.Name, StepID: p.ID, Workload: p.Workload,
 		Group: p.Group, Message: p.Subject, Iteration: p.Iteration, Label: p.Label, Simulate: p.Imitated != ""}
 	if p.Nodes {

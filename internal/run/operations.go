@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -42,7 +43,7 @@ var capabilityOf = map[interval.Operation]target.Capability{
 	interval.OperationClusterReady: target.CapNodePower, interval.OperationVMRecovery: target.CapNodePower,
 }
 
-func newOperations(t PlanTarget, emit func(e interval.Event, at time.Time)) *operations {
+func newOperations(t plan.Target, emit func(e interval.Event, at time.Time)) *operations {
 	imitated := func(op interval.Operation) bool {
 		_, imitated := t.Imitated[capabilityOf[op]]
 		return t.Simulated || imitated

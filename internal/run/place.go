@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -80,7 +81,7 @@ func namePrefixes(groups []scenario.Group) map[string]string {
 }
 
 // vmSpecs returns what to create for the VMs [from, to) of a planned group.
-func vmSpecs(g PlanGroup, nodes []target.Node, from, to int) []target.VMSpec {
+func vmSpecs(g plan.Group, nodes []target.Node, from, to int) []target.VMSpec {
 	var specs []target.VMSpec
 	for i := from; i < to; i++ {
 		spec := target.VMSpec{

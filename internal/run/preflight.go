@@ -5,19 +5,12 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // fullPercentDefault is how full the storage may be after a run at most.
 const fullPercentDefault = 70
-
-// Unfit is one reason why a plan does not fit its target.
-type Unfit struct {
-	Resource string `json:"resource"` // "ram", "cpu", "files", "addresses", "space"
-	Subject  string `json:"subject"`  // node, machine or storage
-	Message  string `json:"message"`
-	Hint     string `json:"hint"`
-}
 
 // unfitShownMax bounds how many reasons an error names; a plan has all.
 const unfitShownMax = 3
@@ -119,9 +112,9 @@ func (c *compiler) fitSpace() {
 	}
 	c.unfit("space", c.inventory.Name, fmt.Sprintf(
 		"the run takes %s%s and %s of %s are free: the storage would be %.0f %% full, more than %.0f %%",
-		unit.FormatBytes(need), c.plan.Footprint.copies(), unit.FormatBytes(free), unit.FormatBytes(total), after, limit), hint)
+		unit.FormatBytes(need), c.plan.Footprint.Copies(), unit.FormatBytes(free), unit.FormatBytes(total), after, limit), hint)
 }
 
 func (c *compiler) unfit(resource, subject, message, hint string) {
-	c.plan.Unfit = append(c.plan.Unfit, Unfit{Resource: resource, Subject: subject, Message: message, Hint: hint})
+	c.plan.Unfit = append(c.plan.Unfit, plan.Unfit{Resource: resource, Subject: subject, Message: message, Hint: hint})
 }

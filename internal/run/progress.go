@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -42,7 +43,7 @@ func (p *progress) tell() {
 
 // look returns when the part of the step that a load lasts over ends. Where that is not known yet, it returns what is closed
 // at the next change.
-func (p *progress) look(o LastingOver) (end time.Time, changed <-chan struct{}) {
+func (p *progress) look(o plan.LastingOver) (end time.Time, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	began, ok := p.begun[o.Step]
@@ -59,7 +60,7 @@ func (p *progress) look(o LastingOver) (end time.Time, changed <-chan struct{}) 
 }
 
 // wait returns false when ctx ended before all that a load lasts over is over.
-func (p *progress) wait(ctx context.Context, l *Lasting) bool {
+func (p *progress) wait(ctx context.Context, l *plan.Lasting) bool {
 	for _, o := range l.Over {
 		for {
 			end, changed := p.look(o)
@@ -82,7 +83,7 @@ func (p *progress) wait(ctx context.Context, l *Lasting) bool {
 // stepLoads are the loads as one step sees them.
 type stepLoads struct {
 	*loads
-	lasting *Lasting // of the load that the step starts
+	lasting *plan.Lasting // of the load that the step starts
 }
 
 // Start implements Loads.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -198,13 +199,13 @@ func (c *Cleaner) deadline() time.Duration {
 }
 
 func (c *Cleaner) undoer(journal *Journal, inventory target.Inventory) *undoer {
-	plan := &Plan{scenario: &scenario.Scenario{}}
+	done := &Plan{scenario: &scenario.Scenario{}}
 	if c.Plan != nil {
 		known := *c.Plan
-		plan = &known
+		done = &known
 	}
-	plan.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
-	f := &fleet{plan: plan, target: c.Target, tag: journal.header.Tag, journal: journal, fail: c.Failpoint,
+	done.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
+	f := &fleet{plan: done, target: c.Target, tag: journal.header.Tag, journal: journal, fail: c.Failpoint,
 		runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }, cuts: map[string]int{},
 		placed: func(target.VM) {}, moves: newMoves(func(stray) {})}
 	n := &nodes{list: inventory.Nodes, fleet: f}
@@ -222,13 +223,13 @@ func (c *Cleaner) undoer(journal *Journal, inventory target.Inventory) *undoer {
 			return nil, nil, err
 		}
 		step := boundStep{kind: kind, call: *thing.Call}.rebind(1)
-		return c.env(u, PlanStep{ID: thing.Step, Phase: Undoing, Name: kind.Name}), step, nil
+		return c.env(u, plan.Step{ID: thing.Step, Phase: Undoing, Name: kind.Name}), step, nil
 	}
 	return u
 }
 
 // env is what a step sees after the death of its run.
-func (c *Cleaner) env(u *undoer, p PlanStep) *Env {
+func (c *Cleaner) env(u *undoer, p plan.Step) *Env {
 	return &Env{VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
 		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: u.fleet.plan.scenario,
 		Dir: c.Dir, Private: u.journal.private()}

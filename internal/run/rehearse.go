@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/unit"
@@ -222,7 +223,7 @@ func (c *compiler) touchedAt(group string, scale load.Scale) int64 {
 
 // setScale shrinks the workloads and disks of a group and asks the generators again.
 func (c *compiler) setScale(group string, scale load.Scale) {
-	g := &c.plan.Groups[slices.IndexFunc(c.plan.Groups, func(g PlanGroup) bool { return g.Name == group })]
+	g := &c.plan.Groups[slices.IndexFunc(c.plan.Groups, func(g plan.Group) bool { return g.Name == group })]
 	var members []*workloadPlan
 	var blockMax int64 = diskStep // a prefill writes blocks of this size
 	for _, w := range c.sc.Workloads {

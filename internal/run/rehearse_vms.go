@@ -1,6 +1,7 @@
 package run
 
 import (
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -55,7 +56,7 @@ func (c *compiler) rehearsalRAMFactor() float64 {
 }
 
 // nodesOf returns the nodes that VMs of a group begin on.
-func nodesOf(g PlanGroup, all []target.Node) []target.Node {
+func nodesOf(g plan.Group, all []target.Node) []target.Node {
 	used := map[string]bool{}
 	for _, vm := range g.VMs {
 		used[vm.NodeID] = true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -88,10 +89,10 @@ func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse tim
 	return plan
 }
 
-func planText(t *testing.T, plan *run.Plan) string {
+func planText(t *testing.T, p *run.Plan) string {
 	t.Helper()
 	var b strings.Builder
-	if err := plan.WriteText(&b, run.TextOptions{Commands: true}); err != nil {
+	if err := p.WriteText(&b, plan.TextOptions{Commands: true}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -55,7 +56,7 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 }
 
 // prepare makes all VMs ready; a VM that fails has its error.
-func (l *loads) prepare(ctx context.Context, run *loadRun, w PlanWorkload) {
+func (l *loads) prepare(ctx context.Context, run *loadRun, w plan.Workload) {
 	run.starts = &starts{late: make(map[string]time.Duration, len(run.members))}
 	var wait sync.WaitGroup
 	for _, m := range run.members {
@@ -91,7 +92,7 @@ func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 }
 
 // driveTogether runs the load on all its VMs at the same time, each from its own moment on.
-func (l *loads) driveTogether(ctx context.Context, run *loadRun, w PlanWorkload) {
+func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.prepare(ctx, run, w)
 	at, ahead, clockError := agree(run.members)
 	run.stagger = run.spec.staggered(len(run.members), l.engine.plan.timeFactor())

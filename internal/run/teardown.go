@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -28,7 +29,7 @@ func (c *Cleaner) teardown(ctx context.Context, u *undoer, inventory target.Inve
 		return
 	}
 	for i, b := range steps {
-		p := PlanStep{ID: len(c.Plan.Steps) + i + 1, Phase: Teardown, Name: b.kind.Name, Line: b.call.Pos.Line}
+		p := plan.Step{ID: len(c.Plan.Steps) + i + 1, Phase: Teardown, Name: b.kind.Name, Line: b.call.Pos.Line}
 		p.Group, p.Workload = references(b.kind, b.step)
 		if err := c.teardownStep(ctx, u, b, p); err != nil {
 			u.say(fmt.Sprintf("teardown, %s: %v", b.kind.Name, err))
@@ -52,7 +53,7 @@ func (c *Cleaner) teardownSteps(inventory target.Inventory) ([]boundStep, diag.L
 	return binder.steps, binder.problems
 }
 
-func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b boundStep, p PlanStep) (err error) {
+func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b boundStep, p plan.Step) (err error) {
 	bounded, cancel := context.WithTimeout(ctx, c.deadline())
 	defer cancel()
 	defer func() {

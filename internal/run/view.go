@@ -3,6 +3,7 @@ package run
 import (
 	"time"
 
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -19,7 +20,7 @@ type View struct {
 	loads  map[string]loadState // by loadKey
 	sizes  map[string]loadSize  // by loadKey
 	clock  time.Duration
-	// scaled has for each group the counts of a rehearsal, as PlanGroup.Counts; factor is its time factor, 0 stands for 1.
+	// scaled has for each group the counts of a rehearsal, as plan.Group.Counts; factor is its time factor, 0 stands for 1.
 	scaled map[string]map[int]int
 	factor float64
 	// branch: steps of other branches run at the same time.
@@ -135,10 +136,6 @@ func (v *View) LoadLeft(workload string, prefill bool) time.Duration {
 	return max(0, v.loads[loadKey(workload, prefill)].ends-v.clock)
 }
 
-// bytesPerSecondAssumed is the throughput by which the length of size-bound work is estimated where nothing better is
-// known. It only shapes the estimate of a plan.
-const bytesPerSecondAssumed = 200e6
-
 // loadSize is what bounds one run of a load that no step bounds.
 type loadSize struct {
 	bytes       int64         // on one VM
@@ -149,7 +146,7 @@ type loadSize struct {
 // and no more than its runtimes make it. All VMs that the group has at this point share the throughput.
 func (v *View) Transfer(workload string, prefill bool) time.Duration {
 	size := v.sizes[loadKey(workload, prefill)]
-	length := max(size.least, time.Duration(float64(size.bytes)*float64(v.vmsOf(workload))/bytesPerSecondAssumed*float64(time.Second)))
+	length := max(size.least, time.Duration(float64(size.bytes)*float64(v.vmsOf(workload))/plan.AssumedBytesPerSecond*float64(time.Second)))
 	if size.most > 0 {
 		length = min(length, size.most)
 	}

@@ -133,18 +133,3 @@ func (c *compiler) checkWindows() {
 		}
 	}
 }
-
-// windowLinesMax bounds how many windows the text of a plan shows.
-const windowLinesMax = 16
-
-// textWindows prints the names that expectations can use.
-func (p *Plan) textWindows(b *strings.Builder) {
-	names := p.Windows
-	if len(names) <= 1 {
-		return
-	}
-	if more := len(names) - windowLinesMax; more > 0 {
-		names = append(slices.Clone(names[:windowLinesMax]), fmt.Sprintf("… and %d more", more))
-	}
-	textList(b, "Windows for expectations", names)
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -41,22 +42,22 @@ func (c *compiler) planGroups() {
 	first := c.newView(&ignored)
 	for _, g := range c.sc.Groups {
 		series := counts[g.Name]
-		p := PlanGroup{
+		p := plan.Group{
 			Name: g.Name, Prefix: prefixes[g.Name], Template: g.Template,
 			VCPUs: cmp.Or(g.VCPUs, vcpusDefault), RAMBytes: cmp.Or(g.RAMBytes, ramBytesDefault),
 			ExporterPorts: g.ExporterPorts, NodeIndexes: first.groups[g.Name].nodes, Counts: scaled[g.Name],
-			ScenarioCount: whole[g.Name][0], ScenarioCountFinal: slices.Max(whole[g.Name]), VMs: []PlanVM{}, Disks: []PlanDisk{},
+			ScenarioCount: whole[g.Name][0], ScenarioCountFinal: slices.Max(whole[g.Name]), VMs: []plan.VM{}, Disks: []plan.Disk{},
 		}
 		p.Count, p.CountFinal = p.Scaled(series[0]), p.Scaled(slices.Max(series))
 		for i := range g.DiskCount {
-			p.Disks = append(p.Disks, PlanDisk{Device: deviceName(i), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
+			p.Disks = append(p.Disks, plan.Disk{Device: deviceName(i), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
 		}
 		if !deployed[g.Name] {
 			p.Count, p.CountFinal, p.ScenarioCount, p.ScenarioCountFinal = 0, 0, 0, 0
 		}
 		for i := range p.CountFinal {
 			node := c.inventory.Nodes[placement(i, p.NodeIndexes)]
-			p.VMs = append(p.VMs, PlanVM{Name: vmName(p.Prefix, i), NodeID: node.ID, Grown: i >= p.Count})
+			p.VMs = append(p.VMs, plan.VM{Name: vmName(p.Prefix, i), NodeID: node.ID, Grown: i >= p.Count})
 		}
 		c.plan.Groups = append(c.plan.Groups, p)
 	}
@@ -112,7 +113,7 @@ func (c *compiler) planWorkloads() {
 func (c *compiler) listWorkloads() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]
-		c.plan.Workloads = append(c.plan.Workloads, PlanWorkload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
+		c.plan.Workloads = append(c.plan.Workloads, plan.Workload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
 			Generator: p.generator, Options: c.loadOptions(p), Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
 	}
 }
@@ -195,7 +196,7 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 	return &answer
 }
 
-func (c *compiler) workloadValue(p *workloadPlan, group PlanGroup) load.Workload {
+func (c *compiler) workloadValue(p *workloadPlan, group plan.Group) load.Workload {
 	w := load.Workload{
 		Name: p.scenario.Name, Group: group.Name, VM: vmName(group.Prefix, 0), Instance: 1, Generator: p.generator,
 		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: c.loadOptions(p),

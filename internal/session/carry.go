@@ -154,7 +154,7 @@ func (c *carrier) openBundle() error {
 		return err
 	}
 	c.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, cache: newCache(), watch: c.options.Watcher}
-	if err = w.WritePlan(secrets.plan(c.Plan)); err == nil {
+	if err = w.WritePlan(secrets.plan(&c.Plan.Plan)); err == nil {
 		err = attachScenario(w, secrets.scenario(c.Scenario))
 	}
 	if err == nil {
@@ -164,7 +164,7 @@ func (c *carrier) openBundle() error {
 		return errors.Join(err, w.Close())
 	}
 	if c.options.Watcher != nil {
-		c.options.Watcher.Begin(c.Plan, c.dir)
+		c.options.Watcher.Begin(&c.Plan.Plan, c.dir)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	}
 	var err error
 	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total, c.journal.Header().Tag)
-	scraped := newExporters(c.Plan, queriesOf(c.Scenario), c.record)
+	scraped := newExporters(&c.Plan.Plan, queriesOf(c.Scenario), c.record)
 	if c.agents, err = newAgents(c.target, c.lease.Fence, c.record.zero); err != nil {
 		return run.Outcome{}, err
 	}
@@ -185,7 +185,7 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	c.agents.met, c.agents.began = scraped.met, c.began
 	c.agents.individuals = newIndividuals(c.Inventory.Systems)
 	c.agents.cut, c.agents.clocks = c.noteCut, c.watchClock
-	c.agents.patience, c.agents.stopped = patienceOf(c.Plan), c.noteStopped
+	c.agents.patience, c.agents.stopped = patienceOf(&c.Plan.Plan), c.noteStopped
 	c.agents.cuts = func(vm string) int { return c.engine.PowerCuts(vm) }
 	defer c.agents.close()
 	output, err := c.outputDir()

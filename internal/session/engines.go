@@ -1,20 +1,19 @@
 package session
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 )
 
 // plannedEngine names what the plan says drives a workload; empty when there is no such load.
-func plannedEngine(plan *run.Plan, workload string, prefill bool) string {
-	w, ok := plan.Workload(workload)
+func plannedEngine(p *plan.Plan, workload string, prefill bool) string {
+	w, ok := p.Workload(workload)
 	switch {
 	case ok && prefill && w.Prefill != nil:
 		return w.Prefill.Engine
@@ -26,7 +25,7 @@ func plannedEngine(plan *run.Plan, workload string, prefill bool) string {
 
 // began takes what drives a load on one VM, as it came out there, and records it when the plan said otherwise.
 func (c *carrier) began(w load.Workload, engine string) {
-	planned := plannedEngine(c.Plan, w.Name, w.Prefill)
+	planned := plannedEngine(&c.Plan.Plan, w.Name, w.Prefill)
 	if engine == "" || engine == planned {
 		return
 	}
@@ -45,11 +44,10 @@ func (c *carrier) began(w load.Workload, engine string) {
 const enginesShownMax = 3
 
 // nameEngines replaces the planned engine of each roll-up by what ran. VMs without a word of their own ran as planned.
-func (ev *evaluator) nameEngines(list []result.LoadSummary, plan json.RawMessage) {
-	prefills := prefillEngines(plan)
+func (ev *evaluator) nameEngines(list []result.LoadSummary) {
 	for i := range list {
 		l := &list[i]
-		if engine := prefills[l.Workload]; l.Prefill && engine != "" {
+		if engine := plannedEngine(ev.plan, l.Workload, true); l.Prefill && engine != "" {
 			l.Engine = engine
 		}
 		other := map[string]bool{} // VMs that did not run as planned
@@ -76,26 +74,4 @@ func (ev *evaluator) nameEngines(list []result.LoadSummary, plan json.RawMessage
 		}
 		l.Engine = strings.Join(names, result.EngineSeparator)
 	}
-}
-
-// prefillEngines reads from a plan what it chose for prefills. A plan that cannot be read is a caveat of its own.
-func prefillEngines(plan json.RawMessage) map[string]string {
-	var p struct {
-		Workloads []struct {
-			Name    string `json:"name"`
-			Prefill *struct {
-				Engine string `json:"engine"`
-			} `json:"prefill"`
-		} `json:"workloads"`
-	}
-	if json.Unmarshal(plan, &p) != nil {
-		return nil
-	}
-	engines := map[string]string{}
-	for _, w := range p.Workloads {
-		if w.Prefill != nil {
-			engines[w.Name] = w.Prefill.Engine
-		}
-	}
-	return engines
 }

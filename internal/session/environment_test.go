@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/testreq"
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 func TestParseMount(t *testing.T) {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 )
@@ -37,6 +37,7 @@ type Ranger interface {
 // evaluator holds what one pass over the record collects.
 type evaluator struct {
 	in       Evaluation
+	plan     *plan.Plan // empty where it cannot be read
 	manifest result.Manifest
 	events   []interval.Event
 	timeline *analysis.Timeline
@@ -74,11 +75,11 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 	if s.Durations = ev.timeline.Durations(); s.Durations != nil {
 		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
 	}
-	plan, err := in.Bundle.Plan()
-	if err != nil {
+	var err error
+	if ev.plan, err = planIn(in.Bundle); err != nil {
 		s.Caveats = append(s.Caveats, err.Error())
 	}
-	ev.nameEngines(s.Loads, plan)
+	ev.nameEngines(s.Loads)
 	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {
 			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
@@ -86,13 +87,10 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 		s.Results = append(s.Results, ev.result(ctx, r, s.Loads))
 	}
 	s.Results = append(s.Results, ev.vmResults()...)
-	findings := audit.Check(audit.Input{
-		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: plan, Digest: ev.digest,
+	s.Findings = audit.Check(audit.Input{
+		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,
 	})
-	if s.Findings, err = json.Marshal(findings); err != nil {
-		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
-	}
-	s.Verdict, s.Reason = verdict(&s, findings, in.Reason)
+	s.Verdict, s.Reason = verdict(&s, s.Findings, in.Reason)
 	return s, nil
 }
 

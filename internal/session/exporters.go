@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -52,13 +52,13 @@ func (x *exporters) watchNodes(nodes []target.NodeConfig) {
 	x.change(func() {})
 }
 
-func newExporters(plan *run.Plan, queries []string, r *recorder) *exporters {
+func newExporters(p *plan.Plan, queries []string, r *recorder) *exporters {
 	x := &exporters{ports: map[string][]int{}, byVM: map[string]*scrapedVM{}}
-	for _, g := range plan.Groups {
+	for _, g := range p.Groups {
 		x.ports[g.Name] = g.ExporterPorts
 	}
 	x.scraper = &metric.Scraper{Interval: meterPeriod, Now: r.now, Sink: r.Samples, Keep: metric.Keep(queries)}
-	if plan.Estimate.Total < meterShortRun {
+	if p.Estimate.Total < meterShortRun {
 		x.scraper.Interval = scrapePeriodShort
 	}
 	return x

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -77,8 +77,8 @@ func TestRealNodeExporters(t *testing.T) {
 	m := newManyAgents(t, 1)
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.0.0.1"}
-	plan := &run.Plan{Groups: []run.PlanGroup{{Name: vm.Group, ExporterPorts: []int{port}}}}
-	x := newExporters(plan, nil, m.carrier.record)
+	planned := &plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{port}}}}
+	x := newExporters(planned, nil, m.carrier.record)
 	x.ask = m.agents.metrics
 	x.watchNodes([]target.NodeConfig{{ID: "n-7", Name: "seven", Address: "127.0.0.1", ExporterPort: port}, {ID: "n-8", Address: "127.0.0.1"}})
 	m.agents.met = x.met
@@ -124,7 +124,7 @@ func TestAgentStandsInForNodeExporter(t *testing.T) {
 	m := newManyAgents(t, 1)
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.255.0.9"} // nobody listens there
-	x := newExporters(&run.Plan{Groups: []run.PlanGroup{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, m.carrier.record)
+	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, m.carrier.record)
 	x.ask = m.agents.metrics
 	m.agents.met = x.met
 	if _, err := m.agents.Runner(t.Context(), vm); err != nil {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fiojob"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -124,7 +124,7 @@ func joinSentences(a, b string) string {
 
 // sizeBound returns the starts that have no runtime, neither from their step nor from their job file, and so last until
 // their data is through. Instances of a workload count its starts in the order of the steps.
-func sizeBound(steps []run.PlanStep, sc *scenario.Scenario) analysis.SizeBound {
+func sizeBound(steps []plan.Step, sc *scenario.Scenario) analysis.SizeBound {
 	out, count := analysis.SizeBound{}, map[string]int{}
 	for _, s := range steps {
 		if s.Name != "workload.Start" {
@@ -150,15 +150,24 @@ func timedByFile(sc *scenario.Scenario, workload string) bool {
 
 // sizeBoundOf reads the same from the plan of a bundle.
 func sizeBoundOf(b *result.Bundle, sc *scenario.Scenario) analysis.SizeBound {
+	p, err := planIn(b)
+	if err != nil || len(p.Steps) == 0 {
+		return nil
+	}
+	return sizeBound(p.Steps, sc)
+}
+
+// planIn reads the plan of a bundle; an empty one where there is none.
+func planIn(b *result.Bundle) (*plan.Plan, error) {
 	text, err := b.Plan()
-	if err != nil || text == nil {
-		return nil
+	if err != nil || len(text) == 0 {
+		return &plan.Plan{}, err
 	}
-	var plan run.Plan
-	if err := json.Unmarshal(text, &plan); err != nil {
-		return nil
+	p, err := plan.Read(text)
+	if err != nil {
+		return &plan.Plan{}, err
 	}
-	return sizeBound(plan.Steps, sc)
+	return p, nil
 }
 
 // exitCode derives the exit code of the process from a sealed summary.

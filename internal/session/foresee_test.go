@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -46,7 +47,7 @@ func TestPlanForeseesCuts(t *testing.T) {
 	for i := 1; i <= 5; i++ {
 		p.Inventory.Nodes = append(p.Inventory.Nodes, target.Node{ID: fmt.Sprint("id-", i), Name: fmt.Sprint("node-", i)})
 	}
-	p.Plan.Power = []run.PowerOperation{{Node: "node-1", Action: "off"}, {Node: "node-1", Action: "on"}, {Node: "node-1", Action: "off"},
+	p.Plan.Power = []plan.PowerOperation{{Node: "node-1", Action: "off"}, {Node: "node-1", Action: "on"}, {Node: "node-1", Action: "off"},
 		{Node: "node-2", Action: "on"}, {Node: "node-3", Action: "off"}, {Node: "node-4", Action: "off"}, {Node: "node-5", Action: "off"}}
 	p.foreseeCuts(t.Context())
 	if slices.Sort(tgt.asked); !slices.Equal(tgt.asked, []string{"id-1", "id-3", "id-4", "id-5"}) {

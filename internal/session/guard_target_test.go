@@ -14,8 +14,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -200,7 +200,7 @@ type filler struct {
 	all []interval.Event
 }
 
-func (*filler) Begin(*run.Plan, string)    {}
+func (*filler) Begin(*plan.Plan, string)   {}
 func (*filler) Interval(interval.Interval) {}
 func (f *filler) Event(e interval.Event) {
 	f.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -94,8 +95,8 @@ type breaker struct {
 	once sync.Once
 }
 
-func (*breaker) Begin(*run.Plan, string) {}
-func (*breaker) Event(interval.Event)    {}
+func (*breaker) Begin(*plan.Plan, string) {}
+func (*breaker) Event(interval.Event)     {}
 
 func (b *breaker) Interval(interval.Interval) {
 	b.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -22,11 +22,11 @@ import (
 func (p *Prepared) manifest(zero time.Time, s *secrets) result.Manifest {
 	m := result.Manifest{
 		Run: p.ID, Label: p.Order.Label, Created: zero.UTC(), Scenario: scenarioInfo(s.scenario(p.Scenario)),
-		Target: targetInfo(p.Inventory, p.Plan), Rehearsal: p.Plan.Rehearsal,
+		Target: targetInfo(p.Inventory, &p.Plan.Plan), Rehearsal: p.Plan.Rehearsal,
 		Versions: map[string]string{
 			"bragg": cmp.Or(p.Order.Program.Version, "unknown"), "go": runtime.Version(), "kernel": Kernel(),
 		},
-		Environment: Environment(p.Order.Runs), Engines: engines(p.Plan),
+		Environment: Environment(p.Order.Runs), Engines: engines(&p.Plan.Plan),
 		Seed: p.Plan.Seed,
 	}
 	for _, word := range p.Order.Program.CommandLine {
@@ -51,15 +51,15 @@ func scenarioInfo(sc *scenario.Scenario) result.ScenarioInfo {
 	return info
 }
 
-func targetInfo(inv target.Inventory, plan *run.Plan) result.TargetInfo {
+func targetInfo(inv target.Inventory, p *plan.Plan) result.TargetInfo {
 	info := result.TargetInfo{Provider: inv.Provider, Name: inv.Name, Simulated: inv.Simulated}
-	for _, n := range plan.Target.Nodes {
+	for _, n := range p.Target.Nodes {
 		info.Nodes = append(info.Nodes, result.NodeInfo{ID: n.ID, Name: n.Name})
 	}
 	for _, f := range inv.Facts {
 		info.Facts = append(info.Facts, [2]string{f.Name, f.Value})
 	}
-	for capability, text := range plan.Target.Imitated {
+	for capability, text := range p.Target.Imitated {
 		if info.Imitated == nil {
 			info.Imitated = map[string]string{}
 		}
@@ -69,9 +69,9 @@ func targetInfo(inv target.Inventory, plan *run.Plan) result.TargetInfo {
 }
 
 // engines names the engine of every workload that the plan runs.
-func engines(plan *run.Plan) map[string]string {
+func engines(p *plan.Plan) map[string]string {
 	out := map[string]string{}
-	for _, w := range plan.Workloads {
+	for _, w := range p.Workloads {
 		switch {
 		case w.Load != nil:
 			out[w.Name] = w.Load.Engine

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -46,18 +45,14 @@ func TestFindingsOfMoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []finding.Finding
-	if err := json.Unmarshal(summary.Findings, &all); err != nil {
-		t.Fatal(err)
-	}
 	var moves []string
-	for _, f := range all {
+	for _, f := range summary.Findings {
 		if f.Code == "vm-moved" {
 			moves = append(moves, f.Subject+" "+string(f.Severity))
 		}
 	}
 	slices.Sort(moves)
 	if want := []string{"db-0001 " + string(finding.Info), "db-0002 " + string(finding.Warning)}; !slices.Equal(moves, want) {
-		t.Errorf("findings of moves are %q, want %q: %s", moves, want, summary.Findings)
+		t.Errorf("findings of moves are %q, want %q: %+v", moves, want, summary.Findings)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/session"
@@ -33,7 +34,7 @@ type saboteur struct {
 	events []interval.Event
 }
 
-func (s *saboteur) Begin(_ *run.Plan, dir string) {
+func (s *saboteur) Begin(_ *plan.Plan, dir string) {
 	s.dir = dir
 	if s.before != nil {
 		s.err = s.before(dir)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 )
@@ -165,7 +166,7 @@ func (s *secrets) calls(calls []scenario.Call) []scenario.Call {
 }
 
 // plan returns what to record of a plan: the plan with masks in the arguments of its steps.
-func (s *secrets) plan(p *run.Plan) any {
+func (s *secrets) plan(p *plan.Plan) *plan.Plan {
 	out := *p
 	out.Steps = slices.Clone(p.Steps)
 	for i, step := range out.Steps {

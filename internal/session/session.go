@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	loadbuiltin "github.com/braggdev/bragg/internal/load/builtin"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -50,7 +51,7 @@ type Program struct {
 // return soon.
 type Watcher interface {
 	// Begin is called once, before anything outside is touched: dir is the bundle's folder.
-	Begin(plan *run.Plan, dir string)
+	Begin(p *plan.Plan, dir string)
 	Event(e interval.Event)
 	// Interval must not keep iv's histograms.
 	Interval(iv interval.Interval)

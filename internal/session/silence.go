@@ -10,7 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -22,7 +22,7 @@ const (
 	silentForRehearsal = 2 * time.Minute
 )
 
-func patienceOf(p *run.Plan) time.Duration {
+func patienceOf(p *plan.Plan) time.Duration {
 	if p.Rehearsal != nil {
 		return silentForRehearsal
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -53,7 +54,7 @@ type intruder struct {
 	errors uint64 // of I/O, of all VMs
 }
 
-func (*intruder) Begin(*run.Plan, string) {}
+func (*intruder) Begin(*plan.Plan, string) {}
 func (i *intruder) Interval(iv interval.Interval) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -280,7 +281,7 @@ func TestEstimateOfBlocks(t *testing.T) {
 }
 
 func TestNodesOffOfBranches(t *testing.T) {
-	plan, err := compileBlocks(t, `
+	planned, err := compileBlocks(t, `
   - meta.Parallel:
       branches:
         - [{nodes.PowerOff: {nodes: 0}}, {nodes.PowerOn: {nodes: 0}}]
@@ -291,11 +292,11 @@ func TestNodesOffOfBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(describe(t, err))
 	}
-	if n := plan.NodesOffMax(); n != 2 {
+	if n := planned.NodesOffMax(); n != 2 {
 		t.Errorf("%d nodes are off at once at most, want 2", n)
 	}
 	var text strings.Builder
-	if err := plan.WriteText(&text, run.TextOptions{}); err != nil || !strings.Contains(text.String(), "part of meta.Parallel, branch 2") {
+	if err := planned.WriteText(&text, plan.TextOptions{}); err != nil || !strings.Contains(text.String(), "part of meta.Parallel, branch 2") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }

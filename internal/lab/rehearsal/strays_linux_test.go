@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,7 +78,7 @@ func strayed(t *testing.T, rec *record) {
 	if want := `left alone: VM "web01" on host-1: Bragg did not make it`; !slices.Contains(left, want) {
 		t.Errorf("%q is not told, only %q", want, left)
 	}
-	if found := string(rec.summary.Findings); !strings.Contains(found, "Stayers-0001 moved from host-1 to host-2 between") {
+	if found := fmt.Sprint(rec.summary.Findings); !strings.Contains(found, "Stayers-0001 moved from host-1 to host-2 between") {
 		t.Errorf("no finding tells of the move: %s", found)
 	}
 }

@@ -1,8 +1,9 @@
-package run
+package plan
 
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -49,7 +50,7 @@ func (p *Plan) textHead(b *strings.Builder) {
 	fmt.Fprintf(b, "Target     %s (%s%s), %d nodes\n", clean(p.Target.Name), clean(p.Target.Provider), kind, len(p.Target.Nodes))
 	rough := ""
 	if p.Estimate.Rough {
-		rough = " (roughly: size-bound steps assume " + unit.FormatRate(bytesPerSecondAssumed)
+		rough = " (roughly: size-bound steps assume " + unit.FormatRate(AssumedBytesPerSecond)
 		if p.Estimate.Boots != "" {
 			rough += "; a VM boots in " + p.Estimate.Boots
 		}
@@ -113,7 +114,7 @@ func (p *Plan) textFootprint(b *strings.Builder) {
 		fmt.Fprintf(b, ", at most %s more for snapshots", unit.FormatBytes(f.SnapshotBytes))
 	}
 	if f.Replication > 1 {
-		fmt.Fprintf(b, ", %s on the storage%s", unit.FormatBytes(f.StoredBytes()), f.copies())
+		fmt.Fprintf(b, ", %s on the storage%s", unit.FormatBytes(f.StoredBytes()), f.Copies())
 	}
 	if f.BoundBytes > 0 {
 		fmt.Fprintf(b, " (bound %s)", unit.FormatBytes(f.BoundBytes))
@@ -144,14 +145,14 @@ func (p *Plan) textGroups(b *strings.Builder) {
 // namesShownMax bounds how many VM names are shown per node; JSON has all.
 const namesShownMax = 4
 
-func span(disks []PlanDisk) string {
+func span(disks []Disk) string {
 	if len(disks) == 1 {
 		return disks[0].Device
 	}
 	return disks[0].Device + " … " + disks[len(disks)-1].Device
 }
 
-func (p *Plan) textPlacement(b *strings.Builder, g PlanGroup) {
+func (p *Plan) textPlacement(b *strings.Builder, g Group) {
 	for _, n := range p.Target.Nodes {
 		var names []string
 		for _, vm := range g.VMs {
@@ -296,7 +297,7 @@ func further(iteration string) bool {
 }
 
 // partOf says which other step put a step into the plan.
-func partOf(s PlanStep) string {
+func partOf(s Step) string {
 	if s.Within == "" {
 		return ""
 	}
@@ -310,7 +311,7 @@ func partOf(s PlanStep) string {
 	return note
 }
 
-func lengthText(s PlanStep) string {
+func lengthText(s Step) string {
 	if limit, ok := s.Args["wait_secs"].(float64); ok && limit > 0 {
 		return "at most " + unit.FormatDuration(time.Duration(limit*float64(time.Second)))
 	}
@@ -347,4 +348,19 @@ func textList(b *strings.Builder, title string, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(b, "  %s\n", clean(line))
 	}
+}
+
+// windowLinesMax bounds how many windows the text of a plan shows.
+const windowLinesMax = 16
+
+// textWindows prints the names that expectations can use.
+func (p *Plan) textWindows(b *strings.Builder) {
+	names := p.Windows
+	if len(names) <= 1 {
+		return
+	}
+	if more := len(names) - windowLinesMax; more > 0 {
+		names = append(slices.Clone(names[:windowLinesMax]), fmt.Sprintf("… and %d more", more))
+	}
+	textList(b, "Windows for expectations", names)
 }

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Footprint is what a run leaves on the target's storage while it lasts.
+type Footprint struct {
+	VMs           int   `json:"vms"`
+	TouchedBytes  int64 `json:"touched_bytes"`  // of all VMs: distinct bytes that loads touch, clones included
+	SnapshotBytes int64 `json:"snapshot_bytes"` // bound of what snapshots add
+	DiskBytes     int64 `json:"disk_bytes"`     // nominal size of all data disks
+	// WrittenBytes bounds what all loads write; -1 where some write as fast as the storage takes it.
+	WrittenBytes int64 `json:"written_bytes"`
+	// WrittenKnownBytes is the part of it that is known. WrittenFreely is for how long in all loads write as fast as the
+	// storage takes it, with WrittenForever beside it when some do so until they are stopped.
+	WrittenKnownBytes int64         `json:"written_known_bytes"`
+	WrittenFreely     time.Duration `json:"written_freely_ns,omitempty"`
+	WrittenForever    bool          `json:"written_forever,omitempty"`
+	// WrittenLastingBytes and WrittenLastingFreely come on top at most where loads of a rehearsal last over steps (Lasting).
+	WrittenLastingBytes  int64         `json:"written_lasting_bytes,omitempty"`
+	WrittenLastingFreely time.Duration `json:"written_lasting_freely_ns,omitempty"`
+	BoundBytes           int64         `json:"bound_bytes,omitempty"` // of a rehearsal
+	// Replication is how often the storage keeps each byte; 0 counts as 1.
+	Replication int `json:"replication_factor,omitempty"`
+}
+
+// Written says what loads write at most.
+func (f Footprint) Written() string {
+	text := f.writtenInTime()
+	switch {
+	case f.WrittenLastingFreely > 0:
+		return fmt.Sprintf("%s; loads that last over slow steps go on for %s more at most", text, unit.FormatDuration(f.WrittenLastingFreely))
+	case f.WrittenLastingBytes > 0:
+		return fmt.Sprintf("%s; loads that last over slow steps write %s more at most", text, unit.FormatBytes(f.WrittenLastingBytes))
+	}
+	return text
+}
+
+// writtenInTime says it for loads that end as planned.
+func (f Footprint) writtenInTime() string {
+	known := unit.FormatBytes(f.WrittenKnownBytes)
+	switch {
+	case f.WrittenBytes >= 0:
+		return "at most " + known
+	case f.WrittenForever:
+		return "at least " + known + ", beyond that bound by time and device only"
+	}
+	return fmt.Sprintf("at most %s, and what the storage takes in %s: %.3g GB for each GB/s", known,
+		unit.FormatDuration(f.WrittenFreely), f.WrittenFreely.Seconds())
+}
+
+// Bytes returns the storage that the run takes at most, as its VMs see it.
+func (f Footprint) Bytes() int64 { return f.TouchedBytes + f.SnapshotBytes }
+
+// StoredBytes returns what that takes with all copies that the storage keeps.
+func (f Footprint) StoredBytes() int64 { return f.Bytes() * int64(max(1, f.Replication)) }
+
+// Copies tells of the copies in a size that holds them.
+func (f Footprint) Copies() string {
+	if f.Replication <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d copies of %s)", f.Replication, unit.FormatBytes(f.Bytes()))
+}

@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Lasting says until when a load goes on beyond its runtime.
+type Lasting struct {
+	Over []LastingOver `json:"over"`    // the load ends when all of these are over
+	Most time.Duration `json:"most_ns"` // how much longer than its runtime it goes on at most
+}
+
+// LastingOver is one step that a load lasts over.
+type LastingOver struct {
+	Step int    `json:"step"` // id
+	Name string `json:"name"`
+	// Partly: the load ends within the step, or the step waits for it; After counts from the beginning of the step. Else the
+	// whole step must be over.
+	Partly bool          `json:"partly,omitempty"`
+	After  time.Duration `json:"after_ns,omitempty"`
+}
+
+// Longest returns how long a load with that runtime goes on at most.
+func (l *Lasting) Longest(runtime time.Duration) time.Duration {
+	if l == nil || runtime == 0 {
+		return runtime
+	}
+	return runtime + l.Most
+}
+
+// String says until when: "step 9 (test.Wait) is over".
+func (l *Lasting) String() string {
+	parts := make([]string, len(l.Over))
+	for i, o := range l.Over {
+		parts[i] = fmt.Sprintf("step %d (%s) is over", o.Step, o.Name)
+		if o.Partly {
+			parts[i] = fmt.Sprintf("%s into step %d (%s)", unit.FormatDuration(o.After), o.Step, o.Name)
+		}
+	}
+	return strings.Join(parts, " and ")
+}

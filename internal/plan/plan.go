@@ -1,0 +1,250 @@
+// Package plan has what plan.json of a bundle says: everything that a run will do, as values. The engine that makes plans is
+// package run; here they are read, looked up and printed.
+//
+//	plan.go       the parts of a plan, Read
+//	footprint.go  what a run takes of the target's storage
+//	lasting.go    loads that go on beyond their runtime
+//	text.go       a plan as text
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Phase of a run.
+type Phase string
+
+const (
+	Setup    Phase = "setup"
+	Run      Phase = "run"
+	Teardown Phase = "teardown"
+	Undoing  Phase = "undo"
+)
+
+// Plan says everything a run will do. It is a value: printing it, as text or JSON, touches nothing.
+type Plan struct {
+	Format     int               `json:"format"`
+	Scenario   Scenario          `json:"scenario"`
+	Target     Target            `json:"target"`
+	Seed       uint64            `json:"seed"`
+	Rehearsal  *result.Rehearsal `json:"rehearsal,omitempty"`
+	Groups     []Group           `json:"groups"`
+	Workloads  []Workload        `json:"workloads"`
+	Steps      []Step            `json:"steps"`
+	Footprint  Footprint         `json:"footprint"`
+	Windows    []string          `json:"windows"` // names that expectations can use, in the order of time; at most 92
+	Power      []PowerOperation  `json:"power_operations"`
+	Undo       []string          `json:"undo"` // in the order in which it is done
+	Estimate   Estimate          `json:"estimate"`
+	Unfit      []Unfit           `json:"unfit"` // why Preflight refuses
+	Notes      []string          `json:"notes"`
+	Warnings   diag.List         `json:"warnings"`
+	AllowShell bool              `json:"allow_shell"`
+}
+
+// Format is raised when a reader of the former version could misread a plan.
+const Format = 1
+
+// Read reads a plan that was written as JSON. Keys that are missing stay empty, and unknown ones are ignored.
+func Read(text []byte) (*Plan, error) {
+	p := &Plan{}
+	if err := json.Unmarshal(text, p); err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	if p.Format > Format {
+		return nil, fmt.Errorf("read plan: format %d is newer than this program knows (%d)", p.Format, Format)
+	}
+	return p, nil
+}
+
+// Scenario identifies the scenario.
+type Scenario struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"display_name"`
+	Hash        string `json:"hash"`
+	Preset      string `json:"preset,omitempty"`
+}
+
+// Target identifies the target.
+type Target struct {
+	Provider  string        `json:"provider"`
+	Name      string        `json:"name"`
+	Simulated bool          `json:"simulated"`
+	Nodes     []target.Node `json:"nodes"` // those that the plan uses, in the order that node slices count
+	FreeBytes int64         `json:"free_bytes"`
+	// Hypervisor is as in target.Inventory.
+	Hypervisor string `json:"hypervisor,omitempty"`
+	// RestartsElsewhere and RestartsWithNode are as in target.Inventory.
+	RestartsElsewhere bool `json:"restarts_elsewhere,omitempty"`
+	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
+	// TotalBytes is 0 where the target does not tell.
+	TotalBytes int64                        `json:"total_bytes"`
+	Imitated   map[target.Capability]string `json:"imitated,omitempty"` // only those that the plan uses
+}
+
+// Group is one group with its VMs, those that Grow adds included.
+type Group struct {
+	Name          string `json:"name"`
+	Prefix        string `json:"prefix"` // of VM names
+	Template      string `json:"template"`
+	VCPUs         int    `json:"vcpus"`
+	RAMBytes      int64  `json:"ram_bytes"`
+	ExporterPorts []int  `json:"exporter_ports,omitempty"`
+	NodeIndexes   []int  `json:"node_indexes"`
+	Count         int    `json:"count"`       // when deployed
+	CountFinal    int    `json:"count_final"` // after the last Grow
+	Disks         []Disk `json:"disks"`       // of each VM
+	VMs           []VM   `json:"vms"`
+	TouchedBytes  int64  `json:"touched_bytes"` // per VM: extents of all its workloads, merged
+	// ScenarioCount and ScenarioCountFinal are what the scenario comes to on all nodes of the target, before a rehearsal made
+	// it smaller.
+	ScenarioCount      int         `json:"scenario_count"`
+	ScenarioCountFinal int         `json:"scenario_count_final"`
+	Counts             map[int]int `json:"counts,omitempty"` // of a rehearsal: scenario's count → count now
+}
+
+// Disk is one data disk of each VM of a group.
+type Disk struct {
+	Device        string `json:"device"`
+	SizeBytes     int64  `json:"size_bytes"`
+	ScenarioBytes int64  `json:"scenario_bytes"`
+}
+
+// VM is one VM and where it is placed.
+type VM struct {
+	Name   string `json:"name"`
+	NodeID string `json:"node_id"`
+	Grown  bool   `json:"grown,omitempty"` // added by vm_group.Grow, as a clone of the group's first VM
+}
+
+// Workload is one workload with what its generator would do on one VM. All VMs of a group do the same.
+type Workload struct {
+	Name       string            `json:"name"`
+	Group      string            `json:"vm_group"`
+	ConfigFile string            `json:"config_file"`
+	Generator  string            `json:"generator"`
+	Options    map[string]string `json:"options,omitempty"`
+	Scale      load.Scale        `json:"scale"`
+	// Load is the workload proper, Prefill the prefill of its extents. Each is nil when no step asks for it.
+	Load    *load.Plan `json:"load,omitempty"`
+	Prefill *load.Plan `json:"prefill,omitempty"`
+}
+
+// Step is one step with its arguments after defaults and rehearsal.
+type Step struct {
+	ID       int    `json:"id"` // from 1
+	Phase    Phase  `json:"phase"`
+	Name     string `json:"name"`
+	Subject  string `json:"subject,omitempty"` // group, workload or nodes, for a reader
+	Group    string `json:"vm_group,omitempty"`
+	Workload string `json:"workload,omitempty"`
+	Nodes    bool   `json:"nodes,omitempty"`  // Subject names nodes
+	Within   string `json:"within,omitempty"` // the step that was expanded into this one
+	// Branch is in which branch of the parallel step before it the step runs, from 1; 0: in none.
+	Branch int `json:"branch,omitempty"`
+	// Label is what windows call the step, "" for steps that windows are not named after.
+	Label string `json:"label,omitempty"`
+	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
+	Iteration string         `json:"iteration,omitempty"`
+	Line      int            `json:"line,omitempty"`
+	Args      map[string]any `json:"args"`
+	Start     time.Duration  `json:"start_ns"`    // estimated, from the start of the run
+	Duration  time.Duration  `json:"duration_ns"` // estimated
+	Rough     bool           `json:"rough,omitempty"`
+	Imitated  string         `json:"imitated,omitempty"` // what this target only imitates of it
+	Lasting   *Lasting       `json:"lasting,omitempty"`  // of a rehearsal: the load that it starts goes on beyond its runtime
+}
+
+// PowerOperation is one node operation.
+type PowerOperation struct {
+	StepID int    `json:"step_id"`
+	Node   string `json:"node"`
+	Action string `json:"action"` // "off" or "on"
+}
+
+// AssumedBytesPerSecond is the throughput by which the length of size-bound work is estimated where nothing better is
+// known. It only shapes the estimate of a plan.
+const AssumedBytesPerSecond = 200e6
+
+// Estimate is how long the phases take.
+type Estimate struct {
+	Setup    time.Duration `json:"setup_ns"`
+	Run      time.Duration `json:"run_ns"`
+	Teardown time.Duration `json:"teardown_ns"`
+	Total    time.Duration `json:"total_ns"`
+	// Rough: some steps are bound by size, and the target's throughput was assumed.
+	Rough bool `json:"rough,omitempty"`
+	// Boots says what the time that VMs take to boot rests on, where it is part of the estimate.
+	Boots string `json:"boots,omitempty"`
+}
+
+// Unfit is one reason why a plan does not fit its target.
+type Unfit struct {
+	Resource string `json:"resource"` // "ram", "cpu", "files", "addresses", "space"
+	Subject  string `json:"subject"`  // node, machine or storage
+	Message  string `json:"message"`
+	Hint     string `json:"hint"`
+}
+
+// Group returns the planned group with that name.
+func (p *Plan) Group(name string) (Group, bool) {
+	for _, g := range p.Groups {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return Group{}, false
+}
+
+// Workload returns the planned workload with that name.
+func (p *Plan) Workload(name string) (Workload, bool) {
+	for _, w := range p.Workloads {
+		if w.Name == name {
+			return w, true
+		}
+	}
+	return Workload{}, false
+}
+
+// Scaled translates a number of VMs of the scenario into that of the plan, which differs in a rehearsal.
+func (g Group) Scaled(scenarioCount int) int {
+	if n, ok := g.Counts[scenarioCount]; ok {
+		return n
+	}
+	return scenarioCount
+}
+
+// NodesOffMax returns how many nodes are off at once at most when the steps are run in their order. Of branches that run at
+// once, all may have switched off before one switches on.
+func (p *Plan) NodesOffMax() int {
+	off, most := map[string]bool{}, 0
+	var later []string // on again in a branch
+	for _, o := range p.Power {
+		branch := o.StepID > 0 && o.StepID <= len(p.Steps) && p.Steps[o.StepID-1].Branch > 0
+		if !branch {
+			for _, node := range later {
+				delete(off, node)
+			}
+			later = nil
+		}
+		switch {
+		case o.Action == "off":
+			off[o.Node] = true
+			later = slices.DeleteFunc(later, func(node string) bool { return node == o.Node })
+		case branch:
+			later = append(later, o.Node)
+		default:
+			delete(off, o.Node)
+		}
+		most = max(most, len(off))
+	}
+	return most
+}
