@@ -54,9 +54,6 @@ func (t *Times) Response() *stat.Histogram {
 	return h
 }
 
-// Empty tells whether no operation was added.
-func (t *Times) Empty() bool { return t.closed.Count() == 0 && t.open.Count() == 0 }
-
 // Latency collects the latencies of a choice of intervals per window, and for drawing a percentile per stretch of
 // time. An interval that lies across the border of two windows holds operations of both and cannot be parted: it counts
 // in the whole and in neither window, so that nothing of an event is told of the time before it. Of the stretches for

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -112,13 +111,4 @@ func (l *Loads) Summaries(t *Timeline, engines map[string]string, bound SizeBoun
 			cmp.Compare(a.Instance, b.Instance), strings.Compare(a.Group, b.Group))
 	})
 	return list
-}
-
-// Groups returns the groups that have a load, sorted.
-func (l *Loads) Groups() []string {
-	groups := map[string]bool{}
-	for key := range l.loads {
-		groups[key.group] = true
-	}
-	return slices.Sorted(maps.Keys(groups))
 }

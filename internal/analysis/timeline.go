@@ -126,14 +126,3 @@ func (t *Timeline) incomplete(s Start, prefill bool) bool {
 	}
 	return open
 }
-
-// StartsIn returns the starts of all workloads of one group.
-func (t *Timeline) StartsIn(group string) []LoadStart {
-	var list []LoadStart
-	for _, s := range t.Starts {
-		if s.Group == group {
-			list = append(list, s)
-		}
-	}
-	return list
-}

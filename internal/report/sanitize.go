@@ -115,19 +115,3 @@ func (s *sanitizer) pop() {
 	s.out.WriteString("</" + s.open[last] + ">")
 	s.open = s.open[:last]
 }
-
-// plainDescription is the text of a description without its elements.
-func plainDescription(source string) string {
-	var b strings.Builder
-	tokens := xhtml.NewTokenizer(strings.NewReader(sanitizeDescription(source)))
-	for {
-		switch tokens.Next() {
-		case xhtml.ErrorToken:
-			return strings.Join(strings.Fields(b.String()), " ")
-		case xhtml.TextToken:
-			b.WriteString(tokens.Token().Data)
-		default:
-			b.WriteByte(' ')
-		}
-	}
-}

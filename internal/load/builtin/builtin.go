@@ -2,10 +2,6 @@
 package builtin
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/fio"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -33,20 +29,4 @@ func ByName() map[string]load.Generator {
 		all[e.Name] = e.Generator
 	}
 	return all
-}
-
-// Find returns the generator of a name, or an error that lists the names.
-func Find(name string) (load.Generator, error) {
-	var names []string
-	for _, e := range Generators() {
-		if e.Name == name {
-			return e.Generator, nil
-		}
-		names = append(names, e.Name)
-	}
-	return nil, &diag.Error{
-		Code: "unknown-generator", Exit: diag.ExitData,
-		Message: fmt.Sprintf("find generator %q: there is none of this name", name),
-		Hint:    "use one of " + strings.Join(names, ", "),
-	}
 }
