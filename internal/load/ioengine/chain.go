@@ -90,8 +90,8 @@ func (w *worker) exchangeChain(wake, now int64) int {
 	if c.left == 0 {
 		pause(wait)
 	}
-	n := c.run(w.done, end)
 	w.rest()
+	n := c.run(w.done, end)
 	w.mu.Lock()
 	for range n {
 		w.account.exchanged(1, 1, 1)

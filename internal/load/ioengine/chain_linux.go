@@ -116,44 +116,44 @@ func (c *chain) run(done []completion, end int64) int {
 	return n
 }
 
-// rest lets the scheduler choose. The worker may go on in another thread, and the one that it had may work for others meanwhile.
+// rest lets the scheduler choose. The worker may go on in another thread, and the one that it had may work for others meanwhile;
+// not so with settings of the thread, which is then nobody else's.
 func (w *worker) rest() {
-	now := nanotime()
-	if now-w.chain.rested < chainRestNanos {
+	if nanotime()-w.chain.rested < chainRestNanos {
 		return
 	}
-	w.chain.rested = now
-	former := w.leaveThread()
-	free := w.settings == (threadSettings{})
-	if free {
+	if w.settings != (threadSettings{}) {
+		goyield()
+	} else {
+		former := w.leaveThread()
 		runtime.UnlockOSThread() // a locked one hands its place to another thread, and gets it back by two more wake-ups
-	}
-	goyield()
-	if free {
+		goyield()
 		runtime.LockOSThread()
+		w.arrive(former)
 	}
-	w.arrive(former)
+	w.chain.rested = nanotime()
 }
 
-// leaveThread closes the accounts of this thread, which others may have next, and returns its id.
+// leaveThread closes the accounts of this thread, which others may have next, and returns its id. The clock is read first: that
+// brings what getrusage says up to date, which is as of the last tick of the kernel otherwise.
 func (w *worker) leaveThread() int {
 	w.lock()
 	defer w.mu.Unlock()
-	w.account.addUsage(w.cameWith, threadUsage())
 	w.cpu.leave()
+	w.account.addUsage(w.cameWith, threadUsage())
 	return unix.Gettid()
 }
 
-// arrive opens the accounts of this thread.
+// arrive opens the accounts of this thread, in the same order.
 func (w *worker) arrive(former int) {
 	w.lock()
 	defer w.mu.Unlock()
-	w.cameWith = threadUsage()
 	moved := unix.Gettid() != former
 	if moved {
 		sharpenTimers()
 	}
 	w.cpu.arrive(moved)
+	w.cameWith = threadUsage()
 }
 
 // cancel gives back what was made and not done.

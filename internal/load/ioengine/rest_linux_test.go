@@ -58,3 +58,23 @@ func burn(d time.Duration) int64 {
 		}
 	}
 }
+
+// TestAccountsMissNothingBetweenTicks: what getrusage says may be as old as the last tick of the kernel. A worker that rests often
+// on one thread has all of its CPU time in its account, and its clock says the same.
+func TestAccountsMissNothingBetweenTicks(t *testing.T) {
+	onThreadOfItsOwn(func() {
+		w := &worker{}
+		w.cpu, w.cameWith = newThreadClock(), threadUsage()
+		for range 40 {
+			for begun := time.Now(); time.Since(begun) < 7*time.Millisecond; { // the kernel is not asked: that would help
+			}
+			w.arrive(w.leaveThread())
+		}
+		w.cpu.stop()
+		w.account.addUsage(w.cameWith, threadUsage())
+		clock, account := w.cpu.nanos(), w.account.UserNanos+w.account.SystemNanos
+		if share := float64(account) / float64(clock); share < 0.95 || share > 1.05 {
+			t.Errorf("accounted %v of %v", time.Duration(account), time.Duration(clock))
+		}
+	})
+}

@@ -14,7 +14,8 @@ import (
 type runQueue struct {
 	file   *os.File // schedstat of the thread; nil where there is none, or once it was closed
 	last   int64
-	waited int64 // not yet told when the file was closed
+	waited int64 // not yet told when the worker left the thread
+	away   bool  // between leave and arrive: what the thread waits for is not the worker's
 }
 
 // openRunQueue is called on the thread itself.
@@ -60,8 +61,27 @@ func numberAt(line []byte, index int, otherwise int64) int64 {
 	return n
 }
 
+// leave and arrive are those of threadClock.
+func (q *runQueue) leave() {
+	if !q.away {
+		q.waited, q.away = q.lap(), true
+	}
+}
+
+func (q *runQueue) arrive(moved bool) {
+	waited := q.waited
+	if moved || q.file == nil { // no descriptor may have been left before
+		q.close()
+		*q = openRunQueue()
+	}
+	q.last, q.waited, q.away = q.read(), waited, false
+}
+
 func (q *runQueue) lap() int64 {
-	now := q.read()
+	now := q.last
+	if !q.away {
+		now = q.read()
+	}
 	waited := q.waited + now - q.last
 	q.last, q.waited = now, 0
 	return max(0, waited)
@@ -71,7 +91,7 @@ func (q *runQueue) close() {
 	if q.file == nil {
 		return
 	}
-	q.waited = q.lap()
+	q.leave()
 	_ = q.file.Close()
 	q.file = nil
 }

@@ -55,15 +55,16 @@ func (c *threadClock) stop() {
 
 // leave is called before the thread may work for others, and arrive after it, on that thread or on another one. What others used
 // meanwhile is not counted.
-func (c *threadClock) leave() { c.stopped = max(1, c.read()-c.base) }
+func (c *threadClock) leave() {
+	c.stopped = max(1, c.read()-c.base)
+	c.queue.leave()
+}
 
 func (c *threadClock) arrive(moved bool) {
 	if moved {
-		c.queue.close()
-		waited := c.queue.waited
-		c.id, c.queue = clockOfThread(), openRunQueue()
-		c.queue.waited = waited
+		c.id = clockOfThread()
 	}
+	c.queue.arrive(moved)
 	c.base, c.stopped = c.read()-c.stopped, 0
 }
 

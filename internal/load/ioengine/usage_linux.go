@@ -10,7 +10,8 @@ func threadUsage() (u usage) {
 	return u
 }
 
-// addUsage adds what a thread has used between two readings. A worker whose operation hangs for good never comes here.
+// addUsage adds what a thread has used between two readings. Of a worker whose operation hangs for good the account has what it
+// had used before, if anything.
 func (a *Account) addUsage(begun, u usage) {
 	a.UserNanos += u.Utime.Nano() - begun.Utime.Nano()
 	a.SystemNanos += u.Stime.Nano() - begun.Stime.Nano()
