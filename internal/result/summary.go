@@ -1,7 +1,6 @@
 package result
 
 import (
-	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -29,14 +28,14 @@ type Summary struct {
 	Reason  string  `json:"reason"` // one sentence
 	Ended   string  `json:"ended"`  // "completed", "failed", "interrupted", "aborted"
 	// Refused: the run failed because a step was refused for safety.
-	Refused  bool              `json:"refused,omitempty"`
-	Duration int64             `json:"duration_ns"`
-	Results  []Evaluated       `json:"results"`
-	Loads    []LoadSummary     `json:"workloads"`
-	Windows  []Window          `json:"windows"` // the stretches between steps of the run phase, in order
-	Findings []finding.Finding `json:"findings,omitzero"`
-	Caveats  []string          `json:"caveats,omitempty"`
-	Phases   []Window          `json:"phases"`
+	Refused  bool          `json:"refused,omitempty"`
+	Duration int64         `json:"duration_ns"`
+	Results  []Evaluated   `json:"results"`
+	Loads    []LoadSummary `json:"workloads"`
+	Windows  []Window      `json:"windows"` // the stretches between steps of the run phase, in order
+	Findings Findings      `json:"findings,omitzero"`
+	Caveats  []string      `json:"caveats,omitempty"`
+	Phases   []Window      `json:"phases"`
 	// Durations of operations; nil where there was none.
 	Durations *Durations `json:"durations,omitempty"`
 }

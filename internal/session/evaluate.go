@@ -77,7 +77,7 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 	}
 	var err error
 	if ev.plan, err = planIn(in.Bundle); err != nil {
-		s.Caveats = append(s.Caveats, err.Error())
+		s.Caveats = append(s.Caveats, fmt.Sprintf("The plan of this bundle cannot be read: %v.", err))
 	}
 	ev.nameEngines(s.Loads)
 	for _, r := range ev.shown {

@@ -1,0 +1,22 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+// Findings are those of a summary.
+type Findings []finding.Finding
+
+// UnmarshalJSON reads findings; where they cannot be read, a finding says so, because the rest of a summary is still good.
+func (f *Findings) UnmarshalJSON(text []byte) error {
+	var all []finding.Finding
+	if err := json.Unmarshal(text, &all); err != nil {
+		all = []finding.Finding{{Code: "findings-unreadable", Severity: finding.Unknown,
+			Claim: fmt.Sprintf("The findings of this bundle cannot be read: %v.", err)}}
+	}
+	*f = all
+	return nil
+}
