@@ -12,13 +12,13 @@ import (
 // crowd bounds how many connections of strangers are open at a time. A stranger costs nothing but to connect, so a crowd that is
 // full must not keep the next one out: instead, the one that has said nothing for longest makes room, of the address that has
 // the most. But each may stay for the grace at least; while all are younger, admit waits, and those that follow wait in the
-// kernel's queue. Who has spoken and was not read yet, or is being answered, is not silent. So whoever speaks soon after connecting,
-// as a controller and a scraper do, is heard, however many connect and say nothing, and however fast they come back. Further bytes
-// buy no further time: a stranger who sends one now and then is as good as silent. So is one who asks and does not read the answers.
+// kernel's queue. A peer whose request is not read yet, or is being answered, is not silent. So a peer that sends soon after
+// connecting, as a controller and a scraper do, is served, however many connect and say nothing, and however fast they come back. Further bytes
+// buy no further time: a stranger that sends one now and then counts as silent, and so does one that does not read the answers.
 type crowd struct {
 	most  int
 	grace time.Duration
-	// patience is the grace of who has spoken and is not answered yet, from the first byte that was read: an agent whose CPUs are
+	// patience is the grace of a peer that has sent and is not answered yet, from the first byte that was read: an agent whose CPUs are
 	// busy with load is slow to answer.
 	patience time.Duration
 	// answers is the grace of who is being answered.

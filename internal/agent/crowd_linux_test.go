@@ -133,7 +133,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 	}
 }
 
-// TestSilentStrangersLeave: also when nobody else wants their place.
+// TestSilentStrangersLeave: also when no other peer waits for their place.
 func TestSilentStrangersLeave(t *testing.T) {
 	if handshakeMax > 5*time.Second {
 		t.Errorf("a stranger may take %v", handshakeMax)
@@ -152,7 +152,7 @@ func TestSilentStrangersLeave(t *testing.T) {
 }
 
 // TestIdleScrapersDoNotKeepOthersOut: thousands on the port for metrics, of which few are open at a time, and each scrape is
-// answered, also of somebody who keeps his connection between scrapes.
+// answered, also that of a scraper which keeps its connection between scrapes.
 func TestIdleScrapersDoNotKeepOthersOut(t *testing.T) {
 	for _, from := range []string{"127.0.0.2", "127.0.0.1"} {
 		for name, text := range map[string]string{

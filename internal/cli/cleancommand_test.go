@@ -19,7 +19,7 @@ func TestCleanCommandIsComplete(t *testing.T) {
 	}
 }
 
-// TestRunsFolderOfOthersIsWarnedOf: whoever may write there can put a run in the place of another.
+// TestRunsFolderOfOthersIsWarnedOf: a user who can write there can replace one run by another.
 func TestRunsFolderOfOthersIsWarnedOf(t *testing.T) {
 	for mode, warned := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o775: true, 0o757: true, 0o777: true} {
 		var stderr strings.Builder

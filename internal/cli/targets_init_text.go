@@ -165,7 +165,7 @@ func hostOf(address string) string {
 func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 	fmt.Fprintf(b, "\n# A storage pool that is active on every host.\npool: %s\n", quoteYAML(firstOf(t.pool, "default")))
 	fmt.Fprintf(b, "# A network of libvirt, or bridge:NAME.\nnetwork: %s\n", quoteYAML(firstOf(t.network, "default")))
-	b.WriteString("# How VMs get addresses: dhcp, or {first, last, prefix, gateway} of a range that nobody else uses.\n")
+	b.WriteString("# How VMs get addresses: dhcp, or {first, last, prefix, gateway} of an otherwise unused range.\n")
 	if t.addresses == "" || t.addresses == "dhcp" {
 		b.WriteString("addresses: dhcp\n")
 	} else {

@@ -13,7 +13,7 @@ func (p *Process) live() bool { return p.Terminal && p.Getenv("TERM") != "dumb" 
 func (p *Process) color() bool { return p.live() && p.Getenv("NO_COLOR") == "" }
 
 // size returns the columns and rows of the terminal, zeros where they are not known. COLUMNS overrides its width, as it
-// does elsewhere: a shell does not export the variable by itself, so somebody wants that width.
+// does elsewhere: a shell does not export the variable by itself, so it was set on purpose.
 func (p *Process) size() (columns, rows int) {
 	if p.Size != nil {
 		columns, rows = p.Size()

@@ -113,16 +113,7 @@ func Mark(ctx context.Context, h Holder) (unmark func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(RenewPeriod)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				mark()
-			}
-		}
+		every(ctx, RenewPeriod, mark)
 	}()
 	return func() {
 		stop()

@@ -69,7 +69,7 @@ func Share(ctx context.Context, scope string, h Holder) (*Part, error) {
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.stop = stop
 	p.look(true)
-	p.work.Go(func() { p.watch(beside) })
+	p.work.Go(func() { every(beside, meetPeriod, func() { p.look(false) }) })
 	return p, nil
 }
 
@@ -195,15 +195,16 @@ func (p *Part) tell(m Meeting) {
 	}
 }
 
-func (p *Part) watch(ctx context.Context) {
-	tick := time.NewTicker(meetPeriod)
+// every calls do after each period, until ctx ends.
+func every(ctx context.Context, period time.Duration, do func()) {
+	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			p.look(false)
+			do()
 		}
 	}
 }
