@@ -109,7 +109,7 @@ check:
 cross:
 	@for os in windows darwin; do for arch in amd64 arm64; do \
 		echo "agent for $$os/$$arch"; \
-		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./cmd/bragg-agent ./internal/agent ./internal/fiojob ./internal/load/... || exit 1; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./cmd/bragg-agent ./internal/agent ./internal/fio/fiojob ./internal/load/... || exit 1; \
 		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o /dev/null ./cmd/bragg-agent || exit 1; \
 	done; done
 
@@ -144,7 +144,7 @@ bench-fio:
 	$(GO) run ./internal/load/ioengine/benchfio --rounds 5 --seconds 5
 
 bench-io: build
-	$(GO) run ./internal/iojob/benchio --rounds 5 --seconds 2
+	$(GO) run ./internal/fio/iojob/benchio --rounds 5 --seconds 2
 
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:
@@ -160,7 +160,7 @@ bench-agents:
 CLOUD_IMAGE := $(or $(BRAGG_TEST_CLOUD_IMAGE),build/cloud.qcow2)
 soak: $(CLOUD_IMAGE)
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
-	BRAGG_SOAK=1m $(GO) test ./internal/iohosts -run '^TestFrozenHost$$' -count=1 -v
+	BRAGG_SOAK=1m $(GO) test ./internal/fio/iohosts -run '^TestFrozenHost$$' -count=1 -v
 	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0

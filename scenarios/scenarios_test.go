@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/scenarios"
 )

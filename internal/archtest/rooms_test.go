@@ -28,8 +28,8 @@ var ceilings = map[string]int{
 	"internal/cli":            7000,
 	"internal/report":         6700,
 	"internal/target/libvirt": 5900,
-	"internal/fiojob":         5800,
-	"internal/iojob":          5700,
+	"internal/fio/fiojob":     5800,
+	"internal/fio/iojob":      5700,
 	"internal/session":        5000,
 	"internal/jinja":          4100,
 	"internal/agent":          3800,
@@ -49,7 +49,7 @@ var methodCeilings = map[string]int{
 	"internal/target/fake.Target":      41,
 	"internal/load/ioengine.jobSpec":   41,
 	"internal/load/ioengine.worker":    41,
-	"internal/fiojob.Job":              41,
+	"internal/fio/fiojob.Job":          41,
 	"internal/jinja.machine":           39,
 	"internal/target/targettest.suite": 39,
 	"internal/load/ioengine.verifier":  38,
@@ -59,8 +59,8 @@ var methodCeilings = map[string]int{
 	"internal/lab.Lab":                 35,
 	"internal/agent.Client":            34,
 	"internal/run.fleet":               33,
-	"internal/iojob.clone":             33,
-	"internal/fiojob.arg":              32,
+	"internal/fio/iojob.clone":         33,
+	"internal/fio/fiojob.arg":          32,
 }
 
 // namedFile is a file as the comment of a package lists it.

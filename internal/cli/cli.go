@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/iohosts"
+	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/scenario"
 )

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fiojob"
-	"github.com/braggdev/bragg/internal/iohosts"
-	"github.com/braggdev/bragg/internal/iojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iohosts"
+	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/sshlink"
 )

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fiojob"
-	"github.com/braggdev/bragg/internal/iojob"
-	"github.com/braggdev/bragg/internal/iojob/exporter"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iojob"
+	"github.com/braggdev/bragg/internal/fio/iojob/exporter"
 )
 
 // ioStreams are outputs of io beside the report.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 var ruleReadWithoutData = Rule{

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // Engines of fio that do no I/O of their own: falloc and ftruncate time calls that change what a file occupies, and cpuio

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // What was due while nothing could be issued is a backlog. It is worked off as fast as the queue allows, as fio does, or

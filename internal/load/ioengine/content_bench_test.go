@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // BenchmarkContent makes what writes of 4 KiB hold.

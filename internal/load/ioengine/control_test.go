@@ -3,7 +3,7 @@ package ioengine
 import (
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // The search finds the deepest queue that meets the target, whatever it is.

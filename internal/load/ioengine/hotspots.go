@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 )
 

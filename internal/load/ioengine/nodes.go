@@ -3,7 +3,7 @@ package ioengine
 import (
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // nodeSettings say which memory nodes (NUMA) a lane's threads run on and take memory from; the zero value is any. Lists are

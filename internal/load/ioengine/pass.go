@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/iolog"
 )
 
 // recording writes what one lane submits to a log, in the order of submission. The lane fills batches, a goroutine writes

@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/iolog"
 	"github.com/braggdev/bragg/internal/load"
 )
 

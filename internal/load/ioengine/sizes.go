@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // sizes is the distribution of block sizes in one direction of a job.

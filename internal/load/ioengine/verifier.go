@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/verify"
 )
 
 // verifier is the verification of one lane while it runs. It belongs to the lane's worker.

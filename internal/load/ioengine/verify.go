@@ -7,9 +7,9 @@ import (
 	"syscall"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/verify"
 )
 
 // Verification: writes get headers, and when a lane has written its part (or every so many writes) it makes the same

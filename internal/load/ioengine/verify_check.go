@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/verify"
 )
 
 // verified looks at a completed operation of a lane that verifies. The error is the first one that its job does not

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/braggdev/bragg/internal/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/verify"
 )
 
 // What another run wrote is known by its headers: each says its place, its length and a digest. Which places that run wrote to

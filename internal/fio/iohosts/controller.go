@@ -1,0 +1,440 @@
+package iohosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/clock"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iojob"
+	"github.com/braggdev/bragg/internal/sshlink"
+)
+
+// controller is one run. Its goroutine owns all but the sessions.
+type controller struct {
+	options  *Options
+	programs programs
+	members  []*member
+	events   chan event
+	quit     chan struct{} // closed when nobody reads events any more
+	readers  sync.WaitGroup
+	phase    int // that runs, -1 before the first
+	begun    time.Time
+	stopping bool
+	clients  iojob.Clients
+}
+
+// member is what the controller knows of one host.
+type member struct {
+	host    sshlink.Host
+	session *session // nil where it was never reached
+	jobs    []fiojob.Job
+	own     map[string][]fiojob.Option
+	ready   int // phases that were prepared
+	over    bool
+	err     error
+	nominal []int64 // start of each phase on the axis of the run
+	periods [][]iojob.Period
+	report  *iojob.Report
+	offset  time.Duration
+	error   time.Duration // of the clock
+}
+
+// event is what a session has to tell; a nil message is its end.
+type event struct {
+	member  *member
+	message *message
+	err     error
+}
+
+// Run runs jobs on hosts and reports. All of them are reached and prepared before any load starts, and each phase (what
+// stands between two stonewalls) starts on all at the same moment. The error says that nothing was run. A host that is
+// lost later has its error in the report, with what it had done; the others go on. A cancelled ctx ends all jobs early.
+func Run(ctx context.Context, o Options) (*iojob.Clients, error) {
+	c := &controller{
+		options: &o, programs: programs{executable: o.Executable, known: map[string]*sshlink.Build{}}, events: make(chan event), quit: make(chan struct{}),
+		phase: -1, clients: iojob.Clients{Period: o.Jobs.Sample},
+	}
+	if err := CheckDevices(o.Jobs.Devices, o.Hosts); err != nil {
+		return nil, err
+	}
+	for _, h := range o.Hosts {
+		c.members = append(c.members, &member{host: h})
+	}
+	defer c.close()
+	c.connect(ctx)
+	if err := c.gate(ctx); err != nil {
+		return nil, err
+	}
+	c.warnOfTwins()
+	c.order()
+	if err := c.gate(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.follow(ctx); err != nil {
+		return nil, err
+	}
+	c.warnOfLate()
+	return c.report(true), nil
+}
+
+// connect reaches all hosts at the same time.
+func (c *controller) connect(ctx context.Context) {
+	var wait sync.WaitGroup
+	for i, m := range c.members {
+		wait.Go(func() { m.session, m.err = connect(ctx, m.host, i, c.options, c.programs.find) })
+	}
+	wait.Wait()
+	for _, m := range c.members {
+		m.over = m.err != nil
+	}
+}
+
+// gate lets the run go on where every host is well, or one is and the others may be missing.
+func (c *controller) gate(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var errs []error
+	for _, m := range c.members {
+		if m.err != nil {
+			errs = append(errs, m.err)
+		}
+	}
+	switch {
+	case len(errs) == 0, c.options.WithoutFailed && len(errs) < len(c.members):
+		return nil
+	case len(c.members) > 1 && !c.options.WithoutFailed:
+		c.say("no load was started on any host; --without-failed-hosts goes on without those that fail")
+	}
+	return errors.Join(errs...)
+}
+
+// close ends every connection.
+func (c *controller) close() {
+	close(c.quit)
+	var wait sync.WaitGroup
+	for _, m := range c.members {
+		if m.session != nil {
+			wait.Go(func() { m.session.link.Finish(sshlink.HangUpMax) })
+		}
+	}
+	wait.Wait()
+	c.readers.Wait()
+}
+
+// post hands an event to the controller while it listens.
+func (c *controller) post(e event) {
+	select {
+	case c.events <- e:
+	case <-c.quit:
+	}
+}
+
+// warnOfTwins says when two names are of one machine.
+func (c *controller) warnOfTwins() {
+	first := map[string]*member{}
+	for _, m := range c.live() {
+		boot := m.session.hello.Boot
+		if other := first[boot]; other != nil && boot != "" {
+			c.say("warning: hosts %s and %s are the same machine (%s): they share its CPUs, devices and files", other.host.Name, m.host.Name, m.session.hello.Hostname)
+			continue
+		}
+		first[boot] = m
+	}
+}
+
+// lateMax is how late a host may begin before it is worth a warning: a hundredth of a short run.
+const lateMax = 50 * time.Millisecond
+
+// warnOfLate says which hosts did not begin with the others.
+func (c *controller) warnOfLate() {
+	for _, m := range c.members {
+		if late := m.late(); late > lateMax+m.error {
+			c.say("warning: host %s began %s after the common start: it lacked CPU time, or was told too late", m.host.Name, late.Round(time.Millisecond))
+		}
+	}
+}
+
+// live returns the members that take part.
+func (c *controller) live() []*member {
+	var out []*member
+	for _, m := range c.members {
+		if !m.over {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// order tells every host its jobs and begins to listen to it.
+func (c *controller) order() {
+	for i, m := range c.members {
+		if m.over {
+			continue
+		}
+		jobs := c.options.Jobs.forHost(m.host)
+		own := identity{number: i, fileName: fileName(m.host), hostname: m.session.hello.Hostname}
+		file, err := jobs.read(own, m.session.hello.Surroundings)
+		if err != nil {
+			m.err, m.over = sshlink.HostError(m.host, err, ""), true
+			continue
+		}
+		m.jobs, m.own = file.Jobs(), map[string][]fiojob.Option{}
+		for _, s := range file.Sections {
+			if !s.Global {
+				m.own[s.Pos.String()] = s.Options
+			}
+		}
+		c.readers.Go(func() {
+			err := m.session.serve(func(msg *message) { c.post(event{member: m, message: msg}) })
+			c.post(event{member: m, err: err})
+		})
+		// An error of sending is the end of the connection, which the reader sees.
+		_ = m.session.writer.send(&message{Jobs: &order{Jobs: jobs, Host: i, Name: own.fileName}})
+	}
+}
+
+// follow listens until all hosts have ended.
+func (c *controller) follow(ctx context.Context) error {
+	var tick <-chan time.Time
+	if c.options.Watch != nil && c.options.WatchEvery > 0 {
+		ticker := time.NewTicker(c.options.WatchEvery)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	stop := ctx.Done()
+	var late <-chan time.Time
+	for len(c.live()) > 0 {
+		select {
+		case e := <-c.events:
+			c.take(e)
+			if c.phase < 0 && !c.options.WithoutFailed {
+				// At once: others may take hours to lay out their files.
+				if err := c.gate(ctx); err != nil && ctx.Err() == nil {
+					return err
+				}
+			}
+			if err := c.advance(ctx); err != nil {
+				return err
+			}
+		case <-tick:
+			if c.phase >= 0 {
+				c.options.Watch(c.report(false))
+			}
+		case <-stop:
+			stop, c.stopping = nil, true
+			c.tell(&message{Stop: &struct{}{}})
+			late = time.After(leaveMax)
+		case <-late:
+			for _, m := range c.live() {
+				m.err, m.over = fmt.Errorf("it did not end within %s", leaveMax), true
+				m.session.link.Kill()
+			}
+		}
+	}
+	if c.phase >= 0 {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return c.gate(ctx)
+}
+
+// tell sends the same to all that take part.
+func (c *controller) tell(m *message) {
+	for _, one := range c.live() {
+		_ = one.session.writer.send(m) // the reader sees why it fails
+	}
+}
+
+// take notes one event.
+func (c *controller) take(e event) {
+	m := e.member
+	if m.over {
+		return
+	}
+	switch msg := e.message; {
+	case msg == nil:
+		m.over = true
+		if e.err != nil {
+			m.err = errors.Join(m.err, m.session.link.Error(e.err))
+		}
+		if m.err != nil && c.phase >= 0 && !c.stopping {
+			c.say("host %s is lost; what it did until then stays in the report", m.host.Name)
+		}
+	case msg.Say != nil:
+		c.say("%s: %s", m.host.Name, *msg.Say)
+	case msg.Ready != nil:
+		m.ready = msg.Ready.Phase + 1
+		for _, fault := range msg.Ready.Faults {
+			if msg.Ready.Phase == 0 {
+				m.err = errors.Join(m.err, sshlink.HostError(m.host, fault.Err(), ""))
+			}
+		}
+	case msg.Fault != nil:
+		m.err = errors.Join(m.err, sshlink.HostError(m.host, msg.Fault.Err(), ""))
+	case msg.Periods != nil:
+		m.takePeriods(msg.Periods)
+	case msg.Progress != nil:
+		m.takeReport(msg.Progress)
+	}
+}
+
+func (m *member) takePeriods(p *periods) {
+	for p.Row >= len(m.periods) {
+		m.periods = append(m.periods, nil)
+	}
+	row := m.periods[p.Row]
+	m.periods[p.Row] = append(row[:min(p.From, len(row))], p.List...)
+}
+
+func (m *member) takeReport(r *iojob.Report) {
+	if err := r.Attach(m.jobs); err != nil {
+		m.err = errors.Join(m.err, sshlink.HostError(m.host, err, ""))
+		return
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		row.Name, row.Engine = row.Job.Name, sshlink.Printable(row.Engine)
+		if i < len(m.periods) {
+			row.SetPeriods(m.periods[i])
+		}
+	}
+	for i := range r.Disks {
+		r.Disks[i].Name = sshlink.Printable(r.Disks[i].Name)
+	}
+	m.report = r
+}
+
+// advance starts the next phase once all that take part are prepared for it.
+func (c *controller) advance(ctx context.Context) error {
+	next := c.phase + 1
+	for _, m := range c.live() {
+		if m.err == nil && m.ready <= next {
+			return nil
+		}
+	}
+	if next == 0 {
+		if err := c.gate(ctx); err != nil {
+			return err
+		}
+		for _, m := range c.live() {
+			if m.err != nil {
+				c.say("%s: goes on without it: %v", m.host.Name, m.err)
+				m.over = true
+				_ = m.session.link.In.Close() // it ends then
+			}
+		}
+	}
+	live := c.live()
+	if len(live) == 0 || live[0].ready <= next || ctx.Err() != nil {
+		return nil
+	}
+	c.phase = next
+	c.start(ctx, live)
+	return nil
+}
+
+// startAhead is how long before the common start hosts are told of it, at least: a host may be busy with what it has just laid out.
+const startAhead = 100 * time.Millisecond
+
+// start agrees with hosts on the moment at which they start a phase.
+func (c *controller) start(ctx context.Context, hosts []*member) {
+	// Clocks are compared now: laying out files may have taken hours, in which they drift apart.
+	var wait sync.WaitGroup
+	for _, m := range hosts {
+		wait.Go(func() { m.session.sync(ctx) })
+	}
+	synced := make(chan struct{})
+	go func() {
+		wait.Wait()
+		close(synced)
+	}()
+	for open := true; open; {
+		select {
+		case e := <-c.events: // readers must not wait, they bring the answers
+			c.take(e)
+		case <-synced:
+			open = false
+		}
+	}
+	slowest := time.Duration(0)
+	readings := make([]clock.Reading, len(hosts))
+	for i, m := range hosts {
+		r, ok := m.session.clock.Best(time.Now())
+		if !ok {
+			m.err, m.over = sshlink.HostError(m.host, errors.New("it does not tell the time"), ""), true
+			m.session.link.Kill()
+			continue
+		}
+		readings[i] = r
+		slowest = max(slowest, r.Trip)
+	}
+	at := time.Now().Add(max(startAhead, clock.Ahead(slowest, len(hosts))))
+	if c.phase == 0 {
+		c.begun = at
+	}
+	for i, m := range hosts {
+		if m.over {
+			continue
+		}
+		if c.phase == 0 {
+			m.offset = readings[i].Offset
+		}
+		m.error = max(m.error, readings[i].Uncertainty(at))
+		m.nominal = append(m.nominal, int64(at.Sub(c.begun)))
+		_ = m.session.writer.send(&message{Start: &start{Phase: c.phase, MonoNanos: readings[i].There(at)}})
+	}
+}
+
+func (c *controller) say(format string, args ...any) {
+	if c.options.Say != nil {
+		c.options.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+// report puts together what hosts have reported.
+func (c *controller) report(done bool) *iojob.Clients {
+	out := c.clients
+	out.Done, out.Started, out.Elapsed = done, c.begun, max(0, time.Since(c.begun))
+	for _, m := range c.members {
+		one := iojob.Client{
+			Name: m.host.Name, Address: m.host.Address, Port: m.host.PortNumber(), Report: m.report, Own: m.own, Err: m.err,
+			ClockOffset: m.offset, ClockError: m.error, StartLate: m.late(),
+		}
+		if m.session != nil {
+			one.Hostname, one.Platform = m.session.hello.Hostname, m.session.hello.Platform
+		}
+		out.Hosts = append(out.Hosts, one)
+	}
+	return &out
+}
+
+// late is how long after its moment the first thread of a phase began, in the worst phase. The moment of the first phase
+// lies iojob.StartDelay behind the zero of the host's axis.
+func (m *member) late() time.Duration {
+	if m.report == nil {
+		return 0
+	}
+	phases, first := phasesOf(m.jobs), map[int]int64{}
+	for i := range m.report.Rows {
+		row := &m.report.Rows[i]
+		at := row.Account.StartNanos
+		p := phases[row.JobIndex]
+		if known, ok := first[p]; at > 0 && (!ok || at < known) {
+			first[p] = at
+		}
+	}
+	var worst time.Duration
+	for p, at := range first {
+		if p < len(m.nominal) {
+			worst = max(worst, time.Duration(at-m.nominal[p])-iojob.StartDelay)
+		}
+	}
+	return worst
+}

@@ -1,0 +1,90 @@
+// Package iohosts runs job files on several hosts at once, and makes one report of what they did.
+//
+//	hosts ──ssh──▶ bragg on each ──▶ clocks compared ──▶ jobs prepared everywhere ──▶ one start ──▶ reports ──▶ Clients
+//
+// The controller (Run) starts the system's ssh for each host, finds this very build there or sends it, and talks with it in
+// lines of JSON over ssh's standard input and output; no port is opened and nothing stays behind. The host's half (Serve)
+// is package iojob with a start that the controller names. When the connection ends, so does the load.
+//
+// What to read: controller.go is the course of a run, serve.go the host's half; session.go one connection (package sshlink made it),
+// message.go what is said. How clocks are compared is in package clock. It renders nothing: see iojob.Clients.
+package iohosts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/iojob"
+	"github.com/braggdev/bragg/internal/sshlink"
+)
+
+// Options say how to run jobs on hosts.
+type Options struct {
+	Hosts []sshlink.Host
+	Jobs  Jobs
+	// SSHOptions are handed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
+	SSHOptions []string
+	// Folder on the hosts is where the program is copied to; "" is their temporary one.
+	Folder string
+	// Keep leaves the copy in the user's cache folder on the hosts, for the next run.
+	Keep bool
+	// WithoutFailed goes on without hosts that cannot be reached or prepared.
+	WithoutFailed bool
+	// Silence is how long nothing may be heard of a host before it is given up; 0 is a minute.
+	Silence time.Duration
+
+	Version      string // of this program
+	Executable   string // this program, for hosts of its own platform; for others a build that lies beside it
+	Surroundings Surroundings
+
+	// Say receives what happens on the way; may be nil.
+	Say func(text string)
+	// Watch receives the report as it stands, every WatchEvery; may be nil.
+	Watch      func(c *iojob.Clients)
+	WatchEvery time.Duration
+}
+
+// programs finds the builds that hosts need, each once.
+type programs struct {
+	executable string
+	mu         sync.Mutex
+	known      map[string]*sshlink.Build
+}
+
+func (p *programs) find(platform string) (*sshlink.Build, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found := p.known[platform]; found != nil {
+		return found, nil
+	}
+	path := p.executable
+	if platform != runtime.GOOS+"/"+runtime.GOARCH {
+		path = filepath.Join(filepath.Dir(p.executable), "bragg-"+strings.ReplaceAll(platform, "/", "-"))
+		if _, err := os.Stat(path); err != nil {
+			return nil, missingBuild(platform, path)
+		}
+	}
+	found, err := sshlink.ReadBuild(path)
+	if err != nil {
+		return nil, err
+	}
+	p.known[platform] = found
+	return found, nil
+}
+
+// missingBuild says what to build where a host has another platform.
+func missingBuild(platform, beside string) error {
+	arch := strings.TrimPrefix(platform, "linux/")
+	return &diag.Error{
+		Code: "platform", Exit: diag.ExitUnavailable,
+		Message: fmt.Sprintf("it is %s, and this bragg is %s/%s", platform, runtime.GOOS, runtime.GOARCH),
+		Hint: fmt.Sprintf("put a bragg of the same version for it at %s; in a checkout of this version:\nmake bin/bragg-linux-%s",
+			beside, arch),
+	}
+}

@@ -1,0 +1,194 @@
+package iohosts
+
+import (
+	"bytes"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/sshlink"
+)
+
+// Jobs is what all hosts are told to run: the texts, with everything from the controller's surroundings that they asked
+// for. Every host reads them itself, with what is its own.
+type Jobs struct {
+	Inputs   []fiojob.Input
+	Reading  fiojob.Reading
+	Sections []string
+	Env      map[string]string // variables that the texts use
+	Files    map[string]string // that they include
+
+	Backend string
+	Sample  time.Duration
+	// DropAfter is how late operations of a rate may be before they are dropped; 0: never.
+	DropAfter time.Duration
+	// ReadOnly refuses to replay logs that write.
+	ReadOnly bool
+	// Devices may be written to, each on the hosts that it names.
+	Devices []Device
+	// SameSeed lets all hosts do the same operations with the same content.
+	SameSeed bool
+}
+
+// Device is a block device that may be written to, and what was said to prove it.
+type Device struct {
+	Host    string // as named behind --hosts; "": on all
+	Path    string
+	Consent blockdev.Consent
+}
+
+// Surroundings is what keywords of job files stand for.
+type Surroundings struct {
+	CPUs     int64 `json:"cpus"`
+	MemoryMB int64 `json:"memory_mb"`
+	PageSize int64 `json:"page_size"`
+}
+
+// Variables that differ between hosts.
+const (
+	variableHost   = "BRAGG_HOST"        // its name, as a part of file names
+	variableNumber = "BRAGG_HOST_NUMBER" // from 0
+	variableName   = "HOSTNAME"          // what the host calls itself
+)
+
+// identity is what a host's own variables stand for.
+type identity struct {
+	number   int
+	fileName string
+	hostname string
+}
+
+func (i identity) lookup(name string) (string, bool) {
+	switch name {
+	case variableHost:
+		return i.fileName, true
+	case variableNumber:
+		return strconv.Itoa(i.number), true
+	case variableName:
+		return i.hostname, i.hostname != ""
+	}
+	return "", false
+}
+
+// Record lets a parse of the jobs note what they ask for, for the hosts' own. It reads as the first host would.
+func (j *Jobs) Record(o fiojob.Options, first sshlink.Host) fiojob.Options {
+	j.Reading, j.Sections = o.Reading, o.Sections
+	j.Env, j.Files = map[string]string{}, map[string]string{}
+	env, own := o.Env, identity{fileName: fileName(first), hostname: fileName(first)}
+	o.Env = func(name string) (string, bool) {
+		if value, ok := own.lookup(name); ok {
+			return value, true
+		}
+		if env == nil {
+			return "", false
+		}
+		value, ok := env(name)
+		if ok {
+			j.Env[name] = value
+		}
+		return value, ok
+	}
+	if o.FS != nil {
+		o.FS = recordFS{o.FS, j.Files}
+	}
+	return o
+}
+
+// read parses the jobs as one host does.
+func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
+	file, list := fiojob.ParseAll(j.Inputs, fiojob.Options{
+		Env: func(name string) (string, bool) {
+			if value, ok := own.lookup(name); ok {
+				return value, true
+			}
+			value, ok := j.Env[name]
+			return value, ok
+		},
+		FS: fileMap(j.Files), Host: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+	})
+	list = append(list, file.Unsupported()...)
+	return file, list.Err()
+}
+
+// forHost leaves only the devices that hold on a host.
+func (j Jobs) forHost(h sshlink.Host) Jobs {
+	var devices []Device
+	for _, d := range j.Devices {
+		if d.Host == "" || d.Host == h.Name {
+			devices = append(devices, d)
+		}
+	}
+	j.Devices = devices
+	return j
+}
+
+// CheckDevices refuses consent that names a host which is not there.
+func CheckDevices(devices []Device, hosts []sshlink.Host) error {
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.Name)
+	}
+	for _, d := range devices {
+		found := d.Host == ""
+		for _, h := range hosts {
+			found = found || h.Name == d.Host
+		}
+		if !found {
+			hint := ""
+			if near := diag.Nearest(d.Host, names); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return usage("--device-host="+d.Host+" names none of the hosts", hint)
+		}
+	}
+	return nil
+}
+
+// recordFS notes the text of files that are read.
+type recordFS struct {
+	fs.FS
+	texts map[string]string
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (r recordFS) ReadFile(name string) ([]byte, error) {
+	text, err := fs.ReadFile(r.FS, name)
+	if err == nil {
+		r.texts[name] = string(text)
+	}
+	return text, err
+}
+
+// Stat implements fs.StatFS.
+func (r recordFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }
+
+// fileMap is a file system of texts.
+type fileMap map[string]string
+
+func (m fileMap) Open(name string) (fs.File, error) {
+	text, ok := m[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &textFile{bytes.NewReader([]byte(text)), name}, nil
+}
+
+type textFile struct {
+	*bytes.Reader
+	name string
+}
+
+func (f *textFile) Stat() (fs.FileInfo, error) { return textInfo{f}, nil }
+func (f *textFile) Close() error               { return nil }
+
+type textInfo struct{ f *textFile }
+
+func (i textInfo) Name() string       { return i.f.name }
+func (i textInfo) Size() int64        { return i.f.Reader.Size() }
+func (i textInfo) Mode() fs.FileMode  { return 0o444 }
+func (i textInfo) ModTime() time.Time { return time.Time{} }
+func (i textInfo) IsDir() bool        { return false }
+func (i textInfo) Sys() any           { return nil }

@@ -1,0 +1,255 @@
+// Package iojob runs fio job files on this machine with the native engine and tells what came of them, as fio would: every
+// clone of a job has its own files, statistics and row, jobs between two stonewalls run at the same time.
+//
+//	[]fiojob.Job ──expand──▶ clones with files ──layOut──▶ files that exist ──run──▶ Report ──▶ text, JSON, terse
+//
+// It is what `bragg io` does; scenarios and agents use the engine without it. It makes and fills regular files as fio
+// does, and never writes to a block device unless the caller has said that this is meant.
+package iojob
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iojob/fiolog"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+)
+
+// Options say how to run jobs. The zero value is ready to use.
+type Options struct {
+	// Folder is what relative names of files start from; "" is the process's own.
+	Folder string
+	// StateFolder is where states of verification are saved and looked for; "" is Folder.
+	StateFolder string
+	// Backend does the I/O of all jobs whatever their ioengine says: one of the engine's back ends; "" leaves it to them.
+	Backend string
+	// Sample is the length of the periods whose rates make minimum, maximum and deviation; 0 is half a second, as fio's.
+	Sample time.Duration
+	// OpenDevice checks a block device that is to be written to and returns it open, held exclusively until the jobs have
+	// ended; nil refuses all.
+	OpenDevice func(path string) (*os.File, error)
+	// DropAfter is how late an operation of a rate may be before it is dropped and counted; 0 works all of them off.
+	DropAfter time.Duration
+	// Say receives what takes a while ("laying out file …"); may be nil.
+	Say func(text string)
+	// Watch receives the report as it stands, every WatchEvery; may be nil. With WatchSeldom it comes less often where making
+	// it takes more than a hundredth of the time.
+	Watch       func(r *Report)
+	WatchEvery  time.Duration
+	WatchSeldom bool
+	// Intervals receives what each row did, a line of JSON an interval, while it runs; may be nil. IntervalLength is a
+	// multiple of Sample; 0 is StreamLengthDefault.
+	Intervals      io.Writer
+	IntervalLength time.Duration
+	// Live receives, before the first operation, what tells at any moment what all clones have done; may be nil.
+	Live func(now func() []Live)
+	// AllowDevice tells whether a log that is replayed may name this block device, which its job does not; nil: it may not.
+	AllowDevice func(path string) bool
+	// ReadOnly refuses to replay a log that writes or trims.
+	ReadOnly bool
+	// LogsAsFio takes times of logs as fio 3.33 does where that is not what its manual says.
+	LogsAsFio bool
+	// Host is the number of this host among several that run the same jobs, from 0: no two share offsets or content.
+	Host int
+	// Start says when jobs start that are prepared; nil starts them at once.
+	Start func(ctx context.Context, r Ready) (time.Time, error)
+}
+
+const sampleDefault = 500 * time.Millisecond
+
+// Run runs jobs and reports. The error says that jobs could not be run at all (no such file, an option that the engine
+// lacks); a job that fails while it runs has its error in its row. A cancelled ctx ends all jobs early, and the report
+// is of what they did.
+func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
+	if o.Sample <= 0 {
+		o.Sample = sampleDefault
+	}
+	if err := checkWaits(jobs); err != nil {
+		return nil, err
+	}
+	o.Sample = samplePeriod(jobs, o.Sample)
+	iologs := &ioLogs{}
+	defer iologs.close()
+	clones, err := expand(jobs, &o, iologs)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range clones {
+		if err := c.loadState(&o); err != nil {
+			return nil, err
+		}
+	}
+	shareFiles(clones, &o)
+	r := &runner{options: o, clones: clones, iologs: iologs}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	defer r.holdings.release()
+	if err := r.holdings.layOut(ctx, clones, o); err != nil {
+		return nil, err
+	}
+	r.axis.set(time.Now())
+	r.disks.add(r.holdings.files)
+	if r.logs, err = r.openLogs(); err != nil {
+		return nil, err
+	}
+	r.openStream()
+	newJudges(clones, o.Sample)
+	stop := r.watch()
+	r.runPhases(ctx)
+	stop()
+	report := r.report()
+	if err := r.closeOutputs(); err != nil {
+		report.LogFault = err.Error()
+	}
+	report.Done = true
+	return report, errors.Join(removeUnlinked(clones, r.holdings.files)...)
+}
+
+// runner is one Run under way.
+type runner struct {
+	options   Options
+	clones    []*clone
+	axis      axis
+	disks     disks
+	logs      *fiolog.Set
+	stream    *stream // nil: nobody reads it
+	iologs    *ioLogs
+	holdings  holdings
+	lifecycle lifecycle
+	flows     ioengine.Flows // of all clones
+	ramps     ioengine.Ramps
+}
+
+// check refuses what no clone could do before the first one starts.
+func (r *runner) check() error { return errors.Join(r.checkClones(r.clones), r.checkLogs()) }
+
+func (r *runner) checkClones(clones []*clone) error {
+	var list diag.List
+	for _, c := range clones {
+		if c.index > 0 || c.later {
+			continue // its siblings are like it
+		}
+		err := r.checkClone(c)
+		var faults *diag.ListError
+		switch {
+		case errors.As(err, &faults):
+			list = append(list, faults.List...)
+		case err != nil:
+			return err
+		}
+	}
+	return list.Err()
+}
+
+// checkClone says what is doubtful about a clone, and returns what is wrong.
+func (r *runner) checkClone(c *clone) error {
+	issues, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(r.workload(c, 0), []fiojob.Job{c.job})
+	for _, d := range issues {
+		if d.Severity == diag.SeverityWarning {
+			r.options.say("warning: %s", d.Message)
+		}
+	}
+	if option := ioengine.KeepsCached(&c.job); option != "" && r.options.Backend != "null" {
+		r.options.say("warning: job %q: %s: reads may come from the page cache, and the numbers are then not those of a device", c.job.Name, option)
+	}
+	return err
+}
+
+func (r *runner) workload(c *clone, start int64) load.Workload {
+	w := load.Workload{
+		Name: c.job.Name, ConfigName: c.job.Pos.File, Ordinal: r.options.Host<<hostShift + c.number, Instance: 1, StartNanos: start,
+		ZeroUnixNanos: r.axis.zero().UnixNano(), IntervalLength: r.options.Sample, Devices: c.devices(),
+	}
+	if !c.job.RandRepeat && !c.job.Has("randseed") { // a named seed counts in any case, as in fio
+		w.Seed = rand.Uint64()
+	}
+	return w
+}
+
+// runPhases runs what stands between two stonewalls, phase after phase.
+func (r *runner) runPhases(ctx context.Context) {
+	for from := 0; from < len(r.clones) && ctx.Err() == nil && !r.lifecycle.isOver(); {
+		to := from
+		for to < len(r.clones) && r.clones[to].phase == r.clones[from].phase {
+			to++
+		}
+		r.runPhase(ctx, r.clones[from:to])
+		from = to
+	}
+}
+
+func (r *runner) runPhase(ctx context.Context, clones []*clone) {
+	prepared := make([]ioengine.Run, len(clones))
+	ready := Ready{Phase: clones[0].phase}
+	late := r.planLater(ctx, clones)
+	for i, c := range clones {
+		run, err := ioengine.Run{}, late[c]
+		if err == nil && c.job.Control.CreateOnly {
+			r.finish(c)
+			continue // its files are there
+		}
+		if err == nil {
+			run, err = r.prepare(ctx, c)
+		}
+		if err != nil {
+			c.fail(err)
+			r.finish(c)
+			ready.Faults = append(ready.Faults, fmt.Errorf("job %q: %w", c.job.Name, err))
+			continue
+		}
+		r.control(c, run)
+		run.DumpTo(cmp.Or(r.options.StateFolder, r.options.Folder, "."))
+		prepared[i] = run
+		r.observe(c, run)
+	}
+	start, ok := r.start(ctx, ready, prepared)
+	if !ok {
+		clear(prepared) // others may wait for the end of what never begins
+	}
+	r.runClones(ctx, clones, prepared, start)
+}
+
+// watch shows the report as it stands for as long as jobs run.
+func (r *runner) watch() (stop func()) {
+	if r.options.Watch == nil || r.options.WatchEvery <= 0 {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(r.options.WatchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				begun := time.Now()
+				r.options.Watch(r.report())
+				if seldom := 100 * time.Since(begun); r.options.WatchSeldom {
+					tick.Reset(max(r.options.WatchEvery, seldom))
+				}
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-done
+	}
+}
+
+func (o *Options) say(format string, args ...any) {
+	if o.Say != nil {
+		o.Say(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,289 @@
+package iojob
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// Steady is whether, and how nearly, a row has settled; see SNIA's Solid State Storage Performance Test Specification, which
+// asks the same of the window's values: little distance from their mean, little slope of the line through them.
+type Steady struct {
+	Criterion fiojob.SteadyState
+	Attained  bool
+	// Window holds the values of the window, the oldest first; fewer than it has room for where the job ended before.
+	Window []SteadyValue
+	// Deviation is the largest distance from the mean, Slope that of the line of least squares for each check; only the one
+	// that the criterion is about is set, in the unit of the measure. Share is it in percent of the mean.
+	Deviation, Slope, Share float64
+}
+
+// SteadyValue is what was done from one check to the next: operations and bytes a second, mean latency in nanoseconds.
+type SteadyValue struct{ IOPS, Bandwidth, Latency float64 }
+
+// values returns those that the criterion is about.
+func (s *Steady) values() []float64 {
+	out := make([]float64, len(s.Window))
+	for i, v := range s.Window {
+		switch s.Criterion.Measure {
+		case "bw":
+			out[i] = v.Bandwidth
+		case "lat":
+			out[i] = v.Latency
+		default:
+			out[i] = v.IOPS
+		}
+	}
+	return out
+}
+
+// capacity is how many values the window holds.
+func capacity(s fiojob.SteadyState) int {
+	return max(1, int(s.Duration/cmp.Or(s.CheckInterval, time.Second)))
+}
+
+// add takes the next value and judges the window, once it is full.
+func (s *Steady) add(v SteadyValue) {
+	s.Window = append(s.Window, v)
+	full := capacity(s.Criterion)
+	if len(s.Window) > full {
+		s.Window = slices.Delete(s.Window, 0, 1)
+	}
+	s.measure()
+	distance := max(s.Deviation, math.Abs(s.Slope))
+	if s.Criterion.Percent {
+		distance = math.Abs(s.Share)
+	}
+	s.Attained = len(s.Window) == full && !math.IsNaN(distance) && distance < s.Criterion.Limit
+}
+
+// measure works out deviation or slope of the window.
+func (s *Steady) measure() {
+	values := s.values()
+	mean := meanOf(values)
+	s.Deviation, s.Slope = 0, 0
+	figure := &s.Slope
+	if s.Criterion.Slope {
+		s.Slope = slopeOf(values)
+	} else {
+		for _, v := range values {
+			s.Deviation = max(s.Deviation, math.Abs(v-mean))
+		}
+		figure = &s.Deviation
+	}
+	s.Share = 100 * *figure / mean
+}
+
+func meanOf(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v / float64(len(values))
+	}
+	return sum
+}
+
+// slopeOf returns that of the line of least squares through (0, v0), (1, v1), …
+func slopeOf(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return 0
+	}
+	middle, mean := (n-1)/2, meanOf(values)
+	var over, under float64
+	for i, v := range values {
+		x := float64(i) - middle
+		over += x * (v - mean)
+		under += x * x
+	}
+	return over / under
+}
+
+// figure prints deviation or slope as fio does: "0.049975%", "0.500000".
+func (s *Steady) figure(decimals int) string {
+	v, unit := max(s.Deviation, s.Slope), ""
+	if s.Criterion.Slope {
+		v = s.Slope
+	}
+	if s.Criterion.Percent {
+		v, unit = s.Share, "%"
+	}
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		v = 0
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64) + unit
+}
+
+// judge watches the clones of one row and ends them when they have settled. The zero pointer watches nothing. Periods of all
+// clones end at the same moments, so what they did between two checks adds up exactly.
+type judge struct {
+	period  int64 // length of a delivered interval
+	perStep int64 // of them in a check
+
+	mu      sync.Mutex
+	members map[*clone]*judged
+	from    int64 // number of the first period that counts; 0: not known yet
+	next    int64 // number of the first period of the next check
+	steady  Steady
+}
+
+// judged is what one clone has delivered.
+type judged struct {
+	begun, left bool
+	first       int64 // number of its first whole period
+	reached     int64 // number behind the last period that it has delivered
+	periods     map[int64]judgedPeriod
+}
+
+type judgedPeriod struct{ operations, bytes, latency float64 }
+
+// newJudges gives a judge to every clone whose job asks for a steady state: one for a row.
+func newJudges(clones []*clone, period time.Duration) {
+	groups := map[int]*judge{}
+	for _, c := range clones {
+		criterion := c.job.Control.SteadyState
+		if criterion.Measure == "" || criterion.Duration <= 0 {
+			continue
+		}
+		var j *judge
+		if c.job.GroupReporting {
+			j = groups[c.job.Group]
+		}
+		if j == nil {
+			j = &judge{period: int64(period), members: map[*clone]*judged{}, steady: Steady{Criterion: criterion}}
+			j.perStep = max(1, int64(cmp.Or(criterion.CheckInterval, time.Second)/period))
+			if c.job.GroupReporting {
+				groups[c.job.Group] = j
+			}
+		}
+		j.members[c] = &judged{periods: map[int64]judgedPeriod{}}
+		c.judge = j
+	}
+}
+
+// samplePeriod returns the longest length of periods, at most sample, of which every check interval is a multiple.
+func samplePeriod(jobs []fiojob.Job, sample time.Duration) time.Duration {
+	common := time.Duration(0)
+	for i := range jobs {
+		s := &jobs[i].Control.SteadyState
+		if s.Measure == "" || s.Duration <= 0 {
+			continue
+		}
+		a, b := cmp.Or(s.CheckInterval, time.Second).Truncate(time.Millisecond), common
+		for b > 0 {
+			a, b = b, a%b
+		}
+		common = max(a, time.Millisecond)
+	}
+	if common == 0 {
+		return sample
+	}
+	return common / ((common + sample - 1) / sample)
+}
+
+// add takes what a clone did in one period.
+func (j *judge) add(c *clone, iv *interval.Interval) {
+	if j == nil || iv.Final {
+		return // the last period is cut short
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	m := j.members[c]
+	m.begun = true
+	number := (iv.EndNanos() - 1) / j.period
+	m.reached = number + 1
+	if iv.LengthNanos != j.period {
+		m.first = number + 1
+	}
+	p := m.periods[number]
+	for d := range iv.Directions {
+		t := &iv.Directions[d]
+		p.operations += float64(t.Operations)
+		p.bytes += float64(t.Bytes)
+		if h := t.ResponseOrService(); h != nil {
+			p.latency += h.Mean() * float64(h.Count())
+		}
+	}
+	m.periods[number] = p
+	j.check()
+}
+
+// leave says that a clone does no more.
+func (j *judge) leave(c *clone) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.members[c].left = true
+	if j.from > 0 {
+		j.check()
+	}
+}
+
+// check judges every check interval that all clones have delivered.
+func (j *judge) check() {
+	reached, alive := int64(math.MaxInt64), false
+	for c, m := range j.members {
+		if m.left {
+			continue
+		}
+		if !m.begun {
+			return
+		}
+		alive = true
+		reached = min(reached, m.reached)
+		if j.from == 0 || j.next == j.from {
+			ramp := int64(c.job.Control.SteadyState.RampTime)
+			// The first whole period after the ramp of the last clone that began.
+			j.from = max(j.from, m.first, (c.countedFrom()+ramp+j.period-1)/j.period)
+			j.next = j.from
+		}
+	}
+	for alive && j.next+j.perStep <= reached && !j.steady.Attained {
+		j.steady.add(j.step())
+		j.next += j.perStep
+		if j.steady.Attained {
+			for c := range j.members {
+				c.course.stop()
+			}
+		}
+	}
+}
+
+// step adds up the periods of one check interval.
+func (j *judge) step() SteadyValue {
+	var sum judgedPeriod
+	for number := j.next; number < j.next+j.perStep; number++ {
+		for _, m := range j.members {
+			p := m.periods[number]
+			delete(m.periods, number)
+			sum.operations += p.operations
+			sum.bytes += p.bytes
+			sum.latency += p.latency
+		}
+	}
+	seconds := float64(j.perStep*j.period) / 1e9
+	v := SteadyValue{IOPS: sum.operations / seconds, Bandwidth: sum.bytes / seconds}
+	if sum.operations > 0 {
+		v.Latency = sum.latency / sum.operations
+	}
+	return v
+}
+
+// result returns a copy of what was found.
+func (j *judge) result() *Steady {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := j.steady
+	out.Window = slices.Clone(out.Window)
+	return &out
+}

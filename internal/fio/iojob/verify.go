@@ -1,0 +1,127 @@
+package iojob
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// splitRuntimes gives each direction of a row, made of others or of itself, the time in which it ran: what was written is
+// read back afterwards, and neither writes nor these reads went on for all of the row's runtime. The survey of a job that
+// only reads is none of its reads.
+func (row *Row) splitRuntimes(of ...*Row) {
+	back := time.Duration(row.Account.VerifyNanos)
+	read, write := &row.Directions[interval.Read], &row.Directions[interval.Write]
+	if back > 0 && write.Runtime > 0 {
+		write.Runtime = max(time.Nanosecond, row.Runtime-back)
+	}
+	if read.Runtime <= 0 {
+		return
+	}
+	apart, surveyed := true, true
+	for _, r := range of {
+		if r.Directions[interval.Read].Runtime > 0 {
+			mixed := r.Job.ReadWrite == "rw" || r.Job.ReadWrite == "randrw"
+			apart, surveyed = apart && r.Account.VerifyNanos > 0 && !mixed, surveyed && r.Account.SurveyNanos > 0
+		}
+	}
+	switch {
+	case apart:
+		read.Runtime = min(row.Runtime, back)
+	case surveyed:
+		read.Runtime = max(time.Nanosecond, row.Runtime-time.Duration(row.Account.SurveyNanos))
+	}
+}
+
+// firstErrno is the number of the error that ended a row, or of the first one that its jobs were to outlive.
+func (row *Row) firstErrno() int {
+	if row.Err == nil && outlives(&row.Job) {
+		return row.Account.FirstError
+	}
+	return errno(row.Err)
+}
+
+// sayMismatches tells what verification found.
+func (o *Options) sayMismatches(job string, account *ioengine.Account) {
+	if account.SurveyedBytes > 0 {
+		o.say("verify: job %q: it was written in another order than this job would write it; %s were found by their headers", job,
+			unit.FormatBytes(account.SurveyedBytes))
+	}
+	if account.SurveyVague {
+		o.say("warning: verify: job %q: how much was written there is not known exactly, so a block that has lost its header may not have been noticed", job)
+	}
+	for _, line := range account.Mismatches {
+		o.say("verify: job %q: %s", job, line)
+	}
+	if more := account.MismatchCount - min(account.MismatchCount, uint64(len(account.Mismatches))); more > 0 {
+		o.say("verify: job %q: %d more like these", job, more)
+	}
+}
+
+// shareFiles finds clones that write to the same places at the same time. The header of a block is then that of any of
+// them, so that it cannot be checked whose write is there.
+func shareFiles(clones []*clone, o *Options) {
+	type part struct {
+		clone    *clone
+		from, to int64
+	}
+	parts := map[string][]part{}
+	for _, c := range clones {
+		if !c.job.Writes() {
+			continue
+		}
+		for i := range c.files {
+			key := fmt.Sprintf("%d %s", c.phase, c.files[i].path)
+			from, to := c.span(i)
+			parts[key] = append(parts[key], part{c, from, to})
+		}
+	}
+	shared := map[string]bool{}
+	for key, list := range parts {
+		slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.from, b.from) })
+		for i := 1; i < len(list); i++ {
+			before := slices.MaxFunc(list[:i], func(a, b part) int { return cmp.Compare(a.to, b.to) })
+			if list[i].from >= before.to || before.clone == list[i].clone {
+				continue
+			}
+			for _, c := range []*clone{before.clone, list[i].clone} {
+				c.job.Verify.HeaderSeed, c.job.Verify.WriteSequence, c.job.Verify.Uncertain = false, false, true
+				if c.job.Verify.Method != "" {
+					shared[key] = true
+				}
+			}
+			list[i].to = max(list[i].to, before.to)
+		}
+	}
+	for key := range shared {
+		_, path, _ := strings.Cut(key, " ")
+		o.say("warning: several clones write to the same places of %s: whose write is there cannot be checked, and writes that overlap in "+
+			"time may look damaged; offset_increment gives each a place of its own", path)
+	}
+}
+
+// span bounds what a clone touches of one of its files.
+func (c *clone) span(file int) (from, to int64) {
+	j := &c.job
+	from, to = j.Offset.Bytes, math.MaxInt64
+	percent := j.Size.Percent > 0 || j.FileSize.Percent > 0 || j.Offset.Percent > 0
+	switch {
+	case percent || j.FileSize.Set:
+	case j.Size.Set:
+		to = from + j.Size.Bytes/int64(len(c.files))
+	case c.files[file].size > 0:
+		to = c.files[file].size
+	}
+	return from, to
+}
+
+// verifiesOnly tells whether a job only reads back what an earlier run wrote.
+func verifiesOnly(j *fiojob.Job) bool { return j.Verify.Only && j.Verify.Method != "" }
