@@ -47,11 +47,3 @@ func whole(n uint64) string {
 	}
 	return s
 }
-
-// plural prints a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 const (
@@ -46,14 +47,14 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("The generator of %s used %.2f CPU cores on %s; it may be the limit, not the target.",
 				in.name(l), cores(worst), worst.VM),
-			Evidence: []string{fmt.Sprintf("%s with %.1f cores or more", plural(busy, "VM"), busyCores)},
+			Evidence: []string{fmt.Sprintf("%s with %.1f cores or more", textio.Plural(busy, "VM"), busyCores)},
 			Advice:   "Spread the load over more jobs or VMs, or use larger blocks.",
 		}
 		if worst.EffortKnown {
 			f.FromNanos = worst.SaturatedAt
 			f.Claim = fmt.Sprintf("The generator of %s was busy all the time in %s of its intervals on %s; it may be the limit, not the target.",
 				in.name(l), percent(float64(worst.SaturatedNanos)/float64(worst.lasted())), worst.VM)
-			f.Evidence = []string{fmt.Sprintf("%s like this; %.2f CPU cores on average, all threads together", plural(busy, "VM"), cores(worst))}
+			f.Evidence = []string{fmt.Sprintf("%s like this; %.2f CPU cores on average, all threads together", textio.Plural(busy, "VM"), cores(worst))}
 		}
 		list = append(list, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // missingShareUndecided is the share of missing intervals from which a mean says little about the whole.
@@ -68,7 +69,7 @@ func unfinished(in *Input) []finding.Finding {
 		if n == 0 {
 			continue
 		}
-		f.Claim = fmt.Sprintf("%s on %s ended without a last interval; what came after is not recorded.", in.name(l), plural(n, "VM"))
+		f.Claim = fmt.Sprintf("%s on %s ended without a last interval; what came after is not recorded.", in.name(l), textio.Plural(n, "VM"))
 		list = append(list, f)
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 var powerCut = Rule{
@@ -43,7 +44,7 @@ func checkPowerCut(in *Input) []finding.Finding {
 			continue
 		}
 		f.Claim = fmt.Sprintf("%s on %s lost power by the run itself; what it did in up to %s before that is in no number.", in.name(l),
-			plural(count, "VM"), span(longest))
+			textio.Plural(count, "VM"), span(longest))
 		list = append(list, f)
 	}
 	return list

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 func newClean(p *Process) *cobra.Command {
@@ -50,7 +51,7 @@ func (p *Process) clean(ctx context.Context, runs string, words []string) ([]ses
 	stop, end := p.watchSignals(ctx)
 	defer end()
 	stop.follow("", func(string) {
-		fmt.Fprintln(p.Stderr, "bragg: stopping; it resumes with: "+clean(p.commandIn(runs, append([]string{"clean"}, words...)...)))
+		fmt.Fprintln(p.Stderr, "bragg: stopping; it resumes with: "+textio.Lines(p.commandIn(runs, append([]string{"clean"}, words...)...)))
 	})
 	var only []string
 	for _, word := range words {
@@ -62,7 +63,7 @@ func (p *Process) clean(ctx context.Context, runs string, words []string) ([]ses
 	}
 	return session.Clean(stop.begun, session.Cleaning{
 		Runs: runs, Only: only, Program: p.program(),
-		Say: func(run, text string) { fmt.Fprintf(p.Stderr, "%s: %s\n", run, clean(text)) },
+		Say: func(run, text string) { fmt.Fprintf(p.Stderr, "%s: %s\n", run, textio.Lines(text)) },
 	})
 }
 
@@ -94,7 +95,7 @@ func (p *Process) printCleaned(runs string, cleaned []session.Cleaned, named boo
 		return err
 	}
 	for _, c := range cleaned {
-		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, clean(p.whatWasDone(runs, c)))
+		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, textio.Lines(p.whatWasDone(runs, c)))
 	}
 	return p.cleanedError(runs, cleaned)
 }

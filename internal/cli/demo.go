@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // What the demo runs, and its two tenants.
@@ -69,7 +70,7 @@ func demoBrief(w io.Writer, run *report.Run) error {
 	for _, line := range [][2]string{
 		{"baseline", story.baseline()}, {"neighbor", story.neighbor()}, {"outage", story.outage()}, {"numbers", story.validity()},
 	} {
-		if _, err := fmt.Fprintf(w, "  %-10s%s\n", line[0], clean(line[1])); err != nil {
+		if _, err := fmt.Fprintf(w, "  %-10s%s\n", line[0], textio.Lines(line[1])); err != nil {
 			return fmt.Errorf("print the answers of the demo: %w", err)
 		}
 	}

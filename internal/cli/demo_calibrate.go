@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -105,7 +106,7 @@ func (p *Process) calibrateDemo(ctx context.Context, out io.Writer, dir string) 
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	stop, end := p.watchSignals(ctx)
 	defer end()
-	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes, and of 1 MiB reads, below %s\n", clean(dir))
+	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes, and of 1 MiB reads, below %s\n", textio.Lines(dir))
 	c, err := calibrate(stop.begun, scratch)
 	var share string
 	if err == nil {

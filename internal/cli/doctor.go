@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // health of one thing that doctor looked at.
@@ -85,7 +86,7 @@ func (p *Process) printDoctor(found []examination, code int) error {
 		if e.Package != "" {
 			line += " (apt-get install " + e.Package + ")"
 		}
-		fmt.Fprintf(p.Stdout, "  %s: %s\n", e.Name, clean(line))
+		fmt.Fprintf(p.Stdout, "  %s: %s\n", e.Name, textio.Lines(line))
 	}
 	last := "This machine can run scenarios. Next: bragg demo"
 	if code != diag.ExitPass {

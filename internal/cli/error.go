@@ -16,6 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // exitWith carries only an exit code: the verb has already said everything.
@@ -64,7 +65,7 @@ func (p *Process) printError(err error) int {
 }
 
 func (p *Process) printTold(err error, told *diag.Error) {
-	fmt.Fprintf(p.Stderr, "bragg: %s\n", clean(err.Error()))
+	fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(err.Error()))
 	if told.Hint != "" {
 		fmt.Fprintf(p.Stderr, "  %s\n", strings.ReplaceAll(told.Hint, "\n", "\n  "))
 	}
@@ -80,7 +81,7 @@ func (p *Process) printList(list diag.List) {
 		}
 	}
 	if errorCount > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: %s\n", plural(errorCount, "error"))
+		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Plural(errorCount, "error"))
 	}
 }
 
@@ -142,32 +143,15 @@ func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usageError(cmd, "%s needs %s", cmd.CommandPath(), plural(least, "argument"))
+			return usageError(cmd, "%s needs %s", cmd.CommandPath(), textio.Plural(least, "argument"))
 		case most == 0 && len(args) > 0:
 			return usageError(cmd, "%s takes no argument, got %s", cmd.CommandPath(), quote(args[0]))
 		case most > 0 && len(args) > most:
-			return usageError(cmd, "%s takes at most %s, got %d", cmd.CommandPath(), plural(most, "argument"), len(args))
+			return usageError(cmd, "%s takes at most %s, got %d", cmd.CommandPath(), textio.Plural(most, "argument"), len(args))
 		}
 		return nil
 	}
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // quote shows a word of the user's; control characters are escaped.
 func quote(s string) string { return strconv.Quote(s) }
-
-// clean keeps control characters of foreign text away from the terminal; line feeds stay.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0)) {
-			return '�'
-		}
-		return r
-	}, s)
-}

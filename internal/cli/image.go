@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -83,7 +84,7 @@ func (p *Process) printImage(m image.Manifest, dir string) error {
 	if err := t.print(p.Stdout); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Stdout, "\nMade %s. A VM needs a seed beside it: bragg image seed --help\n", clean(dir))
+	_, err := fmt.Fprintf(p.Stdout, "\nMade %s. A VM needs a seed beside it: bragg image seed --help\n", textio.Lines(dir))
 	return err
 }
 
@@ -178,7 +179,7 @@ func (p *Process) makeSeed(o seedOrder) error {
 	if o.json {
 		return p.printJSON(map[string]any{"file": p.path(o.output), "bytes": len(disk), "machine_id": image.MachineID(o.instance)})
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Made %s (%s): machine-id %s. It holds the agent's key.\n", clean(p.path(o.output)),
+	_, err = fmt.Fprintf(p.Stdout, "Made %s (%s): machine-id %s. It holds the agent's key.\n", textio.Lines(p.path(o.output)),
 		unit.FormatBytes(int64(len(disk))), image.MachineID(o.instance))
 	return err
 }

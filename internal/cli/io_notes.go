@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // ioNotes are what io has to say beside its numbers: warnings about the job file, files that are laid out, doubts. A run that
@@ -30,9 +31,9 @@ func (n *ioNotes) add(text string) {
 	if len(n.list) == ioNotesMax {
 		return
 	}
-	n.list = append(n.list, clean(text))
+	n.list = append(n.list, textio.Lines(text))
 	if n.text != nil {
-		fmt.Fprintln(n.text, clean(text))
+		fmt.Fprintln(n.text, textio.Lines(text))
 		_ = n.text.Flush() // the report that follows says what is wrong with the writer
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/fio/iojob/exporter"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // ioStreams are outputs of io beside the report.
@@ -105,7 +106,7 @@ func (p *Process) planIO(o *ioOrder) error {
 		return err
 	}
 	err = iojob.WritePlan(out, o.jobs, iojob.Options{
-		Folder: p.Directory, Backend: o.backend, Say: func(text string) { fmt.Fprintln(p.Stderr, clean(text)) },
+		Folder: p.Directory, Backend: o.backend, Say: func(text string) { fmt.Fprintln(p.Stderr, textio.Lines(text)) },
 		AllowDevice: o.allows, LogsAsFio: o.exact,
 	}, o.streams.planOperations)
 	return errors.Join(err, closeOutput())

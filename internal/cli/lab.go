@@ -13,6 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 func newLab(p *Process) *cobra.Command {
@@ -69,7 +70,7 @@ func newLabUp(p *Process) *cobra.Command {
 				o.SSH, o.NoLibvirt = true, true
 			}
 			o.Labs, o.Program = p.labsDirectory(), p.Executable
-			o.Say = func(text string) { fmt.Fprintln(p.Stderr, clean(text)) }
+			o.Say = func(text string) { fmt.Fprintln(p.Stderr, textio.Lines(text)) }
 			made, err := p.labUp(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -199,7 +200,7 @@ func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
 		return p.printJSON(d)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "lab %s: %s, network %s, this machine is %s\n", l.Name, plural(len(l.Hosts), "host"), l.Subnet, l.Controller())
+	fmt.Fprintf(&b, "lab %s: %s, network %s, this machine is %s\n", l.Name, textio.Plural(len(l.Hosts), "host"), l.Subnet, l.Controller())
 	if d.Fault != "" {
 		fmt.Fprintf(&b, "  %s\n", d.Fault)
 	}
@@ -230,7 +231,7 @@ func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
 		}
 		fmt.Fprintf(&b, "--target %s  # provider %s%s\n", t.Path, t.Provider, over)
 	}
-	_, err := fmt.Fprint(p.Stdout, clean(b.String()))
+	_, err := fmt.Fprint(p.Stdout, textio.Lines(b.String()))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 func newLint(p *Process) *cobra.Command {
@@ -117,10 +118,10 @@ func (p *Process) printLinted(all []linted) error {
 	}
 	summary := "no problems"
 	if len(counts) > 0 {
-		summary = fmt.Sprintf("%s, %s, %s", plural(counts[diag.SeverityError], "error"),
-			plural(counts[diag.SeverityWarning], "warning"), plural(counts[diag.SeverityNote], "note"))
+		summary = fmt.Sprintf("%s, %s, %s", textio.Plural(counts[diag.SeverityError], "error"),
+			textio.Plural(counts[diag.SeverityWarning], "warning"), textio.Plural(counts[diag.SeverityNote], "note"))
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s: %s\n", plural(len(all), "scenario"), summary); err != nil {
+	if _, err := fmt.Fprintf(p.Stdout, "%s: %s\n", textio.Plural(len(all), "scenario"), summary); err != nil {
 		return err
 	}
 	return exit(lintedCode(all))

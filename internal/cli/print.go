@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // printJSON writes v indented, followed by a line feed.
@@ -42,14 +44,14 @@ func (t *table) print(w io.Writer) error {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(clean(cell)))
+			widths[i] = max(widths[i], utf8.RuneCountInString(textio.Line(cell)))
 		}
 	}
 	var b strings.Builder
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			cell = strings.ReplaceAll(clean(cell), "\n", " ")
+			cell = textio.Line(cell)
 			if i+1 == len(widths) {
 				cell = t.hanging(cell, utf8.RuneCountInString(line.String()))
 			}

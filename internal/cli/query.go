@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -154,7 +155,7 @@ func runLength(b *result.Bundle) time.Duration {
 func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 	groups := groupsOf(b)
 	if f.group != "" && len(groups) > 0 && !slices.Contains(groups, f.group) {
-		return badFlag("the run has no VM group "+quote(f.group), "its groups: "+clean(strings.Join(groups, ", ")))
+		return badFlag("the run has no VM group "+quote(f.group), "its groups: "+textio.Lines(strings.Join(groups, ", ")))
 	}
 	for _, at := range []struct {
 		flag string

@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // reportFlags are what `report` was asked for.
@@ -126,7 +127,7 @@ func (p *Process) reportHere(b *result.Bundle, run *report.Run, redact bool) err
 	case err != nil:
 		return err
 	default:
-		if _, err := fmt.Fprintf(p.Stdout, "\nreport: %s\n", clean(path)); err != nil {
+		if _, err := fmt.Fprintf(p.Stdout, "\nreport: %s\n", textio.Lines(path)); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -118,7 +119,7 @@ func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
 // note prints a line about the queue, where nobody reads JSON.
 func (p *Process) note(q queue, text string) {
 	if !q.json {
-		fmt.Fprintln(p.Stdout, clean(text))
+		fmt.Fprintln(p.Stdout, textio.Lines(text))
 	}
 }
 
@@ -126,7 +127,7 @@ func (p *Process) note(q queue, text string) {
 const labelBytesMax = 80
 
 func checkLabel(label string) error {
-	if len(label) > labelBytesMax || clean(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || isPath(label) {
+	if len(label) > labelBytesMax || textio.Lines(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || isPath(label) {
 		return badFlag("--label "+quote(label)+" cannot name a run",
 			"a label has at most 80 bytes, no line feed, is not \"last\" and does not begin as a path does (/, ./, ../)")
 	}
@@ -200,7 +201,7 @@ func (p *Process) commandIn(runs string, words ...string) string {
 	if runs != p.runsDirectory("") {
 		words = append(words, "--runs", runs)
 	}
-	return diag.ShellLine(words...)
+	return textio.Shell(words...)
 }
 
 // warnOfWriters warns of a runs folder in which others can put or replace what later commands read.
@@ -211,7 +212,7 @@ func (p *Process) warnOfWriters(runs string) {
 		return
 	}
 	fmt.Fprintf(p.Stderr, "bragg: warning: others may write to the runs folder %s (mode %v): they can replace runs and reports\n  %s\n",
-		quote(runs), info.Mode().Perm(), clean(diag.ShellLine("chmod", "go-w", runs)))
+		quote(runs), info.Mode().Perm(), textio.Lines(textio.Shell("chmod", "go-w", runs)))
 }
 
 // warn prints what the scenario's and the plan's checks found besides errors.
@@ -246,12 +247,12 @@ func (p *Process) reportRun(outcome session.Outcome, q queue) error {
 	if err := brief(p.Stdout, read); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "\nreport: %s\n  bragg report %s prints all of it here\n", clean(path), clean(outcome.Dir))
+	fmt.Fprintf(p.Stdout, "\nreport: %s\n  bragg report %s prints all of it here\n", textio.Lines(path), textio.Lines(outcome.Dir))
 	for _, problem := range outcome.Problems {
-		fmt.Fprintf(p.Stderr, "bragg: %s\n", clean(problem))
+		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(problem))
 	}
 	if len(outcome.Left) > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", clean(strings.Join(outcome.Left, "; ")), clean(p.cleanCommand(outcome.Dir)))
+		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(p.cleanCommand(outcome.Dir)))
 	}
 	return nil
 }
@@ -354,7 +355,7 @@ func briefing(p *plan.Plan, dir string) string {
 		fmt.Fprintf(&b, "  REHEARSAL of %s: times × %.3g, %s\n", unit.FormatDuration(r.Asked), r.TimeFactor, sizes(r))
 	}
 	f := p.Footprint
-	fmt.Fprintf(&b, "  %s, %s on disk\n  written: %s\n", plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), f.Written())
+	fmt.Fprintf(&b, "  %s, %s on disk\n  written: %s\n", textio.Plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), f.Written())
 	about := "about "
 	if p.Estimate.Rough {
 		about = "roughly "

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -109,7 +110,7 @@ func newRunsList(p *Process) *cobra.Command {
 
 func (p *Process) printRuns(dir string, lines []runLine) error {
 	if len(lines) == 0 {
-		_, err := fmt.Fprintf(p.Stdout, "There are no runs in %s. Make one: bragg demo\n", clean(dir))
+		_, err := fmt.Fprintf(p.Stdout, "There are no runs in %s. Make one: bragg demo\n", textio.Lines(dir))
 		return err
 	}
 	t := table{head: []string{"RUN", "SCENARIO", "TARGET", "STARTED", "TOOK", "VERDICT", "LABEL"}}
@@ -137,7 +138,7 @@ func (p *Process) printRuns(dir string, lines []runLine) error {
 	}
 	if unfinished {
 		_, err := fmt.Fprintf(p.Stdout, "\nAn unfinished run left things behind. This removes them and seals its bundle:\n  %s\n",
-			clean(p.commandIn(dir, "clean")))
+			textio.Lines(p.commandIn(dir, "clean")))
 		return err
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -155,7 +156,7 @@ func (p *Process) printRun(s shownRun) error {
 	for _, size := range s.Files {
 		total += size
 	}
-	add("size", fmt.Sprintf("%s in %s", unit.FormatBytes(total), plural(len(s.Files), "file")))
+	add("size", fmt.Sprintf("%s in %s", unit.FormatBytes(total), textio.Plural(len(s.Files), "file")))
 	return t.print(p.Stdout)
 }
 
@@ -170,7 +171,7 @@ func addMap(t *table, prefix string, values, origins map[string]string) {
 }
 
 func describeTarget(t result.TargetInfo) string {
-	text := fmt.Sprintf("%s, %s", t.Name, plural(len(t.Nodes), "node"))
+	text := fmt.Sprintf("%s, %s", t.Name, textio.Plural(len(t.Nodes), "node"))
 	if t.Provider != "" && t.Provider != t.Name {
 		text += ", " + t.Provider
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/scenarios"
 )
@@ -193,7 +194,7 @@ func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
 		fmt.Fprintf(w, "\nPresets: %s\n", strings.Join(sc.Presets, ", "))
 	}
 	fmt.Fprintf(w, "\nNext: bragg plan %s\n", word)
-	_, err := fmt.Fprint(p.Stdout, clean(w.String()))
+	_, err := fmt.Fprint(p.Stdout, textio.Lines(w.String()))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/scenarios"
 )
 
@@ -41,7 +42,7 @@ func newScenariosCopy(p *Process) *cobra.Command {
 			}
 			word := asPath(args[1])
 			_, err = fmt.Fprintf(p.Stdout, "copied %s: %s\n\nEdit %s, then: %s\n", args[0], strings.Join(copied.Files, ", "),
-				clean(filepath.Join(copied.Dir, "test.yml")), diag.ShellLine("bragg", "plan", word))
+				textio.Lines(filepath.Join(copied.Dir, "test.yml")), textio.Shell("bragg", "plan", word))
 			return err
 		},
 		ValidArgsFunction: completeScenarios,

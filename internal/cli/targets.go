@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -148,7 +149,7 @@ func (p *Process) printChecked(c checkedTarget) error {
 	var b strings.Builder
 	if len(inv.Nodes) == 0 {
 		writeBMCs(&b, c.BMCs) // which may answer where the platform does not
-		_, err := fmt.Fprint(p.Stdout, clean(b.String()))
+		_, err := fmt.Fprint(p.Stdout, textio.Lines(b.String()))
 		return err
 	}
 	fmt.Fprintf(&b, "target    %s (%s)\n", inv.Name, inv.Provider)
@@ -194,7 +195,7 @@ func (p *Process) printChecked(c checkedTarget) error {
 		}
 	}
 	writeTable(&b, &can)
-	_, err := fmt.Fprint(p.Stdout, clean(b.String()))
+	_, err := fmt.Fprint(p.Stdout, textio.Lines(b.String()))
 	return err
 }
 

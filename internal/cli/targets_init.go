@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // initTarget is what `targets init` writes a target file from.
@@ -90,7 +91,7 @@ func (p *Process) initTarget(ctx context.Context, t *initTarget, where initWhere
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &diag.Error{Code: "exists", Message: quote(path) + " already exists", Exit: diag.ExitUsage,
-			Hint: "nothing is overwritten: choose another name, or check this one: " + diag.ShellLine("bragg", "targets", "check", where.file)}
+			Hint: "nothing is overwritten: choose another name, or check this one: " + textio.Shell("bragg", "targets", "check", where.file)}
 	}
 	if err != nil {
 		return err
@@ -119,15 +120,15 @@ func (p *Process) initTarget(ctx context.Context, t *initTarget, where initWhere
 }
 
 func (p *Process) printInitialised(checked checkedTarget, where initWhere) error {
-	fmt.Fprintf(p.Stdout, "wrote %s\n", clean(checked.Target))
+	fmt.Fprintf(p.Stdout, "wrote %s\n", textio.Lines(checked.Target))
 	name := asPath(where.file)
-	next := "Next: " + diag.ShellLine("bragg", "plan", "four_corners", "--target", name)
+	next := "Next: " + textio.Shell("bragg", "plan", "four_corners", "--target", name)
 	switch {
 	case !where.check:
-		next = "Next: " + diag.ShellLine("bragg", "targets", "check", name)
+		next = "Next: " + textio.Shell("bragg", "targets", "check", name)
 	case checked.Problems.HasErrors():
 		printDiagnostics(p.Stderr, checked.Problems)
-		next = "The target does not open as the file describes it. Edit the file, then: " + diag.ShellLine("bragg", "targets", "check", name)
+		next = "The target does not open as the file describes it. Edit the file, then: " + textio.Shell("bragg", "targets", "check", name)
 	default:
 		fmt.Fprintln(p.Stdout)
 		if err := p.printChecked(checked); err != nil {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // sshPoolDefault is where the provider ssh keeps disks of VMs.
@@ -21,7 +21,7 @@ func (t *initTarget) text(file string) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# A target of bragg. docs/formats/target.md describes every key; to check it:\n#   %s\n",
-		diag.ShellLine("bragg", "targets", "check", file))
+		textio.Shell("bragg", "targets", "check", file))
 	fmt.Fprintf(&b, "provider: %s\nname: %s  # how reports call it\n\n", t.provider, quoteYAML(firstOf(t.name, t.provider)))
 	var err error
 	switch t.provider {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Render prints every diagnostic with its place, its source line and a caret, ordered by position. One that is told
@@ -37,22 +39,22 @@ func Render(w io.Writer, list List) error {
 
 func renderOne(b *strings.Builder, d Diagnostic) {
 	if at := d.Pos.String(); at != "" {
-		fmt.Fprintf(b, "%s: ", printable(at))
+		fmt.Fprintf(b, "%s: ", textio.Aligned(at))
 	}
-	fmt.Fprintf(b, "%s: %s [%s]\n", d.Severity, printable(d.Message), d.Code)
+	fmt.Fprintf(b, "%s: %s [%s]\n", d.Severity, textio.Aligned(d.Message), d.Code)
 	if d.Source != "" {
 		text, before, width := window(d.Source, d.Pos.Column-1, max(1, d.Width))
-		fmt.Fprintf(b, "%5d | %s\n", d.Pos.Line, printable(text))
+		fmt.Fprintf(b, "%5d | %s\n", d.Pos.Line, textio.Aligned(text))
 		if d.Pos.Column > 0 {
 			fmt.Fprintf(b, "      | %s%s\n", indentUnder(text, before), strings.Repeat("^", width))
 		}
 	}
 	if d.Rendered != "" && d.Rendered != d.Source {
 		text, _, _ := window(strings.TrimSpace(d.Rendered), 0, 1)
-		fmt.Fprintf(b, "      = rendered: %s\n", printable(text))
+		fmt.Fprintf(b, "      = rendered: %s\n", textio.Aligned(text))
 	}
 	if d.Hint != "" {
-		fmt.Fprintf(b, "      = %s\n", printable(d.Hint))
+		fmt.Fprintf(b, "      = %s\n", textio.Aligned(d.Hint))
 	}
 }
 
@@ -105,14 +107,4 @@ func indentUnder(line string, n int) string {
 		}
 	}
 	return b.String()
-}
-
-// printable replaces control characters, so that hostile input cannot write escape codes to a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && (r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0)) {
-			return '�'
-		}
-		return r
-	}, s)
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // A socket's conversation: one line of JSON each way.
@@ -122,14 +122,7 @@ func ask(at *net.UnixAddr, met *Holder) (Holder, error) {
 // printable keeps what a process of another user says from steering the terminal that it is shown on.
 func (h Holder) printable() Holder {
 	const shownMax = 200
-	for _, text := range []*string{&h.Run, &h.User} {
-		*text = strings.Map(func(r rune) rune {
-			if unicode.IsPrint(r) {
-				return r
-			}
-			return '?'
-		}, (*text)[:min(len(*text), shownMax)])
-	}
+	h.Run, h.User = textio.Clip(textio.Line(h.Run), shownMax), textio.Clip(textio.Line(h.User), shownMax)
 	return h
 }
 

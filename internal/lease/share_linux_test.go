@@ -92,7 +92,7 @@ func TestMeetings(t *testing.T) {
 	if m := next(one); m.With.Run != "run-2" || m.Ended || m.Uncertain != 0 {
 		t.Errorf("the first was told of %+v", m)
 	}
-	if m := next(two); m.With.Run != "run-1?[2J" || m.Ended || m.Uncertain != 0 {
+	if m := next(two); m.With.Run != "run-1\uFFFD[2J" || m.Ended || m.Uncertain != 0 {
 		t.Errorf("the second was told of %+v", m)
 	}
 	if err := two.Unlock(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -31,23 +32,13 @@ func (p *Plan) WriteText(w io.Writer, o TextOptions) error {
 	return err
 }
 
-// clean keeps hostile names from writing control codes to a terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return '�'
-		}
-		return r
-	}, s)
-}
-
 func (p *Plan) textHead(b *strings.Builder) {
-	fmt.Fprintf(b, "Scenario   %s (%s)\n", clean(p.Scenario.DisplayName), clean(p.Scenario.Name))
+	fmt.Fprintf(b, "Scenario   %s (%s)\n", textio.Line(p.Scenario.DisplayName), textio.Line(p.Scenario.Name))
 	kind := ""
 	if p.Target.Simulated {
 		kind = ", simulated"
 	}
-	fmt.Fprintf(b, "Target     %s (%s%s), %d nodes\n", clean(p.Target.Name), clean(p.Target.Provider), kind, len(p.Target.Nodes))
+	fmt.Fprintf(b, "Target     %s (%s%s), %d nodes\n", textio.Line(p.Target.Name), textio.Line(p.Target.Provider), kind, len(p.Target.Nodes))
 	rough := ""
 	if p.Estimate.Rough {
 		rough = " (roughly: size-bound steps assume " + unit.FormatRate(AssumedBytesPerSecond)
@@ -61,7 +52,7 @@ func (p *Plan) textHead(b *strings.Builder) {
 	p.textFootprint(b)
 	label := "Fits       no:"
 	for _, u := range p.Unfit {
-		fmt.Fprintf(b, "%s %s (%s)\n", label, clean(u.Message), clean(u.Hint))
+		fmt.Fprintf(b, "%s %s (%s)\n", label, textio.Line(u.Message), textio.Line(u.Hint))
 		label = "              "
 	}
 	if r := p.Rehearsal; r != nil {
@@ -92,7 +83,7 @@ func (p *Plan) textFactors(b *strings.Builder) {
 		if names[line] == nil {
 			lines = append(lines, line)
 		}
-		names[line] = append(names[line], clean(g.Name))
+		names[line] = append(names[line], textio.Line(g.Name))
 	}
 	for _, line := range lines {
 		fmt.Fprintf(b, "           %s: %s\n", few(names[line], "groups"), line)
@@ -132,7 +123,7 @@ func (p *Plan) textGroups(b *strings.Builder) {
 		if g.CountFinal > g.Count {
 			grown = fmt.Sprintf(", grows to %d", g.CountFinal)
 		}
-		fmt.Fprintf(b, "  %s: %d%s; template %s, %d vCPUs, %s", clean(g.Name), g.Count, grown, clean(g.Template), g.VCPUs,
+		fmt.Fprintf(b, "  %s: %d%s; template %s, %d vCPUs, %s", textio.Line(g.Name), g.Count, grown, textio.Line(g.Template), g.VCPUs,
 			unit.FormatBytes(g.RAMBytes))
 		if len(g.Disks) > 0 {
 			fmt.Fprintf(b, ", %d × %s (%s)", len(g.Disks), unit.FormatBytes(g.Disks[0].SizeBytes), span(g.Disks))
@@ -168,7 +159,7 @@ func (p *Plan) textPlacement(b *strings.Builder, g Group) {
 			more = fmt.Sprintf(" … %s (%d)", names[len(names)-1], len(names))
 			names = names[:namesShownMax-1]
 		}
-		fmt.Fprintf(b, "    on %s: %s%s\n", clean(n.Name), strings.Join(names, " "), more)
+		fmt.Fprintf(b, "    on %s: %s%s\n", textio.Line(n.Name), strings.Join(names, " "), more)
 	}
 }
 
@@ -178,7 +169,7 @@ func (p *Plan) textWorkloads(b *strings.Builder, o TextOptions) {
 		b.WriteString("  none\n")
 	}
 	for _, w := range p.Workloads {
-		fmt.Fprintf(b, "  %s on %s: %s with %s\n", clean(w.Name), clean(w.Group), clean(w.ConfigFile), w.Generator)
+		fmt.Fprintf(b, "  %s on %s: %s with %s\n", textio.Line(w.Name), textio.Line(w.Group), textio.Line(w.ConfigFile), w.Generator)
 		if w.Load == nil && w.Prefill == nil {
 			b.WriteString("    not used by any step\n")
 		}
@@ -195,10 +186,10 @@ func textLoad(b *strings.Builder, label string, p *load.Plan, o TextOptions) {
 	textJobs(b, p.Jobs)
 	textExtents(b, p.Extents)
 	if p.Command != "" && o.Commands {
-		fmt.Fprintf(b, "      %s\n", clean(p.Command))
+		fmt.Fprintf(b, "      %s\n", textio.Line(p.Command))
 	}
 	for _, note := range p.Notes {
-		fmt.Fprintf(b, "      note: %s\n", clean(note))
+		fmt.Fprintf(b, "      note: %s\n", textio.Line(note))
 	}
 }
 
@@ -218,7 +209,7 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 		if names[line] == nil {
 			lines = append(lines, line)
 		}
-		names[line] = append(names[line], clean(j.Name))
+		names[line] = append(names[line], textio.Line(j.Name))
 	}
 	for _, line := range lines {
 		fmt.Fprintf(b, "      [%s] %s\n", few(names[line], "jobs"), line)
@@ -238,7 +229,7 @@ func textExtents(b *strings.Builder, extents []load.Extent) {
 		if devices[line] == nil {
 			lines = append(lines, line)
 		}
-		devices[line] = append(devices[line], clean(e.Device))
+		devices[line] = append(devices[line], textio.Line(e.Device))
 	}
 	for _, line := range lines {
 		fmt.Fprintf(b, "      %s of %s\n", line, strings.Join(devices[line], " "))
@@ -267,10 +258,10 @@ func (p *Plan) textSteps(b *strings.Builder) {
 				note = strings.TrimPrefix(note+"; goes on until "+s.Lasting.String(), "; ")
 			}
 			if s.Imitated != "" {
-				note = strings.TrimPrefix(note+"; imitated: "+clean(s.Imitated), "; ")
+				note = strings.TrimPrefix(note+"; imitated: "+textio.Line(s.Imitated), "; ")
 			}
 			fmt.Fprintf(table, "  %d\t+%s\t%s\t%s\t%s\t%s\n", s.ID, unit.FormatDuration(s.Start.Round(time.Second)), s.Name,
-				clean(s.Subject), lengthText(s), note)
+				textio.Line(s.Subject), lengthText(s), note)
 		}
 		_ = table.Flush()
 		if lines.Len() == 0 {
@@ -328,7 +319,7 @@ func (p *Plan) textTail(b *strings.Builder) {
 	if len(p.Power) > 0 {
 		b.WriteString("\nPower operations\n")
 		for _, o := range p.Power {
-			fmt.Fprintf(b, "  step %d: power %s %s\n", o.StepID, o.Action, clean(o.Node))
+			fmt.Fprintf(b, "  step %d: power %s %s\n", o.StepID, o.Action, textio.Line(o.Node))
 		}
 	}
 	p.textWindows(b)
@@ -346,7 +337,7 @@ func textList(b *strings.Builder, title string, lines []string) {
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
 	for _, line := range lines {
-		fmt.Fprintf(b, "  %s\n", clean(line))
+		fmt.Fprintf(b, "  %s\n", textio.Line(line))
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // DocumentFormat is raised when a program that read the former JSON form could misread the new one.
@@ -105,7 +105,7 @@ func Build(run *Run) *Document {
 		Rehearsal: m.Rehearsal, Scenario: m.Scenario, Target: m.Target,
 		Phases: notNil(s.Phases), Windows: notNil(s.Windows),
 		Versions: m.Versions, Environment: m.Environment, Engines: m.Engines, Seed: m.Seed,
-		CommandLine: notNil(m.CommandLine), Reproduce: diag.ShellLine(m.CommandLine...),
+		CommandLine: notNil(m.CommandLine), Reproduce: textio.Shell(m.CommandLine...),
 		Plan: cleanRaw(run.Plan), Events: notNil(run.Events),
 	}
 	if d.Verdict == "" {

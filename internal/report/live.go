@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 const (
@@ -78,7 +79,7 @@ func (l *Live) Print(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(text) {
-		l.keep(cleanRunes(strings.TrimRight(line, "\n"), false))
+		l.keep(textio.Line(strings.TrimRight(line, "\n")))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 var nan = math.NaN()
@@ -128,7 +130,7 @@ func (s *liveState) table(columns, rows int, st style) []string {
 	current := int(s.elapsed()/livePageTime) % pages
 	from, to := current*page, min(len(s.loads), (current+1)*page)
 	lines := s.tableOf(s.loads[from:to], columns, st)
-	return append(lines, st.dim(clip(fmt.Sprintf("workloads %d to %d of %d", from+1, to, len(s.loads)), columns)))
+	return append(lines, st.dim(textio.Clip(fmt.Sprintf("workloads %d to %d of %d", from+1, to, len(s.loads)), columns)))
 }
 
 // tableOf gives up width of the sparkline before it stacks rows.

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -308,7 +309,7 @@ func (l *liveLoad) running() int {
 
 // oneLine is a text of others on one line: errors that were joined have one each.
 func oneLine(text string) string {
-	return cleanRunes(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; "), false)
+	return textio.Line(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }
 
 // goesOn tells whether the load runs on any VM.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -216,7 +217,7 @@ func newPlanView(raw json.RawMessage) planView {
 		if v.Loads == nil {
 			v.Loads = &table{Heads: []string{"workload", "group", "command"}, Left: 3}
 		}
-		v.Loads.add(Clean(w.Name), Clean(w.Group), cleanRunes(w.Load.Command, false))
+		v.Loads.add(Clean(w.Name), Clean(w.Group), textio.Line(w.Load.Command))
 	}
 	v.Text = planText(raw)
 	return v
@@ -233,5 +234,5 @@ func planText(raw json.RawMessage) string {
 	if len(raw) == 0 || len(raw) > planTextMax || encoder.Encode(raw) != nil {
 		return ""
 	}
-	return cleanText(b.String())
+	return textio.Lines(b.String())
 }

@@ -1,6 +1,10 @@
 package report
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/braggdev/bragg/internal/textio"
+)
 
 // textRunesMax bounds one text of unknown origin in forms for people.
 const textRunesMax = 4000
@@ -22,7 +26,7 @@ func copyReadable(out, in reflect.Value) {
 	}
 	switch in.Kind() {
 	case reflect.String:
-		out.SetString(clip(cleanRunes(in.String(), false), textRunesMax))
+		out.SetString(textio.Clip(textio.Line(in.String()), textRunesMax))
 	case reflect.Pointer:
 		if !in.IsNil() {
 			out.Set(reflect.New(in.Type().Elem()))

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	xhtml "golang.org/x/net/html"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Descriptions of scenarios are HTML written by anybody. Only these elements survive, without any attribute; headings
@@ -65,7 +67,7 @@ type sanitizer struct {
 
 func (s *sanitizer) text(data string) {
 	if len(s.dropped) == 0 {
-		s.out.WriteString(html.EscapeString(cleanText(data)))
+		s.out.WriteString(html.EscapeString(textio.Lines(data)))
 	}
 }
 

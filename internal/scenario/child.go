@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // ChildVerb is the hidden verb with which a program runs itself to read a scenario. The program's main, and TestMain of
@@ -116,7 +117,7 @@ func runChild(ctx context.Context, req request) (response, error) {
 	cmd := exec.CommandContext(ctx, thisProgram, args...)
 	cmd.Env = []string{} // scenarios see nothing of it, and neither shall the process that reads them
 	cmd.Stdin = &input
-	output := &boundedBuffer{}
+	output := &textio.Head{MaxBytes: childAnswerMax}
 	cmd.Stdout = output
 	if err := cmd.Start(); err != nil {
 		return resp, fmt.Errorf("start a child: %w", err)
@@ -138,11 +139,14 @@ func runChild(ctx context.Context, req request) (response, error) {
 	if waitErr != nil {
 		return resp, crash(waitErr)
 	}
-	answer, ok := strings.CutPrefix(output.String(), childGreeting)
+	if output.Cut() {
+		return resp, fmt.Errorf("answer of a child exceeds %d MiB", childAnswerMax>>20)
+	}
+	answer, ok := bytes.CutPrefix(output.Bytes(), []byte(childGreeting))
 	if !ok {
 		return resp, fmt.Errorf("this program does not answer to %s", ChildVerb)
 	}
-	if err := gob.NewDecoder(strings.NewReader(answer)).Decode(&resp); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(answer)).Decode(&resp); err != nil {
 		return resp, fmt.Errorf("decode answer: %w", err)
 	}
 	return resp, nil
@@ -184,14 +188,4 @@ func watchChild(p *os.Process, ended <-chan struct{}) error {
 			return errLimit{fmt.Sprintf("takes more than %v", childProcessorMax)}
 		}
 	}
-}
-
-// boundedBuffer keeps what a child writes, up to a bound; past it the child gets an error.
-type boundedBuffer struct{ bytes.Buffer }
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > childAnswerMax {
-		return 0, errors.New("the answer is too long")
-	}
-	return b.Buffer.Write(p)
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Remote says what shall run at the other end of a link.
@@ -113,7 +114,7 @@ var platforms = map[string]string{
 }
 
 // bootstrap talks with the script until the program runs.
-func bootstrap(in io.Writer, out *Lines, r *Remote) error {
+func bootstrap(in io.Writer, out *textio.LineReader, r *Remote) error {
 	system, err := said(out, "system ")
 	if err != nil {
 		return err
@@ -183,9 +184,9 @@ func refusedBy(answer string) error {
 const noiseLinesMax = 1000
 
 // said returns the script's next line, without marker and prefix.
-func said(out *Lines, prefix string) (string, error) {
+func said(out *textio.LineReader, prefix string) (string, error) {
 	for range noiseLinesMax {
-		line, err := out.Line()
+		line, err := out.Next()
 		if err != nil {
 			return "", err
 		}

@@ -11,13 +11,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // far is the script at work, without ssh between.
 type far struct {
 	*exec.Cmd
 	in   io.WriteCloser
-	out  *Lines
+	out  *textio.LineReader
 	temp string
 }
 
@@ -39,7 +41,7 @@ func startRemoteIn(t *testing.T, temp, path string, command ...string) *far {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.in, r.out = in, NewLines(out, 1<<20)
+	r.in, r.out = in, textio.NewLineReader(out, 1<<20)
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +156,7 @@ func TestScriptInShells(t *testing.T) {
 			if err := bootstrap(r.in, r.out, remote); err != nil {
 				t.Fatal(err)
 			}
-			line, err := r.out.Line()
+			line, err := r.out.Next()
 			if err != nil || string(line) != "at your service" {
 				t.Fatalf("%q, %v", line, err)
 			}
@@ -181,7 +183,7 @@ func TestTemporaryFolderIsLink(t *testing.T) {
 	if err := bootstrap(r.in, r.out, remote); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := r.out.Line(); err != nil || string(line) != "at your service" {
+	if line, err := r.out.Next(); err != nil || string(line) != "at your service" {
 		t.Errorf("%q, %v", line, err)
 	}
 	r.empty(t)
@@ -209,7 +211,7 @@ func TestScriptIsCutShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		for {
-			line, err := r.out.Line()
+			line, err := r.out.Next()
 			if err != nil {
 				break
 			}

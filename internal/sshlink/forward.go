@@ -63,7 +63,7 @@ func (l *Link) echo() error {
 		return err
 	}
 	for range noiseLinesMax {
-		line, err := l.Out.Line()
+		line, err := l.Out.Next()
 		if err != nil {
 			return err
 		}

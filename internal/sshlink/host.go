@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Host is a machine that jobs run on, as ssh knows it.
@@ -75,7 +75,7 @@ func (h Host) TryOut(options []string) string {
 	if h.User != "" {
 		words = append(words, "-l", h.User)
 	}
-	return diag.ShellLine(append(words, h.Address, "true")...)
+	return textio.Shell(append(words, h.Address, "true")...)
 }
 
 // PortNumber is what documents say, ssh's default where none was given.

@@ -31,7 +31,7 @@ func reached(t *testing.T) (*testreq.SSH, *Link) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if line, err := l.Out.Line(); err != nil || string(line) != "at your service" {
+	if line, err := l.Out.Next(); err != nil || string(line) != "at your service" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	return server, l

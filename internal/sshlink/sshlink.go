@@ -9,8 +9,6 @@
 package sshlink
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,20 +18,22 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Link is a connection: a process of ssh, and the program at its other end.
 type Link struct {
 	Host Host
 	In   io.WriteCloser
-	Out  *Lines
+	Out  *textio.LineReader
 
 	options  []string // that ssh has with -o
 	cmd      *exec.Cmd
-	errors   tail // what ssh and the host print as errors
+	errors   textio.Tail // what ssh and the host print as errors
 	stopping sync.Once
 	exited   chan struct{} // closed when ssh has ended; exit is valid then
 	exit     error
@@ -67,7 +67,8 @@ func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, err
 }
 
 func newLink(h Host, options, arguments []string) *Link {
-	return &Link{Host: h, options: options, cmd: exec.Command("ssh", arguments...), exited: make(chan struct{})}
+	return &Link{Host: h, options: options, cmd: exec.Command("ssh", arguments...), exited: make(chan struct{}),
+		errors: textio.Tail{MaxBytes: tailBytesMax}}
 }
 
 // start starts ssh and makes sure by greet that the other end does what it should.
@@ -82,7 +83,7 @@ func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) 
 	if err != nil {
 		return nil, err
 	}
-	l.In, l.Out = in, NewLines(out, lineBytesMax)
+	l.In, l.Out = in, textio.NewLineReader(out, lineBytesMax)
 	if err := l.cmd.Start(); err != nil {
 		return nil, &diag.Error{
 			Code: "no-ssh", Message: "start ssh", Err: err, Exit: diag.ExitUnavailable, Hint: "install OpenSSH's client: bragg reaches hosts with it",
@@ -105,7 +106,7 @@ func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) 
 
 // Broken tells whether an error of reading or writing means that the other end is gone.
 func Broken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || strings.Contains(err.Error(), "broken pipe")
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 // Error says of which host err is, and what ssh printed.
@@ -125,25 +126,12 @@ func HostError(h Host, err error, printed string) error {
 	if printed = essence(printed); printed != "" && !strings.Contains(text, printed) {
 		text += ": " + strings.ReplaceAll(printed, "\n", "; ")
 	}
-	e := &diag.Error{Code: "host", Message: Printable(text), Exit: diag.ExitUnavailable}
+	e := &diag.Error{Code: "host", Message: textio.Line(text), Exit: diag.ExitUnavailable}
 	var told *diag.Error
 	if errors.As(err, &told) && told.Code != "" { // what has no code is the world's fault, a full disk for one
 		e.Code, e.Hint, e.Exit = told.Code, told.Hint, told.ExitCode()
 	}
 	return e
-}
-
-// Printable keeps what a host says from steering the terminal that it is shown on.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // Why says how the connection ended. reached tells whether the program at the other end has ever spoken.
@@ -200,60 +188,5 @@ func (l *Link) Finish(bound time.Duration) {
 	}
 }
 
-// Lines reads what the program says, line by line.
-type Lines struct {
-	reader       *bufio.Reader
-	lineBytesMax int
-	line         []byte
-}
-
-// NewLines reads lines of at most lineBytesMax bytes.
-func NewLines(r io.Reader, lineBytesMax int) *Lines {
-	return &Lines{reader: bufio.NewReaderSize(r, 64<<10), lineBytesMax: lineBytesMax}
-}
-
-// Line returns the next line without its end, valid until the next call, and io.EOF where nothing follows. What comes
-// before the end of the input without a line feed is a line too.
-func (l *Lines) Line() ([]byte, error) {
-	l.line = l.line[:0]
-	for {
-		part, err := l.reader.ReadSlice('\n')
-		l.line = append(l.line, part...)
-		switch {
-		case len(l.line) > l.lineBytesMax:
-			return nil, bufio.ErrTooLong
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(l.line) > 0, err == nil:
-			return bytes.TrimSuffix(bytes.TrimSuffix(l.line, []byte{'\n'}), []byte{'\r'}), nil
-		default:
-			return nil, err
-		}
-	}
-}
-
-// Rest is what follows the lines that were read, for a program that goes on in another way.
-func (l *Lines) Rest() io.Reader { return l.reader }
-
-// tail keeps the last of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
+// tailBytesMax is how much of what ssh and the host print as errors is kept.
 const tailBytesMax = 2 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailBytesMax; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.ToValidUTF8(t.text, nil))
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Print returns the file as real fio reads it to the same effect: every job in full, without [global], numbers in
@@ -62,7 +63,7 @@ func (f *File) CommandLine() string {
 			}
 		}
 	}
-	return diag.ShellLine(words...)
+	return textio.Shell(words...)
 }
 
 // Unsupported reports every option that only real fio has, as errors that name it. A native generator refuses the

@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // controller is one run. Its goroutine owns all but the sessions.
@@ -300,13 +301,13 @@ func (m *member) takeReport(r *iojob.Report) {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		row.Name, row.Engine = row.Job.Name, sshlink.Printable(row.Engine)
+		row.Name, row.Engine = row.Job.Name, textio.Line(row.Engine)
 		if i < len(m.periods) {
 			row.SetPeriods(m.periods[i])
 		}
 	}
 	for i := range r.Disks {
-		r.Disks[i].Name = sshlink.Printable(r.Disks[i].Name)
+		r.Disks[i].Name = textio.Line(r.Disks[i].Name)
 	}
 	m.report = r
 }

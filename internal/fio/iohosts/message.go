@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/fio/iojob"
-	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Controller and host talk in lines of JSON; docs/guides/hosts.md shows the course of a run. Exactly one member of a
@@ -120,8 +120,8 @@ func decode(line []byte) (*message, error) {
 }
 
 // next reads one message; io.EOF says that nothing follows.
-func next(l *sshlink.Lines) (*message, error) {
-	line, err := l.Line()
+func next(l *textio.LineReader) (*message, error) {
+	line, err := l.Next()
 	if err != nil {
 		return nil, err
 	}

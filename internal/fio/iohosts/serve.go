@@ -19,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Program is what the host's half needs of the process that it is.
@@ -120,7 +121,7 @@ func (s *server) listen(ctx context.Context, ended chan<- struct{}) {
 			}
 		}
 	}()
-	in := sshlink.NewLines(s.program.In, lineBytesMax)
+	in := textio.NewLineReader(s.program.In, lineBytesMax)
 	for {
 		m, err := next(in)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // controllerOf starts the host's half, and returns the controller's ends of its streams.
@@ -30,7 +30,7 @@ func controllerOf(t *testing.T, arguments ...string) (in *io.PipeWriter, said <-
 	}()
 	go func() {
 		defer close(messages)
-		lines := sshlink.NewLines(out, lineBytesMax)
+		lines := textio.NewLineReader(out, lineBytesMax)
 		for {
 			m, err := next(lines)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // session is the connection to one host: a process of ssh and the program at its other end.
@@ -76,7 +77,7 @@ func (s *session) greet(o *Options) error {
 		return errors.New("it does not say hello")
 	}
 	s.hello = *m.Hello
-	s.hello.Version, s.hello.Hostname, s.hello.Platform = sshlink.Printable(m.Hello.Version), sshlink.Printable(m.Hello.Hostname), sshlink.Printable(m.Hello.Platform)
+	s.hello.Version, s.hello.Hostname, s.hello.Platform = textio.Line(m.Hello.Version), textio.Line(m.Hello.Hostname), textio.Line(m.Hello.Platform)
 	if s.hello.Version != o.Version {
 		return &diag.Error{
 			Code: "version", Exit: diag.ExitUnavailable,
@@ -122,7 +123,7 @@ func (s *session) serve(hand func(*message)) error {
 		m, err := next(s.link.Out)
 		received := time.Now()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return s.why()
 		case err != nil:
 			return err

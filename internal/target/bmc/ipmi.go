@@ -1,7 +1,6 @@
 package bmc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 const (
@@ -146,7 +146,7 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 	if err = errors.Join(err, write.Close()); err != nil {
 		return "", fault(CodeProgram, i.node, what, err)
 	}
-	out, messages := &bounded{max: ipmiOutputBytesMax}, &bounded{max: ipmiOutputBytesMax}
+	out, messages := &textio.Head{MaxBytes: ipmiOutputBytesMax}, &textio.Head{MaxBytes: ipmiOutputBytesMax}
 	arguments := slices.Clone(i.arguments)
 	if i.suite != "" {
 		arguments = append(arguments, "-C", i.suite)
@@ -157,18 +157,18 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 	cmd.Stdout, cmd.Stderr = out, messages
 	cmd.WaitDelay = ipmiEndWithin
 	err = cmd.Run()
-	i.learn(messages.text(), err)
+	i.learn(messages.String(), err)
 	switch {
 	case ctx.Err() != nil:
 		return "", ended(ctx, i.node, what)
 	case err == nil:
-		return out.text(), nil
+		return out.String(), nil
 	}
 	var left *exec.ExitError
 	if !errors.As(err, &left) {
 		return "", fault(CodeProgram, i.node, what, err)
 	}
-	return out.text(), i.explain(what, messages.text())
+	return out.String(), i.explain(what, messages.String())
 }
 
 var suiteLine = regexp.MustCompile(`(?m)^Using best available cipher suite (\d{1,2})$`)
@@ -223,16 +223,3 @@ func (i *ipmi) explain(what, messages string) error {
 	}
 	return fault(CodeRefused, i.node, what, fmt.Errorf("ipmitool says %q", quoteOutside(last)))
 }
-
-// bounded keeps the beginning of what a program prints and swallows the rest.
-type bounded struct {
-	max int
-	buf bytes.Buffer
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.buf.Write(p[:min(len(p), b.max-b.buf.Len())])
-	return len(p), nil
-}
-
-func (b *bounded) text() string { return b.buf.String() }

@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // host is one node: where it is, and the connection to it while there is one.
@@ -134,7 +135,7 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 		}
 		var stopped *target.StoppedError
 		if errors.As(err, &stopped) {
-			return &target.StoppedError{VM: stopped.VM, Reason: sshlink.Printable(stopped.Reason), At: stopped.At, Uncertain: stopped.Uncertain}
+			return &target.StoppedError{VM: stopped.VM, Reason: textio.Line(stopped.Reason), At: stopped.At, Uncertain: stopped.Uncertain}
 		}
 		if !again || !errors.Is(err, hostvm.ErrLost) {
 			return sshlink.HostError(h.address, err, "")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/lease"
-	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 var _ target.Locker = (*Target)(nil)
@@ -59,7 +59,7 @@ func (p place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
 	}
 	if other := reply.Lease.Other; other != nil {
 		// What a host says goes to terminals.
-		other.Run, other.User = sshlink.Printable(other.Run), sshlink.Printable(other.User)
+		other.Run, other.User = textio.Line(other.Run), textio.Line(other.User)
 	}
 	return *reply.Lease, nil
 }

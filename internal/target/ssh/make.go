@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/hostvm"
-	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Create makes powered-off VMs with sparse disk files on their nodes.
@@ -140,7 +140,7 @@ func (t *Target) copyDisks(ctx context.Context, tag target.Tag, from, to target.
 	}
 	for i := range from.Disks {
 		if err := clients[0].Copy(ctx, hostvm.DiskCopy{Tag: tag, From: from, To: to, Disk: i, Host: clients[1]}); err != nil {
-			return fmt.Errorf("clone vm %q: copy disk %d to node %q: %s", from.Name, i, to.NodeID, sshlink.Printable(err.Error()))
+			return fmt.Errorf("clone vm %q: copy disk %d to node %q: %s", from.Name, i, to.NodeID, textio.Line(err.Error()))
 		}
 	}
 	return nil

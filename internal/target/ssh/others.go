@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/braggdev/bragg/internal/hostvm"
-	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Others asks every host for VMs that do not carry the tag: those of other runs, and processes of hypervisors.
@@ -17,7 +17,7 @@ func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, er
 	err := t.onHosts(func(i int, h *host) error {
 		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpOthers, Tag: tag})
 		for _, o := range reply.Others {
-			o.Name, o.Why, o.NodeID = sshlink.Printable(o.Name), sshlink.Printable(o.Why), h.node.ID
+			o.Name, o.Why, o.NodeID = textio.Line(o.Name), textio.Line(o.Why), h.node.ID
 			found[i] = append(found[i], o)
 		}
 		return err

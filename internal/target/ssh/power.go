@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/hostvm"
-	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Powered is a Target of which at least one host has a BMC.
@@ -98,7 +98,7 @@ func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error)
 	}
 	s.VMsListed = true
 	for _, name := range reply.Strangers {
-		s.ForeignVMs = append(s.ForeignVMs, sshlink.Printable(name))
+		s.ForeignVMs = append(s.ForeignVMs, textio.Line(name))
 	}
 	return s, nil
 }

@@ -6,8 +6,8 @@ import (
 	"path"
 
 	"github.com/braggdev/bragg/internal/hostvm"
-	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // NodeSpace returns how much room there is on the file system of the host's folder. Two hosts that are the same machine share it
@@ -26,7 +26,7 @@ func (t *Target) NodeSpace(ctx context.Context, nodeID string) (target.Space, er
 		return target.Space{}, fmt.Errorf("host %q does not say what it is", h.address.Name)
 	}
 	space := target.Space{
-		Storage: nodeID, Place: fmt.Sprintf("the file system of %q", sshlink.Printable(path.Dir(info.Folder))),
+		Storage: nodeID, Place: fmt.Sprintf("the file system of %q", textio.Line(path.Dir(info.Folder))),
 		FreeBytes: info.FreeBytes, TotalBytes: info.TotalBytes,
 	}
 	if info.Boot != "" && info.Device != 0 {

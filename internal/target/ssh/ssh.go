@@ -24,6 +24,7 @@ import (
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Target is a set of hosts.
@@ -327,9 +328,9 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		}
 		inventory.TotalBytes += info.TotalBytes
 		for _, f := range info.Facts {
-			inventory.Facts = append(inventory.Facts, target.Fact{Name: fmt.Sprintf("%s of %s", f.Name, node.Name), Value: sshlink.Printable(f.Value)})
+			inventory.Facts = append(inventory.Facts, target.Fact{Name: fmt.Sprintf("%s of %s", f.Name, node.Name), Value: textio.Line(f.Value)})
 		}
-		inventory.Facts = append(inventory.Facts, target.Fact{Name: "VMs of " + node.Name, Value: sshlink.Printable(info.Folder)})
+		inventory.Facts = append(inventory.Facts, target.Fact{Name: "VMs of " + node.Name, Value: textio.Line(info.Folder)})
 		boots[info.Boot] = append(boots[info.Boot], node.Name)
 	}
 	for _, boot := range slices.Sorted(maps.Keys(boots)) {
