@@ -81,8 +81,7 @@ type Hello struct {
 	MetricsAddress string   `json:"metrics_address,omitempty"`
 	UnixNanos      int64    `json:"unix_ns"` // the agent's clock when it answered
 	UptimeNanos    int64    `json:"uptime_ns"`
-	// MachineID and Addresses are told by an agent with a machine of its own. Clones that were not made individual share
-	// them: see SharedIdentities.
+	// MachineID and Addresses come from an agent with a machine of its own. Clones that kept what their template had share them.
 	MachineID string   `json:"machine_id,omitempty"`
 	Addresses []string `json:"addresses,omitempty"` // without prefix, in order
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/interval"
@@ -48,7 +49,7 @@ func TestGuests(t *testing.T) {
 			t.Errorf("%s says %+v", vm, h)
 		}
 	}
-	if shared := agent.SharedIdentities(hellos); len(shared) != 0 {
+	if shared := pool.SharedIdentities(hellos); len(shared) != 0 {
 		t.Errorf("clones share %v", shared)
 	}
 	refuseLoads(t, one.client(a, "DB 1"))

@@ -33,6 +33,9 @@ const (
 	EventOperationEnded   EventKind = "operation-ended"
 )
 
+// Controller is the Subject of events about the machine that drives the run.
+const Controller = "controller"
+
 // Event is something that happened, at a moment of the run's time axis.
 type Event struct {
 	AtNanos int64     `json:"at_ns"`

@@ -52,7 +52,7 @@ const logWithin = time.Minute
 func (c *carrier) collectLog(ctx context.Context, vm target.VM) error {
 	ctx, cancel := context.WithTimeout(ctx, logWithin)
 	defer cancel()
-	client, err := c.agents.client(ctx, vm)
+	client, err := c.agents.Client(ctx, vm)
 	if err != nil {
 		return err
 	}

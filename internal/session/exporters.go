@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -24,8 +24,6 @@ type exporters struct {
 	scraper *metric.Scraper
 	ports   map[string][]int // group → exporter_ports
 	nodes   []metric.Exporter
-	// ask fetches the counters of an agent on a network over its connection.
-	ask func(ctx context.Context, vm string) ([]byte, error)
 
 	mu   sync.Mutex
 	byVM map[string]*scrapedVM
@@ -33,7 +31,8 @@ type exporters struct {
 
 type scrapedVM struct {
 	group, node string
-	network     bool     // the agent's own metrics come over its connection
+	network     bool // the agent's own metrics come over its connection
+	fetch       func(ctx context.Context) ([]byte, error)
 	agent       string   // host:port of the agent's own metrics, may be empty
 	addresses   []string // host:port of all, the agent's first
 }
@@ -78,13 +77,12 @@ func queriesOf(s *scenario.Scenario) []string {
 // scrapePeriodShort gives a load of three seconds, the shortest of a rehearsal, a rate.
 const scrapePeriodShort = time.Second
 
-// met adds the exporters of a VM whose agent answered.
-func (x *exporters) met(vm target.VM, hello agent.Hello, network bool) {
-	found := &scrapedVM{group: vm.Group, node: vm.NodeID, agent: hello.MetricsAddress, network: network}
-	if network {
-		found.agent = "" // the address is what the agent calls itself, which may mean nothing here
-	} else if hello.MetricsAddress != "" {
-		found.addresses = append(found.addresses, hello.MetricsAddress)
+// Answered adds the exporters of a VM whose agent answered.
+func (x *exporters) Answered(vm target.VM, a pool.Answer) {
+	found := &scrapedVM{group: vm.Group, node: vm.NodeID, network: a.Network, fetch: a.Metrics}
+	if !a.Network && a.MetricsAddress != "" {
+		found.agent = a.MetricsAddress
+		found.addresses = append(found.addresses, a.MetricsAddress)
 	}
 	for _, port := range x.ports[vm.Group] {
 		if len(vm.Addresses) == 0 {
@@ -119,13 +117,13 @@ func (x *exporters) change(how func()) {
 			e.Whole = address == vm.agent
 			if _, port, _ := net.SplitHostPort(address); vm.network && port == nodeExporterPort {
 				// The names of an agent are those of node_exporter: both at once would count everything twice.
-				e.Fetch, asked = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }, true
+				e.Fetch, asked = vm.fetch, true
 			}
 			list = append(list, e)
 		}
 		if !asked {
 			e := metric.VMExporter("", vm.group, name, vm.node)
-			e.Fetch = func(ctx context.Context) ([]byte, error) { return x.ask(ctx, name) }
+			e.Fetch = vm.fetch
 			list = append(list, e)
 		}
 	}

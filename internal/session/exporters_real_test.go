@@ -78,10 +78,9 @@ func TestRealNodeExporters(t *testing.T) {
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.0.0.1"}
 	planned := &plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{port}}}}
-	x := newExporters(planned, nil, m.carrier.record)
-	x.ask = m.agents.metrics
+	x := newExporters(planned, nil, m.record)
 	x.watchNodes([]target.NodeConfig{{ID: "n-7", Name: "seven", Address: "127.0.0.1", ExporterPort: port}, {ID: "n-8", Address: "127.0.0.1"}})
-	m.agents.met = x.met
+	m.observer.exporters = x
 	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func TestRealNodeExporters(t *testing.T) {
 	if ups := got.of("up", "port", strconv.Itoa(port)); len(ups) != 2 || ups[0].Value != 0 || ups[1].Value != 0 {
 		t.Errorf("a dead exporter: up is %+v", ups)
 	}
-	m.agents.gone(vm)
+	m.agents.SwitchedOff(vm)
 	got = scraped{}
 	x.scraper.Once(t.Context())
 	if ups := got.of("up", "vm", vm.Name); len(ups) != 2 || ups[0].Value+ups[1].Value != 0 {
@@ -124,9 +123,8 @@ func TestAgentStandsInForNodeExporter(t *testing.T) {
 	m := newManyAgents(t, 1)
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.255.0.9"} // nobody listens there
-	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, m.carrier.record)
-	x.ask = m.agents.metrics
-	m.agents.met = x.met
+	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, m.record)
+	m.observer.exporters = x
 	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
 		t.Fatal(err)
 	}

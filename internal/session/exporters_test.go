@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -42,7 +43,7 @@ func TestEverythingOfAnAgentIsRecorded(t *testing.T) {
 			recorded[s.Name] = true
 		}
 	}
-	x.met(target.VM{Name: "a", Group: "g"}, agent.Hello{MetricsAddress: strings.TrimPrefix(server.URL, "http://")}, false)
+	x.Answered(target.VM{Name: "a", Group: "g"}, pool.Answer{Hello: agent.Hello{MetricsAddress: strings.TrimPrefix(server.URL, "http://")}})
 	x.scraper.Once(context.Background())
 	if !recorded["node_load15"] || !recorded["node_uname_info"] {
 		t.Errorf("recorded only %v", recorded)

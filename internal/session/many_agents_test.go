@@ -22,9 +22,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/stat"
@@ -246,12 +248,23 @@ func (s *lagSink) look() (lag stat.Histogram, count, wrong int) {
 	return lag, count, wrong
 }
 
+// recordingObserver is observer without a plan and an engine.
+type recordingObserver struct {
+	*recorder
+	*exporters
+}
+
+func (*recordingObserver) Prepared(load.Workload, string) {}
+
+func (*recordingObserver) PowerCuts(string) int { return 0 }
+
 // manyAgents is a controller with its agents.
 type manyAgents struct {
 	t        *testing.T
 	vms      []target.VM
-	carrier  *carrier
-	agents   *agents
+	record   *recorder
+	observer *recordingObserver
+	agents   *pool.Pool
 	sink     *lagSink
 	simulate *exec.Cmd
 }
@@ -269,10 +282,10 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.carrier = &carrier{record: &recorder{zero: time.Now(), manifest: manifest, writer: w, secrets: &secrets{}, cache: newCache()}}
-	m.carrier.record.cache.start(filepath.Join(dir, metric.Dir), manifest, nil)
+	m.record = &recorder{zero: time.Now(), manifest: manifest, writer: w, secrets: &secrets{}, cache: newCache()}
+	m.record.cache.start(filepath.Join(dir, metric.Dir), manifest, nil)
 	t.Cleanup(func() {
-		store := m.carrier.record.cache.take()
+		store := m.record.cache.take()
 		if store == nil {
 			t.Error("the metric store gave up")
 		} else if err := store.Close(); err != nil {
@@ -282,39 +295,12 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 			t.Error(err)
 		}
 	})
-	if m.agents, err = newAgents(dialer, 1, m.carrier.record.zero); err != nil {
-		t.Fatal(err)
-	}
-	m.agents.met = func(target.VM, agent.Hello, bool) {}
-	m.agents.cut, m.agents.clocks = m.carrier.noteCut, m.carrier.watchClock
-	t.Cleanup(m.agents.close)
-	m.sink = &lagSink{record: m.carrier.record, seen: map[string]int64{}}
+	m.observer = &recordingObserver{m.record, newExporters(&plan.Plan{}, nil, m.record)}
+	m.agents = pool.New(dialer, pool.Options{Fence: 1, Zero: m.record.zero, SilentFor: silentForRun, Observer: m.observer})
+	t.Cleanup(m.agents.Close)
+	m.sink = &lagSink{record: m.record, seen: map[string]int64{}}
 	m.simulate = cmd
 	return m
-}
-
-// load runs a load on every VM and returns when all of them have been heard; what each ends with comes by its channel.
-func (m *manyAgents) load(ctx context.Context) []chan error {
-	m.t.Helper()
-	errs := make([]chan error, len(m.vms))
-	for i, vm := range m.vms {
-		runner, err := m.agents.Runner(ctx, vm)
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		errs[i] = make(chan error, 1)
-		w := load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Ordinal: i, Instance: 1, Generator: "simulated"}
-		go func() { errs[i] <- runner.Run(ctx, w, m.sink) }()
-	}
-	heard := func() int {
-		m.sink.mu.Lock()
-		defer m.sink.mu.Unlock()
-		return len(m.sink.seen)
-	}
-	for heard() < len(m.vms) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	return errs
 }
 
 // start prepares the load on all agents and starts it on all at one moment.
@@ -326,7 +312,7 @@ func (m *manyAgents) start(ctx context.Context, ended *sync.WaitGroup) {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			client, err := m.agents.client(ctx, vm)
+			client, err := m.agents.Client(ctx, vm)
 			if err == nil {
 				held[i], err = client.Prepare(ctx, load.Workload{Name: "w", Group: vm.Group, VM: vm.Name, Ordinal: i, Instance: 1, Generator: "simulated"}, m.sink)
 			}

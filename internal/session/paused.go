@@ -50,7 +50,7 @@ func pauseBetween(last, next pulse) (interval.Event, bool) {
 	if slept+stopped < pausedMin {
 		return interval.Event{}, false
 	}
-	e := interval.Event{Kind: interval.EventPaused, Subject: controller, SpanNanos: int64(stopped), UncertainNanos: int64(pulseEvery)}
+	e := interval.Event{Kind: interval.EventPaused, Subject: interval.Controller, SpanNanos: int64(stopped), UncertainNanos: int64(pulseEvery)}
 	// The run's time axis stands still while the machine sleeps, so that time is only in the sentence.
 	why := "it was stopped, as by a signal or a debugger"
 	if slept > stopped {

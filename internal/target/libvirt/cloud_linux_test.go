@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	agentpool "github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -141,7 +142,7 @@ func (c *clones) live(t *testing.T) {
 			t.Errorf("clone %d has the addresses %q", i, first[vm.Name].Addresses)
 		}
 	}
-	if shared := agent.SharedIdentities(first); len(shared) > 0 {
+	if shared := agentpool.SharedIdentities(first); len(shared) > 0 {
 		t.Fatalf("clones share %v", shared)
 	}
 	// Nothing was given time to settle.
@@ -309,17 +310,17 @@ func (c *clones) share(t *testing.T, hellos map[string]agent.Hello) {
 	dummy := netip.MustParseAddr(one.Addresses[0]).String()
 	for _, step := range []struct {
 		script string
-		want   agent.SharedIdentity
+		want   agentpool.SharedIdentity
 	}{
-		{"echo " + one.MachineID + " | sudo tee /etc/machine-id", agent.SharedIdentity{Kind: "machine-id", Value: one.MachineID, VMs: names}},
+		{"echo " + one.MachineID + " | sudo tee /etc/machine-id", agentpool.SharedIdentity{Kind: "machine-id", Value: one.MachineID, VMs: names}},
 		{"sudo ip address add " + dummy + "/32 dev $(basename $(dirname /sys/class/net/*/device))",
-			agent.SharedIdentity{Kind: "address", Value: dummy, VMs: names}},
+			agentpool.SharedIdentity{Kind: "address", Value: dummy, VMs: names}},
 	} {
 		if said, err := c.ssh(t, two.Addresses[0], cloudUser, c.key, step.script); err != nil {
 			t.Fatalf("%s: %v: %s", step.script, err, said)
 		}
-		shared := agent.SharedIdentities(c.greet(t))
-		if !slices.ContainsFunc(shared, func(s agent.SharedIdentity) bool {
+		shared := agentpool.SharedIdentities(c.greet(t))
+		if !slices.ContainsFunc(shared, func(s agentpool.SharedIdentity) bool {
 			return s.Kind == step.want.Kind && s.Value == step.want.Value && slices.Equal(s.VMs, step.want.VMs)
 		}) {
 			t.Errorf("after %q the clones share %v", step.script, shared)

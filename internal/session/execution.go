@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
@@ -97,12 +98,9 @@ type carrier struct {
 	how     []byte // to reach the target, as a journalTarget
 	journal *run.Journal
 	record  *recorder
-	agents  *agents
+	agents  *pool.Pool
 	remote  *metric.Remote // nil: no other store is written to
 	engine  *run.Engine
-
-	ownMu    sync.Mutex
-	ownClock time.Duration // how far our wall clock was stepped, as far as told
 }
 
 // journalTarget is what Clean needs to open the target again.
@@ -174,30 +172,28 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	if err := c.options.at("session.engine"); err != nil {
 		return run.Outcome{}, err
 	}
-	var err error
+	dialer, ok := c.target.(target.AgentDialer)
+	if !ok {
+		return run.Outcome{}, errors.New("connect to agents: the target offers no connections")
+	}
 	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total, c.journal.Header().Tag)
 	scraped := newExporters(&c.Plan.Plan, queriesOf(c.Scenario), c.record)
-	if c.agents, err = newAgents(c.target, c.lease.Fence, c.record.zero); err != nil {
-		return run.Outcome{}, err
-	}
-	scraped.ask = c.agents.metrics
 	scraped.watchNodes(c.config.Nodes)
-	c.agents.met, c.agents.began = scraped.met, c.began
-	c.agents.individuals = newIndividuals(c.Inventory.Systems)
-	c.agents.cut, c.agents.clocks = c.noteCut, c.watchClock
-	c.agents.patience, c.agents.stopped = patienceOf(&c.Plan.Plan), c.noteStopped
-	c.agents.cuts = func(vm string) int { return c.engine.PowerCuts(vm) }
-	defer c.agents.close()
+	c.agents = pool.New(dialer, pool.Options{
+		Fence: c.lease.Fence, Zero: c.record.zero, Systems: c.Inventory.Systems, SilentFor: silentFor(&c.Plan.Plan),
+		Observer: &observer{c.record, scraped, c},
+	})
+	defer c.agents.Close()
 	output, err := c.outputDir()
 	if err != nil {
 		return run.Outcome{}, err
 	}
 	c.engine, err = run.New(c.Plan, run.Config{
-		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Gone: c.agents.gone, Intervals: c.record,
+		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Gone: c.agents.SwitchedOff, Intervals: c.record,
 		Events: func(e interval.Event) {
 			if e.Kind == interval.EventPlaced {
 				scraped.placed(e)
-				c.agents.placed(e.Subject, e.Node)
+				c.agents.Moved(e.Subject, e.Node)
 			}
 			c.record.Event(e)
 		},

@@ -1,4 +1,4 @@
-package session
+package pool
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 // TestSwitchedOffVMEndsItsWaiters: over a network, where a silent agent is called for a quarter of an hour, the load on a VM that the
 // run itself switched off ends at once, and the others go on.
 func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
-	m := newManyAgents(t, 3)
+	m := newFleet(t, 3)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	errs := m.load(ctx)
-	m.agents.gone(m.vms[1])
+	m.pool.SwitchedOff(m.vms[1])
 	if err := <-errs[1]; !errors.Is(err, load.ErrLost) {
 		t.Errorf("the load on the VM that was switched off ended with %v", err)
 	}
@@ -28,7 +28,7 @@ func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
 		}
 	}
 	// Switched on again it is reached anew.
-	if _, err := m.agents.Runner(ctx, m.vms[1]); err != nil {
+	if _, err := m.pool.Runner(ctx, m.vms[1]); err != nil {
 		t.Error(err)
 	}
 	stop()
@@ -41,13 +41,13 @@ func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
 
 // TestManyCallersOfOneVM: whoever asks for a VM at the same time gets the same connection, also while one is made.
 func TestManyCallersOfOneVM(t *testing.T) {
-	m := newManyAgents(t, 1)
+	m := newFleet(t, 1)
 	var wait sync.WaitGroup
 	got := make([]load.Runner, 16)
 	for i := range got {
 		wait.Go(func() {
 			var err error
-			if got[i], err = m.agents.Runner(t.Context(), m.vms[0]); err != nil {
+			if got[i], err = m.pool.Runner(t.Context(), m.vms[0]); err != nil {
 				t.Error(err)
 			}
 		})
@@ -58,8 +58,8 @@ func TestManyCallersOfOneVM(t *testing.T) {
 			t.Error("two connections were made to one VM")
 		}
 	}
-	m.agents.close()
-	if _, err := m.agents.Runner(t.Context(), m.vms[0]); err == nil {
+	m.pool.Close()
+	if _, err := m.pool.Runner(t.Context(), m.vms[0]); err == nil {
 		t.Error("a VM was reached after the run")
 	}
 }

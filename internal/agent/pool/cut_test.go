@@ -1,4 +1,4 @@
-package session
+package pool
 
 import (
 	"context"
@@ -22,9 +22,9 @@ type cable struct {
 	nodes   []string      // where each call that succeeded went
 }
 
-func newCable(m *manyAgents) *cable {
-	c := &cable{AgentDialer: m.agents.dialer, refused: make(chan struct{}, 1<<16)}
-	m.agents.dialer = c
+func newCable(m *fleet) *cable {
+	c := &cable{AgentDialer: m.pool.dialer, refused: make(chan struct{}, 1<<16)}
+	m.pool.dialer = c
 	return c
 }
 
@@ -56,9 +56,9 @@ func (c *cable) set(down bool) {
 
 // TestAskingDuringACutEndsNothing: a load outlives a cut, whoever asks for its VM meanwhile.
 func TestAskingDuringACutEndsNothing(t *testing.T) {
-	m := newManyAgents(t, 1)
+	m := newFleet(t, 1)
 	vm, way := m.vms[0], newCable(m)
-	first, err := m.agents.Runner(t.Context(), vm)
+	first, err := m.pool.Runner(t.Context(), vm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,15 +66,15 @@ func TestAskingDuringACutEndsNothing(t *testing.T) {
 	defer stop()
 	ended := m.load(ctx)[0]
 	heard := func() int64 {
-		m.sink.mu.Lock()
-		defer m.sink.mu.Unlock()
-		return m.sink.seen[vm.Name]
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.next[vm.Name]
 	}
 	way.set(true)
 	short, end := context.WithCancel(t.Context())
 	impatient, patient := make(chan error, 1), make(chan load.Runner, 1)
 	go func() {
-		_, err := m.agents.Runner(short, vm)
+		_, err := m.pool.Runner(short, vm)
 		impatient <- err
 	}()
 	calls := func() {
@@ -92,7 +92,7 @@ func TestAskingDuringACutEndsNothing(t *testing.T) {
 		t.Errorf("who gave up was told %v", err)
 	}
 	go func() {
-		runner, err := m.agents.Runner(t.Context(), vm)
+		runner, err := m.pool.Runner(t.Context(), vm)
 		if err != nil {
 			t.Errorf("who waited for the end of the cut was told %v", err)
 		}
@@ -115,16 +115,16 @@ func TestAskingDuringACutEndsNothing(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if _, _, wrong := m.sink.look(); wrong > 0 {
-		t.Errorf("%d intervals came out of turn", wrong)
+	if m.wrong > 0 {
+		t.Errorf("%d intervals came out of turn", m.wrong)
 	}
 }
 
 // TestOneWaiterDoesNotHoldUpAnother: whoever waits for his turn at a VM may give up.
 func TestOneWaiterDoesNotHoldUpAnother(t *testing.T) {
-	m := newManyAgents(t, 1)
+	m := newFleet(t, 1)
 	vm, way := m.vms[0], newCable(m)
-	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
+	if _, err := m.pool.Runner(t.Context(), vm); err != nil {
 		t.Fatal(err)
 	}
 	way.set(true)
@@ -132,12 +132,12 @@ func TestOneWaiterDoesNotHoldUpAnother(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = m.agents.Runner(long, vm)
+		_, _ = m.pool.Runner(long, vm)
 	}()
 	<-way.refused
 	short, giveUp := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer giveUp()
-	if _, err := m.agents.Runner(short, vm); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := m.pool.Runner(short, vm); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	select {
@@ -151,9 +151,9 @@ func TestOneWaiterDoesNotHoldUpAnother(t *testing.T) {
 
 // TestMovedVMIsCalledWhereItIs: the way to an agent may lead by its host.
 func TestMovedVMIsCalledWhereItIs(t *testing.T) {
-	m := newManyAgents(t, 1)
+	m := newFleet(t, 1)
 	vm, way := m.vms[0], newCable(m)
-	client, err := m.agents.client(t.Context(), vm)
+	client, err := m.pool.Client(t.Context(), vm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +177,13 @@ func TestMovedVMIsCalledWhereItIs(t *testing.T) {
 	if node := again(); node != vm.NodeID {
 		t.Errorf("a VM on %q was called on %q", vm.NodeID, node)
 	}
-	m.agents.placed(vm.Name, "node-2")
-	m.agents.placed("somebody-else", "node-3")
+	m.pool.Moved(vm.Name, "node-2")
+	m.pool.Moved("somebody-else", "node-3")
 	if node := again(); node != "node-2" {
 		t.Errorf("a VM that was moved to node-2 was called on %q", node)
 	}
 	vm.NodeID = "node-4"
-	if _, err := m.agents.client(t.Context(), vm); err != nil {
+	if _, err := m.pool.Client(t.Context(), vm); err != nil {
 		t.Fatal(err)
 	}
 	if node := again(); node != "node-4" {

@@ -1,4 +1,4 @@
-package session
+package pool
 
 import (
 	"context"
@@ -46,68 +46,49 @@ func (m *mortal) kill(vm target.VM) {
 
 // TestStoppedVMs: a VM that stops by itself ends its load with the reason, and is told once; one whose power the run took is not told.
 func TestStoppedVMs(t *testing.T) {
-	m := newManyAgents(t, 3)
-	dialer := &mortal{AgentDialer: m.agents.dialer, dead: map[string]bool{}, conns: map[string][]net.Conn{}}
-	m.agents.dialer = dialer
-	var mu sync.Mutex
-	told, cuts := map[string]int{}, map[string]int{}
-	var dated target.StoppedError
-	m.agents.cuts = func(vm string) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return cuts[vm]
-	}
-	m.agents.stopped = func(vm target.VM, why *target.StoppedError) {
-		mu.Lock()
-		defer mu.Unlock()
-		told[vm.Name+" "+why.Reason]++
-		dated = *why
-	}
+	m := newFleet(t, 3)
+	dialer := &mortal{AgentDialer: m.pool.dialer, dead: map[string]bool{}, conns: map[string][]net.Conn{}}
+	m.pool.dialer = dialer
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	errs := m.load(ctx)
 	crashed, cut := m.vms[0], m.vms[1]
 	at := time.Now()
 	dialer.kill(crashed)
-	mu.Lock()
-	cuts[cut.Name]++
-	mu.Unlock()
+	m.mu.Lock()
+	m.cuts[cut.Name]++
+	m.mu.Unlock()
 	dialer.kill(cut)
 	for i := range 2 {
 		if err := <-errs[i]; !errors.Is(err, load.ErrLost) || !strings.Contains(err.Error(), "its system panicked") {
 			t.Errorf("the load on %s ended with %v", m.vms[i].Name, err)
 		}
 	}
-	mu.Lock()
-	if want := crashed.Name + " its system panicked"; len(told) != 1 || told[want] != 1 {
-		t.Errorf("told were %v, want only %q, once", told, want)
+	var told []interval.Event
+	for _, e := range m.heard() {
+		if e.Kind == interval.EventVMStopped {
+			told = append(told, e)
+		}
+	}
+	if len(told) != 1 || told[0].Subject != crashed.Name || told[0].Error != "its system panicked" {
+		t.Fatalf("told were %+v, want only that the system of %s panicked, once", told, crashed.Name)
 	}
 	// The provider has no moment: it lies after the agent was heard for the last time, and before that was noticed.
-	if dated.At.Before(at) || dated.At.Add(-dated.Uncertain).After(at) || dated.Uncertain > time.Since(m.agents.zero) {
-		t.Errorf("it stopped at %v; told was %v, up to %v earlier", at, dated.At, dated.Uncertain)
+	noticed, uncertain, killed := time.Duration(told[0].AtNanos), time.Duration(told[0].UncertainNanos), at.Sub(m.pool.options.Zero)
+	if noticed < killed || noticed-uncertain > killed || uncertain > time.Since(m.pool.options.Zero) {
+		t.Errorf("it stopped at %v; told was %v, up to %v earlier", killed, noticed, uncertain)
 	}
-	mu.Unlock()
 	stop()
 	if err := <-errs[2]; err != nil {
 		t.Errorf("the load on the other VM ended with %v", err)
 	}
 }
 
-// heardEvents keeps the events that a run tells.
-type heardEvents struct {
-	Watcher
-	list []interval.Event
-}
-
-func (h *heardEvents) Event(e interval.Event) { h.list = append(h.list, e) }
-
 // TestMomentOfAStop: the event has the moment that is known, on the run's axis.
 func TestMomentOfAStop(t *testing.T) {
-	m := newManyAgents(t, 1)
-	heard := &heardEvents{}
-	m.carrier.record.watch = heard
+	m := newFleet(t, 1)
 	zero := time.Now().Add(-time.Minute)
-	m.carrier.record.zero = zero
+	m.pool.options.Zero = zero
 	for _, c := range []struct {
 		why       target.StoppedError
 		from, to  time.Duration
@@ -120,9 +101,9 @@ func TestMomentOfAStop(t *testing.T) {
 		{target.StoppedError{At: zero.Add(-time.Second)}, 0, 0, 0, "before the run"},
 		{target.StoppedError{}, time.Minute, time.Hour, 0, "nobody knows it"},
 	} {
-		heard.list = nil
-		m.carrier.noteStopped(m.vms[0], &c.why)
-		e := heard.list[0]
+		m.pool.reportStopped(m.vms[0], &c.why)
+		heard := m.heard()
+		e := heard[len(heard)-1]
 		if at := time.Duration(e.AtNanos); e.Kind != interval.EventVMStopped || at < c.from || at > c.to || e.UncertainNanos != c.uncertain.Nanoseconds() {
 			t.Errorf("%s: got %+v", c.whyItIsSo, e)
 		}

@@ -1,8 +1,9 @@
-package session
+package pool
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
@@ -15,25 +16,25 @@ import (
 const (
 	// clockEvery is how often the clocks of agents are compared with the run's.
 	clockEvery = 10 * time.Second
-	// clockJumpMin is the least change between two comparisons that is told: more than a network service for time slews away,
+	// clockJumpMin is the least change between two comparisons that is reported: more than a network service for time slews away,
 	// and more than noise.
 	clockJumpMin = 100 * time.Millisecond
 )
 
-// Names of the series that tell how an agent's clock stands.
+// Names of the series of an agent's clock.
 const (
 	clockOffsetName = "bragg_agent_clock_offset_seconds"
 	clockErrorName  = "bragg_agent_clock_error_seconds"
 )
 
 // watchClock compares the clocks of one agent with the run's until ctx ends.
-func (c *carrier) watchClock(ctx context.Context, vm target.VM, client *agent.Client) {
+func (p *Pool) watchClock(ctx context.Context, vm target.VM, client *agent.Client) {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
 	var before *agent.Clock
 	for {
 		if now, err := client.AskClock(ctx); err == nil {
-			c.noteClock(vm, before, now)
+			p.compareClocks(vm, before, now)
 			before = &now
 		}
 		select {
@@ -46,11 +47,11 @@ func (c *carrier) watchClock(ctx context.Context, vm target.VM, client *agent.Cl
 	}
 }
 
-// noteClock records one comparison, and what has jumped since the one before.
-func (c *carrier) noteClock(vm target.VM, before *agent.Clock, now agent.Clock) {
-	at := now.At.Sub(c.record.zero).Nanoseconds()
+// compareClocks reports one comparison, and what has jumped since the one before.
+func (p *Pool) compareClocks(vm target.VM, before *agent.Clock, now agent.Clock) {
+	at := now.At.Sub(p.options.Zero).Nanoseconds()
 	labels := map[string]string{"vm": vm.Name, "instance": vm.Name, "vm_group": vm.Group, "node": vm.NodeID}
-	c.record.Samples([]result.Sample{
+	p.options.Observer.Samples([]result.Sample{
 		{AtNanos: at, Name: clockOffsetName, Labels: labels, Value: now.Wall.Seconds()},
 		{AtNanos: at, Name: clockErrorName, Labels: labels, Value: now.Error.Seconds()},
 	})
@@ -58,37 +59,41 @@ func (c *carrier) noteClock(vm target.VM, before *agent.Clock, now agent.Clock) 
 		return
 	}
 	for _, e := range clockJumps(*before, now) {
-		e.AtNanos, e.Group, e.Subject = at, vm.Group, vm.Name
-		if e.Node != "" { // ours
-			e.Group, e.Subject, e.Node = "", e.Node, ""
-			if !c.ownJump(now.Own) {
-				continue
-			}
+		e.AtNanos = at
+		switch {
+		case e.Subject == "":
+			e.Group, e.Subject = vm.Group, vm.Name
+		case !p.own.jumped(now.Own):
+			continue
 		}
-		c.record.Event(e)
+		p.options.Observer.Event(e)
 	}
 }
 
-// ownJump tells whether a jump of our own clock is news: every agent shows it.
-func (c *carrier) ownJump(own time.Duration) bool {
-	c.ownMu.Lock()
-	defer c.ownMu.Unlock()
-	if (own - c.ownClock).Abs() <= clockJumpMin {
+// ownClock is the wall clock of this machine. Its jump shows at every agent, and is reported once.
+type ownClock struct {
+	mu    sync.Mutex
+	known time.Duration // how far it was stepped, as far as reported
+}
+
+// jumped tells whether a step is news.
+func (c *ownClock) jumped(step time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if (step - c.known).Abs() <= clockJumpMin {
 		return false
 	}
-	c.ownClock = own
+	c.known = step
 	return true
 }
 
-// controller is the subject of events about the machine on which the run is driven.
-const controller = "controller"
-
-// clockJumps returns what has jumped between two comparisons, without its moment. A jump must be larger than the errors of both.
+// clockJumps returns what has jumped between two comparisons, without its moment; an event without a subject is about the agent. A
+// jump must be larger than the errors of both.
 func clockJumps(before, now agent.Clock) []interval.Event {
 	var list []interval.Event
-	add := func(d, uncertain time.Duration, text, node string) {
+	add := func(d, uncertain time.Duration, text, subject string) {
 		if d.Abs() > clockJumpMin && d.Abs() > uncertain {
-			list = append(list, interval.Event{Kind: interval.EventClockJump, SpanNanos: int64(d), Node: node,
+			list = append(list, interval.Event{Kind: interval.EventClockJump, SpanNanos: int64(d), Subject: subject,
 				Message: fmt.Sprintf(text, unit.FormatDuration(d))})
 		}
 	}
@@ -99,6 +104,6 @@ func clockJumps(before, now agent.Clock) []interval.Event {
 	if wall := now.Wall - before.Wall; (wall + standstill).Abs() > uncertain+clockJumpMin {
 		add(wall, uncertain, "the VM's wall clock jumped by %s; intervals are placed by its monotonic clock", "")
 	}
-	add(now.Own-before.Own, 0, "the wall clock of this machine jumped by %s; the run's axis is monotonic", controller)
+	add(now.Own-before.Own, 0, "the wall clock of this machine jumped by %s; the run's axis is monotonic", interval.Controller)
 	return list
 }

@@ -1,0 +1,72 @@
+package pool
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+func TestIdentityCheck(t *testing.T) {
+	hello := func(boot, machine, address string) agent.Hello {
+		return agent.Hello{Boot: boot, MachineID: machine, Addresses: []string{address}}
+	}
+	const one, two = "0123456789abcdef0123456789abcdef", "1123456789abcdef0123456789abcdef"
+	for name, c := range map[string]struct {
+		systems bool
+		second  agent.Hello
+		want    string
+	}{
+		"different":         {true, hello("b", two, "10.0.0.2"), ""},
+		"same machine-id":   {true, hello("b", one, "10.0.0.2"), "machine-id: " + one},
+		"same address":      {true, hello("b", two, "10.0.0.1"), "address: 10.0.0.1"},
+		"same agent":        {true, hello("a", two, "10.0.0.2"), "agent: a"},
+		"of one host":       {false, hello("b", one, "10.0.0.1"), ""},
+		"one agent on host": {false, hello("a", one, "10.0.0.1"), "agent: a"},
+	} {
+		i := newIdentityCheck(c.systems)
+		if err := i.check(target.VM{Name: "first"}, hello("a", one, "10.0.0.1")); err != nil {
+			t.Errorf("%s: the first VM: %v", name, err)
+		}
+		err := i.check(target.VM{Name: "second"}, c.second)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		if err != nil && !strings.Contains(err.Error(), "first and second") {
+			t.Errorf("%s: %v does not name both", name, err)
+		}
+		i.forget("first")
+		if err := i.check(target.VM{Name: "second"}, c.second); err != nil {
+			t.Errorf("%s: after the first is gone: %v", name, err)
+		}
+	}
+}
+
+func TestSharedIdentities(t *testing.T) {
+	t.Parallel()
+	got := SharedIdentities(map[string]agent.Hello{
+		"a": {Boot: "1", MachineID: "0123456789abcdef0123456789abcdef", Addresses: []string{"10.0.0.1", "fe80::1", "127.0.0.1"}},
+		"b": {Boot: "2", MachineID: "01234567-89AB-cdef-0123-456789abcdef", Addresses: []string{"::ffff:10.0.0.1", "10.0.0.2"}},
+		"c": {Boot: "2", MachineID: "1123456789abcdef0123456789abcdef", Addresses: []string{"10.0.0.3", "fe80::1", "127.0.0.1", "2001:DB8::7"}},
+		"d": {Boot: "4", Addresses: []string{"nonsense", "2001:db8:0::7", "2001:db8::7"}},
+		"e": {},
+		"f": {},
+	})
+	want := []SharedIdentity{
+		{"agent", "2", []string{"b", "c"}},
+		{"machine-id", "0123456789abcdef0123456789abcdef", []string{"a", "b"}},
+		{"address", "10.0.0.1", []string{"a", "b"}},
+		{"address", "2001:db8::7", []string{"c", "d"}},
+	}
+	same := func(a, b SharedIdentity) bool {
+		return a.Kind == b.Kind && a.Value == b.Value && slices.Equal(a.VMs, b.VMs)
+	}
+	if !slices.EqualFunc(got, want, same) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if got := SharedIdentities(map[string]agent.Hello{"a": {Boot: "1"}, "b": {Boot: "2"}}); len(got) != 0 {
+		t.Errorf("strangers share %v", got)
+	}
+}

@@ -1,0 +1,309 @@
+// Package pool keeps the connections of one run to the agents of its VMs, one each.
+//
+//	Runner(vm) ──▶ dial or reuse ──▶ Hello, identity check ──▶ client
+//	connection lost ──▶ redial until the agent answers, its VM has stopped, or the run has switched it off
+//
+// Beside that it compares the clocks of agents on networks with the run's. It runs no load and records nothing: what happens goes to
+// the Observer.
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// helloDeadline bounds how long an agent may take to answer once its VM is powered on: a guest boots meanwhile. A distribution on an
+// emulated processor, on a machine with other work, was seen to take eight minutes.
+const helloDeadline = 15 * time.Minute
+
+// pingEvery is the silence after which an agent on a network is pinged.
+const pingEvery = 5 * time.Second
+
+// Observer follows the agents of a pool. Its methods are called from several goroutines and must return soon.
+type Observer interface {
+	// Answered reports an agent that answered for the first time, or after a restart.
+	Answered(vm target.VM, a Answer)
+	// Prepared reports what drives a load on its VM; engine is empty where that is the plan's engine.
+	Prepared(w load.Workload, engine string)
+	// Event reports connections that were lost and restored, VMs that stopped by themselves, and clocks that jumped.
+	Event(e interval.Event)
+	// Samples are the offsets of agents' clocks.
+	Samples(list []result.Sample)
+	// PowerCuts returns how often the run itself has taken the power of a VM, or was about to: such a VM has not stopped by itself.
+	PowerCuts(vm string) int
+}
+
+// Answer is an agent that answered.
+type Answer struct {
+	agent.Hello
+	Network bool // it is reached over a network, where its MetricsAddress may mean nothing
+	// Metrics fetches the agent's counters over the connection that there is at that moment, and makes none.
+	Metrics func(ctx context.Context) ([]byte, error)
+}
+
+// Options say how a run treats its agents. All fields are needed.
+type Options struct {
+	Fence    uint64    // of the run's lease
+	Zero     time.Time // of the run's axis
+	Observer Observer
+	// Systems: every VM has an operating system of its own. On hosts that stand for VMs, machine-id and addresses are the host's.
+	Systems bool
+	// SilentFor is how long a silent agent is waited for once a load on it is to stop.
+	SilentFor time.Duration
+}
+
+// Pool keeps one connection to the agent of each VM. A connection ends with the VM's power; the next call makes a new one. A
+// connection over a network is restored when it breaks, as long as the VM is the same and was not switched off.
+type Pool struct {
+	dialer     target.AgentDialer
+	options    Options
+	identities *identityCheck
+	own        ownClock
+
+	mu    sync.Mutex
+	byVM  map[string]*link
+	ended bool
+}
+
+// link is the connection to one VM. The holder of the turn dials and greets; callers of other VMs go on.
+type link struct {
+	turn    chan struct{}                // holds one token while somebody has it
+	current atomic.Pointer[agent.Client] // changed by the holder of the turn; read by those who must not wait for it
+	vm      atomic.Pointer[target.VM]    // as it was known last: a VM that moved is called where it is now
+	heard   atomic.Int64                 // when the agent was heard before its connection was lost, on the run's axis
+	boot    string
+	network bool // the connection is over a network
+	watch   context.CancelFunc
+	watched sync.WaitGroup
+}
+
+// New returns a pool without connections.
+func New(dialer target.AgentDialer, o Options) *Pool {
+	return &Pool{dialer: dialer, options: o, identities: newIdentityCheck(o.Systems), byVM: map[string]*link{}}
+}
+
+// Runner returns the agent of a powered-on VM once it has answered.
+func (p *Pool) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
+	client, err := p.Client(ctx, vm)
+	if err != nil {
+		return nil, err // not a nil *Client in a Runner
+	}
+	return client, nil
+}
+
+// Client is Runner for callers that want more of an agent than to run loads. The pool owns the client.
+func (p *Pool) Client(ctx context.Context, vm target.VM) (*agent.Client, error) {
+	l, err := p.link(vm.Name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloDeadline)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connect to the agent of VM %q: another caller is connecting: %w", vm.Name, context.Cause(ctx))
+	}
+	l.vm.Store(&vm)
+	if client := l.current.Load(); client != nil {
+		hello, err := l.greet(ctx, client)
+		switch {
+		case err == nil:
+			return client, p.greeted(l, vm, hello)
+		case l.network && !isLost(client):
+			return nil, fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err)
+		}
+		l.drop()
+	}
+	return p.connect(ctx, l, vm)
+}
+
+// connect makes the first connection to an agent, or the first after its VM was switched off. The caller has the turn.
+func (p *Pool) connect(ctx context.Context, l *link, vm target.VM) (*agent.Client, error) {
+	conn, err := p.dialer.DialAgent(ctx, vm)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the agent of VM %q: %w", vm.Name, err)
+	}
+	network := overNetwork(conn)
+	client := agent.NewClient(conn, p.clientOptions(l, vm, network))
+	hello, err := client.Hello(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), client.Close())
+	}
+	l.network = network
+	if err := p.greeted(l, vm, hello); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	l.current.Store(client)
+	if network {
+		watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+		l.watch = stop
+		l.watched.Go(func() { p.watchClock(watch, vm, client) })
+	}
+	return client, nil
+}
+
+// greetAgain is between two attempts to greet an agent that is cut off. Its client has pauses of its own between dials.
+const greetAgain = 250 * time.Millisecond
+
+// greet asks the agent over the existing connection. While a network agent is cut off, its client belongs to the loads that go on
+// there too: it is kept, and asked again until ctx ends.
+func (l *link) greet(ctx context.Context, client *agent.Client) (agent.Hello, error) {
+	var last error
+	for {
+		hello, err := client.Hello(ctx)
+		switch {
+		case err == nil:
+			return hello, nil
+		case ctx.Err() != nil:
+			return hello, errors.Join(err, last)
+		case !l.network || isLost(client) || !errors.Is(err, load.ErrLost):
+			return hello, err
+		}
+		last = err
+		select {
+		case <-time.After(greetAgain):
+		case <-client.Lost():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isLost tells whether the agent behind a client is gone for good.
+func isLost(client *agent.Client) bool {
+	select {
+	case <-client.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// overNetwork tells whether a connection can break while the agent goes on, and be restored. An inherited one cannot: the agent
+// ends with it, and shares our clock. Every connection over a network is encrypted.
+func overNetwork(conn net.Conn) bool {
+	_, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
+	return ok
+}
+
+func (p *Pool) clientOptions(l *link, vm target.VM, network bool) agent.ClientOptions {
+	o := agent.ClientOptions{Fence: p.options.Fence, Started: p.options.Observer.Prepared}
+	if network {
+		o.Zero, o.PingEvery, o.SilentFor = p.options.Zero, pingEvery, p.options.SilentFor
+		o.Redial = p.redial(l, vm)
+		o.Cut = func(back bool, lasted time.Duration) {
+			if !back {
+				l.heard.Store(int64(time.Since(p.options.Zero) - lasted))
+			}
+			p.reportCut(vm, back, lasted)
+		}
+	}
+	return o
+}
+
+// greeted checks and reports an agent that was not known, or has restarted.
+func (p *Pool) greeted(l *link, vm target.VM, hello agent.Hello) error {
+	if hello.Boot == l.boot {
+		return nil
+	}
+	if err := p.identities.check(vm, hello); err != nil {
+		return err
+	}
+	l.boot = hello.Boot
+	metrics := func(ctx context.Context) ([]byte, error) {
+		client := l.current.Load()
+		if client == nil {
+			return nil, fmt.Errorf("scrape the agent of VM %q: not connected", vm.Name)
+		}
+		return client.Metrics(ctx)
+	}
+	p.options.Observer.Answered(vm, Answer{Hello: hello, Network: l.network, Metrics: metrics})
+	return nil
+}
+
+func (p *Pool) link(vm string) (*link, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return nil, errors.New("the run has ended")
+	}
+	l := p.byVM[vm]
+	if l == nil {
+		l = &link{turn: make(chan struct{}, 1)}
+		p.byVM[vm] = l
+	}
+	return l, nil
+}
+
+// known returns the link of a VM that was called before; nil otherwise.
+func (p *Pool) known(vm string) *link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byVM[vm]
+}
+
+// Moved notes that a VM is on another node.
+func (p *Pool) Moved(vm, node string) {
+	l := p.known(vm)
+	if l == nil {
+		return
+	}
+	if known := l.vm.Load(); known != nil {
+		moved := *known
+		moved.NodeID = node
+		l.vm.Store(&moved)
+	}
+}
+
+// SwitchedOff gives up the connection to a VM that the run itself has switched off: what waits for it ends at once, and its agent is
+// not called again. It does not wait for the holder of the turn.
+func (p *Pool) SwitchedOff(vm target.VM) {
+	p.identities.forget(vm.Name)
+	if l := p.known(vm.Name); l != nil {
+		if client := l.current.Load(); client != nil {
+			_ = client.Close()
+		}
+	}
+}
+
+// drop forgets the client. The caller has the turn.
+func (l *link) drop() {
+	if client := l.current.Swap(nil); client != nil {
+		_ = client.Close()
+	}
+	if l.watch != nil {
+		l.watch()
+		l.watched.Wait()
+		l.watch = nil
+	}
+}
+
+// Close ends all connections. The VMs behind them are gone by then.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.ended = true
+	links := p.byVM
+	p.byVM = nil
+	p.mu.Unlock()
+	for _, l := range links {
+		if client := l.current.Load(); client != nil {
+			_ = client.Close() // a caller that has the turn returns
+		}
+		l.turn <- struct{}{}
+		l.drop()
+		<-l.turn
+	}
+}
