@@ -75,7 +75,7 @@ type scriptedRun struct {
 
 func (r *scriptedRun) Close() error { return nil }
 
-func (r *scriptedRun) Engine() string { return "scripted, from cards" }
+func (r *scriptedRun) Engine() interval.Engine { return interval.Engine{Name: "scripted, from cards"} }
 
 func (r *scriptedRun) Run(ctx context.Context, sink load.Sink) error {
 	sequence := int64(0)
@@ -244,7 +244,7 @@ func (c *collector) checkComplete(t *testing.T, n int) {
 func TestRunToCompletion(t *testing.T) {
 	g := newScripted()
 	engine := ""
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{Started: func(_ load.Workload, e string) { engine = e }})
+	p := connect(t, newTestServer(t, g, nil), ClientOptions{Started: func(_ load.Workload, e interval.Engine) { engine = e.String() }})
 	for range 99 {
 		g.tick <- struct{}{}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -38,8 +39,8 @@ type ClientOptions struct {
 	// workload is given up, with the intervals that are still there. 0: as long as RedialFor.
 	SilentFor time.Duration
 	// Started is told what drives the load of a workload once it is prepared: what Plan.Engine is for, as it came out
-	// on the agent's machine. It is empty where the generator has no more to say than its plan. May be nil.
-	Started func(w load.Workload, engine string)
+	// on the agent's machine. It is zero where the generator has no more to say than its plan. May be nil.
+	Started func(w load.Workload, engine interval.Engine)
 	// PingEvery is after how much silence the other end is asked whether it is there; three times that without an answer,
 	// and the connection is given up. 0: never, as a socket pair cannot die without a word.
 	PingEvery time.Duration

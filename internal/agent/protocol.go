@@ -97,14 +97,14 @@ type Health struct {
 
 // TaskHealth is one workload that an agent knows.
 type TaskHealth struct {
-	ID        string `json:"id"`
-	Workload  string `json:"workload"`
-	Engine    string `json:"engine,omitempty"` // what drives the load, where the generator knows more than its plan did
-	Prepared  bool   `json:"prepared"`         // devices are open, or that failed
-	Running   bool   `json:"running"`
-	Produced  int64  `json:"produced"` // intervals so far
-	Buffered  int    `json:"buffered"`
-	Discarded int64  `json:"discarded"` // intervals that no controller fetched in time
+	ID        string          `json:"id"`
+	Workload  string          `json:"workload"`
+	Engine    interval.Engine `json:"engine,omitzero"` // what drives the load, where the generator knows more than its plan did
+	Prepared  bool            `json:"prepared"`        // devices are open, or that failed
+	Running   bool            `json:"running"`
+	Produced  int64           `json:"produced"` // intervals so far
+	Buffered  int             `json:"buffered"`
+	Discarded int64           `json:"discarded"` // intervals that no controller fetched in time
 }
 
 // record is one line of a stream: exactly one field is set. A line without content is a heartbeat.

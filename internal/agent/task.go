@@ -27,7 +27,7 @@ type task struct {
 	stopped  atomic.Bool        // by stopAll
 
 	prepareErr error
-	engine     string // valid once prepared
+	engine     interval.Engine // valid once prepared
 	countMax   int
 
 	mu        sync.Mutex
@@ -111,7 +111,7 @@ func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
 	if !t.place(ctx, instance, at) {
 		return nil
 	}
-	t.server.noteTask(t.workload, strings.TrimSpace("running "+t.engine), nil)
+	t.server.noteTask(t.workload, strings.TrimSpace("running "+t.engine.String()), nil)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.server.at("agent.run")

@@ -82,16 +82,18 @@ func accumulate(t, o *interval.Traffic) {
 	}
 }
 
-// Summaries returns the roll-ups in order of their start. engines names the engine per workload; bound says which starts
+// Summaries returns the roll-ups in order of their start. engines are the planned ones per workload; bound says which starts
 // only the amount of data bounds, so that their time to complete is a result, unless they were stopped, failed, or lost a VM to
 // a power cut of the run. It counts from the first VM's first interval to the end of the last interval in which an operation
 // completed, on the slowest VM.
-func (l *Loads) Summaries(t *Timeline, engines map[string]string, bound SizeBound) []result.LoadSummary {
+func (l *Loads) Summaries(t *Timeline, engines map[string]interval.Engine, bound SizeBound) []result.LoadSummary {
 	list := make([]result.LoadSummary, 0, len(l.loads))
 	for _, r := range l.loads {
 		s := r.summary
 		s.VMs = len(r.vms)
-		s.Engine = engines[s.Workload]
+		if engine, ok := engines[s.Workload]; ok {
+			s.Engines = []interval.Engine{engine}
+		}
 		for d := range s.Directions {
 			accumulate(&s.Total, &s.Directions[d])
 		}

@@ -136,7 +136,7 @@ func TestLoadsByHand(t *testing.T) {
 		{AtNanos: 0, Kind: interval.EventWorkloadStart, Workload: "w", Group: "g", Instance: 1},
 		{AtNanos: 3e9, Kind: interval.EventWorkloadEnd, Workload: "w", Group: "g", Instance: 1},
 	}, 0)
-	list := l.Summaries(tl, map[string]string{"w": "native"}, analysis.SizeBound{{Workload: "w", Instance: 1}: true})
+	list := l.Summaries(tl, map[string]interval.Engine{"w": {Name: "native"}}, analysis.SizeBound{{Workload: "w", Instance: 1}: true})
 	if len(list) != 2 {
 		t.Fatalf("%d loads", len(list))
 	}
@@ -144,7 +144,7 @@ func TestLoadsByHand(t *testing.T) {
 	if s.Prefill {
 		s = list[1]
 	}
-	if s.VMs != 2 || s.FromNanos != 0 || s.ToNanos != 25e8 || s.CompletionNanos != 15e8 || s.Engine != "native" || s.Due != 12 ||
+	if s.VMs != 2 || s.FromNanos != 0 || s.ToNanos != 25e8 || s.CompletionNanos != 15e8 || interval.EngineText(s.Engines) != "native" || s.Due != 12 ||
 		s.NotIssued != 2 || s.CPUNanos != 5 {
 		t.Errorf("%+v", s)
 	}

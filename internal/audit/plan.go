@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
@@ -19,17 +18,12 @@ func (in *Input) plan() *plan.Plan {
 
 // reads tells whether any job reads.
 func reads(l *load.Plan) bool {
-	for _, j := range l.Jobs {
-		if strings.Contains(j.Pattern, "read") || strings.Contains(j.Pattern, "rw") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Jobs, func(j load.JobPlan) bool { return j.Reads })
 }
 
-// direct tells whether the load bypasses the page cache, as far as its command says.
+// direct tells whether any job bypasses the page cache.
 func direct(l *load.Plan) bool {
-	return strings.Contains(l.Command, "direct=1") || strings.Contains(l.Command, "odirect=1")
+	return slices.ContainsFunc(l.Jobs, func(j load.JobPlan) bool { return j.Direct })
 }
 
 // bytes is the number of distinct bytes of the extents, which may overlap.

@@ -3,9 +3,9 @@ package audit
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -53,16 +53,11 @@ func checkCacheReads(in *Input) []finding.Finding {
 func cached(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		for engine := range strings.SplitSeq(l.Engine, result.EngineSeparator) {
-			_, why, keeps := strings.Cut(engine, "; cached: ")
-			if why, _, _ = strings.Cut(why, "; "); !keeps {
-				continue
-			}
+		for _, why := range noted(l, interval.NoteCached) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim:  fmt.Sprintf("%s keeps its data in the page cache: %s.", in.name(l), why),
 				Advice: "Leave invalidate=0 and pre_read=1 out, or use direct=1.",
 			})
-			break
 		}
 	}
 	return list
@@ -72,21 +67,28 @@ func cached(in *Input) []finding.Finding {
 func holes(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Advice: "Add workload.PrefillRun for this workload to the setup phase."}
-		for engine := range strings.SplitSeq(l.Engine, result.EngineSeparator) {
-			for note := range strings.SplitSeq(engine, "; ") {
-				if text, ok := strings.CutPrefix(note, "unwritten: "); ok && !slices.Contains(f.Evidence, text) {
-					f.Evidence = append(f.Evidence, text)
-				}
-			}
+		found := noted(l, interval.NoteUnwritten)
+		if len(found) == 0 {
+			continue
 		}
-		if len(f.Evidence) > 0 {
-			f.Claim = fmt.Sprintf("%s reads what was never written: %s. Such reads are answered without a disk.", in.name(l), f.Evidence[0])
-			list = append(list, f)
-		}
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim:    fmt.Sprintf("%s reads what was never written: %s. Such reads are answered without a disk.", in.name(l), found[0]),
+			Evidence: found, Advice: "Add workload.PrefillRun for this workload to the setup phase."})
 	}
 	return list
+}
+
+// noted returns what engines of a load noted under one code, each text once.
+func noted(l *result.LoadSummary, code interval.NoteCode) []string {
+	var texts []string
+	for _, e := range l.Engines {
+		for _, n := range e.Noted(code) {
+			if !slices.Contains(texts, n.Text) {
+				texts = append(texts, n.Text)
+			}
+		}
+	}
+	return texts
 }
 
 // writtenBefore collects what prefills of the group and loads that began earlier wrote. A load that also writes its
@@ -120,7 +122,7 @@ func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload) []load.Extent 
 }
 
 func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bool) {
-	if w.Load.Command == "" || direct(w.Load) {
+	if direct(w.Load) {
 		return finding.Finding{}, false
 	}
 	for _, g := range p.Groups {

@@ -2,10 +2,10 @@ package audit
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/interval"
 )
 
 var engineFallback = Rule{
@@ -24,26 +24,28 @@ func checkEngineFallback(in *Input) []finding.Finding {
 	seen := map[string]bool{}
 	kinds := map[string]bool{}
 	for _, l := range measured(in) {
-		if l.Engine == "" {
-			continue
-		}
-		for engine := range strings.SplitSeq(l.Engine, result.EngineSeparator) {
-			if kind := strings.Fields(engine); len(kind) > 0 && kind[0] != "and" {
-				kinds[kind[0]] = true
+		var fell, buffered []interval.Engine // VMs of one load may differ
+		for _, e := range l.Engines {
+			kinds[e.Name] = true
+			if e.Fallback != nil {
+				fell = append(fell, e)
+			}
+			if len(e.Noted(interval.NoteBuffered)) > 0 {
+				buffered = append(buffered, e)
 			}
 		}
-		if seen[l.Workload+l.Engine] {
+		key := l.Workload + interval.EngineText(append(slices.Clone(fell), buffered...))
+		if seen[key] {
 			continue
 		}
-		seen[l.Workload+l.Engine] = true
-		// VMs of one load may differ, so that what matters need not stand first.
-		if strings.Contains(l.Engine, "io_uring refused") {
+		seen[key] = true
+		if len(fell) > 0 {
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload,
-				Claim: fmt.Sprintf("%s ran with %q: io_uring was not used.", in.name(l), l.Engine)})
+				Claim: fmt.Sprintf("%s ran with %q: %s was not used.", in.name(l), interval.EngineText(fell), fell[0].Fallback.From)})
 		}
-		if strings.Contains(l.Engine, "; buffered:") {
+		if len(buffered) > 0 {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-				Claim: fmt.Sprintf("%s ran with %q: its numbers may be those of the page cache.", in.name(l), l.Engine)})
+				Claim: fmt.Sprintf("%s ran with %q: its numbers may be those of the page cache.", in.name(l), interval.EngineText(buffered))})
 		}
 	}
 	if len(kinds) > 1 {

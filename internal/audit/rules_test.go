@@ -3,6 +3,7 @@ package audit_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ type made struct {
 
 const soundPlan = `{"groups": [{"name": "g", "ram_bytes": 1073741824, "count_final": 2}],
  "workloads": [{"name": "w", "vm_group": "g",
-  "load": {"command": "fio --direct=1", "jobs": [{"pattern": "randread"}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296}]},
+  "load": {"jobs": [{"pattern": "randread", "reads": true, "direct": true}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296}]},
   "prefill": {"command": "fio", "jobs": [{"pattern": "write"}], "extents": [{"device": "/dev/sdb", "offset": 0, "length": 4294967296, "writes": true}]}}]}`
 
 func planOf(text string) *plan.Plan {
@@ -35,11 +36,23 @@ func planOf(text string) *plan.Plan {
 	return p
 }
 
+var (
+	ring   = interval.Engine{Name: "native", Backends: []string{"io_uring"}}
+	fallen = interval.Engine{Name: "native", Backends: []string{"libaio"}, Fallback: &interval.Fallback{From: "io_uring", Why: "off"}}
+)
+
+// noting is an engine with one note.
+func noting(code interval.NoteCode, text string) interval.Engine {
+	e := ring
+	e.Notes = []interval.EngineNote{{Code: code, Text: text}}
+	return e
+}
+
 func sound() *made {
 	m := &made{in: audit.Input{Plan: planOf(soundPlan)}}
 	m.in.Summary = result.Summary{Ended: result.EndedCompleted, Duration: 70 * second, Loads: []result.LoadSummary{
-		{Workload: "w", Group: "g", Instance: 1, Prefill: true, Engine: "native io_uring, bragg 1", VMs: 2, FromNanos: 0, ToNanos: 5 * second},
-		{Workload: "w", Group: "g", Instance: 2, Engine: "native io_uring, bragg 1", VMs: 2, FromNanos: 10 * second, ToNanos: 70 * second, Due: 60_000},
+		{Workload: "w", Group: "g", Instance: 1, Prefill: true, Engines: []interval.Engine{ring}, VMs: 2, FromNanos: 0, ToNanos: 5 * second},
+		{Workload: "w", Group: "g", Instance: 2, Engines: []interval.Engine{ring}, VMs: 2, FromNanos: 10 * second, ToNanos: 70 * second, Due: 60_000},
 	}}
 	random := rand.New(rand.NewPCG(1, 2))
 	load := &m.in.Summary.Loads[1]
@@ -218,13 +231,13 @@ func TestRules(t *testing.T) {
 		}, "response-beyond-service", finding.Info, "50 ms in response time"},
 		{"nothing was written", func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, "cache-suspected", finding.Warning, "w reads 4 GiB on each VM that nothing wrote before"},
 		{"holes on the disk", func(m *made) {
-			m.load().Engine = "native io_uring | native io_uring; unwritten: a part of what is read of /dev/sdb was never written"
+			m.load().Engines = []interval.Engine{ring, noting(interval.NoteUnwritten, "a part of what is read of /dev/sdb was never written")}
 		}, "cache-suspected", finding.Warning, "w reads what was never written: a part of what is read of /dev/sdb was never written."},
 		{"kept in the page cache", func(m *made) {
-			m.load().Engine = "native psync | native psync; cached: reads may come from the page cache (invalidate=0)"
+			m.load().Engines = []interval.Engine{ring, noting(interval.NoteCached, "reads may come from the page cache (invalidate=0)")}
 		}, "cache-suspected", finding.Warning, "w keeps its data in the page cache: reads may come from the page cache (invalidate=0)."},
 		{"buffered", func(m *made) {
-			m.in.Plan = planOf(strings.NewReplacer("--direct=1", "--direct=0", "4294967296", "536870912").Replace(soundPlan))
+			m.in.Plan = planOf(strings.NewReplacer(`, "direct": true`, "", "4294967296", "536870912").Replace(soundPlan))
 		}, "cache-suspected", finding.Warning, "buffered I/O on 512 MiB in VMs with 1 GiB"},
 		{"a drift", func(m *made) {
 			for i := range m.intervals {
@@ -236,12 +249,12 @@ func TestRules(t *testing.T) {
 				m.intervals[i].Directions[interval.Read].Operations = uint64(100 + 800*(i/2%2))
 			}
 		}, "not-steady", finding.Info, "scatter by 80 %"},
-		{"libaio", func(m *made) { m.load().Engine = "native libaio (io_uring refused: off)" }, "engine-fallback", finding.Info,
+		{"libaio", func(m *made) { m.load().Engines = []interval.Engine{fallen} }, "engine-fallback", finding.Info,
 			`w ran with "native libaio (io_uring refused: off)"`},
-		{"psync on some VMs", func(m *made) { m.load().Engine = "native io_uring | native psync (io_uring refused: off)" },
+		{"psync on some VMs", func(m *made) { m.load().Engines = []interval.Engine{ring, fallen} },
 			"engine-fallback", finding.Info, "io_uring was not used"},
 		{"no direct access", func(m *made) {
-			m.load().Engine = "native io_uring; buffered: the file system of /d has no direct access"
+			m.load().Engines = []interval.Engine{noting(interval.NoteBuffered, "the file system of /d has no direct access")}
 		},
 			"engine-fallback", finding.Warning, "the page cache"},
 	}
@@ -268,6 +281,29 @@ func TestRules(t *testing.T) {
 		if !covered[r.Code] {
 			t.Errorf("no test breaks what rule %s looks for", r.Code)
 		}
+	}
+}
+
+// TestEveryNoteHasItsFinding: however many VMs differ, and however their texts read, none hides another's.
+func TestEveryNoteHasItsFinding(t *testing.T) {
+	m := sound()
+	both := noting(interval.NoteUnwritten, "all of /dev/sdb; cached: no")
+	both.Notes = append(both.Notes, interval.EngineNote{Code: interval.NoteUnwritten, Text: "most | of /dev/sdc"})
+	m.load().Engines = []interval.Engine{ring, fallen, both, noting("of-its-own", "shown alone"),
+		noting(interval.NoteCached, "invalidate=0"), noting(interval.NoteCached, "pre_read=1"), noting(interval.NoteBuffered, "/d")}
+	want := []string{"libaio (io_uring refused: off)", "all of /dev/sdb; cached: no", "keeps its data in the page cache: invalidate=0",
+		"keeps its data in the page cache: pre_read=1", "may be those of the page cache"}
+	found := m.check()
+	if len(found) != len(want) {
+		t.Errorf("%d findings: %+v", len(found), found)
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return strings.Contains(f.Claim, w) }) {
+			t.Errorf("no finding says %q: %+v", w, found)
+		}
+	}
+	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return slices.Contains(f.Evidence, "most | of /dev/sdc") }) {
+		t.Errorf("the second device is missing: %+v", found)
 	}
 }
 

@@ -43,7 +43,7 @@ func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 		},
 		Target: info, CommandLine: command, Environment: map[string]string{"host": "ox"},
 		Rehearsal: &result.Rehearsal{Asked: time.Minute, TimeFactor: 0.1},
-		Engines:   map[string]string{"Random Read": "native psync"},
+		Engines:   map[string]interval.Engine{"Random Read": {Name: "native", Backends: []string{"psync"}}},
 	})
 	ts.Check(err)
 	ts.Check(w.WritePlan(map[string]any{"groups": []map[string]string{{"name": "workers"}, {"name": "clients"}}}))

@@ -105,12 +105,12 @@ func TestRunWithFio(t *testing.T) {
 	if got := m.Versions["fio"]; got != want {
 		t.Errorf("the manifest names fio %q, want %q", got, want)
 	}
-	if got := m.Engines["Mixed"]; got != "fio "+want {
+	if got := m.Engines["Mixed"].String(); got != "fio "+want {
 		t.Errorf("engine %q in the manifest", got)
 	}
 	for _, l := range summaryOf(t, dir).Loads {
-		if l.Engine != "fio "+want || l.Total.Operations == 0 {
-			t.Errorf("%s: engine %q, %d operations", l.Workload, l.Engine, l.Total.Operations)
+		if interval.EngineText(l.Engines) != "fio "+want || l.Total.Operations == 0 {
+			t.Errorf("%s: engine %q, %d operations", l.Workload, l.Engines, l.Total.Operations)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestEngineAsItCameOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if planned := b.Manifest().Engines["Mixed"]; planned != "native io_uring" {
+	if planned := b.Manifest().Engines["Mixed"].String(); planned != "native io_uring" {
 		testreq.Skip(t, "needs io_uring; planned is "+planned)
 	}
 	var told int
@@ -152,12 +152,12 @@ func TestEngineAsItCameOut(t *testing.T) {
 			continue
 		}
 		told++
-		if e.Workload != "Mixed" || e.Instance != 1 || e.Subject == "" || !strings.HasPrefix(e.Engine, refused) || !strings.Contains(e.Message, "io_uring refused") {
+		if e.Workload != "Mixed" || e.Instance != 1 || e.Subject == "" || !strings.HasPrefix(e.Engine.String(), refused) || !strings.Contains(e.Message, "io_uring refused") {
 			t.Errorf("event %+v", e)
 		}
 	}
 	s := summaryOf(t, dir)
-	if len(s.Loads) != 1 || !strings.HasPrefix(s.Loads[0].Engine, refused) || told != s.Loads[0].VMs {
+	if len(s.Loads) != 1 || !strings.HasPrefix(interval.EngineText(s.Loads[0].Engines), refused) || told != s.Loads[0].VMs {
 		t.Errorf("%d events, loads %+v", told, s.Loads)
 	}
 	fell := false

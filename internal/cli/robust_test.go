@@ -382,8 +382,8 @@ func TestRunWithoutIOURing(t *testing.T) {
 		t.Errorf("ended %s: %s", s.Ended, s.Reason)
 	}
 	for _, l := range s.Loads {
-		if !strings.Contains(l.Engine, "io_uring refused") || l.Total.Operations == 0 {
-			t.Errorf("%s: engine %q, %d operations", l.Workload, l.Engine, l.Total.Operations)
+		if !strings.Contains(interval.EngineText(l.Engines), "io_uring refused") || l.Total.Operations == 0 {
+			t.Errorf("%s: engine %q, %d operations", l.Workload, l.Engines, l.Total.Operations)
 		}
 	}
 }

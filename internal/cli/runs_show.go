@@ -149,7 +149,9 @@ func (p *Process) printRun(s shownRun) error {
 	add("seed", fmt.Sprint(m.Seed))
 	add("command", strings.Join(m.CommandLine, " "))
 	addMap(&t, "variable ", m.Scenario.Variables, m.Scenario.Origins)
-	addMap(&t, "engine of ", m.Engines, nil)
+	for _, workload := range slices.Sorted(maps.Keys(m.Engines)) {
+		t.add("engine of "+workload, m.Engines[workload].String())
+	}
 	addMap(&t, "", m.Versions, nil)
 	addMap(&t, "", m.Environment, nil)
 	var total int64

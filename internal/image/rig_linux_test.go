@@ -19,6 +19,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/image"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
@@ -215,8 +216,8 @@ func (m *machine) client(a *trust.Authority, vm string) *agent.Client {
 		conn, err := dial(ctx)
 		cancel()
 		if err == nil {
-			c := agent.NewClient(conn, agent.ClientOptions{Started: func(_ load.Workload, engine string) {
-				m.engines = append(m.engines, engine) // loads of tests start one after another
+			c := agent.NewClient(conn, agent.ClientOptions{Started: func(_ load.Workload, engine interval.Engine) {
+				m.engines = append(m.engines, engine.String()) // loads of tests start one after another
 			}})
 			m.t.Cleanup(func() { _ = c.Close() })
 			return c

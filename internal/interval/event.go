@@ -46,18 +46,18 @@ type Event struct {
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string `json:"iteration,omitempty"`
 	// Label is what windows call a step of the run phase: "OLTP", "nodes.PowerOff 0 (2)". It is the same on every target.
-	Label    string `json:"label,omitempty"`
-	Workload string `json:"workload,omitempty"`  // for workload events and steps on one workload
-	Instance int    `json:"instance,omitempty"`  // of the workload
-	Prefill  bool   `json:"prefill,omitempty"`   // the workload only fills disks, by its job file
-	Group    string `json:"group,omitempty"`     // for steps on one VM group
-	Subject  string `json:"subject,omitempty"`   // VM or node
-	Node     string `json:"node,omitempty"`      // id of the node where Subject is
-	From     string `json:"from,omitempty"`      // id of the node where it was before
-	Engine   string `json:"engine,omitempty"`    // generator and back end, as LoadSummary has it
-	Message  string `json:"message,omitempty"`   // a sentence for a reader
-	Error    string `json:"error,omitempty"`     // set on *-ended events when it failed
-	Simulate bool   `json:"simulated,omitempty"` // only imitated on this target
+	Label    string  `json:"label,omitempty"`
+	Workload string  `json:"workload,omitempty"` // for workload events and steps on one workload
+	Instance int     `json:"instance,omitempty"` // of the workload
+	Prefill  bool    `json:"prefill,omitempty"`  // the workload only fills disks, by its job file
+	Group    string  `json:"group,omitempty"`    // for steps on one VM group
+	Subject  string  `json:"subject,omitempty"`  // VM or node
+	Node     string  `json:"node,omitempty"`     // id of the node where Subject is
+	From     string  `json:"from,omitempty"`     // id of the node where it was before
+	Engine   *Engine `json:"engine,omitempty"`
+	Message  string  `json:"message,omitempty"`   // a sentence for a reader
+	Error    string  `json:"error,omitempty"`     // set on *-ended events when it failed
+	Simulate bool    `json:"simulated,omitempty"` // only imitated on this target
 	// Operation, of an operation event; OperationID counts them from 1, and Part is the id of the call that it is part of.
 	Operation   Operation `json:"operation,omitempty"`
 	OperationID int       `json:"operation_id,omitempty"`

@@ -71,12 +71,12 @@ type Scale struct {
 
 // Plan is what a workload would do, found without touching anything.
 type Plan struct {
-	Engine  string    `json:"engine"` // generator, back end and version: "native io_uring", "fio 3.33"
-	Jobs    []JobPlan `json:"jobs"`
-	Extents []Extent  `json:"extents"` // of all jobs, per device, merged and sorted
-	Command string    `json:"command"` // the equivalent fio command
-	Notes   []string  `json:"notes,omitempty"`
-	Issues  diag.List `json:"issues,omitempty"` // warnings; errors are returned as error
+	Engine  interval.Engine `json:"engine"`
+	Jobs    []JobPlan       `json:"jobs"`
+	Extents []Extent        `json:"extents"` // of all jobs, per device, merged and sorted
+	Command string          `json:"command"` // the equivalent fio command
+	Notes   []string        `json:"notes,omitempty"`
+	Issues  diag.List       `json:"issues,omitempty"` // warnings; errors are returned as error
 	// ScaledFrom is the extent before Scale, in bytes touched, 0 without scaling.
 	ScaledFrom int64 `json:"scaled_from_bytes,omitempty"`
 	// BytesWritten bounds what is written: exact for size-bound jobs, -1 where only a rate or the device limits it.
@@ -100,6 +100,8 @@ type JobPlan struct {
 	QueueDepth int     `json:"queue_depth"`
 	RateIOPS   float64 `json:"rate_iops,omitempty"` // 0: closed loop
 	SizeBytes  int64   `json:"size_bytes"`
+	Reads      bool    `json:"reads,omitempty"`
+	Direct     bool    `json:"direct,omitempty"` // bypasses the page cache
 	Clones     int     `json:"clones"`
 }
 

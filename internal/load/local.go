@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 )
 
 // LocalRunner runs workloads in this process.
@@ -41,5 +42,5 @@ func (r LocalRunner) Run(ctx context.Context, w Workload, sink Sink) error {
 // that this machine allowed, buffered access where a file system refused direct access.
 type Describer interface {
 	// Engine returns what Plan.Engine is for, as it came out.
-	Engine() string
+	Engine() interval.Engine
 }

@@ -40,12 +40,20 @@ func factors(documents []*Document) []Factor {
 	addMaps("variable ", func(d *Document) map[string]string { return d.Scenario.Variables })
 	add("target", func(d *Document) string { return targetLine(d) })
 	addMaps("target fact ", targetFacts)
-	addMaps("engine of ", func(d *Document) map[string]string { return d.Engines })
+	addMaps("engine of ", engineTexts)
 	addMaps("version of ", func(d *Document) map[string]string { return d.Versions })
 	addMaps("", func(d *Document) map[string]string { return d.Environment })
 	addMaps("rehearsal: ", rehearsalFactors)
 	add("seed", func(d *Document) string { return strconv.FormatUint(d.Seed, 10) })
 	return list
+}
+
+func engineTexts(d *Document) map[string]string {
+	texts := map[string]string{}
+	for workload, e := range d.Engines {
+		texts[workload] = e.String()
+	}
+	return texts
 }
 
 func targetFacts(d *Document) map[string]string {

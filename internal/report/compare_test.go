@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
 )
 
@@ -43,7 +44,7 @@ func TestCompareSaysWhatDiffers(t *testing.T) {
 	a, b := exampleRun(), exampleRun()
 	b.Manifest.Scenario.Hash = "ffff"
 	b.Manifest.Scenario.Variables = map[string]string{"rate": "3000", "runtime": "1140", "new": "1"}
-	b.Manifest.Engines = map[string]string{"OLTP": "fio 3.33"}
+	b.Manifest.Engines = map[string]interval.Engine{"OLTP": {Name: "fio", Version: "3.33"}}
 	b.Manifest.Environment = map[string]string{"memory": "32 GiB"}
 	b.Manifest.Target.Facts = [][2]string{{"compression", "on"}}
 	b.Manifest.Seed++
@@ -57,7 +58,7 @@ func TestCompareSaysWhatDiffers(t *testing.T) {
 	}
 	for name, want := range map[string][2]string{
 		"scenario hash": {"9f2c51d0a7be", "ffff"}, "variable rate": {"2000", "3000"}, "variable new": {"", "1"}, "variable vms_per_node": {"1", ""},
-		"engine of OLTP": {"native io_uring, bragg 1.0", "fio 3.33"}, "memory": {"16 GiB", "32 GiB"}, "target fact compression": {"off", "on"},
+		"engine of OLTP": {"native io_uring", "fio 3.33"}, "memory": {"16 GiB", "32 GiB"}, "target fact compression": {"off", "on"},
 		"seed": {"11400714819323198485", "11400714819323198486"},
 	} {
 		if got := found[name]; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {

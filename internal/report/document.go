@@ -47,15 +47,15 @@ type Document struct {
 	// Durations are those of operations, and the recovery of nodes; null where there was none.
 	Durations *result.Durations `json:"durations"`
 
-	Versions    map[string]string `json:"versions"`
-	Environment map[string]string `json:"environment"`
-	Engines     map[string]string `json:"engines"`
-	Seed        uint64            `json:"seed,string"` // as text, because JavaScript rounds large numbers
-	Method      []Method          `json:"method"`
-	CommandLine []string          `json:"command_line"`
-	Reproduce   string            `json:"reproduce"` // one line for a POSIX shell
-	Plan        json.RawMessage   `json:"plan"`
-	Events      []interval.Event  `json:"events"`
+	Versions    map[string]string          `json:"versions"`
+	Environment map[string]string          `json:"environment"`
+	Engines     map[string]interval.Engine `json:"engines"`     // by workload, as planned: the section Engines of bundle.md
+	Seed        uint64                     `json:"seed,string"` // as text, because JavaScript rounds large numbers
+	Method      []Method                   `json:"method"`
+	CommandLine []string                   `json:"command_line"`
+	Reproduce   string                     `json:"reproduce"` // one line for a POSIX shell
+	Plan        json.RawMessage            `json:"plan"`
+	Events      []interval.Event           `json:"events"`
 }
 
 // Result is one chart and its statistics.

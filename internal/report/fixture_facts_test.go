@@ -29,7 +29,7 @@ func fixtureManifest(id string) result.Manifest {
 		},
 		Versions:    map[string]string{"bragg": "1.0.0", "go": "go1.26.8", "kernel": "6.1.0-18-amd64"},
 		Environment: map[string]string{"cpu": "AMD EPYC 7543, 2 of 32 cores", "memory": "16 GiB", "file system": "ext4 on /dev/nvme0n1p2"},
-		Engines:     map[string]string{"OLTP": "native io_uring, bragg 1.0"},
+		Engines:     map[string]interval.Engine{"OLTP": nativeEngine()},
 		Seed:        11400714819323198485,
 		CommandLine: []string{"bragg", "run", "node_failure", "--preset", "small", "--set", "rate=2000", "--label", "cluster A, firmware 4.2"},
 	}

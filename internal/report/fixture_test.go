@@ -271,9 +271,9 @@ func (f *fixture) missing() result.Evaluated {
 
 func (f *fixture) loads() []result.LoadSummary {
 	list := []result.LoadSummary{
-		{Workload: "OLTP", Group: "OLTP", Instance: 1, Prefill: true, Engine: "native io_uring, bragg 1.0", VMs: 4,
+		{Workload: "OLTP", Group: "OLTP", Instance: 1, Prefill: true, Engines: []interval.Engine{nativeEngine()}, VMs: 4,
 			FromNanos: 4 * second, ToNanos: 51 * second, CompletionNanos: 46_700_000_000, CPUNanos: 9 * second},
-		{Workload: "OLTP", Group: "OLTP", Instance: 1, Engine: "native io_uring, bragg 1.0", VMs: 4,
+		{Workload: "OLTP", Group: "OLTP", Instance: 1, Engines: []interval.Engine{nativeEngine()}, VMs: 4,
 			FromNanos: fixtureFrom * second, ToNanos: fixtureEnd * second, Due: 8_960_400, NotIssued: 1_210, CPUNanos: 312 * second},
 	}
 	f.fill(&list[0].Directions[interval.Write], 32_768, 1<<20, 5e6, false)
@@ -314,4 +314,8 @@ func fixtureFindings() []finding.Finding {
 		{Code: "not-issued", Severity: finding.Info, Subject: "OLTP", Claim: "1,210 of 8,960,400 operations that were due (0.01 %) were never issued.",
 			Caveats: []string{"Their response time is missing from the percentiles, which are therefore too good."}},
 	}
+}
+
+func nativeEngine() interval.Engine {
+	return interval.Engine{Name: "native", Backends: []string{"io_uring"}}
 }

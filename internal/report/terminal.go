@@ -413,7 +413,7 @@ func (p *page) workloads(d *Document) {
 	p.table(&t)
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
-		p.item(w.Title(), w.Engine)
+		p.item(w.Title(), w.EngineText())
 		for _, class := range sortedKeys(w.Errors) {
 			p.item("", fmt.Sprintf("%s errors: %s", class, count(w.Errors[class])))
 		}

@@ -18,7 +18,7 @@ type Workload struct {
 	Group           string            `json:"group"`
 	Instance        int               `json:"instance"`
 	Prefill         bool              `json:"prefill,omitempty"`
-	Engine          string            `json:"engine"`
+	Engines         []interval.Engine `json:"engines"` // what drove it, each once: the section Engines of bundle.md
 	VMs             int               `json:"vms"`
 	FromNanos       int64             `json:"from_ns"`
 	ToNanos         int64             `json:"to_ns"`
@@ -67,7 +67,7 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 	for i := range loads {
 		l := &loads[i]
 		w := Workload{
-			Name: l.Workload, Group: l.Group, Instance: l.Instance, Prefill: l.Prefill, Engine: l.Engine, VMs: l.VMs,
+			Name: l.Workload, Group: l.Group, Instance: l.Instance, Prefill: l.Prefill, Engines: notNil(l.Engines), VMs: l.VMs,
 			FromNanos: l.FromNanos, ToNanos: l.ToNanos, CompletionNanos: l.CompletionNanos,
 			Operations: l.Total.Operations, Bytes: l.Total.Bytes, Errors: l.Total.Errors,
 			ErrorCount: l.Total.ErrorCount(), Due: l.Due, NotIssued: l.NotIssued, CPUNanos: l.CPUNanos,
@@ -137,6 +137,9 @@ func (w *Workload) addLatency(direction, kind string, h *stat.Histogram) {
 		Max: result.Number(h.Max()), Min: result.Number(h.Min()), CV: result.Number(h.StdDev() / h.Mean()),
 	})
 }
+
+// EngineText says what drove it.
+func (w *Workload) EngineText() string { return interval.EngineText(w.Engines) }
 
 // Title names one start of a workload: "OLTP", "OLTP (start 2)", "OLTP (prefill)".
 func (w *Workload) Title() string {

@@ -8,7 +8,11 @@
 // docs/formats/bundle.md is the contract with other programs.
 package result
 
-import "time"
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+)
 
 // FormatVersion is raised when a reader of the former version could misread a bundle.
 const FormatVersion = 1
@@ -24,18 +28,18 @@ const (
 
 // Manifest identifies a run. It is written first and never changed.
 type Manifest struct {
-	Format      int               `json:"format"`
-	Run         string            `json:"run"` // id: sortable time and random part
-	Label       string            `json:"label,omitempty"`
-	Created     time.Time         `json:"created"` // wall time of zero on the run's axis
-	Scenario    ScenarioInfo      `json:"scenario"`
-	Target      TargetInfo        `json:"target"`
-	Rehearsal   *Rehearsal        `json:"rehearsal,omitempty"`
-	Versions    map[string]string `json:"versions"`    // bragg, go, kernel, fio, …
-	Environment map[string]string `json:"environment"` // cpu model, cores, memory, file system, …
-	Engines     map[string]string `json:"engines"`     // workload name → "native io_uring, bragg 1.0"
-	Seed        uint64            `json:"seed"`
-	CommandLine []string          `json:"command_line,omitempty"`
+	Format      int                        `json:"format"`
+	Run         string                     `json:"run"` // id: sortable time and random part
+	Label       string                     `json:"label,omitempty"`
+	Created     time.Time                  `json:"created"` // wall time of zero on the run's axis
+	Scenario    ScenarioInfo               `json:"scenario"`
+	Target      TargetInfo                 `json:"target"`
+	Rehearsal   *Rehearsal                 `json:"rehearsal,omitempty"`
+	Versions    map[string]string          `json:"versions"`    // bragg, go, kernel, fio, …
+	Environment map[string]string          `json:"environment"` // cpu model, cores, memory, file system, …
+	Engines     map[string]interval.Engine `json:"engines"`     // by workload, as planned
+	Seed        uint64                     `json:"seed"`
+	CommandLine []string                   `json:"command_line,omitempty"`
 }
 
 // ScenarioInfo is what a report needs of the scenario.

@@ -153,19 +153,16 @@ type IntervalStats struct {
 	CV     Number `json:"cv"`
 }
 
-// EngineSeparator stands between the engines of one LoadSummary when they differ from VM to VM.
-const EngineSeparator = " | "
-
-// LoadSummary is one start of one workload. Engine is what really drove it, all distinct ones.
+// LoadSummary is one start of one workload. Engines are what really drove it, all distinct ones of its VMs.
 type LoadSummary struct {
-	Workload  string `json:"workload"`
-	Group     string `json:"group"`
-	Instance  int    `json:"instance"`
-	Prefill   bool   `json:"prefill,omitempty"`
-	Engine    string `json:"engine"`
-	VMs       int    `json:"vms"`
-	FromNanos int64  `json:"from_ns"`
-	ToNanos   int64  `json:"to_ns"`
+	Workload  string            `json:"workload"`
+	Group     string            `json:"group"`
+	Instance  int               `json:"instance"`
+	Prefill   bool              `json:"prefill,omitempty"`
+	Engines   []interval.Engine `json:"engines"`
+	VMs       int               `json:"vms"`
+	FromNanos int64             `json:"from_ns"`
+	ToNanos   int64             `json:"to_ns"`
 	// CompletionNanos is the time to complete of a size-bound workload: from the start to the last operation.
 	// 0: time-bound.
 	CompletionNanos int64                                     `json:"completion_ns,omitempty"`

@@ -1,9 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -11,8 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// plannedEngine names what the plan says drives a workload; empty when there is no such load.
-func plannedEngine(p *plan.Plan, workload string, prefill bool) string {
+// plannedEngine is what the plan says drives a workload; zero when there is no such load.
+func plannedEngine(p *plan.Plan, workload string, prefill bool) interval.Engine {
 	w, ok := p.Workload(workload)
 	switch {
 	case ok && prefill && w.Prefill != nil:
@@ -20,13 +21,13 @@ func plannedEngine(p *plan.Plan, workload string, prefill bool) string {
 	case ok && !prefill && w.Load != nil:
 		return w.Load.Engine
 	}
-	return ""
+	return interval.Engine{}
 }
 
 // began takes what drives a load on one VM, as it came out there, and records it when the plan said otherwise.
-func (c *carrier) began(w load.Workload, engine string) {
+func (c *carrier) began(w load.Workload, engine interval.Engine) {
 	planned := plannedEngine(&c.Plan.Plan, w.Name, w.Prefill)
-	if engine == "" || engine == planned {
+	if engine.IsZero() || reflect.DeepEqual(engine, planned) {
 		return
 	}
 	what := w.Name
@@ -35,43 +36,38 @@ func (c *carrier) began(w load.Workload, engine string) {
 	}
 	c.record.Event(interval.Event{
 		AtNanos: c.record.now(), Kind: interval.EventEngine, Workload: w.Name, Instance: w.Instance, Prefill: w.Prefill,
-		Group: w.Group, Subject: w.VM, Engine: engine,
+		Group: w.Group, Subject: w.VM, Engine: &engine,
 		Message: fmt.Sprintf("%s on %s runs with %q instead of %q", what, w.VM, engine, planned),
 	})
 }
 
-// enginesShownMax bounds how many engines one roll-up names: a text may differ from VM to VM by the path of a disk.
-const enginesShownMax = 3
-
-// nameEngines replaces the planned engine of each roll-up by what ran. VMs without a word of their own ran as planned.
-func (ev *evaluator) nameEngines(list []result.LoadSummary) {
+// setEngines replaces the planned engine of each roll-up by what ran. VMs that reported no other ran as planned.
+func (ev *evaluator) setEngines(list []result.LoadSummary) {
 	for i := range list {
 		l := &list[i]
-		if engine := plannedEngine(ev.plan, l.Workload, true); l.Prefill && engine != "" {
-			l.Engine = engine
+		if engine := plannedEngine(ev.plan, l.Workload, true); l.Prefill && !engine.IsZero() {
+			l.Engines = []interval.Engine{engine}
 		}
 		other := map[string]bool{} // VMs that did not run as planned
-		var names []string
+		var engines []interval.Engine
 		for _, e := range ev.events {
 			if e.Kind != interval.EventEngine || e.Workload != l.Workload || e.Group != l.Group || e.Instance != l.Instance ||
-				e.Prefill != l.Prefill || e.Engine == "" {
+				e.Prefill != l.Prefill || e.Engine == nil {
 				continue
 			}
 			other[e.Subject] = true
-			if !slices.Contains(names, e.Engine) {
-				names = append(names, e.Engine)
+			if !slices.ContainsFunc(engines, func(o interval.Engine) bool { return reflect.DeepEqual(o, *e.Engine) }) {
+				engines = append(engines, *e.Engine)
 			}
 		}
-		if len(names) == 0 {
+		if len(engines) == 0 {
 			continue
 		}
-		slices.Sort(names) // events of VMs that start together come in any order
-		if len(other) < l.VMs && l.Engine != "" {
-			names = slices.Insert(names, 0, l.Engine)
+		// Events of VMs that start together come in any order.
+		slices.SortFunc(engines, func(a, b interval.Engine) int { return cmp.Compare(a.String(), b.String()) })
+		if len(other) < l.VMs {
+			engines = append(l.Engines, engines...)
 		}
-		if n := len(names) - enginesShownMax; n > 0 {
-			names = append(names[:enginesShownMax], fmt.Sprintf("and %d more", n))
-		}
-		l.Engine = strings.Join(names, result.EngineSeparator)
+		l.Engines = engines
 	}
 }

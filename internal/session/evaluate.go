@@ -79,7 +79,7 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 	if ev.plan, err = planIn(in.Bundle); err != nil {
 		s.Caveats = append(s.Caveats, fmt.Sprintf("The plan of this bundle cannot be read: %v.", err))
 	}
-	ev.nameEngines(s.Loads)
+	ev.setEngines(s.Loads)
 	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {
 			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)

@@ -21,7 +21,7 @@ func record(t *testing.T, events []interval.Event, intervals []interval.Interval
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := result.Create(dir, result.Manifest{
-		Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]string{"OLTP": "native io_uring"},
+		Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]interval.Engine{"OLTP": {Name: "native", Backends: []string{"io_uring"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -33,8 +34,8 @@ func (p *Prepared) manifest(zero time.Time, s *secrets) result.Manifest {
 		m.CommandLine = append(m.CommandLine, s.text(word))
 	}
 	for _, engine := range m.Engines {
-		if version, ok := strings.CutPrefix(engine, "fio "); ok {
-			m.Versions["fio"] = version
+		if engine.Version != "" {
+			m.Versions[engine.Name] = engine.Version
 		}
 	}
 	return m
@@ -69,8 +70,8 @@ func targetInfo(inv target.Inventory, p *plan.Plan) result.TargetInfo {
 }
 
 // engines names the engine of every workload that the plan runs.
-func engines(p *plan.Plan) map[string]string {
-	out := map[string]string{}
+func engines(p *plan.Plan) map[string]interval.Engine {
+	out := map[string]interval.Engine{}
 	for _, w := range p.Workloads {
 		switch {
 		case w.Load != nil:

@@ -254,7 +254,7 @@ type recordingObserver struct {
 	*exporters
 }
 
-func (*recordingObserver) Prepared(load.Workload, string) {}
+func (*recordingObserver) Prepared(load.Workload, interval.Engine) {}
 
 func (*recordingObserver) PowerCuts(string) int { return 0 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 )
@@ -28,6 +29,6 @@ type observer struct {
 	run *carrier
 }
 
-func (o *observer) Prepared(w load.Workload, engine string) { o.run.began(w, engine) }
+func (o *observer) Prepared(w load.Workload, engine interval.Engine) { o.run.began(w, engine) }
 
 func (o *observer) PowerCuts(vm string) int { return o.run.engine.PowerCuts(vm) }

@@ -156,7 +156,7 @@ func (r *racer) load() string {
 	began := make(chan struct{})
 	var once sync.Once
 	client := agent.NewClient(conn, agent.ClientOptions{Fence: r.fence, Redial: r.dial,
-		Started: func(load.Workload, string) { once.Do(func() { close(began) }) }})
+		Started: func(load.Workload, interval.Engine) { once.Do(func() { close(began) }) }})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {

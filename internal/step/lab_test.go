@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type plain struct{}
 
 func (plain) Plan(w load.Workload) (load.Plan, error) {
-	p := load.Plan{Engine: "plain", BlockBytesMax: 8192}
+	p := load.Plan{Engine: interval.Engine{Name: "plain"}, BlockBytesMax: 8192}
 	for _, d := range w.Devices {
 		p.Extents = append(p.Extents, load.Extent{Device: d.Name, Length: 64 << 20, Writes: w.Prefill})
 	}

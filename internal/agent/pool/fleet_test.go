@@ -85,9 +85,9 @@ func (m *fleet) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
 	return secure, nil
 }
 
-func (*fleet) Answered(target.VM, Answer)     {}
-func (*fleet) Prepared(load.Workload, string) {}
-func (*fleet) Samples([]result.Sample)        {}
+func (*fleet) Answered(target.VM, Answer)              {}
+func (*fleet) Prepared(load.Workload, interval.Engine) {}
+func (*fleet) Samples([]result.Sample)                 {}
 
 func (m *fleet) Event(e interval.Event) {
 	m.mu.Lock()

@@ -35,8 +35,8 @@ const pingEvery = 5 * time.Second
 type Observer interface {
 	// Answered reports an agent that answered for the first time, or after a restart.
 	Answered(vm target.VM, a Answer)
-	// Prepared reports what drives a load on its VM; engine is empty where that is the plan's engine.
-	Prepared(w load.Workload, engine string)
+	// Prepared reports what drives a load on its VM; engine is zero where that is the plan's engine.
+	Prepared(w load.Workload, engine interval.Engine)
 	// Event reports connections that were lost and restored, VMs that stopped by themselves, and clocks that jumped.
 	Event(e interval.Event)
 	// Samples are the offsets of agents' clocks.

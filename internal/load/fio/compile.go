@@ -206,7 +206,7 @@ func (c *compiled) note(text string) {
 }
 
 func describeJob(j *fiojob.Job, sizeOf func(string) (int64, bool)) load.JobPlan {
-	p := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: j.IODepth, Clones: j.NumJobs}
+	p := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: j.IODepth, Clones: j.NumJobs, Reads: j.Reads(), Direct: j.Direct}
 	for _, d := range j.Directions() {
 		p.RateIOPS += j.RateIOPS[d] * float64(j.NumJobs)
 		var sizes []string

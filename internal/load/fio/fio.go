@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -41,7 +42,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err := c.print(w); err != nil {
 		return load.Plan{}, err
 	}
-	c.plan.Engine = engine.name
+	c.plan.Engine = engine.describe()
 	return c.plan, nil
 }
 
@@ -71,9 +72,11 @@ func (Generator) Prepare(_ context.Context, w load.Workload) (load.Instance, err
 
 // engine is the fio program.
 type engine struct {
-	path string
-	name string // "fio 3.33"
+	path    string
+	version string // "3.33"
 }
+
+func (e engine) describe() interval.Engine { return interval.Engine{Name: "fio", Version: e.version} }
 
 // find returns the fio of PATH.
 func find() (engine, error) {
@@ -91,6 +94,5 @@ func find() (engine, error) {
 		missing.Message, missing.Err = fmt.Sprintf("ask %q for its version", path), err
 		return engine{}, missing
 	}
-	version := strings.TrimPrefix(strings.TrimSpace(string(out)), "fio-")
-	return engine{path: path, name: "fio " + version}, nil
+	return engine{path: path, version: strings.TrimPrefix(strings.TrimSpace(string(out)), "fio-")}, nil
 }

@@ -129,10 +129,10 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Engine, "fio ") {
+	if plan.Engine.Name != "fio" || plan.Engine.Version == "" {
 		t.Errorf("engine %q", plan.Engine)
 	}
-	plan.Engine = "fio"
+	plan.Engine.Version = ""
 	out, err := json.MarshalIndent(plan, "", "\t")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
@@ -42,7 +43,7 @@ func (in *instance) Close() error {
 }
 
 // Engine says which fio it is; see load.Describer.
-func (in *instance) Engine() string { return in.engine.name }
+func (in *instance) Engine() interval.Engine { return in.engine.describe() }
 
 // Run starts fio at the workload's start and turns its documents into intervals until it ends.
 func (in *instance) Run(ctx context.Context, sink load.Sink) error {

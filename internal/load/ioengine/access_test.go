@@ -44,11 +44,11 @@ func own(size int64) load.Consent { return load.Consent{Own: true, SizeBytes: si
 func TestFallBackByVariable(t *testing.T) {
 	t.Setenv("BRAGG_IO_URING", "off")
 	plan, err := ioengine.New().Plan(job("rw=randread ioengine=libaio iodepth=8"))
-	if err != nil || plan.Engine != "native psync (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
+	if err != nil || plan.Engine.String() != "native psync (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
 	plan, err = ioengine.New().Plan(job("rw=randread ioengine=libaio iodepth=8 direct=1"))
-	if err != nil || plan.Engine != "native libaio (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
+	if err != nil || plan.Engine.String() != "native libaio (io_uring refused: BRAGG_IO_URING=off)" || plan.Jobs[0].QueueDepth != 8 {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
 }
@@ -72,7 +72,7 @@ func TestFileSystemWithoutDirectAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if engine := instance.(load.Describer).Engine(); !strings.Contains(engine, "buffered") || !strings.Contains(engine, path) {
+	if engine := instance.(load.Describer).Engine().String(); !strings.Contains(engine, "buffered") || !strings.Contains(engine, path) {
 		t.Errorf("engine %q does not say that access is buffered", engine)
 	}
 	var log loadtest.Log
@@ -222,7 +222,7 @@ func TestUnwrittenReadsAreNoted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			engine := instance.(load.Describer).Engine()
+			engine := instance.(load.Describer).Engine().String()
 			if err := instance.Close(); err != nil {
 				t.Error(err)
 			}

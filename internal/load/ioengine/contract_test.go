@@ -26,8 +26,8 @@ func requireUring(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Engine != "native io_uring" {
-		testreq.Skip(t, "needs io_uring: "+plan.Engine)
+	if plan.Engine.String() != "native io_uring" {
+		testreq.Skip(t, "needs io_uring: "+plan.Engine.String())
 	}
 }
 

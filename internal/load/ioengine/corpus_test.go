@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -54,7 +53,7 @@ func checkPlan(t *testing.T, w load.Workload) {
 		t.Errorf("%s: %v", w.Name, err)
 		return
 	}
-	if len(plan.Extents) == 0 || !strings.HasPrefix(plan.Engine, "native") {
+	if len(plan.Extents) == 0 || plan.Engine.Name != "native" {
 		t.Errorf("%s: plan %+v", w.Name, plan)
 	}
 	for _, e := range plan.Extents {

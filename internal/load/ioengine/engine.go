@@ -233,7 +233,7 @@ func (g Generator) prepareJobs(w load.Workload, jobs []fiojob.Job) (*instance, e
 // plan tells a reader what the job does.
 func (s *jobSpec) plan() load.JobPlan {
 	j := &s.job
-	plan := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: s.depth, Clones: len(s.clones)}
+	plan := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: s.depth, Clones: len(s.clones), Reads: s.reads, Direct: j.Direct}
 	switch {
 	case s.reads && s.writes && blockSizes(j, fiojob.Read) != blockSizes(j, fiojob.Write):
 		plan.BlockSizes = blockSizes(j, fiojob.Read) + "," + blockSizes(j, fiojob.Write)

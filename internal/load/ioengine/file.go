@@ -27,7 +27,7 @@ type file struct {
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool
 	forgets    bool   // what the page cache has of it is no more true when it is closed
-	note       string // what came out otherwise than asked for
+	buffered   string // why it has no direct access, where that was asked for
 }
 
 // advice is which order of operations the kernel is told to expect.

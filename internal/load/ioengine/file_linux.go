@@ -112,7 +112,7 @@ func openDevice(path string, a access) (*file, error) {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EINVAL) && a.direct {
 		f.direct = false
-		f.note = fmt.Sprintf("buffered: the file system of %s has no direct access", path)
+		f.buffered = fmt.Sprintf("the file system of %s has no direct access", path)
 		fd, err = unix.Open(path, flags&^unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func openDevice(path string, a access) (*file, error) {
 		if f.align, err = goDirect(handle); err == nil {
 			f.direct = true
 		} else {
-			f.align, f.note = 1, fmt.Sprintf("buffered: no direct access to %s: %v", path, err)
+			f.align, f.buffered = 1, fmt.Sprintf("no direct access to %s: %v", path, err)
 		}
 	}
 	if f.size, err = sizeOf(handle); err != nil {

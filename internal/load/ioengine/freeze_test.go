@@ -54,7 +54,7 @@ func child(text string) int {
 	}
 	instance, err := ioengine.New().Prepare(context.Background(), w)
 	if err == nil {
-		println(instance.(load.Describer).Engine())
+		println(instance.(load.Describer).Engine().String())
 		err = instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
 			if collects {
 				runtime.GC() // which waits for everything that runs

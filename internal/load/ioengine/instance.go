@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
@@ -22,7 +23,7 @@ type instance struct {
 	opened  []openFile
 	lanes   int // of all phases
 	guard   blockdev.Guard
-	notes   []string // what casts doubt on numbers, found on the devices
+	notes   []interval.EngineNote // what casts doubt on numbers, found on the devices
 	closed  bool
 	// abandoned: operations hang, so that nothing can be released.
 	abandoned bool
@@ -195,17 +196,15 @@ func (in *instance) expectedEnd(start int64) int64 {
 }
 
 // Engine says what drives the load; see load.Describer.
-func (in *instance) Engine() string {
-	text := in.program.engine()
+func (in *instance) Engine() interval.Engine {
+	e := in.program.engine()
 	for _, o := range in.opened {
-		if o.file.note != "" {
-			text += "; " + o.file.note
+		if o.file.buffered != "" {
+			e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteBuffered, Device: o.device, Text: o.file.buffered})
 		}
 	}
-	for _, note := range in.notes {
-		text += "; " + note
-	}
-	return text
+	e.Notes = append(e.Notes, in.notes...)
+	return e
 }
 
 // Close releases what Prepare took.

@@ -142,7 +142,7 @@ func TestSubmissionsAreMeasuredWhereTheyMeanSomething(t *testing.T) {
 func works(t *testing.T, backend string) bool {
 	w := files(t, job("ioengine=io_uring rw=randread bs=4k size=1m"))
 	plan, err := ioengine.Generator{Backend: backend}.Plan(w)
-	return err == nil && plan.Engine == "native "+backend
+	return err == nil && plan.Engine.String() == "native "+backend
 }
 
 // idle observes and keeps nothing.

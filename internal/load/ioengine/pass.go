@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -43,7 +44,8 @@ func (s *jobSpec) dropsCache() bool {
 func (in *instance) noteCached() {
 	for i := range in.program.jobs {
 		option := KeepsCached(&in.program.jobs[i].job)
-		if note := "cached: reads may come from the page cache (" + option + ")"; option != "" && !slices.Contains(in.notes, note) {
+		note := interval.EngineNote{Code: interval.NoteCached, Text: "reads may come from the page cache (" + option + ")"}
+		if option != "" && !slices.Contains(in.notes, note) {
 			in.notes = append(in.notes, note)
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
+
+	"github.com/braggdev/bragg/internal/interval"
 )
 
 // uringOffVariable makes this process behave as if the kernel refused io_uring.
@@ -69,17 +70,16 @@ func uringRefused() error {
 	return probeUring()
 }
 
-// engine describes the back ends in use: "native io_uring", "native psync (io_uring refused: …)".
-func (p *program) engine() string {
-	var kinds []string
+// engine describes the back ends in use.
+func (p *program) engine() interval.Engine {
+	e := interval.Engine{Name: "native"}
 	for i := range p.jobs {
-		if kind := string(p.jobs[i].kind); !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+		if kind := string(p.jobs[i].kind); !slices.Contains(e.Backends, kind) {
+			e.Backends = append(e.Backends, kind)
 		}
 	}
-	text := "native " + strings.Join(kinds, " and ")
 	if p.refused != nil {
-		text += " (io_uring refused: " + p.refused.Error() + ")"
+		e.Fallback = &interval.Fallback{From: string(kindUring), Why: p.refused.Error()}
 	}
-	return text
+	return e
 }

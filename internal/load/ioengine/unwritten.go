@@ -3,6 +3,7 @@ package ioengine
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
@@ -26,7 +27,8 @@ func (in *instance) noteUnwritten() {
 		// What cannot be found out is not told: a file system that knows no holes.
 		unwritten, err := blockdev.ReadWarning(f.handle, extents)
 		if share := float64(unwritten) / float64(bytes); err == nil && share >= unwrittenNoticed {
-			in.notes = append(in.notes, fmt.Sprintf("unwritten: %s of what is read of %s was never written", portion(share), in.names[device]))
+			in.notes = append(in.notes, interval.EngineNote{Code: interval.NoteUnwritten, Device: in.names[device],
+				Text: fmt.Sprintf("%s of what is read of %s was never written", portion(share), in.names[device])})
 		}
 	}
 }

@@ -63,7 +63,7 @@ direct=1
 	if len(plan.Extents) != 1 || plan.Extents[0] != want || plan.BytesWritten != 4<<20 || plan.BlockBytesMax != 64<<10 {
 		t.Errorf("plan: extents %+v, %d bytes written, blocks of %d", plan.Extents, plan.BytesWritten, plan.BlockBytesMax)
 	}
-	if plan.Engine == "" || plan.Command == "" || len(plan.Jobs) != 1 {
+	if plan.Engine.IsZero() || plan.Command == "" || len(plan.Jobs) != 1 {
 		t.Errorf("plan lacks its engine, command or jobs: %+v", plan)
 	}
 	sum := s.mustRun(t, w)

@@ -62,7 +62,7 @@ func nativeMain(args []string) int {
 		}
 		return json.NewEncoder(os.Stdout).Encode(measured{
 			Operations: sum.Operations, Bytes: sum.Bytes, Seconds: float64(length) / 1e9,
-			P50: sum.Service.Quantile(0.5), P99: sum.Service.Quantile(0.99), Engine: instance.(load.Describer).Engine(),
+			P50: sum.Service.Quantile(0.5), P99: sum.Service.Quantile(0.99), Engine: instance.(load.Describer).Engine().String(),
 		})
 	}()
 	if err != nil {

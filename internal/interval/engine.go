@@ -1,0 +1,81 @@
+package interval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Engine says what drives a load, as values: rules judge these, and only renderers make text of them.
+type Engine struct {
+	Name     string   `json:"name"`              // of the generator: "native", "fio"
+	Version  string   `json:"version,omitempty"` // of a program of its own: "3.33"
+	Backends []string `json:"backends,omitempty"`
+	// Fallback is set where the back end that was asked for could not be used.
+	Fallback *Fallback `json:"fallback,omitempty"`
+	// Notes are what casts doubt on numbers, found on the machine that runs the load.
+	Notes []EngineNote `json:"notes,omitempty"`
+}
+
+// Fallback says which back end was refused, and why.
+type Fallback struct {
+	From string `json:"from"`
+	Why  string `json:"why"`
+}
+
+// EngineNote is one doubt. Text says it to a reader and is judged by nobody.
+type EngineNote struct {
+	Code   NoteCode `json:"code"`
+	Device string   `json:"device,omitempty"` // as the configuration names it
+	Text   string   `json:"text"`
+}
+
+// NoteCode says what an EngineNote is about. A generator may have codes of its own, which are shown and not judged.
+type NoteCode string
+
+const (
+	NoteBuffered  NoteCode = "buffered"  // direct access was asked for, and the page cache is used
+	NoteCached    NoteCode = "cached"    // the configuration wants reads to be answered from memory
+	NoteUnwritten NoteCode = "unwritten" // reads ranges of Device that nothing ever wrote
+)
+
+// IsZero tells that nothing is known of the engine.
+func (e Engine) IsZero() bool { return e.Name == "" }
+
+// Noted returns the notes of one code.
+func (e Engine) Noted(code NoteCode) []EngineNote {
+	return slices.DeleteFunc(slices.Clone(e.Notes), func(n EngineNote) bool { return n.Code != code })
+}
+
+// String is how readers see it: "native psync (io_uring refused: off); cached: …", "fio 3.33".
+func (e Engine) String() string {
+	var b strings.Builder
+	b.WriteString(e.Name)
+	for _, more := range []string{e.Version, strings.Join(e.Backends, " and ")} {
+		if more != "" {
+			b.WriteString(" " + more)
+		}
+	}
+	if e.Fallback != nil {
+		fmt.Fprintf(&b, " (%s refused: %s)", e.Fallback.From, e.Fallback.Why)
+	}
+	for _, n := range e.Notes {
+		fmt.Fprintf(&b, "; %s: %s", n.Code, n.Text)
+	}
+	return b.String()
+}
+
+// enginesShownMax bounds how many engines one text names: they may differ from VM to VM by the path of a disk.
+const enginesShownMax = 3
+
+// EngineText is how readers see the engines of one load, which may differ from VM to VM.
+func EngineText(list []Engine) string {
+	var texts []string
+	for _, e := range list[:min(len(list), enginesShownMax)] {
+		texts = append(texts, e.String())
+	}
+	if n := len(list) - enginesShownMax; n > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(texts, " | ")
+}
