@@ -2,7 +2,7 @@
 
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/cli.Version=$(VERSION) -X main.version=$(VERSION)
+LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/console.Release=$(VERSION) -X main.version=$(VERSION)
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
@@ -43,6 +43,7 @@ build:
 	@mkdir -p bin
 	$(BUILD) -o bin/bragg ./cmd/bragg
 	$(BUILD) -o bin/bragg-agent ./cmd/bragg-agent
+	$(BUILD) -o bin/bragg-lab ./cmd/bragg-lab
 
 # bragg for hosts of another platform than this one: make bin/bragg-linux-arm64
 bin/bragg-linux-%:
@@ -59,10 +60,10 @@ demo: build
 
 # LAB holds more flags: make lab LAB="--hosts 3 --bmc ipmi"
 lab: build
-	bin/bragg lab up $(LAB)
+	bin/bragg-lab up $(LAB)
 
 lab-down: build
-	bin/bragg lab down
+	bin/bragg-lab down
 
 # One package at a time, because loads that are measured must not compete with other tests for two cores; then two at a time those
 # that mostly wait for hosts. make check vets.
@@ -120,6 +121,7 @@ dist:
 	@rm -rf $(STAGE) && mkdir -p $(STAGE)/bin $(STAGE)/scenarios
 	$(BUILD) -o $(STAGE)/bin/bragg ./cmd/bragg
 	$(BUILD) -o $(STAGE)/bin/bragg-agent ./cmd/bragg-agent
+	$(BUILD) -o $(STAGE)/bin/bragg-lab ./cmd/bragg-lab
 	cp README.md CONTRIBUTING.md LICENSE $(STAGE)/
 	cp -r docs $(STAGE)/
 	cp -r scenarios/*/ $(STAGE)/scenarios/

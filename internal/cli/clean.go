@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-func newClean(p *Process) *cobra.Command {
+func newClean(p *console.Process) *cobra.Command {
 	var runs string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -27,48 +28,45 @@ func newClean(p *Process) *cobra.Command {
 			"clean.\n\n" + runHelp,
 		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
 		GroupID: groupHouse,
-		Args:    between(0, -1),
+		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := p.runsDirectory(runs)
-			cleaned, err := p.clean(cmd.Context(), dir, args)
+			dir := p.RunsDirectory(runs)
+			cleaned, err := cleanRuns(cmd.Context(), p, dir, args)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return p.printCleanedJSON(dir, cleaned)
+				return printCleanedJSON(p, dir, cleaned)
 			}
-			return p.printCleaned(dir, cleaned, len(args) > 0)
+			return printCleaned(p, dir, cleaned, len(args) > 0)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.runsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	p.RunsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = completeRuns(p, &runs)
 	return cmd
 }
 
-// clean cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
-func (p *Process) clean(ctx context.Context, runs string, words []string) ([]session.Cleaned, error) {
-	stop, end := p.watchSignals(ctx)
+// cleanRuns cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
+func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string) ([]session.Cleaned, error) {
+	stop, end := p.WatchSignals(ctx, "stopping; it resumes with: "+textio.Lines(commandIn(p, runs, append([]string{"clean"}, words...)...)))
 	defer end()
-	stop.follow("", func(string) {
-		fmt.Fprintln(p.Stderr, "bragg: stopping; it resumes with: "+textio.Lines(p.commandIn(runs, append([]string{"clean"}, words...)...)))
-	})
 	var only []string
 	for _, word := range words {
-		id, err := p.findJournalled(runs, word)
+		id, err := findJournalled(p, runs, word)
 		if err != nil {
 			return nil, err
 		}
 		only = append(only, id)
 	}
-	return session.Clean(stop.begun, session.Cleaning{
-		Runs: runs, Only: only, Program: p.program(),
+	return session.Clean(stop.Begun, session.Cleaning{
+		Runs: runs, Only: only, Program: sessionProgram(p),
 		Say: func(run, text string) { fmt.Fprintf(p.Stderr, "%s: %s\n", run, textio.Lines(text)) },
 	})
 }
 
 // findJournalled finds a run that may have no bundle: one that died so early has a journal only.
-func (p *Process) findJournalled(runs, word string) (string, error) {
+func findJournalled(p *console.Process, runs, word string) (string, error) {
 	known, err := session.Unfinished(runs)
 	if err != nil {
 		return "", err
@@ -78,14 +76,14 @@ func (p *Process) findJournalled(runs, word string) (string, error) {
 			return id, nil
 		}
 	}
-	dir, err := p.findRun(runs, word)
+	dir, err := findRun(p, runs, word)
 	if err != nil {
 		return "", err
 	}
 	return filepath.Base(dir), nil
 }
 
-func (p *Process) printCleaned(runs string, cleaned []session.Cleaned, named bool) error {
+func printCleaned(p *console.Process, runs string, cleaned []session.Cleaned, named bool) error {
 	if len(cleaned) == 0 {
 		text := "There is nothing to clean."
 		if named {
@@ -95,12 +93,12 @@ func (p *Process) printCleaned(runs string, cleaned []session.Cleaned, named boo
 		return err
 	}
 	for _, c := range cleaned {
-		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, textio.Lines(p.whatWasDone(runs, c)))
+		fmt.Fprintf(p.Stdout, "%s: %s\n", c.Run, textio.Lines(whatWasDone(p, runs, c)))
 	}
-	return p.cleanedError(runs, cleaned)
+	return cleanedError(p, runs, cleaned)
 }
 
-func (p *Process) whatWasDone(runs string, c session.Cleaned) string {
+func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	switch {
 	case c.Live:
 		return "left alone: it is going on, or another run uses its target"
@@ -112,7 +110,7 @@ func (p *Process) whatWasDone(runs string, c session.Cleaned) string {
 		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
 	}
 	if c.Sealed {
-		done = append(done, "bundle sealed as aborted; "+p.commandIn(runs, "report", c.Run)+" shows what it recorded")
+		done = append(done, "bundle sealed as aborted; "+commandIn(p, runs, "report", c.Run)+" shows what it recorded")
 	}
 	if len(done) == 0 {
 		return "nothing was left but its journal, which is removed"
@@ -121,20 +119,20 @@ func (p *Process) whatWasDone(runs string, c session.Cleaned) string {
 }
 
 // cleanedError joins what failed; runs that were left alone make it ExitLocked.
-func (p *Process) cleanedError(runs string, cleaned []session.Cleaned) error {
+func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) error {
 	var faults []error
 	live := false
 	for _, c := range cleaned {
 		if c.Err != nil {
 			faults = append(faults, &diag.Error{
 				Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided,
-				Hint: "fix the cause and run it again, it resumes: " + p.commandIn(runs, "clean", c.Run),
+				Hint: "fix the cause and run it again, it resumes: " + commandIn(p, runs, "clean", c.Run),
 			})
 		}
 		live = live || c.Live
 	}
 	if len(faults) == 0 && live {
-		return exit(diag.ExitLocked)
+		return console.ExitWith(diag.ExitLocked)
 	}
 	return errors.Join(faults...)
 }
@@ -145,7 +143,7 @@ type cleanedLine struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (p *Process) printCleanedJSON(runs string, cleaned []session.Cleaned) error {
+func printCleanedJSON(p *console.Process, runs string, cleaned []session.Cleaned) error {
 	lines := []cleanedLine{}
 	for _, c := range cleaned {
 		line := cleanedLine{Cleaned: c}
@@ -154,8 +152,8 @@ func (p *Process) printCleanedJSON(runs string, cleaned []session.Cleaned) error
 		}
 		lines = append(lines, line)
 	}
-	if err := p.printJSON(lines); err != nil {
+	if err := p.PrintJSON(lines); err != nil {
 		return err
 	}
-	return p.cleanedError(runs, cleaned)
+	return cleanedError(p, runs, cleaned)
 }

@@ -4,16 +4,18 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/braggdev/bragg/internal/console"
 )
 
 // TestCleanCommandIsComplete: what is printed works when it is copied, wherever the runs are.
 func TestCleanCommandIsComplete(t *testing.T) {
-	p := &Process{Getenv: func(name string) string { return map[string]string{"HOME": "/home/a"}[name] }}
+	p := &console.Process{Getenv: func(name string) string { return map[string]string{"HOME": "/home/a"}[name] }}
 	for bundle, want := range map[string]string{
 		"/home/a/.local/state/bragg/runs/run-1": "bragg clean run-1",
 		"/mnt/it's here/run-1":                  `bragg clean run-1 --runs '/mnt/it'\''s here'`,
 	} {
-		if got := p.cleanCommand(bundle); got != want {
+		if got := cleanCommand(p, bundle); got != want {
 			t.Errorf("%s: %s, want %s", bundle, got, want)
 		}
 	}
@@ -23,19 +25,19 @@ func TestCleanCommandIsComplete(t *testing.T) {
 func TestRunsFolderOfOthersIsWarnedOf(t *testing.T) {
 	for mode, warned := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o775: true, 0o757: true, 0o777: true} {
 		var stderr strings.Builder
-		p := &Process{Stderr: &stderr}
+		p := &console.Process{Stderr: &stderr}
 		runs := t.TempDir()
 		if err := os.Chmod(runs, mode); err != nil {
 			t.Fatal(err)
 		}
-		p.warnOfWriters(runs)
+		warnOfWriters(p, runs)
 		if text := stderr.String(); warned != strings.Contains(text, "others may write to the runs folder") ||
 			warned != strings.Contains(text, "chmod go-w "+runs) {
 			t.Errorf("mode %o: %q", mode, text)
 		}
 	}
 	var stderr strings.Builder
-	(&Process{Stderr: &stderr}).warnOfWriters(t.TempDir() + "/none")
+	warnOfWriters(&console.Process{Stderr: &stderr}, t.TempDir()+"/none")
 	if stderr.Len() > 0 {
 		t.Errorf("a folder that does not exist: %s", stderr.String())
 	}

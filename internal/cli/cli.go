@@ -9,32 +9,16 @@ package cli
 
 import (
 	"context"
-	"io"
-	"os"
+
+	"github.com/braggdev/bragg/internal/console"
+	"github.com/braggdev/bragg/internal/session"
 
 	"github.com/spf13/cobra"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/command"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
-	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/scenario"
 )
-
-// Process is the state of the operating system's process as the command line sees it.
-type Process struct {
-	Arguments  []string // without the program's name
-	Getenv     func(string) string
-	Directory  string // that relative paths start from
-	Stdin      io.Reader
-	Stdout     io.Writer
-	Stderr     io.Writer
-	Terminal   bool                       // Stdout is a terminal that a live view may be drawn on
-	Size       func() (columns, rows int) // of that terminal; nil: not known
-	Signals    <-chan os.Signal           // interrupt and terminate; nil: none
-	Executable string                     // path of this program, started again for hidden verbs
-	Exit       func(code int)             // ends the process at once, after a third signal
-	Leases     string                     // which leases of machines exclude each other; "": those of all controllers
-}
 
 // group is a heading of the verbs in the overview.
 const (
@@ -45,7 +29,7 @@ const (
 )
 
 // verbs lists every verb, in the order of the overview.
-var verbs = []func(*Process) *cobra.Command{
+var verbs = []func(*console.Process) *cobra.Command{
 	newDemo,
 	newScenarios,
 	newLint,
@@ -59,7 +43,6 @@ var verbs = []func(*Process) *cobra.Command{
 	newQuery,
 	newRuns,
 	newTargets,
-	newLab,
 	newImage,
 	newClean,
 	newResume,
@@ -68,42 +51,36 @@ var verbs = []func(*Process) *cobra.Command{
 }
 
 // Main runs one command and returns the exit code of the process.
-func Main(ctx context.Context, p Process) (code int) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			code = p.printPanic(fault)
+func Main(ctx context.Context, p console.Process) int {
+	p.Name = "bragg"
+	if len(p.Arguments) > 0 {
+		switch p.Arguments[0] {
+		case hiddenAgent:
+			// Agents start once per VM and are on the way to the first I/O, so nothing else is set up for them.
+			return serveAgent(ctx, &p)
+		case scenario.ChildVerb:
+			return scenario.ChildMain(p.Stdin, p.Stdout)
+		case iohosts.Verb:
+			return command.ServeHost(ctx, &p, session.MemoryBytes())
 		}
-	}()
-	if len(p.Arguments) > 0 && p.Arguments[0] == hiddenAgent {
-		// Agents start once per VM and are on the way to the first I/O, so nothing else is set up for them.
-		return p.serveAgent(ctx)
 	}
-	if len(p.Arguments) == 1 && p.Arguments[0] == scenario.ChildVerb {
-		return scenario.ChildMain(p.Stdin, p.Stdout)
-	}
-	if len(p.Arguments) > 0 && p.Arguments[0] == iohosts.Verb {
-		return p.serveHost(ctx)
-	}
-	if lab.Started(p.Arguments) {
-		return lab.Main(p.Arguments[1:])
-	}
-	root := newRoot(&p)
-	root.SetArgs(p.Arguments)
-	return p.printError(root.ExecuteContext(ctx))
+	return p.Execute(ctx, newRoot(&p))
 }
 
-func newRoot(p *Process) *cobra.Command {
-	root := holdsVerbs(&cobra.Command{
+func newIO(p *console.Process) *cobra.Command {
+	io := command.New(p, session.MemoryBytes())
+	io.GroupID = groupStart
+	return io
+}
+
+func newRoot(p *console.Process) *cobra.Command {
+	root := console.HoldsVerbs(&cobra.Command{
 		Use:   "bragg VERB",
 		Short: "Run storage and virtualisation scenarios, and report numbers that hold up",
 		Long: "Bragg runs scenarios against storage and virtualised infrastructure: it deploys groups of VMs, drives\n" +
 			"load in them, does things to the platform at chosen moments, and reports how the load fared.\n\n" +
 			"Begin with:  bragg demo",
-		Version:       version(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
 	})
-	root.SetVersionTemplate(versionLine())
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Start here:"},
 		&cobra.Group{ID: groupScenario, Title: "Scenarios:"},
@@ -113,40 +90,6 @@ func newRoot(p *Process) *cobra.Command {
 	for _, verb := range verbs {
 		root.AddCommand(verb(p))
 	}
-	setHelp(root)
-	p.complete(root)
-	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
-	return root
-}
-
-// holdsVerbs makes cmd one that only holds others: alone it prints its help, and another word is an unknown command.
-func holdsVerbs(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return unknownCommand(cmd, args[0])
-	}
-	cmd.AddCommand(verbs...)
-	return cmd
-}
-
-func unknownCommand(root *cobra.Command, word string) error {
-	var names []string
-	for _, c := range root.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
-	}
-	hint := root.CommandPath() + " --help lists the commands"
-	if near := diag.Nearest(word, names); near != "" {
-		hint = "did you mean \"" + root.CommandPath() + " " + near + "\"?"
-	}
-	return &diag.Error{
-		Code: "unknown-command", Message: "unknown command " + quote(word), Hint: hint, Exit: diag.ExitUsage,
-	}
+	completeFlags(p, root)
+	return p.Root(root)
 }

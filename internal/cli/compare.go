@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/report"
 )
 
-func newCompare(p *Process) *cobra.Command {
+func newCompare(p *console.Process) *cobra.Command {
 	var runs, out, align string
 	var pseudonyms bool
-	form := formChoice{names: []string{"terminal", "html", formJSON}}
+	form := formChoice{names: []string{"terminal", "html", console.FormJSON}}
 	cmd := &cobra.Command{
 		Use:   "compare RUN RUN...",
 		Short: "Lay runs over each other and show what differs",
@@ -20,13 +21,13 @@ func newCompare(p *Process) *cobra.Command {
 		Example: "  bragg compare before after\n" +
 			"  bragg compare monday tuesday --align nodes.PowerOff --out compare.html",
 		GroupID: groupResult,
-		Args:    between(2, -1),
+		Args:    console.Between(2, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name, err := form.choose(out)
 			if err != nil {
 				return err
 			}
-			all, err := p.readRuns(p.runsDirectory(runs), args)
+			all, err := readRuns(p, p.RunsDirectory(runs), args)
 			if err != nil {
 				return err
 			}
@@ -39,11 +40,11 @@ func newCompare(p *Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			write := p.comparisonForm(c, name, out)
+			write := comparisonForm(p, c, name, out)
 			if out == "" || out == "-" {
 				return write(p.Stdout)
 			}
-			return saveFile(p.path(out), write)
+			return saveFile(p.Path(out), write)
 		},
 	}
 	flags := cmd.Flags()
@@ -51,16 +52,16 @@ func newCompare(p *Process) *cobra.Command {
 	form.flags(flags, "of the comparison: terminal, html or json (default by the extension of --out, else terminal)")
 	flags.StringVar(&out, "out", "", "`FILE` to write; - is standard output")
 	flags.BoolVar(&pseudonyms, "redact", false, "replace names and addresses of targets and machines by pseudonyms")
-	p.runsFlag(flags, &runs)
-	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	p.RunsFlag(flags, &runs)
+	cmd.ValidArgsFunction = completeRuns(p, &runs)
 	return cmd
 }
 
 // readRuns reads the bundles that words name.
-func (p *Process) readRuns(runs string, words []string) ([]*report.Run, error) {
+func readRuns(p *console.Process, runs string, words []string) ([]*report.Run, error) {
 	var all []*report.Run
 	for _, word := range words {
-		b, live, err := p.openLive(runs, word)
+		b, live, err := openLive(p, runs, word)
 		if err != nil {
 			return nil, err
 		}
@@ -77,12 +78,12 @@ func (p *Process) readRuns(runs string, words []string) ([]*report.Run, error) {
 }
 
 // comparisonForm returns what writes a comparison in the form of that name.
-func (p *Process) comparisonForm(c *report.Comparison, name, out string) func(io.Writer) error {
+func comparisonForm(p *console.Process, c *report.Comparison, name, out string) func(io.Writer) error {
 	switch name {
 	case "html":
 		return c.HTML
-	case formJSON:
+	case console.FormJSON:
 		return c.JSON
 	}
-	return func(w io.Writer) error { return c.Terminal(w, p.width(), p.color() && out == "") }
+	return func(w io.Writer) error { return c.Terminal(w, p.Width(), p.Color() && out == "") }
 }

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/report"
@@ -23,15 +25,17 @@ import (
 // shells are those that completion knows, each with what writes its script.
 var shells = []struct {
 	name  string
-	write func(p *Process, root *cobra.Command) error
+	write func(p *console.Process, root *cobra.Command) error
 }{
-	{"bash", func(p *Process, root *cobra.Command) error { return root.GenBashCompletionV2(p.Stdout, true) }},
-	{"zsh", func(p *Process, root *cobra.Command) error { return root.GenZshCompletion(p.Stdout) }},
-	{"fish", func(p *Process, root *cobra.Command) error { return root.GenFishCompletion(p.Stdout, true) }},
-	{"powershell", func(p *Process, root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(p.Stdout) }},
+	{"bash", func(p *console.Process, root *cobra.Command) error { return root.GenBashCompletionV2(p.Stdout, true) }},
+	{"zsh", func(p *console.Process, root *cobra.Command) error { return root.GenZshCompletion(p.Stdout) }},
+	{"fish", func(p *console.Process, root *cobra.Command) error { return root.GenFishCompletion(p.Stdout, true) }},
+	{"powershell", func(p *console.Process, root *cobra.Command) error {
+		return root.GenPowerShellCompletionWithDesc(p.Stdout)
+	}},
 }
 
-func newCompletion(p *Process) *cobra.Command {
+func newCompletion(p *console.Process) *cobra.Command {
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)
@@ -48,7 +52,7 @@ func newCompletion(p *Process) *cobra.Command {
 			"  bragg completion fish > ~/.config/fish/completions/bragg.fish\n" +
 			"  bragg completion powershell | Out-String | Invoke-Expression",
 		GroupID:   groupHouse,
-		Args:      between(1, 1),
+		Args:      console.Between(1, 1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, s := range shells {
@@ -61,7 +65,7 @@ func newCompletion(p *Process) *cobra.Command {
 				hint = "did you mean " + near + "?"
 			}
 			return &diag.Error{Code: "unknown-shell", Exit: diag.ExitUsage, Hint: hint,
-				Message: "completion knows no shell " + quote(args[0])}
+				Message: "completion knows no shell " + strconv.Quote(args[0])}
 		},
 	}
 }
@@ -69,11 +73,11 @@ func newCompletion(p *Process) *cobra.Command {
 // completer is what cobra asks for the words that fit.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// complete gives every flag that names something its completer, wherever the flag stands, and says of verbs without
+// completeFlags gives every flag that names something its completer, wherever the flag stands, and says of verbs without
 // arguments that nothing, not even a file, belongs there.
-func (p *Process) complete(root *cobra.Command) {
+func completeFlags(p *console.Process, root *cobra.Command) {
 	byFlag := map[string]completer{
-		"target": p.completeTargets, "preset": p.completePresets, "set": p.completeVariables,
+		"target": completeTargets(p), "preset": completePresets(p), "set": completeVariables(p),
 		"engine": offer(session.Engines()...), "align": offer(session.Catalog().StepNames()...),
 		"label": offer(), "seed": offer(), "rehearse": offer("60s\ta short one", "5m\ta longer one"),
 	}
@@ -172,7 +176,7 @@ func completeScenarios(_ *cobra.Command, args []string, begun string) ([]string,
 
 // onLine reads the first scenario on the line; nil where there is none or nothing of it can be read. Of one with errors it
 // is what could be read: a shell that completes shows no errors.
-func (p *Process) onLine(cmd *cobra.Command, args []string) *scenario.Scenario {
+func onLine(p *console.Process, cmd *cobra.Command, args []string) *scenario.Scenario {
 	if len(args) == 0 {
 		return nil
 	}
@@ -180,75 +184,81 @@ func (p *Process) onLine(cmd *cobra.Command, args []string) *scenario.Scenario {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	sc, _ := p.load(ctx, args[0], &choice{})
+	sc, _ := loadScenario(ctx, p, args[0], &choice{})
 	return sc
 }
 
-func (p *Process) completePresets(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	sc := p.onLine(cmd, args)
-	if sc == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func completePresets(p *console.Process) completer {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		sc := onLine(p, cmd, args)
+		if sc == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return fitting(sc.Presets, nil, begun), cobra.ShellCompDirectiveNoFileComp
 	}
-	return fitting(sc.Presets, nil, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeVariables offers NAME= and, behind it, the values that the scenario lists.
-func (p *Process) completeVariables(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	sc := p.onLine(cmd, args)
-	if sc == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names, values []string
-	for _, v := range sc.Variables {
-		if v.Hidden {
-			continue
+func completeVariables(p *console.Process) completer {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		sc := onLine(p, cmd, args)
+		if sc == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		names = append(names, v.Name+"=\t"+strings.Join(strings.Fields(v.DisplayName), " "))
-		for _, o := range v.Options {
-			values = append(values, fmt.Sprintf("%s=%v", v.Name, o))
+		var names, values []string
+		for _, v := range sc.Variables {
+			if v.Hidden {
+				continue
+			}
+			names = append(names, v.Name+"=\t"+strings.Join(strings.Fields(v.DisplayName), " "))
+			for _, o := range v.Options {
+				values = append(values, fmt.Sprintf("%s=%v", v.Name, o))
+			}
 		}
+		if strings.Contains(begun, "=") {
+			return fitting(values, nil, begun), cobra.ShellCompDirectiveNoFileComp
+		}
+		return fitting(names, nil, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	if strings.Contains(begun, "=") {
-		return fitting(values, nil, begun), cobra.ShellCompDirectiveNoFileComp
-	}
-	return fitting(names, nil, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // targetFilesMax bounds what is offered of one folder.
 const targetFilesMax = 500
 
 // completeTargets offers the built-in targets, target files, and folders on the way to them.
-func (p *Process) completeTargets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	var words []string
-	for _, provider := range targetbuiltin.Providers() {
-		if provider.MakesNodes {
-			words = append(words, provider.Name+"\t"+provider.Summary)
+func completeTargets(p *console.Process) completer {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		var words []string
+		for _, provider := range targetbuiltin.Providers() {
+			if provider.MakesNodes {
+				words = append(words, provider.Name+"\t"+provider.Summary)
+			}
 		}
-	}
-	words = fitting(words, nil, begun)
-	folder, part := filepath.Split(begun)
-	entries, err := os.ReadDir(firstOf(p.path(folder), p.Directory))
-	if err != nil {
-		return words, cobra.ShellCompDirectiveNoFileComp
-	}
-	for _, e := range entries {
-		name := folder + e.Name()
-		if strings.HasPrefix(e.Name(), ".") && part == "" || !strings.HasPrefix(e.Name(), part) || len(words) >= targetFilesMax {
-			continue
+		words = fitting(words, nil, begun)
+		folder, part := filepath.Split(begun)
+		entries, err := os.ReadDir(firstOf(p.Path(folder), p.Directory))
+		if err != nil {
+			return words, cobra.ShellCompDirectiveNoFileComp
 		}
-		switch filepath.Ext(e.Name()) {
-		case ".yml", ".yaml":
-		default:
-			info, err := os.Stat(p.path(name)) // through links
-			if err != nil || !info.IsDir() {
+		for _, e := range entries {
+			name := folder + e.Name()
+			if strings.HasPrefix(e.Name(), ".") && part == "" || !strings.HasPrefix(e.Name(), part) || len(words) >= targetFilesMax {
 				continue
 			}
-			name += "/"
+			switch filepath.Ext(e.Name()) {
+			case ".yml", ".yaml":
+			default:
+				info, err := os.Stat(p.Path(name)) // through links
+				if err != nil || !info.IsDir() {
+					continue
+				}
+				name += "/"
+			}
+			words = append(words, fitting([]string{name}, nil, begun)...)
 		}
-		words = append(words, fitting([]string{name}, nil, begun)...)
+		if len(words) == 1 && strings.HasSuffix(words[0], "/") {
+			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
 	}
-	if len(words) == 1 && strings.HasSuffix(words[0], "/") {
-		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
 }

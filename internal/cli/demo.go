@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -18,7 +19,7 @@ const (
 	demoNeighbor = "Neighbor"
 )
 
-func newDemo(p *Process) *cobra.Command {
+func newDemo(p *console.Process) *cobra.Command {
 	o := order{target: "local", seed: seedDefault}
 	asJSON := false
 	cmd := &cobra.Command{
@@ -31,13 +32,13 @@ func newDemo(p *Process) *cobra.Command {
 			"exit code says whether it ran, not how this machine fared.",
 		Example: "  bragg demo\n  bragg demo --runs /mnt/ssd/runs",
 		GroupID: groupStart,
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := p.Stdout
 			if asJSON {
 				progress = p.Stderr
 			}
-			rates, err := p.calibrateDemo(cmd.Context(), progress, p.runsDirectory(o.runs))
+			rates, err := calibrateDemo(cmd.Context(), p, progress, p.RunsDirectory(o.runs))
 			if err != nil {
 				return err
 			}
@@ -46,10 +47,10 @@ func newDemo(p *Process) *cobra.Command {
 			if !asJSON {
 				q.next = fmt.Sprintf(demoNext, demoScenario, strings.Join(o.set, " --set "))
 			}
-			return p.runAll(cmd.Context(), &o, q)
+			return runAll(cmd.Context(), p, &o, q)
 		},
 	}
-	p.runsFlag(cmd.Flags(), &o.runs)
+	p.RunsFlag(cmd.Flags(), &o.runs)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome as JSON instead of a live view and the answers")
 	return cmd
 }

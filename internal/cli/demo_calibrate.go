@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
@@ -95,7 +97,7 @@ func (c *calibrated) share(part int64) demoRates {
 
 // calibrateDemo measures, in files of its own that it removes, what the storage below dir does, and returns what the demo asks
 // of it: a third, or less where this machine cannot drive that. Progress goes to out.
-func (p *Process) calibrateDemo(ctx context.Context, out io.Writer, dir string) (rates demoRates, err error) {
+func calibrateDemo(ctx context.Context, p *console.Process, out io.Writer, dir string) (rates demoRates, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return rates, err
 	}
@@ -104,19 +106,19 @@ func (p *Process) calibrateDemo(ctx context.Context, out io.Writer, dir string) 
 		return rates, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	stop, end := p.watchSignals(ctx)
+	stop, end := p.WatchSignals(ctx, "stopping")
 	defer end()
 	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes, and of 1 MiB reads, below %s\n", textio.Lines(dir))
-	c, err := calibrate(stop.begun, scratch)
+	c, err := calibrate(stop.Begun, scratch)
 	var share string
 	if err == nil {
-		rates, share, err = chooseRates(stop.begun, scratch, c)
+		rates, share, err = chooseRates(stop.Begun, scratch, c)
 	}
-	if stop.stopped() {
+	if stop.Stopped() {
 		return rates, &diag.Error{Code: "stopped", Message: "stopped while calibrating", Exit: diag.ExitInterrupted}
 	}
 	if err != nil {
-		return rates, &diag.Error{Code: "calibration", Err: err, Message: "calibrate the storage below " + quote(dir),
+		return rates, &diag.Error{Code: "calibration", Err: err, Message: "calibrate the storage below " + strconv.Quote(dir),
 			Hint: "choose a folder on another file system: bragg demo --runs DIR", Exit: diag.ExitUnavailable}
 	}
 	least := ""

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
@@ -106,10 +107,10 @@ func TestCalibrationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var out strings.Builder
-	p := &Process{Stdout: &out, Stderr: &out, Directory: dir, Getenv: func(string) string { return "" }}
+	p := &console.Process{Stdout: &out, Stderr: &out, Directory: dir, Getenv: func(string) string { return "" }}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := p.calibrateDemo(ctx, &out, dir)
+	_, err := calibrateDemo(ctx, p, &out, dir)
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -121,7 +122,7 @@ func TestCalibrationLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.calibrateDemo(context.Background(), &out, file); err == nil {
+	if _, err := calibrateDemo(context.Background(), p, &out, file); err == nil {
 		t.Error("a runs folder that is a file was calibrated")
 	}
 }

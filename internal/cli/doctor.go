@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -27,7 +28,7 @@ type examination struct {
 	Package string `json:"package,omitempty"` // Debian package that brings it
 }
 
-func newDoctor(p *Process) *cobra.Command {
+func newDoctor(p *console.Process) *cobra.Command {
 	var asJSON bool
 	var runs string
 	cmd := &cobra.Command{
@@ -38,9 +39,9 @@ func newDoctor(p *Process) *cobra.Command {
 			"It ends with 69 when a scenario cannot run here at all.",
 		Example: "  bragg doctor\n  bragg doctor --runs /mnt/ssd/runs",
 		GroupID: groupStart,
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			found := examine(p.runsDirectory(runs))
+			found := examine(p.RunsDirectory(runs))
 			code := diag.ExitPass
 			for _, e := range found {
 				if e.Health == healthMissing {
@@ -48,29 +49,29 @@ func newDoctor(p *Process) *cobra.Command {
 				}
 			}
 			if asJSON {
-				if err := p.printJSON(found); err != nil {
+				if err := p.PrintJSON(found); err != nil {
 					return err
 				}
-				return exit(code)
+				return console.ExitWith(code)
 			}
-			if err := p.printDoctor(found, code); err != nil {
+			if err := printDoctor(p, found, code); err != nil {
 				return err
 			}
-			return exit(code)
+			return console.ExitWith(code)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.runsFlag(cmd.Flags(), &runs)
+	p.RunsFlag(cmd.Flags(), &runs)
 	return cmd
 }
 
-func (p *Process) printDoctor(found []examination, code int) error {
-	t := table{width: p.columns()}
+func printDoctor(p *console.Process, found []examination, code int) error {
+	t := console.Table{Width: p.Columns()}
 	for _, e := range found {
 		mark := map[health]string{healthGood: "✓", healthLess: "–", healthMissing: "✗"}[e.Health]
-		t.add(mark, e.Name, e.Found)
+		t.Add(mark, e.Name, e.Found)
 	}
-	if err := t.print(p.Stdout); err != nil {
+	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
 	advised := false

@@ -3,21 +3,15 @@ package cli
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
 )
-
-// formJSON is the form for programs. Every command that prints data has it as --json; those with more forms than two have
-// --format, too.
-const formJSON = "json"
-
-func jsonFlag(flags *pflag.FlagSet, asJSON *bool) {
-	flags.BoolVar(asJSON, formJSON, false, "print JSON")
-}
 
 // formChoice is --format and --json of a command with several forms.
 type formChoice struct {
@@ -28,16 +22,16 @@ type formChoice struct {
 
 func (c *formChoice) flags(flags *pflag.FlagSet, usage string) {
 	flags.StringVar(&c.format, "format", "", "`FORM` "+usage)
-	flags.BoolVar(&c.json, formJSON, false, "the same as --format json")
+	flags.BoolVar(&c.json, console.FormJSON, false, "the same as --format json")
 }
 
 // choose returns the form that was asked for: by --json, by --format, by the extension of the file to write, else "".
 func (c *formChoice) choose(out string) (string, error) {
 	switch {
-	case c.json && c.format != "" && c.format != formJSON:
-		return "", badFlag("--json and --format "+c.format+" ask for different forms", "give one of them")
+	case c.json && c.format != "" && c.format != console.FormJSON:
+		return "", console.BadFlag("--json and --format "+c.format+" ask for different forms", "give one of them")
 	case c.json:
-		return formJSON, nil
+		return console.FormJSON, nil
 	case c.format == "":
 		return c.ofFile(out)
 	case slices.Contains(c.names, c.format):
@@ -47,7 +41,7 @@ func (c *formChoice) choose(out string) (string, error) {
 	if near := diag.Nearest(c.format, c.names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return "", badFlag("unknown format "+quote(c.format), hint)
+	return "", console.BadFlag("unknown format "+strconv.Quote(c.format), hint)
 }
 
 // ofFile returns the form that the extension of a file stands for, "" for a name without extension. An extension that
@@ -65,7 +59,7 @@ func (c *formChoice) ofFile(out string) (string, error) {
 	if extension == ".htm" && slices.Contains(c.names, "html") {
 		return "html", nil
 	}
-	return "", badFlag("--out "+quote(out)+": cannot write "+extension+" files", c.list()+"; --format FORM writes any of them to any name")
+	return "", console.BadFlag("--out "+strconv.Quote(out)+": cannot write "+extension+" files", c.list()+"; --format FORM writes any of them to any name")
 }
 
 func (c *formChoice) list() string {

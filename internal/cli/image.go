@@ -7,21 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newImage(p *Process) *cobra.Command {
-	return holdsVerbs(&cobra.Command{
+func newImage(p *console.Process) *cobra.Command {
+	return console.HoldsVerbs(&cobra.Command{
 		Use:     "image",
 		Short:   "Make what VMs are started from: a small system with the agent, and seeds",
 		GroupID: groupHouse,
 	}, newImageBuild(p), newImageSeed(p))
 }
 
-func newImageBuild(p *Process) *cobra.Command {
+func newImageBuild(p *console.Process) *cobra.Command {
 	var kernel, download, program, out string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -33,12 +34,12 @@ func newImageBuild(p *Process) *cobra.Command {
 			"The package is a file (--kernel), or is fetched with the machine's apt-get (--download).",
 		Example: "  bragg image build --download -o image\n" +
 			"  bragg image build --kernel linux-image-6.1.0-50-cloud-amd64_6.1.176-1_amd64.deb -o image",
-		Args: between(0, 0),
+		Args: console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (kernel == "") == (download == "") {
-				return usageError(cmd, "give either --kernel FILE or --download")
+				return console.UsageError(cmd, "give either --kernel FILE or --download")
 			}
-			dir := p.path(out)
+			dir := p.Path(out)
 			if download != "" {
 				scratch, err := os.MkdirTemp("", "bragg-kernel-*")
 				if err != nil {
@@ -49,18 +50,18 @@ func newImageBuild(p *Process) *cobra.Command {
 					return err
 				}
 			}
-			source := image.Source{Package: p.path(kernel), FindAgent: p.guestAgent}
+			source := image.Source{Package: p.Path(kernel), FindAgent: func(architecture string) (string, error) { return guestAgent(p, architecture) }}
 			if program != "" {
-				source.Agent = p.path(program)
+				source.Agent = p.Path(program)
 			}
 			m, err := image.Build(source, dir)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return p.printJSON(m)
+				return p.PrintJSON(m)
 			}
-			return p.printImage(m, dir)
+			return printImage(p, m, dir)
 		},
 	}
 	f := cmd.Flags()
@@ -73,15 +74,15 @@ func newImageBuild(p *Process) *cobra.Command {
 	return cmd
 }
 
-func (p *Process) printImage(m image.Manifest, dir string) error {
-	var t table
-	t.add("kernel", fmt.Sprintf("Linux %s, %s, from %s", m.Release, m.Architecture, m.Package.Name))
-	t.add("agent", fmt.Sprintf("%s, %s", m.AgentVersion, unit.FormatBytes(m.Agent.Bytes)))
+func printImage(p *console.Process, m image.Manifest, dir string) error {
+	var t console.Table
+	t.Add("kernel", fmt.Sprintf("Linux %s, %s, from %s", m.Release, m.Architecture, m.Package.Name))
+	t.Add("agent", fmt.Sprintf("%s, %s", m.AgentVersion, unit.FormatBytes(m.Agent.Bytes)))
 	for _, f := range []image.File{m.Kernel, m.Initramfs} {
-		t.add(f.Name, fmt.Sprintf("%s  sha256:%s", unit.FormatBytes(f.Bytes), f.SHA256))
+		t.Add(f.Name, fmt.Sprintf("%s  sha256:%s", unit.FormatBytes(f.Bytes), f.SHA256))
 	}
-	t.add("command line", m.CommandLine)
-	if err := t.print(p.Stdout); err != nil {
+	t.Add("command line", m.CommandLine)
+	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.Stdout, "\nMade %s. A VM needs a seed beside it: bragg image seed --help\n", textio.Lines(dir))
@@ -89,8 +90,8 @@ func (p *Process) printImage(m image.Manifest, dir string) error {
 }
 
 // guestAgent finds the agent's program that comes with ours, for VMs with processors of that architecture.
-func (p *Process) guestAgent(architecture string) (string, error) {
-	return p.program().Agent("linux/" + architecture)
+func guestAgent(p *console.Process, architecture string) (string, error) {
+	return sessionProgram(p).Agent("linux/" + architecture)
 }
 
 // seedOrder is what the flags of image seed say.
@@ -102,7 +103,7 @@ type seedOrder struct {
 	json                          bool
 }
 
-func newImageSeed(p *Process) *cobra.Command {
+func newImageSeed(p *console.Process) *cobra.Command {
 	var o seedOrder
 	cmd := &cobra.Command{
 		Use:   "seed",
@@ -113,8 +114,8 @@ func newImageSeed(p *Process) *cobra.Command {
 			"Every VM needs an --instance-id of its own. Without --address the VM asks by DHCP.",
 		Example: "  bragg image seed --vm db-1 --instance-id run7-db-1 --certificate db-1.pem --key db-1.key \\\n" +
 			"      --authority run.pem --address 10.0.2.10/24 --gateway 10.0.2.1 -o db-1.iso",
-		Args: between(0, 0),
-		RunE: func(*cobra.Command, []string) error { return p.makeSeed(o) },
+		Args: console.Between(0, 0),
+		RunE: func(*cobra.Command, []string) error { return makeSeed(p, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.vm, "vm", "", "name of the VM")
@@ -131,7 +132,7 @@ func newImageSeed(p *Process) *cobra.Command {
 	f.StringVar(&o.keys, "ssh-keys", "", "file with the public keys that let this user in")
 	f.StringVar(&o.program, "agent", "", "bragg-agent to put on the seed, for cloud images that do not hold it")
 	f.StringVarP(&o.output, "output", "o", "", "file to write")
-	jsonFlag(f, &o.json)
+	console.JSONFlag(f, &o.json)
 	for _, name := range []string{"vm", "instance-id", "certificate", "key", "authority", "output"} {
 		_ = cmd.MarkFlagRequired(name)
 	}
@@ -141,7 +142,7 @@ func newImageSeed(p *Process) *cobra.Command {
 // agentListen is where agents of VMs listen unless something else is said.
 const agentListen = ":7401"
 
-func (p *Process) makeSeed(o seedOrder) error {
+func makeSeed(p *console.Process, o seedOrder) error {
 	g := image.Guest{
 		InstanceID: o.instance, VM: o.vm, Listen: o.listen, MetricsListen: o.metrics, User: o.user,
 	}
@@ -158,7 +159,7 @@ func (p *Process) makeSeed(o seedOrder) error {
 		if f.path == "" {
 			continue
 		}
-		text, err := os.ReadFile(p.path(f.path))
+		text, err := os.ReadFile(p.Path(f.path))
 		if err != nil {
 			return &diag.Error{Code: "unreadable-file", Message: "write seed", Err: err, Exit: diag.ExitData}
 		}
@@ -173,13 +174,13 @@ func (p *Process) makeSeed(o seedOrder) error {
 	if err != nil {
 		return err
 	}
-	if err := image.WriteSecret(p.path(o.output), disk); err != nil {
+	if err := image.WriteSecret(p.Path(o.output), disk); err != nil {
 		return err
 	}
 	if o.json {
-		return p.printJSON(map[string]any{"file": p.path(o.output), "bytes": len(disk), "machine_id": image.MachineID(o.instance)})
+		return p.PrintJSON(map[string]any{"file": p.Path(o.output), "bytes": len(disk), "machine_id": image.MachineID(o.instance)})
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Made %s (%s): machine-id %s. It holds the agent's key.\n", textio.Lines(p.path(o.output)),
+	_, err = fmt.Fprintf(p.Stdout, "Made %s (%s): machine-id %s. It holds the agent's key.\n", textio.Lines(p.Path(o.output)),
 		unit.FormatBytes(int64(len(disk))), image.MachineID(o.instance))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestAgentOfAnImage(t *testing.T) {
 	beside, named := t.TempDir(), t.TempDir()
 	env := map[string]string{}
-	p := &Process{Executable: filepath.Join(beside, "bragg"), Getenv: func(name string) string { return env[name] }}
+	p := &console.Process{Executable: filepath.Join(beside, "bragg"), Getenv: func(name string) string { return env[name] }}
 	for _, path := range []string{filepath.Join(beside, "bragg-agent"), filepath.Join(named, "bragg-agent-linux-riscv64")} {
 		if err := os.WriteFile(path, nil, 0o755); err != nil {
 			t.Fatal(err)
@@ -22,7 +23,7 @@ func TestAgentOfAnImage(t *testing.T) {
 	}
 	want := func(architecture, path string) {
 		t.Helper()
-		got, err := p.guestAgent(architecture)
+		got, err := guestAgent(p, architecture)
 		if got != path {
 			t.Errorf("the agent for %s is %q, want %q", architecture, got, path)
 		}

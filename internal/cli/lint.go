@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
@@ -16,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-func newLint(p *Process) *cobra.Command {
+func newLint(p *console.Process) *cobra.Command {
 	var c choice
 	var asJSON, rules bool
 	cmd := &cobra.Command{
@@ -31,27 +33,27 @@ func newLint(p *Process) *cobra.Command {
 			if rules {
 				return nil
 			}
-			return between(1, -1)(cmd, args)
+			return console.Between(1, -1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rules {
-				return p.printRules(args, asJSON)
+				return printRules(p, args, asJSON)
 			}
 			var all []linted
 			for _, word := range args {
-				one, err := p.lintOne(cmd, word, &c)
+				one, err := lintOne(p, cmd, word, &c)
 				if err != nil {
 					return err
 				}
 				all = append(all, one)
 			}
 			if asJSON {
-				if err := p.printJSON(all); err != nil {
+				if err := p.PrintJSON(all); err != nil {
 					return err
 				}
-				return exit(lintedCode(all))
+				return console.ExitWith(lintedCode(all))
 			}
-			return p.printLinted(all)
+			return printLinted(p, all)
 		},
 		ValidArgsFunction: completeLint(&rules),
 	}
@@ -71,9 +73,9 @@ type linted struct {
 }
 
 // lintOne checks one scenario. One that cannot be read is a result too, so that the others are still checked.
-func (p *Process) lintOne(cmd *cobra.Command, word string, c *choice) (linted, error) {
+func lintOne(p *console.Process, cmd *cobra.Command, word string, c *choice) (linted, error) {
 	one := linted{Scenario: word, Findings: []finding.Finding{}}
-	sc, err := p.load(cmd.Context(), word, c)
+	sc, err := loadScenario(cmd.Context(), p, word, c)
 	var list *diag.ListError
 	if errors.As(err, &list) {
 		one.Errors = list.List
@@ -100,7 +102,7 @@ func lintedCode(all []linted) int {
 	return diag.ExitPass
 }
 
-func (p *Process) printLinted(all []linted) error {
+func printLinted(p *console.Process, all []linted) error {
 	counts := map[diag.Severity]int{}
 	for _, one := range all {
 		list := append(diag.List{}, one.Errors...)
@@ -124,7 +126,7 @@ func (p *Process) printLinted(all []linted) error {
 	if _, err := fmt.Fprintf(p.Stdout, "%s: %s\n", textio.Plural(len(all), "scenario"), summary); err != nil {
 		return err
 	}
-	return exit(lintedCode(all))
+	return console.ExitWith(lintedCode(all))
 }
 
 // ruleLine is a rule as `lint --rules --json` prints it.
@@ -136,7 +138,7 @@ type ruleLine struct {
 }
 
 // printRules lists the rules, or describes those that are named.
-func (p *Process) printRules(names []string, asJSON bool) error {
+func printRules(p *console.Process, names []string, asJSON bool) error {
 	rules, err := namedRules(names)
 	if err != nil {
 		return err
@@ -146,20 +148,20 @@ func (p *Process) printRules(names []string, asJSON bool) error {
 		for _, r := range rules {
 			lines = append(lines, ruleLine{r.Code, r.Severity, r.Summary, r.Doc})
 		}
-		return p.printJSON(lines)
+		return p.PrintJSON(lines)
 	}
 	if len(names) == 0 {
-		t := table{head: []string{"RULE", "SEVERITY", "WHAT IS WRONG"}, width: p.columns()}
+		t := console.Table{Head: []string{"RULE", "SEVERITY", "WHAT IS WRONG"}, Width: p.Columns()}
 		for _, r := range rules {
-			t.add(r.Code, string(r.Severity), r.Summary)
+			t.Add(r.Code, string(r.Severity), r.Summary)
 		}
-		return t.print(p.Stdout)
+		return t.Print(p.Stdout)
 	}
 	for i, r := range rules {
 		if i > 0 {
 			fmt.Fprintln(p.Stdout)
 		}
-		if _, err := fmt.Fprintln(p.Stdout, paragraphs(fmt.Sprintf("%s (%s): %s\n\n%s", r.Code, r.Severity, r.Summary, r.Doc), p.textWidth())); err != nil {
+		if _, err := fmt.Fprintln(p.Stdout, console.Paragraphs(fmt.Sprintf("%s (%s): %s\n\n%s", r.Code, r.Severity, r.Summary, r.Doc), p.TextWidth())); err != nil {
 			return err
 		}
 	}
@@ -187,7 +189,7 @@ func namedRules(names []string) ([]lint.Rule, error) {
 		if near := diag.Nearest(name, codes); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		return nil, &diag.Error{Code: "unknown-rule", Message: "there is no rule " + quote(name), Hint: hint, Exit: diag.ExitUsage}
+		return nil, &diag.Error{Code: "unknown-rule", Message: "there is no rule " + strconv.Quote(name), Hint: hint, Exit: diag.ExitUsage}
 	}
 	return out, nil
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/session"
@@ -35,7 +36,7 @@ type order struct {
 // seedDefault makes repeats do the same operations; --seed gives others.
 const seedDefault = 1
 
-func (o *order) flags(p *Process, cmd *cobra.Command) {
+func (o *order) flags(p *console.Process, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.given = flags.Changed
 	o.choice.flags(flags)
@@ -54,9 +55,9 @@ func (o *order) remoteFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.remoteQuantiles, "remote-write-quantiles", false, "write quantiles of each second there instead of native histograms")
 }
 
-func (o *order) targetFlags(p *Process, flags *pflag.FlagSet) {
+func (o *order) targetFlags(p *console.Process, flags *pflag.FlagSet) {
 	flags.StringVar(&o.target, "target", "local", "`TARGET`: local, local:NODES, fake:NODES or a target file")
-	p.runsFlag(flags, &o.runs)
+	p.RunsFlag(flags, &o.runs)
 }
 
 // Bounds of --rehearse: shorter leaves nothing to measure, longer is no rehearsal.
@@ -66,31 +67,31 @@ const (
 )
 
 // make turns the flags into an order for one scenario; every fault is one of usage.
-func (o *order) make(p *Process, word, label string) (session.Order, error) {
+func (o *order) make(p *console.Process, word, label string) (session.Order, error) {
 	var made session.Order
 	variables, err := o.options()
 	if err != nil {
 		return made, err
 	}
-	source, err := p.source(word)
+	source, err := sourceOf(p, word)
 	if err != nil {
 		return made, err
 	}
 	var size int64
 	if o.rehearseSize != "" {
 		if size, err = unit.ParseBytes(o.rehearseSize); err != nil || size < unit.MiB {
-			return made, badFlag("--rehearse-size "+quote(o.rehearseSize)+" is not a size of at least 1 MiB", "for example --rehearse-size 512MiB")
+			return made, console.BadFlag("--rehearse-size "+strconv.Quote(o.rehearseSize)+" is not a size of at least 1 MiB", "for example --rehearse-size 512MiB")
 		}
 	}
 	rehearsal := o.rehearse != 0 || o.given != nil && o.given("rehearse")
 	if rehearsal && (o.rehearse < rehearseMin || o.rehearse > rehearseMax) {
-		return made, badFlag(fmt.Sprintf("--rehearse %v is not between %v and %v", o.rehearse, rehearseMin, rehearseMax), "for example --rehearse 60s")
+		return made, console.BadFlag(fmt.Sprintf("--rehearse %v is not between %v and %v", o.rehearse, rehearseMin, rehearseMax), "for example --rehearse 60s")
 	}
 	if o.rehearseSize != "" && !rehearsal {
-		return made, badFlag("--rehearse-size has no meaning without --rehearse", "for example --rehearse 60s --rehearse-size 512MiB")
+		return made, console.BadFlag("--rehearse-size has no meaning without --rehearse", "for example --rehearse 60s --rehearse-size 512MiB")
 	}
 	if o.maxFull < 0 || o.maxFull > 100 {
-		return made, badFlag(fmt.Sprintf("--max-full %v is not a percentage", o.maxFull), "for example --max-full 85")
+		return made, console.BadFlag(fmt.Sprintf("--max-full %v is not a percentage", o.maxFull), "for example --max-full 85")
 	}
 	if err := o.checkEngine(); err != nil {
 		return made, err
@@ -101,12 +102,12 @@ func (o *order) make(p *Process, word, label string) (session.Order, error) {
 	}
 	return session.Order{
 		RemoteWrite: remote,
-		Source:      source, Variables: variables, Target: o.targetPath(p), Runs: p.runsDirectory(o.runs), Label: label,
+		Source:      source, Variables: variables, Target: o.targetPath(p), Runs: p.RunsDirectory(o.runs), Label: label,
 		Plan: run.Options{
 			Engine: o.engine, Seed: o.seed, Rehearse: o.rehearse, RehearseBytes: size, AllowShell: o.allowShell,
 			FullPercentMax: o.maxFull,
 		},
-		Program: p.program(),
+		Program: sessionProgram(p),
 	}, nil
 }
 
@@ -119,11 +120,11 @@ const (
 )
 
 // remote reads where samples are written besides the bundle.
-func (o *order) remote(p *Process) (metric.RemoteOptions, error) {
+func (o *order) remote(p *console.Process) (metric.RemoteOptions, error) {
 	r := metric.RemoteOptions{URL: o.remoteWrite, Query: p.Getenv(envRemoteQuery), Quantiles: o.remoteQuantiles}
 	if r.URL == "" {
 		if r.Quantiles {
-			return r, badFlag("--remote-write-quantiles has no meaning without --remote-write", "name the store: --remote-write URL")
+			return r, console.BadFlag("--remote-write-quantiles has no meaning without --remote-write", "name the store: --remote-write URL")
 		}
 		return r, nil
 	}
@@ -132,20 +133,16 @@ func (o *order) remote(p *Process) (metric.RemoteOptions, error) {
 	}
 	r.Authorization = p.Getenv(envAuthorization)
 	if path := p.Getenv(envAuthorizationFile); path != "" && r.Authorization == "" {
-		text, err := os.ReadFile(p.path(path))
+		text, err := os.ReadFile(p.Path(path))
 		if err != nil {
 			return r, fmt.Errorf("read %s: %w", envAuthorizationFile, err)
 		}
 		r.Authorization = strings.TrimSpace(string(text[:min(len(text), authorizationMax)]))
 	}
 	if strings.ContainsAny(r.Authorization, "\r\n") {
-		return r, badFlag("what "+envAuthorization+" holds is more than one line", "it is the value of the header, such as: Bearer TOKEN")
+		return r, console.BadFlag("what "+envAuthorization+" holds is more than one line", "it is the value of the header, such as: Bearer TOKEN")
 	}
 	return r, nil
-}
-
-func badFlag(message, hint string) error {
-	return &diag.Error{Code: "bad-flag", Message: message, Hint: hint, Exit: diag.ExitUsage}
 }
 
 func (o *order) checkEngine() error {
@@ -153,21 +150,21 @@ func (o *order) checkEngine() error {
 	if o.engine == "" || slices.Contains(names, o.engine) {
 		return nil
 	}
-	return badFlag("there is no engine "+quote(o.engine), "choose one of "+strings.Join(names, ", "))
+	return console.BadFlag("there is no engine "+strconv.Quote(o.engine), "choose one of "+strings.Join(names, ", "))
 }
 
 // targetPath makes a path of a target file absolute and leaves built-in names alone.
-func (o *order) targetPath(p *Process) string {
+func (o *order) targetPath(p *console.Process) string {
 	if strings.ContainsAny(o.target, "/\\") || strings.HasSuffix(o.target, ".yml") || strings.HasSuffix(o.target, ".yaml") {
-		return p.path(o.target)
+		return p.Path(o.target)
 	}
 	return o.target
 }
 
-// program is what a session records and needs of this program.
-func (p *Process) program() session.Program {
+// sessionProgram is what a session records and needs of this program.
+func sessionProgram(p *console.Process) session.Program {
 	return session.Program{
-		Version: version(), CommandLine: append([]string{"bragg"}, p.Arguments...),
+		Version: console.Version(), CommandLine: append([]string{"bragg"}, p.Arguments...),
 		AgentCommand: []string{p.Executable, hiddenAgent}, Executable: p.Executable, AgentDir: p.Getenv("BRAGG_AGENT_DIR"),
 		Leases: p.Leases,
 	}

@@ -3,11 +3,12 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/session"
 )
 
-func newPlan(p *Process) *cobra.Command {
+func newPlan(p *console.Process) *cobra.Command {
 	var o order
 	var asJSON bool
 	var text plan.TextOptions
@@ -23,7 +24,7 @@ func newPlan(p *Process) *cobra.Command {
 			"  bragg plan four_corners --rehearse 60s\n" +
 			"  bragg plan vdi --set desktops_per_node=100 --target fake:8 --json",
 		GroupID: groupScenario,
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := o.make(p, args[0], "")
 			if err != nil {
@@ -35,7 +36,7 @@ func newPlan(p *Process) *cobra.Command {
 			}
 			defer prepared.Close()
 			if asJSON {
-				if err := p.printJSON(prepared.Plan); err != nil {
+				if err := p.PrintJSON(prepared.Plan); err != nil {
 					return err
 				}
 			} else if err := prepared.Plan.WriteText(p.Stdout, text); err != nil {

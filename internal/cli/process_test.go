@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/cli"
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		os.Exit(cli.Main(context.Background(), cli.Process{
+		os.Exit(cli.Main(context.Background(), console.Process{
 			Arguments: os.Args[1:], Getenv: os.Getenv, Directory: directory, Executable: self,
 			Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Exit: os.Exit,
 			Leases: os.Getenv(leasesOfTest),
@@ -156,7 +157,7 @@ func inProcess(t *testing.T, args ...string) (code int, stdout, stderr string) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	code = cli.Main(t.Context(), cli.Process{
+	code = cli.Main(t.Context(), console.Process{
 		Arguments: args, Getenv: os.Getenv, Directory: ".", Executable: self,
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Leases: t.Name(),
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -29,8 +31,8 @@ type queryFlags struct {
 	instant            bool
 }
 
-func newQuery(p *Process) *cobra.Command {
-	f := queryFlags{form: formChoice{names: []string{"terminal", "csv", formJSON}}}
+func newQuery(p *console.Process) *cobra.Command {
+	f := queryFlags{form: formChoice{names: []string{"terminal", "csv", console.FormJSON}}}
 	cmd := &cobra.Command{
 		Use:   "query RUN PROMQL",
 		Short: "Ask the metrics of a run with PromQL",
@@ -41,10 +43,10 @@ func newQuery(p *Process) *cobra.Command {
 			"  bragg query last 'bragg_node_value{metric=\"CpuUsage.Avg.Percent\"}' --at 30s\n" +
 			"  bragg query last 'sum by (vm) (rate(node_disk_written_bytes_total[10s]))' --format csv --step 1s",
 		GroupID: groupResult,
-		Args:    between(2, 2),
+		Args:    console.Between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.instant = cmd.Flags().Changed("at")
-			return p.query(cmd.Context(), args[0], args[1], f)
+			return runQuery(cmd.Context(), p, args[0], args[1], f)
 		},
 	}
 	flags := cmd.Flags()
@@ -54,12 +56,12 @@ func newQuery(p *Process) *cobra.Command {
 	flags.DurationVar(&f.step, "step", 0, "`TIME` between points (default a hundredth of the stretch, at least 1s)")
 	flags.StringVar(&f.group, "group", "", "VM `GROUP` that __curie_filter_vm_group__ stands for")
 	f.form.flags(flags, "of the answer: terminal, csv or json (default terminal)")
-	p.runsFlag(flags, &f.runs)
-	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
+	p.RunsFlag(flags, &f.runs)
+	cmd.ValidArgsFunction = completeRuns(p, &f.runs)
 	return cmd
 }
 
-func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) error {
+func runQuery(ctx context.Context, p *console.Process, word, expr string, f queryFlags) error {
 	if f.form.format == "table" { // as it was called before it had the name that it has elsewhere
 		f.form.format = "terminal"
 	}
@@ -67,7 +69,7 @@ func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) er
 	if err != nil {
 		return err
 	}
-	b, live, err := p.openLive(p.runsDirectory(f.runs), word)
+	b, live, err := openLive(p, p.RunsDirectory(f.runs), word)
 	if err != nil {
 		return err
 	}
@@ -92,11 +94,11 @@ func (p *Process) query(ctx context.Context, word, expr string, f queryFlags) er
 	}
 	switch form {
 	case "csv":
-		return p.printPoints(answer)
-	case formJSON:
-		return p.printAnswer(answer)
+		return printPoints(p, answer)
+	case console.FormJSON:
+		return printAnswer(p, answer)
 	}
-	return p.printSeries(answer, f.instant)
+	return printSeries(p, answer, f.instant)
 }
 
 func evaluateQuery(ctx context.Context, store *metric.Store, expr string, f queryFlags, length time.Duration) ([]metric.Series, error) {
@@ -155,14 +157,14 @@ func runLength(b *result.Bundle) time.Duration {
 func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 	groups := groupsOf(b)
 	if f.group != "" && len(groups) > 0 && !slices.Contains(groups, f.group) {
-		return badFlag("the run has no VM group "+quote(f.group), "its groups: "+textio.Lines(strings.Join(groups, ", ")))
+		return console.BadFlag("the run has no VM group "+strconv.Quote(f.group), "its groups: "+textio.Lines(strings.Join(groups, ", ")))
 	}
 	for _, at := range []struct {
 		flag string
 		time time.Duration
 	}{{"--at", f.at}, {"--from", f.from}} {
 		if at.time < 0 || at.time > length {
-			return badFlag(fmt.Sprintf("%s %v is outside the run", at.flag, at.time),
+			return console.BadFlag(fmt.Sprintf("%s %v is outside the run", at.flag, at.time),
 				"times count from its start; it took "+unit.FormatDuration(length.Round(time.Second)))
 		}
 	}
@@ -187,18 +189,18 @@ func groupsOf(b *result.Bundle) []string {
 }
 
 // printSeries prints one row per series: its value at a moment, or the least, mean, greatest and last over a stretch.
-func (p *Process) printSeries(answer []metric.Series, instant bool) error {
+func printSeries(p *console.Process, answer []metric.Series, instant bool) error {
 	if len(answer) == 0 {
 		_, err := fmt.Fprintln(p.Stdout, "no data")
 		return err
 	}
-	t := table{head: []string{"SERIES", "POINTS", "MIN", "MEAN", "MAX", "LAST"}}
+	t := console.Table{Head: []string{"SERIES", "POINTS", "MIN", "MEAN", "MAX", "LAST"}}
 	if instant {
-		t.head = []string{"SERIES", "VALUE"}
+		t.Head = []string{"SERIES", "VALUE"}
 	}
 	for _, s := range answer {
 		if instant {
-			t.add(seriesName(s.Labels), figure(s.Points[0].Value))
+			t.Add(seriesName(s.Labels), figure(s.Points[0].Value))
 			continue
 		}
 		least, sum, most, last, n := math.Inf(1), 0.0, math.Inf(-1), math.NaN(), 0
@@ -210,18 +212,18 @@ func (p *Process) printSeries(answer []metric.Series, instant bool) error {
 			}
 		}
 		if n == 0 {
-			t.add(seriesName(s.Labels), "0", "–", "–", "–", "–")
+			t.Add(seriesName(s.Labels), "0", "–", "–", "–", "–")
 			continue
 		}
-		t.add(seriesName(s.Labels), strconv.Itoa(n), figure(least), figure(sum/float64(n)), figure(most), figure(last))
+		t.Add(seriesName(s.Labels), strconv.Itoa(n), figure(least), figure(sum/float64(n)), figure(most), figure(last))
 	}
-	return t.print(p.Stdout)
+	return t.Print(p.Stdout)
 }
 
 // seriesName prints labels as PromQL does.
 func seriesName(labels map[string]string) string {
 	var parts []string
-	for _, name := range sortedKeys(labels) {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if name != "__name__" {
 			parts = append(parts, name+"="+strconv.Quote(labels[name]))
 		}
@@ -232,7 +234,7 @@ func seriesName(labels map[string]string) string {
 func figure(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // printPoints prints one row per point; a gap has an empty value.
-func (p *Process) printPoints(answer []metric.Series) error {
+func printPoints(p *console.Process, answer []metric.Series) error {
 	w := csv.NewWriter(p.Stdout)
 	_ = w.Write([]string{"series", "seconds", "value"}) // Flush tells
 	for _, s := range answer {
@@ -248,10 +250,10 @@ func (p *Process) printPoints(answer []metric.Series) error {
 	return w.Error()
 }
 
-func (p *Process) printAnswer(answer []metric.Series) error {
+func printAnswer(p *console.Process, answer []metric.Series) error {
 	out := []map[string]any{}
 	for _, s := range answer {
 		out = append(out, map[string]any{"labels": s.Labels, "points": s.Points})
 	}
-	return p.printJSON(out)
+	return p.PrintJSON(out)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
@@ -26,7 +27,7 @@ type reportFlags struct {
 	redact           bool
 }
 
-func newReport(p *Process) *cobra.Command {
+func newReport(p *console.Process) *cobra.Command {
 	f := reportFlags{form: formChoice{names: rendererNames()}}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
@@ -40,9 +41,9 @@ func newReport(p *Process) *cobra.Command {
 			"  bragg report nightly --format json | jq -r .verdict\n" +
 			"  bragg report last --redact --out for-the-vendor.html",
 		GroupID: groupResult,
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return p.report(args[0], f)
+			return printReport(p, args[0], f)
 		},
 	}
 	flags := cmd.Flags()
@@ -50,8 +51,8 @@ func newReport(p *Process) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "`FILE` to write; - is standard output")
 	flags.StringVar(&f.junit, "junit", "", "also write test cases for continuous integration to `FILE`")
 	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine by pseudonyms")
-	p.runsFlag(flags, &f.runs)
-	cmd.ValidArgsFunction = p.completeRuns(&f.runs)
+	p.RunsFlag(flags, &f.runs)
+	cmd.ValidArgsFunction = completeRuns(p, &f.runs)
 	return cmd
 }
 
@@ -71,12 +72,12 @@ func formatList() string {
 	return b.String()
 }
 
-func (p *Process) report(word string, f reportFlags) error {
+func printReport(p *console.Process, word string, f reportFlags) error {
 	form, err := f.form.choose(f.out)
 	if err != nil {
 		return err
 	}
-	b, live, err := p.openLive(p.runsDirectory(f.runs), word)
+	b, live, err := openLive(p, p.RunsDirectory(f.runs), word)
 	if err != nil {
 		return err
 	}
@@ -91,12 +92,12 @@ func (p *Process) report(word string, f reportFlags) error {
 		}
 	}
 	if f.junit != "" {
-		if err := p.saveJUnit(f.junit, []report.Ran{{Run: run}}); err != nil {
+		if err := saveJUnit(p, f.junit, []report.Ran{{Run: run}}); err != nil {
 			return err
 		}
 	}
 	if form == "" && f.out == "" {
-		return p.reportHere(b, run, f.redact)
+		return reportHere(p, b, run, f.redact)
 	}
 	renderer := report.Renderers()[0]
 	if form != "" {
@@ -104,15 +105,15 @@ func (p *Process) report(word string, f reportFlags) error {
 			return err
 		}
 	}
-	if err := p.render(renderer, run, f.out); err != nil {
+	if err := renderRun(p, renderer, run, f.out); err != nil {
 		return err
 	}
-	return exit(verdictCode(run.Summary))
+	return console.ExitWith(verdictCode(run.Summary))
 }
 
 // reportHere prints the numbers and writes the HTML report into the run's folder.
-func (p *Process) reportHere(b *result.Bundle, run *report.Run, redact bool) error {
-	if err := report.Terminal(p.Stdout, run, p.width(), p.color()); err != nil {
+func reportHere(p *console.Process, b *result.Bundle, run *report.Run, redact bool) error {
+	if err := report.Terminal(p.Stdout, run, p.Width(), p.Color()); err != nil {
 		return err
 	}
 	name := "report.html"
@@ -131,25 +132,25 @@ func (p *Process) reportHere(b *result.Bundle, run *report.Run, redact bool) err
 			return err
 		}
 	}
-	return exit(verdictCode(run.Summary))
+	return console.ExitWith(verdictCode(run.Summary))
 }
 
-// render writes one form to a file, or to standard output.
-func (p *Process) render(r report.Renderer, run *report.Run, out string) error {
+// renderRun writes one form to a file, or to standard output.
+func renderRun(p *console.Process, r report.Renderer, run *report.Run, out string) error {
 	if out == "" || out == "-" {
 		w := bufio.NewWriter(p.Stdout)
-		options := report.Options{Width: p.width(), Color: p.color()}
+		options := report.Options{Width: p.Width(), Color: p.Color()}
 		if err := r.Render(w, run, options); err != nil {
 			return err
 		}
 		return w.Flush()
 	}
-	return saveFile(p.path(out), func(w io.Writer) error { return r.Render(w, run, report.Options{}) })
+	return saveFile(p.Path(out), func(w io.Writer) error { return r.Render(w, run, report.Options{}) })
 }
 
 // saveJUnit writes a suite for each scenario of a queue.
-func (p *Process) saveJUnit(path string, all []report.Ran) error {
-	return saveFile(p.path(path), func(w io.Writer) error { return report.JUnitOf(w, all) })
+func saveJUnit(p *console.Process, path string, all []report.Ran) error {
+	return saveFile(p.Path(path), func(w io.Writer) error { return report.JUnitOf(w, all) })
 }
 
 func writeReport(path string, run *report.Run) error {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/session"
 )
 
-func newResume(p *Process) *cobra.Command {
+func newResume(p *console.Process) *cobra.Command {
 	var runs string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -21,9 +22,9 @@ func newResume(p *Process) *cobra.Command {
 			"Without RUN it takes the newest run that is not finished.\n\n" + runHelp,
 		Example: "  bragg resume\n  bragg resume 20250301-151204-k3f9a",
 		GroupID: groupHouse,
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := p.runsDirectory(runs)
+			dir := p.RunsDirectory(runs)
 			if len(args) == 0 {
 				known, err := session.Unfinished(dir)
 				if err != nil {
@@ -37,29 +38,29 @@ func newResume(p *Process) *cobra.Command {
 				}
 				args = known[len(known)-1:]
 			}
-			cleaned, err := p.clean(cmd.Context(), dir, args)
+			cleaned, err := cleanRuns(cmd.Context(), p, dir, args)
 			if err != nil {
 				return err
 			}
 			nothing := len(cleaned) == 1 && cleaned[0].Dir == "" // it died before it recorded anything
 			switch {
 			case asJSON && nothing:
-				return errors.Join(p.printJSON(nil), p.cleanedError(dir, cleaned))
+				return errors.Join(p.PrintJSON(nil), cleanedError(p, dir, cleaned))
 			case asJSON:
-				if err := p.cleanedError(dir, cleaned); err != nil {
+				if err := cleanedError(p, dir, cleaned); err != nil {
 					return err
 				}
-				return p.report(args[0], reportFlags{runs: dir, form: formChoice{json: true}})
+				return printReport(p, args[0], reportFlags{runs: dir, form: formChoice{json: true}})
 			}
-			if err := p.printCleaned(dir, cleaned, true); err != nil || nothing {
+			if err := printCleaned(p, dir, cleaned, true); err != nil || nothing {
 				return err
 			}
 			fmt.Fprintln(p.Stdout)
-			return p.report(args[0], reportFlags{runs: dir})
+			return printReport(p, args[0], reportFlags{runs: dir})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, formJSON, false, "print the report as JSON; null where nothing was recorded")
-	p.runsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print the report as JSON; null where nothing was recorded")
+	p.RunsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = completeRuns(p, &runs)
 	return cmd
 }

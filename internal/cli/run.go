@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
@@ -23,7 +26,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newRun(p *Process) *cobra.Command {
+func newRun(p *console.Process) *cobra.Command {
 	var o order
 	var q queue
 	cmd := &cobra.Command{
@@ -39,9 +42,9 @@ func newRun(p *Process) *cobra.Command {
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
 			"  bragg run node_failure --target cluster.yml --max-full 80",
 		GroupID: groupScenario,
-		Args:    between(1, -1),
+		Args:    console.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.runAll(cmd.Context(), &o, q.of(args))
+			return runAll(cmd.Context(), p, &o, q.of(args))
 		},
 		ValidArgsFunction: completeScenarios,
 	}
@@ -78,34 +81,34 @@ type ranRun struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
+func runAll(ctx context.Context, p *console.Process, o *order, q queue) error {
 	if err := checkLabel(q.label); err != nil {
 		return err
 	}
-	stop, end := p.watchSignals(ctx)
+	stop, end := watchStops(ctx, p)
 	defer end()
 	outcomes := []ranRun{}
 	for i, word := range q.words {
-		if stop.stopped() {
-			p.note(q, "not run because of the stop: "+strings.Join(q.words[i:], ", "))
+		if stop.Stopped() {
+			noteRun(p, q, "not run because of the stop: "+strings.Join(q.words[i:], ", "))
 			break
 		}
 		if len(q.words) > 1 {
-			p.note(q, fmt.Sprintf("── %d of %d: %s", i+1, len(q.words), word))
+			noteRun(p, q, fmt.Sprintf("── %d of %d: %s", i+1, len(q.words), word))
 		}
-		outcomes = append(outcomes, p.runOne(ctx, o, word, q, stop))
+		outcomes = append(outcomes, runOne(ctx, o, word, q, stop))
 	}
 	if q.junit != "" {
-		if err := p.saveJUnit(q.junit, readRan(q.words, outcomes)); err != nil {
+		if err := saveJUnit(p, q.junit, readRan(q.words, outcomes)); err != nil {
 			return err
 		}
 	}
 	if q.json {
-		if err := p.printJSON(outcomes); err != nil {
+		if err := p.PrintJSON(outcomes); err != nil {
 			return err
 		}
 	} else if len(q.words) > 1 {
-		if err := p.printOutcomes(outcomes); err != nil {
+		if err := printOutcomes(p, outcomes); err != nil {
 			return err
 		}
 	}
@@ -113,11 +116,11 @@ func (p *Process) runAll(ctx context.Context, o *order, q queue) error {
 	if q.shows && len(outcomes) == len(q.words) && !slices.ContainsFunc(outcomes, func(r ranRun) bool { return !shown(&r) }) {
 		return nil
 	}
-	return exit(worst(outcomes))
+	return console.ExitWith(worst(outcomes))
 }
 
-// note prints a line about the queue, where nobody reads JSON.
-func (p *Process) note(q queue, text string) {
+// noteRun prints a line about the queue, where nobody reads JSON.
+func noteRun(p *console.Process, q queue, text string) {
 	if !q.json {
 		fmt.Fprintln(p.Stdout, textio.Lines(text))
 	}
@@ -128,7 +131,7 @@ const labelBytesMax = 80
 
 func checkLabel(label string) error {
 	if len(label) > labelBytesMax || textio.Lines(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || isPath(label) {
-		return badFlag("--label "+quote(label)+" cannot name a run",
+		return console.BadFlag("--label "+strconv.Quote(label)+" cannot name a run",
 			"a label has at most 80 bytes, no line feed, is not \"last\" and does not begin as a path does (/, ./, ../)")
 	}
 	return nil
@@ -154,76 +157,77 @@ func worst(outcomes []ranRun) int {
 }
 
 // runOne runs one scenario and reports it. Whatever goes wrong is printed here, so that the queue goes on.
-func (p *Process) runOne(ctx context.Context, o *order, word string, q queue, stop *stopper) ranRun {
-	ran := ranRun{Scenario: word}
+func runOne(ctx context.Context, o *order, word string, q queue, stop *stopper) ranRun {
+	p, ran := stop.process, ranRun{Scenario: word}
 	stop.follow("", func(text string) { fmt.Fprintln(p.Stderr, text) })
-	outcome, err := p.carry(ctx, o, word, q, stop)
-	if errors.Is(err, context.Canceled) && stop.stopped() {
+	outcome, err := carryOut(ctx, o, word, q, stop)
+	if errors.Is(err, context.Canceled) && stop.Stopped() {
 		err = &diag.Error{Code: "stopped", Message: "stopped before anything was touched", Exit: diag.ExitInterrupted}
 	}
 	ran.Outcome = outcome
 	if err != nil {
-		ran.Exit, ran.Error = p.printError(err), err.Error()
+		ran.Exit, ran.Error = p.PrintError(err), err.Error()
 	}
 	return ran
 }
 
-func (p *Process) carry(ctx context.Context, o *order, word string, q queue, stop *stopper) (session.Outcome, error) {
+func carryOut(ctx context.Context, o *order, word string, q queue, stop *stopper) (session.Outcome, error) {
 	var none session.Outcome
+	p := stop.process
 	made, err := o.make(p, word, q.label)
 	if err != nil {
 		return none, err
 	}
-	prepared, err := session.Prepare(stop.begun, made)
+	prepared, err := session.Prepare(stop.Begun, made)
 	if err != nil {
 		return none, err
 	}
 	defer prepared.Close()
-	p.warn(prepared)
-	p.warnOfWriters(made.Runs)
-	view := p.newView(q, stop)
+	warn(p, prepared)
+	warnOfWriters(p, made.Runs)
+	view := newView(p, q, stop)
 	outcome, err := prepared.Run(context.WithoutCancel(ctx), session.RunOptions{Watcher: view, Stops: stop.levels})
 	view.close()
 	if err != nil {
 		return outcome, err
 	}
-	return outcome, p.reportRun(outcome, q)
+	return outcome, reportRun(p, outcome, q)
 }
 
 // cleanCommand is what removes what the run with a bundle has left, for a shell.
-func (p *Process) cleanCommand(bundle string) string {
-	return p.commandIn(filepath.Dir(bundle), "clean", filepath.Base(bundle))
+func cleanCommand(p *console.Process, bundle string) string {
+	return commandIn(p, filepath.Dir(bundle), "clean", filepath.Base(bundle))
 }
 
 // commandIn is a command of this program on a runs folder, for a shell: complete, so that it works when it is copied.
-func (p *Process) commandIn(runs string, words ...string) string {
+func commandIn(p *console.Process, runs string, words ...string) string {
 	words = append([]string{"bragg"}, words...)
-	if runs != p.runsDirectory("") {
+	if runs != p.RunsDirectory("") {
 		words = append(words, "--runs", runs)
 	}
 	return textio.Shell(words...)
 }
 
 // warnOfWriters warns of a runs folder in which others can put or replace what later commands read.
-func (p *Process) warnOfWriters(runs string) {
+func warnOfWriters(p *console.Process, runs string) {
 	const othersWrite = 0o022
 	info, err := os.Stat(runs)
 	if err != nil || info.Mode().Perm()&othersWrite == 0 {
 		return
 	}
 	fmt.Fprintf(p.Stderr, "bragg: warning: others may write to the runs folder %s (mode %v): they can replace runs and reports\n  %s\n",
-		quote(runs), info.Mode().Perm(), textio.Lines(textio.Shell("chmod", "go-w", runs)))
+		strconv.Quote(runs), info.Mode().Perm(), textio.Lines(textio.Shell("chmod", "go-w", runs)))
 }
 
 // warn prints what the scenario's and the plan's checks found besides errors.
-func (p *Process) warn(prepared *session.Prepared) {
+func warn(p *console.Process, prepared *session.Prepared) {
 	if len(prepared.Plan.Warnings) > 0 {
-		printDiagnostics(p.Stderr, prepared.Plan.Warnings)
+		console.PrintDiagnostics(p.Stderr, prepared.Plan.Warnings)
 	}
 }
 
 // reportRun writes the report into the run's folder and prints the numbers.
-func (p *Process) reportRun(outcome session.Outcome, q queue) error {
+func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	b, err := openBundle(outcome.Dir)
 	if err != nil {
 		return err
@@ -240,7 +244,7 @@ func (p *Process) reportRun(outcome session.Outcome, q queue) error {
 	if q.json {
 		return nil
 	}
-	brief := func(w io.Writer, run *report.Run) error { return report.Brief(w, run, p.width(), p.color()) }
+	brief := func(w io.Writer, run *report.Run) error { return report.Brief(w, run, p.Width(), p.Color()) }
 	if q.brief != nil {
 		brief = q.brief
 	}
@@ -252,7 +256,7 @@ func (p *Process) reportRun(outcome session.Outcome, q queue) error {
 		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(problem))
 	}
 	if len(outcome.Left) > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(p.cleanCommand(outcome.Dir)))
+		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(cleanCommand(p, outcome.Dir)))
 	}
 	return nil
 }
@@ -285,17 +289,17 @@ func readDir(dir string) (*report.Run, error) {
 	return report.Read(b)
 }
 
-func (p *Process) printOutcomes(outcomes []ranRun) error {
+func printOutcomes(p *console.Process, outcomes []ranRun) error {
 	fmt.Fprintln(p.Stdout)
-	t := table{head: []string{"SCENARIO", "RUN", "VERDICT", "REASON"}}
+	t := console.Table{Head: []string{"SCENARIO", "RUN", "VERDICT", "REASON"}}
 	for _, o := range outcomes {
 		verdict, reason := string(o.Verdict), o.Reason
 		if o.Error != "" {
 			verdict, reason = "not run", firstLine(o.Error)
 		}
-		t.add(o.Scenario, o.Run, verdict, reason)
+		t.Add(o.Scenario, o.Run, verdict, reason)
 	}
-	return t.print(p.Stdout)
+	return t.Print(p.Stdout)
 }
 
 func firstLine(s string) string {
@@ -305,15 +309,15 @@ func firstLine(s string) string {
 
 // view shows a run while it goes on.
 type view struct {
-	process *Process
+	process *console.Process
 	stop    *stopper
 	live    *report.Live // nil where JSON is wanted
 }
 
-func (p *Process) newView(q queue, stop *stopper) *view {
+func newView(p *console.Process, q queue, stop *stopper) *view {
 	v := &view{process: p, stop: stop}
 	if !q.json {
-		v.live = report.NewLive(report.LiveOptions{Out: p.Stdout, Terminal: p.live(), Color: p.color(), Size: p.liveSize()})
+		v.live = report.NewLive(report.LiveOptions{Out: p.Stdout, Terminal: p.Live(), Color: p.Color(), Size: p.LiveSize()})
 	}
 	return v
 }
@@ -371,7 +375,7 @@ func sizes(r *result.Rehearsal) string {
 	if r.Nodes[0] != r.Nodes[1] {
 		parts = append(parts, fmt.Sprintf("%d instead of %d nodes", r.Nodes[1], r.Nodes[0]))
 	}
-	for _, group := range sortedKeys(r.SizeFactor) {
+	for _, group := range slices.Sorted(maps.Keys(r.SizeFactor)) {
 		text := fmt.Sprintf("bytes of %s × %.3g", group, r.SizeFactor[group])
 		if c := r.Counts[group]; c[0] != c[1] {
 			text += fmt.Sprintf(" on %d instead of %d VMs", c[1], c[0])

@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -17,9 +19,9 @@ import (
 const runHelp = "RUN is a run's id, the beginning of one, a label, \"last\", or the path of a bundle."
 
 // findRun returns the folder of the run that word means. A label that several runs carry means the newest of them.
-func (p *Process) findRun(runs, word string) (string, error) {
+func findRun(p *console.Process, runs, word string) (string, error) {
 	if isPath(word) {
-		return p.bundleAt(word)
+		return bundleAt(p, word)
 	}
 	all, err := result.List(runs)
 	if strings.ContainsRune(word, filepath.Separator) {
@@ -27,7 +29,7 @@ func (p *Process) findRun(runs, word string) (string, error) {
 		if at := slices.IndexFunc(all, func(l result.Listed) bool { return l.Manifest.Label == word }); at >= 0 {
 			return all[at].Dir, nil
 		}
-		return p.bundleAt(word)
+		return bundleAt(p, word)
 	}
 	if err != nil {
 		return "", err
@@ -63,7 +65,7 @@ func (p *Process) findRun(runs, word string) (string, error) {
 	case len(begin) > 1:
 		return "", &diag.Error{
 			Code: "ambiguous-run", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("%d runs begin with %s", len(begin), quote(word)),
+			Message: fmt.Sprintf("%d runs begin with %s", len(begin), strconv.Quote(word)),
 			Hint:    "write more of the id: " + baseNames(begin, 4),
 		}
 	}
@@ -72,7 +74,7 @@ func (p *Process) findRun(runs, word string) (string, error) {
 		hint = "did you mean " + near + "?"
 	}
 	return "", &diag.Error{
-		Code: "unknown-run", Message: "there is no run " + quote(word) + " in " + runs, Hint: hint, Exit: diag.ExitUsage,
+		Code: "unknown-run", Message: "there is no run " + strconv.Quote(word) + " in " + runs, Hint: hint, Exit: diag.ExitUsage,
 	}
 }
 
@@ -82,11 +84,11 @@ func isPath(word string) bool {
 }
 
 // bundleAt returns the folder that a path names, if a bundle is there.
-func (p *Process) bundleAt(word string) (string, error) {
-	dir := filepath.Clean(p.path(word))
+func bundleAt(p *console.Process, word string) (string, error) {
+	dir := filepath.Clean(p.Path(word))
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		return "", &diag.Error{
-			Code: "no-bundle", Message: "there is no bundle at " + quote(word), Exit: diag.ExitUsage,
+			Code: "no-bundle", Message: "there is no bundle at " + strconv.Quote(word), Exit: diag.ExitUsage,
 			Hint: "a bundle is a folder with a manifest.json; bragg runs list shows runs and their labels",
 		}
 	}
@@ -107,8 +109,8 @@ func baseNames(paths []string, limit int) string {
 }
 
 // openRun finds and opens one run.
-func (p *Process) openRun(runs, word string) (*result.Bundle, error) {
-	dir, err := p.findRun(runs, word)
+func openRun(p *console.Process, runs, word string) (*result.Bundle, error) {
+	dir, err := findRun(p, runs, word)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +119,8 @@ func (p *Process) openRun(runs, word string) (*result.Bundle, error) {
 
 // openLive finds and opens one run and tells whether it is going on. What is not going on has its seal by now, if it ever
 // gets one: a bundle that was sealed between two looks is never taken for one whose writer died.
-func (p *Process) openLive(runs, word string) (b *result.Bundle, live bool, err error) {
-	b, err = p.openRun(runs, word)
+func openLive(p *console.Process, runs, word string) (b *result.Bundle, live bool, err error) {
+	b, err = openRun(p, runs, word)
 	if err != nil || b.Sealed() != nil || b.Live() {
 		return b, err == nil && b.Sealed() == nil, err
 	}
@@ -142,9 +144,9 @@ func openBundle(dir string) (*result.Bundle, error) {
 }
 
 // completeRuns offers run ids and labels to the shell.
-func (p *Process) completeRuns(runs *string) completer {
+func completeRuns(p *console.Process, runs *string) completer {
 	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		all, err := result.List(p.runsDirectory(*runs))
+		all, err := result.List(p.RunsDirectory(*runs))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

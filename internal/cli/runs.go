@@ -4,17 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newRuns(p *Process) *cobra.Command {
+func newRuns(p *console.Process) *cobra.Command {
 	list := &runsListing{}
 	cmd := &cobra.Command{
 		Use:     "runs",
@@ -26,7 +28,7 @@ func newRuns(p *Process) *cobra.Command {
 			if len(args) == 0 {
 				return list.print(p)
 			}
-			return unknownCommand(cmd, args[0])
+			return console.UnknownCommand(cmd, args[0])
 		},
 	}
 	list.flags(p, cmd)
@@ -74,13 +76,13 @@ type runsListing struct {
 	asJSON bool
 }
 
-func (l *runsListing) flags(p *Process, cmd *cobra.Command) {
+func (l *runsListing) flags(p *console.Process, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print JSON")
-	p.runsFlag(cmd.Flags(), &l.runs)
+	p.RunsFlag(cmd.Flags(), &l.runs)
 }
 
-func (l *runsListing) print(p *Process) error {
-	dir := p.runsDirectory(l.runs)
+func (l *runsListing) print(p *console.Process) error {
+	dir := p.RunsDirectory(l.runs)
 	all, err := result.List(dir)
 	if err != nil {
 		return err
@@ -90,34 +92,34 @@ func (l *runsListing) print(p *Process) error {
 		lines[i] = lineOf(listed)
 	}
 	if l.asJSON {
-		return p.printJSON(lines)
+		return p.PrintJSON(lines)
 	}
-	return p.printRuns(dir, lines)
+	return printRuns(p, dir, lines)
 }
 
-func newRunsList(p *Process) *cobra.Command {
+func newRunsList(p *console.Process) *cobra.Command {
 	list := &runsListing{}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List all runs, the newest first",
 		Example: "  bragg runs list\n  bragg runs list --json | jq -r '.[] | select(.verdict == \"FAIL\") | .run'",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return list.print(p) },
 	}
 	list.flags(p, cmd)
 	return cmd
 }
 
-func (p *Process) printRuns(dir string, lines []runLine) error {
+func printRuns(p *console.Process, dir string, lines []runLine) error {
 	if len(lines) == 0 {
 		_, err := fmt.Fprintf(p.Stdout, "There are no runs in %s. Make one: bragg demo\n", textio.Lines(dir))
 		return err
 	}
-	t := table{head: []string{"RUN", "SCENARIO", "TARGET", "STARTED", "TOOK", "VERDICT", "LABEL"}}
+	t := console.Table{Head: []string{"RUN", "SCENARIO", "TARGET", "STARTED", "TOOK", "VERDICT", "LABEL"}}
 	unfinished := false
 	for _, l := range lines {
 		if l.State == "unreadable" {
-			t.add(l.Run, "–", "–", "–", "–", "unreadable", "")
+			t.Add(l.Run, "–", "–", "–", "–", "unreadable", "")
 			continue
 		}
 		scenario, verdict, took := l.Scenario, string(l.Verdict), "–"
@@ -131,20 +133,20 @@ func (p *Process) printRuns(dir string, lines []runLine) error {
 			verdict = l.State
 		}
 		unfinished = unfinished || l.State == "unfinished"
-		t.add(l.Run, scenario, l.Target, l.Created.Local().Format("2006-01-02 15:04"), took, verdict, l.Label)
+		t.Add(l.Run, scenario, l.Target, l.Created.Local().Format("2006-01-02 15:04"), took, verdict, l.Label)
 	}
-	if err := t.print(p.Stdout); err != nil {
+	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
 	if unfinished {
 		_, err := fmt.Fprintf(p.Stdout, "\nAn unfinished run left things behind. This removes them and seals its bundle:\n  %s\n",
-			textio.Lines(p.commandIn(dir, "clean")))
+			textio.Lines(commandIn(p, dir, "clean")))
 		return err
 	}
 	return nil
 }
 
-func newRunsRemove(p *Process) *cobra.Command {
+func newRunsRemove(p *console.Process) *cobra.Command {
 	var runs string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -153,13 +155,13 @@ func newRunsRemove(p *Process) *cobra.Command {
 		Long: "Rm deletes the folders of runs. It refuses a run that is going on, and one that died and was not yet\n" +
 			"cleaned, because what it left outside could then no longer be found.\n\n" + runHelp,
 		Example: "  bragg runs rm 20250301-1512-k3f9\n  bragg runs rm last",
-		Args:    between(1, -1),
+		Args:    console.Between(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := p.runsDirectory(runs)
+			dir := p.RunsDirectory(runs)
 			var faults []error
 			removed := removedLine{Removed: []string{}}
 			for _, word := range args {
-				id, err := p.removeRun(dir, word)
+				id, err := removeRun(p, dir, word)
 				if err != nil {
 					faults = append(faults, err)
 					continue
@@ -170,14 +172,14 @@ func newRunsRemove(p *Process) *cobra.Command {
 				}
 			}
 			if asJSON {
-				faults = append(faults, p.printJSON(removed))
+				faults = append(faults, p.PrintJSON(removed))
 			}
 			return errors.Join(faults...)
 		},
 	}
-	jsonFlag(cmd.Flags(), &asJSON)
-	p.runsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	console.JSONFlag(cmd.Flags(), &asJSON)
+	p.RunsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = completeRuns(p, &runs)
 	return cmd
 }
 
@@ -187,14 +189,14 @@ type removedLine struct {
 }
 
 // removeRun removes one run and returns its id.
-func (p *Process) removeRun(runs, word string) (string, error) {
-	dir, err := p.findRun(runs, word)
+func removeRun(p *console.Process, runs, word string) (string, error) {
+	dir, err := findRun(p, runs, word)
 	if err != nil {
 		return "", err
 	}
 	if filepath.Dir(dir) != filepath.Clean(runs) {
 		return "", &diag.Error{
-			Code: "foreign-bundle", Message: quote(word) + " does not lie in the runs folder " + runs,
+			Code: "foreign-bundle", Message: strconv.Quote(word) + " does not lie in the runs folder " + runs,
 			Hint: "name its folder with --runs DIR, or remove a copied bundle with rm", Exit: diag.ExitRefused,
 		}
 	}
@@ -208,7 +210,7 @@ func (p *Process) removeRun(runs, word string) (string, error) {
 		if state == result.StateRunning && !live {
 			return "", &diag.Error{
 				Code: "unclean-run", Message: "run " + id + " died and was not cleaned",
-				Hint: "remove what the run left and seal its bundle first: " + p.commandIn(runs, "clean", id), Exit: diag.ExitRefused,
+				Hint: "remove what the run left and seal its bundle first: " + commandIn(p, runs, "clean", id), Exit: diag.ExitRefused,
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
@@ -30,7 +31,7 @@ type shownRun struct {
 	Files    map[string]int64 `json:"files"` // every file of the folder, bytes
 }
 
-func newRunsShow(p *Process) *cobra.Command {
+func newRunsShow(p *console.Process) *cobra.Command {
 	var runs string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -39,9 +40,9 @@ func newRunsShow(p *Process) *cobra.Command {
 		Long: "Show prints what identifies a run: scenario, target, variables, versions, machine. It compares every file\n" +
 			"with the seal and ends with 3 when one was changed, is missing or was added.\n\n" + runHelp,
 		Example: "  bragg runs show last\n  bragg runs show nightly --json",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			b, err := p.openRun(p.runsDirectory(runs), args[0])
+			b, err := openRun(p, p.RunsDirectory(runs), args[0])
 			if err != nil {
 				return err
 			}
@@ -51,19 +52,19 @@ func newRunsShow(p *Process) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = p.printJSON(shown)
+				err = p.PrintJSON(shown)
 			} else {
-				err = p.printRun(shown)
+				err = printRun(p, shown)
 			}
 			if err == nil && len(shown.Damage) > 0 {
-				return exit(diag.ExitUndecided)
+				return console.ExitWith(diag.ExitUndecided)
 			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.runsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = p.completeRuns(&runs)
+	p.RunsFlag(cmd.Flags(), &runs)
+	cmd.ValidArgsFunction = completeRuns(p, &runs)
 	return cmd
 }
 
@@ -117,12 +118,12 @@ func damageLines(err error) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-func (p *Process) printRun(s shownRun) error {
+func printRun(p *console.Process, s shownRun) error {
 	m := s.Manifest
-	t := table{}
+	t := console.Table{}
 	add := func(name, value string) {
 		if value != "" {
-			t.add(name, value)
+			t.Add(name, value)
 		}
 	}
 	add("run", s.Run)
@@ -150,7 +151,7 @@ func (p *Process) printRun(s shownRun) error {
 	add("command", strings.Join(m.CommandLine, " "))
 	addMap(&t, "variable ", m.Scenario.Variables, m.Scenario.Origins)
 	for _, workload := range slices.Sorted(maps.Keys(m.Engines)) {
-		t.add("engine of "+workload, m.Engines[workload].String())
+		t.Add("engine of "+workload, m.Engines[workload].String())
 	}
 	addMap(&t, "", m.Versions, nil)
 	addMap(&t, "", m.Environment, nil)
@@ -159,16 +160,16 @@ func (p *Process) printRun(s shownRun) error {
 		total += size
 	}
 	add("size", fmt.Sprintf("%s in %s", unit.FormatBytes(total), textio.Plural(len(s.Files), "file")))
-	return t.print(p.Stdout)
+	return t.Print(p.Stdout)
 }
 
-func addMap(t *table, prefix string, values, origins map[string]string) {
+func addMap(t *console.Table, prefix string, values, origins map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name]
 		if from := origins[name]; from != "" && from != "default" {
 			value += " (" + from + ")"
 		}
-		t.add(prefix+name, value)
+		t.Add(prefix+name, value)
 	}
 }
 

@@ -9,11 +9,13 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/textio"
@@ -42,13 +44,13 @@ func (c *choice) options() (scenario.Options, error) {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
 			return o, &diag.Error{
-				Code: "bad-flag", Message: "--set " + quote(text) + " is not NAME=VALUE", Exit: diag.ExitUsage,
+				Code: "bad-flag", Message: "--set " + strconv.Quote(text) + " is not NAME=VALUE", Exit: diag.ExitUsage,
 				Hint: "for example --set runtime_secs=60",
 			}
 		}
 		if _, twice := o.Set[name]; twice {
 			return o, &diag.Error{
-				Code: "bad-flag", Message: "--set gives variable " + quote(name) + " twice", Exit: diag.ExitUsage,
+				Code: "bad-flag", Message: "--set gives variable " + strconv.Quote(name) + " twice", Exit: diag.ExitUsage,
 			}
 		}
 		o.Set[name] = value
@@ -71,8 +73,8 @@ func shipped() ([]string, error) {
 	return names, nil
 }
 
-// source finds the folder that a word of the command line means: a shipped name, else a path.
-func (p *Process) source(word string) (scenario.Source, error) {
+// sourceOf finds the folder that a word of the command line means: a shipped name, else a path.
+func sourceOf(p *console.Process, word string) (scenario.Source, error) {
 	names, err := shipped()
 	if err != nil {
 		return scenario.Source{}, err
@@ -81,12 +83,12 @@ func (p *Process) source(word string) (scenario.Source, error) {
 		sub, err := fs.Sub(scenarios.FS, word)
 		return scenario.Source{FS: sub, Name: word, Trusted: true}, err
 	}
-	place := p.path(word)
+	place := p.Path(word)
 	if _, err := os.Stat(place); !errors.Is(err, fs.ErrNotExist) {
 		return scenario.Source{Path: place}, nil
 	}
 	e := &diag.Error{
-		Code: "no-scenario", Message: "there is no scenario " + quote(word), Exit: diag.ExitUsage,
+		Code: "no-scenario", Message: "there is no scenario " + strconv.Quote(word), Exit: diag.ExitUsage,
 		Hint: "bragg scenarios lists the shipped ones; anything else is the path of a folder",
 	}
 	if near := diag.Nearest(word, names); near != "" {
@@ -95,20 +97,20 @@ func (p *Process) source(word string) (scenario.Source, error) {
 	return scenario.Source{}, e
 }
 
-// load reads one scenario that the command line names.
-func (p *Process) load(ctx context.Context, word string, c *choice) (*scenario.Scenario, error) {
+// loadScenario reads one scenario that the command line names.
+func loadScenario(ctx context.Context, p *console.Process, word string, c *choice) (*scenario.Scenario, error) {
 	options, err := c.options()
 	if err != nil {
 		return nil, err
 	}
-	src, err := p.source(word)
+	src, err := sourceOf(p, word)
 	if err != nil {
 		return nil, err
 	}
 	return scenario.Load(ctx, src, options)
 }
 
-func newScenarios(p *Process) *cobra.Command {
+func newScenarios(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "scenarios [SCENARIO]",
@@ -117,19 +119,19 @@ func newScenarios(p *Process) *cobra.Command {
 			"groups and workloads, and the variables that --set changes.\n\n" + scenarioHelp,
 		Example: "  bragg scenarios\n  bragg scenarios four_corners\n  bragg scenarios ./my_scenario --json",
 		GroupID: groupStart,
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				sc, err := p.load(cmd.Context(), args[0], &choice{})
+				sc, err := loadScenario(cmd.Context(), p, args[0], &choice{})
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return p.printJSON(sc)
+					return p.PrintJSON(sc)
 				}
-				return p.printScenario(args[0], sc)
+				return printScenario(p, args[0], sc)
 			}
-			return p.listScenarios(cmd.Context(), asJSON)
+			return listScenarios(cmd.Context(), p, asJSON)
 		},
 		ValidArgsFunction: completeScenarios,
 	}
@@ -138,36 +140,36 @@ func newScenarios(p *Process) *cobra.Command {
 	return cmd
 }
 
-func (p *Process) listScenarios(ctx context.Context, asJSON bool) error {
+func listScenarios(ctx context.Context, p *console.Process, asJSON bool) error {
 	names, err := shipped()
 	if err != nil {
 		return err
 	}
 	var all []*scenario.Scenario
-	t := table{head: []string{"SCENARIO", "FULL LENGTH", "WHAT IT DOES"}, width: p.columns()}
+	t := console.Table{Head: []string{"SCENARIO", "FULL LENGTH", "WHAT IT DOES"}, Width: p.Columns()}
 	for _, name := range names {
-		sc, err := p.load(ctx, name, &choice{})
+		sc, err := loadScenario(ctx, p, name, &choice{})
 		if err != nil {
 			return fmt.Errorf("load shipped scenario %q: %w", name, err)
 		}
 		all = append(all, sc)
-		t.add(name, unit.FormatDuration(sc.EstimatedRuntime), sc.Summary)
+		t.Add(name, unit.FormatDuration(sc.EstimatedRuntime), sc.Summary)
 	}
 	if asJSON {
-		return p.printJSON(all)
+		return p.PrintJSON(all)
 	}
-	if err := t.print(p.Stdout); err != nil {
+	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
 	const next = "bragg scenarios NAME describes one; bragg run NAME --rehearse 60s tries it here in about a minute."
-	_, err = fmt.Fprintf(p.Stdout, "\n%s\n", paragraphs(next, p.textWidth()))
+	_, err = fmt.Fprintf(p.Stdout, "\n%s\n", console.Paragraphs(next, p.TextWidth()))
 	return err
 }
 
-func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
+func printScenario(p *console.Process, word string, sc *scenario.Scenario) error {
 	w := &strings.Builder{}
-	fmt.Fprintf(w, "%s — %s\n%s\n", sc.Name, sc.DisplayName, paragraphs(sc.Summary, p.textWidth()))
-	if text := plainText(sc.Description, p.textWidth()); text != "" {
+	fmt.Fprintf(w, "%s — %s\n%s\n", sc.Name, sc.DisplayName, console.Paragraphs(sc.Summary, p.TextWidth()))
+	if text := plainText(sc.Description, p.TextWidth()); text != "" {
 		fmt.Fprintf(w, "\n%s\n", text)
 	}
 	fmt.Fprintf(w, "\nFull length: about %s\n", unit.FormatDuration(sc.EstimatedRuntime))
@@ -175,21 +177,21 @@ func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
 		fmt.Fprintf(w, "Tags: %s\n", strings.Join(sc.Tags, ", "))
 	}
 	if len(sc.Groups) > 0 {
-		t := table{head: []string{"GROUP", "VMS", "VCPUS", "RAM", "DATA DISKS", "NODES"}}
+		t := console.Table{Head: []string{"GROUP", "VMS", "VCPUS", "RAM", "DATA DISKS", "NODES"}}
 		for _, g := range sc.Groups {
-			t.add(g.Name, vmCount(g), number(g.VCPUs), bytesOrBlank(g.RAMBytes),
+			t.Add(g.Name, vmCount(g), number(g.VCPUs), bytesOrBlank(g.RAMBytes),
 				fmt.Sprintf("%d × %s", g.DiskCount, unit.FormatBytes(g.DiskBytes)), firstOf(g.Nodes, "all"))
 		}
-		writeTable(w, &t)
+		t.Section(w)
 	}
 	if len(sc.Workloads) > 0 {
-		t := table{head: []string{"WORKLOAD", "GROUP", "FILE"}}
+		t := console.Table{Head: []string{"WORKLOAD", "GROUP", "FILE"}}
 		for _, l := range sc.Workloads {
-			t.add(l.Name, l.Group, firstOf(l.ConfigFile, l.Generator))
+			t.Add(l.Name, l.Group, firstOf(l.ConfigFile, l.Generator))
 		}
-		writeTable(w, &t)
+		t.Section(w)
 	}
-	writeVariables(w, sc, p.columns())
+	writeVariables(w, sc, p.Columns())
 	if len(sc.Presets) > 0 {
 		fmt.Fprintf(w, "\nPresets: %s\n", strings.Join(sc.Presets, ", "))
 	}
@@ -199,21 +201,16 @@ func (p *Process) printScenario(word string, sc *scenario.Scenario) error {
 }
 
 func writeVariables(w *strings.Builder, sc *scenario.Scenario, width int) {
-	t := table{head: []string{"VARIABLE", "DEFAULT", "ALLOWED", "MEANING"}, width: width}
+	t := console.Table{Head: []string{"VARIABLE", "DEFAULT", "ALLOWED", "MEANING"}, Width: width}
 	for _, v := range sc.Variables {
 		if v.Hidden {
 			continue
 		}
-		t.add(v.Name, fmt.Sprint(v.Default), allowed(v), oneLine(firstOf(v.Description, v.DisplayName)))
+		t.Add(v.Name, fmt.Sprint(v.Default), allowed(v), oneLine(firstOf(v.Description, v.DisplayName)))
 	}
-	if len(t.rows) > 0 {
-		writeTable(w, &t)
+	if t.Len() > 0 {
+		t.Section(w)
 	}
-}
-
-func writeTable(w *strings.Builder, t *table) {
-	w.WriteString("\n")
-	_ = t.print(w) // a strings.Builder takes everything
 }
 
 func allowed(v scenario.Variable) string {
@@ -267,7 +264,9 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(plainText(s, textWidthMax)), " ") }
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(plainText(s, console.TextWidthMax)), " ")
+}
 
 var (
 	itemTag  = regexp.MustCompile(`(?i)<li\b[^>]*>\s*`)
@@ -285,45 +284,7 @@ func plainText(s string, width int) string {
 	s = html.UnescapeString(anyTag.ReplaceAllString(s, ""))
 	var lines []string
 	for _, line := range strings.Split(wideGap.ReplaceAllString(s, "\n\n"), "\n") {
-		lines = append(lines, wrap(line, width)...)
+		lines = append(lines, console.Wrap(line, width)...)
 	}
 	return strings.TrimSpace(strings.ReplaceAll(strings.Join(lines, "\n"), "\n\n  •", "\n  •"))
-}
-
-// textWidthMax is how wide running text is printed at most, in characters.
-const textWidthMax = 100
-
-// wrap breaks one line at blanks; further lines are indented like the first.
-func wrap(line string, width int) []string {
-	indent := ""
-	if strings.HasPrefix(strings.TrimLeft(line, " "), "•") {
-		indent = "    "
-	}
-	var out []string
-	current := ""
-	for _, word := range strings.Fields(line) {
-		if current != "" && len([]rune(current))+1+len([]rune(word)) > width {
-			out = append(out, current)
-			current = indent + word
-			continue
-		}
-		switch {
-		case current != "":
-			current += " " + word
-		case indent != "":
-			current = "  " + word
-		default:
-			current = word
-		}
-	}
-	return append(out, current)
-}
-
-// paragraphs wraps running text; an empty line parts paragraphs.
-func paragraphs(text string, width int) string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, wrap(line, width)...)
-	}
-	return strings.Join(lines, "\n")
 }

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/scenarios"
@@ -23,7 +25,7 @@ type copiedScenario struct {
 	Files    []string `json:"files"`
 }
 
-func newScenariosCopy(p *Process) *cobra.Command {
+func newScenariosCopy(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "copy NAME DIR",
@@ -31,14 +33,14 @@ func newScenariosCopy(p *Process) *cobra.Command {
 		Long: "Copy writes test.yml and the job files of a shipped scenario into DIR, which must not exist yet or be empty:\n" +
 			"nothing is overwritten. A folder that did not exist appears with all files or not at all.",
 		Example: "  bragg scenarios copy db_colocation ./my_colocation\n  bragg plan ./my_colocation",
-		Args:    between(2, 2),
+		Args:    console.Between(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			copied, err := p.copyScenario(args[0], args[1])
+			copied, err := copyScenario(p, args[0], args[1])
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return p.printJSON(copied)
+				return p.PrintJSON(copied)
 			}
 			word := asPath(args[1])
 			_, err = fmt.Fprintf(p.Stdout, "copied %s: %s\n\nEdit %s, then: %s\n", args[0], strings.Join(copied.Files, ", "),
@@ -47,7 +49,7 @@ func newScenariosCopy(p *Process) *cobra.Command {
 		},
 		ValidArgsFunction: completeScenarios,
 	}
-	jsonFlag(cmd.Flags(), &asJSON)
+	console.JSONFlag(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -60,14 +62,14 @@ func asPath(dir string) string {
 }
 
 // copyScenario copies one shipped scenario.
-func (p *Process) copyScenario(name, dir string) (copiedScenario, error) {
-	copied := copiedScenario{Scenario: name, Dir: p.path(dir)}
+func copyScenario(p *console.Process, name, dir string) (copiedScenario, error) {
+	copied := copiedScenario{Scenario: name, Dir: p.Path(dir)}
 	names, err := shipped()
 	if err != nil {
 		return copied, err
 	}
 	if !slices.Contains(names, name) {
-		e := &diag.Error{Code: "no-scenario", Message: "unknown scenario " + quote(name), Exit: diag.ExitUsage,
+		e := &diag.Error{Code: "no-scenario", Message: "unknown scenario " + strconv.Quote(name), Exit: diag.ExitUsage,
 			Hint: "bragg scenarios lists the shipped ones"}
 		if near := diag.Nearest(name, names); near != "" {
 			e.Hint = "did you mean " + near + "?"
@@ -124,6 +126,6 @@ func vacant(dir string) (there bool, err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
 		return true, nil
 	}
-	return true, &diag.Error{Code: "exists", Message: quote(dir) + " already exists", Exit: diag.ExitUsage,
+	return true, &diag.Error{Code: "exists", Message: strconv.Quote(dir) + " already exists", Exit: diag.ExitUsage,
 		Hint: "nothing is overwritten: choose another folder, or remove this one"}
 }

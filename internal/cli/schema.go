@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -12,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-func newSchema(p *Process) *cobra.Command {
+func newSchema(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "schema [scenario|target|steps]",
@@ -24,7 +26,7 @@ func newSchema(p *Process) *cobra.Command {
 			"  bragg schema steps\n" +
 			"  bragg schema workload.Start",
 		GroupID:           groupScenario,
-		Args:              between(0, 1),
+		Args:              console.Between(0, 1),
 		ValidArgsFunction: completeSteps,
 		RunE: func(_ *cobra.Command, args []string) error {
 			what := "scenario"
@@ -39,12 +41,12 @@ func newSchema(p *Process) *cobra.Command {
 				_, err := p.Stdout.Write(target.Schema())
 				return err
 			case "steps":
-				return p.printSteps(asJSON)
+				return printSteps(p, asJSON)
 			}
-			return p.printStep(what, asJSON)
+			return printStep(p, what, asJSON)
 		},
 	}
-	jsonFlag(cmd.Flags(), &asJSON)
+	console.JSONFlag(cmd.Flags(), &asJSON)
 	return cmd
 }
 
@@ -77,32 +79,32 @@ func lineOfStep(kind run.Kind) stepLine {
 	return line
 }
 
-func (p *Process) printSteps(asJSON bool) error {
+func printSteps(p *console.Process, asJSON bool) error {
 	if asJSON {
 		lines := []stepLine{}
 		for _, kind := range session.Catalog().Steps {
 			lines = append(lines, lineOfStep(kind))
 		}
-		return p.printJSON(lines)
+		return p.PrintJSON(lines)
 	}
-	t := table{head: []string{"STEP", "WHAT IT DOES"}, width: p.columns()}
+	t := console.Table{Head: []string{"STEP", "WHAT IT DOES"}, Width: p.Columns()}
 	for _, kind := range session.Catalog().Steps {
-		t.add(kind.Name, kind.Summary)
+		t.Add(kind.Name, kind.Summary)
 	}
-	if err := t.print(p.Stdout); err != nil {
+	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
 	_, err := fmt.Fprint(p.Stdout, "\nbragg schema STEP describes one with its arguments and an example.\n")
 	return err
 }
 
-func (p *Process) printStep(name string, asJSON bool) error {
+func printStep(p *console.Process, name string, asJSON bool) error {
 	catalog := session.Catalog()
 	kind, ok := catalog.Kind(name)
 	if !ok {
 		words := append([]string{"scenario", "target", "steps"}, catalog.StepNames()...)
 		e := &diag.Error{
-			Code: "unknown-schema", Message: "there is no schema and no step " + quote(name), Exit: diag.ExitUsage,
+			Code: "unknown-schema", Message: "there is no schema and no step " + strconv.Quote(name), Exit: diag.ExitUsage,
 			Hint: "choose scenario, target or steps; bragg schema steps lists the steps",
 		}
 		if near := diag.Nearest(name, words); near != "" {
@@ -111,33 +113,33 @@ func (p *Process) printStep(name string, asJSON bool) error {
 		return e
 	}
 	if asJSON {
-		return p.printJSON(lineOfStep(kind))
+		return p.PrintJSON(lineOfStep(kind))
 	}
-	fmt.Fprintln(p.Stdout, paragraphs(fmt.Sprintf("%s — %s\n\n%s", kind.Name, kind.Summary, kind.Doc), p.textWidth()))
+	fmt.Fprintln(p.Stdout, console.Paragraphs(fmt.Sprintf("%s — %s\n\n%s", kind.Name, kind.Summary, kind.Doc), p.TextWidth()))
 	if len(kind.Needs) > 0 {
 		fmt.Fprintf(p.Stdout, "\nThe target must offer: %v\n", kind.Needs)
 	}
-	if err := p.printArguments(kind); err != nil {
+	if err := printArguments(p, kind); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.Stdout, "\nExample:\n\n%s", kind.Example)
 	return err
 }
 
-func (p *Process) printArguments(kind run.Kind) error {
+func printArguments(p *console.Process, kind run.Kind) error {
 	arguments := kind.Arguments()
 	if len(arguments) == 0 {
 		_, err := fmt.Fprintln(p.Stdout, "\nIt takes no argument.")
 		return err
 	}
-	t := table{head: []string{"ARGUMENT", "TYPE", "DEFAULT", "MEANING"}, width: p.columns()}
+	t := console.Table{Head: []string{"ARGUMENT", "TYPE", "DEFAULT", "MEANING"}, Width: p.Columns()}
 	for _, a := range arguments {
 		byDefault := firstOf(a.Default, "–")
 		if a.Required {
 			byDefault = "required"
 		}
-		t.add(a.Name, a.Type, byDefault, a.Doc)
+		t.Add(a.Name, a.Type, byDefault, a.Doc)
 	}
 	fmt.Fprintln(p.Stdout)
-	return t.print(p.Stdout)
+	return t.Print(p.Stdout)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/braggdev/bragg/internal/cli"
+	"github.com/braggdev/bragg/internal/console"
 )
 
 // TestScripts runs whole commands inside the test's process: `bragg …`, or `exits CODE bragg …` where the command is
@@ -58,7 +59,7 @@ func runBragg(ts *testscript.TestScript, args []string) int {
 	self, err := os.Executable()
 	ts.Check(err)
 	var stdout, stderr bytes.Buffer
-	code := cli.Main(context.Background(), cli.Process{
+	code := cli.Main(context.Background(), console.Process{
 		Arguments: args, Getenv: ts.Getenv, Directory: ts.MkAbs("."), Executable: self,
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Leases: ts.MkAbs("."),
 	})

@@ -4,61 +4,39 @@ import (
 	"context"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/run"
 )
 
-// stopper turns signals into the three ways to end: stop and undo, stop only, exit.
+// stopper turns signals into the ways to end a run: stop and undo, stop only.
 type stopper struct {
-	process *Process
+	*console.Stop
+	process *console.Process
 	levels  chan run.StopLevel
-	begun   context.Context // ends with the first signal
-	cancel  context.CancelFunc
 
-	mu    sync.Mutex
-	count int
-	run   string // folder of the bundle of the run that goes on
-	say   func(text string)
+	mu  sync.Mutex
+	run string // folder of the bundle of the run that goes on
+	say func(text string)
 }
 
-// watchSignals begins to listen; the returned function ends that.
-func (p *Process) watchSignals(ctx context.Context) (*stopper, func()) {
-	s := &stopper{process: p, levels: make(chan run.StopLevel, 2)}
-	s.begun, s.cancel = context.WithCancel(ctx)
-	done := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-p.Signals:
-				s.signal()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return s, func() {
-		close(done)
-		<-ended
-		s.cancel()
-	}
+// watchStops begins to listen to signals; the returned function ends that.
+func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
+	stop, end := p.WatchSignals(ctx, "")
+	s := &stopper{Stop: stop, process: p, levels: make(chan run.StopLevel, 2)}
+	stop.OnSignal(s.signal)
+	return s, end
 }
 
-func (s *stopper) signal() {
+func (s *stopper) signal(count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count++
-	switch s.count {
-	case 1:
-		s.cancel()
-		s.levels <- run.StopAndUndo
-		s.tell("stopping: the load ends, everything is undone and the report is written; once more leaves things undone")
-	case 2:
-		s.levels <- run.StopOnly
-		s.tell("ending now; what is left is removed by: " + s.cleanCommand())
-	default:
-		s.process.Exit(diag.ExitInterrupted)
+	level, text := run.StopAndUndo, "stopping: the load ends, everything is undone and the report is written; once more leaves things undone"
+	if count > 1 {
+		level, text = run.StopOnly, "ending now; what is left is removed by: "+s.cleanCommand()
+	}
+	s.levels <- level
+	if s.say != nil {
+		s.say("bragg: " + text)
 	}
 }
 
@@ -67,13 +45,7 @@ func (s *stopper) cleanCommand() string {
 	if s.run == "" {
 		return "bragg clean"
 	}
-	return s.process.cleanCommand(s.run)
-}
-
-func (s *stopper) tell(text string) {
-	if s.say != nil {
-		s.say("bragg: " + text)
-	}
+	return cleanCommand(s.process, s.run)
 }
 
 // follow says which run goes on and where to tell the user about signals.
@@ -82,6 +54,3 @@ func (s *stopper) follow(run string, say func(text string)) {
 	defer s.mu.Unlock()
 	s.run, s.say = run, say
 }
-
-// stopped tells whether there was a signal.
-func (s *stopper) stopped() bool { return s.begun.Err() != nil }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
@@ -16,21 +17,21 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newTargets(p *Process) *cobra.Command {
-	return holdsVerbs(&cobra.Command{
+func newTargets(p *console.Process) *cobra.Command {
+	return console.HoldsVerbs(&cobra.Command{
 		Use:     "targets",
 		Short:   "List kinds of targets, write a target file, or check one",
 		GroupID: groupHouse,
 	}, newTargetsList(p), newTargetsInit(p), newTargetsCheck(p))
 }
 
-func newTargetsList(p *Process) *cobra.Command {
+func newTargetsList(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the kinds of targets that --target and target files may name",
 		Example: "  bragg targets list",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			type line struct {
 				Provider string `json:"provider"`
@@ -38,19 +39,19 @@ func newTargetsList(p *Process) *cobra.Command {
 				BuiltIn  bool   `json:"built_in"` // usable by its name, without a target file
 			}
 			var lines []line
-			t := table{head: []string{"PROVIDER", "WHAT IT IS", "USE"}}
+			t := console.Table{Head: []string{"PROVIDER", "WHAT IT IS", "USE"}}
 			for _, provider := range targetbuiltin.Providers() {
 				lines = append(lines, line{provider.Name, provider.Summary, provider.MakesNodes})
 				use := "a target file with provider: " + provider.Name
 				if provider.MakesNodes {
 					use = "--target " + provider.Name + " or " + provider.Name + ":NODES"
 				}
-				t.add(provider.Name, provider.Summary, use)
+				t.Add(provider.Name, provider.Summary, use)
 			}
 			if asJSON {
-				return p.printJSON(lines)
+				return p.PrintJSON(lines)
 			}
-			if err := t.print(p.Stdout); err != nil {
+			if err := t.Print(p.Stdout); err != nil {
 				return err
 			}
 			_, err := fmt.Fprint(p.Stdout, "\nbragg targets check TARGET looks at one; bragg schema target describes target files.\n")
@@ -70,7 +71,7 @@ type checkedTarget struct {
 	Problems     diag.List           `json:"problems"`
 }
 
-func newTargetsCheck(p *Process) *cobra.Command {
+func newTargetsCheck(p *console.Process) *cobra.Command {
 	var asJSON bool
 	var runs string
 	cmd := &cobra.Command{
@@ -81,39 +82,39 @@ func newTargetsCheck(p *Process) *cobra.Command {
 			"It changes nothing.\n\n" +
 			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
 		Example:           "  bragg targets check\n  bragg targets check cluster.yml --json",
-		Args:              between(0, 1),
-		ValidArgsFunction: p.completeTargets,
+		Args:              console.Between(0, 1),
+		ValidArgsFunction: completeTargets(p),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := order{target: "local"}
 			if len(args) == 1 {
 				o.target = args[0]
 			}
-			checked, err := p.checkTarget(cmd.Context(), o.targetPath(p), p.runsDirectory(runs))
+			checked, err := checkTarget(cmd.Context(), p, o.targetPath(p), p.RunsDirectory(runs))
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = p.printJSON(checked)
+				err = p.PrintJSON(checked)
 			} else {
-				err = p.printChecked(checked)
+				err = printChecked(p, checked)
 			}
 			if err == nil && checked.Problems.HasErrors() {
-				return exit(checkedCode(checked.Problems))
+				return console.ExitWith(checkedCode(checked.Problems))
 			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.runsFlag(cmd.Flags(), &runs)
+	p.RunsFlag(cmd.Flags(), &runs)
 	return cmd
 }
 
 // checkTarget opens a target as a run would. A provider makes nothing in the folder before a VM is created, so a check
 // leaves nothing behind.
-func (p *Process) checkTarget(ctx context.Context, spec, runs string) (checkedTarget, error) {
+func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (checkedTarget, error) {
 	checked := checkedTarget{Target: spec, Capabilities: []target.Capability{}, Problems: diag.List{}}
 	o := target.OpenOptions{
-		Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, hiddenAgent}, AgentProgram: p.program().Agent,
+		Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, hiddenAgent}, AgentProgram: sessionProgram(p).Agent,
 	}
 	var problems diag.List
 	checked.Inventory, problems = targetbuiltin.Check(ctx, spec, o)
@@ -143,8 +144,8 @@ func checkedCode(problems diag.List) int {
 	return diag.ExitUnavailable
 }
 
-func (p *Process) printChecked(c checkedTarget) error {
-	printDiagnostics(p.Stderr, c.Problems)
+func printChecked(p *console.Process, c checkedTarget) error {
+	console.PrintDiagnostics(p.Stderr, c.Problems)
 	inv := c.Inventory
 	var b strings.Builder
 	if len(inv.Nodes) == 0 {
@@ -178,23 +179,23 @@ func (p *Process) printChecked(c checkedTarget) error {
 	for _, f := range inv.Facts {
 		fmt.Fprintf(&b, "fact      %s: %s\n", f.Name, f.Value)
 	}
-	nodes := table{head: []string{"NODE", "NAME", "ADDRESS", "CPUS", "RAM", "BMC"}}
+	nodes := console.Table{Head: []string{"NODE", "NAME", "ADDRESS", "CPUS", "RAM", "BMC"}}
 	for _, n := range inv.Nodes {
-		nodes.add(n.ID, n.Name, firstOf(n.Address, "–"), number(n.CPUs), bytesOrBlank(n.RAMBytes), yesNo(n.HasBMC))
+		nodes.Add(n.ID, n.Name, firstOf(n.Address, "–"), number(n.CPUs), bytesOrBlank(n.RAMBytes), yesNo(n.HasBMC))
 	}
-	writeTable(&b, &nodes)
+	nodes.Section(&b)
 	writeBMCs(&b, c.BMCs)
-	can := table{head: []string{"CAPABILITY", "HERE"}, width: p.columns()}
+	can := console.Table{Head: []string{"CAPABILITY", "HERE"}, Width: p.Columns()}
 	for _, capability := range c.Capabilities {
-		can.add(string(capability), firstOf(inv.Imitated[capability], "real"))
+		can.Add(string(capability), firstOf(inv.Imitated[capability], "real"))
 	}
 	if inv.Simulated {
-		can = table{head: []string{"CAPABILITY"}}
+		can = console.Table{Head: []string{"CAPABILITY"}}
 		for _, capability := range c.Capabilities {
-			can.add(string(capability))
+			can.Add(string(capability))
 		}
 	}
-	writeTable(&b, &can)
+	can.Section(&b)
 	_, err := fmt.Fprint(p.Stdout, textio.Lines(b.String()))
 	return err
 }
@@ -203,11 +204,11 @@ func writeBMCs(b *strings.Builder, readings []bmc.Reading) {
 	if len(readings) == 0 {
 		return
 	}
-	t := table{head: []string{"NODE", "BMC", "ADDRESS", "POWER", "SAYS IT IS", "PROVEN BY"}}
+	t := console.Table{Head: []string{"NODE", "BMC", "ADDRESS", "POWER", "SAYS IT IS", "PROVEN BY"}}
 	for _, r := range readings {
-		t.add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), firstOf(r.Matches, "–"))
+		t.Add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), firstOf(r.Matches, "–"))
 	}
-	writeTable(b, &t)
+	t.Section(b)
 }
 
 func yesNo(yes bool) string {

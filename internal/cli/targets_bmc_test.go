@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/cli"
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -75,7 +76,7 @@ credentials:
 				}
 			}
 			var out, errs bytes.Buffer
-			code := cli.Main(t.Context(), cli.Process{
+			code := cli.Main(t.Context(), console.Process{
 				Arguments: []string{"targets", "check", "target.yml"}, Getenv: func(string) string { return "" }, Directory: dir,
 				Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 			})

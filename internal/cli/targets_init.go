@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
@@ -29,7 +31,7 @@ type initTarget struct {
 	power           bool
 }
 
-func newTargetsInit(p *Process) *cobra.Command {
+func newTargetsInit(p *console.Process) *cobra.Command {
 	var t initTarget
 	var runs string
 	var noCheck, asJSON bool
@@ -44,14 +46,14 @@ func newTargetsInit(p *Process) *cobra.Command {
 			"  bragg targets init hosts.yml --provider ssh --node left=root@10.0.0.11 --node right=root@10.0.0.12 --pool /mnt/nvme\n" +
 			"  bragg targets init rack.yml --provider libvirt --node left=qemu+ssh://root@10.0.0.11/system --template ubuntu1604=debian-12.qcow2 \\\n" +
 			"      --bmc left=ipmi:10.0.1.11 --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD",
-		Args: between(1, 1),
+		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if p.Terminal && !asJSON {
 				if err := t.ask(p); err != nil {
 					return err
 				}
 			}
-			return p.initTarget(cmd.Context(), &t, initWhere{args[0], p.runsDirectory(runs), !noCheck, asJSON})
+			return writeTarget(cmd.Context(), p, &t, initWhere{args[0], p.RunsDirectory(runs), !noCheck, asJSON})
 		},
 	}
 	f := cmd.Flags()
@@ -67,8 +69,8 @@ func newTargetsInit(p *Process) *cobra.Command {
 	f.StringVar(&t.bmcSecret, "bmc-secret", "", "where their password is kept: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
 	f.BoolVar(&t.power, "allow-node-power", false, "let runs cut the power of nodes")
 	f.BoolVar(&noCheck, "no-check", false, "write the file without opening the target")
-	jsonFlag(f, &asJSON)
-	p.runsFlag(f, &runs)
+	console.JSONFlag(f, &asJSON)
+	p.RunsFlag(f, &runs)
 	return cmd
 }
 
@@ -78,19 +80,19 @@ type initWhere struct {
 	check, json bool
 }
 
-// initTarget writes the file and checks the target. A file that could not be read again is never written.
-func (p *Process) initTarget(ctx context.Context, t *initTarget, where initWhere) error {
+// writeTarget writes the file and checks the target. A file that could not be read again is never written.
+func writeTarget(ctx context.Context, p *console.Process, t *initTarget, where initWhere) error {
 	text, err := t.text(where.file)
 	if err != nil {
 		return err
 	}
-	path := p.path(where.file)
+	path := p.Path(where.file)
 	if _, list := target.ParseConfig(path, []byte(text), targetbuiltin.Providers()); list.HasErrors() {
 		return list.Err()
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return &diag.Error{Code: "exists", Message: quote(path) + " already exists", Exit: diag.ExitUsage,
+		return &diag.Error{Code: "exists", Message: strconv.Quote(path) + " already exists", Exit: diag.ExitUsage,
 			Hint: "nothing is overwritten: choose another name, or check this one: " + textio.Shell("bragg", "targets", "check", where.file)}
 	}
 	if err != nil {
@@ -102,24 +104,24 @@ func (p *Process) initTarget(ctx context.Context, t *initTarget, where initWhere
 	}
 	checked := checkedTarget{Target: path, Capabilities: []target.Capability{}, Problems: diag.List{}}
 	if where.check {
-		if checked, err = p.checkTarget(ctx, path, where.runs); err != nil {
+		if checked, err = checkTarget(ctx, p, path, where.runs); err != nil {
 			return err
 		}
 	}
 	if where.json {
-		if err := p.printJSON(checked); err != nil {
+		if err := p.PrintJSON(checked); err != nil {
 			return err
 		}
-	} else if err := p.printInitialised(checked, where); err != nil {
+	} else if err := printInitialised(p, checked, where); err != nil {
 		return err
 	}
 	if checked.Problems.HasErrors() {
-		return exit(checkedCode(checked.Problems))
+		return console.ExitWith(checkedCode(checked.Problems))
 	}
 	return nil
 }
 
-func (p *Process) printInitialised(checked checkedTarget, where initWhere) error {
+func printInitialised(p *console.Process, checked checkedTarget, where initWhere) error {
 	fmt.Fprintf(p.Stdout, "wrote %s\n", textio.Lines(checked.Target))
 	name := asPath(where.file)
 	next := "Next: " + textio.Shell("bragg", "plan", "four_corners", "--target", name)
@@ -127,11 +129,11 @@ func (p *Process) printInitialised(checked checkedTarget, where initWhere) error
 	case !where.check:
 		next = "Next: " + textio.Shell("bragg", "targets", "check", name)
 	case checked.Problems.HasErrors():
-		printDiagnostics(p.Stderr, checked.Problems)
+		console.PrintDiagnostics(p.Stderr, checked.Problems)
 		next = "The target does not open as the file describes it. Edit the file, then: " + textio.Shell("bragg", "targets", "check", name)
 	default:
 		fmt.Fprintln(p.Stdout)
-		if err := p.printChecked(checked); err != nil {
+		if err := printChecked(p, checked); err != nil {
 			return err
 		}
 	}
@@ -140,7 +142,7 @@ func (p *Process) printInitialised(checked checkedTarget, where initWhere) error
 }
 
 // ask fills in what no flag said. An empty answer takes what is in brackets.
-func (t *initTarget) ask(p *Process) error {
+func (t *initTarget) ask(p *console.Process) error {
 	lines := bufio.NewScanner(p.Stdin)
 	question := func(text, byDefault string) (string, error) {
 		if byDefault != "" {

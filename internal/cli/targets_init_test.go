@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/cli"
+	"github.com/braggdev/bragg/internal/console"
 )
 
 // TestTargetsInitAsks answers the questions that a terminal is asked.
@@ -17,7 +18,7 @@ func TestTargetsInitAsks(t *testing.T) {
 	answer := func(file, answers string, flags ...string) (code int, text, asked string) {
 		t.Helper()
 		var out, faults bytes.Buffer
-		code = cli.Main(context.Background(), cli.Process{
+		code = cli.Main(context.Background(), console.Process{
 			Arguments: append([]string{"targets", "init", file, "--no-check"}, flags...), Directory: dir, Terminal: true,
 			Getenv: func(string) string { return "" }, Stdin: strings.NewReader(answers), Stdout: &out, Stderr: &faults,
 		})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/console"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -48,17 +49,17 @@ func (t *initTarget) validate() error {
 	}
 	switch {
 	case t.provider == "":
-		return badFlag("--provider is missing", "it is one of "+strings.Join(known, ", "))
+		return console.BadFlag("--provider is missing", "it is one of "+strings.Join(known, ", "))
 	case !slices.Contains(known, t.provider):
-		return badFlag("unknown provider "+quote(t.provider), "it is one of "+strings.Join(known, ", "))
+		return console.BadFlag("unknown provider "+strconv.Quote(t.provider), "it is one of "+strings.Join(known, ", "))
 	case t.provider != "local" && len(t.nodes) == 0:
-		return badFlag("--node is missing", "name each host: --node left=root@10.0.0.11")
+		return console.BadFlag("--node is missing", "name each host: --node left=root@10.0.0.11")
 	case t.provider != "libvirt" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
-		return badFlag("--network, --addresses and --template are for --provider libvirt", "")
+		return console.BadFlag("--network, --addresses and --template are for --provider libvirt", "")
 	case t.provider == "local" && (t.pool != "" || len(t.bmcs) > 0 || t.power):
-		return badFlag("--pool, --bmc and --allow-node-power have no meaning for --provider local", "nodes of the local target are virtual")
+		return console.BadFlag("--pool, --bmc and --allow-node-power have no meaning for --provider local", "nodes of the local target are virtual")
 	case len(t.bmcs) > 0 && (t.bmcUser == "" || t.bmcSecret == ""):
-		return badFlag("--bmc needs --bmc-user and --bmc-secret", "for example --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD")
+		return console.BadFlag("--bmc needs --bmc-user and --bmc-secret", "for example --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD")
 	}
 	return nil
 }
@@ -69,7 +70,7 @@ func (t *initTarget) writeLocal(b *strings.Builder) error {
 		count = t.nodes[0]
 	}
 	if n, err := strconv.Atoi(count); err != nil || n < 1 || len(t.nodes) > 1 {
-		return badFlag("--node "+quote(strings.Join(t.nodes, " "))+": nodes of the local target are virtual, so it takes their number", "for example --node 4")
+		return console.BadFlag("--node "+strconv.Quote(strings.Join(t.nodes, " "))+": nodes of the local target are virtual, so it takes their number", "for example --node 4")
 	}
 	fmt.Fprintf(b, "# Virtual nodes: names that VMs are placed on.\nnodes: %s\n\n"+
 		"# Control groups limit CPU and memory of VMs where this machine lets them: auto or off.\noptions:\n  cgroups: auto\n", count)
@@ -130,7 +131,7 @@ func (t *initTarget) hosts() ([]initNode, error) {
 			n.id = hostOf(n.address)
 		}
 		if slices.ContainsFunc(nodes, func(known initNode) bool { return known.id == n.id }) {
-			return nil, badFlag("--node "+quote(text)+": the id "+quote(n.id)+" is taken", "give each an id of its own: --node left=ADDRESS")
+			return nil, console.BadFlag("--node "+strconv.Quote(text)+": the id "+strconv.Quote(n.id)+" is taken", "give each an id of its own: --node left=ADDRESS")
 		}
 		nodes = append(nodes, n)
 	}
@@ -143,7 +144,7 @@ func (t *initTarget) hosts() ([]initNode, error) {
 			for _, n := range nodes {
 				ids = append(ids, n.id)
 			}
-			return nil, badFlag("--bmc "+quote(text)+" is not ID=PROTOCOL:ADDRESS", "such as "+nodes[0].id+"=redfish:10.0.1.11; ids are "+strings.Join(ids, ", "))
+			return nil, console.BadFlag("--bmc "+strconv.Quote(text)+" is not ID=PROTOCOL:ADDRESS", "such as "+nodes[0].id+"=redfish:10.0.1.11; ids are "+strings.Join(ids, ", "))
 		}
 		nodes[at].bmc = bmc
 	}
@@ -173,7 +174,7 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 		addresses, prefix, ok := strings.Cut(hosts, "/")
 		first, last, ranged := strings.Cut(addresses, "-")
 		if _, err := strconv.Atoi(prefix); !ok || !ranged || err != nil {
-			return badFlag("--addresses "+quote(t.addresses)+" is not FIRST-LAST/PREFIX[,GATEWAY]", "for example 10.0.2.10-10.0.2.200/24,10.0.2.1")
+			return console.BadFlag("--addresses "+strconv.Quote(t.addresses)+" is not FIRST-LAST/PREFIX[,GATEWAY]", "for example 10.0.2.10-10.0.2.200/24,10.0.2.1")
 		}
 		fmt.Fprintf(b, "addresses: {first: %s, last: %s, prefix: %s", quoteYAML(first), quoteYAML(last), prefix)
 		if gateway != "" {
@@ -191,7 +192,7 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 	for _, text := range t.templates {
 		name, image, ok := strings.Cut(text, "=")
 		if !ok || name == "" || image == "" {
-			return badFlag("--template "+quote(text)+" is not NAME=IMAGE", "for example --template ubuntu1604=debian-12.qcow2")
+			return console.BadFlag("--template "+strconv.Quote(text)+" is not NAME=IMAGE", "for example --template ubuntu1604=debian-12.qcow2")
 		}
 		fmt.Fprintf(b, "  %s: %s\n", quoteYAML(name), quoteYAML(image))
 	}
@@ -210,7 +211,7 @@ func (t *initTarget) writeCredentials(b *strings.Builder) error {
 	reference := quoteYAML(value)
 	switch {
 	case value == "" || kind != "env" && kind != "file" && kind != "command":
-		return badFlag("--bmc-secret does not say where the secret is kept", "env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
+		return console.BadFlag("--bmc-secret does not say where the secret is kept", "env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
 	case kind == "command":
 		var words []string
 		for _, word := range strings.Fields(value) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
@@ -14,13 +15,13 @@ import (
 // a command.
 func TestBMCsArePrinted(t *testing.T) {
 	var out, errs bytes.Buffer
-	p := &Process{Stdout: &out, Stderr: &errs}
+	p := &console.Process{Stdout: &out, Stderr: &errs}
 	checked := checkedTarget{BMCs: []bmc.Reading{
 		{Node: "left", Protocol: "ipmi", Address: "10.0.1.11", Power: target.PowerOn, Identity: bmc.Identity{UUID: "4c4c4544", Serials: []string{"\x1b[2J7X"}}, Matches: "UUID"},
 		{Node: "right", Protocol: "redfish", Address: "10.0.1.12", Power: target.PowerUnknown},
 	}}
 	checked.Problems.Errorf(diag.Position{File: "cluster.yml", Line: 7, Column: 5}, bmc.CodeLogin, "user or password is wrong")
-	if err := p.printChecked(checked); err != nil {
+	if err := printChecked(p, checked); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"left", "on", "UUID 4c4c4544", "right", "unknown", "no identity"} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/cli"
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -35,7 +36,7 @@ func TestEnvironmentOfTheTerminal(t *testing.T) {
 	output := func(columns int, arguments []string, environment ...string) string {
 		t.Helper()
 		var out, faults bytes.Buffer
-		code := cli.Main(context.Background(), cli.Process{
+		code := cli.Main(context.Background(), console.Process{
 			Arguments: arguments, Directory: t.TempDir(),
 			Getenv: func(name string) string {
 				for _, e := range environment {

@@ -47,6 +47,6 @@ func freeSubnet(used []netip.Prefix) (netip.Prefix, error) {
 	return netip.Prefix{}, &diag.Error{
 		Code: "lab-no-subnet", Exit: diag.ExitUnavailable,
 		Message: fmt.Sprintf("make a lab: all networks of %s are in use on this machine", subnets),
-		Hint:    "bragg lab down --all removes labs; routes of a VPN may cover the range too",
+		Hint:    "bragg-lab down --all removes labs; routes of a VPN may cover the range too",
 	}
 }

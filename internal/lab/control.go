@@ -88,7 +88,7 @@ func (l *Lab) ask(ctx context.Context, method, path string, into any) (err error
 	if err != nil {
 		return &diag.Error{
 			Code: "lab-silent", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("ask the keeper of lab %q", l.Name), Err: err,
-			Hint: "bragg lab status says whether it is up; " + l.log() + " is its log",
+			Hint: "bragg-lab status says whether it is up; " + l.log() + " is its log",
 		}
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()

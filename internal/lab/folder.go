@@ -186,7 +186,7 @@ func (f *folder) key(parts ...string) string {
 		f.err = err
 		return ""
 	}
-	block, err := ssh.MarshalPrivateKey(private, "bragg lab")
+	block, err := ssh.MarshalPrivateKey(private, "bragg-lab")
 	if err != nil {
 		f.err = err
 		return ""

@@ -5,7 +5,7 @@
 //	Up ──▶ keeper: first process of the lab          ┌──▶ host-1: libvirtd, sshd, its guests
 //	       switch, DHCP, BMCs (Redfish, IPMI), hosts ┼──▶ host-2
 //	       ▲                                         └──▶ …
-//	       └── Lab.Reset, Link, …: power, links ── bragg lab, tests
+//	       └── Lab.Reset, Link, …: power, links ── bragg-lab, tests
 //
 // A lab is processes in namespaces, and nothing else. The keeper is the first process of a PID namespace, and its network
 // namespace is the switch; each host is the first process of a PID namespace below, with a network and mounts of its own.

@@ -86,7 +86,7 @@ func (r *redfish) guard(next http.Handler) http.Handler {
 			r.mu.Unlock()
 		}
 		if !known {
-			w.Header().Set("WWW-Authenticate", `Basic realm="bragg lab"`)
+			w.Header().Set("WWW-Authenticate", `Basic realm="bragg-lab"`)
 			fail(w, http.StatusUnauthorized, "InsufficientPrivilege", "user or password is wrong")
 			return
 		}

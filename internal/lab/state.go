@@ -122,7 +122,7 @@ func Find(labs, name string) (*Lab, error) {
 	if err != nil || !l.Alive() {
 		return nil, &diag.Error{
 			Code: "lab-not-up", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("lab %q is not up", name),
-			Hint: "bragg lab up " + strings.TrimSpace(nameFlag(name)),
+			Hint: "bragg-lab up " + strings.TrimSpace(nameFlag(name)),
 		}
 	}
 	return l, nil

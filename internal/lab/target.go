@@ -38,7 +38,7 @@ func (l *Lab) TargetFiles() []TargetFile {
 // libvirtTarget quotes as JSON does, which YAML reads.
 func (l *Lab) libvirtTarget(connect string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by bragg lab; it goes with the lab.\nprovider: libvirt\nname: %q\nnodes:\n", "lab "+l.Name)
+	fmt.Fprintf(&b, "# Written by bragg-lab; it goes with the lab.\nprovider: libvirt\nname: %q\nnodes:\n", "lab "+l.Name)
 	for _, h := range l.Hosts {
 		uri := h.URI()
 		if connect == ConnectSSH {
@@ -63,7 +63,7 @@ func (l *Lab) libvirtTarget(connect string) string {
 
 func (l *Lab) sshTarget() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by bragg lab; it goes with the lab.\nprovider: ssh\nname: %q\nnodes:\n", "lab "+l.Name)
+	fmt.Fprintf(&b, "# Written by bragg-lab; it goes with the lab.\nprovider: ssh\nname: %q\nnodes:\n", "lab "+l.Name)
 	for _, h := range l.Hosts {
 		fmt.Fprintf(&b, "  - id: %q\n    name: %q\n    address: %q\n", h.UUID, h.Name, SSHUser+"@"+h.Address.String())
 		fmt.Fprintf(&b, "    uuid: %q\n    serial: %q\n", h.UUID, h.Serial)

@@ -34,7 +34,7 @@ func Up(ctx context.Context, o Options) (l *Lab, hold io.Closer, err error) {
 	if os.Geteuid() != 0 {
 		return nil, nil, &diag.Error{
 			Code: "lab-root", Exit: diag.ExitUnavailable, Message: "make a lab: it needs root, for namespaces and mounts",
-			Hint: "sudo bragg lab up",
+			Hint: "sudo bragg-lab up",
 		}
 	}
 	if os.Getenv(childMark) != "" {
@@ -99,7 +99,7 @@ func sweep(o *Options) error {
 		default:
 			return &diag.Error{
 				Code: "lab-is-up", Exit: diag.ExitLocked, Message: fmt.Sprintf("make lab %q: it is up", l.Name),
-				Hint: "bragg lab down " + l.Name + " removes it; --name makes another beside it",
+				Hint: "bragg-lab down " + l.Name + " removes it; --name makes another beside it",
 			}
 		}
 	}

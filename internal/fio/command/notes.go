@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bufio"
@@ -12,23 +12,23 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// ioNotes are what io has to say beside its numbers: warnings about the job file, files that are laid out, doubts. A run that
+// notes are what io has to say beside its numbers: warnings about the job file, files that are laid out, doubts. A run that
 // succeeds writes nothing to standard error, because programs that run fio take text there for a failure: notes stand in
 // the text report when they are made, and in the JSON report under "bragg". A run that fails puts them in front of its error.
-type ioNotes struct {
+type notes struct {
 	mu    sync.Mutex
 	list  []string
 	text  *bufio.Writer // the report, where it is text
 	shown bool          // the report goes to standard output
 }
 
-// ioNotesMax bounds what is kept.
-const ioNotesMax = 1000
+// notesMax bounds what is kept.
+const notesMax = 1000
 
-func (n *ioNotes) add(text string) {
+func (n *notes) add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.list) == ioNotesMax {
+	if len(n.list) == notesMax {
 		return
 	}
 	n.list = append(n.list, textio.Lines(text))
@@ -39,7 +39,7 @@ func (n *ioNotes) add(text string) {
 }
 
 // showIn lets notes appear in a text report; those that there are go there at once.
-func (n *ioNotes) showIn(w io.Writer, o *ioOrder) {
+func (n *notes) showIn(w io.Writer, o *invocation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	text, ok := w.(*bufio.Writer)
@@ -53,7 +53,7 @@ func (n *ioNotes) showIn(w io.Writer, o *ioOrder) {
 }
 
 // addAll notes warnings about job files.
-func (n *ioNotes) addAll(list diag.List) {
+func (n *notes) addAll(list diag.List) {
 	for _, d := range list {
 		text := fmt.Sprintf("%s: %s: %s", d.Pos, d.Severity, d.Message)
 		if d.Hint != "" {
@@ -64,7 +64,7 @@ func (n *ioNotes) addAll(list diag.List) {
 }
 
 // failed writes notes to standard error that the user has not seen.
-func (n *ioNotes) failed(w io.Writer) {
+func (n *notes) failed(w io.Writer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.list) > 0 && !n.shown {
@@ -73,7 +73,7 @@ func (n *ioNotes) failed(w io.Writer) {
 }
 
 // all returns what was noted so far.
-func (n *ioNotes) all() []string {
+func (n *notes) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.list)

@@ -1,21 +1,23 @@
-package cli
+package command
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// ioProbes are options that ask what the program is and has, and run nothing. Wrappers of fio ask before they choose options.
-var ioProbes = []string{"version", "cmdhelp", "enghelp"}
+// probes are options that ask what the program is and has, and run nothing. Wrappers of fio ask before they choose options.
+var probes = []string{"version", "cmdhelp", "enghelp"}
 
-// probeIO answers such an option, and tells whether one is there.
-func (p *Process) probeIO(args []string) (bool, error) {
+// probe answers such an option, and tells whether one is there.
+func probe(p *console.Process, args []string) (bool, error) {
 	exact := slices.Contains(args, "--fio-exact")
 	for i, word := range args {
 		key, value, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
@@ -25,7 +27,7 @@ func (p *Process) probeIO(args []string) (bool, error) {
 		if word == "-v" {
 			key = "version"
 		}
-		if !slices.Contains(ioProbes, key) {
+		if !slices.Contains(probes, key) {
 			continue
 		}
 		if !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
@@ -35,7 +37,7 @@ func (p *Process) probeIO(args []string) (bool, error) {
 		var err error
 		switch key {
 		case "version":
-			text = ioVersion(exact) + "\n"
+			text = versionText(exact) + "\n"
 		case "cmdhelp":
 			text, err = commandHelp(value)
 		case "enghelp":
@@ -49,13 +51,13 @@ func (p *Process) probeIO(args []string) (bool, error) {
 	return false, nil
 }
 
-// ioVersion begins with the release of fio whose documents and options these are like, which programs look for; with exact
+// versionText begins with the release of fio whose documents and options these are like, which programs look for; with exact
 // it is nothing else.
-func ioVersion(exact bool) string {
+func versionText(exact bool) string {
 	if exact {
 		return iojob.FormatVersion
 	}
-	return iojob.FormatVersion + " (bragg " + version() + ")"
+	return iojob.FormatVersion + " (bragg " + console.Version() + ")"
 }
 
 // commandHelp describes one option of jobs, or lists all.
@@ -80,7 +82,7 @@ func optionHelp(name string) (string, error) {
 		if near := diag.Nearest(name, fiojob.Names()); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		return "", &diag.Error{Code: "unknown-option", Message: fmt.Sprintf("unknown option %s", quote(name)), Hint: hint, Exit: diag.ExitUsage}
+		return "", &diag.Error{Code: "unknown-option", Message: fmt.Sprintf("unknown option %s", strconv.Quote(name)), Hint: hint, Exit: diag.ExitUsage}
 	}
 	state := map[fiojob.Class]string{
 		fiojob.Native: "supported", fiojob.Ignored: "accepted without effect", fiojob.Delegate: "not supported", fiojob.Refused: "refused",
@@ -97,7 +99,7 @@ func engineHelp(value string) (string, error) {
 		return "Available IO engines:\n\t" + strings.Join(engines, "\n\t") + "\n", nil
 	case !slices.Contains(engines, engine):
 		return "", &diag.Error{
-			Code: "unknown-engine", Message: fmt.Sprintf("there is no I/O engine %s", quote(engine)), Hint: strings.Join(engines, ", "), Exit: diag.ExitUsage,
+			Code: "unknown-engine", Message: fmt.Sprintf("there is no I/O engine %s", strconv.Quote(engine)), Hint: strings.Join(engines, ", "), Exit: diag.ExitUsage,
 		}
 	case option != "":
 		return optionHelp(option)

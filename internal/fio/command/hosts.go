@@ -1,24 +1,24 @@
-package cli
+package command
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/fio/iojob"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
-// ioHosts is what a command line of io says of hosts.
-type ioHosts struct {
+// hosts is what a command line of io says of hosts.
+type hosts struct {
 	named         []string // as they stand behind --hosts
 	list          []sshlink.Host
 	jobs          iohosts.Jobs
@@ -29,13 +29,13 @@ type ioHosts struct {
 }
 
 // wanted tells whether jobs run on hosts instead of here.
-func (h *ioHosts) wanted() bool { return len(h.named) > 0 }
+func (h *hosts) wanted() bool { return len(h.named) > 0 }
 
 // ioHostOptions are those of the command line that are about hosts; all take a value but the last three.
 var ioHostOptions = []string{"hosts", "ssh-option", "host-folder", "device-host", "keep-on-hosts", "without-failed-hosts", "same-seed"}
 
 // option takes one of ioHostOptions.
-func (h *ioHosts) option(o *ioOrder, key, value string) error {
+func (h *hosts) option(o *invocation, key, value string) error {
 	switch key {
 	case "hosts":
 		h.named = append(h.named, value)
@@ -43,7 +43,7 @@ func (h *ioHosts) option(o *ioOrder, key, value string) error {
 		h.sshOptions = append(h.sshOptions, value)
 	case "host-folder":
 		if !strings.HasPrefix(value, "/") || strings.ContainsAny(value, "\n\r\x00") {
-			return usage("--host-folder=%s is no absolute path", quote(value))
+			return usage("--host-folder=%s is no absolute path", strconv.Quote(value))
 		}
 		h.folder = value
 	case "keep-on-hosts":
@@ -62,7 +62,7 @@ func (h *ioHosts) option(o *ioOrder, key, value string) error {
 }
 
 // readHosts works out the hosts, once all options are known.
-func (p *Process) readHosts(o *ioOrder) error {
+func readHosts(p *console.Process, o *invocation) error {
 	h := &o.hosts
 	if !h.wanted() {
 		for _, d := range o.devices {
@@ -76,7 +76,7 @@ func (p *Process) readHosts(o *ioOrder) error {
 		return nil
 	}
 	list, err := iohosts.ParseHosts(h.named, func(name string) (string, error) {
-		text, err := os.ReadFile(p.path(name))
+		text, err := os.ReadFile(p.Path(name))
 		return string(text), err
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Process) readHosts(o *ioOrder) error {
 }
 
 // record lets the parse of jobs note what hosts need of it.
-func (h *ioHosts) record(inputs []fiojob.Input, o fiojob.Options) fiojob.Options {
+func (h *hosts) record(inputs []fiojob.Input, o fiojob.Options) fiojob.Options {
 	if !h.wanted() {
 		return o
 	}
@@ -99,19 +99,19 @@ func (h *ioHosts) record(inputs []fiojob.Input, o fiojob.Options) fiojob.Options
 	return h.jobs.Record(o, h.list[0])
 }
 
-func surroundings() iohosts.Surroundings {
-	return iohosts.Surroundings{CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20, PageSize: int64(os.Getpagesize())}
+// machine is what job files may ask of this machine, which has so much memory.
+func machine(memoryBytes int64) iohosts.Surroundings {
+	return iohosts.Surroundings{CPUs: int64(runtime.NumCPU()), MemoryMB: memoryBytes >> 20, PageSize: int64(os.Getpagesize())}
 }
 
-// runOnHosts runs jobs on hosts, and reports as runIO does.
-func (p *Process) runOnHosts(ctx context.Context, o *ioOrder) error {
+// runOnHosts runs jobs on hosts, and reports as runJobs does.
+func runOnHosts(ctx context.Context, p *console.Process, o *invocation) error {
 	if o.streams.intervals != "" || o.streams.metrics != "" {
 		return usage("--intervals and --metrics-listen show the jobs of one machine; with --hosts, --status-interval shows those of all")
 	}
-	stop, end := p.watchSignals(ctx)
+	stop, end := p.WatchSignals(ctx, "stopping all hosts; the report is of what was done")
 	defer end()
-	stop.follow("", func(string) { fmt.Fprintln(p.Stderr, "bragg: stopping all hosts; the report is of what was done") })
-	out, closeOutput, err := p.ioOutput(o.output)
+	out, closeOutput, err := openOutput(p, o.output)
 	if err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (p *Process) runOnHosts(ctx context.Context, o *ioOrder) error {
 	}
 	o.notes.showIn(out, o)
 	var watchErr error
-	clients, err := iohosts.Run(stop.begun, iohosts.Options{
+	clients, err := iohosts.Run(stop.Begun, iohosts.Options{
 		Hosts: o.hosts.list, Jobs: o.hosts.jobs, SSHOptions: o.hosts.sshOptions, Folder: o.hosts.folder, Keep: o.hosts.keep,
-		WithoutFailed: o.hosts.withoutFailed, Version: version(), Executable: p.Executable, Surroundings: surroundings(),
+		WithoutFailed: o.hosts.withoutFailed, Version: console.Version(), Executable: p.Executable, Surroundings: o.machine,
 		Say:        o.notes.add,
 		WatchEvery: o.every, Watch: func(c *iojob.Clients) { watchErr = errors.Join(watchErr, o.write(out, c)) },
 	})
@@ -134,8 +134,8 @@ func (p *Process) runOnHosts(ctx context.Context, o *ioOrder) error {
 	if err = errors.Join(err, closeOutput()); err != nil {
 		return err
 	}
-	if stop.stopped() {
-		return exit(diag.ExitInterrupted)
+	if stop.Stopped() {
+		return console.ExitWith(diag.ExitInterrupted)
 	}
 	if err := clients.Failed(); err != nil {
 		return &diag.Error{Code: "host-failed", Message: err.Error(), Exit: diag.ExitUndecided}
@@ -143,10 +143,10 @@ func (p *Process) runOnHosts(ctx context.Context, o *ioOrder) error {
 	return nil
 }
 
-// serveHost is the other end: what bragg io --hosts starts on each host.
-func (p *Process) serveHost(ctx context.Context) int {
+// ServeHost is the other end, on a host with so much memory: what bragg io --hosts starts on each host.
+func ServeHost(ctx context.Context, p *console.Process, memoryBytes int64) int {
 	return iohosts.Serve(ctx, iohosts.Program{
-		Arguments: p.Arguments[1:], Version: version(), Surroundings: surroundings(), Executable: p.Executable,
+		Arguments: p.Arguments[1:], Version: console.Version(), Surroundings: machine(memoryBytes), Executable: p.Executable,
 		In: p.Stdin, Out: p.Stdout, Errors: p.Stderr, Exit: p.Exit,
 	})
 }

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"cmp"
@@ -25,20 +25,20 @@ type exitWith int
 func (e exitWith) Error() string { return "exit " + strconv.Itoa(int(e)) }
 func (e exitWith) ExitCode() int { return int(e) }
 
-// exit turns an exit code into the error of a verb; nil for ExitPass.
-func exit(code int) error {
+// ExitWith turns an exit code into the error of a verb; nil for ExitPass.
+func ExitWith(code int) error {
 	if code == diag.ExitPass {
 		return nil
 	}
 	return exitWith(code)
 }
 
-// printError tells the user what went wrong, once, and returns the exit code.
-func (p *Process) printError(err error) int {
+// PrintError tells the user what went wrong, once, and returns the exit code.
+func (p *Process) PrintError(err error) int {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		code := diag.ExitPass
 		for _, e := range joined.Unwrap() {
-			code = cmp.Or(code, p.printError(e))
+			code = cmp.Or(code, p.PrintError(e))
 		}
 		return code
 	}
@@ -53,19 +53,19 @@ func (p *Process) printError(err error) int {
 	case errors.As(err, &list):
 		p.printList(list.List)
 	case errors.As(err, &told):
-		p.printTold(err, told)
+		p.printUserError(err, told)
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(p.Stderr, "bragg: stopped")
+		fmt.Fprintf(p.Stderr, "%s: stopped\n", p.Name)
 	default:
 		told = explain(err)
-		p.printTold(told, told)
+		p.printUserError(told, told)
 		return told.ExitCode()
 	}
 	return diag.ExitCode(err)
 }
 
-func (p *Process) printTold(err error, told *diag.Error) {
-	fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(err.Error()))
+func (p *Process) printUserError(err error, told *diag.Error) {
+	fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, textio.Lines(err.Error()))
 	if told.Hint != "" {
 		fmt.Fprintf(p.Stderr, "  %s\n", strings.ReplaceAll(told.Hint, "\n", "\n  "))
 	}
@@ -73,7 +73,7 @@ func (p *Process) printTold(err error, told *diag.Error) {
 
 // printList renders diagnostics and counts them.
 func (p *Process) printList(list diag.List) {
-	printDiagnostics(p.Stderr, list)
+	PrintDiagnostics(p.Stderr, list)
 	errorCount := 0
 	for _, d := range list {
 		if d.Severity == diag.SeverityError {
@@ -81,11 +81,11 @@ func (p *Process) printList(list diag.List) {
 		}
 	}
 	if errorCount > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Plural(errorCount, "error"))
+		fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, textio.Plural(errorCount, "error"))
 	}
 }
 
-func printDiagnostics(w io.Writer, list diag.List) {
+func PrintDiagnostics(w io.Writer, list diag.List) {
 	// A terminal that went away is noticed by the verb's own output; here is nobody left to tell.
 	_ = diag.Render(w, list)
 }
@@ -113,9 +113,9 @@ func explain(err error) *diag.Error {
 	return told
 }
 
-// printPanic keeps Go's stack away from people; who hunts the defect sets BRAGG_DEBUG.
-func (p *Process) printPanic(fault any) int {
-	fmt.Fprintf(p.Stderr, "bragg: defect: %v\n", fault)
+// PrintPanic keeps Go's stack away from people; who hunts the defect sets BRAGG_DEBUG.
+func (p *Process) PrintPanic(fault any) int {
+	fmt.Fprintf(p.Stderr, "%s: defect: %v\n", p.Name, fault)
 	fmt.Fprintf(p.Stderr, "  please report it with the output of bragg version; BRAGG_DEBUG=1 shows where it happened\n")
 	fmt.Fprintf(p.Stderr, "  if a run was going on, bragg clean removes what it left\n")
 	if p.Getenv("BRAGG_DEBUG") != "" {
@@ -131,23 +131,23 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 }
 
-// usageError is wrong usage of one verb.
-func usageError(cmd *cobra.Command, format string, args ...any) error {
+// UsageError is wrong usage of one verb.
+func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return &diag.Error{
 		Code: "usage", Message: fmt.Sprintf(format, args...), Exit: diag.ExitUsage, Hint: "usage: " + cmd.UseLine(),
 	}
 }
 
-// between checks the number of arguments; most < 0 is without bound.
-func between(least, most int) cobra.PositionalArgs {
+// Between checks the number of arguments; most < 0 is without bound.
+func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usageError(cmd, "%s needs %s", cmd.CommandPath(), textio.Plural(least, "argument"))
+			return UsageError(cmd, "%s needs %s", cmd.CommandPath(), textio.Plural(least, "argument"))
 		case most == 0 && len(args) > 0:
-			return usageError(cmd, "%s takes no argument, got %s", cmd.CommandPath(), quote(args[0]))
+			return UsageError(cmd, "%s takes no argument, got %s", cmd.CommandPath(), strconv.Quote(args[0]))
 		case most > 0 && len(args) > most:
-			return usageError(cmd, "%s takes at most %s, got %d", cmd.CommandPath(), textio.Plural(most, "argument"), len(args))
+			return UsageError(cmd, "%s takes at most %s, got %d", cmd.CommandPath(), textio.Plural(most, "argument"), len(args))
 		}
 		return nil
 	}
@@ -155,3 +155,7 @@ func between(least, most int) cobra.PositionalArgs {
 
 // quote shows a word of the user's; control characters are escaped.
 func quote(s string) string { return strconv.Quote(s) }
+
+func BadFlag(message, hint string) error {
+	return &diag.Error{Code: "bad-flag", Message: message, Hint: hint, Exit: diag.ExitUsage}
+}

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"cmp"
@@ -8,31 +8,33 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/load/ioengine"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// ioArguments is a command line of io, sorted.
-type ioArguments struct {
-	order    ioOrder
+// arguments is a command line of io, sorted.
+type arguments struct {
+	made     invocation
 	files    []string
 	sections []string
 	words    []string // options of jobs
 	reading  fiojob.Reading
 }
 
-// ioIgnored are options of fio's command line that change nothing here; those of ioValued go on in the next word where
+// ignored are options of fio's command line that change nothing here; those of valued go on in the next word where
 // they have no equals sign.
 var (
-	ioIgnored = []string{
+	ignored = []string{
 		"eta", "eta-newline", "eta-interval", "minimal-eta", "max-jobs", "alloc-size", "thread", "append-terse", "bandwidth-log",
 	}
-	ioValued = []string{
+	valued = []string{
 		"output", "output-format", "section", "status-interval", "backend", "backlog", "allow-device", "device-serial", "device-wwn",
 		"device-size", "device-link", "device-overwrite", "eta", "eta-newline", "eta-interval", "max-jobs", "alloc-size", "aux-path",
 		"terse-version", "plan", "plan-operations", "intervals", "intervals-every", "metrics-listen",
@@ -40,8 +42,9 @@ var (
 	}
 )
 
-func (p *Process) readIO(args []string) (*ioOrder, error) {
-	a := &ioArguments{}
+func readInvocation(p *console.Process, args []string, memoryBytes int64) (*invocation, error) {
+	a := &arguments{}
+	a.made.machine = machine(memoryBytes)
 	words, rest := fiojob.Arguments(args)
 	a.words = words
 	for i := 0; i < len(rest); i++ {
@@ -51,7 +54,7 @@ func (p *Process) readIO(args []string) (*ioOrder, error) {
 			continue
 		}
 		key, value, hasValue := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		if !hasValue && slices.Contains(ioValued, key) && i+1 < len(rest) {
+		if !hasValue && slices.Contains(valued, key) && i+1 < len(rest) {
 			i++
 			value = rest[i]
 		}
@@ -59,19 +62,19 @@ func (p *Process) readIO(args []string) (*ioOrder, error) {
 			return nil, err
 		}
 	}
-	if len(a.order.formats) == 0 {
-		a.order.formats = []string{"normal"}
+	if len(a.made.formats) == 0 {
+		a.made.formats = []string{"normal"}
 	}
-	if err := p.readHosts(&a.order); err != nil {
+	if err := readHosts(p, &a.made); err != nil {
 		return nil, err
 	}
-	return &a.order, p.readJobs(a)
+	return &a.made, readJobs(p, a)
 }
 
 // option takes one option of ours or of fio's command line. Another word is left to the reader of jobs, who knows how to
 // say what is wrong with it.
-func (a *ioArguments) option(key, value, word string) error {
-	o := &a.order
+func (a *arguments) option(key, value, word string) error {
+	o := &a.made
 	switch key {
 	case "output":
 		o.output = value
@@ -98,7 +101,7 @@ func (a *ioArguments) option(key, value, word string) error {
 	case "backend":
 		o.backend = value
 	case "allow-device":
-		o.devices = append(o.devices, ioDevice{path: value})
+		o.devices = append(o.devices, device{path: value})
 	case "device-serial", "device-wwn", "device-size", "device-link", "device-overwrite":
 		return a.consent(key, value)
 	case "warnings-fatal":
@@ -107,7 +110,7 @@ func (a *ioArguments) option(key, value, word string) error {
 		o.states = value
 	case "terse-version":
 		if !slices.Contains([]string{"2", "3", "4", "5"}, value) {
-			return usage("--terse-version=%s: want 2, 3, 4 or 5", quote(value))
+			return usage("--terse-version=%s: want 2, 3, 4 or 5", strconv.Quote(value))
 		}
 		o.terse = int(value[0] - '0')
 	case "status-interval":
@@ -125,7 +128,7 @@ func (a *ioArguments) option(key, value, word string) error {
 		if slices.Contains(ioHostOptions, key) {
 			return o.hosts.option(o, key, value)
 		}
-		if !slices.Contains(ioIgnored, key) {
+		if !slices.Contains(ignored, key) {
 			a.words = append(a.words, word)
 		}
 	}
@@ -133,12 +136,12 @@ func (a *ioArguments) option(key, value, word string) error {
 }
 
 // consent adds to what was said of the last device that was named.
-func (a *ioArguments) consent(key, value string) error {
-	n := len(a.order.devices)
+func (a *arguments) consent(key, value string) error {
+	n := len(a.made.devices)
 	if n == 0 {
 		return usage("--%s stands behind the --allow-device that it is about", key)
 	}
-	c := &a.order.devices[n-1].consent
+	c := &a.made.devices[n-1].consent
 	switch key {
 	case "device-serial":
 		c.Serial = value
@@ -158,13 +161,13 @@ func (a *ioArguments) consent(key, value string) error {
 	return nil
 }
 
-func (a *ioArguments) format(value string) error {
+func (a *arguments) format(value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		if !slices.Contains([]string{"normal", "json", "json+", "terse"}, name) {
 			return usage("--output-format=%s: there is no format %q", value, name)
 		}
-		if !slices.Contains(a.order.formats, name) { // wrappers repeat it for each job
-			a.order.formats = append(a.order.formats, name)
+		if !slices.Contains(a.made.formats, name) { // wrappers repeat it for each job
+			a.made.formats = append(a.made.formats, name)
 		}
 	}
 	return nil
@@ -175,7 +178,7 @@ func usage(format string, args ...any) error {
 }
 
 // readJobs parses the jobs of the command line and the job files.
-func (p *Process) readJobs(a *ioArguments) error {
+func readJobs(p *console.Process, a *arguments) error {
 	var inputs []fiojob.Input
 	if len(a.words) > 0 {
 		inputs = append(inputs, fiojob.Input{Words: a.words})
@@ -185,19 +188,19 @@ func (p *Process) readJobs(a *ioArguments) error {
 		return usage("bragg io needs a job file or --name")
 	}
 	for _, name := range a.files {
-		text, err := p.readJobFile(name)
+		text, err := readJobFile(p, name)
 		if err != nil {
 			return err
 		}
 		inputs = append(inputs, fiojob.Input{Name: name, Text: text})
 	}
-	surroundings, closeRoot := p.jobSurroundings(a.files)
+	surroundings, closeRoot := jobSurroundings(p, a.files, a.made.machine)
 	defer closeRoot()
 	surroundings.Reading, surroundings.Sections = a.reading, a.sections
-	surroundings = a.order.hosts.record(inputs, surroundings)
+	surroundings = a.made.hosts.record(inputs, surroundings)
 	file, list := fiojob.ParseAll(inputs, surroundings)
 	list = append(list, file.Unsupported()...)
-	if a.order.fatal {
+	if a.made.fatal {
 		for i := range list {
 			list[i].Severity = diag.SeverityError
 		}
@@ -205,18 +208,18 @@ func (p *Process) readJobs(a *ioArguments) error {
 	if list.HasErrors() {
 		return list.Err()
 	}
-	if o := &a.order; len(list) > 0 && (o.check || o.showcmd || o.streams.plan != "") {
+	if o := &a.made; len(list) > 0 && (o.check || o.showcmd || o.streams.plan != "") {
 		_ = diag.Render(p.Stderr, list) // a warning that cannot be written must not keep the check from its end
 	} else {
 		o.notes.addAll(list)
 	}
-	a.order.jobs, a.order.own = file.Jobs(), map[string][]fiojob.Option{}
+	a.made.jobs, a.made.own = file.Jobs(), map[string][]fiojob.Option{}
 	for _, s := range file.Sections {
 		if s.Global {
-			a.order.global = append(a.order.global, s.Options...)
+			a.made.global = append(a.made.global, s.Options...)
 			continue
 		}
-		a.order.own[s.Pos.String()] = s.Options
+		a.made.own[s.Pos.String()] = s.Options
 	}
 	return nil
 }
@@ -224,10 +227,10 @@ func (p *Process) readJobs(a *ioArguments) error {
 // jobFileBytesMax bounds what is read of a job file.
 const jobFileBytesMax = 1 << 20
 
-func (p *Process) readJobFile(name string) (string, error) {
+func readJobFile(p *console.Process, name string) (string, error) {
 	var in io.Reader = p.Stdin
 	if name != "-" {
-		f, err := os.Open(p.path(name))
+		f, err := os.Open(p.Path(name))
 		if err != nil {
 			return "", &diag.Error{Code: "job-file", Message: fmt.Sprintf("read job file %q", name), Err: err, Exit: diag.ExitData}
 		}
@@ -246,12 +249,12 @@ func (p *Process) readJobFile(name string) (string, error) {
 
 // jobSurroundings is what a job file of the user's own may see: the environment, the machine, and the files below the
 // folder of the first one; files of patterns also below the current folder, where fio reads them.
-func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot func()) {
+func jobSurroundings(p *console.Process, files []string, machine iohosts.Surroundings) (o fiojob.Options, closeRoot func()) {
 	o = fiojob.Options{
 		Host:     true,
 		Env:      func(key string) (string, bool) { v := p.Getenv(key); return v, v != "" },
 		Windows:  runtime.GOOS == "windows",
-		PageSize: int64(os.Getpagesize()), CPUs: int64(runtime.NumCPU()), MemoryMB: session.MemoryBytes() >> 20,
+		PageSize: machine.PageSize, CPUs: machine.CPUs, MemoryMB: machine.MemoryMB,
 	}
 	folder := cmp.Or(p.Directory, ".")
 	work, err := os.OpenRoot(folder)
@@ -264,7 +267,7 @@ func (p *Process) jobSurroundings(files []string) (o fiojob.Options, closeRoot f
 		}
 	}
 	if len(files) > 0 && files[0] != "-" {
-		folder = filepath.Dir(p.path(files[0]))
+		folder = filepath.Dir(p.Path(files[0]))
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
@@ -15,8 +16,8 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// ioStreams are outputs of io beside the report.
-type ioStreams struct {
+// streams are outputs of io beside the report.
+type streams struct {
 	plan           string // a file, or "-"
 	planOperations int64
 	intervals      string // a file, or "-"
@@ -25,7 +26,7 @@ type ioStreams struct {
 }
 
 // option takes an option of the command line and tells whether it is one of these.
-func (s *ioStreams) option(key, value string) (known bool, err error) {
+func (s *streams) option(key, value string) (known bool, err error) {
 	switch key {
 	case "plan":
 		if value == "" {
@@ -59,15 +60,15 @@ func (s *ioStreams) option(key, value string) (known bool, err error) {
 }
 
 // check refuses outputs that would mix.
-func (s *ioStreams) check(output string) error {
+func (s *streams) check(output string) error {
 	if s.intervals == "-" && (output == "" || output == "-") {
 		return usage("--intervals=- and the report would mix on standard output; give --output=FILE too")
 	}
 	return nil
 }
 
-// streams opens the outputs that jobs fill while they run, and returns what closes them.
-func (p *Process) streams(s *ioStreams, o *iojob.Options) (closeAll func() error, err error) {
+// openStreams opens the outputs that jobs fill while they run, and returns what closes them.
+func openStreams(p *console.Process, s *streams, o *iojob.Options) (closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() error {
 		var errs []error
@@ -81,7 +82,7 @@ func (p *Process) streams(s *ioStreams, o *iojob.Options) (closeAll func() error
 	case "-":
 		o.Intervals = p.Stdout
 	default:
-		f, err := os.Create(p.path(s.intervals))
+		f, err := os.Create(p.Path(s.intervals))
 		if err != nil {
 			return closeAll, err
 		}
@@ -99,9 +100,9 @@ func (p *Process) streams(s *ioStreams, o *iojob.Options) (closeAll func() error
 	return closeAll, nil
 }
 
-// planIO writes what jobs would do and does nothing else.
-func (p *Process) planIO(o *ioOrder) error {
-	out, closeOutput, err := p.ioOutput(o.streams.plan)
+// writePlan writes what jobs would do and does nothing else.
+func writePlan(p *console.Process, o *invocation) error {
+	out, closeOutput, err := openOutput(p, o.streams.plan)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,7 @@
-package cli
+// Package command is the program bragg-lab: its verbs, one lab each time.
+//
+//	Main ──▶ a part of a lab that it started itself, or a verb ──▶ package lab ──▶ tables, target files, JSON
+package command
 
 import (
 	"context"
@@ -7,29 +10,47 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-func newLab(p *Process) *cobra.Command {
-	return holdsVerbs(&cobra.Command{
-		Use:   "lab",
+// Main runs one command of bragg-lab and returns the exit code of the process.
+func Main(ctx context.Context, p console.Process) int {
+	if lab.Started(p.Arguments) {
+		return lab.Main(p.Arguments[1:])
+	}
+	p.Name = "bragg-lab"
+	return p.Execute(ctx, p.Root(newRoot(&p)))
+}
+
+func newRoot(p *console.Process) *cobra.Command {
+	root := console.HoldsVerbs(&cobra.Command{
+		Use:   "bragg-lab VERB",
 		Short: "Build hypervisor hosts on this machine, to try real VMs without hardware",
 		Long: "A lab is two or more hosts in namespaces of this machine, each with a libvirt or an ssh server of its own, a\n" +
 			"BMC that cuts its power, storage that all of them see, and a network with DHCP. It needs root and no network.\n" +
 			"Hosts share the processors, memory and disk of this machine: a lab shows whether things work, not how fast.",
-		GroupID: groupHouse,
-	}, newLabUp(p), newLabDown(p), newLabStatus(p), newLabTarget(p), newLabPower(p), newLabLink(p))
+	}, newUp(p), newDown(p), newStatus(p), newTarget(p), newPower(p), newLink(p))
+	root.AddGroup(&cobra.Group{ID: groupLab, Title: "Verbs:"})
+	for _, verb := range root.Commands() {
+		verb.GroupID = groupLab
+	}
+	return root
 }
 
+// groupLab is the one heading of the overview.
+const groupLab = "lab"
+
 // labsDirectory returns the folder of labs, beside that of runs.
-func (p *Process) labsDirectory() string {
-	return filepath.Join(filepath.Dir(p.runsDirectory("")), "labs")
+func labsDirectory(p *console.Process) string {
+	return filepath.Join(p.StateDirectory(), "labs")
 }
 
 // labFlag is for verbs that act on one lab.
@@ -37,7 +58,7 @@ func labFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "name", "default", "name of the lab")
 }
 
-func newLabUp(p *Process) *cobra.Command {
+func newUp(p *console.Process) *cobra.Command {
 	var o lab.Options
 	var bmc string
 	var templates []string
@@ -46,36 +67,36 @@ func newLabUp(p *Process) *cobra.Command {
 		Use:   "up",
 		Short: "Make a lab",
 		Long: "Up makes a lab, waits until its hosts are up, and writes target files for bragg run. The lab stays until\n" +
-			"bragg lab down, or until this machine stops. What labs left whose processes were killed is removed before.\n\n" +
+			"bragg-lab down, or until this machine stops. What labs left whose processes were killed is removed before.\n\n" +
 			"A template is an image for guests that is copied to where all hosts see it, for the templates of the target\n" +
 			"file: --template NAME=PATH, once for each.",
-		Example: "  bragg lab up\n  bragg lab up --hosts 3 --bmc ipmi --template ubuntu1604=./image.qcow2\n  bragg lab up --only-ssh --name ssh",
-		Args:    between(0, 0),
+		Example: "  bragg-lab up\n  bragg-lab up --hosts 3 --bmc ipmi --template ubuntu1604=./image.qcow2\n  bragg-lab up --only-ssh --name ssh",
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch bmc {
 			case "redfish", "ipmi":
 				o.IPMI = bmc == "ipmi"
 			default:
-				return usageError(cmd, "--bmc %s: want redfish or ipmi", quote(bmc))
+				return console.UsageError(cmd, "--bmc %s: want redfish or ipmi", strconv.Quote(bmc))
 			}
 			o.Templates = map[string]string{}
 			for _, t := range templates {
 				name, path, ok := strings.Cut(t, "=")
 				if !ok || path == "" {
-					return usageError(cmd, "--template %s: want NAME=PATH", quote(t))
+					return console.UsageError(cmd, "--template %s: want NAME=PATH", strconv.Quote(t))
 				}
-				o.Templates[name] = p.path(path)
+				o.Templates[name] = p.Path(path)
 			}
 			if onlySSH {
 				o.SSH, o.NoLibvirt = true, true
 			}
-			o.Labs, o.Program = p.labsDirectory(), p.Executable
+			o.Labs, o.Program = labsDirectory(p), p.Executable
 			o.Say = func(text string) { fmt.Fprintln(p.Stderr, textio.Lines(text)) }
-			made, err := p.labUp(cmd.Context(), o)
+			made, err := labUp(cmd.Context(), p, o)
 			if err != nil {
 				return err
 			}
-			return p.printLab(cmd.Context(), made, asJSON)
+			return printLab(cmd.Context(), p, made, asJSON)
 		},
 	}
 	labFlag(cmd, &o.Name)
@@ -88,18 +109,17 @@ func newLabUp(p *Process) *cobra.Command {
 	return cmd
 }
 
-func (p *Process) labUp(ctx context.Context, o lab.Options) (*lab.Lab, error) {
-	stop, end := p.watchSignals(ctx)
+func labUp(ctx context.Context, p *console.Process, o lab.Options) (*lab.Lab, error) {
+	stop, end := p.WatchSignals(ctx, "stopping; what was made is removed")
 	defer end()
-	stop.follow("", func(string) { fmt.Fprintln(p.Stderr, "bragg: stopping; what was made is removed") })
-	made, hold, err := lab.Up(stop.begun, o)
+	made, hold, err := lab.Up(stop.Begun, o)
 	if err != nil {
 		return nil, err
 	}
 	return made, hold.Close()
 }
 
-func newLabDown(p *Process) *cobra.Command {
+func newDown(p *console.Process) *cobra.Command {
 	var name string
 	var all, asJSON bool
 	cmd := &cobra.Command{
@@ -107,15 +127,15 @@ func newLabDown(p *Process) *cobra.Command {
 		Short: "Remove a lab with everything in it",
 		Long: "Down ends every process of a lab and removes its guests, disks and folder. What labs left whose processes\n" +
 			"were killed is removed too. It may be called again at any time.",
-		Example: "  bragg lab down\n  bragg lab down --all",
-		Args:    between(0, 0),
+		Example: "  bragg-lab down\n  bragg-lab down --all",
+		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			removed, err := lab.Down(p.labsDirectory(), []string{name}, all)
+			removed, err := lab.Down(labsDirectory(p), []string{name}, all)
 			if asJSON {
-				return errors.Join(err, p.printJSON(removedLine{Removed: append([]string{}, removed...)}))
+				return errors.Join(err, p.PrintJSON(map[string][]string{"removed": append([]string{}, removed...)}))
 			}
 			for _, r := range removed {
-				fmt.Fprintf(p.Stdout, "lab %s is removed\n", quote(r))
+				fmt.Fprintf(p.Stdout, "lab %s is removed\n", strconv.Quote(r))
 			}
 			if err == nil && len(removed) == 0 {
 				fmt.Fprintln(p.Stdout, "There is nothing to remove.")
@@ -125,19 +145,19 @@ func newLabDown(p *Process) *cobra.Command {
 	}
 	labFlag(cmd, &name)
 	cmd.Flags().BoolVar(&all, "all", false, "every lab")
-	jsonFlag(cmd.Flags(), &asJSON)
+	console.JSONFlag(cmd.Flags(), &asJSON)
 	return cmd
 }
 
-func newLabStatus(p *Process) *cobra.Command {
+func newStatus(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "List labs, and the state of their hosts",
-		Example: "  bragg lab status\n  bragg lab status --json",
-		Args:    between(0, 0),
+		Example: "  bragg-lab status\n  bragg-lab status --json",
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := lab.Labs(p.labsDirectory())
+			all, err := lab.Labs(labsDirectory(p))
 			if err != nil {
 				return err
 			}
@@ -146,14 +166,14 @@ func newLabStatus(p *Process) *cobra.Command {
 				for _, l := range all {
 					described = append(described, describeLab(cmd.Context(), l))
 				}
-				return p.printJSON(described)
+				return p.PrintJSON(described)
 			}
 			if len(all) == 0 {
-				_, err := fmt.Fprintln(p.Stdout, "There is no lab. Next: bragg lab up")
+				_, err := fmt.Fprintln(p.Stdout, "There is no lab. Next: bragg-lab up")
 				return err
 			}
 			for _, l := range all {
-				if err := p.printLab(cmd.Context(), l, false); err != nil {
+				if err := printLab(cmd.Context(), p, l, false); err != nil {
 					return err
 				}
 			}
@@ -182,7 +202,7 @@ func describeLab(ctx context.Context, l *lab.Lab) labDescription {
 		}
 	}
 	if !d.Up {
-		d.Fault = "its processes are gone; bragg lab up and bragg lab down remove what they left"
+		d.Fault = "its processes are gone; bragg-lab up and bragg-lab down remove what they left"
 		return d
 	}
 	status, err := l.Status(ctx)
@@ -194,17 +214,17 @@ func describeLab(ctx context.Context, l *lab.Lab) labDescription {
 	return d
 }
 
-func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
+func printLab(ctx context.Context, p *console.Process, l *lab.Lab, asJSON bool) error {
 	d := describeLab(ctx, l)
 	if asJSON {
-		return p.printJSON(d)
+		return p.PrintJSON(d)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "lab %s: %s, network %s, this machine is %s\n", l.Name, textio.Plural(len(l.Hosts), "host"), l.Subnet, l.Controller())
 	if d.Fault != "" {
 		fmt.Fprintf(&b, "  %s\n", d.Fault)
 	}
-	hosts := table{head: []string{"HOST", "POWER", "SERVERS", "ADDRESS", "BMC", "UUID"}}
+	hosts := console.Table{Head: []string{"HOST", "POWER", "SERVERS", "ADDRESS", "BMC", "UUID"}}
 	for i, h := range l.Hosts {
 		power, servers := "–", "–"
 		if i < len(d.Status) {
@@ -214,11 +234,11 @@ func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
 				servers = "crashed: " + s.Fault
 			}
 		}
-		hosts.add(h.Name, power, servers, h.Address.String(), h.BMC.String(), h.UUID)
+		hosts.Add(h.Name, power, servers, h.Address.String(), h.BMC.String(), h.UUID)
 	}
-	writeTable(&b, &hosts)
+	hosts.Section(&b)
 	for i, uri := range d.URIs {
-		fmt.Fprintf(&b, "virsh -c %s  # %s\n", quote(uri), l.Hosts[i].Name)
+		fmt.Fprintf(&b, "virsh -c %s  # %s\n", strconv.Quote(uri), l.Hosts[i].Name)
 	}
 	if l.SSH {
 		fmt.Fprintf(&b, "ssh -i %s -o UserKnownHostsFile=%s %s@%s  # %s\n", l.SSHKeyFile(), l.KnownHostsFile(), lab.SSHUser,
@@ -235,19 +255,19 @@ func (p *Process) printLab(ctx context.Context, l *lab.Lab, asJSON bool) error {
 	return err
 }
 
-func newLabTarget(p *Process) *cobra.Command {
+func newTarget(p *console.Process) *cobra.Command {
 	var name, provider, connect string
 	var path, asJSON bool
 	cmd := &cobra.Command{
 		Use:     "target",
 		Short:   "Print the target file of a lab, or its path",
-		Example: "  bragg lab target\n  bragg targets check \"$(bragg lab target --path)\"\n  bragg lab target --connect ssh",
-		Args:    between(0, 0),
+		Example: "  bragg-lab target\n  bragg targets check \"$(bragg-lab target --path)\"\n  bragg-lab target --connect ssh",
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if connect != "" && connect != lab.ConnectSocket && connect != lab.ConnectSSH {
-				return usageError(cmd, "--connect %s: want socket or ssh", quote(connect))
+				return console.UsageError(cmd, "--connect %s: want socket or ssh", strconv.Quote(connect))
 			}
-			l, err := lab.Find(p.labsDirectory(), name)
+			l, err := lab.Find(labsDirectory(p), name)
 			if err != nil {
 				return err
 			}
@@ -257,26 +277,26 @@ func newLabTarget(p *Process) *cobra.Command {
 			})
 			if at < 0 {
 				return &diag.Error{
-					Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no such target file", quote(name)),
-					Hint: "bragg lab up --ssh makes hosts with both",
+					Code: "lab-no-target", Exit: diag.ExitUsage, Message: fmt.Sprintf("lab %s has no such target file", strconv.Quote(name)),
+					Hint: "bragg-lab up --ssh makes hosts with both",
 				}
 			}
 			if asJSON {
-				return p.printJSON(files[at])
+				return p.PrintJSON(files[at])
 			}
-			return p.printLabTarget(files[at].Path, path)
+			return printLabTarget(p, files[at].Path, path)
 		},
 	}
 	labFlag(cmd, &name)
 	cmd.Flags().StringVar(&provider, "provider", "", "libvirt or ssh; without it libvirt where the lab has it")
 	cmd.Flags().StringVar(&connect, "connect", "", "of libvirt: socket, or ssh as to hosts elsewhere; without it socket")
 	cmd.Flags().BoolVar(&path, "path", false, "print its path alone")
-	cmd.Flags().BoolVar(&asJSON, formJSON, false, "print its path and provider as JSON")
+	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print its path and provider as JSON")
 	return cmd
 }
 
 // printLabTarget prints a target file, or only where it is.
-func (p *Process) printLabTarget(file string, pathAlone bool) error {
+func printLabTarget(p *console.Process, file string, pathAlone bool) error {
 	if pathAlone {
 		_, err := fmt.Fprintln(p.Stdout, file)
 		return err
@@ -289,7 +309,7 @@ func (p *Process) printLabTarget(file string, pathAlone bool) error {
 	return err
 }
 
-func newLabPower(p *Process) *cobra.Command {
+func newPower(p *console.Process) *cobra.Command {
 	var name string
 	kinds := map[string]lab.Reset{
 		"on": lab.ResetOn, "off": lab.ResetForceOff, "restart": lab.ResetForceRestart, "shutdown": lab.ResetGracefulShutdown,
@@ -299,14 +319,14 @@ func newLabPower(p *Process) *cobra.Command {
 		Short: "Switch the power of a host, beside its BMC",
 		Long: "Off kills every process of the host at once, its guests among them, and takes its network away. On boots it\n" +
 			"again, and returns when its servers answer. Scenarios do the same through the BMC.",
-		Example: "  bragg lab power host-2 off\n  bragg lab power host-2 on",
-		Args:    between(2, 2),
+		Example: "  bragg-lab power host-2 off\n  bragg-lab power host-2 on",
+		Args:    console.Between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, ok := kinds[args[1]]
 			if !ok {
-				return usageError(cmd, "power %s: want on, off, restart or shutdown", quote(args[1]))
+				return console.UsageError(cmd, "power %s: want on, off, restart or shutdown", strconv.Quote(args[1]))
 			}
-			l, err := lab.Find(p.labsDirectory(), name)
+			l, err := lab.Find(labsDirectory(p), name)
 			if err != nil {
 				return err
 			}
@@ -320,20 +340,20 @@ func newLabPower(p *Process) *cobra.Command {
 	return cmd
 }
 
-func newLabLink(p *Process) *cobra.Command {
+func newLink(p *console.Process) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "link HOST up|down",
 		Short: "Plug or pull the network cable of a host",
 		Long: "Down cuts a host and its guests off the network; they go on. Up connects them again, as does switching the\n" +
 			"host off and on.",
-		Example: "  bragg lab link host-2 down",
-		Args:    between(2, 2),
+		Example: "  bragg-lab link host-2 down",
+		Args:    console.Between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "up" && args[1] != "down" {
-				return usageError(cmd, "link %s: want up or down", quote(args[1]))
+				return console.UsageError(cmd, "link %s: want up or down", strconv.Quote(args[1]))
 			}
-			l, err := lab.Find(p.labsDirectory(), name)
+			l, err := lab.Find(labsDirectory(p), name)
 			if err != nil {
 				return err
 			}

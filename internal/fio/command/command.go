@@ -1,4 +1,7 @@
-package cli
+// Package command is bragg io: fio's command line, read and carried out by packages iojob and, with --hosts, iohosts.
+//
+//	New ──▶ probe, for --version and its like ──▶ readInvocation ──▶ runJobs, runOnHosts ──▶ fio's reports
+package command
 
 import (
 	"bufio"
@@ -13,13 +16,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
-func newIO(p *Process) *cobra.Command {
+// New is the verb io of a machine with so much memory.
+func New(p *console.Process, memoryBytes int64) *cobra.Command {
 	return &cobra.Command{
 		Use:   "io [OPTIONS] JOBFILE...",
 		Short: "Run fio job files with the native engine, in place of fio",
@@ -53,26 +59,25 @@ func newIO(p *Process) *cobra.Command {
 			"      --keep-on-hosts, --host-folder=DIR, --same-seed, --device-host=HOST behind --allow-device. docs/guides/hosts.md says more",
 		Example: "  bragg io job.fio\n  bragg io --hosts=node1,root@node2:2222 job.fio\n  bragg io --name=test --rw=randread --bs=4k --size=1g --iodepth=32 --ioengine=io_uring --direct=1\n" +
 			"  bragg io job.fio --output-format=json --output=result.json",
-		GroupID:            groupStart,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "--help") || slices.Contains(args, "-h") || len(args) == 0 {
 				return cmd.Help()
 			}
-			if probed, err := p.probeIO(args); probed {
+			if probed, err := probe(p, args); probed {
 				return err
 			}
-			order, err := p.readIO(args)
+			made, err := readInvocation(p, args, memoryBytes)
 			if err != nil {
 				return err
 			}
-			return p.runIO(cmd.Context(), order)
+			return runJobs(cmd.Context(), p, made)
 		},
 	}
 }
 
-// ioOrder is a command line of io.
-type ioOrder struct {
+// invocation is a command line of io.
+type invocation struct {
 	jobs      []fiojob.Job
 	global    []fiojob.Option
 	own       map[string][]fiojob.Option // by position of the job's section
@@ -83,18 +88,19 @@ type ioOrder struct {
 	readonly  bool
 	exact     bool // reads as fio does
 	backend   string
-	devices   []ioDevice
+	devices   []device
 	every     time.Duration
-	streams   ioStreams
-	hosts     ioHosts
+	streams   streams
+	hosts     hosts
 	dropAfter time.Duration // of operations of a rate; 0: never
 	terse     int           // layout of terse lines; 0: the usual one
 	fatal     bool          // warnings are errors
 	states    string        // folder of states of verification; "": the current one
-	notes     ioNotes
+	notes     notes
+	machine   iohosts.Surroundings
 }
 
-func (p *Process) runIO(ctx context.Context, o *ioOrder) (err error) {
+func runJobs(ctx context.Context, p *console.Process, o *invocation) (err error) {
 	defer func() {
 		if err != nil {
 			o.notes.failed(p.Stderr)
@@ -108,29 +114,28 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) (err error) {
 		}
 	}
 	if o.showcmd || o.check {
-		return p.showIO(o)
+		return showJobs(p, o)
 	}
 	if o.streams.plan != "" {
-		return p.planIO(o)
+		return writePlan(p, o)
 	}
 	if err := o.streams.check(o.output); err != nil {
 		return err
 	}
 	if o.hosts.wanted() {
-		return p.runOnHosts(ctx, o)
+		return runOnHosts(ctx, p, o)
 	}
-	stop, end := p.watchSignals(ctx)
+	stop, end := p.WatchSignals(ctx, "stopping; the report is of what was done")
 	defer end()
-	stop.follow("", func(string) { fmt.Fprintln(p.Stderr, "bragg: stopping; the report is of what was done") })
-	out, closeOutput, err := p.ioOutput(o.output)
+	out, closeOutput, err := openOutput(p, o.output)
 	if err != nil {
 		return err
 	}
 	options := iojob.Options{
-		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: o.notes.add, StateFolder: p.path(o.states),
+		Folder: p.Directory, Backend: o.backend, OpenDevice: o.open, Say: o.notes.add, StateFolder: p.Path(o.states),
 		WatchEvery: o.every, AllowDevice: o.allows, ReadOnly: o.readonly, LogsAsFio: o.exact, DropAfter: o.dropAfter,
 	}
-	closeStreams, err := p.streams(&o.streams, &options)
+	closeStreams, err := openStreams(p, &o.streams, &options)
 	if err != nil {
 		return errors.Join(err, closeOutput())
 	}
@@ -142,7 +147,7 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) (err error) {
 	o.notes.showIn(out, o)
 	var watchErr error
 	options.Watch = func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) }
-	report, err := iojob.Run(stop.begun, o.jobs, options)
+	report, err := iojob.Run(stop.Begun, o.jobs, options)
 	err = errors.Join(err, closeStreams())
 	if report != nil {
 		err = errors.Join(err, watchErr, o.write(out, report)) // also where files of jobs could not be removed
@@ -150,13 +155,13 @@ func (p *Process) runIO(ctx context.Context, o *ioOrder) (err error) {
 	if err = errors.Join(err, closeOutput()); err != nil {
 		return err
 	}
-	return o.outcome(report, stop.stopped())
+	return o.outcome(report, stop.Stopped())
 }
 
 // outcome is the exit code: interrupted, or undecided where a job failed.
-func (o *ioOrder) outcome(report *iojob.Report, stopped bool) error {
+func (o *invocation) outcome(report *iojob.Report, stopped bool) error {
 	if stopped {
-		return exit(diag.ExitInterrupted)
+		return console.ExitWith(diag.ExitInterrupted)
 	}
 	for _, row := range report.Rows {
 		if row.Err != nil {
@@ -169,15 +174,15 @@ func (o *ioOrder) outcome(report *iojob.Report, stopped bool) error {
 	return nil
 }
 
-// ioDevice is a block device that may be written to, and what was said to prove it.
-type ioDevice struct {
+// device is a block device that may be written to, and what was said to prove it.
+type device struct {
 	host    string // "": on all of --hosts
 	path    string
 	consent blockdev.Consent
 }
 
 // open checks a device with what was said of it and holds it; nothing was said of others.
-func (o *ioOrder) open(path string) (*os.File, error) {
+func (o *invocation) open(path string) (*os.File, error) {
 	var consent blockdev.Consent
 	for _, d := range o.devices {
 		if blockdev.Named(d.path, path) {
@@ -189,20 +194,20 @@ func (o *ioOrder) open(path string) (*os.File, error) {
 }
 
 // allows tells whether a device was named on the command line.
-func (o *ioOrder) allows(path string) bool {
-	return slices.ContainsFunc(o.devices, func(d ioDevice) bool { return blockdev.Named(d.path, path) })
+func (o *invocation) allows(path string) bool {
+	return slices.ContainsFunc(o.devices, func(d device) bool { return blockdev.Named(d.path, path) })
 }
 
-// ioReport is what jobs did, here or on hosts.
-type ioReport interface {
+// report is what jobs did, here or on hosts.
+type report interface {
 	WriteText(w io.Writer) error
 	WriteTerse(w io.Writer, o iojob.Terse) error
 	WriteJSON(w io.Writer, l iojob.Labels) error
 }
 
-func (o *ioOrder) write(w io.Writer, r ioReport) error {
+func (o *invocation) write(w io.Writer, r report) error {
 	labels := iojob.Labels{
-		Version: ioVersion(false), Notes: o.notes.all(), Global: o.global,
+		Version: versionText(false), Notes: o.notes.all(), Global: o.global,
 		Own: func(j *fiojob.Job) []fiojob.Option { return o.own[j.Pos.String()] },
 	}
 	o.notes.mu.Lock()
@@ -225,13 +230,13 @@ func (o *ioOrder) write(w io.Writer, r ioReport) error {
 	return errors.Join(errs...)
 }
 
-// ioOutput opens where the report goes.
-func (p *Process) ioOutput(name string) (io.Writer, func() error, error) {
+// openOutput opens where the report goes.
+func openOutput(p *console.Process, name string) (io.Writer, func() error, error) {
 	if name == "" || name == "-" {
 		w := bufio.NewWriter(p.Stdout)
 		return w, w.Flush, nil
 	}
-	f, err := os.Create(p.path(name))
+	f, err := os.Create(p.Path(name))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,8 +244,8 @@ func (p *Process) ioOutput(name string) (io.Writer, func() error, error) {
 	return w, func() error { return errors.Join(w.Flush(), f.Close()) }, nil
 }
 
-// showIO checks jobs and, where asked for, prints each file's command.
-func (p *Process) showIO(o *ioOrder) error {
+// showJobs checks jobs and, where asked for, prints each file's command.
+func showJobs(p *console.Process, o *invocation) error {
 	if !o.showcmd {
 		return nil
 	}

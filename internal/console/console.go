@@ -1,0 +1,99 @@
+// Package console is the process of a command-line program: its arguments, streams and signals, and how errors, tables and
+// values are printed. It knows no verb; programs make theirs of it.
+//
+//	main ──▶ New ──▶ Process ──▶ a program's Main ──▶ its verbs ──▶ PrintError ──▶ exit code
+//
+// Everything that belongs to the process is a field, so that tests run whole commands without starting one.
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// Process is the state of the operating system's process as verbs see it.
+type Process struct {
+	Name       string   // of the program, in front of its errors: "bragg"
+	Arguments  []string // without the program's name
+	Getenv     func(string) string
+	Directory  string // that relative paths start from
+	Stdin      io.Reader
+	Stdout     io.Writer
+	Stderr     io.Writer
+	Terminal   bool                       // Stdout is a terminal that a live view may be drawn on
+	Size       func() (columns, rows int) // of that terminal; nil: not known
+	Signals    <-chan os.Signal           // interrupt and terminate; nil: none
+	Executable string                     // path of this program, started again for hidden verbs
+	Exit       func(code int)             // ends the process at once, after a third signal
+	Leases     string                     // which leases of machines exclude each other; "": those of all controllers
+}
+
+// New describes the process that calls it, a program called name. It ends the process where the path of its own program
+// is not known.
+func New(name string) Process {
+	signals := make(chan os.Signal, 3)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: find this program: %v\n", name, err)
+		os.Exit(diag.ExitInternal)
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		directory = "/"
+	}
+	return Process{
+		Name: name, Arguments: os.Args[1:], Getenv: os.Getenv, Directory: directory, Executable: self,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Terminal: term.IsTerminal(int(os.Stdout.Fd())), Size: terminalSize, Signals: signals, Exit: os.Exit,
+	}
+}
+
+// terminalSize returns zeros where standard output is not a terminal.
+func terminalSize() (columns, rows int) {
+	columns, rows, _ = term.GetSize(int(os.Stdout.Fd()))
+	return columns, rows
+}
+
+// Path makes a path of the command line absolute.
+func (p *Process) Path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Directory, name)
+}
+
+// RunsFlag adds --runs, which every verb that reads or writes runs has.
+func (p *Process) RunsFlag(flags *pflag.FlagSet, dir *string) {
+	flags.StringVar(dir, "runs", "", "folder that holds the runs (default $XDG_STATE_HOME/bragg/runs or ~/.local/state/bragg/runs)")
+}
+
+// RunsDirectory returns the folder of runs: what --runs says, else the one below StateDirectory.
+func (p *Process) RunsDirectory(flag string) string {
+	if flag != "" {
+		return p.Path(flag)
+	}
+	return filepath.Join(p.StateDirectory(), "runs")
+}
+
+// StateDirectory is where the XDG base directory specification has state kept.
+func (p *Process) StateDirectory() string {
+	state := p.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) { // the specification has relative paths ignored
+		home := p.Getenv("HOME")
+		if home == "" {
+			home = "/var/lib"
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "bragg")
+}

@@ -1,0 +1,58 @@
+package console
+
+import "strconv"
+
+// widthDefault is used where nobody knows how wide the output is shown.
+const widthDefault = 100
+
+// Live tells whether a view may be redrawn in place: not where TERM=dumb says that the terminal cannot move its cursor.
+func (p *Process) Live() bool { return p.Terminal && p.Getenv("TERM") != "dumb" }
+
+// Color tells whether output may have colours: on a terminal that is not dumb, unless NO_COLOR (no-color.org) is set to
+// anything.
+func (p *Process) Color() bool { return p.Live() && p.Getenv("NO_COLOR") == "" }
+
+// TerminalSize returns the columns and rows of the terminal, zeros where they are not known. COLUMNS overrides its width, as it
+// does elsewhere: a shell does not export the variable by itself, so it was set on purpose.
+func (p *Process) TerminalSize() (columns, rows int) {
+	if p.Size != nil {
+		columns, rows = p.Size()
+	}
+	if n, err := strconv.Atoi(p.Getenv("COLUMNS")); err == nil && n > 0 {
+		columns = n
+	}
+	return columns, rows
+}
+
+// Width returns how many columns text may take.
+func (p *Process) Width() int {
+	if columns, _ := p.TerminalSize(); columns > 0 {
+		return columns
+	}
+	return widthDefault
+}
+
+// Columns returns how wide the terminal is, 0 where nobody knows: a program that reads lines wants them whole.
+func (p *Process) Columns() int {
+	columns, _ := p.TerminalSize()
+	return columns
+}
+
+// TextWidth returns how wide running text is printed: lines longer than TextWidthMax are hard to read.
+func (p *Process) TextWidth() int { return min(p.Width(), TextWidthMax) }
+
+// LiveSize is what a view that is redrawn in place asks before each drawing; nil where nothing is known of a terminal.
+// COLUMNS makes it narrower and never wider: a line that the terminal wraps could not be drawn over.
+func (p *Process) LiveSize() func() (columns, rows int) {
+	if p.Size == nil {
+		return nil
+	}
+	return func() (int, int) {
+		real, rows := p.Size()
+		columns, _ := p.TerminalSize()
+		if real > 0 {
+			columns = min(columns, real)
+		}
+		return columns, rows
+	}
+}
