@@ -166,8 +166,7 @@ func TestLoadsByHand(t *testing.T) {
 	}
 	stopped := analysis.NewTimeline([]interval.Event{
 		{Kind: interval.EventWorkloadStart, Workload: "w", Instance: 1},
-		{AtNanos: 2e9, Kind: interval.EventStepStarted, Step: "workload.Stop", Workload: "w"},
-		{AtNanos: 3e9, Kind: interval.EventWorkloadEnd, Workload: "w", Instance: 1},
+		{AtNanos: 3e9, Kind: interval.EventWorkloadEnd, Workload: "w", Instance: 1, Stopped: true},
 	}, 0)
 	for _, s := range l.Summaries(stopped, nil, analysis.SizeBound{{Workload: "w", Instance: 1}: true}) {
 		if !s.Prefill && s.CompletionNanos != 0 {

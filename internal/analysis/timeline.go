@@ -69,15 +69,10 @@ func NewTimeline(events []interval.Event, recorded int64) *Timeline {
 			openStarts[key] = len(t.Starts)
 			t.Starts = append(t.Starts, LoadStart{Workload: e.Workload, Group: e.Group, Instance: e.Instance,
 				FromNanos: e.AtNanos, ToNanos: t.EndNanos})
-		case interval.EventStepStarted:
-			for start, i := range openStarts {
-				if e.Step == "workload.Stop" && start.Workload == e.Workload {
-					t.Starts[i].Stopped = true
-				}
-			}
 		case interval.EventWorkloadEnd:
 			if i, ok := openStarts[key]; ok {
-				t.Starts[i].ToNanos, t.Starts[i].Ended, t.Starts[i].Error = e.AtNanos, true, e.Error
+				s := &t.Starts[i]
+				s.ToNanos, s.Ended, s.Error, s.Stopped = e.AtNanos, true, e.Error, e.Stopped
 				delete(openStarts, key)
 			}
 		}

@@ -2,9 +2,7 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -25,8 +23,7 @@ type act struct {
 	from, to int64
 }
 
-// Windows cuts the run phase at its steps into the stretches before, during and between them and after the last. Steps
-// that only wait do not cut. A step that takes no more than two seconds or a hundredth of the phase, whichever is less,
+// Windows cuts the run phase at the steps that have a label into the stretches before, during and between them and after the last. A step that takes no more than two seconds or a hundredth of the phase, whichever is less,
 // is a moment and has no window of its own. The windows cover the phase without gap or overlap.
 func (t *Timeline) Windows() []result.Window {
 	phase, ok := t.Phase("run")
@@ -79,18 +76,18 @@ func between(after, before string) string {
 	return "between " + after + " and " + before
 }
 
-// acts lists the steps of the phase that do more than wait, with labels that differ.
+// acts lists the steps of the phase that have a label.
 func (t *Timeline) acts(phase result.Window) []act {
 	var acts []act
 	open := map[int]int{}
 	for _, e := range t.events {
-		if e.Phase != "run" || waits(e.Step) || e.AtNanos < phase.FromNanos || e.AtNanos > phase.ToNanos {
+		if e.Phase != "run" || e.Label == "" || e.AtNanos < phase.FromNanos || e.AtNanos > phase.ToNanos {
 			continue
 		}
 		switch e.Kind {
 		case interval.EventStepStarted:
 			open[e.StepID] = len(acts)
-			acts = append(acts, act{label: stepLabel(e), from: e.AtNanos, to: phase.ToNanos})
+			acts = append(acts, act{label: e.Label, from: e.AtNanos, to: phase.ToNanos})
 		case interval.EventStepEnded:
 			if i, ok := open[e.StepID]; ok {
 				acts[i].to = e.AtNanos
@@ -99,50 +96,5 @@ func (t *Timeline) acts(phase result.Window) []act {
 		}
 	}
 	slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.from, b.from) })
-	number(acts)
 	return acts
-}
-
-// waits tells whether a step only lets time pass, test.Wait, workload.Wait, vm_group.WaitForPowerOn …, or is nothing beside
-// the steps that it holds.
-func waits(step string) bool {
-	if step == "meta.Parallel" {
-		return true
-	}
-	_, verb, _ := strings.Cut(step, ".")
-	return strings.HasPrefix(verb, "Wait") || strings.HasSuffix(verb, "Wait")
-}
-
-// stepLabel is what windows call a step, as the plan said: "OLTP", "nodes.PowerOff 0 (2)". Bundles of former versions do not have
-// it; there it is the workload that the step starts, else the step and what it is about, as in "nodes.PowerOff node-2".
-func stepLabel(e interval.Event) string {
-	if e.Label != "" {
-		return e.Label
-	}
-	if e.Step == "workload.Start" && e.Workload != "" {
-		return e.Workload
-	}
-	return strings.TrimSpace(e.Step + " " + cmp.Or(e.Workload, e.Subject, e.Group))
-}
-
-// number tells steps with the same label apart: "Random Read", "Random Read (2)".
-func number(acts []act) {
-	count, taken := map[string]int{}, map[string]bool{}
-	for _, a := range acts {
-		taken[a.label] = true
-	}
-	for i := range acts {
-		label := acts[i].label
-		if count[label]++; count[label] == 1 {
-			continue
-		}
-		// A workload may itself be called "Random Read (2)".
-		for acts[i].label = ""; acts[i].label == ""; {
-			if name := fmt.Sprintf("%s (%d)", label, count[label]); taken[name] {
-				count[label]++
-			} else {
-				acts[i].label, taken[name] = name, true
-			}
-		}
-	}
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// script makes the events of a run phase from lines "from-to step [subject]" in seconds.
+// script makes the events of a run phase from lines "from-to step [subject]" in seconds, with the labels that a plan gives: the
+// workload that a step starts, else the step and its subject, and a number behind the second of the same.
 func script(length int64, lines ...string) []interval.Event {
 	events := []interval.Event{{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"}}
+	labels := map[string]int{}
 	for i, line := range lines {
 		var from, to float64
 		var step, subject string
@@ -22,8 +24,13 @@ func script(length int64, lines ...string) []interval.Event {
 		}
 		e := interval.Event{AtNanos: int64(from * 1e9), Kind: interval.EventStepStarted, Phase: "run", Step: step, Subject: subject, StepID: i + 1}
 		if strings.HasPrefix(step, "workload.") {
-			// Names have no spaces in these lines.
-			e.Workload, e.Subject = strings.ReplaceAll(subject, "_", " "), ""
+			e.Workload, e.Subject = subject, ""
+		}
+		if !strings.Contains(step, ".Wait") {
+			e.Label = strings.TrimPrefix(step+" "+subject, "workload.Start ")
+			if labels[e.Label]++; labels[e.Label] > 1 {
+				e.Label = fmt.Sprintf("%s (%d)", e.Label, labels[e.Label])
+			}
 		}
 		events = append(events, e)
 		if to >= from {
@@ -65,10 +72,6 @@ func TestWindowsByHand(t *testing.T) {
 			script(90, "10-30 workload.Start read", "40-60 workload.Start read", "70-70.1 workload.Stop read"),
 			"0-10 before read\n10-30 during read\n30-40 between read and read (2)\n40-60 during read (2)\n" +
 				"60-70 between read (2) and workload.Stop read\n70-90 after workload.Stop read",
-		},
-		"a workload called as a second start would be": {
-			script(30, "0-10 workload.Start a", "10-20 workload.Start a", "20-30 workload.Start a_(2)"),
-			"0-10 during a\n10-20 during a (3)\n20-30 during a (2)",
 		},
 		"a step that never ended": {script(100, "30--1 nodes.PowerOff n"), "0-30 before nodes.PowerOff n\n30-100 during nodes.PowerOff n"},
 		"a short rehearsal":       {script(10, "3-3.5 nodes.PowerOff n"), "0-3 before nodes.PowerOff n\n3-3.5 during nodes.PowerOff n\n3.5-10 after nodes.PowerOff n"},

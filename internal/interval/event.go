@@ -45,7 +45,8 @@ type Event struct {
 	StepID  int       `json:"step_id,omitempty"` // position in the plan, from 1
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string `json:"iteration,omitempty"`
-	// Label is what windows call a step of the run phase: "OLTP", "nodes.PowerOff 0 (2)". It is the same on every target.
+	// Label is what windows call a step of the run phase: "OLTP", "nodes.PowerOff 0 (2)". It is the same on every target. Steps that
+	// only wait or hold others have none: no window is cut at them.
 	Label    string  `json:"label,omitempty"`
 	Workload string  `json:"workload,omitempty"` // for workload events and steps on one workload
 	Instance int     `json:"instance,omitempty"` // of the workload
@@ -72,6 +73,8 @@ type Event struct {
 	// AfterCut marks, beside Unasked, that the run had switched off the node where Subject was: the platform started it elsewhere or
 	// moved it aside, or back.
 	AfterCut bool `json:"after_cut,omitempty"`
+	// Stopped marks the end of a workload that a step stopped.
+	Stopped bool `json:"stopped,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.
 	CutByRun bool `json:"cut_by_run,omitempty"`
 }

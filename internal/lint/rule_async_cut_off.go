@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -27,35 +28,34 @@ var ruleAsyncCutOff = Rule{
 // cutOff asks whether a load outlives the run phase. The steps after its start are timed as a plan times them, so that a wait
 // for another load counts.
 func cutOff(f *Facts, start Call) (finding.Finding, bool) {
-	if !start.Starts() || !start.Flag("async") || start.Phase == "teardown" {
+	name := start.startsAsync()
+	if name == "" || start.Phase == run.Teardown {
 		return finding.Finding{}, false
 	}
-	name := start.Text("workload_name")
 	sure := true
 	for _, c := range f.Calls[start.Index+1:] {
-		if c.Phase == "teardown" {
+		if c.Phase == run.Teardown {
 			break
 		}
-		if c.Text("workload_name") == name && (c.Name == "workload.Wait" || c.Name == "workload.Stop" || c.Starts()) {
+		if c.ends() == name || c.Effect.Starts() == name {
 			return finding.Finding{}, false
 		}
-		_, known := c.Takes()
-		sure = sure && (known || c.Name == "workload.Wait")
+		span, _ := c.Span()
+		sure = sure && span == run.SpanTold
 	}
-	times := f.Times(start)
-	if len(times) == 0 {
+	if len(start.Times) == 0 {
 		return finding.Finding{}, false // the step is wrong, which another rule reports
 	}
-	last := times[len(times)-1]
-	passed := max(0, f.RunEnd()-last.Start-last.Length)
-	runtime, bounded := start.Seconds("runtime_secs")
+	last := start.Times[len(start.Times)-1]
+	passed := max(0, f.Dry.RunEnd-last.Start-last.Length)
+	runtime := start.Runtime()
 	// The last VM starts when the stagger is over, which the step itself waits for.
-	if bounded && passed >= runtime*98/100 {
+	if runtime > 0 && passed >= runtime*98/100 {
 		return finding.Finding{}, false
 	}
 	found := finding.Finding{Subject: name, Pos: &start.Pos, Advice: "Add workload.Wait or workload.Stop."}
 	switch {
-	case !bounded:
+	case runtime == 0:
 		found.Claim = fmt.Sprintf("%q is started with async and without runtime_secs, and nothing waits for it or stops it.", name)
 	case sure:
 		found.Claim = fmt.Sprintf("%q would run for %s, and the run phase ends %s after its start.",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -103,39 +104,23 @@ func heading(line string) string {
 func stepLengths(f *Facts) (waits, all []time.Duration) {
 	var together time.Duration
 	for _, c := range f.Calls {
-		if runtime, ok := c.Seconds("runtime_secs"); ok {
+		if runtime := c.Runtime(); runtime > 0 {
 			all = append(all, runtime)
 		}
-		d, known := f.blocks(c)
+		span, d := c.Span()
 		switch {
-		case known && d > 0:
+		case span != run.SpanTold:
+			together = 0
+		case d > 0:
 			together += d
 			waits = append(waits, together)
 			all = append(all, d, together)
-		case !known:
-			together = 0
-		}
-		if c.Name == "test.Wait" || c.Name == "workload.Wait" {
-			waits = append(waits, d)
+			if c.Kind.Waits {
+				waits = append(waits, d)
+			}
 		}
 	}
 	return waits, all
-}
-
-// blocks says how long a call blocks: a wait for a load as long as that load has left, and the start of one as the number of
-// its VMs staggers it.
-func (f *Facts) blocks(c Call) (time.Duration, bool) {
-	d, known := c.Takes()
-	times := f.Times(c)
-	switch {
-	case len(times) == 0:
-		return d, known
-	case c.Name == "workload.Wait":
-		return times[0].Length, true
-	case c.Starts() && known:
-		return times[0].Length, true
-	}
-	return d, known
 }
 
 func closeTo(a, b time.Duration) bool { return (a - b).Abs() <= b/50 }

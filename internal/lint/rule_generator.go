@@ -6,7 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// generatorCodes are those of run.CheckScenario.
+// generatorCodes are those of run.DryCompile.
 var generatorCodes = []string{"unknown-generator", "bad-workload", "two-engines"}
 
 var ruleGenerator = Rule{

@@ -16,7 +16,7 @@ var ruleGroupUnused = Rule{
 		var out []finding.Finding
 		for _, g := range f.Scenario.Groups {
 			deployed := slices.ContainsFunc(f.Calls, func(c Call) bool {
-				return c.Name == "vm_group.CloneFromTemplate" && c.Text("vm_group_name") == g.Name
+				return c.Effect.Deploys == g.Name
 			})
 			if !deployed {
 				out = append(out, finding.Finding{Subject: g.Name, Pos: &g.Pos,

@@ -2,8 +2,10 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/run"
 )
 
 var rulePlainPassword = Rule{
@@ -16,7 +18,7 @@ var rulePlainPassword = Rule{
 		var steps []finding.Finding
 		for _, c := range f.Calls {
 			for _, a := range c.Args {
-				if password, ok := a.Value.(string); a.Name == "remote_pass" && a.Value != nil && !(ok && password == publicPassword) {
+				if password, ok := a.Value.(string); c.secret(a.Name) && a.Value != nil && !(ok && password == publicPassword) {
 					steps = append(steps, finding.Finding{Subject: c.Name, Pos: &a.Pos,
 						Claim: fmt.Sprintf("%s has a password in plain text.", c.Name)})
 				}
@@ -32,3 +34,8 @@ var rulePlainPassword = Rule{
 
 // publicPassword is the documented password of the user nutanix on X-Ray's VM images.
 const publicPassword = "nutanix/4u"
+
+// secret tells whether an argument is never printed.
+func (c Call) secret(argument string) bool {
+	return c.Kind.New != nil && slices.ContainsFunc(c.Kind.Arguments(), func(a run.Argument) bool { return a.Name == argument && a.Secret })
+}

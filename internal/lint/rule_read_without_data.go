@@ -18,12 +18,12 @@ var ruleReadWithoutData = Rule{
 		var out []finding.Finding
 		filled, told := map[string]bool{}, map[string]bool{}
 		for _, c := range f.Calls {
-			for _, g := range f.Groups(c) {
-				filled[g] = filled[g] || c.Prefills() || c.RunsPrograms()
+			for _, g := range c.Groups {
+				filled[g] = filled[g] || c.prefills() || c.Kind.RunsPrograms()
 			}
-			w, ok := f.Workload(c)
+			w, ok := f.Scenario.Workload(c.Effect.Starts())
 			jobs, readable := f.Jobs(w)
-			if !ok || !readable || !c.Starts() {
+			if !ok || !readable {
 				continue
 			}
 			reads := slices.ContainsFunc(jobs, func(j fiojob.Job) bool {

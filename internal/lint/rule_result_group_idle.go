@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -33,6 +34,6 @@ func groupBusy(f *Facts, group string) bool {
 		}
 	}
 	return slices.ContainsFunc(f.Calls, func(c Call) bool {
-		return c.Phase == "run" && (c.RunsPrograms() || c.Prefills()) && slices.Contains(f.Groups(c), group)
+		return c.Phase == run.Run && (c.Kind.RunsPrograms() || c.prefills()) && slices.Contains(c.Groups, group)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/run"
 )
 
 var ruleResultIdle = Rule{
@@ -30,7 +31,7 @@ var ruleResultIdle = Rule{
 // starts tells whether setup or the run phase starts a workload, other than to prefill.
 func starts(f *Facts, workload string) bool {
 	return slices.ContainsFunc(f.Calls, func(c Call) bool {
-		return c.Starts() && c.Text("workload_name") == workload && slices.Contains([]string{"setup", "run"}, c.Phase)
+		return c.Effect.Starts() == workload && c.Phase != run.Teardown
 	})
 }
 
@@ -38,15 +39,12 @@ func starts(f *Facts, workload string) bool {
 func runsInRun(f *Facts, workload string) bool {
 	running := false
 	for _, c := range f.Calls {
-		if c.Text("workload_name") != workload {
-			continue
-		}
 		switch {
-		case c.Starts() && c.Phase == "run":
+		case c.Effect.Starts() == workload && c.Phase == run.Run:
 			return true
-		case c.Starts() && c.Phase == "setup":
-			running = c.Flag("async")
-		case c.Phase == "setup" && slices.Contains([]string{"workload.Wait", "workload.Stop"}, c.Name):
+		case c.Effect.Starts() == workload && c.Phase == run.Setup:
+			running = c.Effect.Load.Async
+		case c.ends() == workload && c.Phase == run.Setup:
 			running = false
 		}
 	}

@@ -15,7 +15,7 @@ var ruleStepArguments = Rule{
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool {
 			return code != codeUnknownStep && code != codeUnknownWindow && code != codeBadQuery && !slices.Contains(generatorCodes, code) &&
-				code != ruleTimeoutWithAsync.Code // which tells it in its own words
+				code != codeTimeoutWithAsync
 		})
 	},
 }

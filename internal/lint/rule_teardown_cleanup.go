@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/run"
 )
 
 var ruleTeardownCleanUp = Rule{
@@ -12,9 +13,9 @@ var ruleTeardownCleanUp = Rule{
 	Summary:  "The scenario makes VMs and its teardown does not remove them.",
 	Doc:      "Here they are removed at the end in any case. X-Ray leaves them behind without cluster.CleanUp.",
 	Check: func(f *Facts) []finding.Finding {
-		makes := slices.ContainsFunc(f.Calls, func(c Call) bool { return c.Name == "vm_group.CloneFromTemplate" })
+		makes := slices.ContainsFunc(f.Calls, func(c Call) bool { return c.Effect.Deploys != "" })
 		removes := slices.ContainsFunc(f.Calls, func(c Call) bool {
-			return c.Phase == "teardown" && (c.Name == "cluster.CleanUp" || c.Name == "cluster.DeleteCurieVMs")
+			return c.Phase == run.Teardown && c.Effect.CleansUp
 		})
 		if !makes || removes {
 			return nil

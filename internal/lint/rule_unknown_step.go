@@ -2,7 +2,7 @@ package lint
 
 import "github.com/braggdev/bragg/internal/finding"
 
-const codeUnknownStep = "unknown-step" // of run.CheckScenario
+const codeUnknownStep = "unknown-step" // of run.DryCompile
 
 var ruleUnknownStep = Rule{
 	Code:     codeUnknownStep,

@@ -15,11 +15,8 @@ var ruleWaitWithoutStart = Rule{
 		var out []finding.Finding
 		started := map[string]bool{}
 		for _, c := range f.Calls {
-			name := c.Text("workload_name")
-			switch {
-			case c.Starts() && c.Flag("async"):
-				started[name] = true
-			case (c.Name == "workload.Wait" || c.Name == "workload.Stop") && name != "" && !started[name]:
+			started[c.startsAsync()] = true
+			if name := c.ends(); name != "" && !started[name] {
 				out = append(out, finding.Finding{Subject: name, Pos: &c.Pos,
 					Claim: fmt.Sprintf("%s: no earlier step starts %q with async.", c.Name, name)})
 			}

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
 )
@@ -14,11 +15,7 @@ var ruleWorkloadUnused = Rule{
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, w := range f.Scenario.Workloads {
-			used := false
-			for _, c := range f.Calls {
-				used = used || c.Text("workload_name") == w.Name
-			}
-			if !used {
+			if !slices.ContainsFunc(f.Calls, func(c Call) bool { return c.Workload == w.Name }) {
 				out = append(out, finding.Finding{Subject: w.Name, Pos: &w.Pos,
 					Claim: fmt.Sprintf("No step uses the workload %q.", w.Name)})
 			}

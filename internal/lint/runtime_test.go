@@ -24,7 +24,7 @@ func TestEstimatedRuntimeOfBlocks(t *testing.T) {
 		"branches and more":    {branches + "  - test.Wait: {duration_secs: 1000}\n", 2200},
 		"staggered, one VM":    {"  - workload.Start: {workload_name: Load, runtime_secs: 1000, stagger_secs: 900}\n", 1000},
 		"counted":              {"  - meta.Repeat:\n      count: 3\n      steps:\n" + wait, 3000},
-		"timed":                {"  - meta.Repeat:\n      duration_secs: 2500\n      steps:\n" + wait, 2500},
+		"timed":                {"  - meta.Repeat:\n      duration_secs: 2500\n      steps:\n" + wait, 3000},
 		"timed, one is longer": {"  - meta.Repeat:\n      duration_secs: 100\n      steps:\n" + wait, 1000},
 		"counted and timed":    {"  - meta.Repeat:\n      count: 2\n      duration_secs: 9000\n      steps:\n" + wait, 2000},
 		"branches, repeated":   {"  - meta.Repeat:\n      count: 2\n      steps:\n" + "      " + strings.ReplaceAll(strings.TrimSuffix(branches, "\n"), "\n", "\n      ") + "\n", 2400},

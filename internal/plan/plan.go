@@ -150,7 +150,8 @@ type Step struct {
 	Within   string `json:"within,omitempty"` // the step that was expanded into this one
 	// Branch is in which branch of the parallel step before it the step runs, from 1; 0: in none.
 	Branch int `json:"branch,omitempty"`
-	// Label is what windows call the step, "" for steps that windows are not named after.
+	// Label is what windows call the step. Steps that only wait or hold others, and those outside the run phase, have none: no window
+	// is cut at them.
 	Label string `json:"label,omitempty"`
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string         `json:"iteration,omitempty"`
@@ -160,7 +161,14 @@ type Step struct {
 	Duration  time.Duration  `json:"duration_ns"` // estimated
 	Rough     bool           `json:"rough,omitempty"`
 	Imitated  string         `json:"imitated,omitempty"` // what this target only imitates of it
-	Lasting   *Lasting       `json:"lasting,omitempty"`  // of a rehearsal: the load that it starts goes on beyond its runtime
+	Starts    *LoadStart     `json:"starts_load,omitempty"`
+	Lasting   *Lasting       `json:"lasting,omitempty"` // of a rehearsal: the load that it starts goes on beyond its runtime
+}
+
+// LoadStart is the load that a step starts, or the prefill of one.
+type LoadStart struct {
+	Prefill bool          `json:"prefill,omitempty"`
+	Runtime time.Duration `json:"runtime_ns,omitempty"` // that the step gives it; 0: none
 }
 
 // PowerOperation is one node operation.

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -51,6 +52,9 @@ func fixtureEvents() []interval.Event {
 	var list []interval.Event
 	step := func(id int, phase, name, subject string, from, to int64) {
 		start := interval.Event{AtNanos: from * second, Kind: interval.EventStepStarted, Phase: phase, Step: name, StepID: id, Subject: subject}
+		if phase == "run" && !strings.Contains(name, ".Wait") {
+			start.Label = strings.TrimPrefix(name+" "+subject, "workload.Start ")
+		}
 		end := start
 		end.AtNanos, end.Kind = to*second, interval.EventStepEnded
 		list = append(list, start, end)

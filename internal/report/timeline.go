@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
@@ -90,8 +89,7 @@ func (s *Step) observe(e interval.Event) {
 	s.Ended, s.ToNanos, s.Error = true, e.AtNanos, e.Error
 }
 
-// marks picks what is worth a line on every chart: annotations, disturbances, and the steps of the run phase that do
-// something (waiting does not).
+// marks picks what is worth a line on every chart: annotations, disturbances, and the steps that windows are cut at.
 func marks(events []interval.Event, steps []Step) []Mark {
 	list := []Mark{}
 	annotated := map[int]bool{}
@@ -105,7 +103,7 @@ func marks(events []interval.Event, steps []Step) []Mark {
 		}
 	}
 	for _, s := range steps {
-		if s.Phase == "run" && s.Started && !isWait(s.Name) && (s.ID == 0 || !annotated[s.ID]) {
+		if s.Started && s.Label != "" && (s.ID == 0 || !annotated[s.ID]) {
 			label := s.Name
 			if s.Subject != "" {
 				label += " " + s.Subject
@@ -122,12 +120,4 @@ func marks(events []interval.Event, steps []Step) []Mark {
 		list[i].Number = i + 1
 	}
 	return list
-}
-
-func isWait(step string) bool {
-	if step == "meta.Parallel" {
-		return true // the steps that it holds have marks of their own
-	}
-	_, verb, _ := strings.Cut(step, ".")
-	return strings.HasPrefix(verb, "Wait")
 }

@@ -226,12 +226,9 @@ func (c *compiler) bindBranches(v *View, b boundStep, block Block, depth int) {
 
 // claim notes what a step of a branch changes, and reports what another branch changes too.
 func (c *compiler) claim(owners map[string]int, v *View, b boundStep, branch int) {
-	d, ok := b.step.(Describer)
-	if !ok {
-		return
-	}
 	problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
-	for _, thing := range d.Effect(v).things(c) {
+	effect := v.effect(b.step)
+	for _, thing := range effect.things(c) {
 		if other, taken := owners[thing]; taken && other != branch {
 			problems.Hint("", "parallel-conflict", "put both into one branch, or one of them before or behind the branches",
 				fmt.Sprintf("branches %d and %d both change %s", other, branch, thing))
@@ -239,7 +236,7 @@ func (c *compiler) claim(owners map[string]int, v *View, b boundStep, branch int
 		}
 		owners[thing] = branch
 	}
-	if d.Effect(v).CleansUp {
+	if effect.CleansUp {
 		problems.Errorf("", "parallel-conflict", "%s takes away what other branches work on", b.kind.Name)
 	}
 }

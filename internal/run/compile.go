@@ -182,14 +182,20 @@ func (c *compiler) bindAll(partial bool) {
 	v := c.newView(&c.problems)
 	v.unsure, c.actsUnknown = partial, partial
 	c.checkTemplates()
-	for _, p := range []struct {
-		phase Phase
-		calls []scenario.Call
-	}{{Setup, c.sc.Setup}, {Run, c.sc.Run}, {Teardown, c.sc.Teardown}} {
+	for _, p := range phasesOf(c.sc) {
 		for _, call := range p.calls {
 			c.bindCall(v, boundStep{call: call, phase: p.phase}, 0)
 		}
 	}
+}
+
+type phaseCalls struct {
+	phase Phase
+	calls []scenario.Call
+}
+
+func phasesOf(sc *scenario.Scenario) []phaseCalls {
+	return []phaseCalls{{Setup, sc.Setup}, {Run, sc.Run}, {Teardown, sc.Teardown}}
 }
 
 // expandDepthMax bounds steps that expand into steps that expand; stepsMax bounds a plan as a whole.
@@ -225,7 +231,7 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	expander, expands := b.step.(Expander)
 	if countErrors(c.problems) > before {
 		v.unsure, c.actsUnknown = true, c.actsUnknown || expands
-		c.nameAct(b, -1)
+		c.nameAct(v, b, -1)
 		return
 	}
 	if block, ok := b.step.(Blocker); ok {
@@ -248,7 +254,7 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 		return
 	}
 	c.steps = append(c.steps, b)
-	c.nameAct(b, len(c.steps)-1)
+	c.nameAct(v, b, len(c.steps)-1)
 	v.play(b.step)
 }
 
@@ -268,9 +274,7 @@ func (v *View) play(step Step) {
 	if e, ok := step.(Estimator); ok {
 		length = max(0, e.Estimate(v))
 	}
-	if e, ok := step.(Describer); ok {
-		v.playEffect(e.Effect(v))
-	}
+	v.playEffect(v.effect(step))
 	v.clock += length
 }
 
@@ -292,10 +296,10 @@ func (v *View) playEffect(e Effect) {
 		g.count = e.GrowTo
 	}
 	if e.Load != nil {
-		v.loads[loadKey(e.Load.Workload, e.Load.Prefill)] = loadState{ends: v.clock + v.Lasts(*e.Load)}
+		v.loads[loadKey(e.Load.Workload, e.Load.Prefill)] = loadState{ends: v.clock + v.Lasts(*e.Load), bound: e.Load.Runtime > 0}
 	}
 	if e.Stops != "" {
-		v.loads[loadKey(e.Stops, false)] = loadState{ends: v.clock}
+		v.loads[loadKey(e.Stops, false)] = loadState{ends: v.clock, bound: true}
 	}
 	if e.CleansUp {
 		for _, g := range v.groups {
@@ -310,14 +314,11 @@ func (v *View) endLoads(group string) {
 		for _, prefill := range []bool{false, true} {
 			key := loadKey(w.Name, prefill)
 			if l, ok := v.loads[key]; ok && w.Group == group {
-				v.loads[key] = loadState{ends: min(l.ends, v.clock)}
+				v.loads[key] = loadState{ends: min(l.ends, v.clock), bound: true}
 			}
 		}
 	}
 }
-
-// shellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
-var shellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
 
 func (c *compiler) checkCapabilities(kind Kind, problems *Problems) {
 	for _, need := range kind.Needs {

@@ -45,16 +45,17 @@ func (c *compiler) finishSteps() {
 				c.imitate(need, text)
 			}
 		}
-		if d, ok := b.step.(Describer); ok {
-			e := d.Effect(v)
-			s.Subject = e.Subject
-			s.Rough = e.Load != nil && e.Load.Runtime == 0 && !e.Load.Async && !v.fixed(*e.Load)
-			if (e.Boots != "" || e.Grows != "") && s.Duration > 0 {
-				s.Rough, c.plan.Estimate.Boots = true, c.bootBasis()
-			}
-			if !late {
-				c.finishPower(s.ID, e)
-			}
+		e := v.effect(b.step)
+		s.Subject = e.Subject
+		if e.Load != nil {
+			s.Starts = &plan.LoadStart{Prefill: e.Load.Prefill, Runtime: e.Load.Runtime}
+			s.Rough = e.Load.Runtime == 0 && !e.Load.Async && !v.fixed(*e.Load)
+		}
+		if (e.Boots != "" || e.Grows != "") && s.Duration > 0 {
+			s.Rough, c.plan.Estimate.Boots = true, c.bootBasis()
+		}
+		if !late {
+			c.finishPower(s.ID, e)
 		}
 		c.addEstimate(s)
 		c.plan.Steps = append(c.plan.Steps, s)
@@ -168,10 +169,8 @@ func (c *compiler) loadStarts() []loadStart {
 	v := c.newView(&ignored)
 	var out []loadStart
 	c.walk(v, 1, func(i int, step Step, late bool) {
-		if d, ok := step.(Describer); ok && !late {
-			if e := d.Effect(v); e.Load != nil {
-				out = append(out, loadStart{*e.Load, v.vmsOf(e.Load.Workload), c.lasting[i].said()})
-			}
+		if e := v.effect(step); e.Load != nil && !late {
+			out = append(out, loadStart{*e.Load, v.vmsOf(e.Load.Workload), c.lasting[i].said()})
 		}
 	})
 	return out
@@ -183,8 +182,7 @@ func (c *compiler) snapshotCounts() map[string]int {
 	v := c.newView(&ignored)
 	out := map[string]int{}
 	c.walk(v, 1, func(_ int, step Step, late bool) {
-		if d, ok := step.(Describer); ok && !late {
-			e := d.Effect(v)
+		if e := v.effect(step); !late {
 			out[e.Snapshot] += e.Snapshots
 		}
 	})

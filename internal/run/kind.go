@@ -22,6 +22,8 @@ type Kind struct {
 	Needs []target.Capability
 	// SwitchesNodes: the owner of the target must have allowed power operations.
 	SwitchesNodes bool
+	// Waits: the step only lets time pass. It has no label, windows are not cut at it, and charts have no mark of it.
+	Waits bool
 	// New returns a step with no argument set; bind fills its fields.
 	New func() Step
 }
@@ -66,13 +68,15 @@ type Describer interface {
 
 // Effect is what one step does to the simulated state of a plan.
 type Effect struct {
-	Subject string // group, workload or nodes, for titles: "OLTP"
-	Deploys string // group whose VMs come into being
-	Grows   string // group that grows to GrowTo VMs, counted as the scenario counts
+	Subject string   // group, workload or nodes, for titles: "OLTP"
+	Groups  []string // that it works on, beside those that its arguments name
+	Deploys string   // group whose VMs come into being
+	Grows   string   // group that grows to GrowTo VMs, counted as the scenario counts
 	GrowTo  int
 	Load    *LoadSpec // load that begins; blocks until it ended unless Async
 	Stops   string    // workload that ends here
-	Awaits  string    // workload whose end the step waits for
+	// Awaits is the workload whose end the step waits for, AwaitsPrefill the one whose prefill.
+	Awaits, AwaitsPrefill string
 	// PowersOff and PowersOn are indexes of nodes.
 	PowersOff []int
 	PowersOn  []int
@@ -94,6 +98,31 @@ type Effect struct {
 // halts tells whether all VMs of a group are off or gone afterwards, and their loads over with them.
 func (e Effect) halts(group string) bool {
 	return e.HaltsAll || e.CleansUp || e.Halts != "" && e.Halts == group
+}
+
+// Starts returns the workload whose load as such begins, not its prefill; "" for none.
+func (e Effect) Starts() string {
+	if e.Load == nil || e.Load.Prefill {
+		return ""
+	}
+	return e.Load.Workload
+}
+
+// shellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
+var shellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
+
+// RunsPrograms tells whether the step runs programs of the scenario, whose effect nobody knows beforehand.
+func (k Kind) RunsPrograms() bool {
+	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(shellCapabilities, need) })
+}
+
+// Expands tells whether other steps stand for it in the plan, as many as the target asks for.
+func (k Kind) Expands() bool {
+	if k.New == nil {
+		return false
+	}
+	_, ok := k.New().(Expander)
+	return ok
 }
 
 // Catalog is what a plan may use.

@@ -58,12 +58,12 @@ func (c *compiler) plannedSteps() []plannedStep {
 	out := make([]plannedStep, len(c.steps))
 	lengths := c.walk(v, 1, func(i int, step Step, late bool) {
 		out[i].from, out[i].late = v.clock, late
-		if d, ok := step.(Describer); ok && !late {
-			e := d.Effect(v)
-			out[i].effect = e
-			if e.Load != nil {
-				out[i].loadEnds = v.clock + v.Lasts(*e.Load)
-			}
+		if late {
+			return
+		}
+		out[i].effect = v.effect(step)
+		if l := out[i].effect.Load; l != nil {
+			out[i].loadEnds = v.clock + v.Lasts(*l)
 		}
 	})
 	for i := range out {
@@ -239,7 +239,8 @@ func (c *compiler) extend(v *View, i int, factor float64) {
 			_, workload := references(c.steps[start].kind, c.steps[start].step)
 			key := loadKey(workload, false)
 			if have, ok := v.loads[key]; ok {
-				v.loads[key] = loadState{ends: max(have.ends, v.clock+scaleRest(over.rest, factor))}
+				have.ends = max(have.ends, v.clock+scaleRest(over.rest, factor))
+				v.loads[key] = have
 			}
 		}
 	}

@@ -53,6 +53,7 @@ type loadRun struct {
 	starts   *starts       // where the VMs start together
 	done     chan struct{} // closed when all VMs have ended; failure is final then
 	failure  error
+	stopped  bool // by a step; guarded by loads.mu
 }
 
 // member is one VM of a loadRun.
@@ -177,6 +178,9 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	run.cancel()
 	fatal := l.judge(run, stopped)
 	end := l.event(run, interval.EventWorkloadEnd)
+	l.mu.Lock()
+	end.Stopped = run.stopped
+	l.mu.Unlock()
 	text := ""
 	if run.failure != nil {
 		text = run.failure.Error()
@@ -383,6 +387,9 @@ func (l *loads) Stop(ctx context.Context, workload string) error {
 	if run == nil {
 		return fmt.Errorf("stop workload %q: it was never started", workload)
 	}
+	l.mu.Lock()
+	run.stopped = true
+	l.mu.Unlock()
 	run.cancel()
 	select {
 	case <-run.done:

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -39,7 +40,7 @@ func checkNames(kind Kind, step Step, v *View, problems *Problems) {
 		}
 		name := field.String()
 		known := referable(v, a.Refers)
-		if contains(known, name) {
+		if slices.Contains(known, name) {
 			continue
 		}
 		hint := fmt.Sprintf("the scenario has no %s", a.Refers)
@@ -85,15 +86,6 @@ func referable(v *View, kind string) []string {
 		}
 	}
 	return names
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // quotedList shows at most five names.

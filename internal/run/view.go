@@ -43,7 +43,16 @@ type groupState struct {
 }
 
 type loadState struct {
-	ends time.Duration // on the clock of the plan
+	ends  time.Duration // on the clock of the plan
+	bound bool          // by a step, not by the size of its data
+}
+
+// effect is what a step does now, as far as the plan has to know.
+func (v *View) effect(step Step) Effect {
+	if d, ok := step.(Describer); ok {
+		return d.Effect(v)
+	}
+	return Effect{}
 }
 
 // loadKey names a load of a workload: its prefill and its run proper are apart.

@@ -22,26 +22,23 @@ type act struct {
 // nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it starts,
 // else the step and what the scenario says it is about: a workload, a group, or nodes as they are written, because what they are
 // called is another matter on every target.
-func (c *compiler) nameAct(b boundStep, index int) {
-	_, verb, _ := strings.Cut(b.kind.Name, ".")
-	if b.phase != Run || strings.HasPrefix(verb, "Wait") || strings.HasSuffix(verb, "Wait") {
-		return // steps that wait cut no window
+func (c *compiler) nameAct(v *View, b boundStep, index int) {
+	if b.phase != Run || b.kind.Waits {
+		return
 	}
 	group, workload := references(b.kind, b.step)
-	name := strings.TrimSpace(b.kind.Name + " " + cmp.Or(workload, nodesWritten(b.kind, b.step), group))
-	if b.kind.Name == "workload.Start" && workload != "" {
-		name = workload
-	}
+	nodes := strings.Join(strings.Fields(nodesWritten(b.kind, b.step)), "")
+	name := strings.TrimSpace(b.kind.Name + " " + cmp.Or(workload, nodes, group))
 	c.actsOfNodes = c.actsOfNodes || b.expanded
-	c.acts = append(c.acts, act{name, index})
+	c.acts = append(c.acts, act{cmp.Or(v.effect(b.step).Starts(), name), index})
 }
 
-// nodesWritten returns the nodes that a step is about as its scenario writes them, without blanks: "0", ":n-1".
+// nodesWritten returns the nodes that a step is about as its scenario writes them: "0", ":n-1".
 func nodesWritten(k Kind, step Step) string {
 	fields := reflect.ValueOf(step).Elem()
 	for _, a := range k.Arguments() {
 		if a.Type == "nodes" {
-			return strings.Join(strings.Fields(fields.Field(a.index).String()), "")
+			return fields.Field(a.index).String()
 		}
 	}
 	return ""

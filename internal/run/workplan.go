@@ -78,14 +78,15 @@ func (c *compiler) groupCounts(nodes []target.Node) (map[string][]int, map[strin
 		counts[name] = []int{g.count}
 	}
 	c.walk(v, 1, func(_ int, step Step, late bool) {
-		if d, ok := step.(Describer); ok && !late {
-			e := d.Effect(v)
-			if e.Deploys != "" {
-				deployed[e.Deploys] = true
-			}
-			if e.Grows != "" {
-				counts[e.Grows] = append(counts[e.Grows], e.GrowTo)
-			}
+		if late {
+			return
+		}
+		e := v.effect(step)
+		if e.Deploys != "" {
+			deployed[e.Deploys] = true
+		}
+		if e.Grows != "" {
+			counts[e.Grows] = append(counts[e.Grows], e.GrowTo)
 		}
 	})
 	return counts, deployed
@@ -132,10 +133,8 @@ func (c *compiler) noteUses() {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	c.walk(v, 1, func(_ int, step Step, _ bool) {
-		if d, ok := step.(Describer); ok {
-			if e := d.Effect(v); e.Load != nil {
-				c.noteUse(*e.Load, v)
-			}
+		if e := v.effect(step); e.Load != nil {
+			c.noteUse(*e.Load, v)
 		}
 	})
 }

@@ -44,8 +44,8 @@ func afterSetup(t *testing.T) *result.Bundle {
 		{AtNanos: from - 1e6, Kind: interval.EventPhaseEnded, Phase: "setup"},
 		{AtNanos: from, Kind: interval.EventPhaseStarted, Phase: "run"},
 		at(5.18, interval.EventWorkloadStart, "run", "OLTP"), at(15.3, interval.EventWorkloadEnd, "run", "OLTP"),
-		{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", StepID: 7},
-		{AtNanos: 10.1e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", StepID: 7},
+		{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", Label: "nodes.PowerOff", StepID: 7},
+		{AtNanos: 10.1e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Label: "nodes.PowerOff", StepID: 7},
 		{AtNanos: to, Kind: interval.EventPhaseEnded, Phase: "run"},
 		at(17.5, interval.EventWorkloadEnd, "teardown", "Beside"),
 	}

@@ -63,8 +63,8 @@ func powerLoss(t *testing.T) *result.Bundle {
 	events := []interval.Event{
 		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
 		{AtNanos: 0, Kind: interval.EventWorkloadStart, Phase: "run", Workload: "OLTP", Group: "g", Instance: 1},
-		{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", StepID: 3},
-		{AtNanos: 20e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", StepID: 3},
+		{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", Label: "nodes.PowerOff", StepID: 3},
+		{AtNanos: 20e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Label: "nodes.PowerOff", StepID: 3},
 		{AtNanos: 30e9, Kind: interval.EventWorkloadEnd, Phase: "run", Workload: "OLTP", Group: "g", Instance: 1},
 		{AtNanos: 30e9, Kind: interval.EventPhaseEnded, Phase: "run"},
 	}

@@ -127,11 +127,11 @@ func joinSentences(a, b string) string {
 func sizeBound(steps []plan.Step, sc *scenario.Scenario) analysis.SizeBound {
 	out, count := analysis.SizeBound{}, map[string]int{}
 	for _, s := range steps {
-		if s.Name != "workload.Start" {
+		if s.Starts == nil || s.Starts.Prefill {
 			continue
 		}
 		count[s.Workload]++
-		if _, timed := s.Args["runtime_secs"]; !timed && !timedByFile(sc, s.Workload) {
+		if s.Starts.Runtime == 0 && !timedByFile(sc, s.Workload) {
 			out[analysis.Start{Workload: s.Workload, Instance: count[s.Workload]}] = true
 		}
 	}

@@ -23,6 +23,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapDrain},
+	Waits: true,
 	New:   func() run.Step { return new(waitOplogEmpty) },
 }
 

@@ -58,6 +58,7 @@ type lab struct {
 	mu     sync.Mutex
 	events []interval.Event
 	loads  int
+	steps  []run.Kind               // besides those of the list
 	runs   string                   // the runs directory of the last run
 	ready  func(engine *run.Engine) // called beside the run when it begins
 }
@@ -88,7 +89,7 @@ func (l *lab) run(sc *scenario.Scenario, options run.Options, change func(*run.C
 	if change != nil {
 		change(&cfg, &inventory)
 	}
-	catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+	catalog := run.Catalog{Steps: append(step.All(), l.steps...), Generators: map[string]load.Generator{"native": plain{}}}
 	plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		l.t.Fatal(describe(l.t, err))

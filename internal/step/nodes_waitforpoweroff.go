@@ -24,6 +24,7 @@ run:
       nodes: 0
 `,
 	Needs: nodeNeeds,
+	Waits: true,
 	New:   func() run.Step { return new(waitNodesOff) },
 }
 

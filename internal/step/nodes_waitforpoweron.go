@@ -26,6 +26,7 @@ run:
       nodes: 0
 `,
 	Needs: nodeNeeds,
+	Waits: true,
 	New:   func() run.Step { return new(waitNodesOn) },
 }
 

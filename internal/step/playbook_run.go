@@ -93,7 +93,9 @@ func checkCVMs(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *playbook) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Filename} }
+func (s *playbook) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Filename, Groups: s.Inventory}
+}
 
 func (s *playbook) Run(ctx context.Context, env *run.Env) error {
 	if env.Plan.Target.Simulated {

@@ -20,7 +20,8 @@ run:
       duration_secs: 2
       annotate: True
 `,
-	New: func() run.Step { return new(wait) },
+	Waits: true,
+	New:   func() run.Step { return new(wait) },
 }
 
 type wait struct {

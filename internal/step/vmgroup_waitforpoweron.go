@@ -31,6 +31,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapAgents},
+	Waits: true,
 	New:   func() run.Step { return new(waitGroupOn) },
 }
 

@@ -27,6 +27,7 @@ run:
       duration_secs: 1
 `,
 	Needs: agentNeeds,
+	Waits: true,
 	New:   func() run.Step { return new(prefillWait) },
 }
 
@@ -40,7 +41,9 @@ func (s *prefillWait) Check(v *run.View, problems *run.Problems) {
 	checkStarted(s.Workload, true, v, problems)
 }
 
-func (s *prefillWait) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Workload} }
+func (s *prefillWait) Effect(*run.View) run.Effect {
+	return run.Effect{Subject: s.Workload, AwaitsPrefill: s.Workload}
+}
 
 func (s *prefillWait) Estimate(v *run.View) time.Duration { return v.LoadLeft(s.Workload, true) }
 

@@ -27,6 +27,7 @@ run:
       workload_name: Load
 `,
 	Needs: agentNeeds,
+	Waits: true,
 	New:   func() run.Step { return new(waitWorkload) },
 }
 

@@ -117,19 +117,19 @@ func writeEvents(w *result.Writer, p Params) error {
 		events = append(events, interval.Event{Kind: interval.EventPlaced, Subject: VM(vm), Group: Group,
 			Node: fmt.Sprintf("node-%d", vm%p.Nodes+1)})
 	}
-	step := func(id int, name, subject string, from, to int64) {
-		e := interval.Event{AtNanos: from, Kind: interval.EventStepStarted, Phase: "run", Step: name, StepID: id, Subject: subject}
+	step := func(id int, name, label, subject string, from, to int64) {
+		e := interval.Event{AtNanos: from, Kind: interval.EventStepStarted, Phase: "run", Step: name, Label: label, StepID: id, Subject: subject}
 		events = append(events, e)
 		e.AtNanos, e.Kind = to, interval.EventStepEnded
 		events = append(events, e)
 	}
 	events = append(events, interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"},
 		interval.Event{Kind: interval.EventWorkloadStart, Phase: "run", Workload: Workload, Group: Group, Instance: 1})
-	step(1, "workload.Start", "", 0, 0)
-	step(2, "test.Wait", "", 0, from)
-	step(3, "nodes.PowerOff", "node-2", from, from+5e8)
-	step(4, "test.Wait", "", from+5e8, to)
-	step(5, "nodes.PowerOn", "node-2", to, to+min(30e9, (end-to)/10))
+	step(1, "workload.Start", Workload, "", 0, 0)
+	step(2, "test.Wait", "", "", 0, from)
+	step(3, "nodes.PowerOff", "nodes.PowerOff 1", "node-2", from, from+5e8)
+	step(4, "test.Wait", "", "", from+5e8, to)
+	step(5, "nodes.PowerOn", "nodes.PowerOn 1", "node-2", to, to+min(30e9, (end-to)/10))
 	events = append(events,
 		interval.Event{AtNanos: end, Kind: interval.EventWorkloadEnd, Phase: "run", Workload: Workload, Group: Group, Instance: 1},
 		interval.Event{AtNanos: end, Kind: interval.EventPhaseEnded, Phase: "run"},

@@ -1,0 +1,201 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Dry is a scenario compiled without a target.
+type Dry struct {
+	Faults diag.List // what Compile would refuse on any target
+	Calls  []DryCall // of all phases in the order of the text, those within blocks behind their head
+	// RunEnd is when the run phase ends and End when all is over, from the start of setup. Both are lower bounds.
+	RunEnd, End time.Duration
+}
+
+// DryCall is a call of a scenario with what its step says of it.
+type DryCall struct {
+	scenario.Call
+	Phase    Phase
+	Kind     Kind      // its zero value where there is no such step
+	Effect   Effect    // as far as the arguments can be read, on a target with 16 nodes
+	Workload string    // that an argument names
+	Groups   []string  // that arguments name, by themselves or by their workload
+	Nodes    string    // that an argument names, as the scenario writes them
+	Times    []DryTime // each time that it runs; none where the step is wrong or others stand for it
+}
+
+// DryTime is when a step begins, from the start of setup, and how long it takes at least.
+type DryTime struct {
+	Start, Length time.Duration
+	Span          Span
+}
+
+// Span says what decides how long a step takes.
+type Span int
+
+const (
+	SpanTarget Span = iota // the target and the size of disks
+	SpanTold               // the scenario alone
+	SpanAny                // nothing that is known: a load without a runtime, or a program
+)
+
+// DryCompile binds a scenario to imagined targets that have everything, and plays its steps as the estimate of a plan does. The
+// faults are those that all such targets refuse. What the target or the size of disks decides takes no time. Steps
+// that are wrong do not run. Of a scenario that was read in part only, steps may lack others before them: its calls are
+// judged one by one, without windows, queries and order.
+func DryCompile(sc *scenario.Scenario, catalog Catalog, partial bool) Dry {
+	few, many := imagined(sc, catalog, 3), imagined(sc, catalog, 250)
+	for _, c := range []*compiler{few, many} {
+		c.bindAll(partial)
+		c.checkWindows()
+		c.checkQueries()
+		c.checkGenerators()
+		c.point()
+	}
+	var d Dry
+	for _, p := range few.problems {
+		same := func(o diag.Diagnostic) bool { return o.Pos == p.Pos && o.Code == p.Code }
+		if p.Severity == diag.SeverityError && !slices.Contains(targetCodes, p.Code) && slices.ContainsFunc(many.problems, same) {
+			d.Faults.Add(p)
+		}
+	}
+	d.describe(imagined(sc, catalog, 16))
+	if few.problems.HasErrors() && !partial {
+		few = imagined(sc, catalog, 3)
+		few.bindAll(true) // so that a step does not lack its time because of one before it
+	}
+	d.time(few)
+	return d
+}
+
+// imagined returns a compiler for a target with that many nodes that can do everything.
+func imagined(sc *scenario.Scenario, catalog Catalog, nodes int) *compiler {
+	c := &compiler{sc: sc, catalog: catalog, options: Options{AllowShell: true}, factor: 1, imagined: true,
+		inventory: imaginedInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))}
+	for _, k := range catalog.Steps {
+		c.capabilities = append(c.capabilities, k.Needs...)
+	}
+	c.plan = c.newPlan()
+	return c
+}
+
+// describe lists the calls with what their steps say.
+func (d *Dry) describe(c *compiler) {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	for _, p := range phasesOf(c.sc) {
+		for _, call := range scenario.Flatten(p.calls) {
+			out := DryCall{Call: call, Phase: p.phase}
+			if kind, ok := c.catalog.Kind(call.Name); ok {
+				step := bindCall(kind, call, 1, &Problems{list: &ignored, sc: c.sc, call: call})
+				out.Kind, out.Effect, out.Nodes = kind, v.effect(step), nodesWritten(kind, step)
+				var group string
+				group, out.Workload = references(kind, step)
+				out.Groups = slices.Concat(out.Effect.Groups, []string{group})
+				if w, ok := c.sc.Workload(out.Workload); ok {
+					out.Groups = append(out.Groups, w.Group)
+				}
+			}
+			d.Calls = append(d.Calls, out)
+		}
+	}
+}
+
+// time plays the steps and notes their times at the calls.
+func (d *Dry) time(c *compiler) {
+	type place struct {
+		at       diag.Position
+		rendered int
+		name     string
+	}
+	calls := map[place][]int{}
+	for i, call := range d.Calls {
+		key := place{call.Pos, call.RenderedLine, call.Name}
+		calls[key] = append(calls[key], i)
+	}
+	var ignored diag.List
+	v := c.newView(&ignored)
+	times := make([]DryTime, len(c.steps))
+	ran := make([]bool, len(c.steps))
+	lengths := c.walk(v, 1, func(i int, step Step, late bool) {
+		times[i] = DryTime{Start: v.clock, Span: v.span(step)}
+		ran[i] = !late
+	})
+	for i, b := range c.steps {
+		if !ran[i] {
+			continue
+		}
+		t := &times[i]
+		t.Length = lengths[i]
+		d.End = max(d.End, t.Start+t.Length)
+		if b.phase == Run {
+			d.RunEnd = max(d.RunEnd, t.Start+t.Length)
+		}
+		for _, k := range calls[place{b.call.Pos, b.call.RenderedLine, b.call.Name}] {
+			d.Calls[k].Times = append(d.Calls[k].Times, *t)
+		}
+	}
+}
+
+// span tells what decides how long a step takes that begins now.
+func (v *View) span(step Step) Span {
+	e := v.effect(step)
+	_, estimates := step.(Estimator)
+	switch load := v.loads[loadKey(e.Awaits, false)]; {
+	case e.Starts() != "" && !e.Load.Async && e.Load.Runtime == 0, e.Awaits != "" && !load.bound:
+		return SpanAny
+	case e.Load != nil && e.Load.Prefill && !e.Load.Async, e.AwaitsPrefill != "", e.Boots != "", e.Grows != "", !estimates:
+		return SpanTarget
+	}
+	return SpanTold
+}
+
+func imaginedInventory(count int, name string) target.Inventory {
+	inventory := target.Inventory{Name: name, Simulated: true, AnyTemplate: true, PowerAllowed: true, Overcommits: true}
+	for _, n := range target.VirtualNodes(count) {
+		n.HasBMC, n.Name = true, name+" "+n.Name
+		inventory.Nodes = append(inventory.Nodes, n)
+	}
+	return inventory
+}
+
+// CheckOn says what is wrong with the calls and groups of a scenario that was read in part only, on a target.
+func CheckOn(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
+	options Options) diag.List {
+	c := newCompiler(sc, inventory, capabilities, catalog, options)
+	c.bindAll(true)
+	c.point()
+	return slices.DeleteFunc(c.problems, func(d diag.Diagnostic) bool { return d.Severity != diag.SeverityError })
+}
+
+// probe is a job file that every generator of job files plans, to learn what it says of options alone.
+const probe = "[probe]\nfilename=/dev/sdb\nrw=read\nbs=4k\nsize=1m\n"
+
+// checkGenerators reports workloads whose generator does not exist or does not take their options.
+func (c *compiler) checkGenerators() {
+	if len(c.catalog.Generators) == 0 {
+		return // a catalog of steps only
+	}
+	c.checkEngines()
+	for _, w := range c.sc.Workloads {
+		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
+		if !c.checkGenerator(p) || len(w.Options) == 0 {
+			continue
+		}
+		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: probe,
+			Devices: []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 1 << 30}}}
+		if _, err := c.catalog.Generators[p.generator].Plan(ask); err != nil {
+			continue // it cannot plan here at all
+		}
+		ask.Options = w.Options
+		answer, err := c.catalog.Generators[p.generator].Plan(ask)
+		c.reportGenerator(p, answer.Issues, err, true)
+	}
+}
