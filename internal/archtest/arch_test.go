@@ -52,7 +52,7 @@ func TestImportsFollowTheMap(t *testing.T) {
 // boundTo names outside libraries that belong in certain packages of ours.
 var boundTo = map[string][]string{
 	"github.com/prometheus/prometheus": {"metric"},
-	"github.com/spf13/cobra":           {"console", "cli", "fio/command", "lab/command"},
+	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/targets", "fio/command", "lab/command"},
 	"github.com/chromedp":              nil,
 }
 

@@ -25,7 +25,6 @@ const (
 var ceilings = map[string]int{
 	"internal/load/ioengine":  12100,
 	"internal/run":            8400,
-	"internal/cli":            5100,
 	"internal/report":         6700,
 	"internal/target/libvirt": 5900,
 	"internal/fio/fiojob":     5800,

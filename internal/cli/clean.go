@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
+	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/session"
@@ -25,9 +27,8 @@ func newClean(p *console.Process) *cobra.Command {
 			"to undo, it powers on nodes that the run powered off, carries out the scenario's teardown, takes back what\n" +
 			"steps did, deletes the run's VMs with their disks, and seals the bundle as aborted, so that it can be\n" +
 			"reported. Runs that are going on are left alone. It may be called again at any time: what is clean stays\n" +
-			"clean.\n\n" + runHelp,
+			"clean.\n\n" + runref.Help,
 		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
-		GroupID: groupHouse,
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := p.RunsDirectory(runs)
@@ -43,13 +44,13 @@ func newClean(p *console.Process) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.RunsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = completeRuns(p, &runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd
 }
 
 // cleanRuns cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
 func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string) ([]session.Cleaned, error) {
-	stop, end := p.WatchSignals(ctx, "stopping; it resumes with: "+textio.Lines(commandIn(p, runs, append([]string{"clean"}, words...)...)))
+	stop, end := p.WatchSignals(ctx, "stopping; it resumes with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...)))
 	defer end()
 	var only []string
 	for _, word := range words {
@@ -60,7 +61,7 @@ func cleanRuns(ctx context.Context, p *console.Process, runs string, words []str
 		only = append(only, id)
 	}
 	return session.Clean(stop.Begun, session.Cleaning{
-		Runs: runs, Only: only, Program: sessionProgram(p),
+		Runs: runs, Only: only, Program: targets.Program(p),
 		Say: func(run, text string) { fmt.Fprintf(p.Stderr, "%s: %s\n", run, textio.Lines(text)) },
 	})
 }
@@ -76,7 +77,7 @@ func findJournalled(p *console.Process, runs, word string) (string, error) {
 			return id, nil
 		}
 	}
-	dir, err := findRun(p, runs, word)
+	dir, err := runref.Find(p, runs, word)
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +111,7 @@ func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
 	}
 	if c.Sealed {
-		done = append(done, "bundle sealed as aborted; "+commandIn(p, runs, "report", c.Run)+" shows what it recorded")
+		done = append(done, "bundle sealed as aborted; "+runref.CommandIn(p, runs, "report", c.Run)+" shows what it recorded")
 	}
 	if len(done) == 0 {
 		return "nothing was left but its journal, which is removed"
@@ -126,7 +127,7 @@ func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) er
 		if c.Err != nil {
 			faults = append(faults, &diag.Error{
 				Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided,
-				Hint: "fix the cause and run it again, it resumes: " + commandIn(p, runs, "clean", c.Run),
+				Hint: "fix the cause and run it again, it resumes: " + runref.CommandIn(p, runs, "clean", c.Run),
 			})
 		}
 		live = live || c.Live

@@ -10,6 +10,8 @@ package cli
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/cli/results"
+	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/session"
 
@@ -20,34 +22,17 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// group is a heading of the verbs in the overview.
-const (
-	groupStart    = "start"
-	groupScenario = "scenario"
-	groupResult   = "result"
-	groupHouse    = "house"
-)
-
-// verbs lists every verb, in the order of the overview.
-var verbs = []func(*console.Process) *cobra.Command{
-	newDemo,
-	newScenarios,
-	newLint,
-	newPlan,
-	newRun,
-	newIO,
-	newSchema,
-	newDoctor,
-	newReport,
-	newCompare,
-	newQuery,
-	newRuns,
-	newTargets,
-	newImage,
-	newClean,
-	newResume,
-	newCompletion,
-	newVersion,
+// verbs lists every verb below its heading, in the order of the overview.
+var verbs = []struct {
+	heading string
+	verbs   []func(*console.Process) *cobra.Command
+}{
+	{"Start here:", []func(*console.Process) *cobra.Command{newDemo, newScenarios, newIO, newDoctor}},
+	{"Scenarios:", []func(*console.Process) *cobra.Command{newLint, newPlan, newRun, newSchema}},
+	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewQuery, results.NewRuns}},
+	{"Housekeeping:", []func(*console.Process) *cobra.Command{
+		targets.NewTargets, targets.NewImage, newClean, newResume, newCompletion, newVersion,
+	}},
 }
 
 // Main runs one command and returns the exit code of the process.
@@ -55,9 +40,9 @@ func Main(ctx context.Context, p console.Process) int {
 	p.Name = "bragg"
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {
-		case hiddenAgent:
+		case targets.HiddenAgent:
 			// Agents start once per VM and are on the way to the first I/O, so nothing else is set up for them.
-			return serveAgent(ctx, &p)
+			return targets.ServeAgent(ctx, &p)
 		case scenario.ChildVerb:
 			return scenario.ChildMain(p.Stdin, p.Stdout)
 		case iohosts.Verb:
@@ -67,11 +52,7 @@ func Main(ctx context.Context, p console.Process) int {
 	return p.Execute(ctx, newRoot(&p))
 }
 
-func newIO(p *console.Process) *cobra.Command {
-	io := command.New(p, session.MemoryBytes())
-	io.GroupID = groupStart
-	return io
-}
+func newIO(p *console.Process) *cobra.Command { return command.New(p, session.MemoryBytes()) }
 
 func newRoot(p *console.Process) *cobra.Command {
 	root := console.HoldsVerbs(&cobra.Command{
@@ -81,14 +62,13 @@ func newRoot(p *console.Process) *cobra.Command {
 			"load in them, does things to the platform at chosen moments, and reports how the load fared.\n\n" +
 			"Begin with:  bragg demo",
 	})
-	root.AddGroup(
-		&cobra.Group{ID: groupStart, Title: "Start here:"},
-		&cobra.Group{ID: groupScenario, Title: "Scenarios:"},
-		&cobra.Group{ID: groupResult, Title: "Results:"},
-		&cobra.Group{ID: groupHouse, Title: "Housekeeping:"},
-	)
-	for _, verb := range verbs {
-		root.AddCommand(verb(p))
+	for _, group := range verbs {
+		root.AddGroup(&cobra.Group{ID: group.heading, Title: group.heading})
+		for _, verb := range group.verbs {
+			cmd := verb(p)
+			cmd.GroupID = group.heading
+			root.AddCommand(cmd)
+		}
 	}
 	completeFlags(p, root)
 	return p.Root(root)

@@ -3,23 +3,19 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
-	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 )
 
 // shells are those that completion knows, each with what writes its script.
@@ -51,7 +47,6 @@ func newCompletion(p *console.Process) *cobra.Command {
 			"  bragg completion zsh > \"${fpath[1]}/_bragg\"\n" +
 			"  bragg completion fish > ~/.config/fish/completions/bragg.fish\n" +
 			"  bragg completion powershell | Out-String | Invoke-Expression",
-		GroupID:   groupHouse,
 		Args:      console.Between(1, 1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,16 +65,13 @@ func newCompletion(p *console.Process) *cobra.Command {
 	}
 }
 
-// completer is what cobra asks for the words that fit.
-type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
-
-// completeFlags gives every flag that names something its completer, wherever the flag stands, and says of verbs without
+// completeFlags gives every flag that names something its console.Completer, wherever the flag stands, and says of verbs without
 // arguments that nothing, not even a file, belongs there.
 func completeFlags(p *console.Process, root *cobra.Command) {
-	byFlag := map[string]completer{
-		"target": completeTargets(p), "preset": completePresets(p), "set": completeVariables(p),
-		"engine": offer(session.Engines()...), "align": offer(session.Catalog().StepNames()...),
-		"label": offer(), "seed": offer(), "rehearse": offer("60s\ta short one", "5m\ta longer one"),
+	byFlag := map[string]console.Completer{
+		"target": targets.Complete(p), "preset": completePresets(p), "set": completeVariables(p),
+		"engine": console.Offer(session.Engines()...), "align": console.Offer(session.Catalog().StepNames()...),
+		"label": console.Offer(), "seed": console.Offer(), "rehearse": console.Offer("60s\ta short one", "5m\ta longer one"),
 	}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -87,7 +79,7 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 			visit(child)
 		}
 		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.DisableFlagParsing {
-			cmd.ValidArgsFunction = offer()
+			cmd.ValidArgsFunction = console.Offer()
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			words, ok := byFlag[f.Name]
@@ -95,7 +87,7 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 				words, ok = completeForms(cmd), true
 			}
 			if ok {
-				// The one error is a flag that is not there or has a completer already.
+				// The one error is a flag that is not there or has a console.Completer already.
 				_ = cmd.RegisterFlagCompletionFunc(f.Name, words)
 			}
 		})
@@ -103,41 +95,19 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 	visit(root)
 }
 
-// offer is a completer of fixed words, each once on a line.
-func offer(words ...string) completer {
-	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return fitting(words, args, begun), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// fitting returns the words that begin with begun and are not on the line yet. A name of unknown origin that would be
-// taken for a flag or for two lines is left out.
-func fitting(words, args []string, begun string) []string {
-	var out []string
-	for _, w := range words {
-		name, _, _ := strings.Cut(w, "\t")
-		described := strings.Replace(w, "\t", " ", 1)
-		if strings.HasPrefix(name, begun) && !strings.HasPrefix(name, "-") && !slices.Contains(args, name) &&
-			!strings.ContainsFunc(described, unicode.IsControl) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // completeForms offers the forms of the verb at hand.
-func completeForms(cmd *cobra.Command) completer {
+func completeForms(cmd *cobra.Command) console.Completer {
 	switch cmd.Name() {
 	case "compare":
-		return offer("terminal", "html", "json")
+		return console.Offer("terminal", "html", "json")
 	case "query":
-		return offer("terminal", "csv", "json")
+		return console.Offer("terminal", "csv", "json")
 	}
 	var words []string
 	for _, r := range report.Renderers() {
 		words = append(words, r.Name+"\t"+r.Summary)
 	}
-	return offer(words...)
+	return console.Offer(words...)
 }
 
 // completeSteps offers what schema takes: two schemas, the list of steps, and each step.
@@ -149,11 +119,11 @@ func completeSteps(_ *cobra.Command, args []string, begun string) ([]string, cob
 	for _, kind := range session.Catalog().Steps {
 		words = append(words, kind.Name+"\t"+kind.Summary)
 	}
-	return offer(words...)(nil, args, begun)
+	return console.Offer(words...)(nil, args, begun)
 }
 
 // completeLint offers scenarios, or rules behind --rules.
-func completeLint(rules *bool) completer {
+func completeLint(rules *bool) console.Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if !*rules {
 			return completeScenarios(cmd, args, begun)
@@ -162,7 +132,7 @@ func completeLint(rules *bool) completer {
 		for _, r := range lint.Rules() {
 			words = append(words, r.Code+"\t"+r.Summary)
 		}
-		return offer(words...)(cmd, args, begun)
+		return console.Offer(words...)(cmd, args, begun)
 	}
 }
 
@@ -171,7 +141,7 @@ func completeScenarios(_ *cobra.Command, args []string, begun string) ([]string,
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return fitting(names, args, begun), cobra.ShellCompDirectiveDefault // a path, where no name fits
+	return console.Fitting(names, args, begun), cobra.ShellCompDirectiveDefault // a path, where no name fits
 }
 
 // onLine reads the first scenario on the line; nil where there is none or nothing of it can be read. Of one with errors it
@@ -188,18 +158,18 @@ func onLine(p *console.Process, cmd *cobra.Command, args []string) *scenario.Sce
 	return sc
 }
 
-func completePresets(p *console.Process) completer {
+func completePresets(p *console.Process) console.Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		sc := onLine(p, cmd, args)
 		if sc == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return fitting(sc.Presets, nil, begun), cobra.ShellCompDirectiveNoFileComp
+		return console.Fitting(sc.Presets, nil, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeVariables offers NAME= and, behind it, the values that the scenario lists.
-func completeVariables(p *console.Process) completer {
+func completeVariables(p *console.Process) console.Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		sc := onLine(p, cmd, args)
 		if sc == nil {
@@ -216,49 +186,8 @@ func completeVariables(p *console.Process) completer {
 			}
 		}
 		if strings.Contains(begun, "=") {
-			return fitting(values, nil, begun), cobra.ShellCompDirectiveNoFileComp
+			return console.Fitting(values, nil, begun), cobra.ShellCompDirectiveNoFileComp
 		}
-		return fitting(names, nil, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
-// targetFilesMax bounds what is offered of one folder.
-const targetFilesMax = 500
-
-// completeTargets offers the built-in targets, target files, and folders on the way to them.
-func completeTargets(p *console.Process) completer {
-	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		var words []string
-		for _, provider := range targetbuiltin.Providers() {
-			if provider.MakesNodes {
-				words = append(words, provider.Name+"\t"+provider.Summary)
-			}
-		}
-		words = fitting(words, nil, begun)
-		folder, part := filepath.Split(begun)
-		entries, err := os.ReadDir(firstOf(p.Path(folder), p.Directory))
-		if err != nil {
-			return words, cobra.ShellCompDirectiveNoFileComp
-		}
-		for _, e := range entries {
-			name := folder + e.Name()
-			if strings.HasPrefix(e.Name(), ".") && part == "" || !strings.HasPrefix(e.Name(), part) || len(words) >= targetFilesMax {
-				continue
-			}
-			switch filepath.Ext(e.Name()) {
-			case ".yml", ".yaml":
-			default:
-				info, err := os.Stat(p.Path(name)) // through links
-				if err != nil || !info.IsDir() {
-					continue
-				}
-				name += "/"
-			}
-			words = append(words, fitting([]string{name}, nil, begun)...)
-		}
-		if len(words) == 1 && strings.HasSuffix(words[0], "/") {
-			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		}
-		return words, cobra.ShellCompDirectiveNoFileComp
+		return console.Fitting(names, nil, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }

@@ -31,7 +31,6 @@ func newDemo(p *console.Process) *cobra.Command {
 			"I/O, writes less than 1 GiB, needs no other program and no root, and leaves only the bundle and the report. Its\n" +
 			"exit code says whether it ran, not how this machine fared.",
 		Example: "  bragg demo\n  bragg demo --runs /mnt/ssd/runs",
-		GroupID: groupStart,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := p.Stdout

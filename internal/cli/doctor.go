@@ -38,7 +38,6 @@ func newDoctor(p *console.Process) *cobra.Command {
 			"Debian package brings it. It changes nothing but a small file in the runs folder, which it removes.\n" +
 			"It ends with 69 when a scenario cannot run here at all.",
 		Example: "  bragg doctor\n  bragg doctor --runs /mnt/ssd/runs",
-		GroupID: groupStart,
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			found := examine(p.RunsDirectory(runs))

@@ -28,7 +28,6 @@ func newLint(p *console.Process) *cobra.Command {
 			"what is worth knowing. It needs no target and runs nothing. It ends with 65 when a scenario has errors;\n" +
 			"warnings alone end with 0. docs/guides/lint.md describes the rules.\n\n" + scenarioHelp,
 		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint --rules\n  bragg lint --rules read-without-data",
-		GroupID: groupScenario,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if rules {
 				return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/run"
@@ -102,12 +103,12 @@ func (o *order) make(p *console.Process, word, label string) (session.Order, err
 	}
 	return session.Order{
 		RemoteWrite: remote,
-		Source:      source, Variables: variables, Target: o.targetPath(p), Runs: p.RunsDirectory(o.runs), Label: label,
+		Source:      source, Variables: variables, Target: targets.Path(p, o.target), Runs: p.RunsDirectory(o.runs), Label: label,
 		Plan: run.Options{
 			Engine: o.engine, Seed: o.seed, Rehearse: o.rehearse, RehearseBytes: size, AllowShell: o.allowShell,
 			FullPercentMax: o.maxFull,
 		},
-		Program: sessionProgram(p),
+		Program: targets.Program(p),
 	}, nil
 }
 
@@ -151,21 +152,4 @@ func (o *order) checkEngine() error {
 		return nil
 	}
 	return console.BadFlag("there is no engine "+strconv.Quote(o.engine), "choose one of "+strings.Join(names, ", "))
-}
-
-// targetPath makes a path of a target file absolute and leaves built-in names alone.
-func (o *order) targetPath(p *console.Process) string {
-	if strings.ContainsAny(o.target, "/\\") || strings.HasSuffix(o.target, ".yml") || strings.HasSuffix(o.target, ".yaml") {
-		return p.Path(o.target)
-	}
-	return o.target
-}
-
-// sessionProgram is what a session records and needs of this program.
-func sessionProgram(p *console.Process) session.Program {
-	return session.Program{
-		Version: console.Version(), CommandLine: append([]string{"bragg"}, p.Arguments...),
-		AgentCommand: []string{p.Executable, hiddenAgent}, Executable: p.Executable, AgentDir: p.Getenv("BRAGG_AGENT_DIR"),
-		Leases: p.Leases,
-	}
 }

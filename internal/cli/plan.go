@@ -23,8 +23,7 @@ func newPlan(p *console.Process) *cobra.Command {
 		Example: "  bragg plan four_corners\n" +
 			"  bragg plan four_corners --rehearse 60s\n" +
 			"  bragg plan vdi --set desktops_per_node=100 --target fake:8 --json",
-		GroupID: groupScenario,
-		Args:    console.Between(1, 1),
+		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := o.make(p, args[0], "")
 			if err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/results"
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/session"
@@ -19,9 +21,8 @@ func newResume(p *console.Process) *cobra.Command {
 		Short: "Bring a run whose program died to its end: tear down, undo, seal, report",
 		Long: "Resume does for one run what clean does for all, and then reports what the run had recorded. It never goes\n" +
 			"on with the load: numbers from before and after a pause of unknown length would not be one measurement.\n" +
-			"Without RUN it takes the newest run that is not finished.\n\n" + runHelp,
+			"Without RUN it takes the newest run that is not finished.\n\n" + runref.Help,
 		Example: "  bragg resume\n  bragg resume 20250301-151204-k3f9a",
-		GroupID: groupHouse,
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := p.RunsDirectory(runs)
@@ -50,17 +51,17 @@ func newResume(p *console.Process) *cobra.Command {
 				if err := cleanedError(p, dir, cleaned); err != nil {
 					return err
 				}
-				return printReport(p, args[0], reportFlags{runs: dir, form: formChoice{json: true}})
+				return results.Print(p, dir, args[0], true)
 			}
 			if err := printCleaned(p, dir, cleaned, true); err != nil || nothing {
 				return err
 			}
 			fmt.Fprintln(p.Stdout)
-			return printReport(p, args[0], reportFlags{runs: dir})
+			return results.Print(p, dir, args[0], false)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print the report as JSON; null where nothing was recorded")
 	p.RunsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = completeRuns(p, &runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/results"
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -41,8 +42,7 @@ func newRun(p *console.Process) *cobra.Command {
 			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
 			"  bragg run node_failure --target cluster.yml --max-full 80",
-		GroupID: groupScenario,
-		Args:    console.Between(1, -1),
+		Args: console.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAll(cmd.Context(), p, &o, q.of(args))
 		},
@@ -99,7 +99,7 @@ func runAll(ctx context.Context, p *console.Process, o *order, q queue) error {
 		outcomes = append(outcomes, runOne(ctx, o, word, q, stop))
 	}
 	if q.junit != "" {
-		if err := saveJUnit(p, q.junit, readRan(q.words, outcomes)); err != nil {
+		if err := results.SaveJUnit(p, q.junit, readRan(q.words, outcomes)); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func noteRun(p *console.Process, q queue, text string) {
 const labelBytesMax = 80
 
 func checkLabel(label string) error {
-	if len(label) > labelBytesMax || textio.Lines(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || isPath(label) {
+	if len(label) > labelBytesMax || textio.Lines(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || runref.IsPath(label) {
 		return console.BadFlag("--label "+strconv.Quote(label)+" cannot name a run",
 			"a label has at most 80 bytes, no line feed, is not \"last\" and does not begin as a path does (/, ./, ../)")
 	}
@@ -184,7 +184,7 @@ func carryOut(ctx context.Context, o *order, word string, q queue, stop *stopper
 	}
 	defer prepared.Close()
 	warn(p, prepared)
-	warnOfWriters(p, made.Runs)
+	runref.WarnOfWriters(p, made.Runs)
 	view := newView(p, q, stop)
 	outcome, err := prepared.Run(context.WithoutCancel(ctx), session.RunOptions{Watcher: view, Stops: stop.levels})
 	view.close()
@@ -192,31 +192,6 @@ func carryOut(ctx context.Context, o *order, word string, q queue, stop *stopper
 		return outcome, err
 	}
 	return outcome, reportRun(p, outcome, q)
-}
-
-// cleanCommand is what removes what the run with a bundle has left, for a shell.
-func cleanCommand(p *console.Process, bundle string) string {
-	return commandIn(p, filepath.Dir(bundle), "clean", filepath.Base(bundle))
-}
-
-// commandIn is a command of this program on a runs folder, for a shell: complete, so that it works when it is copied.
-func commandIn(p *console.Process, runs string, words ...string) string {
-	words = append([]string{"bragg"}, words...)
-	if runs != p.RunsDirectory("") {
-		words = append(words, "--runs", runs)
-	}
-	return textio.Shell(words...)
-}
-
-// warnOfWriters warns of a runs folder in which others can put or replace what later commands read.
-func warnOfWriters(p *console.Process, runs string) {
-	const othersWrite = 0o022
-	info, err := os.Stat(runs)
-	if err != nil || info.Mode().Perm()&othersWrite == 0 {
-		return
-	}
-	fmt.Fprintf(p.Stderr, "bragg: warning: others may write to the runs folder %s (mode %v): they can replace runs and reports\n  %s\n",
-		strconv.Quote(runs), info.Mode().Perm(), textio.Lines(textio.Shell("chmod", "go-w", runs)))
 }
 
 // warn prints what the scenario's and the plan's checks found besides errors.
@@ -228,7 +203,7 @@ func warn(p *console.Process, prepared *session.Prepared) {
 
 // reportRun writes the report into the run's folder and prints the numbers.
 func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
-	b, err := openBundle(outcome.Dir)
+	b, err := runref.OpenBundle(outcome.Dir)
 	if err != nil {
 		return err
 	}
@@ -238,7 +213,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 		return err
 	}
 	path := filepath.Join(outcome.Dir, "report.html")
-	if err := writeReport(path, read); err != nil {
+	if err := results.WriteHTML(path, read); err != nil {
 		return err
 	}
 	if q.json {
@@ -256,7 +231,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(problem))
 	}
 	if len(outcome.Left) > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(cleanCommand(p, outcome.Dir)))
+		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(runref.CleanCommand(p, outcome.Dir)))
 	}
 	return nil
 }
@@ -281,7 +256,7 @@ func readRan(words []string, outcomes []ranRun) []report.Ran {
 }
 
 func readDir(dir string) (*report.Run, error) {
-	b, err := openBundle(dir)
+	b, err := runref.OpenBundle(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,6 @@ func newScenarios(p *console.Process) *cobra.Command {
 		Long: "Scenarios lists what ships inside bragg. With a name or a path it describes one: what it does, its\n" +
 			"groups and workloads, and the variables that --set changes.\n\n" + scenarioHelp,
 		Example: "  bragg scenarios\n  bragg scenarios four_corners\n  bragg scenarios ./my_scenario --json",
-		GroupID: groupStart,
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -179,15 +179,15 @@ func printScenario(p *console.Process, word string, sc *scenario.Scenario) error
 	if len(sc.Groups) > 0 {
 		t := console.Table{Head: []string{"GROUP", "VMS", "VCPUS", "RAM", "DATA DISKS", "NODES"}}
 		for _, g := range sc.Groups {
-			t.Add(g.Name, vmCount(g), number(g.VCPUs), bytesOrBlank(g.RAMBytes),
-				fmt.Sprintf("%d × %s", g.DiskCount, unit.FormatBytes(g.DiskBytes)), firstOf(g.Nodes, "all"))
+			t.Add(g.Name, vmCount(g), console.Number(g.VCPUs), console.Bytes(g.RAMBytes),
+				fmt.Sprintf("%d × %s", g.DiskCount, unit.FormatBytes(g.DiskBytes)), cmp.Or(g.Nodes, "all"))
 		}
 		t.Section(w)
 	}
 	if len(sc.Workloads) > 0 {
 		t := console.Table{Head: []string{"WORKLOAD", "GROUP", "FILE"}}
 		for _, l := range sc.Workloads {
-			t.Add(l.Name, l.Group, firstOf(l.ConfigFile, l.Generator))
+			t.Add(l.Name, l.Group, cmp.Or(l.ConfigFile, l.Generator))
 		}
 		t.Section(w)
 	}
@@ -206,7 +206,7 @@ func writeVariables(w *strings.Builder, sc *scenario.Scenario, width int) {
 		if v.Hidden {
 			continue
 		}
-		t.Add(v.Name, fmt.Sprint(v.Default), allowed(v), oneLine(firstOf(v.Description, v.DisplayName)))
+		t.Add(v.Name, fmt.Sprint(v.Default), allowed(v), oneLine(cmp.Or(v.Description, v.DisplayName)))
 	}
 	if t.Len() > 0 {
 		t.Section(w)
@@ -239,29 +239,6 @@ func vmCount(g scenario.Group) string {
 		return fmt.Sprintf("%d per node", g.PerNode)
 	}
 	return "1 per node"
-}
-
-func number(n int) string {
-	if n == 0 {
-		return "–"
-	}
-	return fmt.Sprint(n)
-}
-
-func bytesOrBlank(n int64) string {
-	if n == 0 {
-		return "–"
-	}
-	return unit.FormatBytes(n)
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 func oneLine(s string) string {

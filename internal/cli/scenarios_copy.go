@@ -42,7 +42,7 @@ func newScenariosCopy(p *console.Process) *cobra.Command {
 			if asJSON {
 				return p.PrintJSON(copied)
 			}
-			word := asPath(args[1])
+			word := console.AsPath(args[1])
 			_, err = fmt.Fprintf(p.Stdout, "copied %s: %s\n\nEdit %s, then: %s\n", args[0], strings.Join(copied.Files, ", "),
 				textio.Lines(filepath.Join(copied.Dir, "test.yml")), textio.Shell("bragg", "plan", word))
 			return err
@@ -51,14 +51,6 @@ func newScenariosCopy(p *console.Process) *cobra.Command {
 	}
 	console.JSONFlag(cmd.Flags(), &asJSON)
 	return cmd
-}
-
-// asPath writes the name of a folder so that it cannot be taken for that of a shipped scenario.
-func asPath(dir string) string {
-	if strings.ContainsRune(dir, filepath.Separator) {
-		return dir
-	}
-	return "./" + dir
 }
 
 // copyScenario copies one shipped scenario.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -25,7 +26,6 @@ func newSchema(p *console.Process) *cobra.Command {
 			"  bragg schema target\n" +
 			"  bragg schema steps\n" +
 			"  bragg schema workload.Start",
-		GroupID:           groupScenario,
 		Args:              console.Between(0, 1),
 		ValidArgsFunction: completeSteps,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ type stepLine struct {
 	Step      string              `json:"step"`
 	Summary   string              `json:"summary"`
 	Doc       string              `json:"doc"`
-	Needs     []target.Capability `json:"needs"` // what the target must offer
+	Needs     []target.Capability `json:"needs"` // what the target must console.Offer
 	Arguments []argumentLine      `json:"arguments"`
 	Example   string              `json:"example"` // a whole test.yml
 }
@@ -134,7 +134,7 @@ func printArguments(p *console.Process, kind run.Kind) error {
 	}
 	t := console.Table{Head: []string{"ARGUMENT", "TYPE", "DEFAULT", "MEANING"}, Width: p.Columns()}
 	for _, a := range arguments {
-		byDefault := firstOf(a.Default, "–")
+		byDefault := cmp.Or(a.Default, "–")
 		if a.Required {
 			byDefault = "required"
 		}

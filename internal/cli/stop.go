@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/run"
 )
@@ -40,12 +41,12 @@ func (s *stopper) signal(count int) {
 	}
 }
 
-// cleanCommand removes what the run that goes on leaves.
+// runref.CleanCommand removes what the run that goes on leaves.
 func (s *stopper) cleanCommand() string {
 	if s.run == "" {
 		return "bragg clean"
 	}
-	return cleanCommand(s.process, s.run)
+	return runref.CleanCommand(s.process, s.run)
 }
 
 // follow says which run goes on and where to tell the user about signals.

@@ -12,10 +12,9 @@ import (
 func newVersion(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of bragg",
-		GroupID: groupHouse,
-		Args:    console.Between(0, 0),
+		Use:   "version",
+		Short: "Print the version of bragg",
+		Args:  console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return p.PrintJSON(map[string]string{

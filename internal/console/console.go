@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -96,4 +97,12 @@ func (p *Process) StateDirectory() string {
 		state = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(state, "bragg")
+}
+
+// AsPath writes the name of a folder so that it cannot be taken for that of a shipped scenario.
+func AsPath(dir string) string {
+	if strings.ContainsRune(dir, filepath.Separator) {
+		return dir
+	}
+	return "./" + dir
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // PrintJSON writes v indented, followed by a line feed.
@@ -117,4 +118,20 @@ func Paragraphs(text string, width int) string {
 		lines = append(lines, Wrap(line, width)...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Number is n, a dash for none.
+func Number(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n)
+}
+
+// Bytes is a size, a dash for none.
+func Bytes(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return unit.FormatBytes(n)
 }

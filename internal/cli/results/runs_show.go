@@ -1,4 +1,4 @@
-package cli
+package results
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
@@ -38,11 +39,11 @@ func newRunsShow(p *console.Process) *cobra.Command {
 		Use:   "show RUN",
 		Short: "Show what a run was, and whether its bundle is intact",
 		Long: "Show prints what identifies a run: scenario, target, variables, versions, machine. It compares every file\n" +
-			"with the seal and ends with 3 when one was changed, is missing or was added.\n\n" + runHelp,
+			"with the seal and ends with 3 when one was changed, is missing or was added.\n\n" + runref.Help,
 		Example: "  bragg runs show last\n  bragg runs show nightly --json",
 		Args:    console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			b, err := openRun(p, p.RunsDirectory(runs), args[0])
+			b, err := runref.Open(p, p.RunsDirectory(runs), args[0])
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ func newRunsShow(p *console.Process) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.RunsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = completeRuns(p, &runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package cli
+package runref
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// readRun reads the bundle that word names for reporting. It believes no sealed number that it has not compared with the
+// Read reads the bundle that word names for reporting. It believes no sealed number that it has not compared with the
 // seal; live says that the run is going on.
-func readRun(b *result.Bundle, live bool, word string) (*report.Run, error) {
+func Read(b *result.Bundle, live bool, word string) (*report.Run, error) {
 	caveats, err := checkSeal(b, word)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func doubtUnsealed(b *result.Bundle, run *report.Run) {
 	s.Verdict = result.Undecided
 }
 
-// redact puts pseudonyms into everything that is shown of runs; a name that several of them have is the same in all.
-func redact(runs ...*report.Run) error {
+// Redact puts pseudonyms into everything that is shown of runs; a name that several of them have is the same in all.
+func Redact(runs ...*report.Run) error {
 	var manifests []result.Manifest
 	for _, run := range runs {
 		manifests = append(manifests, run.Manifest)

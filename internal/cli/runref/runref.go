@@ -1,4 +1,7 @@
-package cli
+// Package runref finds the run that a word of the command line means, and opens and reads its bundle for reporting.
+//
+//	"last", an id, a label, a path ──▶ Find ──▶ Open, OpenLive ──▶ Read: a report.Run, with doubts about its seal
+package runref
 
 import (
 	"fmt"
@@ -15,12 +18,12 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// runHelp explains RUN in the help of every verb that takes one.
-const runHelp = "RUN is a run's id, the beginning of one, a label, \"last\", or the path of a bundle."
+// Help explains RUN in the help of every verb that takes one.
+const Help = "RUN is a run's id, the beginning of one, a label, \"last\", or the path of a bundle."
 
-// findRun returns the folder of the run that word means. A label that several runs carry means the newest of them.
-func findRun(p *console.Process, runs, word string) (string, error) {
-	if isPath(word) {
+// Find returns the folder of the run that word means. A label that several runs carry means the newest of them.
+func Find(p *console.Process, runs, word string) (string, error) {
+	if IsPath(word) {
 		return bundleAt(p, word)
 	}
 	all, err := result.List(runs)
@@ -78,8 +81,8 @@ func findRun(p *console.Process, runs, word string) (string, error) {
 	}
 }
 
-// isPath tells whether a word can only be a path.
-func isPath(word string) bool {
+// IsPath tells whether a word can only be a path.
+func IsPath(word string) bool {
 	return word == "." || word == ".." || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
 }
 
@@ -108,19 +111,19 @@ func baseNames(paths []string, limit int) string {
 	return strings.Join(names, ", ")
 }
 
-// openRun finds and opens one run.
-func openRun(p *console.Process, runs, word string) (*result.Bundle, error) {
-	dir, err := findRun(p, runs, word)
+// Open finds and opens one run.
+func Open(p *console.Process, runs, word string) (*result.Bundle, error) {
+	dir, err := Find(p, runs, word)
 	if err != nil {
 		return nil, err
 	}
-	return openBundle(dir)
+	return OpenBundle(dir)
 }
 
-// openLive finds and opens one run and tells whether it is going on. What is not going on has its seal by now, if it ever
+// OpenLive finds and opens one run and tells whether it is going on. What is not going on has its seal by now, if it ever
 // gets one: a bundle that was sealed between two looks is never taken for one whose writer died.
-func openLive(p *console.Process, runs, word string) (b *result.Bundle, live bool, err error) {
-	b, err = openRun(p, runs, word)
+func OpenLive(p *console.Process, runs, word string) (b *result.Bundle, live bool, err error) {
+	b, err = Open(p, runs, word)
 	if err != nil || b.Sealed() != nil || b.Live() {
 		return b, err == nil && b.Sealed() == nil, err
 	}
@@ -128,11 +131,11 @@ func openLive(p *console.Process, runs, word string) (b *result.Bundle, live boo
 	if err := b.Close(); err != nil {
 		return nil, false, err
 	}
-	b, err = openBundle(dir)
+	b, err = OpenBundle(dir)
 	return b, false, err
 }
 
-func openBundle(dir string) (*result.Bundle, error) {
+func OpenBundle(dir string) (*result.Bundle, error) {
 	b, err := result.Open(dir)
 	if err != nil {
 		return nil, &diag.Error{
@@ -143,8 +146,8 @@ func openBundle(dir string) (*result.Bundle, error) {
 	return b, nil
 }
 
-// completeRuns offers run ids and labels to the shell.
-func completeRuns(p *console.Process, runs *string) completer {
+// Complete offers run ids and labels to the shell.
+func Complete(p *console.Process, runs *string) console.Completer {
 	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		all, err := result.List(p.RunsDirectory(*runs))
 		if err != nil {
@@ -157,6 +160,6 @@ func completeRuns(p *console.Process, runs *string) completer {
 				words = append(words, l.Manifest.Label+"\tlabel")
 			}
 		}
-		return fitting(words, args, begun), cobra.ShellCompDirectiveDefault // the path of a bundle, where none fits
+		return console.Fitting(words, args, begun), cobra.ShellCompDirectiveDefault // the path of a bundle, where none fits
 	}
 }

@@ -1,6 +1,7 @@
-package cli
+package targets
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -23,7 +24,7 @@ func (t *initTarget) text(file string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# A target of bragg. docs/formats/target.md describes every key; to check it:\n#   %s\n",
 		textio.Shell("bragg", "targets", "check", file))
-	fmt.Fprintf(&b, "provider: %s\nname: %s  # how reports call it\n\n", t.provider, quoteYAML(firstOf(t.name, t.provider)))
+	fmt.Fprintf(&b, "provider: %s\nname: %s  # how reports call it\n\n", t.provider, quoteYAML(cmp.Or(t.name, t.provider)))
 	var err error
 	switch t.provider {
 	case "local":
@@ -104,7 +105,7 @@ func (t *initTarget) writeHosts(b *strings.Builder) error {
 		err = t.writeLibvirt(b)
 	} else {
 		fmt.Fprintf(b, "\n# A folder on every host, for disks of VMs: its file system is what is measured.\npool: %s\n\n"+
-			"# Handed to ssh with -o.\n# options:\n#   ssh_options: IdentityFile=/home/me/.ssh/lab ProxyJump=gate\n", quoteYAML(firstOf(t.pool, sshPoolDefault)))
+			"# Handed to ssh with -o.\n# options:\n#   ssh_options: IdentityFile=/home/me/.ssh/lab ProxyJump=gate\n", quoteYAML(cmp.Or(t.pool, sshPoolDefault)))
 	}
 	if err != nil {
 		return err
@@ -158,14 +159,14 @@ func hostOf(address string) string {
 		text = "ssh://" + text
 	}
 	if u, err := url.Parse(text); err == nil {
-		return firstOf(u.Hostname(), "this-machine")
+		return cmp.Or(u.Hostname(), "this-machine")
 	}
 	return address
 }
 
 func (t *initTarget) writeLibvirt(b *strings.Builder) error {
-	fmt.Fprintf(b, "\n# A storage pool that is active on every host.\npool: %s\n", quoteYAML(firstOf(t.pool, "default")))
-	fmt.Fprintf(b, "# A network of libvirt, or bridge:NAME.\nnetwork: %s\n", quoteYAML(firstOf(t.network, "default")))
+	fmt.Fprintf(b, "\n# A storage pool that is active on every host.\npool: %s\n", quoteYAML(cmp.Or(t.pool, "default")))
+	fmt.Fprintf(b, "# A network of libvirt, or bridge:NAME.\nnetwork: %s\n", quoteYAML(cmp.Or(t.network, "default")))
 	b.WriteString("# How VMs get addresses: dhcp, or {first, last, prefix, gateway} of an otherwise unused range.\n")
 	if t.addresses == "" || t.addresses == "dhcp" {
 		b.WriteString("addresses: dhcp\n")

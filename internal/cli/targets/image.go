@@ -1,4 +1,4 @@
-package cli
+package targets
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newImage(p *console.Process) *cobra.Command {
+// NewImage is the verb image.
+func NewImage(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
-		Use:     "image",
-		Short:   "Make what VMs are started from: a small system with the agent, and seeds",
-		GroupID: groupHouse,
+		Use:   "image",
+		Short: "Make what VMs are started from: a small system with the agent, and seeds",
 	}, newImageBuild(p), newImageSeed(p))
 }
 
@@ -91,7 +91,7 @@ func printImage(p *console.Process, m image.Manifest, dir string) error {
 
 // guestAgent finds the agent's program that comes with ours, for VMs with processors of that architecture.
 func guestAgent(p *console.Process, architecture string) (string, error) {
-	return sessionProgram(p).Agent("linux/" + architecture)
+	return Program(p).Agent("linux/" + architecture)
 }
 
 // seedOrder is what the flags of image seed say.

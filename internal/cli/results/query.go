@@ -1,4 +1,4 @@
-package cli
+package results
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/metric"
@@ -31,19 +32,19 @@ type queryFlags struct {
 	instant            bool
 }
 
-func newQuery(p *console.Process) *cobra.Command {
+// NewQuery is the verb query.
+func NewQuery(p *console.Process) *cobra.Command {
 	f := queryFlags{form: formChoice{names: []string{"terminal", "csv", console.FormJSON}}}
 	cmd := &cobra.Command{
 		Use:   "query RUN PROMQL",
 		Short: "Ask the metrics of a run with PromQL",
 		Long: "Query evaluates a PromQL expression over a run, or at one moment with --at. Times count from the start of\n" +
 			"the run. X-Ray's macros __curie_filter_scenario__ and __curie_filter_vm_group__ work; the latter needs\n" +
-			"--group. docs/formats/metrics.md lists the metrics.\n\n" + runHelp,
+			"--group. docs/formats/metrics.md lists the metrics.\n\n" + runref.Help,
 		Example: "  bragg query last 'sum(rate(node_disk_reads_completed_total[10s]))'\n" +
 			"  bragg query last 'bragg_node_value{metric=\"CpuUsage.Avg.Percent\"}' --at 30s\n" +
 			"  bragg query last 'sum by (vm) (rate(node_disk_written_bytes_total[10s]))' --format csv --step 1s",
-		GroupID: groupResult,
-		Args:    console.Between(2, 2),
+		Args: console.Between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.instant = cmd.Flags().Changed("at")
 			return runQuery(cmd.Context(), p, args[0], args[1], f)
@@ -57,7 +58,7 @@ func newQuery(p *console.Process) *cobra.Command {
 	flags.StringVar(&f.group, "group", "", "VM `GROUP` that __curie_filter_vm_group__ stands for")
 	f.form.flags(flags, "of the answer: terminal, csv or json (default terminal)")
 	p.RunsFlag(flags, &f.runs)
-	cmd.ValidArgsFunction = completeRuns(p, &f.runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &f.runs)
 	return cmd
 }
 
@@ -69,7 +70,7 @@ func runQuery(ctx context.Context, p *console.Process, word, expr string, f quer
 	if err != nil {
 		return err
 	}
-	b, live, err := openLive(p, p.RunsDirectory(f.runs), word)
+	b, live, err := runref.OpenLive(p, p.RunsDirectory(f.runs), word)
 	if err != nil {
 		return err
 	}

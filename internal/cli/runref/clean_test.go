@@ -1,4 +1,4 @@
-package cli
+package runref
 
 import (
 	"os"
@@ -15,7 +15,7 @@ func TestCleanCommandIsComplete(t *testing.T) {
 		"/home/a/.local/state/bragg/runs/run-1": "bragg clean run-1",
 		"/mnt/it's here/run-1":                  `bragg clean run-1 --runs '/mnt/it'\''s here'`,
 	} {
-		if got := cleanCommand(p, bundle); got != want {
+		if got := CleanCommand(p, bundle); got != want {
 			t.Errorf("%s: %s, want %s", bundle, got, want)
 		}
 	}
@@ -30,14 +30,14 @@ func TestRunsFolderOfOthersIsWarnedOf(t *testing.T) {
 		if err := os.Chmod(runs, mode); err != nil {
 			t.Fatal(err)
 		}
-		warnOfWriters(p, runs)
+		WarnOfWriters(p, runs)
 		if text := stderr.String(); warned != strings.Contains(text, "others may write to the runs folder") ||
 			warned != strings.Contains(text, "chmod go-w "+runs) {
 			t.Errorf("mode %o: %q", mode, text)
 		}
 	}
 	var stderr strings.Builder
-	warnOfWriters(&console.Process{Stderr: &stderr}, t.TempDir()+"/none")
+	WarnOfWriters(&console.Process{Stderr: &stderr}, t.TempDir()+"/none")
 	if stderr.Len() > 0 {
 		t.Errorf("a folder that does not exist: %s", stderr.String())
 	}

@@ -1,7 +1,8 @@
-package cli
+package targets
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func writeTarget(ctx context.Context, p *console.Process, t *initTarget, where i
 
 func printInitialised(p *console.Process, checked checkedTarget, where initWhere) error {
 	fmt.Fprintf(p.Stdout, "wrote %s\n", textio.Lines(checked.Target))
-	name := asPath(where.file)
+	name := console.AsPath(where.file)
 	next := "Next: " + textio.Shell("bragg", "plan", "four_corners", "--target", name)
 	switch {
 	case !where.check:
@@ -153,7 +154,7 @@ func (t *initTarget) ask(p *console.Process) error {
 			return "", errors.Join(lines.Err(), &diag.Error{Code: "no-answer", Message: "no answer to: " + text, Exit: diag.ExitUsage,
 				Hint: "bragg targets init --help shows the flags that answer it"})
 		}
-		return firstOf(strings.TrimSpace(lines.Text()), byDefault), nil
+		return cmp.Or(strings.TrimSpace(lines.Text()), byDefault), nil
 	}
 	var err error
 	if t.provider == "" {

@@ -1,15 +1,17 @@
-package cli
+package results
 
 import (
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/report"
 )
 
-func newCompare(p *console.Process) *cobra.Command {
+// NewCompare is the verb compare.
+func NewCompare(p *console.Process) *cobra.Command {
 	var runs, out, align string
 	var pseudonyms bool
 	form := formChoice{names: []string{"terminal", "html", console.FormJSON}}
@@ -17,11 +19,10 @@ func newCompare(p *console.Process) *cobra.Command {
 		Use:   "compare RUN RUN...",
 		Short: "Lay runs over each other and show what differs",
 		Long: "Compare draws the results of several runs on one axis, puts the same windows side by side, and lists the\n" +
-			"factors that differ. The first run is the base. A rehearsal is not compared with a full run.\n\n" + runHelp,
+			"factors that differ. The first run is the base. A rehearsal is not compared with a full run.\n\n" + runref.Help,
 		Example: "  bragg compare before after\n" +
 			"  bragg compare monday tuesday --align nodes.PowerOff --out compare.html",
-		GroupID: groupResult,
-		Args:    console.Between(2, -1),
+		Args: console.Between(2, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name, err := form.choose(out)
 			if err != nil {
@@ -32,7 +33,7 @@ func newCompare(p *console.Process) *cobra.Command {
 				return err
 			}
 			if pseudonyms {
-				if err := redact(all...); err != nil {
+				if err := runref.Redact(all...); err != nil {
 					return err
 				}
 			}
@@ -53,7 +54,7 @@ func newCompare(p *console.Process) *cobra.Command {
 	flags.StringVar(&out, "out", "", "`FILE` to write; - is standard output")
 	flags.BoolVar(&pseudonyms, "redact", false, "replace names and addresses of targets and machines by pseudonyms")
 	p.RunsFlag(flags, &runs)
-	cmd.ValidArgsFunction = completeRuns(p, &runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd
 }
 
@@ -61,11 +62,11 @@ func newCompare(p *console.Process) *cobra.Command {
 func readRuns(p *console.Process, runs string, words []string) ([]*report.Run, error) {
 	var all []*report.Run
 	for _, word := range words {
-		b, live, err := openLive(p, runs, word)
+		b, live, err := runref.OpenLive(p, runs, word)
 		if err != nil {
 			return nil, err
 		}
-		run, err := readRun(b, live, word)
+		run, err := runref.Read(b, live, word)
 		if closeErr := b.Close(); err == nil {
 			err = closeErr
 		}

@@ -1,8 +1,15 @@
-package cli
+// Package targets is the verbs about what is tested: bragg targets list, check and init, and bragg image for its guests.
+//
+//	a word or a target file ──▶ Path ──▶ the provider opens it, as a run would ──▶ nodes, capabilities, BMCs
+//
+// Program is what sessions and targets start of this program again.
+package targets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,11 +24,11 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newTargets(p *console.Process) *cobra.Command {
+// NewTargets is the verb targets.
+func NewTargets(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
-		Use:     "targets",
-		Short:   "List kinds of targets, write a target file, or check one",
-		GroupID: groupHouse,
+		Use:   "targets",
+		Short: "List kinds of targets, write a target file, or check one",
 	}, newTargetsList(p), newTargetsInit(p), newTargetsCheck(p))
 }
 
@@ -83,13 +90,13 @@ func newTargetsCheck(p *console.Process) *cobra.Command {
 			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
 		Example:           "  bragg targets check\n  bragg targets check cluster.yml --json",
 		Args:              console.Between(0, 1),
-		ValidArgsFunction: completeTargets(p),
+		ValidArgsFunction: Complete(p),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := order{target: "local"}
+			word := "local"
 			if len(args) == 1 {
-				o.target = args[0]
+				word = args[0]
 			}
-			checked, err := checkTarget(cmd.Context(), p, o.targetPath(p), p.RunsDirectory(runs))
+			checked, err := checkTarget(cmd.Context(), p, Path(p, word), p.RunsDirectory(runs))
 			if err != nil {
 				return err
 			}
@@ -114,7 +121,7 @@ func newTargetsCheck(p *console.Process) *cobra.Command {
 func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (checkedTarget, error) {
 	checked := checkedTarget{Target: spec, Capabilities: []target.Capability{}, Problems: diag.List{}}
 	o := target.OpenOptions{
-		Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, hiddenAgent}, AgentProgram: sessionProgram(p).Agent,
+		Dir: filepath.Join(runs, "check"), AgentCommand: []string{p.Executable, HiddenAgent}, AgentProgram: Program(p).Agent,
 	}
 	var problems diag.List
 	checked.Inventory, problems = targetbuiltin.Check(ctx, spec, o)
@@ -181,13 +188,13 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	}
 	nodes := console.Table{Head: []string{"NODE", "NAME", "ADDRESS", "CPUS", "RAM", "BMC"}}
 	for _, n := range inv.Nodes {
-		nodes.Add(n.ID, n.Name, firstOf(n.Address, "–"), number(n.CPUs), bytesOrBlank(n.RAMBytes), yesNo(n.HasBMC))
+		nodes.Add(n.ID, n.Name, cmp.Or(n.Address, "–"), console.Number(n.CPUs), console.Bytes(n.RAMBytes), yesNo(n.HasBMC))
 	}
 	nodes.Section(&b)
 	writeBMCs(&b, c.BMCs)
 	can := console.Table{Head: []string{"CAPABILITY", "HERE"}, Width: p.Columns()}
 	for _, capability := range c.Capabilities {
-		can.Add(string(capability), firstOf(inv.Imitated[capability], "real"))
+		can.Add(string(capability), cmp.Or(inv.Imitated[capability], "real"))
 	}
 	if inv.Simulated {
 		can = console.Table{Head: []string{"CAPABILITY"}}
@@ -206,7 +213,7 @@ func writeBMCs(b *strings.Builder, readings []bmc.Reading) {
 	}
 	t := console.Table{Head: []string{"NODE", "BMC", "ADDRESS", "POWER", "SAYS IT IS", "PROVEN BY"}}
 	for _, r := range readings {
-		t.Add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), firstOf(r.Matches, "–"))
+		t.Add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), cmp.Or(r.Matches, "–"))
 	}
 	t.Section(b)
 }
@@ -216,4 +223,53 @@ func yesNo(yes bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// Path makes a path of a target file absolute and leaves built-in names alone.
+func Path(p *console.Process, word string) string {
+	if strings.ContainsAny(word, "/\\") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".yaml") {
+		return p.Path(word)
+	}
+	return word
+}
+
+// targetFilesMax bounds what is offered of one folder.
+const targetFilesMax = 500
+
+// Complete offers the built-in targets, target files, and folders on the way to them.
+func Complete(p *console.Process) console.Completer {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		var words []string
+		for _, provider := range targetbuiltin.Providers() {
+			if provider.MakesNodes {
+				words = append(words, provider.Name+"\t"+provider.Summary)
+			}
+		}
+		words = console.Fitting(words, nil, begun)
+		folder, part := filepath.Split(begun)
+		entries, err := os.ReadDir(cmp.Or(p.Path(folder), p.Directory))
+		if err != nil {
+			return words, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, e := range entries {
+			name := folder + e.Name()
+			if strings.HasPrefix(e.Name(), ".") && part == "" || !strings.HasPrefix(e.Name(), part) || len(words) >= targetFilesMax {
+				continue
+			}
+			switch filepath.Ext(e.Name()) {
+			case ".yml", ".yaml":
+			default:
+				info, err := os.Stat(p.Path(name)) // through links
+				if err != nil || !info.IsDir() {
+					continue
+				}
+				name += "/"
+			}
+			words = append(words, console.Fitting([]string{name}, nil, begun)...)
+		}
+		if len(words) == 1 && strings.HasSuffix(words[0], "/") {
+			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -1,4 +1,4 @@
-package cli
+package results
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
@@ -16,14 +17,14 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-func newRuns(p *console.Process) *cobra.Command {
+// NewRuns is the verb runs.
+func NewRuns(p *console.Process) *cobra.Command {
 	list := &runsListing{}
 	cmd := &cobra.Command{
-		Use:     "runs",
-		Short:   "List, show and remove runs",
-		Long:    "Runs alone lists them, like runs list.",
-		GroupID: groupResult,
-		Args:    cobra.ArbitraryArgs,
+		Use:   "runs",
+		Short: "List, show and remove runs",
+		Long:  "Runs alone lists them, like runs list.",
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return list.print(p)
@@ -140,7 +141,7 @@ func printRuns(p *console.Process, dir string, lines []runLine) error {
 	}
 	if unfinished {
 		_, err := fmt.Fprintf(p.Stdout, "\nAn unfinished run left things behind. This removes them and seals its bundle:\n  %s\n",
-			textio.Lines(commandIn(p, dir, "clean")))
+			textio.Lines(runref.CommandIn(p, dir, "clean")))
 		return err
 	}
 	return nil
@@ -153,7 +154,7 @@ func newRunsRemove(p *console.Process) *cobra.Command {
 		Use:   "rm RUN...",
 		Short: "Remove runs with everything they recorded",
 		Long: "Rm deletes the folders of runs. It refuses a run that is going on, and one that died and was not yet\n" +
-			"cleaned, because what it left outside could then no longer be found.\n\n" + runHelp,
+			"cleaned, because what it left outside could then no longer be found.\n\n" + runref.Help,
 		Example: "  bragg runs rm 20250301-1512-k3f9\n  bragg runs rm last",
 		Args:    console.Between(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -179,7 +180,7 @@ func newRunsRemove(p *console.Process) *cobra.Command {
 	}
 	console.JSONFlag(cmd.Flags(), &asJSON)
 	p.RunsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = completeRuns(p, &runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd
 }
 
@@ -190,7 +191,7 @@ type removedLine struct {
 
 // removeRun removes one run and returns its id.
 func removeRun(p *console.Process, runs, word string) (string, error) {
-	dir, err := findRun(p, runs, word)
+	dir, err := runref.Find(p, runs, word)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +211,7 @@ func removeRun(p *console.Process, runs, word string) (string, error) {
 		if state == result.StateRunning && !live {
 			return "", &diag.Error{
 				Code: "unclean-run", Message: "run " + id + " died and was not cleaned",
-				Hint: "remove what the run left and seal its bundle first: " + commandIn(p, runs, "clean", id), Exit: diag.ExitRefused,
+				Hint: "remove what the run left and seal its bundle first: " + runref.CommandIn(p, runs, "clean", id), Exit: diag.ExitRefused,
 			}
 		}
 	}

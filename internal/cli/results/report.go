@@ -1,4 +1,4 @@
-package cli
+package results
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
@@ -27,23 +28,23 @@ type reportFlags struct {
 	redact           bool
 }
 
-func newReport(p *console.Process) *cobra.Command {
+// NewReport is the verb report.
+func NewReport(p *console.Process) *cobra.Command {
 	f := reportFlags{form: formChoice{names: rendererNames()}}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Report what a run found: on the terminal, as HTML, JSON, CSV or JUnit",
 		Long: "Report reads the bundle of a run. Without --format it prints the numbers here and writes the HTML report\n" +
 			"into the run's folder. It ends as the run did: 0 pass, 1 an expectation failed, 3 undecided.\n\n" +
-			"Formats:\n" + formatList() + "\n" + runHelp,
+			"Formats:\n" + formatList() + "\n" + runref.Help,
 		Example: "  bragg report last\n" +
 			"  bragg report last --junit results.xml\n" +
 			"  bragg report last --format html --out report.html\n" +
 			"  bragg report nightly --format json | jq -r .verdict\n" +
 			"  bragg report last --redact --out for-the-vendor.html",
-		GroupID: groupResult,
-		Args:    console.Between(1, 1),
+		Args: console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return printReport(p, args[0], f)
+			return printForm(p, args[0], f)
 		},
 	}
 	flags := cmd.Flags()
@@ -52,7 +53,7 @@ func newReport(p *console.Process) *cobra.Command {
 	flags.StringVar(&f.junit, "junit", "", "also write test cases for continuous integration to `FILE`")
 	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine by pseudonyms")
 	p.RunsFlag(flags, &f.runs)
-	cmd.ValidArgsFunction = completeRuns(p, &f.runs)
+	cmd.ValidArgsFunction = runref.Complete(p, &f.runs)
 	return cmd
 }
 
@@ -72,27 +73,32 @@ func formatList() string {
 	return b.String()
 }
 
-func printReport(p *console.Process, word string, f reportFlags) error {
+// Print prints the numbers of a run and writes its page, as bragg report RUN does; asJSON prints the JSON report alone.
+func Print(p *console.Process, runs, word string, asJSON bool) error {
+	return printForm(p, word, reportFlags{runs: runs, form: formChoice{json: asJSON}})
+}
+
+func printForm(p *console.Process, word string, f reportFlags) error {
 	form, err := f.form.choose(f.out)
 	if err != nil {
 		return err
 	}
-	b, live, err := openLive(p, p.RunsDirectory(f.runs), word)
+	b, live, err := runref.OpenLive(p, p.RunsDirectory(f.runs), word)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	run, err := readRun(b, live, word)
+	run, err := runref.Read(b, live, word)
 	if err != nil {
 		return err
 	}
 	if f.redact {
-		if err := redact(run); err != nil {
+		if err := runref.Redact(run); err != nil {
 			return err
 		}
 	}
 	if f.junit != "" {
-		if err := saveJUnit(p, f.junit, []report.Ran{{Run: run}}); err != nil {
+		if err := SaveJUnit(p, f.junit, []report.Ran{{Run: run}}); err != nil {
 			return err
 		}
 	}
@@ -121,7 +127,7 @@ func reportHere(p *console.Process, b *result.Bundle, run *report.Run, redact bo
 		name = "report-redacted.html"
 	}
 	path := filepath.Join(b.Dir(), name)
-	err := writeReport(path, run)
+	err := WriteHTML(path, run)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		fmt.Fprintf(p.Stderr, "bragg: the run's folder is read-only, so no HTML report was written there; choose a place with --out FILE\n")
@@ -148,12 +154,13 @@ func renderRun(p *console.Process, r report.Renderer, run *report.Run, out strin
 	return saveFile(p.Path(out), func(w io.Writer) error { return r.Render(w, run, report.Options{}) })
 }
 
-// saveJUnit writes a suite for each scenario of a queue.
-func saveJUnit(p *console.Process, path string, all []report.Ran) error {
+// SaveJUnit writes a suite for each scenario of a queue.
+func SaveJUnit(p *console.Process, path string, all []report.Ran) error {
 	return saveFile(p.Path(path), func(w io.Writer) error { return report.JUnitOf(w, all) })
 }
 
-func writeReport(path string, run *report.Run) error {
+// WriteHTML writes the report of a run as a page.
+func WriteHTML(path string, run *report.Run) error {
 	return saveFile(path, func(w io.Writer) error { return report.HTML(w, run) })
 }
 
