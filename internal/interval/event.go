@@ -73,6 +73,8 @@ type Event struct {
 	// AfterCut marks, beside Unasked, that the run had switched off the node where Subject was: the platform started it elsewhere or
 	// moved it aside, or back.
 	AfterCut bool `json:"after_cut,omitempty"`
+	// Canceled is why a step was cancelled before its end: "stopped by the user".
+	Canceled string `json:"canceled,omitempty"`
 	// Stopped marks the end of a workload that a step stopped.
 	Stopped bool `json:"stopped,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.

@@ -22,7 +22,7 @@ func (e *QueryError) Error() string { return e.Reason }
 func CheckQuery(query, group string) error {
 	if _, err := Expand(query, "run", group); err != nil {
 		at := macroPattern.FindStringIndex(query)
-		return &QueryError{Offset: at[0], Length: at[1] - at[0], Reason: strings.TrimPrefix(err.Error(), "expand query: ")}
+		return &QueryError{Offset: at[0], Length: at[1] - at[0], Reason: err.Error()}
 	}
 	// Places of faults count in what is parsed, so macros become matchers of the same length.
 	expr := macroPattern.ReplaceAllStringFunc(query, func(macro string) string {

@@ -48,11 +48,11 @@ func Expand(expr, run, group string) (string, error) {
 			return "run=" + strconv.Quote(run)
 		case "__curie_filter_vm_group__":
 			if group == "" {
-				fault = fmt.Errorf("expand query: %s needs a vm_group", macro)
+				fault = fmt.Errorf("%s needs a vm_group", macro)
 			}
 			return "vm_group=" + strconv.Quote(group)
 		}
-		fault = fmt.Errorf("expand query: no macro %s: there are __curie_filter_scenario__ and __curie_filter_vm_group__", macro)
+		fault = fmt.Errorf("no macro %s: there are __curie_filter_scenario__ and __curie_filter_vm_group__", macro)
 		return macro
 	})
 	return out, fault

@@ -153,7 +153,10 @@ func (s *liveState) endStep(e interval.Event) string {
 	if _, known := s.planned[e.StepID]; known {
 		s.done++
 	}
-	if e.Error != "" {
+	switch {
+	case e.Canceled != "":
+		return text + " CANCELED" + took + " (" + oneLine(e.Canceled) + ")"
+	case e.Error != "":
 		return text + " FAILED" + took + ": " + oneLine(e.Error)
 	}
 	return text + " done" + took

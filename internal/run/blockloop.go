@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,20 +55,22 @@ func (e *Engine) runBranches(ctx context.Context, p plan.Step) error {
 	for n, steps := range e.branches(p) {
 		wait.Go(func() {
 			if err := e.runBranch(ctx, steps); err != nil {
-				cancel(fmt.Errorf("branch %d: %w", n+1, err)) // only the first counts
+				failed := fmt.Errorf("branch %d: %w", n+1, err)
+				cancel(canceled{failed.Error(), failed}) // only the first counts
 			}
 		})
 	}
 	wait.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	cause := context.Cause(ctx)
+	if why, ok := cause.(canceled); ok && why.branch != nil {
+		return why.branch
 	}
-	return nil
+	return cause
 }
 
 func (e *Engine) runBranch(ctx context.Context, steps []plan.Step) error {
 	for _, s := range steps {
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		if e.skips(s) {
@@ -95,31 +96,20 @@ func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 		err = patient(ctx, act)
 	}
 	e.progress.end(p.ID)
-	err = brokenOff(ctx, err)
-	e.emit(e.stepEvent(p, interval.EventStepEnded, err))
+	ended := e.stepEvent(p, interval.EventStepEnded, err)
+	if why := (canceled{}); errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &why) {
+		ended.Canceled = why.why
+	}
+	e.emit(ended)
 	return err
 }
 
-// breakOff is why a step's context ended. It counts as a cancellation for whoever asks.
-type breakOff struct{ why string }
-
-func (b breakOff) Error() string { return "broken off: " + b.why }
-
-func (b breakOff) Is(target error) bool { return target == context.Canceled }
-
-// brokenOff says why a step was cancelled, where its error says only that it was.
-func brokenOff(ctx context.Context, err error) error {
-	why := context.Cause(ctx)
-	if !errors.Is(err, context.Canceled) || why == nil || strings.Contains(err.Error(), why.Error()) {
-		return err
-	}
-	said := why.Error()
-	if !errors.As(why, new(breakOff)) { // another branch failed
-		said = "broken off: " + said
-	}
-	text, bare := strings.CutSuffix(err.Error(), context.Canceled.Error())
-	if !bare {
-		text += "; "
-	}
-	return errors.New(text + said)
+// canceled is why the context of a step ended before the step did. It counts as context.Canceled for whoever asks.
+type canceled struct {
+	why    string
+	branch error // of the branch beside that failed
 }
+
+func (c canceled) Error() string { return "canceled: " + c.why }
+
+func (c canceled) Is(target error) bool { return target == context.Canceled }

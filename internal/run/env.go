@@ -123,7 +123,7 @@ func WaitFor(ctx context.Context, timeout, poll time.Duration, check func() bool
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-deadline.C:
 			return context.DeadlineExceeded
 		case <-time.After(poll):

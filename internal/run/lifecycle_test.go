@@ -111,7 +111,7 @@ func TestFirstStopUndoes(t *testing.T) {
 				if err != nil || outcome.Ended != want[0] || outcome.Reason != want[1] || len(outcome.Left) > 0 || len(outcome.Problems) > 0 {
 					t.Errorf("outcome %+v, %v", outcome, err)
 				}
-				if why := l.stepErrors("test.Wait"); len(why) == 0 || why[0] != "broken off: "+want[1] {
+				if why := l.stepErrors("test.Wait"); len(why) == 0 || why[0] != "canceled: "+want[1] {
 					t.Errorf("the step that was going on ended with %q", why)
 				}
 				if took := time.Since(began); took > 10*time.Second {
@@ -144,7 +144,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 		if err != nil || outcome.Ended != run.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != run.ThingVMs {
 			t.Fatalf("outcome %+v, %v", outcome, err)
 		}
-		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"broken off: stopped by the user", "broken off: abandoned by the user"}) {
+		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"canceled: stopped by the user", "canceled: abandoned by the user"}) {
 			t.Errorf("the waits ended with %q", why)
 		}
 		left, err := run.Recover(l.runs)

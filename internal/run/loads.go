@@ -89,7 +89,7 @@ func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *plan.Lasting)
 	case <-run.launched:
 	case <-run.done:
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return e.cfg.fail().at("load.started")
 }
@@ -372,7 +372,7 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 	case <-run.done:
 		return run.failure
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-timer.C:
 		return fmt.Errorf("wait for workload %q: it has not ended in time, %v after its start", workload,
 			time.Since(started).Round(time.Second))
@@ -395,7 +395,7 @@ func (l *loads) Stop(ctx context.Context, workload string) error {
 	case <-run.done:
 		return run.failure
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 

@@ -105,7 +105,7 @@ func (l *loop) perform(a action) {
 	case actRunStep:
 		l.runStep(a.Step)
 	case actCancelStep:
-		l.cancelStep(breakOff{a.Err})
+		l.cancelStep(canceled{why: a.Err})
 	case actGrant:
 		a.reply <- a.Handle
 	case actRefuse:
@@ -191,7 +191,7 @@ func patient(ctx context.Context, act func() error) error {
 	case err := <-done:
 		return err
 	case <-time.After(graceLength):
-		return fmt.Errorf("did not return within %v after it was cancelled: %w", graceLength, ctx.Err())
+		return fmt.Errorf("did not return within %v after it was cancelled: %w", graceLength, context.Cause(ctx))
 	}
 }
 

@@ -149,6 +149,11 @@ func TestStopCancelsBranches(t *testing.T) {
 		if out.Ended != run.Interrupted || len(out.Problems)+len(out.Left) > 0 {
 			t.Errorf("%+v", out)
 		}
+		for _, e := range l.events {
+			if e.Kind == interval.EventStepEnded && e.Phase == "run" && (e.Canceled != "stopped by the user" || e.Error != "canceled: stopped by the user") {
+				t.Errorf("%s ended with %q, canceled because %q", e.Step, e.Error, e.Canceled)
+			}
+		}
 	})
 }
 

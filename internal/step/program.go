@@ -27,7 +27,7 @@ func runProgram(ctx context.Context, env *run.Env, cmd *exec.Cmd) error {
 		env.Notes.Log(text)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("run %q: %w", cmd.Args[0], err)

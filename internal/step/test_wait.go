@@ -48,7 +48,7 @@ func (s *wait) Run(ctx context.Context, env *run.Env) error {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	annotate(env, s.Annotate, "Waited for %s", unit.FormatDuration(s.Duration))
 	return nil

@@ -81,7 +81,7 @@ func (s *createSnapshots) take(ctx context.Context, env *run.Env) error {
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():
-				return ctx.Err()
+				return context.Cause(ctx)
 			}
 		}
 		vms, err := groupVMs(env, s.Group)

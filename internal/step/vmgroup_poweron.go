@@ -141,7 +141,7 @@ func waitReachable(ctx context.Context, env *run.Env, p patience) error {
 	wait.Wait()
 	first := slices.Index(late, true)
 	if first < 0 || ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	missing := 0
 	for _, l := range late {

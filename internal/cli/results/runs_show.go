@@ -113,10 +113,15 @@ func damageLines(err error) []string {
 	if err == nil {
 		return nil
 	}
-	if inner := errors.Unwrap(err); inner != nil {
-		err = inner
+	joined, ok := errors.Unwrap(err).(interface{ Unwrap() []error })
+	if !ok {
+		return []string{err.Error()}
 	}
-	return strings.Split(err.Error(), "\n")
+	var lines []string
+	for _, fault := range joined.Unwrap() {
+		lines = append(lines, fault.Error())
+	}
+	return lines
 }
 
 func printRun(p *console.Process, s shownRun) error {
