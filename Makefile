@@ -1,7 +1,9 @@
 # The commands of the project. `make` alone lists them.
 
 GO       ?= go
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The newest release with the commit that is built: 0.1.0+1a2b3c4d, 0.1.0+1a2b3c4d.dirty; in an unpacked archive 0.1.0 alone.
+COMMIT   := $(shell git describe --always --exclude '*' --dirty=.dirty 2>/dev/null)
+VERSION  ?= $(shell sed -n 's/^## //p' CHANGELOG.md | head -n 1)$(COMMIT:%=+%)
 LDFLAGS  := -s -w -X github.com/braggdev/bragg/internal/console.Release=$(VERSION) -X main.version=$(VERSION)
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)"
 ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
@@ -122,7 +124,7 @@ dist:
 	$(BUILD) -o $(STAGE)/bin/bragg ./cmd/bragg
 	$(BUILD) -o $(STAGE)/bin/bragg-agent ./cmd/bragg-agent
 	$(BUILD) -o $(STAGE)/bin/bragg-lab ./cmd/bragg-lab
-	cp README.md CONTRIBUTING.md LICENSE $(STAGE)/
+	cp README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(STAGE)/
 	cp -r docs $(STAGE)/
 	cp -r scenarios/*/ $(STAGE)/scenarios/
 	GO="$(GO)" tools/licences.sh $(STAGE)/licences

@@ -24,7 +24,7 @@ func TestPagesAreLinked(t *testing.T) {
 			indexed[target] = true
 		}
 	}
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
+	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md")}
 	err := filepath.WalkDir(docs, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			pages = append(pages, path)

@@ -6,27 +6,26 @@ import (
 	"runtime/debug"
 )
 
-// Release is set by the linker when a release is built; otherwise it is the version that Go recorded.
+// release is the newest one in CHANGELOG.md, which this tree is or leads to the next of.
+const release = "0.1.0"
+
+// Release is set by the linker, with the commit: "0.1.0+1a2b3c4d". Without, the version tells what Go recorded.
 var Release = ""
 
-// Version returns what this program calls itself: "1.2.0", "devel 1a2b3c4d", "devel".
+// Version returns what this program calls itself: "0.1.0+1a2b3c4d", "0.1.0-devel+1a2b3c4d", "0.1.0-devel".
 func Version() string {
 	if Release != "" {
 		return Release
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 8 {
-			return "devel " + s.Value[:8]
+	version := release + "-devel"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 8 {
+				version += "+" + s.Value[:8]
+			}
 		}
 	}
-	return "devel"
+	return version
 }
 
 // VersionLine is what a program prints of itself.
