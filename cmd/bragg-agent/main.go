@@ -22,5 +22,5 @@ func main() {
 	case len(args) > 0 && args[0] == hostvm.Verb:
 		os.Exit(hostvm.Command(ctx, args[1:], version))
 	}
-	os.Exit(agent.Command(ctx, args, agent.Program{Generators: builtin.ByName(), Version: version, Stderr: os.Stderr}))
+	os.Exit(agent.Command(ctx, args, agent.Program{Generators: builtin.Generators().ByName(), Version: version, Stderr: os.Stderr}))
 }

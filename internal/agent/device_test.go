@@ -24,7 +24,7 @@ func TestConsentThroughAnAgent(t *testing.T) {
 	near, far := net.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- agent.Serve(context.Background(), far, agent.Options{Generators: builtin.ByName(), VM: "group-0001"})
+		served <- agent.Serve(context.Background(), far, agent.Options{Generators: builtin.Generators().ByName(), VM: "group-0001"})
 	}()
 	client := agent.NewClient(near, agent.ClientOptions{})
 	defer func() {

@@ -70,7 +70,7 @@ func newCompletion(p *console.Process) *cobra.Command {
 func completeFlags(p *console.Process, root *cobra.Command) {
 	byFlag := map[string]console.Completer{
 		"target": targets.Complete(p), "preset": completePresets(p), "set": completeVariables(p),
-		"engine": console.Offer(session.Engines()...), "align": console.Offer(session.Catalog().StepNames()...),
+		"engine": console.Offer(session.Catalog().Generators.OfJobFiles().Names()...), "align": console.Offer(session.Catalog().StepNames()...),
 		"label": console.Offer(), "seed": console.Offer(), "rehearse": console.Offer("60s\ta short one", "5m\ta longer one"),
 	}
 	var visit func(cmd *cobra.Command)

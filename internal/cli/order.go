@@ -42,7 +42,8 @@ func (o *order) flags(p *console.Process, cmd *cobra.Command) {
 	o.given = flags.Changed
 	o.choice.flags(flags)
 	o.targetFlags(p, flags)
-	flags.StringVar(&o.engine, "engine", "", "`ENGINE` that drives the load: native or fio (default the scenario's choice, else native)")
+	flags.StringVar(&o.engine, "engine", "", fmt.Sprintf("`ENGINE` that drives the load: %s (default the scenario's choice, else %s)",
+		strings.Join(session.Catalog().Generators.OfJobFiles().Names(), " or "), session.Catalog().Generators.Default()))
 	flags.DurationVar(&o.rehearse, "rehearse", 0, "shrink the run to about this `TIME` and to little data: 60s")
 	flags.StringVar(&o.rehearseSize, "rehearse-size", "", "`BYTES` that a rehearsal touches at most (default 2GiB or a quarter of the free space)")
 	flags.Uint64Var(&o.seed, "seed", seedDefault, "`NUMBER` from which offsets and content derive; equal seeds do equal operations")
@@ -147,7 +148,7 @@ func (o *order) remote(p *console.Process) (metric.RemoteOptions, error) {
 }
 
 func (o *order) checkEngine() error {
-	names := session.Engines()
+	names := session.Catalog().Generators.OfJobFiles().Names()
 	if o.engine == "" || slices.Contains(names, o.engine) {
 		return nil
 	}

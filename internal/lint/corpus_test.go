@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-var catalog = run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": planner{}, "fio": planner{}}, CheckQuery: checkQuery}
+var catalog = run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true}}, CheckQuery: checkQuery}
 
 // checkQuery stands for the parser of the metric store.
 func checkQuery(query, _ string) *run.QueryFault {

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -17,6 +16,7 @@ type Facts struct {
 	Scenario *scenario.Scenario
 	Dry      run.Dry // what a plan says of the scenario on any target
 	Calls    []Call  // of all phases, in the order of execution
+	catalog  run.Catalog
 	files    map[string]jobFile
 }
 
@@ -31,14 +31,14 @@ type jobFile struct {
 	list diag.List
 }
 
-func newFacts(sc *scenario.Scenario, dry run.Dry) *Facts {
-	f := &Facts{Scenario: sc, Dry: dry, files: map[string]jobFile{}}
+func newFacts(sc *scenario.Scenario, catalog run.Catalog, dry run.Dry) *Facts {
+	f := &Facts{Scenario: sc, Dry: dry, catalog: catalog, files: map[string]jobFile{}}
 	for i, c := range dry.Calls {
 		f.Calls = append(f.Calls, Call{c, i})
 	}
 	for _, w := range sc.Workloads {
 		text, read := sc.Files[w.ConfigFile] // one that could not be read is told already
-		if _, have := f.files[w.ConfigFile]; have || !read || !isJobFile(w) {
+		if _, have := f.files[w.ConfigFile]; have || !read || !f.isJobFile(w) {
 			continue
 		}
 		file, list := fiojob.Parse(w.ConfigFile, text, fiojob.Options{})
@@ -59,14 +59,14 @@ func (f *Facts) faultsWith(takes func(code string) bool) []finding.Finding {
 }
 
 // isJobFile tells whether a workload's file is in fio's format: other generators have formats of their own.
-func isJobFile(w scenario.Workload) bool {
-	return w.ConfigFile != "" && slices.Contains([]string{"", "fio", "native"}, w.Generator)
+func (f *Facts) isJobFile(w scenario.Workload) bool {
+	return w.ConfigFile != "" && (w.Generator == "" || f.catalog.Generators.RunsJobFiles(w.Generator))
 }
 
 // Jobs returns the jobs of a workload; false when it has no job file that can be read.
 func (f *Facts) Jobs(w scenario.Workload) ([]fiojob.Job, bool) {
 	j, ok := f.files[w.ConfigFile]
-	if !ok || !isJobFile(w) || j.list.HasErrors() {
+	if !ok || !f.isJobFile(w) || j.list.HasErrors() {
 		return nil, false
 	}
 	return j.file.Jobs(), true

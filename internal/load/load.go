@@ -88,6 +88,9 @@ type Plan struct {
 	// runtimes allow, both without Workload.Runtime; 0 where it says nothing.
 	TakesLeast time.Duration `json:"takes_least_ns,omitempty"`
 	TakesMost  time.Duration `json:"takes_most_ns,omitempty"`
+	// Timed: some of it ends by time, by the configuration. A load that is not, and is given no runtime, lasts until its data
+	// is through, and how long that took is a result.
+	Timed bool `json:"timed,omitempty"`
 	// MemoryBytes is what the generator allocates for buffers on the VM; 0 where it is not known.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }

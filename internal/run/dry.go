@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -173,29 +172,4 @@ func CheckOn(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 	c.bindAll(true)
 	c.point()
 	return slices.DeleteFunc(c.problems, func(d diag.Diagnostic) bool { return d.Severity != diag.SeverityError })
-}
-
-// probe is a job file that every generator of job files plans, to learn what it says of options alone.
-const probe = "[probe]\nfilename=/dev/sdb\nrw=read\nbs=4k\nsize=1m\n"
-
-// checkGenerators reports workloads whose generator does not exist or does not take their options.
-func (c *compiler) checkGenerators() {
-	if len(c.catalog.Generators) == 0 {
-		return // a catalog of steps only
-	}
-	c.checkEngines()
-	for _, w := range c.sc.Workloads {
-		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
-		if !c.checkGenerator(p) || len(w.Options) == 0 {
-			continue
-		}
-		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: probe,
-			Devices: []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 1 << 30}}}
-		if _, err := c.catalog.Generators[p.generator].Plan(ask); err != nil {
-			continue // it cannot plan here at all
-		}
-		ask.Options = w.Options
-		answer, err := c.catalog.Generators[p.generator].Plan(ask)
-		c.reportGenerator(p, answer.Issues, err, true)
-	}
 }

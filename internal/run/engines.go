@@ -3,68 +3,65 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
 )
-
-// engineDefault is the generator of workloads when nobody chose one.
-const engineDefault = "native"
-
-// engines are the generators that run job files. A run has one of them, so that its numbers can be compared.
-var engines = []string{"native", "fio"}
 
 // generatorOf returns the name of the generator that drives a workload: what the user chose, what it names itself, or
 // what other workloads of the scenario name.
 func (c *compiler) generatorOf(w scenario.Workload) string {
+	if k, known := c.catalog.Generators.Find(w.Generator); known && !k.JobFiles {
+		return w.Generator // whatever engine the user chose
+	}
 	chosen := ""
 	if by, ok := c.engineChooser(); ok {
 		chosen = by.Generator
 	}
-	return cmp.Or(c.options.Engine, w.Generator, chosen, engineDefault)
+	return cmp.Or(c.options.Engine, w.Generator, chosen, c.catalog.Generators.Default())
 }
 
-// engineChooser returns the first workload that names an engine.
+// engineChooser returns the first workload that names an engine, which is a generator that runs job files.
 func (c *compiler) engineChooser() (scenario.Workload, bool) {
-	for _, w := range c.sc.Workloads {
-		if slices.Contains(engines, w.Generator) {
-			return w, true
-		}
+	i := slices.IndexFunc(c.sc.Workloads, func(w scenario.Workload) bool { return c.catalog.Generators.RunsJobFiles(w.Generator) })
+	if i < 0 {
+		return scenario.Workload{}, false
 	}
-	return scenario.Workload{}, false
+	return c.sc.Workloads[i], true
 }
 
 // checkEngines reports workloads that name different engines, unless the user has chosen one for all, which the plan then
 // says.
 func (c *compiler) checkEngines() {
 	chooser, _ := c.engineChooser()
-	named := func(w scenario.Workload) bool { return slices.Contains(engines, w.Generator) }
 	several := slices.ContainsFunc(c.sc.Workloads, func(w scenario.Workload) bool {
-		return named(w) && w.Generator != chooser.Generator
+		return c.catalog.Generators.RunsJobFiles(w.Generator) && w.Generator != chooser.Generator
 	})
 	for _, w := range c.sc.Workloads {
-		switch {
-		case c.options.Engine != "" && w.Generator != "" && w.Generator != c.options.Engine:
-			c.note("workload %q asks for generator %q and runs with %q, as the command line says", w.Name, w.Generator, c.options.Engine)
+		switch generator := c.generatorOf(w); {
+		case w.Generator != "" && w.Generator != generator:
+			c.note("workload %q asks for generator %q and runs with %q, as the command line says", w.Name, w.Generator, generator)
 		case c.options.Engine != "":
-		case several && named(w):
+		case several && c.catalog.Generators.RunsJobFiles(w.Generator):
 			c.problems.Add(diag.Diagnostic{Code: "two-engines", Pos: w.Pos,
 				Message: fmt.Sprintf("workload %q asks for the engine %q, and a run has one engine for all workloads", w.Name, w.Generator),
 				Hint:    "name the same generator everywhere, or choose one for all with --engine"})
-		case w.Generator == "" && c.generatorOf(w) != engineDefault:
+		case w.Generator == "" && generator != c.catalog.Generators.Default():
 			c.note("workload %q runs with %q too, which workload %q asks for", w.Name, chooser.Generator, chooser.Name)
 		}
 	}
 }
 
-// checkGenerator reports a workload whose generator does not exist.
+// checkGenerator finds the generator of a workload, or reports that there is none.
 func (c *compiler) checkGenerator(p *workloadPlan) bool {
-	if _, ok := c.catalog.Generators[p.generator]; ok {
+	kind, ok := c.catalog.Generators.Find(p.generator)
+	if ok {
+		p.kind = kind
 		return true
 	}
-	names := slices.Sorted(maps.Keys(c.catalog.Generators))
+	names := slices.Sorted(slices.Values(c.catalog.Generators.Names()))
 	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + quotedList(names),
 		Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", p.scenario.Name, p.generator)}
 	if near := diag.Nearest(p.generator, names); near != "" {
@@ -72,4 +69,32 @@ func (c *compiler) checkGenerator(p *workloadPlan) bool {
 	}
 	c.problems.Add(d)
 	return false
+}
+
+// probe is a job file that every generator of job files plans, to learn what it says of options alone.
+const probe = "[probe]\nfilename=/dev/sdb\nrw=read\nbs=4k\nsize=1m\n"
+
+// checkGenerators reports workloads whose generator does not exist or does not take their options.
+func (c *compiler) checkGenerators() {
+	if len(c.catalog.Generators) == 0 {
+		return // a catalog of steps only
+	}
+	c.checkEngines()
+	for _, w := range c.sc.Workloads {
+		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
+		if !c.checkGenerator(p) || len(w.Options) == 0 && p.kind.JobFiles {
+			continue
+		}
+		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: c.sc.Files[w.ConfigFile],
+			Devices: []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 1 << 30}}}
+		if p.kind.JobFiles {
+			ask.Config = probe // lint has rules for job files themselves
+			if _, err := p.kind.Generator.Plan(ask); err != nil {
+				continue // it cannot plan here at all
+			}
+		}
+		ask.Options = w.Options
+		answer, err := p.kind.Generator.Plan(ask)
+		c.reportGenerator(p, answer.Issues, err, true)
+	}
 }

@@ -46,7 +46,7 @@ func TestEstimateCountsRatesAndRuntimes(t *testing.T) {
 		{9 * time.Second, 0, "  - workload.Start: {workload_name: Load, async: true}\n  - workload.Wait: {workload_name: Load}\n", 9 * time.Second, false},
 	} {
 		catalog := catalog()
-		catalog.Generators = map[string]load.Generator{"native": paced{least: c.least, most: c.most}}
+		catalog.Generators = load.Kinds{{Name: "native", Generator: paced{least: c.least, most: c.most}, JobFiles: true}}
 		compile := func(options run.Options, more string) *run.Plan {
 			plan, err := run.Compile(loadText(t, head+deployed+"run:\n"+c.steps+more), inventory, target.Capabilities(l.fake), catalog, options)
 			if err != nil {

@@ -128,7 +128,7 @@ func (k Kind) Expands() bool {
 // Catalog is what a plan may use.
 type Catalog struct {
 	Steps      []Kind
-	Generators map[string]load.Generator // by name: "native", "fio"
+	Generators load.Kinds
 	// CheckQuery says what is wrong with a query of a result that may name a group, nil when nothing is. It is handed in
 	// because the parser belongs to the metric store, which plans know nothing of.
 	CheckQuery func(query, group string) *QueryFault

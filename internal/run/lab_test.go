@@ -92,7 +92,7 @@ func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
 }
 
 func catalog() run.Catalog {
-	return run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}, "fio": plain{}}}
+	return run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}, {Name: "fio", Generator: plain{}, JobFiles: true}}}
 }
 
 // lab is a fake target with agents that pass the time, and a place for runs. Its fields are guarded by mu.

@@ -26,6 +26,19 @@ const prefillDepthPerNode = 4
 // OptionPrefillDepth is the workload option that carries the queue depth of a prefill to its generator.
 const OptionPrefillDepth = "prefill_iodepth"
 
+// withPrefillDepth returns options with that of a prefill by job file added.
+func withPrefillDepth(options map[string]string, kind load.Kind, depth int) map[string]string {
+	if !kind.JobFiles {
+		return options
+	}
+	options = maps.Clone(options)
+	if options == nil {
+		options = map[string]string{}
+	}
+	options[OptionPrefillDepth] = strconv.Itoa(depth)
+	return options
+}
+
 // ErrStopping says that nothing new may begin because the run is ending.
 var ErrStopping = errors.New("run is stopping")
 
@@ -270,14 +283,11 @@ func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 	v := load.Workload{
 		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.workloadNumber(w.Name),
 		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.scenario.Files[w.ConfigFile],
-		Options: maps.Clone(w.Options), Runtime: run.lasting.Longest(run.spec.Runtime), Prefill: run.spec.Prefill,
+		Options: w.Options, Runtime: run.lasting.Longest(run.spec.Runtime), Prefill: run.spec.Prefill,
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
 	}
 	if run.spec.Prefill {
-		if v.Options == nil {
-			v.Options = map[string]string{}
-		}
-		v.Options[OptionPrefillDepth] = strconv.Itoa(run.prefillDepth())
+		v.Options = withPrefillDepth(v.Options, e.plan.workloads[w.Name].kind, run.prefillDepth())
 	}
 	for _, d := range m.vm.Disks {
 		path := d.Path

@@ -9,9 +9,9 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Options of a plan. The zero value plans a full run with the native engine.
+// Options of a plan. The zero value plans a full run.
 type Options struct {
-	Engine string // name of a generator for all workloads; "" is the scenario's choice, else "native"
+	Engine string // name of a generator for all job files; "" is the scenario's choice, else the default
 	Seed   uint64
 	// Rehearse is about how long the run phase of a rehearsal takes; 0 plans a full run.
 	Rehearse time.Duration

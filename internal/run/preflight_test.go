@@ -40,7 +40,7 @@ func planOnMachine(t *testing.T, group string, buffers int64, options run.Option
 	text := strings.Replace(head, "      count_per_node: 1\n", group, 1) + deployed +
 		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
 	catalog := catalog()
-	catalog.Generators = map[string]load.Generator{"native": hungry{bytes: buffers}}
+	catalog.Generators = load.Kinds{{Name: "native", Generator: hungry{bytes: buffers}, JobFiles: true}}
 	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -20,6 +18,7 @@ import (
 type workloadPlan struct {
 	scenario  scenario.Workload
 	generator string
+	kind      load.Kind
 	load      bool          // some step starts it
 	prefill   bool          // some step prefills it
 	runtime   time.Duration // the longest that a step asks for; 0: to completion
@@ -115,7 +114,7 @@ func (c *compiler) listWorkloads() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]
 		c.plan.Workloads = append(c.plan.Workloads, plan.Workload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
-			Generator: p.generator, Options: c.loadOptions(p), Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
+			Generator: p.generator, Options: p.scenario.Options, Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
 	}
 }
 
@@ -179,13 +178,9 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 	w.Prefill = prefill
 	if prefill {
 		w.Runtime = 0
-		w.Options = maps.Clone(w.Options)
-		if w.Options == nil {
-			w.Options = map[string]string{}
-		}
-		w.Options[OptionPrefillDepth] = strconv.Itoa(p.depth)
+		w.Options = withPrefillDepth(w.Options, p.kind, p.depth)
 	}
-	answer, err := c.catalog.Generators[p.generator].Plan(w)
+	answer, err := p.kind.Generator.Plan(w)
 	if report {
 		c.reportGenerator(p, answer.Issues, err, used)
 	}
@@ -198,7 +193,7 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 func (c *compiler) workloadValue(p *workloadPlan, group plan.Group) load.Workload {
 	w := load.Workload{
 		Name: p.scenario.Name, Group: group.Name, VM: vmName(group.Prefix, 0), Instance: 1, Generator: p.generator,
-		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: c.loadOptions(p),
+		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: p.scenario.Options,
 		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
 	}
 	for _, d := range group.Disks {
@@ -208,9 +203,6 @@ func (c *compiler) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 	}
 	return w
 }
-
-// loadOptions returns the options of a workload for its generator.
-func (c *compiler) loadOptions(p *workloadPlan) map[string]string { return p.scenario.Options }
 
 func (c *compiler) reportGenerator(p *workloadPlan, issues diag.List, err error, used bool) {
 	add := func(d diag.Diagnostic) {

@@ -267,7 +267,7 @@ func (c Cleaning) aborted(ctx context.Context, dir string, left run.Leftover) re
 	if in.Scenario, err = attachedScenarioOf(b); err != nil {
 		return undecided(in, err)
 	}
-	in.SizeBound = sizeBoundOf(b, in.Scenario)
+	in.SizeBound = sizeBoundOf(b)
 	if store, err := metric.Rebuild(ctx, b, filepath.Join(dir, metric.Dir)); err == nil {
 		defer keep(store, filepath.Join(dir, metric.Dir))
 		in.Metrics = store

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	labtest.Main()
 	if len(os.Args) > 2 && os.Args[1] == "__agent" {
 		os.Exit(agent.Command(context.Background(), os.Args[2:], agent.Program{
-			Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr, Failpoint: agentFailpoint(),
+			Generators: session.Catalog().Generators.ByName(), Version: "test", Stderr: os.Stderr, Failpoint: agentFailpoint(),
 		}))
 	}
 	if os.Getenv(session.AgentsVariable) != "" {

@@ -7,17 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
-	"github.com/braggdev/bragg/internal/scenario"
 )
 
 // evaluateDeadline bounds evaluation: a hostile query must not keep a bundle from being sealed.
@@ -67,7 +64,7 @@ func (c *carrier) unsealed(cause error, out run.Outcome) error {
 
 // summarise evaluates what was recorded.
 func (c *carrier) summarise(ctx context.Context, out run.Outcome) result.Summary {
-	in := Evaluation{Scenario: c.Scenario, Ended: out.Ended, Reason: out.Reason, SizeBound: sizeBound(c.Plan.Steps, c.Scenario)}
+	in := Evaluation{Scenario: c.Scenario, Ended: out.Ended, Reason: out.Reason, SizeBound: sizeBound(&c.Plan.Plan)}
 	incomplete := errors.Join(c.options.at("session.evaluate"), c.record.writer.Flush())
 	store := c.record.cache.take()
 	lacks := c.endRemote(ctx) // nothing is appended any more
@@ -122,39 +119,30 @@ func joinSentences(a, b string) string {
 	return a + " " + b
 }
 
-// sizeBound returns the starts that have no runtime, neither from their step nor from their job file, and so last until
+// sizeBound returns the starts that have no runtime, neither from their step nor from their configuration, and so last until
 // their data is through. Instances of a workload count its starts in the order of the steps.
-func sizeBound(steps []plan.Step, sc *scenario.Scenario) analysis.SizeBound {
+func sizeBound(p *plan.Plan) analysis.SizeBound {
 	out, count := analysis.SizeBound{}, map[string]int{}
-	for _, s := range steps {
+	for _, s := range p.Steps {
 		if s.Starts == nil || s.Starts.Prefill {
 			continue
 		}
 		count[s.Workload]++
-		if s.Starts.Runtime == 0 && !timedByFile(sc, s.Workload) {
+		w, planned := p.Workload(s.Workload)
+		if s.Starts.Runtime == 0 && !(planned && w.Load != nil && w.Load.Timed) {
 			out[analysis.Start{Workload: s.Workload, Instance: count[s.Workload]}] = true
 		}
 	}
 	return out
 }
 
-// timedByFile tells whether a job of the workload's file ends by time.
-func timedByFile(sc *scenario.Scenario, workload string) bool {
-	w, ok := sc.Workload(workload)
-	if !ok || sc.Files[w.ConfigFile] == "" {
-		return false
-	}
-	file, _ := fiojob.Parse(w.ConfigFile, sc.Files[w.ConfigFile], fiojob.Options{})
-	return slices.ContainsFunc(file.Jobs(), func(j fiojob.Job) bool { return j.Runtime > 0 })
-}
-
 // sizeBoundOf reads the same from the plan of a bundle.
-func sizeBoundOf(b *result.Bundle, sc *scenario.Scenario) analysis.SizeBound {
+func sizeBoundOf(b *result.Bundle) analysis.SizeBound {
 	p, err := planIn(b)
 	if err != nil || len(p.Steps) == 0 {
 		return nil
 	}
-	return sizeBound(p.Steps, sc)
+	return sizeBound(p)
 }
 
 // planIn reads the plan of a bundle; an empty one where there is none.

@@ -37,7 +37,7 @@ func onHost(args []string) int {
 		return hostvm.Command(context.Background(), args[1:], "test")
 	}
 	return agent.Command(context.Background(), args, agent.Program{
-		Generators: session.Catalog().Generators, Version: "test", Stderr: os.Stderr,
+		Generators: session.Catalog().Generators.ByName(), Version: "test", Stderr: os.Stderr,
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
 	"runtime"
 	"slices"
@@ -138,22 +137,5 @@ func attachedScenarioOf(b *result.Bundle) (*scenario.Scenario, error) {
 	if err := json.Unmarshal(text.Bytes(), &sc); err != nil {
 		return nil, fmt.Errorf("read the scenario of run %q: %w", b.Manifest().Run, err)
 	}
-	sc.Files = attachedFilesOf(b, &sc)
 	return &sc, nil
-}
-
-// attachedFilesOf reads the scenario's files, as far as they stand under their own names.
-func attachedFilesOf(b *result.Bundle, sc *scenario.Scenario) map[string]string {
-	files := map[string]string{}
-	for _, w := range sc.Workloads {
-		f, err := b.Attachment(attachedFiles + w.ConfigFile)
-		if err != nil {
-			continue
-		}
-		text, err := io.ReadAll(f)
-		if f.Close() == nil && err == nil {
-			files[w.ConfigFile] = string(text)
-		}
-	}
-	return files
 }

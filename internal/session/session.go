@@ -12,7 +12,6 @@ import (
 	"errors"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	loadbuiltin "github.com/braggdev/bragg/internal/load/builtin"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -59,11 +58,7 @@ type Watcher interface {
 
 // Catalog returns all steps and generators that this program has.
 func Catalog() run.Catalog {
-	c := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{}, CheckQuery: checkQuery}
-	for _, e := range loadbuiltin.Generators() {
-		c.Generators[e.Name] = e.Generator
-	}
-	return c
+	return run.Catalog{Steps: step.All(), Generators: loadbuiltin.Generators(), CheckQuery: checkQuery}
 }
 
 func checkQuery(query, group string) *run.QueryFault {
@@ -72,13 +67,4 @@ func checkQuery(query, group string) *run.QueryFault {
 		return nil
 	}
 	return &run.QueryFault{Offset: fault.Offset, Length: fault.Length, Reason: fault.Reason}
-}
-
-// Engines returns the names of the generators, the default first.
-func Engines() []string {
-	var names []string
-	for _, e := range loadbuiltin.Generators() {
-		names = append(names, e.Name)
-	}
-	return names
 }

@@ -213,7 +213,7 @@ func compileBlocks(t *testing.T, text string, options run.Options) (*run.Plan, e
 		t.Fatal(err)
 	}
 	return run.Compile(parse(t, blockHead+text), inventory, target.Capabilities(l.fake),
-		run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}, options)
+		run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}, options)
 }
 
 func TestBlocksThatMakeNoSense(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/load"
 	generators "github.com/braggdev/bragg/internal/load/builtin"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -24,11 +23,7 @@ import (
 )
 
 func realCatalog() run.Catalog {
-	c := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{}}
-	for _, e := range generators.Generators() {
-		c.Generators[e.Name] = e.Generator
-	}
-	return c
+	return run.Catalog{Steps: step.All(), Generators: generators.Generators()}
 }
 
 // planOn compiles sc for a target such as "fake:4".

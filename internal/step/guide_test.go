@@ -91,7 +91,7 @@ func onLocal(t *testing.T, k run.Kind) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+	catalog := run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 	if k.Name == "experimental.Shell" {
 		return "real, with `--allow-shell` only"
 	}

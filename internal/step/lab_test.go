@@ -89,7 +89,7 @@ func (l *lab) run(sc *scenario.Scenario, options run.Options, change func(*run.C
 	if change != nil {
 		change(&cfg, &inventory)
 	}
-	catalog := run.Catalog{Steps: append(step.All(), l.steps...), Generators: map[string]load.Generator{"native": plain{}}}
+	catalog := run.Catalog{Steps: append(step.All(), l.steps...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 	plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		l.t.Fatal(describe(l.t, err))

@@ -99,7 +99,7 @@ func TestNewStepIsOneFile(t *testing.T) {
 		return strings.Replace(newcomersHead, "ESTIMATE", fmt.Sprint(estimate), 1) + more
 	}
 	const end, teardown = "  - burst.End: {of: Load}\n", "teardown:\n  - cluster.CleanUp: {}\n"
-	catalog := run.Catalog{Steps: append(step.All(), newcomers()...), Generators: map[string]load.Generator{"native": plain{}}}
+	catalog := run.Catalog{Steps: append(step.All(), newcomers()...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 	for _, c := range []struct {
 		text string
 		want []string

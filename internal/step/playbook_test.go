@@ -159,7 +159,7 @@ func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
 	}
 	for _, simulated := range []bool{true, false} {
 		inventory.Simulated = simulated
-		catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+		catalog := run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 		_, err := run.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, run.Options{AllowShell: true})
 		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
 			t.Errorf("simulated %v: %v", simulated, err)

@@ -500,7 +500,7 @@ func TestWaitForVMsThatStayOff(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				catalog := run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{"native": plain{}}}
+				catalog := run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 				for _, elsewhere := range []bool{true, false} {
 					inventory.RestartsElsewhere = elsewhere
 					plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, run.Options{})

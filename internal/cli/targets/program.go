@@ -14,7 +14,7 @@ const HiddenAgent = "__agent"
 // ServeAgent is the agent of a VM on the local target.
 func ServeAgent(ctx context.Context, p *console.Process) int {
 	return agent.Command(ctx, p.Arguments[1:], agent.Program{
-		Generators: session.Catalog().Generators, Version: console.Version(), Stderr: p.Stderr,
+		Generators: session.Catalog().Generators.ByName(), Version: console.Version(), Stderr: p.Stderr,
 	})
 }
 

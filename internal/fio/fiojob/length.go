@@ -2,6 +2,7 @@ package fiojob
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,11 @@ func Length(jobs []Job) (least, most time.Duration) {
 		most = 0
 	}
 	return least, most
+}
+
+// Timed tells whether any job ends by time.
+func Timed(jobs []Job) bool {
+	return slices.ContainsFunc(jobs, func(j Job) bool { return j.Runtime > 0 })
 }
 
 func (j *Job) length() (least, most time.Duration) {

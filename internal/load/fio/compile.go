@@ -69,6 +69,7 @@ func compile(w load.Workload) (*compiled, error) {
 		}
 	}
 	least, most := fiojob.Length(file.Jobs()) // of the job file itself
+	timed := fiojob.Timed(file.Jobs())
 	if !w.Prefill {
 		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
 	}
@@ -76,7 +77,7 @@ func compile(w load.Workload) (*compiled, error) {
 	if err := c.describe(w, whole, sizeOf); err != nil {
 		return nil, err
 	}
-	c.plan.Issues, c.plan.TakesLeast, c.plan.TakesMost = issues, least, most
+	c.plan.Issues, c.plan.TakesLeast, c.plan.TakesMost, c.plan.Timed = issues, least, most, timed
 	if err := checkScaled(w, file); err != nil {
 		return nil, err
 	}

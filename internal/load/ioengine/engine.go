@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
@@ -59,7 +58,10 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		Engine: p.engine(), Extents: p.extents(), Command: file.CommandLine(), Issues: issues,
 		BytesWritten: p.bytesWritten(), WriteRate: fiojob.WriteRate(file.Jobs()), MemoryBytes: p.memory(), Notes: p.notes(),
 	}
-	plan.TakesLeast, plan.TakesMost = ownLength(w)
+	if own, err := jobsAlone(w); err == nil {
+		plan.TakesLeast, plan.TakesMost = fiojob.Length(own)
+		plan.Timed = fiojob.Timed(own)
+	}
 	for i := range p.jobs {
 		plan.Jobs = append(plan.Jobs, p.jobs[i].plan())
 		plan.BlockBytesMax = max(plan.BlockBytesMax, p.jobs[i].blockMax())
@@ -76,14 +78,14 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	return plan, nil
 }
 
-// ownLength is what the job file says of its length, whatever runtime the workload is given.
-func ownLength(w load.Workload) (least, most time.Duration) {
+// jobsAlone are those of the job file, whatever runtime the workload is given.
+func jobsAlone(w load.Workload) ([]fiojob.Job, error) {
 	w.Runtime = 0
 	file, _, err := readJobs(w)
 	if err != nil {
-		return 0, 0
+		return nil, err
 	}
-	return fiojob.Length(file.Jobs())
+	return file.Jobs(), nil
 }
 
 // touched adds up extents; a range that is read and written counts once.

@@ -86,7 +86,7 @@ func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := run.Compile(sc, inventory, target.Capabilities(c), run.Catalog{Steps: step.All(), Generators: map[string]load.Generator{}}, run.Options{})
+	plan, err := run.Compile(sc, inventory, target.Capabilities(c), run.Catalog{Steps: step.All()}, run.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestGuideTellsTheTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := run.Catalog{Steps: step.All(), Generators: builtin.ByName()}
+	catalog := run.Catalog{Steps: step.All(), Generators: builtin.Generators()}
 	for _, kind := range step.All() {
 		if got, want := said[kind.Name], treatment(t, kind, catalog, l, inventory); got != want {
 			t.Errorf("%s is %s, the guide says %q", kind.Name, want, got)

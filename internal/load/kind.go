@@ -1,0 +1,66 @@
+package load
+
+import "slices"
+
+// Kind is the registration of a generator: what programs know of it beside its code.
+type Kind struct {
+	Name      string // as scenarios and --engine name it
+	Summary   string // one line
+	Generator Generator
+	// JobFiles: its configuration is a fio job file, whose extents it scales for a rehearsal and whose rates it scales by
+	// OptionRateScale. A run has one generator of this kind, so that its numbers can be compared, and the first in a list
+	// drives workloads that name none.
+	JobFiles bool
+	// Imitation stands for it on VMs that exist in memory only, where nothing of the machine may be touched. Nil: the
+	// generator touches nothing, and does it itself.
+	Imitation Generator
+}
+
+// Kinds are generators, the default first.
+type Kinds []Kind
+
+// Find returns the kind with that name.
+func (k Kinds) Find(name string) (Kind, bool) {
+	i := slices.IndexFunc(k, func(one Kind) bool { return one.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return k[i], true
+}
+
+// RunsJobFiles tells whether there is a kind with that name that runs job files.
+func (k Kinds) RunsJobFiles(name string) bool {
+	kind, ok := k.Find(name)
+	return ok && kind.JobFiles
+}
+
+// Default is the name of the generator of workloads that name none, "" where no generator runs job files.
+func (k Kinds) Default() string {
+	for _, kind := range k.OfJobFiles() {
+		return kind.Name
+	}
+	return ""
+}
+
+// Names returns all names, in the order of the list.
+func (k Kinds) Names() []string {
+	names := make([]string, len(k))
+	for i := range k {
+		names[i] = k[i].Name
+	}
+	return names
+}
+
+// ByName returns the generators by the name that workloads use, as agents want them.
+func (k Kinds) ByName() map[string]Generator {
+	all := map[string]Generator{}
+	for _, one := range k {
+		all[one.Name] = one.Generator
+	}
+	return all
+}
+
+// OfJobFiles returns those that run fio job files.
+func (k Kinds) OfJobFiles() Kinds {
+	return slices.DeleteFunc(slices.Clone(k), func(one Kind) bool { return !one.JobFiles })
+}
