@@ -185,7 +185,7 @@ type device struct {
 func (o *invocation) open(path string) (*os.File, error) {
 	var consent blockdev.Consent
 	for _, d := range o.devices {
-		if blockdev.Named(d.path, path) {
+		if d.path == path {
 			consent = d.consent
 		}
 	}
@@ -195,7 +195,7 @@ func (o *invocation) open(path string) (*os.File, error) {
 
 // allows tells whether a device was named on the command line.
 func (o *invocation) allows(path string) bool {
-	return slices.ContainsFunc(o.devices, func(d device) bool { return blockdev.Named(d.path, path) })
+	return slices.ContainsFunc(o.devices, func(d device) bool { return d.path == path })
 }
 
 // report is what jobs did, here or on hosts.

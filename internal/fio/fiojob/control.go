@@ -44,7 +44,6 @@ type Control struct {
 	FlowSleep time.Duration
 
 	CPU          CPULoad
-	SCSI         SCSI  `json:",omitzero"`
 	CPUs         []int // that the job may run on; nil: all
 	CPUsSplit    bool  // each clone has one of them
 	Nodes        Nodes

@@ -62,7 +62,9 @@ func TestDocumented(t *testing.T) {
 		}
 		class := string(info.Class)
 		if info.Host != info.Class {
-			class = "native in bragg io, else " + class
+			class = string(info.Host) + " in bragg io, else " + class
+		}
+		if info.Host == fiojob.Native && info.Class != fiojob.Native {
 			hosted++
 		}
 		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", written, class, info.Value, info.Text)

@@ -49,7 +49,7 @@ var delegated = []group{
 		zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold
 		zone_reset_frequency`},
 	{class: Delegate, why: "only fio has it, and only in some versions", names: "verify_mode"},
-	{class: Delegate, elsewhere: Refused, why: "only fio merges traces; give each to a job of its own", names: `
+	{class: Delegate, elsewhere: Refused, why: "only fio replays traces of blktrace", names: `
 		merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters`},
 	{class: Delegate, why: "only fio has it, and only in versions after 3.33", names: "sprandom"},
 }
@@ -65,7 +65,7 @@ var delegatedEngines = []group{
 	{class: Delegate, why: "it is an option of fio's engines for Gluster, HDFS and NFS", names: `
 		volume brick namenode single-instance nfs_url`},
 	{class: Delegate, why: "it is an option of fio's engine nbd", names: "uri"},
-	{class: Delegate, why: "only fio has streams of SCSI", names: "stream_id"},
+	{class: Delegate, why: "it is an option of fio's engine sg", names: "readfua writefua sg_write_mode stream_id"},
 	{class: Delegate, why: "it is an option of fio's engine mtd", names: "skip_bad"},
 	{class: Delegate, why: "it is an option of fio's engines for NVMe commands", names: `
 		cmd_type fdp fdp_pli dataplacement plids num_range pi_act pi_chk write_mode`},

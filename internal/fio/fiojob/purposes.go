@@ -85,7 +85,7 @@ var purposes = map[string]string{
 	"randrepeat":                    "the same choices in every run",
 	"allrandrepeat":                 "the same choices in every run",
 	"random_distribution":           "how random offsets are drawn",
-	"read_iolog":                    "logs of fio or traces of blktrace to replay, with : between those of clones",
+	"read_iolog":                    "logs of fio to replay, with : between those of clones",
 	"write_iolog":                   "file that gets what the job does, as a log of version 3",
 	"replay_no_stall":               "replay as fast as the queue depth allows instead of at the log's times",
 	"replay_redirect":               "the one file or device that stands for all of the log",

@@ -281,7 +281,7 @@ func setFileSize(j *Job, a *arg) {
 
 var nativeEngines = map[string]bool{
 	"libaio": true, "io_uring": true, "psync": true, "sync": true, "vsync": true, "pvsync": true, "pvsync2": true,
-	"mmap": true, "posixaio": true, "null": true, "splice": true, "sg": true,
+	"mmap": true, "posixaio": true, "null": true,
 }
 
 // localEngines do something with files that is no I/O, or compute, for jobs of this machine only.
@@ -306,7 +306,7 @@ func Engines() []string {
 // Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
 // hardware of their own; codeEngines run code; fileEngines create, cut, rearrange and delete files.
 const (
-	deviceEngines = " mtd "
+	deviceEngines = " mtd sg splice "
 	farEngines    = " cpuio net netsplice gfapi gfapi_async io_uring_cmd nbd rdma rados rbd pmemblk dev-dax libpmem http " +
 		"libhdfs nfs libiscsi xnvme libblkio-virtio-blk-vfio-pci windowsaio solarisaio guasi binject "
 	codeEngines = " exec external "

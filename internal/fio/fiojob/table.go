@@ -45,7 +45,7 @@ var checked = map[string]apply{
 // table joins native and groups by name.
 var table = sync.OnceValue(func() map[string]spec {
 	t := map[string]spec{}
-	for _, s := range slices.Concat(native, logOptions, nativeControl, nativeFiles, nativeFlow, verification, commandPriority, memoryNodes, cpuLoad, scsiOptions) {
+	for _, s := range slices.Concat(native, logOptions, nativeControl, nativeFiles, nativeFlow, verification, commandPriority, memoryNodes, cpuLoad) {
 		s.class, s.does = Native, cmp.Or(s.does, purposes[s.name])
 		t[s.name] = s
 	}

@@ -172,7 +172,7 @@ func (s *server) run(ctx context.Context, o *order, hostname string) error {
 		Watch:      func(r *iojob.Report) { _ = s.report(r) }, // the next one may get through
 		OpenDevice: func(path string) (*os.File, error) { return openDevice(o.Devices, path) },
 		AllowDevice: func(path string) bool {
-			return slices.ContainsFunc(o.Devices, func(d Device) bool { return blockdev.Named(d.Path, path) })
+			return slices.ContainsFunc(o.Devices, func(d Device) bool { return d.Path == path })
 		},
 		ReadOnly: o.ReadOnly, LogsAsFio: o.Reading == fiojob.Exact,
 	}
@@ -190,7 +190,7 @@ func (s *server) run(ctx context.Context, o *order, hostname string) error {
 func openDevice(devices []Device, path string) (*os.File, error) {
 	var consent blockdev.Consent
 	for _, d := range devices {
-		if blockdev.Named(d.Path, path) {
+		if d.Path == path {
 			consent = d.Consent
 		}
 	}

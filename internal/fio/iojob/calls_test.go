@@ -62,18 +62,13 @@ func TestNamesOfFolders(t *testing.T) {
 	}
 }
 
-// callJobs are jobs of engines that change what files occupy, and of splice.
+// callJobs are jobs of engines that change what files occupy.
 var callJobs = []string{
 	"rw=write\nioengine=falloc\nbs=64k\nsize=1m",
 	"rw=randwrite\nioengine=falloc\nbs=4k\nsize=256k\nio_size=64k",
 	"rw=read\nioengine=falloc\nbs=64k\nsize=1m",
 	"rw=write\nioengine=ftruncate\nbs=64k\nsize=1m",
 	"rw=write\nioengine=ftruncate\nbs=4k\nsize=64k\nnumber_ios=5",
-	"rw=write\nioengine=splice\nbs=64k\nsize=1m",
-	"rw=randread\nioengine=splice\nbs=4k\nsize=1m",
-	"rw=read\nioengine=splice\nbs=2m\nsize=8m",
-	"rw=write\nioengine=splice\nbs=4m\nsize=8m",
-	"rw=randwrite\nioengine=splice\nbs=8k\nsize=1m\nverify=crc32c",
 }
 
 // The same operations are counted as in fio, and leave a file of the same length that occupies as much.
@@ -134,26 +129,6 @@ func occupied(t *testing.T, path string) (length, bytes int64) {
 		t.Fatal(err)
 	}
 	return st.Size, st.Blocks * 512
-}
-
-// What splice writes is what others read, and the other way round, in blocks that are larger than its pipe too.
-func TestSpliceMovesData(t *testing.T) {
-	for _, bs := range []string{"4k", "64k", "3m"} {
-		dir := t.TempDir()
-		for _, options := range []string{
-			"rw=write\nioengine=splice\ndo_verify=0", "rw=read\nioengine=psync", "rw=read\nioengine=splice", "rw=randread\nioengine=splice\ndirect=1",
-		} {
-			report, err := runLocal(t, dir, "[j]\nfilename=@/file\nsize=6m\nverify=sha256\nbs="+bs+"\n"+options+"\n")
-			if err != nil || report.Rows[0].Err != nil {
-				t.Fatalf("%s %q: %v %v", bs, options, err, report)
-			}
-		}
-		flip(t, filepath.Join(dir, "file"), 3<<20)
-		report, err := runLocal(t, dir, "[j]\nfilename=@/file\nsize=6m\nverify=sha256\nrw=read\nioengine=splice\nbs="+bs+"\n")
-		if err != nil || report.Rows[0].Err == nil {
-			t.Errorf("%s: a flipped bit was not found: %v", bs, err)
-		}
-	}
 }
 
 // A full disk is an error of the job.

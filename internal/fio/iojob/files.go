@@ -102,13 +102,6 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 		if folder != "" && !filepath.IsAbs(name) {
 			name = filepath.Join(folder, name)
 		}
-		if j.IOEngine == "sg" {
-			disk, err := blockdev.DiskOf(name)
-			if err != nil {
-				return fmt.Errorf("device %q: %w", name, err)
-			}
-			name = disk
-		}
 		c.files = append(c.files, cloneFile{path: name})
 	}
 	existing := func(name string) (int64, bool) {

@@ -202,14 +202,7 @@ func (c *clone) replayFile(logged *iolog.File, o *Options, untouched bool) (clon
 	if untouched {
 		return f, nil
 	}
-	if c.log.Trace && c.job.Replay.Redirect == "" {
-		device, err := deviceOfNumber(logged.Name)
-		if err != nil {
-			return f, c.refuse(fmt.Sprintf("the trace is of device %s, which is not here", logged.Name), err,
-				"replay_redirect=FILE replays it on another device or file", diag.ExitUnavailable)
-		}
-		f.path = device
-	} else if o.Folder != "" && !filepath.IsAbs(f.path) {
+	if o.Folder != "" && !filepath.IsAbs(f.path) {
 		f.path = filepath.Join(o.Folder, f.path)
 	}
 	have, err := sizeOf(f.path)

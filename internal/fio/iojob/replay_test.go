@@ -3,13 +3,11 @@ package iojob_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -335,65 +333,6 @@ func TestPlansOfReplays(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "f")); err == nil {
 		t.Error("a plan made a file")
 	}
-}
-
-// trace encodes queued requests as blkparse -d writes them: struct blk_io_trace of linux/blktrace_api.h, version 7.
-func trace(order binary.AppendByteOrder, device uint32, requests [][4]uint64) []byte {
-	var b []byte
-	for i, r := range requests {
-		b = order.AppendUint32(b, 0x65617407)
-		b = order.AppendUint32(b, uint32(i+1))
-		b = order.AppendUint64(b, 1_000_000+uint64(i)*300_000)
-		b = order.AppendUint64(b, r[1])
-		b = order.AppendUint32(b, uint32(r[2]))
-		b = order.AppendUint32(b, uint32(r[0])<<16|1)
-		b = order.AppendUint32(b, 1)
-		b = order.AppendUint32(b, device)
-		b = order.AppendUint64(b, 0)
-	}
-	return b
-}
-
-// TestTracesAreReplayedAsFioDoes replays a trace on a file and compares each operation with those that real fio says it
-// does.
-func TestTracesAreReplayedAsFioDoes(t *testing.T) {
-	dir := t.TempDir()
-	const read, write, flush, sync = 1 | 1<<4, 2 | 1<<4, 4 | 2 | 1<<4, 8 | 2 | 1<<4
-	requests := [][4]uint64{
-		{read, 8, 4096}, {write, 16, 8192}, {sync, 128, 65536}, {flush, 0, 0}, {read, 1024, 512}, {read, 0, 131072}, {read, 8, 0}, {write, 2000, 512},
-	}
-	for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
-		// Device 1:0 is a RAM disk's number; nothing here opens it.
-		if err := os.WriteFile(filepath.Join(dir, name), trace(order, 1<<20, requests), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, options := range []string{"", "replay_skip=write\n", "replay_scale=4\nreplay_align=4096\n"} {
-			job := "[a]\nread_iolog=" + name + "\nreplay_redirect=" + filepath.Join(dir, "file") + "\n" + options
-			mustReplay(t, dir, job+"write_iolog=out.log\n")
-			ours, _ := operations(t, filepath.Join(dir, "out.log"))
-			theirs := saidByFio(fio(t, dir, job, "--debug=io"))
-			if len(ours) < 4 || strings.Join(ours, "\n") != strings.Join(theirs, "\n") {
-				t.Errorf("%s %q: we do\n%s\nfio does\n%s", name, options, strings.Join(ours, "\n"), strings.Join(theirs, "\n"))
-			}
-		}
-	}
-	_, err := replay(t, dir, "[a]\nread_iolog=little\n", iojob.Options{})
-	if err == nil || !strings.Contains(err.Error(), "device 1:0") && !strings.Contains(err.Error(), "names device") {
-		t.Errorf("a trace of a device that the job does not name: %v", err)
-	}
-}
-
-var queued = regexp.MustCompile(`queue: io_u \S+ off=0x([0-9a-f]+),len=0x([0-9a-f]+),ddir=(\d),file=(\S+)`)
-
-// saidByFio are the operations in fio's debug output.
-func saidByFio(out []byte) (all []string) {
-	for _, m := range queued.FindAllSubmatch(out, -1) {
-		offset, _ := strconv.ParseInt(string(m[1]), 16, 64)
-		size, _ := strconv.ParseInt(string(m[2]), 16, 64)
-		kind := [...]string{"read", "write", "trim", "sync", "datasync"}[m[3][0]-'0']
-		all = append(all, fmt.Sprintf("%s %s %d %d", filepath.Base(string(m[4])), kind, offset, size))
-	}
-	return all
 }
 
 // TestReplayOnDevices: a device that the log names must be named by the job or the command line too, must be large enough,

@@ -1,5 +1,4 @@
-// Package iolog reads recordings of I/O, fio's text logs (versions 2 and 3) and binary traces of blktrace, and writes
-// fio's text logs.
+// Package iolog reads and writes recordings of I/O: fio's text logs (versions 2 and 3).
 //
 //	file ──Open──▶ Log: looked through once, every fault told, files and sizes known ──Reader──▶ Action, Action, …
 //	operations that were issued ──Writer──▶ text of version 2 or 3
@@ -69,17 +68,13 @@ type Options struct {
 	Redirect string
 	// SpeedPercent is how fast time goes: 200 is twice as fast as recorded. 0 is 100.
 	SpeedPercent int64
-	// Scale divides offsets; Align then lowers them to a multiple of it, and raises the sizes of a trace to one. 0 and 1
-	// change nothing.
+	// Scale divides offsets; Align then lowers them to a multiple of it. 0 and 1 change nothing.
 	Scale, Align int64
 	// Skip leaves out operations of these kinds.
 	Skip [KindCount]bool
 	// WaitsOfFio takes "wait" of version 2 as fio 3.33 does, as milliseconds since the start, and not as fio's manual
 	// says, as microseconds since the wait before.
 	WaitsOfFio bool
-
-	// issued takes the events of a trace at which requests went to the device, where it has none of requests that came in.
-	issued bool
 }
 
 // Log is a log that was looked through.
@@ -105,7 +100,7 @@ func Open(path string, o Options) (*Log, error) {
 	}
 	if err == nil {
 		l.size = info.Size()
-		err = l.lookThrough()
+		l.Summary, err = Scan(path, io.NewSectionReader(f, 0, l.size), o)
 	}
 	if err != nil {
 		_ = f.Close() // it was only read
@@ -116,17 +111,6 @@ func Open(path string, o Options) (*Log, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-// lookThrough makes the summary.
-func (l *Log) lookThrough() error {
-	s, err := Scan(l.Path, io.NewSectionReader(l.handle, 0, l.size), l.options)
-	if errors.Is(err, errOnlyIssued) {
-		l.options.issued = true
-		s, err = Scan(l.Path, io.NewSectionReader(l.handle, 0, l.size), l.options)
-	}
-	l.Summary = s
-	return err
 }
 
 // Reader starts a reading of its own from the log's beginning. Several may read at the same time.

@@ -3,6 +3,7 @@ package iolog_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +19,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 )
+
+var update = flag.Bool("update", false, "rewrite golden files")
 
 // read returns all operations of a log and what is known of it.
 func read(t testing.TB, text string, o iolog.Options) ([]iolog.Action, iolog.Summary) {
@@ -94,7 +97,7 @@ func TestTextLogs(t *testing.T) {
 func TestSummary(t *testing.T) {
 	_, s := read(t, "fio version 3 iolog\n1 a add\n1 b add\n1 idle add\n10 a read 0 4096\n1010 b write 1024 512\n2010 a read 8192 8192\n"+
 		"2010 b trim 0 1048576\n3010 b sync 0 0\n", iolog.Options{})
-	if s.Version != "fio iolog version 3" || s.Trace || len(s.Files) != 2 || s.Files[0].End != 16384 || s.Files[1].End != 1<<20 ||
+	if s.Version != "fio iolog version 3" || len(s.Files) != 2 || s.Files[0].End != 16384 || s.Files[1].End != 1<<20 ||
 		s.Files[0].Writes() || !s.Files[1].Writes() || s.SizeMax != 8192 || s.Align != 512 || s.Nanos != 3_000_000 || s.Data() != 4 ||
 		s.Bytes[iolog.Read] != 12288 || len(s.Warnings) > 0 {
 		t.Errorf("%+v", s)
@@ -110,7 +113,7 @@ func TestSummary(t *testing.T) {
 func TestFaults(t *testing.T) {
 	var out bytes.Buffer
 	for _, text := range []string{
-		"", "hello\n", "fio version 1 iolog\n", "fio version 4 iolog\nx\n", "fio version 2 iolog\n", "fio version 3 iolog\n10 a add\n20 a open\n",
+		"", "hello\n", "\x07tae\x01\x00\x00\x00", "eat\x07\x00\x00\x00\x01", "fio version 1 iolog\n", "fio version 4 iolog\nx\n", "fio version 2 iolog\n", "fio version 3 iolog\n10 a add\n20 a open\n",
 		"fio version 2 iolog\na add\na raed 0 4096\n", "fio version 2 iolog\na add\na read 0\n", "fio version 2 iolog\na add\na read\n",
 		"fio version 2 iolog\na add\na read 512 1k\n", "fio version 2 iolog\na add\na read -1 5\n", "fio version 2 iolog\na add\nb read 0 4096\n",
 		"fio version 2 iolog\na add\na read 0 9999999999999\n", "fio version 2 iolog\na add\na read 9223372036854775807 4096\n",

@@ -2,7 +2,6 @@ package iolog
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -15,7 +14,7 @@ type Reader struct {
 	name    string
 	in      *bufio.Reader
 	options Options
-	format  format
+	text    *text
 
 	byName map[string]int32 // what was added
 	added  []addedFile
@@ -37,20 +36,10 @@ type addedFile struct {
 
 // oddities count what is passed over or mended, for one warning each.
 type oddities struct {
-	backwards, empty, passthrough, files int64
-	issued, queued                       int64 // events of a trace
-	recordings                           int64 // text logs that were appended to one another
-	waits                                int64
-	noEnd                                bool // the last line has no line feed
-	cut                                  int  // bytes of an event behind the last whole one
-}
-
-// format is one of the two kinds of log.
-type format interface {
-	// next returns the next action: raw, with its time as the log has it. io.EOF ends the log, a *fault is about one place.
-	next(r *Reader, a *Action) error
-	// version names the format for people.
-	version() string
+	backwards, empty, files int64
+	recordings              int64 // text logs that were appended to one another
+	waits                   int64
+	noEnd                   bool // the last line has no line feed
 }
 
 // fault is a fault at one place, behind which reading may go on.
@@ -69,19 +58,11 @@ func (f *fault) Error() string {
 // NewReader begins to read. name is for messages.
 func NewReader(name string, in io.Reader, o Options) (*Reader, error) {
 	r := &Reader{name: name, in: bufio.NewReaderSize(in, readerBytes), options: o, byName: map[string]int32{}}
-	start, err := r.in.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if order := traceOrder(start); order != nil {
-		r.format = newTrace(order)
-		return r, nil
-	}
 	text, err := newText(r)
 	if err != nil {
 		return nil, err
 	}
-	r.format = text
+	r.text = text
 	r.based = !text.timed // waits in front of the first operation are meant
 	return r, nil
 }
@@ -89,7 +70,7 @@ func NewReader(name string, in io.Reader, o Options) (*Reader, error) {
 // Next reads the next operation into a and returns io.EOF behind the last one.
 func (r *Reader) Next(a *Action) error {
 	for {
-		if err := r.format.next(r, a); err != nil {
+		if err := r.text.next(r, a); err != nil {
 			return err
 		}
 		if a.Kind > DataSync {
@@ -129,9 +110,6 @@ func (r *Reader) place(a *Action) {
 	}
 	if r.options.Align > 1 {
 		a.Offset -= a.Offset % r.options.Align
-		if _, trace := r.format.(*trace); trace { // fio does so for traces only
-			a.Size = (a.Size + r.options.Align - 1) / r.options.Align * r.options.Align
-		}
 	}
 }
 

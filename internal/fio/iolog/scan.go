@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
@@ -13,7 +12,6 @@ import (
 // Summary is what is known of a log that was looked through.
 type Summary struct {
 	Version    string
-	Trace      bool   // of blktrace: files are "major:minor"
 	Files      []File // that operations go to, in the order of their first ones
 	Operations [KindCount]int64
 	Bytes      [KindCount]int64
@@ -48,8 +46,7 @@ func Scan(name string, in io.Reader, o Options) (Summary, error) {
 		}
 		return Summary{}, err
 	}
-	_, isTrace := r.format.(*trace)
-	s := Summary{Trace: isTrace}
+	var s Summary
 	var list faults
 	var bitsUsed uint64
 	var a Action
@@ -73,7 +70,7 @@ func Scan(name string, in io.Reader, o Options) (Summary, error) {
 			bitsUsed |= uint64(a.Offset | a.Size)
 		}
 	}
-	s.Version = r.format.version()
+	s.Version = r.text.version()
 	for i, n := range r.names {
 		s.file(int32(i)).Name = n
 	}
@@ -130,29 +127,16 @@ func (s *Summary) judge(r *Reader) error {
 	}
 	warn(c.backwards, "iolog-backwards", "%d operations have a time before that of the operation in front of them; they are due together with it")
 	warn(c.empty, "iolog-empty", "%d operations have no length and are left out")
-	warn(c.passthrough, "trace-passthrough", "%d requests are no reads or writes of the block layer and are left out")
 	warn(c.recordings, "iolog-appended", "%d more recordings were appended to the first; they follow one after the other")
 	if c.noEnd {
 		s.Warnings.Warnf(diag.Position{File: r.name}, "iolog-cut", "the last line has no end; the log may have been cut off there")
 	}
-	warn(int64(c.cut), "trace-cut", "the trace ends within an event; its %d bytes are left out")
 	if c.waits > 0 && !r.options.WaitsOfFio {
 		s.Warnings.Warnf(diag.Position{File: r.name}, "iolog-waits", "waits are taken as microseconds since the wait before, "+
 			"as fio's manual has it; fio 3.33 itself waits for as many milliseconds since the start")
 	}
-	if r.options.issued && c.queued == 0 {
-		s.Warnings.Warnf(diag.Position{File: r.name}, "trace-issued", "the trace has no requests that were queued, so that those count "+
-			"that were issued to the device; fio itself finds none")
-	}
-	if i := strings.LastIndex(r.name, ".blktrace."); i >= 0 && s.Trace {
-		s.Warnings.Warnf(diag.Position{File: r.name}, "trace-of-one-cpu", "the name is that of one processor's events; "+
-			"blkparse -i %s -d FILE merges those of all", r.name[:i])
-	}
 	if s.Operations != [KindCount]int64{} {
 		return nil
-	}
-	if s.Trace && c.queued == 0 && c.issued > 0 && !r.options.issued {
-		return errOnlyIssued
 	}
 	return diag.List{{
 		Code: "iolog-without-operations", Severity: diag.SeverityError, Pos: diag.Position{File: r.name},

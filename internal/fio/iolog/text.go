@@ -34,20 +34,27 @@ type text struct {
 const (
 	headerStart = "fio version "
 	headerEnd   = " iolog"
+
+	// How events of blktrace begin, in either byte order: BLK_IO_TRACE_MAGIC and version 7 of linux/blktrace_api.h.
+	traceLittle = "\x07tae"
+	traceBig    = "eat\x07"
 )
 
 func newText(r *Reader) (*text, error) {
 	t := &text{}
+	if start, err := r.in.Peek(len(traceBig)); err == nil && (string(start) == traceLittle || string(start) == traceBig) {
+		return nil, t.fault(r, span{0, 0}, "iolog-trace", "this is a binary trace of blktrace, which only fio replays", "run the job with fio itself")
+	}
 	err := t.read(r)
 	if errors.Is(err, io.EOF) {
-		return nil, t.fault(r, span{0, 0}, "empty-iolog", "the log is empty", "it starts with \"fio version 3 iolog\", or is a trace of blktrace")
+		return nil, t.fault(r, span{0, 0}, "empty-iolog", "the log is empty", "it starts with \"fio version 3 iolog\"")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !t.header() {
-		return nil, t.fault(r, span{0, len(t.source)}, "no-iolog", "this is neither a log of fio nor a binary trace of blktrace",
-			"a log starts with \"fio version 2 iolog\" or \"fio version 3 iolog\"; a trace is made by blkparse -i NAME -d FILE")
+		return nil, t.fault(r, span{0, len(t.source)}, "no-iolog", "this is not a log of fio",
+			"a log starts with \"fio version 2 iolog\" or \"fio version 3 iolog\"")
 	}
 	return t, nil
 }

@@ -21,7 +21,7 @@ func (p *program) checkAtomic(j *fiojob.Job, s *jobSpec) {
 	if !j.Atomic || !s.writes || s.kind == kindNull {
 		return
 	}
-	if s.kind == kindMmap || s.kind == kindSplice || s.kind.dataless() {
+	if s.kind == kindMmap || s.kind.dataless() {
 		p.issues.Errorf(p.optionPos(j, "atomic"), "not-atomic", "job %q: writes of ioengine=%s cannot be atomic", j.Name, j.IOEngine)
 	}
 	s.job.Direct = true // as in fio

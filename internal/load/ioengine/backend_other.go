@@ -4,12 +4,6 @@ package ioengine
 
 import "errors"
 
-func newSpliceBackend(*worker) (backend, error) { return nil, errOnlyLinux }
-
-func newSCSIBackend(*worker) (backend, error) { return nil, errOnlyLinux }
-
-func (f *file) toSCSI() (_, _ int64, err error) { return 0, 0, errOnlyLinux }
-
 func (f *file) allocate(_, _ int64, _ bool) int32 { return -errnoUnsupported }
 
 var errOnlyLinux = errors.New("not on this system")

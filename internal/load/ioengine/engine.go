@@ -1,5 +1,5 @@
 // Package ioengine is the native load generator: it reads fio's job files and does their I/O in this process, with
-// io_uring, libaio, calls that block, mapped memory, SCSI commands, or not at all (null).
+// io_uring, libaio, calls that block, mapped memory, or not at all (null).
 //
 //	job file ──fiojob──▶ jobs ──compile──▶ program ──Prepare──▶ instance: workers with lanes ──Run──▶ intervals
 //

@@ -26,7 +26,6 @@ type file struct {
 	mapped *mapping // with mmap only
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool
-	forgets    bool   // what the page cache has of it is no more true when it is closed
 	buffered   string // why it has no direct access, where that was asked for
 }
 
@@ -49,9 +48,6 @@ func (f *file) close() error {
 		if err := f.mapped.close(); err != nil {
 			return errors.Join(err, f.handle.Close())
 		}
-	}
-	if f.forgets {
-		f.forget()
 	}
 	return f.handle.Close()
 }

@@ -21,11 +21,9 @@ const (
 	// kindNames makes, looks up or deletes the files of a job, each once. Only a job can choose it, by its ioengine.
 	kindNames backendKind = "names"
 	// See backend_calls.go.
-	kindSplice   backendKind = "splice"
 	kindFalloc   backendKind = "falloc"
 	kindTruncate backendKind = "ftruncate"
 	kindCPU      backendKind = "cpuio"
-	kindSCSI     backendKind = "sg" // see scsi.go
 )
 
 var backendKinds = []backendKind{kindUring, kindLibaio, kindPsync, kindPvsync2, kindMmap, kindNull}
@@ -47,9 +45,7 @@ func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
 		return kindNull, false, true
 	case "filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete":
 		return kindNames, true, true
-	case "sg":
-		return kindSCSI, false, true
-	case "splice", "falloc", "ftruncate", "cpuio":
+	case "falloc", "ftruncate", "cpuio":
 		return backendKind(ioengine), true, true
 	}
 	return "", false, false
@@ -93,7 +89,7 @@ func (p *program) choose(name string) error {
 		}
 	}
 	for i := range p.jobs {
-		if !p.jobs[i].kind.ofJob() && (p.jobs[i].kind != kindSCSI || kind == kindNull) {
+		if !p.jobs[i].kind.ofJob() {
 			p.jobs[i].kind = kind
 		}
 	}

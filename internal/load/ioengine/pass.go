@@ -37,7 +37,7 @@ func newPasses(spec *streamSpec, job *jobSpec) passes {
 // dropsCache tells whether a job takes its files out of the page cache before each pass: fio's invalidate, which pre_read
 // clears. Without the page cache there is nothing to drop.
 func (s *jobSpec) dropsCache() bool {
-	return !s.job.Direct && !s.job.Layout.KeepCache && !s.job.Control.PreRead && !s.dataless && s.kind != kindSCSI
+	return !s.job.Direct && !s.job.Layout.KeepCache && !s.job.Control.PreRead && !s.dataless
 }
 
 // noteCached notes that jobs read what they want to stay in the page cache.
@@ -55,7 +55,7 @@ func (in *instance) noteCached() {
 func KeepsCached(j *fiojob.Job) string {
 	kind, _, _ := backendOf(j.IOEngine)
 	switch {
-	case !j.Reads() || j.Direct || kind.dataless() || kind == kindSCSI || kind == kindNull:
+	case !j.Reads() || j.Direct || kind.dataless() || kind == kindNull:
 		return ""
 	case j.Control.PreRead:
 		return "pre_read=1"

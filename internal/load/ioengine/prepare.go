@@ -105,7 +105,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	if job.kind == kindNull || job.kind == kindNames || job.kind == kindCPU {
 		return files, nil
 	}
-	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct || job.kind == kindSCSI, sync: job.job.Sync, hint: job.job.WriteHint,
+	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
 		noWait: job.job.NoWait, uncached: job.job.Uncached, atomic: job.job.Atomic && job.writes, advice: job.advice()}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
@@ -115,9 +115,6 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 			device := in.program.workload.Devices[s.device]
 			how.write = job.writesTo(s.device)
 			f, err := in.openOnce(device, how)
-			if err == nil {
-				err = job.checkSCSI(device, f)
-			}
 			if err == nil {
 				err = checkAccess(job, device, f)
 			}
@@ -304,14 +301,6 @@ func (in *instance) equipBackend(w *worker) (err error) {
 		w.backend = newNamesBackend(w)
 	case kindFalloc, kindTruncate, kindCPU:
 		w.backend = newCallsBackend(w)
-	case kindSplice:
-		if w.backend, err = newSpliceBackend(w); err != nil {
-			return &diag.Error{Code: "splice", Message: err.Error(), Exit: diag.ExitUnavailable}
-		}
-	case kindSCSI:
-		if w.backend, err = newSCSIBackend(w); err != nil {
-			return &diag.Error{Code: "scsi", Message: err.Error(), Exit: diag.ExitUnavailable}
-		}
 	case kindLibaio:
 		if w.backend, err = newLibaioBackend(w); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}

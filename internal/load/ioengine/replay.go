@@ -346,9 +346,6 @@ func checkReplayAccess(job *jobSpec, device load.Device, f *file) error {
 		return nil
 	}
 	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.align)
-	if job.replay.Trace {
-		hint = fmt.Sprintf("replay_align=%d lowers offsets and raises lengths, or use direct=0", f.align)
-	}
 	return &diag.Error{
 		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
 		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.replay.Path, job.replay.Align, device.Name, f.align),

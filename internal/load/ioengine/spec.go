@@ -142,7 +142,6 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	}
 	spec.scaleZones(p.workload.Scale.Factor)
 	spec.kind = kind
-	p.compileSCSI(j, &spec)
 	if synchronous && spec.depth > 1 {
 		spec.depth = 1
 		p.issues.Warnf(p.optionPos(j, "iodepth"), "depth-without-effect",
