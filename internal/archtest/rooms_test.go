@@ -30,7 +30,6 @@ var ceilings = map[string]int{
 	"internal/fio/fiojob":     5800,
 	"internal/fio/iojob":      5700,
 	"internal/session":        4500,
-	"internal/jinja":          4100,
 	"internal/agent":          3800,
 	"internal/scenario":       3700,
 	"internal/step":           3400,

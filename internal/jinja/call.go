@@ -4,55 +4,57 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // invoke computes calls, filters and tests.
-func (m *machine) invoke(x expr, scope *frame) (any, error) {
+func (m *machine) invoke(x syntax.Expr, scope *frame) (any, error) {
 	switch x := x.(type) {
-	case callExpr:
-		v, err := m.value(x.fn, scope)
+	case syntax.CallExpr:
+		v, err := m.value(x.Fn, scope)
 		if err != nil {
 			return nil, err
 		}
 		fn, ok := v.(function)
 		if !ok {
-			return nil, x.fn.place().fault("template-value", describeValue(v)+" cannot be called", "")
+			return nil, x.Fn.Place().Fault("template-value", describeValue(v)+" cannot be called", "")
 		}
-		args, err := m.arguments(x.args, scope)
+		args, err := m.arguments(x.Args, scope)
 		if err != nil {
 			return nil, err
 		}
 		out, err := fn.call(m, args)
 		return out, named(fn.name, err)
-	case filterExpr:
-		v, err := m.eval(x.x, scope)
+	case syntax.FilterExpr:
+		v, err := m.eval(x.X, scope)
 		if err != nil {
 			return nil, err
 		}
-		args, err := m.arguments(x.args, scope)
+		args, err := m.arguments(x.Args, scope)
 		if err != nil {
 			return nil, err
 		}
-		out, err := m.applyFilter(x.name, v, args)
+		out, err := m.applyFilter(x.Name, v, args)
 		if err == nil {
 			return out, nil
 		}
 		if u, ok := v.(undefined); ok {
-			return nil, x.x.place().fault("undefined-name", fmt.Sprintf("%q has no value here", u.name), "")
+			return nil, x.X.Place().Fault("undefined-name", fmt.Sprintf("%q has no value here", u.name), "")
 		}
-		return nil, named("filter "+x.name, err)
-	case testExpr:
-		v, err := m.eval(x.x, scope)
+		return nil, named("filter "+x.Name, err)
+	case syntax.TestExpr:
+		v, err := m.eval(x.X, scope)
 		if err != nil {
 			return nil, err
 		}
-		args, err := m.arguments(x.args, scope)
+		args, err := m.arguments(x.Args, scope)
 		if err != nil {
 			return nil, err
 		}
 		m.workOn(v)
-		out, err := testTable[x.name](m, v, args)
-		return out, named("test "+x.name, err)
+		out, err := testTable[x.Name](m, v, args)
+		return out, named("test "+x.Name, err)
 	}
 	return nil, fmt.Errorf("this expression is not understood")
 }
@@ -73,14 +75,14 @@ func (m *machine) applyFilter(name string, v any, args callArgs) (any, error) {
 	return m.filters[name](m, v, args)
 }
 
-func (m *machine) arguments(a arguments, scope *frame) (callArgs, error) {
-	positional, err := m.values(a.positional, scope)
+func (m *machine) arguments(a syntax.Arguments, scope *frame) (callArgs, error) {
+	positional, err := m.values(a.Positional, scope)
 	if err != nil {
 		return callArgs{}, err
 	}
 	out := callArgs{positional: positional, named: map[string]any{}}
-	for i, name := range a.names {
-		if out.named[name], err = m.eval(a.named[i], scope); err != nil {
+	for i, name := range a.Names {
+		if out.named[name], err = m.eval(a.Named[i], scope); err != nil {
 			return callArgs{}, err
 		}
 	}
@@ -115,7 +117,7 @@ func (a callArgs) bind(params ...param) (map[string]any, error) {
 	}
 	for name := range a.named {
 		if _, ok := out[name]; !ok {
-			return nil, fmt.Errorf("there is no argument %q", shorten(name))
+			return nil, fmt.Errorf("there is no argument %q", syntax.Shorten(name))
 		}
 	}
 	return out, nil

@@ -3,12 +3,14 @@ package jinja
 import (
 	"fmt"
 	"sort"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // checker finds names that nothing defines, before anything runs, so that all of them are reported at once.
 type checker struct {
 	known  map[string]bool // of the template: variables and functions
-	faults []Fault
+	faults []syntax.Fault
 }
 
 // scopeNames are the names that sets and loops have defined so far, innermost last.
@@ -28,7 +30,7 @@ func (s *scopeNames) has(name string) bool {
 
 func (s *scopeNames) child() *scopeNames { return &scopeNames{names: map[string]bool{}, parent: s} }
 
-func checkNames(body []stmt, variables map[string]any) []Fault {
+func checkNames(body []syntax.Stmt, variables map[string]any) []syntax.Fault {
 	c := &checker{known: map[string]bool{}}
 	for name := range globals(variables).names {
 		c.known[name] = true
@@ -37,107 +39,107 @@ func checkNames(body []stmt, variables map[string]any) []Fault {
 	return c.faults
 }
 
-func (c *checker) statements(body []stmt, scope *scopeNames) {
+func (c *checker) statements(body []syntax.Stmt, scope *scopeNames) {
 	for _, s := range body {
 		switch s := s.(type) {
-		case outputStmt:
-			c.expr(s.x, scope)
-		case ifStmt:
-			c.expr(s.cond, scope)
-			c.statements(s.then, scope)
-			c.statements(s.more, scope)
-		case forStmt:
-			c.expr(s.iter, scope)
+		case syntax.OutputStmt:
+			c.expr(s.X, scope)
+		case syntax.IfStmt:
+			c.expr(s.Cond, scope)
+			c.statements(s.Then, scope)
+			c.statements(s.More, scope)
+		case syntax.ForStmt:
+			c.expr(s.Iter, scope)
 			inner := scope.child()
-			for _, name := range s.targets {
+			for _, name := range s.Targets {
 				inner.names[name] = true
 			}
-			c.expr(s.cond, inner)
+			c.expr(s.Cond, inner)
 			inner.names["loop"] = true
-			c.statements(s.body, inner)
-			c.statements(s.more, scope.child())
-		case setStmt:
-			c.expr(s.x, scope)
-			c.statements(s.body, scope.child())
-			if s.attribute != "" {
-				if len(s.targets) == 1 {
-					c.expr(nameExpr{at: s.at, name: s.targets[0]}, scope)
+			c.statements(s.Body, inner)
+			c.statements(s.More, scope.child())
+		case syntax.SetStmt:
+			c.expr(s.X, scope)
+			c.statements(s.Body, scope.child())
+			if s.Attribute != "" {
+				if len(s.Targets) == 1 {
+					c.expr(syntax.NameExpr{At: s.At, Name: s.Targets[0]}, scope)
 				}
 				continue
 			}
-			for _, name := range s.targets {
+			for _, name := range s.Targets {
 				scope.names[name] = true
 			}
-		case withStmt:
+		case syntax.WithStmt:
 			inner := scope.child()
-			for i, name := range s.names {
-				c.expr(s.values[i], scope)
+			for i, name := range s.Names {
+				c.expr(s.Values[i], scope)
 				inner.names[name] = true
 			}
-			c.statements(s.body, inner)
+			c.statements(s.Body, inner)
 		}
 	}
 }
 
-func (c *checker) exprs(xs []expr, scope *scopeNames) {
+func (c *checker) exprs(xs []syntax.Expr, scope *scopeNames) {
 	for _, x := range xs {
 		c.expr(x, scope)
 	}
 }
 
-func (c *checker) expr(x expr, scope *scopeNames) {
+func (c *checker) expr(x syntax.Expr, scope *scopeNames) {
 	switch x := x.(type) {
-	case nameExpr:
-		if !c.known[x.name] && !scope.has(x.name) {
+	case syntax.NameExpr:
+		if !c.known[x.Name] && !scope.has(x.Name) {
 			c.undefined(x, scope)
 		}
-	case listExpr:
-		c.exprs(x.items, scope)
-	case dictExpr:
-		c.exprs(x.keys, scope)
-		c.exprs(x.values, scope)
-	case unaryExpr:
-		c.expr(x.x, scope)
-	case notExpr:
-		c.expr(x.x, scope)
-	case binaryExpr:
-		c.exprs([]expr{x.left, x.right}, scope)
-	case logicExpr:
-		c.exprs([]expr{x.left, x.right}, scope)
-	case compareExpr:
-		c.expr(x.first, scope)
-		c.exprs(x.rest, scope)
-	case condExpr:
-		c.exprs([]expr{x.cond, x.then, x.other}, scope)
-	case attrExpr:
-		c.expr(x.x, scope)
-	case itemExpr:
-		c.exprs([]expr{x.x, x.index}, scope)
-	case sliceExpr:
-		c.exprs([]expr{x.x, x.low, x.high, x.step}, scope)
-	case callExpr:
-		c.expr(x.fn, scope)
-		c.exprs(x.args.all(), scope)
-	case filterExpr:
-		c.guarded(x.x, x.name == "default" || x.name == "d", scope)
-		c.exprs(x.args.all(), scope)
-	case testExpr:
-		c.guarded(x.x, x.name == "defined" || x.name == "undefined", scope)
-		c.exprs(x.args.all(), scope)
+	case syntax.ListExpr:
+		c.exprs(x.Items, scope)
+	case syntax.DictExpr:
+		c.exprs(x.Keys, scope)
+		c.exprs(x.Values, scope)
+	case syntax.UnaryExpr:
+		c.expr(x.X, scope)
+	case syntax.NotExpr:
+		c.expr(x.X, scope)
+	case syntax.BinaryExpr:
+		c.exprs([]syntax.Expr{x.Left, x.Right}, scope)
+	case syntax.LogicExpr:
+		c.exprs([]syntax.Expr{x.Left, x.Right}, scope)
+	case syntax.CompareExpr:
+		c.expr(x.First, scope)
+		c.exprs(x.Rest, scope)
+	case syntax.CondExpr:
+		c.exprs([]syntax.Expr{x.Cond, x.Then, x.Other}, scope)
+	case syntax.AttrExpr:
+		c.expr(x.X, scope)
+	case syntax.ItemExpr:
+		c.exprs([]syntax.Expr{x.X, x.Index}, scope)
+	case syntax.SliceExpr:
+		c.exprs([]syntax.Expr{x.X, x.Low, x.High, x.Step}, scope)
+	case syntax.CallExpr:
+		c.expr(x.Fn, scope)
+		c.exprs(x.Args.All(), scope)
+	case syntax.FilterExpr:
+		c.guarded(x.X, x.Name == "default" || x.Name == "d", scope)
+		c.exprs(x.Args.All(), scope)
+	case syntax.TestExpr:
+		c.guarded(x.X, x.Name == "defined" || x.Name == "undefined", scope)
+		c.exprs(x.Args.All(), scope)
 	}
 }
 
 // guarded skips a bare name where the template itself asks whether it is defined.
-func (c *checker) guarded(x expr, asks bool, scope *scopeNames) {
-	if _, bare := x.(nameExpr); bare && asks {
+func (c *checker) guarded(x syntax.Expr, asks bool, scope *scopeNames) {
+	if _, bare := x.(syntax.NameExpr); bare && asks {
 		return
 	}
 	c.expr(x, scope)
 }
 
-func (c *checker) undefined(x nameExpr, scope *scopeNames) {
-	f := x.fault("undefined-name", fmt.Sprintf("there is no variable %q", shorten(x.name)), "")
-	f.Subject = x.name
+func (c *checker) undefined(x syntax.NameExpr, scope *scopeNames) {
+	f := x.Fault("undefined-name", fmt.Sprintf("there is no variable %q", syntax.Shorten(x.Name)), "")
+	f.Subject = x.Name
 	choices := map[string]bool{}
 	for name := range c.known {
 		choices[name] = true

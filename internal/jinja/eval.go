@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // eval computes an expression. Its errors carry the place of the innermost expression that failed.
-func (m *machine) eval(x expr, scope *frame) (any, error) {
+func (m *machine) eval(x syntax.Expr, scope *frame) (any, error) {
 	if err := m.step(); err != nil {
 		return nil, err
 	}
@@ -18,57 +20,57 @@ func (m *machine) eval(x expr, scope *frame) (any, error) {
 	if endsRun(err) {
 		return nil, err
 	}
-	return nil, x.place().fault("template-value", err.Error(), "")
+	return nil, x.Place().Fault("template-value", err.Error(), "")
 }
 
-func (m *machine) compute(x expr, scope *frame) (any, error) {
+func (m *machine) compute(x syntax.Expr, scope *frame) (any, error) {
 	switch x := x.(type) {
-	case constExpr:
-		return x.value, nil
-	case nameExpr:
-		v, ok := scope.get(x.name)
+	case syntax.ConstExpr:
+		return x.Value, nil
+	case syntax.NameExpr:
+		v, ok := scope.get(x.Name)
 		if !ok {
-			return undefined{x.name}, nil
+			return undefined{x.Name}, nil
 		}
 		return v, nil
-	case listExpr:
+	case syntax.ListExpr:
 		return m.list(x, scope)
-	case dictExpr:
+	case syntax.DictExpr:
 		return m.dict(x, scope)
-	case unaryExpr:
-		v, err := m.value(x.x, scope)
-		if err != nil || x.op == "+" {
+	case syntax.UnaryExpr:
+		v, err := m.value(x.X, scope)
+		if err != nil || x.Op == "+" {
 			return v, err
 		}
 		return negate(v)
-	case binaryExpr:
-		left, err := m.value(x.left, scope)
+	case syntax.BinaryExpr:
+		left, err := m.value(x.Left, scope)
 		if err != nil {
 			return nil, err
 		}
-		right, err := m.value(x.right, scope)
+		right, err := m.value(x.Right, scope)
 		if err != nil {
 			return nil, err
 		}
-		return m.binary(x.op, left, right)
-	case logicExpr, notExpr, condExpr, compareExpr:
+		return m.binary(x.Op, left, right)
+	case syntax.LogicExpr, syntax.NotExpr, syntax.CondExpr, syntax.CompareExpr:
 		return m.logic(x, scope)
-	case attrExpr, itemExpr, sliceExpr:
+	case syntax.AttrExpr, syntax.ItemExpr, syntax.SliceExpr:
 		return m.access(x, scope)
 	}
 	return m.invoke(x, scope)
 }
 
 // value is eval for operands that must have a value.
-func (m *machine) value(x expr, scope *frame) (any, error) {
+func (m *machine) value(x syntax.Expr, scope *frame) (any, error) {
 	v, err := m.eval(x, scope)
 	if u, ok := v.(undefined); ok && err == nil {
-		return nil, x.place().fault("undefined-name", fmt.Sprintf("%q has no value here", u.name), "")
+		return nil, x.Place().Fault("undefined-name", fmt.Sprintf("%q has no value here", u.name), "")
 	}
 	return v, err
 }
 
-func (m *machine) values(xs []expr, scope *frame) ([]any, error) {
+func (m *machine) values(xs []syntax.Expr, scope *frame) ([]any, error) {
 	out := make([]any, 0, len(xs))
 	for _, x := range xs {
 		v, err := m.eval(x, scope)
@@ -80,25 +82,25 @@ func (m *machine) values(xs []expr, scope *frame) ([]any, error) {
 	return out, m.pay(16 * len(out))
 }
 
-func (m *machine) list(x listExpr, scope *frame) (any, error) {
-	items, err := m.values(x.items, scope)
+func (m *machine) list(x syntax.ListExpr, scope *frame) (any, error) {
+	items, err := m.values(x.Items, scope)
 	if err != nil {
 		return nil, err
 	}
-	return &list{items: items, tuple: x.tuple}, nil
+	return &list{items: items, tuple: x.Tuple}, nil
 }
 
-func (m *machine) dict(x dictExpr, scope *frame) (any, error) {
+func (m *machine) dict(x syntax.DictExpr, scope *frame) (any, error) {
 	d := &dict{}
-	for i := range x.keys {
-		k, err := m.value(x.keys[i], scope)
+	for i := range x.Keys {
+		k, err := m.value(x.Keys[i], scope)
 		if err != nil {
 			return nil, err
 		}
 		if !hashable(k) {
 			return nil, fmt.Errorf("%s cannot be a key", describeValue(k))
 		}
-		v, err := m.eval(x.values[i], scope)
+		v, err := m.eval(x.Values[i], scope)
 		if err != nil {
 			return nil, err
 		}
@@ -116,36 +118,36 @@ func hashable(v any) bool {
 }
 
 // logic computes and, or, not, comparisons and conditional expressions. As in Python, and and or give an operand.
-func (m *machine) logic(x expr, scope *frame) (any, error) {
+func (m *machine) logic(x syntax.Expr, scope *frame) (any, error) {
 	switch x := x.(type) {
-	case notExpr:
-		v, err := m.eval(x.x, scope)
+	case syntax.NotExpr:
+		v, err := m.eval(x.X, scope)
 		return !truth(v), err
-	case logicExpr:
-		left, err := m.eval(x.left, scope)
-		if err != nil || truth(left) == (x.op == "or") {
+	case syntax.LogicExpr:
+		left, err := m.eval(x.Left, scope)
+		if err != nil || truth(left) == (x.Op == "or") {
 			return left, err
 		}
-		return m.eval(x.right, scope)
-	case condExpr:
-		c, err := m.eval(x.cond, scope)
+		return m.eval(x.Right, scope)
+	case syntax.CondExpr:
+		c, err := m.eval(x.Cond, scope)
 		switch {
 		case err != nil:
 			return nil, err
 		case truth(c):
-			return m.eval(x.then, scope)
-		case x.other == nil:
+			return m.eval(x.Then, scope)
+		case x.Other == nil:
 			return "", nil
 		}
-		return m.eval(x.other, scope)
+		return m.eval(x.Other, scope)
 	}
-	c := x.(compareExpr)
-	left, err := m.value(c.first, scope)
+	c := x.(syntax.CompareExpr)
+	left, err := m.value(c.First, scope)
 	if err != nil {
 		return nil, err
 	}
-	for i, op := range c.ops {
-		right, err := m.value(c.rest[i], scope)
+	for i, op := range c.Ops {
+		right, err := m.value(c.Rest[i], scope)
 		if err != nil {
 			return nil, err
 		}
@@ -218,20 +220,20 @@ func (m *machine) contains(container, v any) (bool, error) {
 }
 
 // access computes x.name, x[index] and slices.
-func (m *machine) access(x expr, scope *frame) (any, error) {
+func (m *machine) access(x syntax.Expr, scope *frame) (any, error) {
 	switch x := x.(type) {
-	case attrExpr:
-		v, err := m.value(x.x, scope)
+	case syntax.AttrExpr:
+		v, err := m.value(x.X, scope)
 		if err != nil {
 			return nil, err
 		}
-		return m.attribute(v, x.name)
-	case itemExpr:
-		v, err := m.value(x.x, scope)
+		return m.attribute(v, x.Name)
+	case syntax.ItemExpr:
+		v, err := m.value(x.X, scope)
 		if err != nil {
 			return nil, err
 		}
-		i, err := m.value(x.index, scope)
+		i, err := m.value(x.Index, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +242,7 @@ func (m *machine) access(x expr, scope *frame) (any, error) {
 		}
 		return item(v, i)
 	}
-	return m.slice(x.(sliceExpr), scope)
+	return m.slice(x.(syntax.SliceExpr), scope)
 }
 
 func (m *machine) attribute(v any, name string) (any, error) {
@@ -249,7 +251,7 @@ func (m *machine) attribute(v any, name string) (any, error) {
 		if a, ok := o.attribute(name); ok {
 			return a, nil
 		}
-		f := unknown(at{}, "attribute", "loop."+name, loopAttributes)
+		f := syntax.Unknown(syntax.At{}, "attribute", "loop."+name, loopAttributes)
 		return nil, fmt.Errorf("%s", f.Message)
 	case *namespace:
 		if a, ok := o.attributes.get(name); ok {
@@ -273,7 +275,7 @@ func (m *machine) attribute(v any, name string) (any, error) {
 			return fn, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no attribute %q", describeValue(v), shorten(name))
+	return nil, fmt.Errorf("%s has no attribute %q", describeValue(v), syntax.Shorten(name))
 }
 
 func item(v, index any) (any, error) {
@@ -313,13 +315,13 @@ func item(v, index any) (any, error) {
 }
 
 // slice is x[low:high:step] of a text, a list or a range.
-func (m *machine) slice(x sliceExpr, scope *frame) (any, error) {
-	v, err := m.value(x.x, scope)
+func (m *machine) slice(x syntax.SliceExpr, scope *frame) (any, error) {
+	v, err := m.value(x.X, scope)
 	if err != nil {
 		return nil, err
 	}
 	var bounds [3]*int64
-	for i, e := range []expr{x.low, x.high, x.step} {
+	for i, e := range []syntax.Expr{x.Low, x.High, x.Step} {
 		if e == nil {
 			continue
 		}
@@ -332,7 +334,7 @@ func (m *machine) slice(x sliceExpr, scope *frame) (any, error) {
 		}
 		n, _, whole, ok := numeric(b)
 		if !ok || !whole {
-			return nil, e.place().fault("template-value",
+			return nil, e.Place().Fault("template-value",
 				"a bound of the slice is "+describeValue(b)+", not a whole number", "")
 		}
 		bounds[i] = &n

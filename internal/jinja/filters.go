@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // filter computes x | name(args).
@@ -43,7 +45,7 @@ func filters() map[string]filter {
 		"sum":        filterSum,
 		"title":      textFilter(title),
 		"tojson":     filterJSON,
-		"trim":       textFilter(func(s string) string { return strings.Trim(s, blanks+"\v\f") }),
+		"trim":       textFilter(func(s string) string { return strings.Trim(s, syntax.Blanks+"\v\f") }),
 		"unique":     filterUnique,
 		"upper":      textFilter(strings.ToUpper),
 	}

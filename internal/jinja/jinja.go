@@ -11,6 +11,8 @@ package jinja
 import (
 	"slices"
 	"sort"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // Limits bound one rendering. Zero fields mean the defaults.
@@ -29,14 +31,7 @@ const (
 )
 
 // Fault is one problem, at a byte range of the template.
-type Fault struct {
-	Offset, Width int
-	Code          string // stable, in kebab case
-	Message       string
-	Hint          string
-	Subject       string   // the unknown name, filter or test
-	Choices       []string // what Subject could have been
-}
+type Fault = syntax.Fault
 
 // Span says where a stretch of the output comes from. It reaches to the Out of the next Span.
 type Span struct {
@@ -67,7 +62,7 @@ func (o *Output) Origin(out int) (source, width int) {
 
 // Render renders source with variables, which are nil, bool, int64, float64 or string. With faults the output is nil.
 // Line ends must be single line feeds.
-func Render(source string, variables map[string]any, limits Limits) (*Output, []Fault) {
+func Render(source string, variables map[string]any, limits Limits) (*Output, []syntax.Fault) {
 	if limits.Steps == 0 {
 		limits.Steps = stepsDefault
 	}
@@ -77,13 +72,13 @@ func Render(source string, variables map[string]any, limits Limits) (*Output, []
 	if limits.ValueBytes == 0 {
 		limits.ValueBytes = valueBytesDefault
 	}
-	body, faults := parse(source)
-	definesNames := func(f Fault) bool { return slices.Contains([]string{"macro", "import", "from"}, f.Subject) }
+	body, faults := syntax.Parse(source, &syntax.Words{Filters: sortedKeys(filters()), Tests: sortedKeys(testTable)})
+	definesNames := func(f syntax.Fault) bool { return slices.Contains([]string{"macro", "import", "from"}, f.Subject) }
 	if !slices.ContainsFunc(faults, definesNames) { // those tags are refused; the names would only be complained about too
 		faults = append(faults, checkNames(body, variables)...)
 	}
 	if len(faults) > 0 {
-		slices.SortStableFunc(faults, func(a, b Fault) int { return a.Offset - b.Offset })
+		slices.SortStableFunc(faults, func(a, b syntax.Fault) int { return a.Offset - b.Offset })
 		return nil, faults[:min(len(faults), faultsMax)]
 	}
 	m := &machine{limits: limits, filters: filters(), reported: map[int]bool{}}
@@ -93,18 +88,3 @@ func Render(source string, variables map[string]any, limits Limits) (*Output, []
 	}
 	return &Output{Text: m.out.String(), spans: m.spans}, nil
 }
-
-// at is a byte range of the template.
-type at struct{ offset, width int }
-
-func (a at) place() at { return a }
-
-// to returns the range from the start of a to the end of b.
-func (a at) to(b at) at { return at{a.offset, b.offset + b.width - a.offset} }
-
-// fault makes a Fault there.
-func (a at) fault(code, message, hint string) *Fault {
-	return &Fault{Offset: a.offset, Width: a.width, Code: code, Message: message, Hint: hint}
-}
-
-func (f *Fault) Error() string { return f.Message }

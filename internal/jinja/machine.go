@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // machine runs statements. Faults are kept and the run goes on, so that all are found; a used-up limit ends it.
@@ -15,7 +17,7 @@ type machine struct {
 	out      strings.Builder
 	spans    []Span
 	capture  *strings.Builder // where output goes inside of a block set
-	faults   []Fault
+	faults   []syntax.Fault
 	reported map[int]bool // offsets that have a fault, so that a loop reports it once
 	stopped  bool
 }
@@ -43,7 +45,9 @@ type limitError struct{ message string }
 func (e limitError) Error() string { return e.message }
 
 // endsRun tells an error that has its place already, or that ends the run whatever its place.
-func endsRun(err error) bool { return errors.As(err, new(*Fault)) || errors.As(err, new(limitError)) }
+func endsRun(err error) bool {
+	return errors.As(err, new(*syntax.Fault)) || errors.As(err, new(limitError))
+}
 
 // step counts one unit of work.
 func (m *machine) step() error {
@@ -84,21 +88,21 @@ func (m *machine) pay(bytes int) error {
 func (m *machine) text(s string) (any, error) { return s, m.pay(len(s)) }
 
 // report keeps a fault; the first one of a place is enough.
-func (m *machine) report(where at, err error) {
+func (m *machine) report(where syntax.At, err error) {
 	code := "template-value"
 	if errors.As(err, new(limitError)) {
 		m.stopped = true
 		code = "template-limit"
 	}
-	var inner *Fault
+	var inner *syntax.Fault
 	if errors.As(err, &inner) {
-		where, code = at{inner.Offset, inner.Width}, inner.Code
+		where, code = syntax.At{Offset: inner.Offset, Width: inner.Width}, inner.Code
 	}
-	if m.reported[where.offset] {
+	if m.reported[where.Offset] {
 		return
 	}
-	m.reported[where.offset] = true
-	f := where.fault(code, err.Error(), "")
+	m.reported[where.Offset] = true
+	f := where.Fault(code, err.Error(), "")
 	if inner != nil {
 		*f = *inner
 	}
@@ -107,7 +111,7 @@ func (m *machine) report(where at, err error) {
 }
 
 // emit writes output that comes from a place of the template.
-func (m *machine) emit(where at, text string, verbatim bool) error {
+func (m *machine) emit(where syntax.At, text string, verbatim bool) error {
 	if m.capture != nil {
 		if err := m.pay(len(text)); err != nil {
 			return err
@@ -119,9 +123,9 @@ func (m *machine) emit(where at, text string, verbatim bool) error {
 		return limitError{fmt.Sprintf("the rendered text is longer than %d MiB", m.limits.OutputBytes>>20)}
 	}
 	if text != "" {
-		s := Span{Out: m.out.Len(), Source: where.offset, Verbatim: verbatim}
+		s := Span{Out: m.out.Len(), Source: where.Offset, Verbatim: verbatim}
 		if !verbatim {
-			s.Width = where.width
+			s.Width = where.Width
 		}
 		m.spans = append(m.spans, s)
 	}
@@ -129,80 +133,80 @@ func (m *machine) emit(where at, text string, verbatim bool) error {
 	return nil
 }
 
-func (m *machine) run(body []stmt, scope *frame) {
+func (m *machine) run(body []syntax.Stmt, scope *frame) {
 	for _, s := range body {
 		if m.stopped {
 			return
 		}
 		if err := m.step(); err != nil {
-			m.report(s.place(), err)
+			m.report(s.Place(), err)
 			return
 		}
 		if err := m.exec(s, scope); err != nil {
-			m.report(s.place(), err)
+			m.report(s.Place(), err)
 		}
 	}
 }
 
-func (m *machine) exec(s stmt, scope *frame) error {
+func (m *machine) exec(s syntax.Stmt, scope *frame) error {
 	switch s := s.(type) {
-	case textStmt:
-		return m.emit(s.at, s.text, true)
-	case outputStmt:
-		v, err := m.value(s.x, scope)
+	case syntax.TextStmt:
+		return m.emit(s.At, s.Text, true)
+	case syntax.OutputStmt:
+		v, err := m.value(s.X, scope)
 		if fn, ok := v.(function); ok && err == nil {
 			return fmt.Errorf("%s is a function; call it with ()", fn.name)
 		}
 		if err == nil {
-			err = m.emit(s.at, str(v), false)
+			err = m.emit(s.At, str(v), false)
 		}
 		return err
-	case ifStmt:
-		v, err := m.eval(s.cond, scope)
+	case syntax.IfStmt:
+		v, err := m.eval(s.Cond, scope)
 		if err != nil {
 			return err
 		}
 		if truth(v) {
-			m.run(s.then, scope)
+			m.run(s.Then, scope)
 		} else {
-			m.run(s.more, scope)
+			m.run(s.More, scope)
 		}
-	case forStmt:
+	case syntax.ForStmt:
 		return m.loop(s, scope)
-	case setStmt:
+	case syntax.SetStmt:
 		return m.set(s, scope)
-	case withStmt:
+	case syntax.WithStmt:
 		inner := scope.child()
-		for i, name := range s.names {
-			v, err := m.eval(s.values[i], scope)
+		for i, name := range s.Names {
+			v, err := m.eval(s.Values[i], scope)
 			if err != nil {
 				return err
 			}
 			inner.names[name] = v
 		}
-		m.run(s.body, inner)
+		m.run(s.Body, inner)
 	}
 	return nil
 }
 
-func (m *machine) set(s setStmt, scope *frame) error {
+func (m *machine) set(s syntax.SetStmt, scope *frame) error {
 	var v any
 	var err error
-	if s.x != nil {
-		if v, err = m.eval(s.x, scope); err != nil {
+	if s.X != nil {
+		if v, err = m.eval(s.X, scope); err != nil {
 			return err
 		}
 	} else {
 		outer := m.capture
 		m.capture = &strings.Builder{}
-		m.run(s.body, scope.child())
+		m.run(s.Body, scope.child())
 		v = m.capture.String()
 		m.capture = outer
 	}
-	if s.attribute == "" {
-		return bind(s.targets, v, scope)
+	if s.Attribute == "" {
+		return bind(s.Targets, v, scope)
 	}
-	target, _ := scope.get(s.targets[0])
+	target, _ := scope.get(s.Targets[0])
 	space, ok := target.(*namespace)
 	if !ok {
 		return fmt.Errorf("only attributes of a namespace can be set")
@@ -210,7 +214,7 @@ func (m *machine) set(s setStmt, scope *frame) error {
 	if err := m.pay(32); err != nil {
 		return err
 	}
-	space.attributes.set(s.attribute, v)
+	space.attributes.set(s.Attribute, v)
 	return nil
 }
 
@@ -237,23 +241,23 @@ func describeValue(v any) string {
 	return "a value of type " + typeName(v)
 }
 
-func (m *machine) loop(s forStmt, scope *frame) error {
-	source, err := m.eval(s.iter, scope)
+func (m *machine) loop(s syntax.ForStmt, scope *frame) error {
+	source, err := m.eval(s.Iter, scope)
 	if err != nil {
 		return err
 	}
 	items, err := m.iterate(source)
 	if err != nil {
-		return &Fault{Offset: s.iter.place().offset, Width: s.iter.place().width, Code: "template-value",
+		return &syntax.Fault{Offset: s.Iter.Place().Offset, Width: s.Iter.Place().Width, Code: "template-value",
 			Message: err.Error()}
 	}
-	if s.cond != nil {
+	if s.Cond != nil {
 		if items, err = m.filterLoop(s, items, scope); err != nil {
 			return err
 		}
 	}
 	if items.len() == 0 {
-		m.run(s.more, scope.child())
+		m.run(s.More, scope.child())
 		return nil
 	}
 	for i := 0; i < items.len() && !m.stopped; i++ {
@@ -261,24 +265,24 @@ func (m *machine) loop(s forStmt, scope *frame) error {
 			return err
 		}
 		inner := scope.child()
-		if err := bind(s.targets, items.item(i), inner); err != nil {
+		if err := bind(s.Targets, items.item(i), inner); err != nil {
 			return err
 		}
 		inner.names["loop"] = &loopState{index: i, items: items}
-		m.run(s.body, inner)
+		m.run(s.Body, inner)
 	}
 	return nil
 }
 
 // filterLoop keeps the items for which the loop's own condition holds, so that loop.index counts only these.
-func (m *machine) filterLoop(s forStmt, items sequence, scope *frame) (sequence, error) {
+func (m *machine) filterLoop(s syntax.ForStmt, items sequence, scope *frame) (sequence, error) {
 	kept := &list{}
 	for i := range items.len() {
 		inner := scope.child()
-		if err := bind(s.targets, items.item(i), inner); err != nil {
+		if err := bind(s.Targets, items.item(i), inner); err != nil {
 			return nil, err
 		}
-		v, err := m.eval(s.cond, inner)
+		v, err := m.eval(s.Cond, inner)
 		if err == nil {
 			err = m.step()
 		}

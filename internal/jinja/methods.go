@@ -3,6 +3,8 @@ package jinja
 import (
 	"fmt"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // plain makes a method without arguments.
@@ -125,7 +127,7 @@ func strip(trim func(s, cut string) string) func(*machine, string, callArgs) (an
 		if err != nil {
 			return nil, err
 		}
-		cut := blanks + "\v\f"
+		cut := syntax.Blanks + "\v\f"
 		if a["chars"] != nil {
 			cut = str(a["chars"])
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
 // A value is nil, bool, int64, float64, string or one of these.
@@ -144,7 +146,7 @@ func numeric(v any) (i int64, f float64, whole, ok bool) {
 
 // equal is Python's ==: numbers compare by value, lists and dictionaries by what is in them.
 func (m *machine) equal(a, b any, depth int) bool {
-	if m.work(1); depth > exprDepthMax || m.steps > m.limits.Steps {
+	if m.work(1); depth > syntax.DepthMax || m.steps > m.limits.Steps {
 		return false
 	}
 	i, f, wholeA, okA := numeric(a)
@@ -211,7 +213,7 @@ func (m *machine) order(a, b any, depth int) (int, error) {
 	}
 	x, okX := a.(*list)
 	y, okY := b.(*list)
-	if okX && okY && x.tuple == y.tuple && depth < exprDepthMax {
+	if okX && okY && x.tuple == y.tuple && depth < syntax.DepthMax {
 		for n := range min(len(x.items), len(y.items)) {
 			if !m.equal(x.items[n], y.items[n], 0) {
 				return m.order(x.items[n], y.items[n], depth+1)

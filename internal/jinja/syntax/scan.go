@@ -1,4 +1,4 @@
-package jinja
+package syntax
 
 import (
 	"strconv"
@@ -8,7 +8,7 @@ import (
 
 // segment is a stretch of the template: text, {{ … }} or {% … %}. Comments are gone.
 type segment struct {
-	at
+	At
 	kind   segmentKind
 	tokens []token // of a tag, without the brackets, ended by tokenEnd
 	broken bool    // the tag could not be read; a fault says so
@@ -34,7 +34,7 @@ const (
 
 // token is a word of an expression. Value holds the number or the text of a string.
 type token struct {
-	at
+	At
 	kind  tokenKind
 	text  string
 	value any
@@ -77,20 +77,20 @@ func (s *scanner) nextTag() int {
 	return len(s.source)
 }
 
-const blanks = " \t\r\n"
+const Blanks = " \t\r\n"
 
-// text adds what stands between two tags, without the blanks that "-" at either tag takes away.
+// Text adds what stands between two tags, without the blanks that "-" at either tag takes away.
 func (s *scanner) text(end int) {
 	from, to := s.pos, end
 	if s.trimNext {
-		from += len(s.source[from:to]) - len(strings.TrimLeft(s.source[from:to], blanks))
+		from += len(s.source[from:to]) - len(strings.TrimLeft(s.source[from:to], Blanks))
 	}
 	s.trimNext = false
 	if end+2 < len(s.source) && s.source[end+2] == '-' {
-		to = from + len(strings.TrimRight(s.source[from:to], blanks))
+		to = from + len(strings.TrimRight(s.source[from:to], Blanks))
 	}
 	if to > from {
-		s.segments = append(s.segments, segment{kind: textSegment, at: at{from, to - from}})
+		s.segments = append(s.segments, segment{kind: textSegment, At: At{from, to - from}})
 	}
 	s.pos = end
 }
@@ -117,7 +117,7 @@ func (s *scanner) tag() {
 	}
 	seg := segment{kind: kind}
 	seg.tokens, seg.broken = s.tokens(start, open, closer)
-	seg.at = at{start, s.pos - start}
+	seg.At = At{start, s.pos - start}
 	if !seg.broken && len(seg.tokens) == 2 && kind == tagSegment && seg.tokens[0].is(tokenName, "raw") {
 		s.raw(start)
 		return
@@ -135,9 +135,9 @@ func (s *scanner) raw(start int) {
 			return
 		}
 		i += open
-		body := strings.TrimLeft(strings.TrimLeft(rest[i+2:], "-+"), blanks)
+		body := strings.TrimLeft(strings.TrimLeft(rest[i+2:], "-+"), Blanks)
 		after, found := strings.CutPrefix(body, "endraw")
-		after = strings.TrimLeft(after, blanks)
+		after = strings.TrimLeft(after, Blanks)
 		closing := strings.TrimPrefix(after, "-")
 		if found && strings.HasPrefix(closing, "%}") {
 			s.text(s.pos + i) // sees the "-" on either side
@@ -150,7 +150,7 @@ func (s *scanner) raw(start int) {
 }
 
 func (s *scanner) unclosed(start int, open, closer string) {
-	s.faults = append(s.faults, *at{start, min(len(open), len(s.source)-start)}.fault("template-syntax",
+	s.faults = append(s.faults, *At{start, min(len(open), len(s.source)-start)}.Fault("template-syntax",
 		open+" is never closed by "+closer, ""))
 	s.pos = len(s.source)
 }
@@ -160,7 +160,7 @@ func (s *scanner) tokens(start int, open, closer string) ([]token, bool) {
 	var out []token
 	var brackets []byte
 	for {
-		s.pos += len(s.source[s.pos:]) - len(strings.TrimLeft(s.source[s.pos:], blanks))
+		s.pos += len(s.source[s.pos:]) - len(strings.TrimLeft(s.source[s.pos:], Blanks))
 		rest := s.source[s.pos:]
 		if rest == "" {
 			s.unclosed(start, open, closer)
@@ -173,7 +173,7 @@ func (s *scanner) tokens(start int, open, closer string) ([]token, bool) {
 			}
 			if strings.HasPrefix(trimmed, closer) {
 				s.trimNext = rest[0] == '-'
-				out = append(out, token{kind: tokenEnd, at: at{s.pos, len(rest) - len(trimmed) + 2}})
+				out = append(out, token{kind: tokenEnd, At: At{s.pos, len(rest) - len(trimmed) + 2}})
 				s.pos += len(rest) - len(trimmed) + 2
 				return out, false
 			}
@@ -183,7 +183,7 @@ func (s *scanner) tokens(start int, open, closer string) ([]token, bool) {
 			brackets, fault = balance(brackets, t)
 		}
 		if len(out) == tagTokensMax {
-			fault = at{start, 2}.fault("template-syntax", "the tag has more than "+strconv.Itoa(tagTokensMax)+" words", "")
+			fault = At{start, 2}.Fault("template-syntax", "the tag has more than "+strconv.Itoa(tagTokensMax)+" words", "")
 		}
 		if fault != nil {
 			s.faults = append(s.faults, *fault)
@@ -211,7 +211,7 @@ func balance(brackets []byte, t token) ([]byte, *Fault) {
 	case i < 3:
 		return append(brackets, ")]}"[i]), nil
 	case len(brackets) == 0 || brackets[len(brackets)-1] != t.text[0]:
-		return brackets, t.fault("template-syntax", "unexpected "+strconv.Quote(t.text), "")
+		return brackets, t.Fault("template-syntax", "unexpected "+strconv.Quote(t.text), "")
 	}
 	return brackets[:len(brackets)-1], nil
 }
@@ -230,7 +230,7 @@ func (s *scanner) token() (token, *Fault) {
 			n++
 		}
 		s.pos += n
-		return token{kind: tokenName, text: rest[:n], at: at{start, n}}, nil
+		return token{kind: tokenName, text: rest[:n], At: At{start, n}}, nil
 	case isDigit(c):
 		return s.number()
 	case c == '"' || c == '\'':
@@ -239,12 +239,12 @@ func (s *scanner) token() (token, *Fault) {
 	for _, op := range operators {
 		if strings.HasPrefix(rest, op) {
 			s.pos += len(op)
-			return token{kind: tokenOperator, text: op, at: at{start, len(op)}}, nil
+			return token{kind: tokenOperator, text: op, At: At{start, len(op)}}, nil
 		}
 	}
 	r, size := utf8.DecodeRuneInString(rest)
 	s.pos += size
-	return token{}, at{start, size}.fault("template-syntax", "unexpected character "+strconv.QuoteRune(r), "")
+	return token{}, At{start, size}.Fault("template-syntax", "unexpected character "+strconv.QuoteRune(r), "")
 }
 
 func isNameStart(c byte) bool { return c == '_' || (c|0x20 >= 'a' && c|0x20 <= 'z') }
@@ -281,7 +281,7 @@ func (s *scanner) number() (token, *Fault) {
 			}
 		}
 	}
-	t := token{kind: tokenNumber, text: rest[:n], at: at{s.pos, n}}
+	t := token{kind: tokenNumber, text: rest[:n], At: At{s.pos, n}}
 	s.pos += n
 	var err error
 	plain := strings.ReplaceAll(t.text, "_", "")
@@ -291,7 +291,7 @@ func (s *scanner) number() (token, *Fault) {
 		t.value, err = strconv.ParseInt(trimZeros(plain), 0, 64)
 	}
 	if err != nil {
-		return t, t.fault("template-syntax", "the number "+shorten(t.text)+" is malformed or too large", "")
+		return t, t.Fault("template-syntax", "the number "+Shorten(t.text)+" is malformed or too large", "")
 	}
 	return t, nil
 }
@@ -312,8 +312,8 @@ func (s *scanner) quoted(quote byte) (token, *Fault) {
 		c := s.source[i]
 		if c == quote {
 			s.pos = i + 1
-			place := at{start, s.pos - start}
-			return token{kind: tokenString, text: s.source[start:s.pos], value: b.String(), at: place}, nil
+			place := At{start, s.pos - start}
+			return token{kind: tokenString, text: s.source[start:s.pos], value: b.String(), At: place}, nil
 		}
 		if c != '\\' || i+1 >= len(s.source) {
 			b.WriteByte(c)
@@ -323,7 +323,7 @@ func (s *scanner) quoted(quote byte) (token, *Fault) {
 		i += size
 	}
 	s.pos = len(s.source)
-	return token{}, at{start, 1}.fault("template-syntax", "the quote is never closed", "")
+	return token{}, At{start, 1}.Fault("template-syntax", "the quote is never closed", "")
 }
 
 // unescape writes what stands for the escape after a backslash and returns its length.
@@ -343,8 +343,8 @@ func unescape(b *strings.Builder, rest string) int {
 	return 1
 }
 
-// shorten keeps quoted input from filling a message.
-func shorten(s string) string {
+// Shorten keeps quoted input from filling a message.
+func Shorten(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "…"
 	}

@@ -1,4 +1,4 @@
-package jinja
+package syntax
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 // blockParser builds statements from segments.
 type blockParser struct {
 	source   string
+	words    *Words
 	segments []segment
 	pos      int
 	depth    int
@@ -16,20 +17,23 @@ type blockParser struct {
 	faults   []Fault
 }
 
-// parse reads a template. It goes on after faults, so that all of them are found.
-func parse(source string) ([]stmt, []Fault) {
+// Words are the names of filters and tests that the language has, sorted.
+type Words struct{ Filters, Tests []string }
+
+// Parse reads a template. It goes on after faults, so that all of them are found.
+func Parse(source string, words *Words) ([]Stmt, []Fault) {
 	segments, faults := scan(source)
-	p := &blockParser{source: source, segments: segments, faults: faults}
+	p := &blockParser{source: source, words: words, segments: segments, faults: faults}
 	for _, seg := range segments {
 		p.broken = p.broken || seg.broken && seg.kind == tagSegment
 	}
-	var body []stmt
+	var body []Stmt
 	for p.pos < len(p.segments) {
 		part, end := p.block(nil)
 		body = append(body, part...)
 		if end != "" {
 			seg := p.segments[p.pos-1]
-			p.unbalanced(seg.fault("template-syntax", "nothing is open that "+strconv.Quote(end)+" could close", ""))
+			p.unbalanced(seg.Fault("template-syntax", "nothing is open that "+strconv.Quote(end)+" could close", ""))
 		}
 	}
 	return body, p.faults
@@ -51,21 +55,21 @@ var tagNames = []string{"for", "if", "set", "with", "raw"}
 var closers = []string{"endfor", "endif", "elif", "else", "endset", "endwith", "endraw"}
 
 // block reads statements up to a tag in until, which it consumes and names. Without until it stops at any closer.
-func (p *blockParser) block(until []string) ([]stmt, string) {
-	var out []stmt
+func (p *blockParser) block(until []string) ([]Stmt, string) {
+	var out []Stmt
 	for p.pos < len(p.segments) {
 		seg := p.segments[p.pos]
 		p.pos++
 		switch {
 		case seg.kind == textSegment:
-			out = append(out, textStmt{at: seg.at, text: p.source[seg.offset : seg.offset+seg.width]})
+			out = append(out, TextStmt{At: seg.At, Text: p.source[seg.Offset : seg.Offset+seg.Width]})
 		case seg.broken:
 		case seg.kind == outputSegment:
-			e := exprParser{tokens: seg.tokens}
+			e := exprParser{tokens: seg.tokens, words: p.words}
 			x := e.tuple("")
 			e.end()
 			p.keep(e.fault)
-			out = append(out, outputStmt{at: seg.at, x: x})
+			out = append(out, OutputStmt{At: seg.At, X: x})
 		default:
 			name := seg.tokens[0].text
 			if slices.Contains(until, name) || (until == nil && slices.Contains(closers, name)) {
@@ -86,12 +90,12 @@ func (p *blockParser) keep(f *Fault) {
 }
 
 // tag reads a statement. The expression parser stands behind its name.
-func (p *blockParser) tag(seg segment, name string) stmt {
+func (p *blockParser) tag(seg segment, name string) Stmt {
 	first := seg.tokens[0]
-	e := &exprParser{tokens: seg.tokens}
+	e := &exprParser{tokens: seg.tokens, words: p.words}
 	e.next()
 	if p.depth++; p.depth > blockDepthMax {
-		p.keep(first.fault("template-syntax", "the tags are nested too deeply", ""))
+		p.keep(first.Fault("template-syntax", "the tags are nested too deeply", ""))
 		p.pos = len(p.segments)
 		return nil
 	}
@@ -110,27 +114,27 @@ func (p *blockParser) tag(seg segment, name string) stmt {
 		return nil // its opening tag is already reported
 	}
 	if hint, known := notOffered[name]; known {
-		f := first.fault("template-tag", strconv.Quote(name)+" is not offered in scenarios", hint)
+		f := first.Fault("template-tag", strconv.Quote(name)+" is not offered in scenarios", hint)
 		f.Subject = name
 		p.keep(f)
 		return nil
 	}
 	if slices.Contains(closers, name) {
-		p.unbalanced(first.fault("template-syntax", strconv.Quote(name)+" does not match the tag that is open", ""))
+		p.unbalanced(first.Fault("template-syntax", strconv.Quote(name)+" does not match the tag that is open", ""))
 		return nil
 	}
 	if first.kind != tokenName {
-		p.keep(first.fault("template-syntax", "the name of a tag is missing", ""))
+		p.keep(first.Fault("template-syntax", "the name of a tag is missing", ""))
 		return nil
 	}
-	p.keep(unknown(first.at, "tag", name, tagNames))
+	p.keep(Unknown(first.At, "tag", name, tagNames))
 	return nil
 }
 
 // unclosed reports a block that the text ends in.
 func (p *blockParser) unclosed(seg segment, closer string) {
 	first := seg.tokens[0]
-	p.unbalanced(first.fault("template-syntax", strconv.Quote(first.text)+" is never closed by "+strconv.Quote(closer), ""))
+	p.unbalanced(first.Fault("template-syntax", strconv.Quote(first.text)+" is never closed by "+strconv.Quote(closer), ""))
 }
 
 // unbalanced keeps a fault of the structure, unless a tag that could not be read explains it.
@@ -140,7 +144,7 @@ func (p *blockParser) unbalanced(f *Fault) {
 	}
 }
 
-// targets reads the names that a loop or set assigns to.
+// Targets reads the names that a loop or set assigns to.
 func (p *blockParser) targets(e *exprParser, stop string) []string {
 	var names []string
 	bracket := e.acceptOp("(")
@@ -161,16 +165,16 @@ func (p *blockParser) targets(e *exprParser, stop string) []string {
 	return names
 }
 
-func (p *blockParser) forTag(seg segment, e *exprParser) stmt {
-	f := forStmt{at: seg.at, iter: constExpr{at: seg.at}}
-	f.targets = p.targets(e, "in")
+func (p *blockParser) forTag(seg segment, e *exprParser) Stmt {
+	f := ForStmt{At: seg.At, Iter: ConstExpr{At: seg.At}}
+	f.Targets = p.targets(e, "in")
 	if e.fault == nil && !e.accept(tokenName, "in") {
 		e.fail(e.peek(), `expected "in" before `+describe(e.peek()))
 	}
 	if e.fault == nil {
-		f.iter = p.loopSource(e)
+		f.Iter = p.loopSource(e)
 		if e.accept(tokenName, "if") {
-			f.cond = e.expression()
+			f.Cond = e.expression()
 		}
 		if t := e.peek(); t.is(tokenName, "recursive") {
 			e.fail(t, "recursive loops are not offered")
@@ -179,9 +183,9 @@ func (p *blockParser) forTag(seg segment, e *exprParser) stmt {
 	}
 	p.keep(e.fault)
 	var end string
-	f.body, end = p.block([]string{"else", "endfor"})
+	f.Body, end = p.block([]string{"else", "endfor"})
 	if end == "else" {
-		f.more, end = p.block([]string{"endfor"})
+		f.More, end = p.block([]string{"endfor"})
 	}
 	if end == "" {
 		p.unclosed(seg, "endfor")
@@ -190,59 +194,59 @@ func (p *blockParser) forTag(seg segment, e *exprParser) stmt {
 }
 
 // loopSource reads what a loop goes over. "if" ends it, since there it is the loop's condition.
-func (p *blockParser) loopSource(e *exprParser) expr {
+func (p *blockParser) loopSource(e *exprParser) Expr {
 	start := e.peek()
-	items := []expr{e.or()}
+	items := []Expr{e.or()}
 	for e.acceptOp(",") {
 		items = append(items, e.or())
 	}
 	if len(items) == 1 {
 		return items[0]
 	}
-	return listExpr{at: start.to(e.peek().at), items: items, tuple: true}
+	return ListExpr{At: start.to(e.peek().At), Items: items, Tuple: true}
 }
 
-func (p *blockParser) ifTag(seg segment, e *exprParser) stmt {
-	s := ifStmt{at: seg.at, cond: e.tuple("")}
+func (p *blockParser) ifTag(seg segment, e *exprParser) Stmt {
+	s := IfStmt{At: seg.At, Cond: e.tuple("")}
 	e.end()
 	p.keep(e.fault)
 	var end string
-	s.then, end = p.block([]string{"elif", "else", "endif"})
+	s.Then, end = p.block([]string{"elif", "else", "endif"})
 	switch end {
 	case "":
 		p.unclosed(seg, "endif")
 	case "else":
-		if s.more, end = p.block([]string{"endif"}); end == "" {
+		if s.More, end = p.block([]string{"endif"}); end == "" {
 			p.unclosed(seg, "endif")
 		}
 	case "elif":
 		// The chain is a nested if whose end is this one's end.
 		elif := p.segments[p.pos-1]
-		next := &exprParser{tokens: elif.tokens}
+		next := &exprParser{tokens: elif.tokens, words: p.words}
 		next.next()
 		if p.depth++; p.depth > blockDepthMax*4 {
-			p.keep(elif.fault("template-syntax", "the tags are nested too deeply", ""))
+			p.keep(elif.Fault("template-syntax", "the tags are nested too deeply", ""))
 			p.pos = len(p.segments)
 			return s
 		}
-		s.more = []stmt{p.ifTag(elif, next)}
+		s.More = []Stmt{p.ifTag(elif, next)}
 		p.depth--
 	}
 	return s
 }
 
-func (p *blockParser) setTag(seg segment, e *exprParser) stmt {
-	s := setStmt{at: seg.at}
-	s.targets = p.targets(e, "")
-	if e.fault == nil && len(s.targets) == 1 && e.acceptOp(".") {
+func (p *blockParser) setTag(seg segment, e *exprParser) Stmt {
+	s := SetStmt{At: seg.At}
+	s.Targets = p.targets(e, "")
+	if e.fault == nil && len(s.Targets) == 1 && e.acceptOp(".") {
 		t := e.next()
 		if t.kind != tokenName {
 			e.fail(t, "the name of an attribute is missing")
 		}
-		s.attribute = t.text
+		s.Attribute = t.text
 	}
 	if e.fault == nil && e.acceptOp("=") {
-		s.x = e.tuple("")
+		s.X = e.tuple("")
 		e.end()
 		p.keep(e.fault)
 		return s
@@ -253,14 +257,14 @@ func (p *blockParser) setTag(seg segment, e *exprParser) stmt {
 		return nil
 	}
 	var end string
-	if s.body, end = p.block([]string{"endset"}); end == "" {
+	if s.Body, end = p.block([]string{"endset"}); end == "" {
 		p.unclosed(seg, "endset")
 	}
 	return s
 }
 
-func (p *blockParser) withTag(seg segment, e *exprParser) stmt {
-	w := withStmt{at: seg.at}
+func (p *blockParser) withTag(seg segment, e *exprParser) Stmt {
+	w := WithStmt{At: seg.At}
 	for e.fault == nil && e.peek().kind != tokenEnd {
 		t := e.next()
 		if t.kind != tokenName {
@@ -268,7 +272,7 @@ func (p *blockParser) withTag(seg segment, e *exprParser) stmt {
 			break
 		}
 		e.expectOp("=")
-		w.names, w.values = append(w.names, t.text), append(w.values, e.expression())
+		w.Names, w.Values = append(w.Names, t.text), append(w.Values, e.expression())
 		if !e.acceptOp(",") {
 			break
 		}
@@ -276,7 +280,7 @@ func (p *blockParser) withTag(seg segment, e *exprParser) stmt {
 	e.end()
 	p.keep(e.fault)
 	var end string
-	if w.body, end = p.block([]string{"endwith"}); end == "" {
+	if w.Body, end = p.block([]string{"endwith"}); end == "" {
 		p.unclosed(seg, "endwith")
 	}
 	return w

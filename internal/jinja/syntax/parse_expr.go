@@ -1,16 +1,20 @@
-package jinja
+package syntax
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Depths of nesting that the parser follows; deeper input is refused before it can exhaust the stack.
 const (
-	exprDepthMax  = 60
+	DepthMax      = 60
 	blockDepthMax = 30
 )
 
 // exprParser reads the tokens of one tag. The first fault stops it; later calls return at once.
 type exprParser struct {
 	tokens []token
+	words  *Words
 	pos    int
 	depth  int
 	fault  *Fault
@@ -44,7 +48,7 @@ func (p *exprParser) expectOp(text string) {
 
 func (p *exprParser) fail(t token, message string) {
 	if p.fault == nil {
-		p.fault = t.fault("template-syntax", message, "")
+		p.fault = t.Fault("template-syntax", message, "")
 		p.pos = len(p.tokens) - 1
 	}
 }
@@ -53,7 +57,7 @@ func describe(t token) string {
 	if t.kind == tokenEnd {
 		return "the end of the tag"
 	}
-	return strconv.Quote(shorten(t.text))
+	return strconv.Quote(Shorten(t.text))
 }
 
 // end makes sure that nothing is left.
@@ -71,87 +75,87 @@ func (p *exprParser) end() {
 }
 
 // expression reads "a if b else c" and everything below it.
-func (p *exprParser) expression() expr {
-	if p.depth++; p.depth > exprDepthMax {
+func (p *exprParser) expression() Expr {
+	if p.depth++; p.depth > DepthMax {
 		p.fail(p.peek(), "the expression is nested too deeply")
-		return constExpr{}
+		return ConstExpr{}
 	}
 	defer func() { p.depth-- }()
 	x := p.or()
 	for p.accept(tokenName, "if") {
-		c := condExpr{then: x, cond: p.or()}
-		end := c.cond
+		c := CondExpr{Then: x, Cond: p.or()}
+		end := c.Cond
 		if p.accept(tokenName, "else") {
-			c.other = p.expression()
-			end = c.other
+			c.Other = p.expression()
+			end = c.Other
 		}
-		c.at = x.place().to(end.place())
+		c.At = x.Place().to(end.Place())
 		x = c
 	}
 	return x
 }
 
-func (p *exprParser) or() expr {
+func (p *exprParser) or() Expr {
 	x := p.and()
 	for p.accept(tokenName, "or") {
 		y := p.and()
-		x = logicExpr{at: x.place().to(y.place()), op: "or", left: x, right: y}
+		x = LogicExpr{At: x.Place().to(y.Place()), Op: "or", Left: x, Right: y}
 	}
 	return x
 }
 
-func (p *exprParser) and() expr {
+func (p *exprParser) and() Expr {
 	x := p.not()
 	for p.accept(tokenName, "and") {
 		y := p.not()
-		x = logicExpr{at: x.place().to(y.place()), op: "and", left: x, right: y}
+		x = LogicExpr{At: x.Place().to(y.Place()), Op: "and", Left: x, Right: y}
 	}
 	return x
 }
 
-func (p *exprParser) not() expr {
+func (p *exprParser) not() Expr {
 	var nots []token
 	for p.peek().is(tokenName, "not") {
 		nots = append(nots, p.next())
 	}
 	x := p.compare()
 	for i := len(nots) - 1; i >= 0; i-- {
-		x = notExpr{at: nots[i].to(x.place()), x: x}
+		x = NotExpr{At: nots[i].to(x.Place()), X: x}
 	}
 	return x
 }
 
 var comparisons = map[string]bool{"==": true, "!=": true, "<": true, "<=": true, ">": true, ">=": true}
 
-func (p *exprParser) compare() expr {
+func (p *exprParser) compare() Expr {
 	x := p.sum()
-	c := compareExpr{first: x}
+	c := CompareExpr{First: x}
 	for {
 		t := p.peek()
 		switch {
 		case t.kind == tokenOperator && comparisons[t.text]:
 			p.next()
-			c.ops = append(c.ops, t.text)
+			c.Ops = append(c.Ops, t.text)
 		case t.is(tokenName, "in"):
 			p.next()
-			c.ops = append(c.ops, "in")
+			c.Ops = append(c.Ops, "in")
 		case t.is(tokenName, "not") && p.tokens[p.pos+1].is(tokenName, "in"):
 			p.next()
 			p.next()
-			c.ops = append(c.ops, "not in")
+			c.Ops = append(c.Ops, "not in")
 		default:
-			if len(c.ops) == 0 {
+			if len(c.Ops) == 0 {
 				return x
 			}
-			c.at = x.place().to(c.rest[len(c.rest)-1].place())
+			c.At = x.Place().to(c.Rest[len(c.Rest)-1].Place())
 			return c
 		}
-		c.rest = append(c.rest, p.sum())
+		c.Rest = append(c.Rest, p.sum())
 	}
 }
 
 // binary reads a chain of operators of one rank, from left to right.
-func (p *exprParser) binary(operand func() expr, ops ...string) expr {
+func (p *exprParser) binary(operand func() Expr, ops ...string) Expr {
 	x := operand()
 	for {
 		found := ""
@@ -165,56 +169,56 @@ func (p *exprParser) binary(operand func() expr, ops ...string) expr {
 		}
 		p.next()
 		y := operand()
-		x = binaryExpr{at: x.place().to(y.place()), op: found, left: x, right: y}
+		x = BinaryExpr{At: x.Place().to(y.Place()), Op: found, Left: x, Right: y}
 	}
 }
 
 // The ranks are Jinja's own: ~ binds closer than + and -, and ** is not right-associative.
-func (p *exprParser) sum() expr     { return p.binary(p.concat, "+", "-") }
-func (p *exprParser) concat() expr  { return p.binary(p.product, "~") }
-func (p *exprParser) product() expr { return p.binary(p.power, "*", "/", "//", "%") }
-func (p *exprParser) power() expr   { return p.binary(p.unaryFiltered, "**") }
+func (p *exprParser) sum() Expr     { return p.binary(p.concat, "+", "-") }
+func (p *exprParser) concat() Expr  { return p.binary(p.product, "~") }
+func (p *exprParser) product() Expr { return p.binary(p.power, "*", "/", "//", "%") }
+func (p *exprParser) power() Expr   { return p.binary(p.unaryFiltered, "**") }
 
-func (p *exprParser) unaryFiltered() expr { return p.filters(p.unary()) }
+func (p *exprParser) unaryFiltered() Expr { return p.filters(p.unary()) }
 
-func (p *exprParser) unary() expr {
+func (p *exprParser) unary() Expr {
 	var signs []token
 	for p.peek().is(tokenOperator, "-") || p.peek().is(tokenOperator, "+") {
 		signs = append(signs, p.next())
-		if len(signs) > exprDepthMax {
+		if len(signs) > DepthMax {
 			p.fail(p.peek(), "the expression is nested too deeply")
 		}
 	}
 	x := p.postfix(p.primary())
 	for i := len(signs) - 1; i >= 0; i-- {
-		x = unaryExpr{at: signs[i].to(x.place()), op: signs[i].text, x: x}
+		x = UnaryExpr{At: signs[i].to(x.Place()), Op: signs[i].text, X: x}
 	}
 	return x
 }
 
-func (p *exprParser) primary() expr {
+func (p *exprParser) primary() Expr {
 	t := p.next()
 	switch {
 	case t.kind == tokenName:
 		switch t.text {
 		case "true", "True":
-			return constExpr{t.at, true}
+			return ConstExpr{t.At, true}
 		case "false", "False":
-			return constExpr{t.at, false}
+			return ConstExpr{t.At, false}
 		case "none", "None":
-			return constExpr{t.at, nil}
+			return ConstExpr{t.At, nil}
 		}
-		return nameExpr{t.at, t.text}
+		return NameExpr{t.At, t.text}
 	case t.kind == tokenNumber:
-		return constExpr{t.at, t.value}
+		return ConstExpr{t.At, t.value}
 	case t.kind == tokenString:
-		text, place := t.value.(string), t.at
+		text, place := t.value.(string), t.At
 		for p.peek().kind == tokenString {
 			more := p.next()
 			text += more.value.(string)
-			place = place.to(more.at)
+			place = place.to(more.At)
 		}
-		return constExpr{place, text}
+		return ConstExpr{place, text}
 	case t.is(tokenOperator, "("):
 		x := p.tuple(")")
 		p.expectOp(")")
@@ -223,18 +227,18 @@ func (p *exprParser) primary() expr {
 		items, _ := p.items("]")
 		end := p.peek()
 		p.expectOp("]")
-		return listExpr{at: t.to(end.at), items: items}
+		return ListExpr{At: t.to(end.At), Items: items}
 	case t.is(tokenOperator, "{"):
 		return p.dict(t)
 	case t.kind == tokenEnd:
 		p.fail(t, "an expression is missing")
 	}
 	p.fail(t, "unexpected "+describe(t))
-	return constExpr{at: t.at}
+	return ConstExpr{At: t.At}
 }
 
-// items reads expressions between commas up to closer, which stays.
-func (p *exprParser) items(closer string) (items []expr, commas int) {
+// Items reads expressions between commas up to closer, which stays.
+func (p *exprParser) items(closer string) (items []Expr, commas int) {
 	for p.fault == nil && !p.peek().is(tokenOperator, closer) && p.peek().kind != tokenEnd {
 		items = append(items, p.expression())
 		if !p.acceptOp(",") {
@@ -245,8 +249,8 @@ func (p *exprParser) items(closer string) (items []expr, commas int) {
 	return items, commas
 }
 
-// tuple reads one expression, or several with commas between them as a tuple.
-func (p *exprParser) tuple(closer string) expr {
+// Tuple reads one expression, or several with commas between them as a tuple.
+func (p *exprParser) tuple(closer string) Expr {
 	start := p.peek()
 	items, commas := p.items(closer)
 	if len(items) == 1 && commas == 0 {
@@ -255,34 +259,34 @@ func (p *exprParser) tuple(closer string) expr {
 	if len(items) == 0 && closer != ")" {
 		p.fail(start, "an expression is missing")
 	}
-	return listExpr{at: start.to(p.peek().at), items: items, tuple: true}
+	return ListExpr{At: start.to(p.peek().At), Items: items, Tuple: true}
 }
 
-func (p *exprParser) dict(open token) expr {
-	d := dictExpr{at: open.at}
+func (p *exprParser) dict(open token) Expr {
+	d := DictExpr{At: open.At}
 	for p.fault == nil && !p.peek().is(tokenOperator, "}") {
-		d.keys = append(d.keys, p.expression())
+		d.Keys = append(d.Keys, p.expression())
 		p.expectOp(":")
-		d.values = append(d.values, p.expression())
+		d.Values = append(d.Values, p.expression())
 		if !p.acceptOp(",") {
 			break
 		}
 	}
-	d.at = open.to(p.peek().at)
+	d.At = open.to(p.peek().At)
 	p.expectOp("}")
 	return d
 }
 
-func (p *exprParser) postfix(x expr) expr {
+func (p *exprParser) postfix(x Expr) Expr {
 	for p.fault == nil {
 		switch {
 		case p.acceptOp("."):
 			t := p.next()
 			switch t.kind {
 			case tokenName:
-				x = attrExpr{at: x.place().to(t.at), x: x, name: t.text}
+				x = AttrExpr{At: x.Place().to(t.At), X: x, Name: t.text}
 			case tokenNumber:
-				x = itemExpr{at: x.place().to(t.at), x: x, index: constExpr{t.at, t.value}}
+				x = ItemExpr{At: x.Place().to(t.At), X: x, Index: ConstExpr{t.At, t.value}}
 			default:
 				p.fail(t, "a name is missing after the dot")
 			}
@@ -290,7 +294,7 @@ func (p *exprParser) postfix(x expr) expr {
 			x = p.subscript(x)
 		case p.peek().is(tokenOperator, "("):
 			args, end := p.arguments()
-			x = callExpr{at: x.place().to(end), fn: x, args: args}
+			x = CallExpr{At: x.Place().to(end), Fn: x, Args: args}
 		default:
 			return x
 		}
@@ -298,8 +302,8 @@ func (p *exprParser) postfix(x expr) expr {
 	return x
 }
 
-func (p *exprParser) subscript(x expr) expr {
-	var bounds [3]expr
+func (p *exprParser) subscript(x Expr) Expr {
+	var bounds [3]Expr
 	colons := 0
 	for p.fault == nil && !p.peek().is(tokenOperator, "]") && p.peek().kind != tokenEnd {
 		if p.acceptOp(":") {
@@ -316,44 +320,44 @@ func (p *exprParser) subscript(x expr) expr {
 	}
 	end := p.peek()
 	p.expectOp("]")
-	place := x.place().to(end.at)
+	place := x.Place().to(end.At)
 	if colons > 0 {
-		return sliceExpr{at: place, x: x, low: bounds[0], high: bounds[1], step: bounds[2]}
+		return SliceExpr{At: place, X: x, Low: bounds[0], High: bounds[1], Step: bounds[2]}
 	}
 	if bounds[0] == nil {
 		p.fail(end, "an index is missing")
 		return x
 	}
-	return itemExpr{at: place, x: x, index: bounds[0]}
+	return ItemExpr{At: place, X: x, Index: bounds[0]}
 }
 
-// arguments reads "(a, b, name=c)" and returns the place of the closing bracket.
-func (p *exprParser) arguments() (arguments, at) {
-	var a arguments
+// Arguments reads "(a, b, name=c)" and returns the place of the closing bracket.
+func (p *exprParser) arguments() (Arguments, At) {
+	var a Arguments
 	p.expectOp("(")
 	for p.fault == nil && !p.peek().is(tokenOperator, ")") {
 		t := p.peek()
 		if t.kind == tokenName && p.tokens[p.pos+1].is(tokenOperator, "=") {
 			p.next()
 			p.next()
-			a.names = append(a.names, t.text)
-			a.named = append(a.named, p.expression())
-		} else if len(a.names) > 0 {
+			a.Names = append(a.Names, t.text)
+			a.Named = append(a.Named, p.expression())
+		} else if len(a.Names) > 0 {
 			p.fail(t, "an argument without a name stands after one with a name")
 		} else {
-			a.positional = append(a.positional, p.expression())
+			a.Positional = append(a.Positional, p.expression())
 		}
 		if !p.acceptOp(",") {
 			break
 		}
 	}
-	end := p.peek().at
+	end := p.peek().At
 	p.expectOp(")")
 	return a, end
 }
 
 // filters reads "| name(…)", "is name" and "is not name" after an operand.
-func (p *exprParser) filters(x expr) expr {
+func (p *exprParser) filters(x Expr) Expr {
 	for p.fault == nil {
 		switch {
 		case p.acceptOp("|"):
@@ -367,47 +371,47 @@ func (p *exprParser) filters(x expr) expr {
 	return x
 }
 
-func (p *exprParser) filter(x expr) expr {
+func (p *exprParser) filter(x Expr) Expr {
 	t := p.next()
 	if t.kind != tokenName {
 		p.fail(t, "the name of a filter is missing")
 		return x
 	}
-	f := filterExpr{at: t.at, x: x, name: t.text}
-	if table := filters(); table[t.text] == nil && p.fault == nil {
-		p.fault = unknown(t.at, "filter", t.text, sortedKeys(table))
+	f := FilterExpr{At: t.At, X: x, Name: t.text}
+	if !slices.Contains(p.words.Filters, t.text) && p.fault == nil {
+		p.fault = Unknown(t.At, "filter", t.text, p.words.Filters)
 	}
 	if p.peek().is(tokenOperator, "(") {
 		args, end := p.arguments()
-		f.args, f.at = args, t.to(end)
+		f.Args, f.At = args, t.to(end)
 	}
-	f.at = x.place().to(f.at)
+	f.At = x.Place().to(f.At)
 	return f
 }
 
-func (p *exprParser) test(x expr) expr {
+func (p *exprParser) test(x Expr) Expr {
 	negated := p.accept(tokenName, "not")
 	t := p.next()
 	if t.kind != tokenName {
 		p.fail(t, "the name of a test is missing")
 		return x
 	}
-	if _, ok := testTable[t.text]; !ok && p.fault == nil {
-		p.fault = unknown(t.at, "test", t.text, sortedKeys(testTable))
+	if !slices.Contains(p.words.Tests, t.text) && p.fault == nil {
+		p.fault = Unknown(t.At, "test", t.text, p.words.Tests)
 	}
-	e := testExpr{at: x.place().to(t.at), x: x, name: t.text}
+	e := TestExpr{At: x.Place().to(t.At), X: x, Name: t.text}
 	switch n := p.peek(); {
 	case n.is(tokenOperator, "("):
 		args, end := p.arguments()
-		e.args, e.at = args, x.place().to(end)
+		e.Args, e.At = args, x.Place().to(end)
 	case n.kind == tokenNumber, n.kind == tokenString, n.is(tokenOperator, "["), n.is(tokenOperator, "{"),
 		n.kind == tokenName && !isWordOperator(n.text):
 		arg := p.postfix(p.primary())
-		e.args.positional = []expr{arg}
-		e.at = x.place().to(arg.place())
+		e.Args.Positional = []Expr{arg}
+		e.At = x.Place().to(arg.Place())
 	}
 	if negated {
-		return notExpr{at: e.at, x: e}
+		return NotExpr{At: e.At, X: e}
 	}
 	return e
 }
@@ -420,9 +424,9 @@ func isWordOperator(s string) bool {
 	return false
 }
 
-// unknown reports a filter, test or tag that is not there.
-func unknown(place at, what, name string, choices []string) *Fault {
-	f := place.fault("template-"+what, "there is no "+what+" "+strconv.Quote(shorten(name)), "")
+// Unknown reports a filter, test or tag that is not there.
+func Unknown(place At, what, name string, choices []string) *Fault {
+	f := place.Fault("template-"+what, "there is no "+what+" "+strconv.Quote(Shorten(name)), "")
 	f.Subject, f.Choices = name, choices
 	return f
 }
