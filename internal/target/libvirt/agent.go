@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -13,31 +14,47 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/libvirt/events"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
+	"github.com/braggdev/bragg/internal/trust"
 )
 
 // A guest boots while its agent is dialled.
 const (
-	dialAgain     = 300 * time.Millisecond
-	dialLook      = 5 * time.Second // how often the VM itself is looked at meanwhile
-	handshakeTime = 10 * time.Second
+	dialAgain    = 300 * time.Millisecond
+	dialCheck    = 5 * time.Second // how often the VM itself is checked meanwhile
+	handshakeMax = 10 * time.Second
 )
 
-// DialAgent connects to the agent of a VM, as soon as there is one, and makes sure that it is the one that was meant.
-func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
-	if t.options.Authority == nil {
-		return nil, errors.New("dial agent: this program has no identity that agents know")
+// agents are the connections to agents of VMs.
+type agents struct {
+	cluster   *cluster
+	authority *trust.Authority // nil: this program cannot reach agents
+	listener  *events.Listener // from the first call on
+	surveys   sharedSurvey     // of callers who dial
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[string][]*conn // by VM
+}
+
+// DialAgent connects to the agent of a VM, as soon as it answers, and verifies that it is the agent of that VM.
+func (a *agents) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
+	if a.authority == nil {
+		return nil, errors.New("dial agent: this program has no identity that agents accept")
 	}
-	t.listen()
+	a.listen()
 	var last error
-	var looked time.Time
+	var checked time.Time
 	for {
-		if time.Since(looked) > dialLook {
-			if err := t.mayAnswer(ctx, vm, last != nil); err != nil {
+		if time.Since(checked) > dialCheck {
+			if err := a.mayAnswer(ctx, vm, last != nil); err != nil {
 				return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, errors.Join(err, last))
 			}
-			looked = time.Now()
+			checked = time.Now()
 		}
-		c, err := t.dialOnce(ctx, vm)
+		c, err := a.dialOnce(ctx, vm)
 		if err == nil {
 			return c, nil
 		}
@@ -50,69 +67,78 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	}
 }
 
-func (t *Target) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {
-	address, err := t.addressOf(ctx, vm)
+// listen begins to listen to the events of all nodes, once, and hangs up on agents of VMs that stop, so that no caller waits for them.
+func (a *agents) listen() {
+	hosts := make([]*virsh.Host, len(a.cluster.nodes))
+	for i, n := range a.cluster.nodes {
+		hosts[i] = n.Host
+	}
+	a.listener.Listen(hosts, a.hangUp)
+}
+
+func (a *agents) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {
+	ip, err := a.addressOf(ctx, vm)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	ctx, cancel := context.WithTimeout(ctx, handshakeMax)
 	defer cancel()
 	var d net.Dialer
-	plain, err := d.DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(agentPort)))
+	plain, err := d.DialContext(ctx, "tcp", net.JoinHostPort(ip, strconv.Itoa(address.AgentPort)))
 	if err != nil {
 		return nil, err
 	}
-	secure := tls.Client(plain, t.options.Authority.Controller(vm.Name))
+	secure := tls.Client(plain, a.authority.Controller(vm.Name))
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = plain.Close()
 		return nil, &diag.Error{
-			Code: "agent-identity", Message: fmt.Sprintf("who answers at %s is not the agent of vm %q", address, vm.Name), Err: err,
+			Code: "agent-identity", Message: fmt.Sprintf("%s answers, but is not the agent of vm %q", ip, vm.Name), Err: err,
 		}
 	}
-	t.listener.hear(vm.ID)
-	c := &conn{Conn: secure, target: t, vm: vm.ID}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
+	a.listener.Heard(vm.ID)
+	c := &conn{Conn: secure, agents: a, vm: vm.ID}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
 		_ = plain.Close()
-		return nil, errClosed
+		return nil, virsh.ErrClosed
 	}
-	t.conns[vm.ID] = append(t.conns[vm.ID], c)
+	a.conns[vm.ID] = append(a.conns[vm.ID], c)
 	return c, nil
 }
 
 // addressOf returns the address that was given to a VM, or that it got by DHCP.
-func (t *Target) addressOf(ctx context.Context, vm target.VM) (string, error) {
+func (a *agents) addressOf(ctx context.Context, vm target.VM) (string, error) {
 	if len(vm.Addresses) > 0 {
 		return vm.Addresses[0], nil
 	}
-	n, err := t.node(vm.NodeID)
+	n, err := a.cluster.node(ctx, vm.NodeID)
 	if err != nil {
 		return "", err
 	}
-	a, err := n.lookUp(ctx, vm.ID)
-	if err == nil && a == "" {
-		err = fmt.Errorf("node %q knows no address of it yet", n.id)
+	ip, err := address.Of(ctx, n.Host, vm.ID)
+	if err == nil && ip == "" {
+		err = fmt.Errorf("node %q knows no address of it yet", n.ID)
 	}
-	return a, err
+	return ip, err
 }
 
-// conn is a connection to an agent. It ends with the power of its VM, which a network would not tell.
+// conn is a connection to an agent. It ends with the power of its VM, which the network does not report.
 type conn struct {
 	*tls.Conn
-	target *Target
+	agents *agents
 	vm     string
 	once   sync.Once
 	err    error
 }
 
-// By this whoever uses it knows that it is over a network.
+// By this its user knows that it is over a network.
 var _ interface{ ConnectionState() tls.ConnectionState } = (*conn)(nil)
 
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.target.listener.hear(c.vm)
+		c.agents.listener.Heard(c.vm)
 	}
 	return n, err
 }
@@ -120,22 +146,34 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.err = c.Conn.Close()
-		c.target.mu.Lock()
-		defer c.target.mu.Unlock()
-		left := slices.DeleteFunc(c.target.conns[c.vm], func(o *conn) bool { return o == c })
-		if c.target.conns[c.vm] = left; len(left) == 0 {
-			delete(c.target.conns, c.vm)
+		c.agents.mu.Lock()
+		defer c.agents.mu.Unlock()
+		left := slices.DeleteFunc(c.agents.conns[c.vm], func(o *conn) bool { return o == c })
+		if c.agents.conns[c.vm] = left; len(left) == 0 {
+			delete(c.agents.conns, c.vm)
 		}
 	})
 	return c.err
 }
 
 // hangUp ends the connections to the agent of a VM that has lost its power.
-func (t *Target) hangUp(id string) {
-	t.mu.Lock()
-	open := slices.Clone(t.conns[id])
-	t.mu.Unlock()
+func (a *agents) hangUp(id string) {
+	a.mu.Lock()
+	open := slices.Clone(a.conns[id])
+	a.mu.Unlock()
 	for _, c := range open {
 		_ = c.Close()
 	}
+}
+
+// close ends all connections, and allows no new one.
+func (a *agents) close() {
+	a.mu.Lock()
+	a.closed = true
+	open := slices.Concat(slices.Collect(maps.Values(a.conns))...)
+	a.mu.Unlock()
+	for _, c := range open {
+		_ = c.Close()
+	}
+	a.listener.Close()
 }

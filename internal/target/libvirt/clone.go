@@ -7,31 +7,34 @@ import (
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
 // CloneVM makes powered-off copies of a VM as its disks stand at one instant. Linked clones share the blocks of the
 // source that they do not write, and need a storage that the source's node and theirs both see. A data disk of a clone
 // may be larger than its source, never smaller.
-func (t *Target) CloneVM(
+func (m *builder) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool,
 ) ([]target.VM, error) {
-	vms, err := t.clone(ctx, tag, source, specs, linked)
+	vms, err := m.clone(ctx, tag, source, specs, linked)
 	if err != nil {
 		return nil, fmt.Errorf("clone vm %q: %w", source.Name, err)
 	}
 	return vms, nil
 }
 
-func (t *Target) clone(
+func (m *builder) clone(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool,
 ) ([]target.VM, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
 	}
-	if idText.MatchString(source.ID) {
-		defer t.lock(source.ID)()
+	if virsh.IsUUID(source.ID) {
+		defer m.locks.lock(source.ID)()
 	}
-	list, err := t.find(ctx, tag, []target.VM{source}, false)
+	list, err := m.cluster.find(ctx, tag, []target.VM{source}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -43,32 +46,32 @@ func (t *Target) clone(
 	for i := range specs {
 		specs[i].Template = from.record.Template
 	}
-	plans, err := t.plan(ctx, tag, specs)
+	plans, err := m.plan(ctx, tag, specs)
 	if err != nil {
 		return nil, err
 	}
-	bases := from.main().layers()
+	bases := from.home().layers()
 	// Disks that are written meanwhile cannot be copied, and those that clones read must never be written again.
 	if linked || from.power() == target.PowerOn {
-		if bases, err = t.snapshot(ctx, from.main()); err != nil {
-			t.release(ids(plans)...)
+		if bases, err = snapshot(ctx, from.home()); err != nil {
+			m.addresses.Release(ids(plans)...)
 			return nil, err
 		}
 	}
 	o, err := readOrigin(ctx, from, bases, linked)
 	for i := 0; err == nil && i < len(plans); i++ {
-		if err = t.planClone(plans[i], o); err != nil {
+		if err = m.planClone(plans[i], o); err != nil {
 			err = fmt.Errorf("clone %q: %w", plans[i].spec.Name, err)
 		}
 	}
 	if err != nil {
-		t.release(ids(plans)...)
+		m.addresses.Release(ids(plans)...)
 		return nil, err
 	}
-	return t.buildAll(ctx, plans)
+	return m.buildAll(ctx, plans)
 }
 
-func fitsSource(from *seen, specs []target.VMSpec) error {
+func fitsSource(from *vmInfo, specs []target.VMSpec) error {
 	disks := from.record.VM.Disks
 	for _, spec := range specs {
 		if len(spec.DiskBytes) != len(disks) {
@@ -85,25 +88,24 @@ func fitsSource(from *seen, specs []target.VMSpec) error {
 
 // origin is what clones are copied from. It is read once for all of them.
 type origin struct {
-	from   *seen
-	home   *node
-	pool   pool
+	from   *vmInfo
+	pool   *storage.Pool
 	bases  []layer
-	stored map[string]stored // volumes of the layers, by name, which the pool knows from then on
+	stored map[string]storage.Stored // volumes of the layers, by name, which the pool knows from then on
 	linked bool
 }
 
-func readOrigin(ctx context.Context, from *seen, bases []layer, linked bool) (*origin, error) {
-	o := &origin{from: from, home: from.main().node, bases: bases, stored: map[string]stored{}, linked: linked}
+func readOrigin(ctx context.Context, from *vmInfo, bases []layer, linked bool) (*origin, error) {
+	o := &origin{from: from, bases: bases, stored: map[string]storage.Stored{}, linked: linked}
 	var err error
-	if o.pool, err = o.home.readPool(ctx, o.home.pool); err != nil {
+	if o.pool, err = from.home().node.store.Pool(ctx); err != nil {
 		return nil, err
 	}
 	for _, base := range bases {
-		if linked && diskIndex(base.device) != 0 {
-			continue // nothing but its name is of interest
+		if linked && domain.DiskIndex(base.device) != 0 {
+			continue // its name is enough
 		}
-		if o.stored[base.volume], err = o.home.sees(ctx, o.pool, base.volume); err != nil {
+		if o.stored[base.volume], err = o.pool.Find(ctx, base.volume); err != nil {
 			return nil, err
 		}
 	}
@@ -111,9 +113,9 @@ func readOrigin(ctx context.Context, from *seen, bases []layer, linked bool) (*o
 }
 
 // planClone gives a clone copies of the source's disks.
-func (t *Target) planClone(b *blueprint, o *origin) error {
-	if t.storage(o.home, o.pool) != t.storage(b.node, b.pool) {
-		return fmt.Errorf("node %q does not see the storage of node %q, where the source is", b.node.id, o.home.id)
+func (m *builder) planClone(b *blueprint, o *origin) error {
+	if o.pool.Storage() != b.pool.Storage() {
+		return fmt.Errorf("node %q does not see the storage of node %q, where the source is", b.node.ID, o.from.home().node.ID)
 	}
 	if o.linked {
 		b.record.Bases = append(b.record.Bases, o.from.record.Bases...)
@@ -122,16 +124,16 @@ func (t *Target) planClone(b *blueprint, o *origin) error {
 		if o.linked {
 			b.record.Bases = append(b.record.Bases, chain(base)...)
 		}
-		index := diskIndex(base.device)
+		index := domain.DiskIndex(base.device)
 		if index == 0 { // the system disk is as large as that of the source
-			b.disks = append(b.disks, t.copyOf(o, base, o.stored[base.volume].Capacity))
+			b.disks = append(b.disks, m.copyOf(o, base, o.stored[base.volume].Capacity))
 			continue
 		}
 		if index > len(b.spec.DiskBytes) {
-			return fmt.Errorf("the source has a disk %s that it was not made with", base.device)
+			return fmt.Errorf("the source has a disk %s that it was not created with", base.device)
 		}
 		size := b.spec.DiskBytes[index-1]
-		one := t.copyOf(o, base, size)
+		one := m.copyOf(o, base, size)
 		b.addData(index-1, size, one.format, one.make)
 	}
 	slices.Sort(b.record.Bases)
@@ -139,37 +141,26 @@ func (t *Target) planClone(b *blueprint, o *origin) error {
 	return nil
 }
 
-// chain lists a layer and those below it, all of the same VM. Some numbers may not exist, which does no harm.
+// chain lists a layer and those below it, all of the same VM. Some numbers may not exist, which is harmless.
 func chain(top layer) []string {
-	o, _ := parseVolumeName(top.volume)
-	names := []string{volumeName(o.mark, o.id, top.device)}
+	o, _ := storage.ParseVolumeName(top.volume)
+	names := []string{storage.VolumeName(o.Mark, o.ID, top.device)}
 	for n := 1; n <= topLayer([]layer{top}); n++ {
-		names = append(names, volumeName(o.mark, o.id, top.device+"."+strconv.Itoa(n)))
+		names = append(names, storage.VolumeName(o.Mark, o.ID, top.device+"."+strconv.Itoa(n)))
 	}
 	return names
 }
 
 // copyOf makes a disk from a layer. A full copy is made by the source's node, whose pool knows the layer.
-func (t *Target) copyOf(o *origin, base layer, size int64) blueprintDisk {
+func (m *builder) copyOf(o *origin, base layer, size int64) blueprintDisk {
 	if o.linked {
-		return blueprintDisk{base.device, formatQCOW2, func(ctx context.Context, b *blueprint, name string) error {
-			v := newVolume(name, formatQCOW2, size).over(b.pool.file(base.volume), base.format)
-			return b.node.createVolume(ctx, b.pool, v)
+		return blueprintDisk{base.device, storage.QCOW2, func(ctx context.Context, b *blueprint, name string) error {
+			v := storage.Volume{Name: name, Format: storage.QCOW2, SizeBytes: size, Base: b.pool.File(base.volume), BaseFormat: base.format}
+			return b.pool.Create(ctx, v)
 		}}
 	}
-	format := t.settings.diskFormat
+	format := m.settings.diskFormat
 	return blueprintDisk{base.device, format, func(ctx context.Context, _ *blueprint, name string) error {
-		return o.home.copyVolume(ctx, o.pool, newVolume(name, format, size), base.volume)
+		return o.pool.Copy(ctx, storage.Volume{Name: name, Format: format, SizeBytes: size}, base.volume)
 	}}
-}
-
-// sees looks at a volume that QEMU or another node may have made, which the pool does not know before it is read anew.
-func (n *node) sees(ctx context.Context, p pool, name string) (stored, error) {
-	if v, err := n.readVolume(ctx, p, name); !isGone(err) {
-		return v, err
-	}
-	if _, err := n.listVolumes(ctx, p); err != nil {
-		return stored{}, err
-	}
-	return n.readVolume(ctx, p, name)
 }

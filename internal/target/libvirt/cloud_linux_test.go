@@ -21,6 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
@@ -103,7 +104,7 @@ func newClones(t *testing.T, r *rig, path string, config target.Config) *clones 
 		t.Fatal(err)
 	}
 	o := target.OpenOptions{Dir: c.dir, Authority: authority, AgentProgram: func(string) (string, error) { return agentBinary() }}
-	if c.target, err = open(t.Context(), config, o, runVirsh); err != nil {
+	if c.target, err = open(t.Context(), config, o, virsh.Run); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.target.Close() })

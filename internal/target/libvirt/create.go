@@ -10,21 +10,37 @@ import (
 	"unicode/utf8"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
+
+// builder makes VMs.
+type builder struct {
+	cluster   *cluster
+	settings  settings
+	templates *templates
+	seeds     *seeds
+	addresses *address.Allocator
+	memory    *memory
+	locks     *keyLocks // by VM
+	remover   *remover  // of what a failed call made
+}
 
 // blueprint is a VM that is about to be made.
 type blueprint struct {
 	tag    target.Tag
 	spec   target.VMSpec
-	record record
+	record domain.Record
 	node   *node
-	pool   pool
-	accel  accelerator
+	pool   *storage.Pool
+	accel  domain.Accelerator
 	from   *template
 	disks  []blueprintDisk
 }
 
-// blueprintDisk is a volume to make, by which its disk is made too.
+// blueprintDisk is a disk, and how its volume is made.
 type blueprintDisk struct {
 	role   string // "sda", "sdb"
 	format string
@@ -32,43 +48,47 @@ type blueprintDisk struct {
 }
 
 // Create makes powered-off VMs from templates.
-func (t *Target) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
-	plans, err := t.plan(ctx, tag, specs)
+func (m *builder) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
+	plans, err := m.plan(ctx, tag, specs)
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range plans {
-		if err := t.planDisks(b); err != nil {
-			t.release(ids(plans)...)
+		if err := m.planDisks(b); err != nil {
+			m.addresses.Release(ids(plans)...)
 			return nil, fmt.Errorf("create vm %q: %w", b.spec.Name, err)
 		}
 	}
-	return t.buildAll(ctx, plans)
+	return m.buildAll(ctx, plans)
 }
 
 // plan checks what can be known before anything is made, and gives each VM its identity and address.
-func (t *Target) plan(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]*blueprint, error) {
+func (m *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]*blueprint, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
 	}
-	t.remark(tag)
-	s, err := t.survey(ctx)
+	m.cluster.runs.add(tag)
+	s, err := m.cluster.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
 	hosts := map[string]*blueprint{} // what all VMs of a node share
 	plans := make([]*blueprint, len(specs))
 	for i, spec := range specs {
-		b, err := t.planOne(ctx, s, tag, spec, hosts)
+		b, err := m.planOne(ctx, s, tag, spec, hosts)
 		if err != nil {
 			return nil, fmt.Errorf("create vm %q: %w", spec.Name, err)
 		}
 		if slices.ContainsFunc(plans[:i], func(o *blueprint) bool { return o.record.VM.ID == b.record.VM.ID }) {
-			return nil, fmt.Errorf("create vm %q: it is asked for twice", spec.Name)
+			return nil, fmt.Errorf("create vm %q: it is listed twice", spec.Name)
 		}
 		plans[i] = b
 	}
-	addresses, err := t.reserve(ctx, s, ids(plans))
+	var used []string
+	for _, one := range s.vms {
+		used = append(used, one.record.VM.Addresses...)
+	}
+	addresses, err := m.addresses.Reserve(ctx, used, ids(plans))
 	if err != nil {
 		return nil, err
 	}
@@ -88,43 +108,43 @@ func ids(plans []*blueprint) []string {
 	return list
 }
 
-func (t *Target) planOne(ctx context.Context, s *survey, tag target.Tag, spec target.VMSpec,
+func (m *builder) planOne(ctx context.Context, s *survey, tag target.Tag, spec target.VMSpec,
 	hosts map[string]*blueprint) (*blueprint, error) {
-	n, err := t.node(spec.NodeID)
+	n, err := m.cluster.node(ctx, spec.NodeID)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	id := vmID(tag.Mark(), spec.Name)
+	id := domain.ID(tag.Mark(), spec.Name)
 	if s.vms[id] != nil {
 		return nil, errors.New("it exists already")
 	}
-	if err := s.down[n.id]; err != nil {
-		return nil, fmt.Errorf("node %q does not answer: %w", n.id, err)
+	if err := s.down[n.ID]; err != nil {
+		return nil, fmt.Errorf("node %q does not answer: %w", n.ID, err)
 	}
-	host := hosts[n.id]
+	host := hosts[n.ID]
 	if host == nil {
 		host = &blueprint{}
-		if host.pool, err = n.readPool(ctx, n.pool); err != nil {
+		if host.pool, err = n.store.Pool(ctx); err != nil {
 			return nil, err
 		}
-		if host.accel, err = t.accelerator(ctx, n); err != nil {
+		if host.accel, err = n.accelerator(ctx, m.settings); err != nil {
 			return nil, err
 		}
-		hosts[n.id] = host
+		hosts[n.ID] = host
 	}
 	b := &blueprint{tag: tag, spec: spec, node: n, pool: host.pool, accel: host.accel}
-	if b.from, err = t.template(spec.Template); err != nil {
+	if b.from, err = m.templates.get(spec.Template); err != nil {
 		return nil, err
 	}
-	b.record = record{
+	b.record = domain.Record{
 		VM: target.VM{
-			ID: id, Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: n.id, Disks: []target.Disk{},
+			ID: id, Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: n.ID, Disks: []target.Disk{},
 			Power: target.PowerOff,
 		},
-		Template: spec.Template, VCPUs: max(1, spec.VCPUs), RAMBytes: spec.RAMBytes, MAC: macOf(id),
+		Template: spec.Template, VCPUs: max(1, spec.VCPUs), RAMBytes: spec.RAMBytes, MAC: domain.MAC(id),
 		Bases: b.from.bases(tag.Mark()), Created: time.Now().UTC(),
 	}
 	return b, nil
@@ -135,10 +155,10 @@ const ramBytesMin = 32 << 20
 
 func checkSpec(spec target.VMSpec) error {
 	if !utf8.ValidString(spec.Name) || !utf8.ValidString(spec.Group) {
-		return errors.New("the name is no UTF-8")
+		return errors.New("name is not valid UTF-8")
 	}
-	if len(spec.DiskBytes) > disksMax-1 {
-		return fmt.Errorf("%d disks, want at most %d", len(spec.DiskBytes), disksMax-1)
+	if len(spec.DiskBytes) > domain.DisksMax-1 {
+		return fmt.Errorf("%d disks, want at most %d", len(spec.DiskBytes), domain.DisksMax-1)
 	}
 	for _, size := range spec.DiskBytes {
 		if size <= 0 || size%512 != 0 {
@@ -152,21 +172,20 @@ func checkSpec(spec target.VMSpec) error {
 }
 
 // planDisks gives a new VM the system disk of its template, and empty data disks.
-func (t *Target) planDisks(b *blueprint) error {
+func (m *builder) planDisks(b *blueprint) error {
 	if b.from.volume != "" {
-		format := t.settings.diskFormat
-		if t.settings.clones == clonesLinked {
-			format = formatQCOW2
+		format := m.settings.diskFormat
+		if m.settings.clones == clonesLinked {
+			format = storage.QCOW2
 		}
 		b.disks = append(b.disks, blueprintDisk{"sda", format, func(ctx context.Context, b *blueprint, name string) error {
-			_, err := t.makeSystem(ctx, b.node, b.pool, name, b.from)
-			return err
+			return m.makeSystem(ctx, b.pool, name, b.from)
 		}})
 	}
 	for i, size := range b.spec.DiskBytes {
-		format := t.settings.diskFormat
+		format := m.settings.diskFormat
 		b.addData(i, size, format, func(ctx context.Context, b *blueprint, name string) error {
-			return b.node.createVolume(ctx, b.pool, newVolume(name, format, size))
+			return b.pool.Create(ctx, storage.Volume{Name: name, Format: format, SizeBytes: size})
 		})
 	}
 	return nil
@@ -175,24 +194,24 @@ func (t *Target) planDisks(b *blueprint) error {
 // byID is where udev puts a SCSI disk of QEMU's, in front of its serial number.
 const byID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
 
-// addData adds the i-th data disk: the first is sdb. A distribution gives such names in the order in which its drivers happen to
-// finish, another one at each start, so there the disk is found by its serial number. Guests of bragg image build have no udev, and keep order.
+// addData adds the i-th data disk: the first is sdb. A distribution gives such names in the order in which its drivers finish, which
+// varies, so there the disk is found by its serial number. Guests of bragg image build have no udev, and keep the order.
 func (b *blueprint) addData(i int, size int64, format string, make func(context.Context, *blueprint, string) error) {
-	role := diskName(i + 1)
+	role := domain.DiskName(i + 1)
 	b.disks = append(b.disks, blueprintDisk{role, format, make})
 	data := target.Disk{Device: "/dev/" + role, SizeBytes: size}
 	if b.from.kernel == nil {
-		data.Path = byID + serialOf(i+1)
+		data.Path = byID + domain.SerialOf(i+1)
 	}
 	b.record.VM.Disks = append(b.record.VM.Disks, data)
 }
 
 // buildAll makes all VMs, or removes what it made.
-func (t *Target) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM, error) {
-	defer t.release(ids(plans)...) // from now on the domains say which addresses are taken
+func (m *builder) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM, error) {
+	defer m.addresses.Release(ids(plans)...) // by then the domains record which addresses are taken
 	err := target.Each(ctx, len(plans), func(i int) error {
 		ended := target.Observe(ctx, plans[i].spec.Name)
-		err := t.build(ctx, plans[i])
+		err := m.build(ctx, plans[i])
 		ended(err)
 		if err != nil {
 			return fmt.Errorf("create vm %q: %w", plans[i].spec.Name, err)
@@ -201,150 +220,76 @@ func (t *Target) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM,
 	})
 	vms := make([]target.VM, len(plans))
 	for i, b := range plans {
-		vms[i] = b.record.vm()
+		vms[i] = b.record.Value()
 	}
 	if err == nil {
 		return vms, nil
 	}
-	// The caller may have given up, and is to find nothing it did not ask for.
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeLimit)
+	// Also for a caller that was cancelled, no VM is left of a call that failed.
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), virsh.ChangeLimit)
 	defer cancel()
 	if len(plans) > 0 {
-		err = errors.Join(err, t.remove(clean, plans[0].tag, vms, ids(plans)))
+		err = errors.Join(err, m.remover.remove(clean, plans[0].tag, vms, ids(plans)))
 	}
 	return nil, err
 }
 
-// build makes everything of a VM, the domain first: from then on there is something that says whose the volumes are.
-func (t *Target) build(ctx context.Context, b *blueprint) error {
-	b.record.Seeded = t.seeds()
-	d, err := t.describeVM(b)
+// build makes a VM, the domain first: it names the owner of the volumes.
+func (m *builder) build(ctx context.Context, b *blueprint) error {
+	b.record.Seeded = m.seeds.possible()
+	d, err := m.describe(b)
 	if err != nil {
 		return err
 	}
 	mark := b.tag.Mark()
-	if err := t.memory.keep(remembered{Mark: mark, Node: b.node.id, Record: b.record}); err != nil {
+	if err := m.memory.keep(remembered{Mark: mark, Node: b.node.ID, Record: b.record}); err != nil {
 		return err
 	}
-	if err := b.node.define(ctx, d, mark); err != nil {
+	if err := b.node.domains.Define(ctx, d); err != nil {
 		return err
 	}
-	if err := t.bring(ctx, b.node, b.pool, mark, b.from); err != nil {
+	if err := m.templates.upload(ctx, b.pool, mark, b.from); err != nil {
 		return err
 	}
 	for _, disk := range b.disks {
-		if err := disk.make(ctx, b, volumeName(mark, b.record.VM.ID, disk.role)); err != nil {
+		if err := disk.make(ctx, b, storage.VolumeName(mark, b.record.VM.ID, disk.role)); err != nil {
 			return fmt.Errorf("make disk %s: %w", disk.role, err)
 		}
 	}
-	return t.plant(ctx, b)
+	return m.seeds.create(ctx, b.pool, mark, b.record)
 }
 
-// define makes a persistent domain. Because an answer may be lost, one that is there already is looked at.
-func (n *node) define(ctx context.Context, d domain, mark string) error {
-	text, err := d.text()
-	if err != nil {
-		return err
-	}
-	return patiently(ctx, func(ctx context.Context) error {
-		_, err := n.change(ctx, text, "define", "--file=/dev/stdin")
-		return err
-	}, func(ctx context.Context) bool {
-		one, err := n.sight(ctx, d.UUID)
-		return err == nil && one.mark() == mark
-	})
-}
-
-// sight looks at one domain.
-func (n *node) sight(ctx context.Context, id string) (sight, error) {
-	out, err := n.query(ctx, "dumpxml", "--domain="+id)
-	if err != nil {
-		return sight{}, err
-	}
-	found, err := parseSights(out)
-	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("node %q: %d domains described, want one", n.id, len(found))
-	}
-	if err != nil {
-		return sight{}, err
-	}
-	return found[0], nil
-}
-
-// describeVM turns a blueprint into a domain.
-func (t *Target) describeVM(b *blueprint) (domain, error) {
+// describe turns a blueprint into a domain.
+func (m *builder) describe(b *blueprint) (domain.Domain, error) {
 	id, mark := b.record.VM.ID, b.tag.Mark()
-	own, err := newMetadata(b.tag, b.record)
-	if err != nil {
-		return domain{}, err
+	metadata, err := domain.NewMetadata(b.tag, b.record)
+	d := domain.Domain{
+		Type: b.accel.Kind, CPUMode: m.settings.cpu, Name: domain.Name(id, b.spec.Name), UUID: id, Metadata: metadata,
+		RAMBytes: b.record.RAMBytes, VCPUs: b.record.VCPUs, Guest: &domain.Guest{MAC: b.record.MAC},
 	}
-	d := machine(b.accel.kind, t.settings.cpu)
-	d.Name, d.UUID = domainName(id, b.spec.Name), id
-	d.Description = "VM of a Bragg run, removed when that ends. bragg clean removes what a run left."
-	d.Metadata = &notes{own}
-	d.Memory, d.VCPU, d.IOThreads = amount{"b", b.record.RAMBytes}, b.record.VCPUs, 1
-	scsi := controller{Type: "scsi", Model: "virtio-scsi", Driver: &struct {
-		IOThread int `xml:"iothread,attr,omitempty"`
-	}{1}}
-	d.Devices.Controllers = append(d.Devices.Controllers, scsi)
 	if k := b.from.kernel; k != nil {
-		d.OS.Kernel = b.pool.file(volumeName(mark, k.digest, "kernel"))
-		d.OS.Initrd = b.pool.file(volumeName(mark, k.digest, "initrd"))
-		d.OS.Cmdline = k.cmdline
+		d.Kernel, d.Cmdline = b.pool.File(storage.VolumeName(mark, k.digest, "kernel")), k.cmdline
+		d.Initrd = b.pool.File(storage.VolumeName(mark, k.digest, "initrd"))
 	}
 	for _, one := range b.disks {
-		index := diskIndex(one.role)
-		x := scsiDisk(index, b.pool.file(volumeName(mark, id, one.role)), one.format, t.settings.cache)
-		if index == 0 {
-			x.Boot = &order{1}
-		}
-		d.Devices.Disks = append(d.Devices.Disks, x)
+		index := domain.DiskIndex(one.role)
+		d.Disks = append(d.Disks, domain.Disk{
+			Index: index, Path: b.pool.File(storage.VolumeName(mark, id, one.role)), Format: one.format, Cache: m.settings.cache, Boot: index == 0,
+		})
 	}
 	if b.record.Seeded {
-		d.Devices.Disks = append(d.Devices.Disks, seedDisk(b, b.pool.file(volumeName(mark, id, "seed"))))
+		// Where the system needs no disk the seed takes the place of sda, so that data begins at sdb; elsewhere it is a CD drive,
+		// which takes no such name.
+		seed := domain.Disk{Path: b.pool.File(storage.VolumeName(mark, id, "seed")), Format: storage.Raw, Cache: "writeback", ReadOnly: true}
+		if b.from.kernel == nil {
+			seed.Index, seed.CDROM = domain.DisksMax, true
+		}
+		d.Disks = append(d.Disks, seed)
 	}
-	d.Devices.Interfaces = []nic{t.card(b.record.MAC)}
-	port := &struct {
-		Type string `xml:"type,attr"`
-		Port int    `xml:"port,attr"`
-	}{Type: "serial"}
-	d.Devices.Console = &serial{Type: "pty", Target: port}
-	d.Devices.Panic = &panicDevice{"isa"}
-	d.Devices.RNG = &rng{Model: "virtio"}
-	d.Devices.RNG.Backend.Model, d.Devices.RNG.Backend.Path = "random", "/dev/urandom"
-	return d, nil
-}
-
-// seedDisk is the disk that tells a guest who it is. Where the system needs no disk it takes the place of sda, so that
-// data begins at sdb; elsewhere it is a CD drive, which takes no such name.
-func seedDisk(b *blueprint, path string) disk {
-	if b.from.kernel != nil {
-		d := scsiDisk(0, path, formatRaw, "writeback")
-		d.ReadOnly = &struct{}{}
-		return d
+	if bridge, ok := strings.CutPrefix(m.settings.network, "bridge:"); ok {
+		d.Guest.Bridge = bridge
+	} else {
+		d.Guest.Network = m.settings.network
 	}
-	d := scsiDisk(disksMax, path, formatRaw, "writeback")
-	d.Device, d.ReadOnly, d.Driver.Discard = "cdrom", &struct{}{}, ""
-	return d
-}
-
-// diskIndex is the inverse of diskName.
-func diskIndex(name string) int {
-	index := 0
-	for _, r := range strings.TrimPrefix(name, "sd") {
-		index = index*26 + int(r-'a') + 1
-	}
-	return index - 1
-}
-
-// card is the network card of a VM: on a network of libvirt if the target file names one, else on a bridge of the host.
-func (t *Target) card(mac string) nic {
-	c := nic{Type: "network", MAC: hwaddr{mac}}
-	c.Model.Type = "virtio"
-	if bridge, ok := strings.CutPrefix(t.settings.network, "bridge:"); ok {
-		c.Type, c.Source.Bridge = "bridge", bridge
-		return c
-	}
-	c.Source.Network = t.settings.network
-	return c
+	return d, err
 }

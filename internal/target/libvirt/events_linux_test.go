@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -96,9 +97,9 @@ const listeningVariable = "BRAGG_TEST_LISTENS"
 // TestListeningEndsWithTheProgram: virsh does not go on listening for a controller that was killed, nor for one that closes its target.
 func TestListeningEndsWithTheProgram(t *testing.T) {
 	c := target.Config{Nodes: []target.NodeConfig{{ID: "n", Endpoint: "qemu:///system"}}}
-	own := func(ctx context.Context, c call) ([]byte, error) {
-		c.uri = "test:///default" // libvirt's own driver, in the process of virsh
-		return runVirsh(ctx, c)
+	own := func(ctx context.Context, c virsh.Call) ([]byte, error) {
+		c.URI = "test:///default" // libvirt's own driver, in the process of virsh
+		return virsh.Run(ctx, c)
 	}
 	l, err := prepare(c, target.OpenOptions{}, own)
 	if err != nil {

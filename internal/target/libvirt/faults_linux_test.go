@@ -13,6 +13,9 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
@@ -25,7 +28,7 @@ type storm struct {
 	lost    int // calls that were made and whose answer was lost
 }
 
-func (s *storm) run(ctx context.Context, c call) ([]byte, error) {
+func (s *storm) run(ctx context.Context, c virsh.Call) ([]byte, error) {
 	s.mu.Lock()
 	bad, late := s.random.Float64() < s.odds, s.random.IntN(2) == 0
 	if bad && late {
@@ -36,12 +39,12 @@ func (s *storm) run(ctx context.Context, c call) ([]byte, error) {
 	s.mu.Unlock()
 	switch {
 	case bad && late:
-		_, _ = runVirsh(ctx, c)
-		return nil, &callError{command: c.name(), err: errTimedOut}
+		_, _ = virsh.Run(ctx, c)
+		return nil, virsh.Failed(c, "", virsh.ErrTimedOut)
 	case bad:
-		return nil, &callError{command: c.name(), text: "End of file while reading data: Input/output error", err: fmt.Errorf("exit status 1")}
+		return nil, virsh.Failed(c, "End of file while reading data: Input/output error", fmt.Errorf("exit status 1"))
 	}
-	return runVirsh(ctx, c)
+	return virsh.Run(ctx, c)
 }
 
 func (s *storm) set(odds float64) {
@@ -144,9 +147,9 @@ func TestLookalikesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := volumeName(tag.Mark(), vms[0].ID, "sdb")
+	mine := storage.VolumeName(tag.Mark(), vms[0].ID, "sdb")
 	files := []string{
-		mine + ".bak", "x" + mine, volumeName(tag.Mark()[:63]+"x", vms[0].ID, "sdb"), volumeName(tag.Mark(), vms[0].ID, "sdb.1") + "~",
+		mine + ".bak", "x" + mine, storage.VolumeName(tag.Mark()[:63]+"x", vms[0].ID, "sdb"), storage.VolumeName(tag.Mark(), vms[0].ID, "sdb.1") + "~",
 		"bragg-OLTP-0001.qcow2", "two words.img",
 	}
 	for _, name := range files {
@@ -155,15 +158,11 @@ func TestLookalikesStay(t *testing.T) {
 		}
 	}
 	// A domain of the same form as ours, whose metadata is somebody else's.
-	twin := machine(accelTCG, "host-model")
-	twin.Name, twin.UUID = domainName(vms[0].ID, vms[0].Name)+"-copy", vmID("another", "vm")
-	twin.Memory, twin.VCPU = amount{"MiB", 64}, 1
-	text, err := twin.text()
-	if err != nil {
-		t.Fatal(err)
+	twin := domain.Domain{
+		Type: domain.TCG, Name: domain.Name(vms[0].ID, vms[0].Name) + "-copy", UUID: domain.ID("another", "vm"), RAMBytes: 64 << 20, VCPUs: 1,
 	}
 	described := filepath.Join(t.TempDir(), "twin.xml")
-	if err := os.WriteFile(described, text, 0o600); err != nil {
+	if err := os.WriteFile(described, twin.Text(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.virsh(t, 0, "define", described)
@@ -173,13 +172,13 @@ func TestLookalikesStay(t *testing.T) {
 	}
 	for name, why := range map[string]string{
 		twin.Name: target.WhyUnmarked, "two words.img": target.WhyUnmarked, "bragg-OLTP-0001.qcow2": target.WhyUnmarked, mine + ".bak": target.WhyUnmarked,
-		domainName(theirs[0].ID, theirs[0].Name): target.WhyAnother, volumeName(foreign.Mark(), theirs[0].ID, "sdb"): target.WhyAnother,
+		domain.Name(theirs[0].ID, theirs[0].Name): target.WhyAnother, storage.VolumeName(foreign.Mark(), theirs[0].ID, "sdb"): target.WhyAnother,
 	} {
 		if count := len(slices.DeleteFunc(slices.Clone(others), func(o target.Other) bool { return o.Name != name || o.Why != why })); count != 1 {
 			t.Errorf("%s is listed %d times because %s: %+v", name, count, why, others)
 		}
 	}
-	if slices.ContainsFunc(others, func(o target.Other) bool { return o.Name == mine || o.Name == domainName(vms[0].ID, vms[0].Name) }) {
+	if slices.ContainsFunc(others, func(o target.Other) bool { return o.Name == mine || o.Name == domain.Name(vms[0].ID, vms[0].Name) }) {
 		t.Errorf("what is ours is listed as somebody else's: %+v", others)
 	}
 	owned, err := l.Owned(t.Context(), tag)

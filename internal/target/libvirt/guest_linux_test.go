@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/address"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -43,8 +44,8 @@ func tellOf(t *testing.T, l target.Target, vm target.VM) {
 	t.Helper()
 	for _, n := range l.(powered).nodes {
 		for _, command := range []string{"domstate --reason ", "domstats ", "qemu-monitor-command --hmp --cmd 'info registers' "} {
-			out, err := n.query(t.Context(), command+vm.ID)
-			t.Logf("%s: %s: %s %v", n.id, command, out, err)
+			out, err := n.Query(t.Context(), command+vm.ID)
+			t.Logf("%s: %s: %s %v", n.ID, command, out, err)
 		}
 	}
 }
@@ -114,7 +115,7 @@ func TestRunningGuest(t *testing.T) {
 func answersAt(t *testing.T, r *rig, vms []target.VM) {
 	t.Helper()
 	ctx := t.Context()
-	if !answers(ctx, vms[1].Addresses[0]) {
+	if !address.Answers(ctx, vms[1].Addresses[0]) {
 		t.Error("a guest that runs does not answer at its address")
 	}
 	taken := *r
@@ -129,14 +130,14 @@ func answersAt(t *testing.T, r *rig, vms []target.VM) {
 		t.Error("an address was given away twice")
 	}
 	// Even when no domain says so: a stranger answers there.
-	bare := other.(powered).Target
-	got, err := bare.reserve(ctx, &survey{vms: map[string]*seen{}}, []string{"x"})
+	addresses := other.(powered).addresses
+	got, err := addresses.Reserve(ctx, nil, []string{"x"})
 	if err != nil || got[0] == vms[1].Addresses[0] || netip.MustParseAddr(got[0]).Less(netip.MustParseAddr(vms[1].Addresses[0])) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	bare.release("x")
+	addresses.Release("x")
 	inventory, err := other.Inventory(ctx)
-	if err != nil || !strings.Contains(fmtFacts(inventory.Facts), "somebody answers there") {
+	if err != nil || !strings.Contains(fmtFacts(inventory.Facts), "already in use") {
 		t.Errorf("the inventory does not tell that an address was left out: %v", err)
 	}
 	if err := other.Delete(ctx, theirs, more); err != nil {

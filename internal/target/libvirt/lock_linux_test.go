@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
 // secrets lists the secrets of a host.
@@ -27,7 +28,11 @@ func TestLeaseOfADeadController(t *testing.T) {
 	far.Process.Boot = "another"
 	places := make([]lease.Place, len(r.Hosts))
 	for i, h := range r.Hosts {
-		places[i] = leased{&node{id: h.Name, uri: h.URI(), runner: runVirsh}}
+		host, err := virsh.NewHost(h.Name, h.URI(), virsh.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places[i] = leased{&node{Host: host}}
 	}
 	if a, err := places[1].Take(t.Context(), lease.Order{Holder: far}); err != nil || a.Other != nil {
 		t.Fatalf("%+v, %v", a, err)

@@ -8,17 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// memory keeps, on the controller, what a host that is switched off cannot tell: which VMs of the run it has. It is asked
-// for nothing else, and may be lost: then the VMs are seen again when the host is.
+// memory keeps, on the controller, what a host that is switched off cannot tell: which VMs of the run it has. It may be lost: then
+// the VMs are visible again when the host is.
 type memory struct{ dir string }
 
 // remembered is one VM.
 type remembered struct {
-	Mark   string `json:"mark"`
-	Node   string `json:"node"` // where it was last put
-	Record record `json:"record"`
+	Mark   string        `json:"mark"`
+	Node   string        `json:"node"` // where it was last put
+	Record domain.Record `json:"record"`
 }
 
 const memorySuffix = ".libvirt.json"
@@ -30,16 +33,21 @@ func (m *memory) keep(r remembered) (err error) {
 	if m.dir == "" {
 		return nil
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+		}
+	}()
 	text, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+		return err
 	}
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
-		return fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+		return err
 	}
 	f, err := os.CreateTemp(m.dir, ".new-*")
 	if err != nil {
-		return fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err)
+		return err
 	}
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Close())
@@ -47,13 +55,13 @@ func (m *memory) keep(r remembered) (err error) {
 		err = os.Rename(f.Name(), m.path(r.Record.VM.ID))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("remember vm %q: %w", r.Record.VM.Name, err), os.Remove(f.Name()))
+		err = errors.Join(err, os.Remove(f.Name()))
 	}
-	return nil
+	return err
 }
 
 func (m *memory) forget(id string) error {
-	if m.dir == "" || !idText.MatchString(id) {
+	if m.dir == "" || !virsh.IsUUID(id) {
 		return nil
 	}
 	if err := os.Remove(m.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +70,7 @@ func (m *memory) forget(id string) error {
 	return nil
 }
 
-// all returns the VMs with that mark. What cannot be read is left out.
+// all returns the VMs with that mark. Files that cannot be read are skipped.
 func (m *memory) all(mark string) []remembered {
 	if m.dir == "" {
 		return nil
@@ -71,7 +79,7 @@ func (m *memory) all(mark string) []remembered {
 	var list []remembered
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), memorySuffix)
-		if !ok || !idText.MatchString(id) {
+		if !ok || !virsh.IsUUID(id) {
 			continue
 		}
 		text, err := os.ReadFile(m.path(id))

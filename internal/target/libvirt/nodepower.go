@@ -13,6 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
 // powered is a Target whose nodes have BMCs.
@@ -31,45 +33,53 @@ func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
 	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
 }
 
-// ShutdownNode asks the system of a node to stop.
+// ShutdownNode asks the system of a node to shut down.
 func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
 	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
 }
 
-// takePower lets act take the power of a node, whose checks are all bmc's, and ends connections to agents on it that a cut
-// leaves open. An agent that lives all the same is dialled again.
+// takePower lets act take the power of a node, with the checks of bmc, and ends connections to agents on it that a cut
+// leaves open. An agent that still runs is dialled again.
 func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
 	if err := p.usable(ctx); err != nil {
 		return err
 	}
-	lost := p.running(ctx, nodeID)
+	lost := p.power.running(ctx, nodeID)
 	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { p.hangUpAll(lost, nodeID) }), nodeID)
-	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // what was refused was not begun
+	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
 		p.hangUpAll(lost, nodeID)
 	}
 	return err
 }
 
-// hangUpAll ends the connections to agents of VMs that had been on a node, and that to the node: a host that is still there is
-// reached again.
+// hangUpAll ends the connections to agents of VMs that had been on a node, and that to the node: the next call connects again if the
+// host is up.
 func (p powered) hangUpAll(vms []string, nodeID string) {
 	for _, id := range vms {
 		p.hangUp(id)
 	}
-	if n, err := p.node(nodeID); err == nil {
-		n.tunnel.drop()
+	for _, n := range p.nodes {
+		if n.ID == nodeID {
+			n.Drop()
+		}
 	}
 }
 
-// running lists the VMs on a node; none on one without power, which cannot be asked.
-func (t *Target) running(ctx context.Context, nodeID string) []string {
-	if t.withoutPower(ctx, nodeID) {
+// nodePower is what is known here about the power of nodes, and about cutting it.
+type nodePower struct {
+	cluster *cluster
+	bmcs    *bmc.Nodes // nil: no node has a BMC
+}
+
+// running lists the VMs on a node; none on one without power, which does not answer.
+func (p *nodePower) running(ctx context.Context, nodeID string) []string {
+	if p.off(ctx, nodeID) {
 		return nil
 	}
 	var list []string
-	if s, err := t.survey(ctx); err == nil {
+	if s, err := p.cluster.survey(ctx); err == nil {
 		for id, one := range s.vms {
-			if one.main().node.id == nodeID {
+			if one.home().node.ID == nodeID {
 				list = append(list, id)
 			}
 		}
@@ -77,32 +87,39 @@ func (t *Target) running(ctx context.Context, nodeID string) []string {
 	return list
 }
 
-// withoutPower tells whether a node is known to be switched off.
-func (t *Target) withoutPower(ctx context.Context, nodeID string) bool {
-	if t.power == nil {
+// off tells whether a node is known to be switched off.
+func (p *nodePower) off(ctx context.Context, nodeID string) bool {
+	if p.bmcs == nil {
 		return false
 	}
-	state, err := t.power.NodePowerState(ctx, nodeID)
+	state, err := p.bmcs.NodePowerState(ctx, nodeID)
 	return err == nil && state == target.PowerOff
 }
 
-// Survey tells what speaks against cutting the power of a node: see bmc.Surveyor.
-func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
-	n, err := t.node(nodeID)
+func (p *nodePower) facts() []target.Fact {
+	if p.bmcs == nil {
+		return nil
+	}
+	return p.bmcs.Facts()
+}
+
+// Survey collects the reasons against cutting the power of a node: see bmc.Surveyor.
+func (p *nodePower) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
+	n, err := p.cluster.node(ctx, nodeID)
 	if err != nil {
 		return bmc.Survey{}, err
 	}
 	var s bmc.Survey
-	if s.Machine, err = n.identity(ctx); err != nil {
+	if s.Machine, err = identity(ctx, n.Host); err != nil {
 		return s, err
 	}
-	domains, err := n.sights(ctx)
+	domains, err := n.domains.All(ctx)
 	if err != nil {
 		return s, err
 	}
 	s.VMsListed = true
 	for _, d := range domains {
-		if d.active() && !t.ours(d.mark()) {
+		if d.Active() && !p.cluster.runs.has(d.Mark()) {
 			s.ForeignVMs = append(s.ForeignVMs, d.Name)
 		}
 	}
@@ -113,50 +130,37 @@ func (t *Target) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) 
 	for _, h := range parts {
 		s.ForeignVMs = append(s.ForeignVMs, fmt.Sprintf("agents of run %q of %s on the host itself", h.Run, h.User))
 	}
-	s.Controller = controllerIs(ownUUID(), s.Machine, domains)
-	s.Redundant, s.Health = t.health(ctx, nodeID)
+	s.Controller = controllerOn(ownUUID(), s.Machine, domains)
+	s.Redundant, s.Health = p.health(ctx, nodeID)
 	return s, nil
 }
 
-// ours tells whether a mark belongs to the run that this target was opened for: it created VMs with it, or listed them.
-func (t *Target) ours(mark string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return mark != "" && t.marks[mark]
-}
-
-// remark notes the mark of a run that uses this target.
-func (t *Target) remark(tag target.Tag) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.marks[tag.Mark()] = true
-}
-
-// health is what libvirt hosts have for redundancy beside the node that is to be cut: that every other host answers and has
-// its storage, but for those that this program switched off. Storage that is redundant below the pool is not seen from here.
-func (t *Target) health(ctx context.Context, nodeID string) (bmc.Answer, string) {
-	err := target.Each(ctx, len(t.nodes), func(i int) error {
-		n := t.nodes[i]
-		if n.id == nodeID {
+// health is what is known of redundancy without the node that is to be cut: every other host answers and has its pool, except those
+// that this program switched off. Redundancy of the storage below the pools is not visible from here.
+func (p *nodePower) health(ctx context.Context, nodeID string) (bmc.Answer, string) {
+	nodes := p.cluster.nodes
+	err := target.Each(ctx, len(nodes), func(i int) error {
+		id := nodes[i].ID
+		if id == nodeID {
 			return nil
 		}
-		return t.power.Answers(ctx, n.id, func(ctx context.Context) error { return t.DatastoreVisible(ctx, n.id, t.settings.pool) })
+		return p.bmcs.Answers(ctx, id, func(ctx context.Context) error { return p.cluster.DatastoreVisible(ctx, id, p.cluster.pool) })
 	})
 	if err != nil {
 		return bmc.No, "hosts or their pools are missing: " + err.Error()
 	}
-	return bmc.Yes, "the other hosts that were not switched off answer and have their pool; what keeps the data is not seen from here"
+	return bmc.Yes, "all other hosts that were not switched off answer and have their pool; redundancy of the storage itself is not visible from here"
 }
 
-// identity is what the host says of its machine: by DMI where it can read that, else the UUID that libvirt goes by.
-func (n *node) identity(ctx context.Context) (bmc.Identity, error) {
-	if text, err := n.query(ctx, "sysinfo"); err == nil {
+// identity is that of the host's machine: by DMI where the host can read that, else by libvirt's UUID of the host.
+func identity(ctx context.Context, h *virsh.Host) (bmc.Identity, error) {
+	if text, err := h.Query(ctx, "sysinfo"); err == nil {
 		if id := parseSysinfo(text); id.Known() {
 			return id, nil
 		}
 	}
-	host, err := n.host(ctx)
-	return bmc.Identity{UUID: host.uuid}, err
+	facts, err := h.Facts(ctx)
+	return bmc.Identity{UUID: facts.UUID}, err
 }
 
 func parseSysinfo(text []byte) bmc.Identity {
@@ -184,9 +188,9 @@ func parseSysinfo(text []byte) bmc.Identity {
 	return id
 }
 
-// controllerIs tells whether this program runs on a node: on the machine itself, or in one of its VMs. machine is the
-// UUID of the machine that this program is on.
-func controllerIs(machine string, host bmc.Identity, domains []sight) bmc.Answer {
+// controllerOn tells whether this program runs on a host: on the machine itself, or in one of its VMs. machine is the
+// UUID of the machine of this program.
+func controllerOn(machine string, host bmc.Identity, domains []domain.Info) bmc.Answer {
 	own := bmc.Identity{UUID: machine}
 	if !own.Known() || !host.Known() {
 		return bmc.Unknown

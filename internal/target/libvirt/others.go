@@ -9,34 +9,44 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 )
 
 // Others lists the domains of all nodes, and the volumes of the pools that VMs lie in, that do not carry the tag.
-func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
-	if err := errors.Join(tag.Check(), t.usable(ctx)); err != nil {
+func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
+	if err := errors.Join(tag.Check(), c.usable(ctx)); err != nil {
 		return nil, err
 	}
 	mark := tag.Mark()
-	found, keys := make([][]target.Other, len(t.nodes)), make([]string, len(t.nodes))
-	volumes := make([][]target.Other, len(t.nodes))
-	err := target.Each(ctx, len(t.nodes), func(i int) error {
-		n := t.nodes[i]
-		domains, err := n.sights(ctx)
+	found, keys := make([][]target.Other, len(c.nodes)), make([]string, len(c.nodes))
+	volumes := make([][]target.Other, len(c.nodes))
+	err := target.Each(ctx, len(c.nodes), func(i int) error {
+		n := c.nodes[i]
+		domains, err := n.domains.All(ctx)
 		for _, d := range domains {
-			if why := whyNot(d.mark(), mark); why != "" {
-				found[i] = append(found[i], target.Other{Kind: target.OtherVM, Name: d.Name, NodeID: n.id, Why: why})
+			if why := whyNot(d.Mark(), mark); why != "" {
+				found[i] = append(found[i], target.Other{Kind: target.OtherVM, Name: d.Name, NodeID: n.ID, Why: why})
 			}
 		}
 		if err != nil {
 			return err
 		}
-		p, err := n.readPool(ctx, n.pool)
+		p, err := n.store.Pool(ctx)
 		if err != nil {
 			return err
 		}
-		keys[i] = t.storage(n, p)
-		volumes[i], err = n.otherVolumes(ctx, p, mark)
-		return err
+		names, err := p.Volumes(ctx)
+		if err != nil {
+			return fmt.Errorf("list volumes: %w", err)
+		}
+		keys[i] = p.Storage()
+		for _, name := range names {
+			o, _ := storage.ParseVolumeName(name)
+			if why := whyNot(o.Mark, mark); why != "" {
+				volumes[i] = append(volumes[i], target.Other{Kind: target.OtherVolume, Name: name, Why: why})
+			}
+		}
+		return nil
 	})
 	all := slices.Concat(found...)
 	for i := range volumes {
@@ -50,7 +60,7 @@ func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, er
 	return all, err
 }
 
-// whyNot says why something with this mark is left alone by whoever has another one, "" when it is his own.
+// whyNot says why an object with this mark is left alone; "" when the mark is the own one.
 func whyNot(mark, own string) string {
 	switch mark {
 	case own:
@@ -59,35 +69,4 @@ func whyNot(mark, own string) string {
 		return target.WhyUnmarked
 	}
 	return target.WhyAnother
-}
-
-func (n *node) otherVolumes(ctx context.Context, p pool, mark string) ([]target.Other, error) {
-	text, err := n.poolText(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("list volumes: %w", err)
-	}
-	var all []target.Other
-	for _, name := range namesOf(text) {
-		o, _ := parseVolumeName(name)
-		if why := whyNot(o.mark, mark); why != "" {
-			all = append(all, target.Other{Kind: target.OtherVolume, Name: name, Why: why})
-		}
-	}
-	return all, nil
-}
-
-// namesOf reads the names of all volumes from the output of virsh vol-list: a name and a path on each line. A name may hold
-// blanks, and no slash.
-func namesOf(text []byte) []string {
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		name, _, ok := strings.Cut(line, " /")
-		if fields := strings.Fields(line); !ok && len(fields) > 0 {
-			name = fields[0] // a pool whose volumes have no path
-		}
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -127,10 +129,10 @@ func newRigOf(t *testing.T, o lab.Options) *rig {
 
 // open opens the lab as a target whose calls go through run; nil is virsh itself. Without an authority it is one that
 // cannot reach agents.
-func (r *rig) open(t *testing.T, dir string, run runner, authority *trust.Authority) target.Target {
+func (r *rig) open(t *testing.T, dir string, run virsh.Runner, authority *trust.Authority) target.Target {
 	t.Helper()
 	if run == nil {
-		run = runVirsh
+		run = virsh.Run
 	}
 	l, err := open(t.Context(), r.config, target.OpenOptions{Dir: dir, Authority: authority}, run)
 	if err != nil {
@@ -189,7 +191,7 @@ func (r *rig) top(t testing.TB, vm target.VM, d target.Disk) (path, format strin
 		if err != nil {
 			continue
 		}
-		seen, err := parseSights(out)
+		seen, err := domain.Parse(out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,100 +6,110 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 
 	"github.com/braggdev/bragg/internal/image"
+	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/trust"
 )
 
-// guestPlatform is what QEMU's machine here runs.
+// guestPlatform is that of the agent in guests.
 const guestPlatform = "linux/amd64"
 
-// metricsPort is where agents of VMs offer their metrics.
+// metricsPort is where agents of VMs serve their metrics.
 const metricsPort = 7402
 
-// seedBytesUnit is what volumes of seeds are rounded up to, so that one made anew fits into the volume of the former.
+// seedBytesUnit is what volumes of seeds are rounded up to, so that a renewed seed fits into the same volume.
 const seedBytesUnit = 1 << 20
 
-// seeds tells whether guests get a disk that tells them who they are. A target that is only opened to be looked at or to be
-// cleaned cannot make identities.
-func (t *Target) seeds() bool { return t.options.Authority != nil }
+// seeds makes disks with the identities of guests.
+type seeds struct {
+	authority *trust.Authority // nil: the target was opened for reading or cleaning up alone, and guests get no seed
+	program   func(platform string) (path string, err error)
+	settings  settings
+	templates *templates
 
-// plant makes the seed of a VM.
-func (t *Target) plant(ctx context.Context, b *blueprint) error {
-	if !b.record.Seeded {
+	mu      sync.Mutex
+	planted map[string]bool // VMs whose seed this program made
+}
+
+func (s *seeds) possible() bool { return s.authority != nil }
+
+// create makes the seed of a new VM.
+func (s *seeds) create(ctx context.Context, p *storage.Pool, mark string, r domain.Record) error {
+	if !r.Seeded {
 		return nil
 	}
-	content, err := t.seed(b.record)
+	content, err := s.content(r)
 	if err != nil {
 		return err
 	}
-	name := volumeName(b.tag.Mark(), b.record.VM.ID, "seed")
+	name := storage.VolumeName(mark, r.VM.ID, "seed")
 	size := (int64(len(content))/seedBytesUnit + 2) * seedBytesUnit
-	if err := b.node.createVolume(ctx, b.pool, newVolume(name, formatRaw, size)); err != nil {
+	if err := p.Create(ctx, storage.Volume{Name: name, Format: storage.Raw, SizeBytes: size}); err != nil {
 		return fmt.Errorf("make seed: %w", err)
 	}
-	if err := b.node.uploadVolume(ctx, b.pool, name, content); err != nil {
-		return fmt.Errorf("make seed: %w", err)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.planted[b.record.VM.ID] = true
-	return nil
+	return s.upload(ctx, p, name, r.VM.ID, content)
 }
 
-// renew makes the seed of a VM again that another program made: the identity in it is of an authority that is gone.
-func (t *Target) renew(ctx context.Context, one *seen) error {
-	t.mu.Lock()
-	known := t.planted[one.id]
-	t.mu.Unlock()
-	if known || !one.record.Seeded || !t.seeds() {
+// renew makes a seed again that another program made: the identity in it is of an authority that is gone.
+func (s *seeds) renew(ctx context.Context, one *vmInfo) error {
+	s.mu.Lock()
+	known := s.planted[one.id]
+	s.mu.Unlock()
+	if known || !one.record.Seeded || !s.possible() {
 		return nil
 	}
-	n := one.main().node
-	p, err := n.readPool(ctx, n.pool)
+	p, err := one.home().node.store.Pool(ctx)
 	if err != nil {
 		return err
 	}
-	content, err := t.seed(one.record)
+	content, err := s.content(one.record)
 	if err != nil {
 		return err
 	}
-	name := volumeName(one.mark, one.id, "seed")
-	if _, err := n.sees(ctx, p, name); err != nil {
+	name := storage.VolumeName(one.mark, one.id, "seed")
+	if _, err := p.Find(ctx, name); err != nil {
 		return fmt.Errorf("renew seed: %w", err)
 	}
-	if err := n.uploadVolume(ctx, p, name, content); err != nil {
-		return fmt.Errorf("renew seed: %w", err)
+	return s.upload(ctx, p, name, one.id, content)
+}
+
+func (s *seeds) upload(ctx context.Context, p *storage.Pool, name, id string, content []byte) error {
+	if err := p.Upload(ctx, name, content); err != nil {
+		return fmt.Errorf("write seed: %w", err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.planted[one.id] = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.planted[id] = true
 	return nil
 }
 
-// seed returns the content of a VM's seed.
-func (t *Target) seed(r record) ([]byte, error) {
-	identity, err := t.options.Authority.Agent(r.VM.Name)
+func (s *seeds) content(r domain.Record) ([]byte, error) {
+	identity, err := s.authority.Agent(r.VM.Name)
 	if err != nil {
 		return nil, err
 	}
 	g := image.Guest{
-		InstanceID: r.VM.ID, VM: r.VM.Name, Listen: ":" + strconv.Itoa(agentPort), VCPUs: r.VCPUs, RAMBytes: r.RAMBytes,
-		Identity: identity, User: t.settings.guestUser, Network: []image.Link{{MAC: r.MAC}},
+		InstanceID: r.VM.ID, VM: r.VM.Name, Listen: ":" + strconv.Itoa(address.AgentPort), VCPUs: r.VCPUs, RAMBytes: r.RAMBytes,
+		Identity: identity, User: s.settings.guestUser, Network: []image.Link{{MAC: r.MAC}},
 	}
-	if t.settings.guestKey != "" {
-		g.Keys = []string{t.settings.guestKey}
+	if s.settings.guestKey != "" {
+		g.Keys = []string{s.settings.guestKey}
 	}
 	if len(r.VM.Addresses) > 0 {
-		address := r.VM.Addresses[0]
-		g.Network[0].Address, g.Network[0].Gateway = address+"/"+strconv.Itoa(t.settings.prefix), t.settings.gateway
-		g.MetricsListen = net.JoinHostPort(address, strconv.Itoa(metricsPort))
+		ip, network := r.VM.Addresses[0], s.settings.addresses
+		g.Network[0].Address, g.Network[0].Gateway = ip+"/"+strconv.Itoa(network.Prefix), network.Gateway
+		g.MetricsListen = net.JoinHostPort(ip, strconv.Itoa(metricsPort))
 	}
-	from, err := t.template(r.Template)
+	from, err := s.templates.get(r.Template)
 	if err != nil {
 		return nil, err
 	}
 	if from.kernel == nil {
-		if g.Program, err = t.agentProgram(); err != nil {
+		if g.Program, err = s.agentProgram(); err != nil {
 			return nil, err
 		}
 	}
@@ -107,11 +117,11 @@ func (t *Target) seed(r record) ([]byte, error) {
 }
 
 // agentProgram reads the agent for guests whose template does not hold it.
-func (t *Target) agentProgram() ([]byte, error) {
-	if t.options.AgentProgram == nil {
+func (s *seeds) agentProgram() ([]byte, error) {
+	if s.program == nil {
 		return nil, fmt.Errorf("find the agent for %s: this program has none", guestPlatform)
 	}
-	path, err := t.options.AgentProgram(guestPlatform)
+	path, err := s.program(guestPlatform)
 	if err != nil {
 		return nil, err
 	}

@@ -9,26 +9,29 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 )
 
 // settings are what a target file says to this provider, with defaults filled in.
 type settings struct {
 	pool        string
 	network     string
-	accelerator string // accelAuto, accelKVM or accelTCG
+	accelerator string // accelAuto, or as libvirt calls it: domain.KVM or TCG
 	cpu         string
 	cache       string
 	diskFormat  string
 	storage     string
 	clones      string
-	first, last netip.Addr
-	prefix      int
-	gateway     string
+	addresses   address.Range
 	guestUser   string
 	guestKey    string
 }
 
 const (
+	accelAuto = "auto" // a probe decides
+
 	storageShared = "shared" // all nodes see the same pool
 	storageAuto   = "auto"   // netfs pools with one source are shared, others are not
 
@@ -38,10 +41,10 @@ const (
 
 // choices are the options of the target file and their values, the default first.
 var choices = map[string][]string{
-	"accelerator":     {accelAuto, accelKVM, "tcg"},
+	"accelerator":     {accelAuto, domain.KVM, "tcg"},
 	"cpu":             {"host-passthrough", "host-model"},
 	"cache":           {"none", "directsync", "writethrough", "writeback"},
-	"disk_format":     {formatRaw, formatQCOW2},
+	"disk_format":     {storage.Raw, storage.QCOW2},
 	"storage":         {storageAuto, storageShared},
 	"template_clones": {clonesLinked, clonesFull},
 }
@@ -74,11 +77,11 @@ func readSettings(c target.Config) (settings, error) {
 	s := settings{
 		pool: c.Pool, network: c.Network, accelerator: value["accelerator"], cpu: value["cpu"], cache: value["cache"],
 		diskFormat: value["disk_format"], storage: value["storage"], clones: value["template_clones"],
-		prefix: c.Addresses.Prefix, gateway: c.Addresses.Gateway,
+		addresses: address.Range{Prefix: c.Addresses.Prefix, Gateway: c.Addresses.Gateway},
 		guestUser: value["guest_user"], guestKey: value["guest_key"],
 	}
 	if s.accelerator == "tcg" {
-		s.accelerator = accelTCG
+		s.accelerator = domain.TCG
 	}
 	if s.pool == "" {
 		s.pool = "default"
@@ -88,10 +91,10 @@ func readSettings(c target.Config) (settings, error) {
 	}
 	if c.Addresses.First != "" {
 		var errs [2]error
-		s.first, errs[0] = netip.ParseAddr(c.Addresses.First)
-		s.last, errs[1] = netip.ParseAddr(c.Addresses.Last)
+		s.addresses.First, errs[0] = netip.ParseAddr(c.Addresses.First)
+		s.addresses.Last, errs[1] = netip.ParseAddr(c.Addresses.Last)
 		if errs[0] != nil || errs[1] != nil {
-			list.Errorf(place, "target-address", "addresses: %q to %q is no range", c.Addresses.First, c.Addresses.Last)
+			list.Errorf(place, "target-address", "addresses: invalid range %q to %q", c.Addresses.First, c.Addresses.Last)
 		}
 	}
 	return s, list.Err()

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
 // A host that has answered before is asked again whether it is up.
@@ -38,9 +41,9 @@ func TestPoolsOfClonedHosts(t *testing.T) {
 	for _, h := range s.hosts {
 		vms = append(vms, h.add(t, tag, "VM of "+h.name, true))
 	}
-	orphan := volumeName(tag.Mark(), vmID(tag.Mark(), "orphan"), "sdb")
+	orphan := storage.VolumeName(tag.Mark(), domain.ID(tag.Mark(), "orphan"), "sdb")
 	s.hosts[1].volumes[orphan] = true
-	s.instead = func(h *simulatedHost, c call) ([]byte, error, bool) { return nil, nil, c.name() == "destroy" }
+	s.instead = func(h *simulatedHost, c virsh.Call) ([]byte, error, bool) { return nil, nil, c.Name() == "destroy" }
 	l := s.open(t.TempDir())
 	owned, err := l.Owned(t.Context(), tag)
 	if err != nil || len(owned) != len(vms)+1 {

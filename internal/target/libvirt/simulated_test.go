@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
@@ -24,7 +27,7 @@ type simulated struct {
 	mu    sync.Mutex
 	calls []string // "host-1 nodeinfo"
 	// instead answers a call, when it says so.
-	instead func(h *simulatedHost, c call) (out []byte, err error, answered bool)
+	instead func(h *simulatedHost, c virsh.Call) (out []byte, err error, answered bool)
 }
 
 type simulatedHost struct {
@@ -99,23 +102,23 @@ func (s *simulated) open(dir string) target.Target {
 	return l
 }
 
-func simulatedError(c call, text string) error {
-	return failed(c, "error: "+text+"\n", errors.New("exit status 1"))
+func simulatedError(c virsh.Call, text string) error {
+	return virsh.Failed(c, "error: "+text+"\n", errors.New("exit status 1"))
 }
 
 // run is the runner.
-func (s *simulated) run(ctx context.Context, c call) ([]byte, error) {
+func (s *simulated) run(ctx context.Context, c virsh.Call) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	var h *simulatedHost
 	for _, one := range s.hosts {
-		if strings.Contains(c.uri, one.name+"/") {
+		if strings.Contains(c.URI, one.name+"/") {
 			h = one
 		}
 	}
 	s.mu.Lock()
-	s.calls = append(s.calls, h.name+" "+c.name())
+	s.calls = append(s.calls, h.name+" "+c.Name())
 	instead := s.instead
 	s.mu.Unlock()
 	if instead != nil {
@@ -132,8 +135,8 @@ func (s *simulated) run(ctx context.Context, c call) ([]byte, error) {
 }
 
 // argument returns the value of an option of a call.
-func (c call) argument(name string) string {
-	for _, a := range c.args {
+func argument(c virsh.Call, name string) string {
+	for _, a := range c.Args {
 		for word := range strings.FieldsSeq(a) {
 			if value, ok := strings.CutPrefix(word, "--"+name+"="); ok {
 				return strings.TrimSuffix(value, ";")
@@ -143,11 +146,11 @@ func (c call) argument(name string) string {
 	return ""
 }
 
-func (h *simulatedHost) answer(t *testing.T, c call) ([]byte, error) {
-	id, volume := c.argument("domain"), c.argument("vol")
-	switch c.name() {
+func (h *simulatedHost) answer(t *testing.T, c virsh.Call) ([]byte, error) {
+	id, volume := argument(c, "domain"), argument(c, "vol")
+	switch c.Name() {
 	case "nodeinfo", "nodememstats", "version":
-		return recorded(t, c.name()+".txt"), nil
+		return recorded(t, c.Name()+".txt"), nil
 	case "capabilities":
 		return []byte("<capabilities><host><uuid>" + h.uuid + "</uuid></host></capabilities>"), nil
 	case "sysinfo":
@@ -179,10 +182,10 @@ func (h *simulatedHost) answer(t *testing.T, c call) ([]byte, error) {
 		}
 		return []byte("<volume><name>" + volume + "</name><capacity>1048576</capacity></volume>"), nil
 	case "vol-create", "vol-create-from":
-		h.volumes[inside(string(c.stdin), "<name>", "</name>")] = true
+		h.volumes[inside(string(c.Stdin), "<name>", "</name>")] = true
 		return nil, nil
 	case "define":
-		h.domains[inside(string(c.stdin), "<uuid>", "</uuid>")] = string(c.stdin)
+		h.domains[inside(string(c.Stdin), "<uuid>", "</uuid>")] = string(c.Stdin)
 		return nil, nil
 	case "list":
 		return []byte(strings.Join(slices.Sorted(maps.Keys(h.domains)), "\n")), nil
@@ -195,7 +198,7 @@ func (h *simulatedHost) answer(t *testing.T, c call) ([]byte, error) {
 		delete(h.domains, id)
 		return nil, nil
 	}
-	return nil, simulatedError(c, "unknown command: '"+c.name()+"'")
+	return nil, simulatedError(c, "unknown command: '"+c.Name()+"'")
 }
 
 // inside returns what stands between two texts.
@@ -206,10 +209,10 @@ func inside(text, begin, end string) string {
 }
 
 // dump describes domains: virsh goes on after an error, and its exit code is that of the last command.
-func (h *simulatedHost) dump(c call) ([]byte, error) {
+func (h *simulatedHost) dump(c virsh.Call) ([]byte, error) {
 	var out, errs []string
 	last := ""
-	for command := range strings.SplitSeq(strings.Join(c.args, " "), "; ") {
+	for command := range strings.SplitSeq(strings.Join(c.Args, " "), "; ") {
 		_, last, _ = strings.Cut(command, "--domain=")
 		if h.domains[last] == "" {
 			errs = append(errs, "failed to get domain '"+last+"'\n")
@@ -226,19 +229,16 @@ func (h *simulatedHost) dump(c call) ([]byte, error) {
 func (h *simulatedHost) add(t *testing.T, tag target.Tag, name string, on bool) target.VM {
 	t.Helper()
 	mark := tag.Mark()
-	vm := target.VM{ID: vmID(mark, name), Name: name, Group: "OLTP", NodeID: h.name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 20}}}
-	own, err := newMetadata(tag, record{VM: vm, Template: blankTemplate, RAMBytes: 64 << 20, VCPUs: 1})
+	vm := target.VM{ID: domain.ID(mark, name), Name: name, Group: "OLTP", NodeID: h.name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 20}}}
+	own, err := domain.NewMetadata(tag, domain.Record{VM: vm, Template: blankTemplate, RAMBytes: 64 << 20, VCPUs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := machine(accelTCG, "host-model")
-	d.Name, d.UUID, d.Metadata = domainName(vm.ID, name), vm.ID, &notes{own}
-	volume := volumeName(mark, vm.ID, "sdb")
-	d.Devices.Disks = append(d.Devices.Disks, scsiDisk(1, "/pool/"+volume, formatRaw, "none"))
-	text, err := d.text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	volume := storage.VolumeName(mark, vm.ID, "sdb")
+	text := domain.Domain{
+		Type: domain.TCG, Name: domain.Name(vm.ID, name), UUID: vm.ID, Metadata: own,
+		Disks: []domain.Disk{{Index: 1, Path: "/pool/" + volume, Format: storage.Raw, Cache: "none"}},
+	}.Text()
 	if on {
 		text = []byte(strings.Replace(string(text), "<domain ", "<domain id='1' ", 1))
 	}

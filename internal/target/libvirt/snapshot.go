@@ -2,12 +2,13 @@ package libvirt
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
 // layersMax is below the depth at which libvirt refuses a chain of images.
@@ -15,36 +16,31 @@ const layersMax = 150
 
 // SnapshotVMs takes snapshots of all disks of a VM at one instant, without the help of its guest: as a power cut would
 // leave them. What is written from then on goes to new volumes on top. Snapshots end with their VM.
-func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, _ string) error {
-	list, err := t.find(ctx, tag, vms, false)
-	if err != nil {
-		return fmt.Errorf("snapshot VMs: %w", err)
-	}
-	return onEach(ctx, "snapshot", list, func(i int) error {
-		defer t.lock(list[i].id)()
-		p := list[i].main()
-		now, err := p.node.sight(ctx, list[i].id) // another call may have added a layer meanwhile
+func (o *operations) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, _ string) error {
+	return o.each(ctx, "snapshot", selection{tag, vms, false}, func(one *vmInfo) error {
+		p := one.home()
+		now, err := p.node.domains.Get(ctx, one.id) // another call may have added a layer meanwhile
 		if err != nil {
 			return err
 		}
-		_, err = t.snapshot(ctx, presence{p.node, now})
+		_, err = snapshot(ctx, presence{p.node, now})
 		return err
 	})
 }
 
-// snapshot puts a new layer on each disk of a VM and returns the layers below, which nobody writes to any more. The
+// snapshot puts a new layer on each disk of a VM and returns the layers below, which are read-only from then on. The
 // caller holds the lock of the VM.
-func (t *Target) snapshot(ctx context.Context, p presence) ([]layer, error) {
+func snapshot(ctx context.Context, p presence) ([]layer, error) {
 	below := p.layers()
 	if len(below) == 0 {
 		return nil, nil
 	}
-	home, err := p.node.readPool(ctx, p.node.pool)
+	home, err := p.node.store.Pool(ctx)
 	if err != nil {
 		return nil, err
 	}
 	number := topLayer(below)
-	err = patiently(ctx, func(ctx context.Context) error {
+	err = virsh.Retry(ctx, func(ctx context.Context) error {
 		for {
 			if number++; number > layersMax {
 				return fmt.Errorf("more than %d snapshots", layersMax)
@@ -53,15 +49,15 @@ func (t *Target) snapshot(ctx context.Context, p presence) ([]layer, error) {
 			if err != nil {
 				return err
 			}
-			// libvirt keeps no record of the snapshot: VMs with such records cannot move, and the volumes say it all.
-			_, err = p.node.change(ctx, text, "snapshot-create", "--domain="+p.UUID, "--xmlfile=/dev/stdin", "--disk-only",
+			// libvirt keeps no metadata of the snapshot: VMs with such metadata cannot migrate, and the volumes are enough.
+			_, err = p.node.Change(ctx, text, "snapshot-create", "--domain="+p.UUID, "--xmlfile=/dev/stdin", "--disk-only",
 				"--atomic", "--no-metadata")
-			if !said(err, "already exists") { // of an attempt that was cut off
+			if !virsh.Says(err, "already exists") { // left by an interrupted attempt
 				return err
 			}
 		}
 	}, func(ctx context.Context) bool { // only the answer was lost
-		now, err := p.node.sight(ctx, p.UUID)
+		now, err := p.node.domains.Get(ctx, p.UUID)
 		return err == nil && topLayer(presence{p.node, now}.layers()) == number
 	})
 	if err != nil {
@@ -74,7 +70,8 @@ func (t *Target) snapshot(ctx context.Context, p presence) ([]layer, error) {
 func topLayer(layers []layer) int {
 	top := 0
 	for _, l := range layers {
-		if _, word, ok := strings.Cut(l.role(), "."); ok {
+		o, _ := storage.ParseVolumeName(l.volume)
+		if _, word, ok := strings.Cut(o.Role, "."); ok { // "sdb.1"
 			if n, err := strconv.Atoi(word); err == nil {
 				top = max(top, n)
 			}
@@ -83,46 +80,22 @@ func topLayer(layers []layer) int {
 	return top
 }
 
-// role is the last part of the volume's name: "sdb" or "sdb.1".
-func (l layer) role() string {
-	o, _ := parseVolumeName(l.volume)
-	return o.role
-}
+// snapshotXML is as https://libvirt.org/formatsnapshot.html has it. Each disk is a pair: its name, and the path of the new layer.
+var snapshotXML = virsh.NewTemplate(`<domainsnapshot><name>bragg-{{.Number}}</name><disks>{{range .Disks}}` +
+	`<disk name="{{x (index . 0)}}" snapshot="external" type="file"><driver type="qcow2"/><source file="{{x (index . 1)}}"/></disk>` +
+	`{{end}}</disks></domainsnapshot>`)
 
-// domainsnapshot as https://libvirt.org/formatsnapshot.html has it.
-type domainsnapshot struct {
-	XMLName xml.Name       `xml:"domainsnapshot"`
-	Name    string         `xml:"name"`
-	Disks   []snapshotDisk `xml:"disks>disk"`
-}
-
-type snapshotDisk struct {
-	Name     string `xml:"name,attr"`
-	Snapshot string `xml:"snapshot,attr"`
-	Type     string `xml:"type,attr"`
-	Driver   struct {
-		Type string `xml:"type,attr"`
-	} `xml:"driver"`
-	Source struct {
-		File string `xml:"file,attr"`
-	} `xml:"source"`
-}
-
-func describeSnapshot(p pool, below []layer, number int) ([]byte, error) {
-	s := domainsnapshot{Name: "bragg-" + strconv.Itoa(number)}
-	for _, l := range below {
-		o, ok := parseVolumeName(l.volume)
+func describeSnapshot(p *storage.Pool, below []layer, number int) ([]byte, error) {
+	disks := make([][2]string, len(below))
+	for i, l := range below {
+		o, ok := storage.ParseVolumeName(l.volume)
 		if !ok {
-			return nil, fmt.Errorf("volume %q of disk %s is none of ours", l.volume, l.device)
+			return nil, fmt.Errorf("volume %q of disk %s is not ours", l.volume, l.device)
 		}
-		d := snapshotDisk{Name: l.device, Snapshot: "external", Type: "file"}
-		d.Driver.Type = formatQCOW2
-		d.Source.File = p.file(volumeName(o.mark, o.id, l.device+"."+strconv.Itoa(number)))
-		s.Disks = append(s.Disks, d)
+		disks[i] = [2]string{l.device, p.File(storage.VolumeName(o.Mark, o.ID, l.device+"."+strconv.Itoa(number)))}
 	}
-	text, err := xml.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("describe snapshot: %w", err)
-	}
-	return text, nil
+	return snapshotXML.Text(struct {
+		Number int
+		Disks  [][2]string
+	}{number, disks}), nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
@@ -76,7 +77,7 @@ func TestSpaceOfARealPool(t *testing.T) {
 		t.Errorf("preflight counts %d bytes, %v", i.FreeBytes, err)
 	}
 	// The guest writes all of its disk.
-	path := filepath.Join(small, volumeName(tag.Mark(), vms[0].ID, "sdb"))
+	path := filepath.Join(small, storage.VolumeName(tag.Mark(), vms[0].ID, "sdb"))
 	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), junk), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
 // Free space is what the pool has now, not what it had when libvirt last looked.
 func TestSpaceIsReadAnew(t *testing.T) {
 	s := newSimulated(t, 2, false)
 	free, seen := int64(900), map[string]int64{} // as libvirt has last seen it
-	s.instead = func(h *simulatedHost, c call) ([]byte, error, bool) {
-		switch c.name() {
+	s.instead = func(h *simulatedHost, c virsh.Call) ([]byte, error, bool) {
+		switch c.Name() {
 		case "pool-refresh":
 			seen[h.name] = free
 			return nil, nil, true
@@ -53,9 +56,9 @@ func TestSpaceIsReadAnew(t *testing.T) {
 func TestInventoryReadsSpaceAnew(t *testing.T) {
 	s := newSimulated(t, 1, false)
 	refreshed := false
-	s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) {
-		refreshed = refreshed || c.name() == "pool-refresh"
-		if c.name() != "pool-dumpxml" || !refreshed {
+	s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) {
+		refreshed = refreshed || c.Name() == "pool-refresh"
+		if c.Name() != "pool-dumpxml" || !refreshed {
 			return nil, nil, false
 		}
 		return []byte("<pool type='dir'><name>default</name><uuid>" + simulatedPool +
@@ -66,8 +69,8 @@ func TestInventoryReadsSpaceAnew(t *testing.T) {
 	}
 	// Where it cannot be read anew, the old figure is better than none.
 	s = newSimulated(t, 1, false)
-	s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) {
-		return nil, simulatedError(c, "pool 'default' has asynchronous jobs running."), c.name() == "pool-refresh"
+	s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) {
+		return nil, simulatedError(c, "pool 'default' has asynchronous jobs running."), c.Name() == "pool-refresh"
 	}
 	if i, err := s.open(t.TempDir()).Inventory(t.Context()); err != nil || i.FreeBytes != 900 {
 		t.Errorf("%d bytes are free, %v", i.FreeBytes, err)
@@ -79,30 +82,48 @@ func TestInventoryReadsSpaceAnew(t *testing.T) {
 func TestSpaceWaitsForNothing(t *testing.T) {
 	s := newSimulated(t, 1, false)
 	l := s.open(t.TempDir()).(*Target)
-	n := l.nodes[0]
-	n.files.RLock() // a copy that takes hours
-	if _, err := l.NodeSpace(t.Context(), "host-1"); !errors.Is(err, errVolumesMade) {
+	p, err := l.nodes[0].store.Pool(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copying, copied := make(chan bool), make(chan bool)
+	s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) {
+		if c.Name() == "vol-create-from" { // which takes hours
+			copying <- true
+			<-copied
+		}
+		return nil, nil, false
+	}
+	var made sync.WaitGroup
+	made.Go(func() {
+		if err := p.Copy(t.Context(), storage.Volume{Name: "copy"}, "blank.qcow2"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-copying
+	if _, err := l.NodeSpace(t.Context(), "host-1"); !errors.Is(err, storage.ErrInUse) {
 		t.Errorf("while volumes are made: %v", err)
 	}
-	n.files.RUnlock()
+	copied <- true
+	made.Wait()
 	s.forgetCalls()
 	var limit time.Duration
-	s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) {
-		limit = max(limit, c.limit)
-		return nil, failed(c, "", errTimedOut), true
+	s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) {
+		limit = max(limit, c.Limit)
+		return nil, virsh.Failed(c, "", virsh.ErrTimedOut), true
 	}
-	if _, err := l.NodeSpace(t.Context(), "host-1"); !errors.Is(err, errTimedOut) || !strings.Contains(err.Error(), `pool "default"`) {
+	if _, err := l.NodeSpace(t.Context(), "host-1"); !errors.Is(err, virsh.ErrTimedOut) || !strings.Contains(err.Error(), `pool "default"`) {
 		t.Errorf("of a silent host: %v", err)
 	}
-	if calls := s.count("", "pool-refresh"); calls != 1 || limit > spaceLimit {
-		t.Errorf("%d calls of up to %v, want one of %v", calls, limit, spaceLimit)
+	if calls := s.count("", "pool-refresh"); calls != 1 || limit > 8*time.Second {
+		t.Errorf("%d calls of up to %v, want one of 8 s", calls, limit)
 	}
-	if !n.files.TryLock() {
-		t.Fatal("volumes cannot be made after a look that failed")
+	s.instead = nil
+	if err := p.Create(t.Context(), storage.Volume{Name: "new"}); err != nil {
+		t.Errorf("after a reading that failed: %v", err)
 	}
-	n.files.Unlock()
 	for _, text := range []string{"", "<pool", "<pool type='rbd'/>", "<pool type='dir'><name>x</name><uuid>no</uuid></pool>"} {
-		s.instead = func(_ *simulatedHost, c call) ([]byte, error, bool) { return []byte(text), nil, true }
+		s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) { return []byte(text), nil, true }
 		if space, err := l.NodeSpace(t.Context(), "host-1"); err == nil {
 			t.Errorf("%q is %+v", text, space)
 		}

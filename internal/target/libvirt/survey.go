@@ -13,72 +13,85 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/libvirt/domain"
+	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// survey is what all nodes hold at one moment. Every method that acts begins with one, and acts on what it shows:
-// libvirt is the truth, and what a caller believes may be old.
+// survey is the domains of all nodes at one moment. Every method that acts begins with one and acts on its result: libvirt is the
+// source of truth, and the caller's values may be old.
 type survey struct {
-	vms  map[string]*seen // by identity; of all our controllers and runs
-	down map[string]error // why a node did not answer, by its id
+	vms  map[string]*vmInfo // by identity; of all our controllers and runs
+	down map[string]error   // why a node did not answer, by its id
 }
 
-// seen is one VM.
-type seen struct {
+// vmInfo is one VM.
+type vmInfo struct {
 	id     string
 	mark   string
-	record record
-	at     []presence // more than one only while it moves, or after a migration was cut off
+	record domain.Record
+	at     []presence // more than one only during a migration, or after one was interrupted
 }
 
 // presence is a VM on a node.
 type presence struct {
 	node *node
-	sight
+	domain.Info
 }
 
-// main is where the VM lives: where it has power, or else where it was seen first.
-func (s *seen) main() presence {
-	for _, p := range s.at {
-		if p.active() {
+// home is where the VM has power, or else where it was found first.
+func (v *vmInfo) home() presence {
+	for _, p := range v.at {
+		if p.Active() {
 			return p
 		}
 	}
-	return s.at[0]
+	return v.at[0]
 }
 
-func (s *seen) power() target.PowerState {
-	if s.main().active() {
+func (v *vmInfo) power() target.PowerState {
+	if v.home().Active() {
 		return target.PowerOn
 	}
 	return target.PowerOff
 }
 
 // vm is the VM as a value, on the node where it is now.
-func (s *seen) vm() target.VM {
-	vm := s.record.vm()
-	vm.NodeID, vm.Power = s.main().node.id, s.power()
+func (v *vmInfo) vm() target.VM {
+	vm := v.record.Value()
+	vm.NodeID, vm.Power = v.home().node.ID, v.power()
 	return vm
 }
 
-// survey asks all nodes at once. Nodes that do not answer are noted, and are no error yet: what is asked for may be
-// elsewhere.
-func (t *Target) survey(ctx context.Context) (*survey, error) {
-	if err := t.usable(ctx); err != nil {
+// off cuts the power of a VM on every node where it has some.
+func (v *vmInfo) off(ctx context.Context) error {
+	var errs []error
+	for _, p := range v.at {
+		if p.Active() {
+			errs = append(errs, p.node.domains.Destroy(ctx, v.id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// survey asks all nodes at once. A node that does not answer is noted, which is not yet an error: the VM may be elsewhere.
+func (c *cluster) survey(ctx context.Context) (*survey, error) {
+	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
-	found, errs := make([][]sight, len(t.nodes)), make([]error, len(t.nodes))
+	found, errs := make([][]domain.Info, len(c.nodes)), make([]error, len(c.nodes))
 	var all sync.WaitGroup
-	for i, n := range t.nodes {
-		all.Go(func() { found[i], errs[i] = n.sights(ctx) })
+	for i, n := range c.nodes {
+		all.Go(func() { found[i], errs[i] = n.domains.All(ctx) })
 	}
 	all.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	s := &survey{vms: map[string]*seen{}, down: map[string]error{}}
-	for i, n := range t.nodes {
+	s := &survey{vms: map[string]*vmInfo{}, down: map[string]error{}}
+	for i, n := range c.nodes {
 		if errs[i] != nil {
-			s.down[n.id] = errs[i]
+			s.down[n.ID] = errs[i]
 			continue
 		}
 		for _, one := range found[i] {
@@ -88,28 +101,28 @@ func (t *Target) survey(ctx context.Context) (*survey, error) {
 	return s, nil
 }
 
-func (s *survey) add(n *node, one sight) {
-	mark := one.mark()
+func (s *survey) add(n *node, one domain.Info) {
+	mark := one.Mark()
 	if mark == "" {
 		return
 	}
 	known := s.vms[one.UUID]
 	if known == nil {
-		known = &seen{id: one.UUID, mark: mark, record: one.record()}
+		known = &vmInfo{id: one.UUID, mark: mark, record: one.Record()}
 		s.vms[one.UUID] = known
 	}
 	known.at = append(known.at, presence{n, one})
 }
 
 // owned returns the VMs with that mark, in the order of their names.
-func (s *survey) owned(mark string) []*seen {
-	var list []*seen
+func (s *survey) owned(mark string) []*vmInfo {
+	var list []*vmInfo
 	for _, one := range s.vms {
 		if one.mark == mark {
 			list = append(list, one)
 		}
 	}
-	slices.SortFunc(list, func(a, b *seen) int {
+	slices.SortFunc(list, func(a, b *vmInfo) int {
 		return cmp.Or(strings.Compare(a.record.VM.Name, b.record.VM.Name), strings.Compare(a.id, b.id))
 	})
 	return list
@@ -117,26 +130,23 @@ func (s *survey) owned(mark string) []*seen {
 
 var errGone = errors.New("it does not exist")
 
-// find returns the VM when it carries the tag. errGone says that no node has it; another error that a node on which it
-// may be did not answer, or that it is somebody else's.
-func (s *survey) find(tag target.Tag, vm target.VM) (*seen, error) {
+// one returns the VM when it carries the tag. errGone says that no node has it; another error that a node on which it
+// may be did not answer, or that another run owns it.
+func (s *survey) one(tag target.Tag, vm target.VM) (*vmInfo, error) {
 	one := s.vms[vm.ID]
 	switch {
 	case one != nil && one.mark != tag.Mark():
 		return nil, target.Foreign(fmt.Sprintf("vm %q", vm.Name))
 	case one != nil:
 		return one, nil
-	case !idText.MatchString(vm.ID):
+	case !virsh.IsUUID(vm.ID):
 		return nil, errGone
 	}
-	if err := s.unsure(); err != nil {
-		return nil, err
-	}
-	return nil, errGone
+	return nil, cmp.Or(s.incomplete(), errGone)
 }
 
-// unsure is the error for a survey that did not see everything.
-func (s *survey) unsure() error {
+// incomplete is the error of a survey in which nodes did not answer.
+func (s *survey) incomplete() error {
 	if len(s.down) == 0 {
 		return nil
 	}
@@ -149,16 +159,28 @@ func (s *survey) unsure() error {
 
 // resolve returns the VMs, all of which must carry the tag. With orGone, those that do not exist are nil, else they are
 // an error.
-func (s *survey) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*seen, error) {
-	list := make([]*seen, len(vms))
+func (s *survey) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*vmInfo, error) {
+	list := make([]*vmInfo, len(vms))
 	for i, vm := range vms {
-		one, err := s.find(tag, vm)
+		one, err := s.one(tag, vm)
 		if err != nil && (!orGone || !errors.Is(err, errGone)) {
 			return nil, fmt.Errorf("find vm %q: %w", vm.Name, err)
 		}
 		list[i] = one
 	}
 	return list, nil
+}
+
+// find surveys the nodes and returns the VMs as they are now: see resolve.
+func (c *cluster) find(ctx context.Context, tag target.Tag, vms []target.VM, orGone bool) ([]*vmInfo, error) {
+	if err := tag.Check(); err != nil {
+		return nil, err
+	}
+	s, err := c.survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.resolve(tag, vms, orGone)
 }
 
 // layer is the volume that a disk of a VM writes to now.
@@ -168,13 +190,13 @@ type layer struct {
 	format string
 }
 
-// layers lists the disks of a VM that snapshots and clones are about: those on volumes of its own but the seed.
+// layers lists the disks of a VM that snapshots and clones include: those on volumes of its own, without the seed.
 func (p presence) layers() []layer {
 	var all []layer
 	for _, d := range p.Disks {
 		name := path.Base(d.Source.File)
-		o, ok := parseVolumeName(name)
-		if ok && o.id == p.UUID && o.role != "seed" {
+		o, ok := storage.ParseVolumeName(name)
+		if ok && o.ID == p.UUID && o.Role != "seed" {
 			all = append(all, layer{device: d.Target.Dev, volume: name, format: d.Driver.Type})
 		}
 	}
