@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Limits of single calls. A host that is switched off is noticed by the first of them.
@@ -79,8 +81,8 @@ func Run(ctx context.Context, c Call) ([]byte, error) {
 		}
 	}
 	cmd.Stdin = bytes.NewReader(c.Stdin)
-	out, errs := &boundedBuffer{limit: outputBytesMax}, &boundedBuffer{limit: printedBytesMax}
-	cmd.Stdout, cmd.Stderr = out, errs
+	out, printed := &textio.Head{MaxBytes: outputBytesMax}, &textio.Head{MaxBytes: printedBytesMax}
+	cmd.Stdout, cmd.Stderr = out, printed
 	// A session of its own: the terminal's interrupt is for the controller, which still has to clean up with virsh; and a
 	// libvirt that wants a password has no terminal to ask on.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -95,7 +97,7 @@ func Run(ctx context.Context, c Call) ([]byte, error) {
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
 	switch {
-	case err == nil && !out.cut:
+	case err == nil && !out.Cut():
 		return out.Bytes(), nil
 	case err == nil:
 		err = fmt.Errorf("it printed more than %d bytes", outputBytesMax)
@@ -105,23 +107,9 @@ func Run(ctx context.Context, c Call) ([]byte, error) {
 		err = ErrTimedOut
 	}
 	if errors.Is(err, ErrTimedOut) || ctx.Err() != nil {
-		errs.Reset()
+		return nil, Failed(c, "", err)
 	}
-	return nil, Failed(c, errs.String(), err)
-}
-
-// boundedBuffer keeps what is written to it up to a limit.
-type boundedBuffer struct {
-	bytes.Buffer
-	limit int
-	cut   bool
-}
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	keep := min(len(p), b.limit-b.Len())
-	b.cut = b.cut || keep < len(p)
-	_, _ = b.Buffer.Write(p[:keep])
-	return len(p), nil
+	return nil, Failed(c, printed.String(), err)
 }
 
 // lineWriter hands on what is written to it line by line; lines longer than lineBytesMax are left out.
