@@ -24,7 +24,7 @@ const (
 // part that gets a package of its own.
 var ceilings = map[string]int{
 	"internal/load/ioengine": 11500,
-	"internal/run":           8400,
+	"internal/run":           7300,
 	"internal/report":        6700,
 	"internal/fio/fiojob":    5800,
 	"internal/fio/iojob":     5700,

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -65,7 +65,7 @@ func checkNothingLeft(t *testing.T, runs, said string) {
 	if left := testreq.ProcessesNaming(t, runs); len(left) > 0 {
 		t.Errorf("processes are left: %s\n%s", left, said)
 	}
-	lease, err := run.AcquireLease(runs, "local", "test", nil)
+	lease, err := control.AcquireLease(runs, "local", "test", nil)
 	if err != nil {
 		t.Errorf("the lease is left: %v\n%s", err, said)
 	} else if err := lease.Release(); err != nil {

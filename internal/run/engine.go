@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
@@ -15,7 +16,7 @@ import (
 // Config is what an Engine needs besides the plan.
 type Config struct {
 	Target  target.Target
-	Journal *Journal // its header holds the tag
+	Journal *control.Journal // its header holds the tag
 	// Runner reaches the agent of a powered-on VM. It is called anew for every start of a load and whenever a step asks
 	// whether the VM answers; it may hand out a connection that it keeps.
 	Runner func(ctx context.Context, vm target.VM) (load.Runner, error)
@@ -38,7 +39,7 @@ type Config struct {
 	UndoDeadline     time.Duration
 }
 
-func (c *Config) fail() failpoints { return c.Failpoint }
+func (c *Config) fail() control.Failpoint { return c.Failpoint }
 
 const (
 	teardownDeadlineDefault = 10 * time.Minute
@@ -73,7 +74,7 @@ type Outcome struct {
 	// Problems are failures after the run phase: of teardown, of undoing, of loads nobody waited for.
 	Problems []string
 	// Left is what the run changed outside and could not or was told not to undo.
-	Left []Thing
+	Left []control.Thing
 }
 
 // Engine executes one plan once.

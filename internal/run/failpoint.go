@@ -1,17 +1,5 @@
 package run
 
-// failpoints is the hook by which a test makes a named place fail, wait, or kill the process. It is nil in real runs
-// and then costs one comparison.
-type failpoints func(name string) error
-
-// at is called wherever a run could be cut off. The names are those of Failpoints.
-func (f failpoints) at(name string) error {
-	if f == nil {
-		return nil
-	}
-	return f(name)
-}
-
 // Failpoints lists the names that a run passes, in about the order in which it passes them. Not every run passes all.
 func Failpoints() []string {
 	return []string{

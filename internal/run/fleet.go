@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
@@ -20,8 +21,8 @@ type fleet struct {
 	plan    *Plan
 	target  target.Target
 	tag     target.Tag
-	journal *Journal
-	fail    failpoints
+	journal *control.Journal
+	fail    control.Failpoint
 	runner  func(ctx context.Context, vm target.VM) (load.Runner, error)
 	gone    func(vm target.VM) // told of VMs that have lost their power; may be nil
 	ops     *operations
@@ -177,21 +178,21 @@ func (f *fleet) create(ctx context.Context, before, after string, specs []target
 	if len(specs) == 0 {
 		return nil, nil
 	}
-	if err := f.fail.at(before); err != nil {
+	if err := f.fail.At(before); err != nil {
 		return nil, err
 	}
-	thing := Thing{Kind: ThingVMs}
+	thing := control.Thing{Kind: control.ThingVMs}
 	for _, s := range specs {
 		thing.Names = append(thing.Names, s.Name)
 	}
 	var vms []target.VM
-	err := f.journal.intend(thing, func() error {
+	err := f.journal.Intend(thing, func() error {
 		var err error
 		if vms, err = act(specs); err != nil {
 			return err
 		}
 		f.add(vms)
-		return f.fail.at(after)
+		return f.fail.At(after)
 	})
 	return vms, err
 }
@@ -201,7 +202,7 @@ func (f *fleet) On(ctx context.Context, vms []target.VM) error {
 	if !ok {
 		return errors.New("power on VMs: the target cannot")
 	}
-	if err := f.fail.at("vms.power-on"); err != nil {
+	if err := f.fail.At("vms.power-on"); err != nil {
 		return err
 	}
 	_, restarts := f.target.(target.Placer)
@@ -210,7 +211,7 @@ func (f *fleet) On(ctx context.Context, vms []target.VM) error {
 		return fmt.Errorf("power on %d VMs: %w", len(vms), err)
 	}
 	f.update(vms, func(vm *target.VM) { vm.Power = target.PowerOn })
-	return f.fail.at("vms.powered-on")
+	return f.fail.At("vms.powered-on")
 }
 
 func (f *fleet) Off(ctx context.Context, vms []target.VM) error {
@@ -218,7 +219,7 @@ func (f *fleet) Off(ctx context.Context, vms []target.VM) error {
 	if !ok {
 		return errors.New("power off VMs: the target cannot")
 	}
-	if err := f.fail.at("vms.power-off"); err != nil {
+	if err := f.fail.At("vms.power-off"); err != nil {
 		return err
 	}
 	f.cut(vms)
@@ -227,7 +228,7 @@ func (f *fleet) Off(ctx context.Context, vms []target.VM) error {
 	}
 	f.lose(vms)
 	f.update(vms, func(vm *target.VM) { vm.Power = target.PowerOff })
-	return f.fail.at("vms.powered-off")
+	return f.fail.At("vms.powered-off")
 }
 
 // cut notes, before it happens, that this run takes the power from VMs: loads that are lost there are no failure.
@@ -270,7 +271,7 @@ func (f *fleet) onNode(nodeID string) []target.VM {
 }
 
 func (f *fleet) Reach(ctx context.Context, vm target.VM) error {
-	if err := f.fail.at("load.reach"); err != nil {
+	if err := f.fail.At("load.reach"); err != nil {
 		return err
 	}
 	_, err := f.runner(ctx, vm)
@@ -302,7 +303,7 @@ func (f *fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error 
 
 // Delete removes every VM that carries the run's tag, also those that the table does not know.
 func (f *fleet) Delete(ctx context.Context) error {
-	if err := f.fail.at("vms.delete"); err != nil {
+	if err := f.fail.At("vms.delete"); err != nil {
 		return err
 	}
 	asked := f.ask()
@@ -321,8 +322,8 @@ func (f *fleet) Delete(ctx context.Context) error {
 	f.mu.Lock()
 	f.empty()
 	f.mu.Unlock()
-	if err := f.fail.at("vms.deleted"); err != nil {
+	if err := f.fail.At("vms.deleted"); err != nil {
 		return err
 	}
-	return f.journal.undone(Thing{Kind: ThingVMs})
+	return f.journal.Undone(control.Thing{Kind: control.ThingVMs})
 }

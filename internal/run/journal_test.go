@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/run"
 )
@@ -44,7 +45,7 @@ func (f *faultyFiles) step() error {
 	return nil
 }
 
-func (f *faultyFiles) Create(name string) (run.File, error) {
+func (f *faultyFiles) Create(name string) (control.File, error) {
 	if err := f.step(); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (f *faultyFiles) Create(name string) (run.File, error) {
 	return &faultyFile{f, file}, err
 }
 
-func (f *faultyFiles) Append(name string, size int64) (run.File, error) {
+func (f *faultyFiles) Append(name string, size int64) (control.File, error) {
 	if err := f.step(); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func failJournal(t *testing.T, files *faultyFiles) (reached bool) {
 	l := newLab(t, 3)
 	journal, err := l.journal(files, nil)
 	if err != nil {
-		if left, err := run.Recover(l.runs); err != nil || len(left) > 0 {
+		if left, err := control.Recover(l.runs); err != nil || len(left) > 0 {
 			t.Errorf("a journal that was not created leaves %v (%v)", left, err)
 		}
 		if entries, _ := os.ReadDir(filepath.Join(l.runs, ".control")); len(entries) != 1 {
@@ -181,7 +182,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 		if err := os.WriteFile(cut, data[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		left, err := run.RecoverRun(runs, "r1")
+		left, err := control.RecoverRun(runs, "r1")
 		switch {
 		case n < header && err == nil:
 			t.Fatalf("cut at %d, inside the header, it was read", n)
@@ -218,7 +219,7 @@ func TestJournalDamage(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			left, err := run.RecoverRun(l.runs, "r1")
+			left, err := control.RecoverRun(l.runs, "r1")
 			if err != nil || left.Ended {
 				t.Fatalf("byte %d damaged: %+v, %v", i, left, err)
 			}
@@ -231,13 +232,13 @@ func TestJournalsAreKept(t *testing.T) {
 		l := newLab(t, 2)
 		l.runDying(longRun, nth("load.started", 1))
 		var refused *diag.Error
-		if err := run.RemoveJournal(l.runs, "r1"); !errors.As(err, &refused) || refused.ExitCode() != diag.ExitRefused {
+		if err := control.RemoveJournal(l.runs, "r1"); !errors.As(err, &refused) || refused.ExitCode() != diag.ExitRefused {
 			t.Errorf("remove the journal of a run that left something: %v", err)
 		}
 		if _, err := l.journal(nil, nil); err == nil {
 			t.Error("a second journal of the same run replaced the first")
 		}
-		if _, err := run.RecoverRun(l.runs, "../r1"); err == nil {
+		if _, err := control.RecoverRun(l.runs, "../r1"); err == nil {
 			t.Error("a run id with a path was read")
 		}
 		l.clean()
@@ -257,7 +258,7 @@ func FuzzDecodeJournal(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		left, err := run.RecoverRun(runs, "r")
+		left, err := control.RecoverRun(runs, "r")
 		if err == nil && left.Header.Format == 0 {
 			t.Errorf("read without a header: %+v", left)
 		}

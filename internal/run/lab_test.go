@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
@@ -140,12 +141,12 @@ func (l *lab) plan(sc *scenario.Scenario, options run.Options) *run.Plan {
 }
 
 // journal begins the journal of run "r1".
-func (l *lab) journal(files run.Files, failpoint func(string) error) (*run.Journal, error) {
-	tag, err := run.NewTag(l.runs, "r1", nil)
+func (l *lab) journal(files control.Files, failpoint func(string) error) (*control.Journal, error) {
+	tag, err := control.NewTag(l.runs, "r1", nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return run.CreateJournal(l.runs, run.Header{Run: "r1", Tag: tag, Scenario: "lab"}, files, failpoint)
+	return control.CreateJournal(l.runs, control.Header{Run: "r1", Tag: tag, Scenario: "lab"}, files, failpoint)
 }
 
 // engine prepares a run of the scenario in text.
@@ -218,7 +219,7 @@ func (l *lab) stepErrors(step string) []string {
 // mustBeClean fails unless nothing of the run is left on the target.
 func (l *lab) mustBeClean() {
 	l.t.Helper()
-	header, err := run.RecoverRun(l.runs, "r1")
+	header, err := control.RecoverRun(l.runs, "r1")
 	if err != nil {
 		l.t.Fatal(err)
 	}

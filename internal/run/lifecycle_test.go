@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
@@ -49,7 +50,7 @@ func TestEventfulRunLeavesNothing(t *testing.T) {
 			t.Errorf("outcome %+v", outcome)
 		}
 		l.mustBeClean()
-		left, err := run.Recover(l.runs)
+		left, err := control.Recover(l.runs)
 		if err != nil || len(left) > 0 {
 			t.Errorf("journals say that %v is left (%v)", left, err)
 		}
@@ -141,13 +142,13 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 			}
 		})
 		outcome, err := engine.Run(t.Context())
-		if err != nil || outcome.Ended != run.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != run.ThingVMs {
+		if err != nil || outcome.Ended != run.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != control.ThingVMs {
 			t.Fatalf("outcome %+v, %v", outcome, err)
 		}
 		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"canceled: stopped by the user", "canceled: abandoned by the user"}) {
 			t.Errorf("the waits ended with %q", why)
 		}
-		left, err := run.Recover(l.runs)
+		left, err := control.Recover(l.runs)
 		if err != nil || len(left) != 1 || !left[0].Abandoned || left[0].Phase != run.Teardown {
 			t.Fatalf("left %+v, %v", left, err)
 		}
@@ -167,10 +168,10 @@ func (l *lab) clean() {
 	if err := c.Undo(context.Background(), "r1"); err != nil || len(l.fake.Operations()) != before {
 		l.t.Errorf("clean again: %v, %d operations more", err, len(l.fake.Operations())-before)
 	}
-	if left, err := run.Recover(l.runs); err != nil || len(left) > 0 {
+	if left, err := control.Recover(l.runs); err != nil || len(left) > 0 {
 		l.t.Errorf("after clean %v is left (%v)", left, err)
 	}
-	if err := run.RemoveJournal(l.runs, "r1"); err != nil {
+	if err := control.RemoveJournal(l.runs, "r1"); err != nil {
 		l.t.Errorf("remove journal: %v", err)
 	}
 }
@@ -282,7 +283,7 @@ func passes(t *testing.T) map[string]int {
 }
 
 // runWith runs a scenario with a journal of the caller's.
-func (l *lab) runWith(text string, journal *run.Journal, failpoint func(string) error) run.Outcome {
+func (l *lab) runWith(text string, journal *control.Journal, failpoint func(string) error) run.Outcome {
 	l.t.Helper()
 	engine, err := run.New(l.plan(loadText(l.t, text), run.Options{Seed: 7}), run.Config{Target: l.fake, Journal: journal,
 		Runner: l.runner, Zero: time.Now(), Events: l.event, Intervals: discard{}, Failpoint: failpoint})
@@ -327,7 +328,7 @@ func failAt(t *testing.T, name string, pass int) {
 		if !errors.Is(err, errInjected) {
 			t.Fatal(err)
 		}
-		if left, err := run.Recover(l.runs); err != nil || len(left) > 0 {
+		if left, err := control.Recover(l.runs); err != nil || len(left) > 0 {
 			t.Errorf("a journal that was not created leaves %v (%v)", left, err)
 		}
 		return
@@ -457,7 +458,7 @@ func (l *lab) runDying(text string, trigger func(string) error) {
 func TestCleanTouchesNothingForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		foreign, err := run.NewTag(t.TempDir(), "r1", nil) // the same run id of another controller
+		foreign, err := control.NewTag(t.TempDir(), "r1", nil) // the same run id of another controller
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
@@ -144,7 +145,7 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 `, nil)
 		go func() {
 			time.Sleep(10 * time.Second)
-			left, _ := run.RecoverRun(l.runs, "r1")
+			left, _ := control.RecoverRun(l.runs, "r1")
 			vms, _ := l.fake.Owned(t.Context(), left.Header.Tag)
 			_ = l.fake.PowerOffVMs(t.Context(), left.Header.Tag, vms[1:])
 		}()

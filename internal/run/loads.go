@@ -81,7 +81,7 @@ type member struct {
 
 func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *plan.Lasting) error {
 	e := l.engine
-	if err := e.cfg.fail().at("load.start"); err != nil {
+	if err := e.cfg.fail().At("load.start"); err != nil {
 		return err
 	}
 	w, ok := e.plan.Workload(spec.Workload)
@@ -104,7 +104,7 @@ func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *plan.Lasting)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return e.cfg.fail().at("load.started")
+	return e.cfg.fail().At("load.started")
 }
 
 // gather reaches all VMs of the group.
@@ -122,7 +122,7 @@ func (l *loads) gather(ctx context.Context, run *loadRun) error {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if m.err = e.cfg.fail().at("load.reach"); m.err == nil {
+			if m.err = e.cfg.fail().At("load.reach"); m.err == nil {
 				m.runner, m.err = e.cfg.Runner(ctx, m.vm)
 			}
 		})
@@ -201,7 +201,7 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	}
 	e.emit(end)
 	close(run.done)
-	if err := e.cfg.fail().at("load.ended"); err != nil && text == "" {
+	if err := e.cfg.fail().At("load.ended"); err != nil && text == "" {
 		text = err.Error()
 	}
 	e.post(outcome{Finished: run.handle, Err: text, Fatal: fatal})
@@ -355,7 +355,7 @@ func (l *loads) find(workload string, prefill bool) *loadRun {
 }
 
 func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout time.Duration) error {
-	if err := l.engine.cfg.fail().at("load.wait"); err != nil {
+	if err := l.engine.cfg.fail().At("load.wait"); err != nil {
 		return err
 	}
 	run := l.find(workload, prefill)
@@ -390,7 +390,7 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 }
 
 func (l *loads) Stop(ctx context.Context, workload string) error {
-	if err := l.engine.cfg.fail().at("load.stop"); err != nil {
+	if err := l.engine.cfg.fail().At("load.stop"); err != nil {
 		return err
 	}
 	run := l.find(workload, false)

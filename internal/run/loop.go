@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
@@ -26,7 +27,7 @@ func (e *Engine) Run(ctx context.Context) (Outcome, error) {
 	defer l.stopWatch()
 	e.work.Go(func() { e.fleet.watch(watched) })
 	l.turn(outcome{Start: true})
-	if err := e.cfg.fail().at("run.start"); err != nil {
+	if err := e.cfg.fail().At("run.start"); err != nil {
 		l.turn(outcome{Guard: err.Error()})
 	}
 	stop := ctx.Done()
@@ -119,7 +120,7 @@ func (l *loop) perform(a action) {
 	case actStartGrace:
 		l.grace = time.After(graceLength)
 	case actAbandoned:
-		_, _ = e.cfg.Journal.append(record{Kind: recordAbandoned}, true) // what is open stays open without it, too
+		_ = e.cfg.Journal.Abandon() // what is open stays open without it, too
 	case actFinish:
 		l.finish()
 	}
@@ -135,9 +136,9 @@ func (l *loop) beginPhase(p Phase) {
 		e.background, e.stopBackground = context.WithCancel(l.base)
 	}
 	e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(p)})
-	_, err := e.cfg.Journal.append(record{Kind: recordPhase, Text: string(p)}, false)
+	err := e.cfg.Journal.Begin(p)
 	if err == nil {
-		err = e.cfg.fail().at("phase." + string(p))
+		err = e.cfg.fail().At("phase." + string(p))
 	}
 	if err != nil && p != Teardown {
 		l.report(outcome{Journal: true, Err: err.Error()})
@@ -171,7 +172,7 @@ func (l *loop) runStep(id int) {
 			o.Err, o.Refused = err.Error(), diag.ExitCode(err) == diag.ExitRefused
 		}
 		e.post(o)
-		if errors.Is(err, ErrJournalBroken) {
+		if errors.Is(err, control.ErrJournalBroken) {
 			e.post(outcome{Journal: true, Err: err.Error()})
 		}
 	})
@@ -204,27 +205,27 @@ func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 			env.Notes.Log(fmt.Sprintf("%v\n%s", r, debug.Stack()))
 		}
 	}()
-	if err := e.cfg.fail().at("step.before"); err != nil {
+	if err := e.cfg.fail().At("step.before"); err != nil {
 		return err
 	}
 	b := e.plan.bound[p.ID-1]
 	if _, ok := b.step.(Undoer); ok {
 		call := b.call
-		thing := Thing{Kind: ThingStep, Call: &call, Step: p.ID}
-		err = e.cfg.Journal.intend(thing, func() error { return b.step.Run(ctx, env) })
+		thing := control.Thing{Kind: control.ThingStep, Call: &call, Step: p.ID}
+		err = e.cfg.Journal.Intend(thing, func() error { return b.step.Run(ctx, env) })
 	} else {
 		err = b.step.Run(ctx, env)
 	}
 	if err != nil {
 		return err
 	}
-	return e.cfg.fail().at("step.after")
+	return e.cfg.fail().At("step.after")
 }
 
 func (e *Engine) env(p plan.Step) *Env {
 	return &Env{VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
 		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: e.plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
-		Private: e.cfg.Journal.private(), collect: e.cfg.Collect, ops: e.fleet.ops}
+		Private: e.cfg.Journal.Private(), collect: e.cfg.Collect, ops: e.fleet.ops}
 }
 
 func (e *Engine) stepEvent(p plan.Step, kind interval.EventKind, err error) interval.Event {
@@ -241,14 +242,14 @@ func (e *Engine) stepEvent(p plan.Step, kind interval.EventKind, err error) inte
 
 func (l *loop) finish() {
 	e := l.engine
-	_ = e.cfg.fail().at("run.end")
+	_ = e.cfg.fail().At("run.end")
 	if len(e.cfg.Journal.Left()) == 0 {
-		if err := e.cfg.Journal.end(l.state.Ended); err != nil {
+		if err := e.cfg.Journal.End(l.state.Ended); err != nil {
 			l.state.Problems = append(l.state.Problems, "journal: "+err.Error())
 		}
 	}
 	e.emit(interval.Event{Kind: interval.EventRunEnded, Message: l.state.Ended, Error: l.state.Reason})
-	_ = e.cfg.fail().at("run.ended")
+	_ = e.cfg.fail().At("run.ended")
 }
 
 func (l *loop) outcome() Outcome {
@@ -261,7 +262,7 @@ type work struct{ engine *Engine }
 
 func (w *work) Go(name string, act func(ctx context.Context) error) error {
 	e := w.engine
-	if err := e.cfg.fail().at("background.start"); err != nil {
+	if err := e.cfg.fail().At("background.start"); err != nil {
 		return err
 	}
 	handle := e.want(name)
@@ -272,7 +273,7 @@ func (w *work) Go(name string, act func(ctx context.Context) error) error {
 	e.work.Go(func() {
 		err := act(ctx)
 		if err == nil {
-			err = e.cfg.fail().at("background.ended")
+			err = e.cfg.fail().At("background.ended")
 		}
 		o := outcome{Finished: handle}
 		if err != nil && ctx.Err() == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
@@ -51,10 +52,10 @@ type taking struct {
 
 func (n *nodes) down(ctx context.Context, index int, how taking) error {
 	node := n.list[index]
-	if err := n.fleet.fail.at(how.before); err != nil {
+	if err := n.fleet.fail.At(how.before); err != nil {
 		return err
 	}
-	return n.fleet.journal.intend(Thing{Kind: ThingNodeOff, Node: node.ID}, func() error {
+	return n.fleet.journal.Intend(control.Thing{Kind: control.ThingNodeOff, Node: node.ID}, func() error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.cut(hit)
 		n.fleet.flee(hit, node.ID)
@@ -74,7 +75,7 @@ func (n *nodes) down(ctx context.Context, index int, how taking) error {
 			return err
 		}
 		n.fleet.update(hit, func(vm *target.VM) { vm.Power = target.PowerUnknown })
-		return n.fleet.fail.at(how.after)
+		return n.fleet.fail.At(how.after)
 	})
 }
 
@@ -84,7 +85,7 @@ func (n *nodes) On(ctx context.Context, index int) error {
 		return err
 	}
 	node := n.list[index]
-	if err := n.fleet.fail.at("node.power-on"); err != nil {
+	if err := n.fleet.fail.At("node.power-on"); err != nil {
 		return err
 	}
 	on := func(ctx context.Context) error { return p.PowerOnNode(ctx, node.ID) }
@@ -92,13 +93,13 @@ func (n *nodes) On(ctx context.Context, index int) error {
 		return fmt.Errorf("power on node %q: %w", node.Name, err)
 	}
 	n.fleet.restored(node.ID)
-	if err := n.fleet.fail.at("node.powered-on"); err != nil {
+	if err := n.fleet.fail.At("node.powered-on"); err != nil {
 		return err
 	}
 	if !slices.Contains(n.SwitchedOff(), index) {
 		return nil
 	}
-	return n.fleet.journal.undone(Thing{Kind: ThingNodeOff, Node: node.ID})
+	return n.fleet.journal.Undone(control.Thing{Kind: control.ThingNodeOff, Node: node.ID})
 }
 
 func (n *nodes) State(ctx context.Context, index int) (target.PowerState, error) {
@@ -112,7 +113,7 @@ func (n *nodes) State(ctx context.Context, index int) (target.PowerState, error)
 func (n *nodes) SwitchedOff() []int {
 	var out []int
 	for _, t := range n.fleet.journal.Left() {
-		if t.Kind != ThingNodeOff {
+		if t.Kind != control.ThingNodeOff {
 			continue
 		}
 		if i := slices.IndexFunc(n.list, func(node target.Node) bool { return node.ID == t.Node }); i >= 0 {

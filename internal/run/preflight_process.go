@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"syscall"
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -73,4 +74,13 @@ func (c *compiler) bufferBytes(group string) int64 {
 		sum += largest
 	}
 	return sum
+}
+
+// openFilesMax is how many files this process may have open; 0 where it is not known.
+func openFilesMax() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return int(min(limit.Cur, 1<<30))
 }

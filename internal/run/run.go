@@ -5,7 +5,7 @@
 //
 //	Compile:  Scenario + Inventory + Catalog ──▶ Plan, or all diagnostics at once
 //	Engine:   Plan ──▶ machine (pure: state, outcome → state, actions) ──▶ loop (performs actions) ──▶ Events
-//	Journal:  intent, synced ──▶ act ──▶ done; after a kill: Recover ──▶ Undo
+//	Cleaner:  Journal of a run that was killed ──▶ everything undone
 //
 // Map of the package:
 //
@@ -20,7 +20,6 @@
 //	engine.go, loop.go, perform.go  the thin loop around it
 //	env.go, fleet.go, nodes.go, loads.go  what a running step sees
 //	moves.go                     VMs that somebody else moves
-//	journal.go, record.go, recover.go, undo.go  what survives a kill, and how it is undone
-//	lease.go, control.go         one run at a time
+//	undo.go, cleaner.go, teardown.go  how what a journal lists is undone, also after a kill
 //	failpoint.go                 named places where a test makes things fail
 package run

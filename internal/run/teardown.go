@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
@@ -71,5 +72,5 @@ func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b boundStep, p pl
 		return act()
 	}
 	call := b.call
-	return u.journal.intend(Thing{Kind: ThingStep, Call: &call, Step: p.ID}, act)
+	return u.journal.Intend(control.Thing{Kind: control.ThingStep, Call: &call, Step: p.ID}, act)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -20,12 +21,12 @@ func (l *loop) undo(item undoItem) {
 		e.setPhase(Undoing)
 		e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(Undoing)})
 		// Whoever finishes the job after a kill need not tear down again.
-		_, _ = e.cfg.Journal.append(record{Kind: recordPhase, Text: string(Undoing)}, false)
+		_ = e.cfg.Journal.Begin(Undoing)
 	}
 	e.work.Go(func() {
 		defer cancel()
 		u := undoer{fleet: e.fleet, nodes: e.nodes, journal: e.cfg.Journal, fail: e.cfg.fail(),
-			env: func(thing Thing) (*Env, Step, error) { return e.undoEnv(thing) },
+			env: func(thing control.Thing) (*Env, Step, error) { return e.undoEnv(thing) },
 			say: func(text string) {
 				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(Undoing), Message: text})
 			},
@@ -46,7 +47,7 @@ func (l *loop) undo(item undoItem) {
 	})
 }
 
-func (e *Engine) undoEnv(thing Thing) (*Env, Step, error) {
+func (e *Engine) undoEnv(thing control.Thing) (*Env, Step, error) {
 	p := e.plan.Steps[thing.Step-1]
 	p.Phase = Undoing
 	return e.env(p), e.plan.bound[thing.Step-1].step, nil
@@ -56,15 +57,15 @@ func (e *Engine) undoEnv(thing Thing) (*Env, Step, error) {
 type undoer struct {
 	fleet   *fleet
 	nodes   *nodes
-	journal *Journal
-	fail    failpoints
-	env     func(thing Thing) (*Env, Step, error)
+	journal *control.Journal
+	fail    control.Failpoint
+	env     func(thing control.Thing) (*Env, Step, error)
 	say     func(text string)
 	goOn    bool
 }
 
 func (u *undoer) item(ctx context.Context, item undoItem) error {
-	if err := u.fail.at("undo." + string(item)); err != nil {
+	if err := u.fail.At("undo." + string(item)); err != nil {
 		return err
 	}
 	switch item {
@@ -73,7 +74,7 @@ func (u *undoer) item(ctx context.Context, item undoItem) error {
 	case undoSteps:
 		return u.steps(ctx)
 	}
-	return errors.Join(u.vms(ctx), u.fail.at("undo.done"))
+	return errors.Join(u.vms(ctx), u.fail.At("undo.done"))
 }
 
 // Attempts to power a node on: a BMC that misses a command once is common.
@@ -85,13 +86,13 @@ const (
 // power powers on every node that this run powered off.
 func (u *undoer) power(ctx context.Context) error {
 	var errs []error
-	for _, t := range u.left(ThingNodeOff) {
+	for _, t := range u.left(control.ThingNodeOff) {
 		errs = append(errs, u.powerNode(ctx, t))
 	}
 	return errors.Join(errs...)
 }
 
-func (u *undoer) powerNode(ctx context.Context, t Thing) error {
+func (u *undoer) powerNode(ctx context.Context, t control.Thing) error {
 	index := slices.IndexFunc(u.nodes.list, func(n target.Node) bool { return n.ID == t.Node })
 	if index < 0 {
 		return fmt.Errorf("power on node %q: the target no longer has it", t.Node)
@@ -106,7 +107,7 @@ func (u *undoer) powerNode(ctx context.Context, t Thing) error {
 				return err
 			}
 		}
-		if err = u.nodes.On(ctx, index); err == nil || errors.Is(err, ErrJournalBroken) {
+		if err = u.nodes.On(ctx, index); err == nil || errors.Is(err, control.ErrJournalBroken) {
 			return nil // powered on; that the journal cannot say so does no harm
 		}
 	}
@@ -116,7 +117,7 @@ func (u *undoer) powerNode(ctx context.Context, t Thing) error {
 // steps takes back what Undoers did, the last first.
 func (u *undoer) steps(ctx context.Context) error {
 	var errs []error
-	for _, t := range slices.Backward(u.left(ThingStep)) {
+	for _, t := range slices.Backward(u.left(control.ThingStep)) {
 		env, step, err := u.env(t)
 		if err != nil {
 			errs = append(errs, err)
@@ -131,23 +132,23 @@ func (u *undoer) steps(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("take back %s: %w", t.Call.Name, err))
 			continue
 		}
-		_ = u.journal.undone(t) // a lost record only means that it is undone again
+		_ = u.journal.Undone(t) // a lost record only means that it is undone again
 	}
 	return errors.Join(errs...)
 }
 
 // vms deletes the VMs of the run.
 func (u *undoer) vms(ctx context.Context) error {
-	if len(u.left(ThingVMs)) == 0 {
+	if len(u.left(control.ThingVMs)) == 0 {
 		return nil
 	}
 	err := u.fleet.Delete(ctx)
-	if errors.Is(err, ErrJournalBroken) {
+	if errors.Is(err, control.ErrJournalBroken) {
 		return nil
 	}
 	return err
 }
 
-func (u *undoer) left(kind ThingKind) []Thing {
-	return slices.DeleteFunc(u.journal.Left(), func(t Thing) bool { return t.Kind != kind })
+func (u *undoer) left(kind control.ThingKind) []control.Thing {
+	return slices.DeleteFunc(u.journal.Left(), func(t control.Thing) bool { return t.Kind != kind })
 }

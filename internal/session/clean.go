@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
@@ -69,7 +70,7 @@ func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
 // after that.
 func removeUnborn(runs string) error {
 	bundles, err := result.List(runs)
-	err = errors.Join(run.RemoveUnborn(runs), err)
+	err = errors.Join(control.RemoveUnborn(runs), err)
 	for _, b := range bundles {
 		err = errors.Join(err, result.RemoveUnborn(b.Dir))
 	}
@@ -79,7 +80,7 @@ func removeUnborn(runs string) error {
 // Unfinished lists runs that have a journal or an unsealed bundle, in the order of their ids: they are going on, or
 // their program died.
 func Unfinished(runs string) ([]string, error) {
-	ids, err := run.Journals(runs)
+	ids, err := control.Journals(runs)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func Unfinished(runs string) ([]string, error) {
 // one cleans one run; acted tells whether there was anything to do.
 func (c Cleaning) one(ctx context.Context, id string) (done Cleaned, acted bool) {
 	done = Cleaned{Run: id, Undone: []string{}}
-	left, err := run.RecoverRun(c.Runs, id)
+	left, err := control.RecoverRun(c.Runs, id)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// It died before it changed anything outside, or was cleaned up to its seal.
@@ -119,12 +120,12 @@ func (c Cleaning) one(ctx context.Context, id string) (done Cleaned, acted bool)
 }
 
 // undo takes back what the run left, under the lease of its target.
-func (c Cleaning) undo(ctx context.Context, left run.Leftover, done *Cleaned) error {
+func (c Cleaning) undo(ctx context.Context, left control.Leftover, done *Cleaned) error {
 	var how journalTarget
 	if err := json.Unmarshal(left.Header.Target, &how); err != nil {
 		return fmt.Errorf("read the target of run %q: %w", done.Run, err)
 	}
-	lease, err := run.AcquireLease(c.Runs, how.Lease, done.Run, c.Failpoint)
+	lease, err := control.AcquireLease(c.Runs, how.Lease, done.Run, c.Failpoint)
 	if isLocked(err) {
 		done.Live = true
 		return nil
@@ -133,7 +134,7 @@ func (c Cleaning) undo(ctx context.Context, left run.Leftover, done *Cleaned) er
 		return err
 	}
 	// While the lease was fetched the run may have ended by itself.
-	if left, err = run.RecoverRun(c.Runs, done.Run); err == nil && !left.Ended {
+	if left, err = control.RecoverRun(c.Runs, done.Run); err == nil && !left.Ended {
 		err = c.undoHeld(ctx, left, lease, done)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -146,7 +147,7 @@ func isLocked(err error) bool {
 	return errors.As(err, &locked) && locked.Exit == diag.ExitLocked
 }
 
-func (c Cleaning) undoHeld(ctx context.Context, left run.Leftover, lease *run.Lease, done *Cleaned) error {
+func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, done *Cleaned) error {
 	var how journalTarget
 	if err := json.Unmarshal(left.Header.Target, &how); err != nil {
 		return fmt.Errorf("read the target of run %q: %w", done.Run, err)
@@ -226,7 +227,7 @@ func (c Cleaning) say(run, text string) {
 }
 
 // seal seals the run's bundle as aborted, if it has one that is not sealed.
-func (c Cleaning) seal(ctx context.Context, left run.Leftover, done *Cleaned) error {
+func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned) error {
 	dir := filepath.Join(c.Runs, done.Run)
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
 		// It died while it made the bundle, so nothing was recorded. The folder is named by a journal of ours.
@@ -252,7 +253,7 @@ func (c Cleaning) seal(ctx context.Context, left run.Leftover, done *Cleaned) er
 }
 
 // aborted evaluates what a dead run recorded.
-func (c Cleaning) aborted(ctx context.Context, dir string, left run.Leftover) result.Summary {
+func (c Cleaning) aborted(ctx context.Context, dir string, left control.Leftover) result.Summary {
 	reason := "The program that ran it died"
 	if left.Phase != "" {
 		reason += " in the phase " + string(left.Phase)

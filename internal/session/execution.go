@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent/pool"
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
@@ -66,7 +67,7 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	if err := os.MkdirAll(p.Order.Runs, 0o755); err != nil {
 		return Outcome{}, fmt.Errorf("create the runs folder: %w", err)
 	}
-	lease, err := run.AcquireLease(p.Order.Runs, leaseName(p.config), p.ID, o.Failpoint)
+	lease, err := control.AcquireLease(p.Order.Runs, leaseName(p.config), p.ID, o.Failpoint)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,9 +95,9 @@ type carrier struct {
 	*Prepared
 	options RunOptions
 	dir     string
-	lease   *run.Lease
+	lease   *control.Lease
 	how     []byte // to reach the target, as a journalTarget
-	journal *run.Journal
+	journal *control.Journal
 	record  *recorder
 	agents  *pool.Pool
 	remote  *metric.Remote // nil: no other store is written to
@@ -132,12 +133,12 @@ func (c *carrier) carry(ctx context.Context) (Outcome, error) {
 }
 
 func (c *carrier) openJournal() error {
-	tag, err := run.NewTag(c.Order.Runs, c.ID, c.options.Failpoint)
+	tag, err := control.NewTag(c.Order.Runs, c.ID, c.options.Failpoint)
 	if err != nil {
 		return err
 	}
-	header := run.Header{Run: c.ID, Tag: tag, Scenario: c.Scenario.Name, Target: c.how, Lease: c.lease.Fence}
-	if c.journal, err = run.CreateJournal(c.Order.Runs, header, nil, c.options.Failpoint); err != nil {
+	header := control.Header{Run: c.ID, Tag: tag, Scenario: c.Scenario.Name, Target: c.how, Lease: c.lease.Fence}
+	if c.journal, err = control.CreateJournal(c.Order.Runs, header, nil, c.options.Failpoint); err != nil {
 		return err
 	}
 	return c.options.at("session.journalled")

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/lease"
@@ -327,7 +328,7 @@ func checkClean(t *testing.T, runs string, bundlesMax int) {
 		return
 	}
 	for _, name := range []string{"local", "fake"} {
-		l, err := run.AcquireLease(runs, name, "test", nil)
+		l, err := control.AcquireLease(runs, name, "test", nil)
 		if err != nil {
 			t.Errorf("the lease is left: %v", err)
 		} else if err := l.Release(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -183,7 +184,7 @@ func (c *carrier) forget() error {
 
 // forgetRun removes the journal of a run of which nothing is left, and the folder that held its machines.
 func forgetRun(runs, id string) error {
-	if err := run.RemoveJournal(runs, id); err != nil {
+	if err := control.RemoveJournal(runs, id); err != nil {
 		return err
 	}
 	if err := os.Remove(machinesDir(runs, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {

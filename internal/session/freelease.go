@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/control"
 )
 
 // freeLeases gives back what programs left of leases at targets that died without a journal: before they had one, or when it
 // was removed already. A target that cannot be reached is left for the next time; its lease ends by itself too,
 // and what else was cleaned is not to be hidden by it.
 func (c Cleaning) freeLeases(ctx context.Context) error {
-	notes, err := run.LeaseNotes(c.Runs)
+	notes, err := control.LeaseNotes(c.Runs)
 	if err != nil {
 		return err
 	}
@@ -24,13 +24,13 @@ func (c Cleaning) freeLeases(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c Cleaning) freeLease(ctx context.Context, n run.LeaseNote) error {
+func (c Cleaning) freeLease(ctx context.Context, n control.LeaseNote) error {
 	var how journalTarget
 	if err := json.Unmarshal(n.How, &how); err != nil {
 		c.say("lease", fmt.Sprintf("read a note of it: %v", err))
 		return nil
 	}
-	lease, err := run.AcquireLease(c.Runs, how.Lease, "bragg clean", nil)
+	lease, err := control.AcquireLease(c.Runs, how.Lease, "bragg clean", nil)
 	if isLocked(err) {
 		return nil // its run is going on
 	}

@@ -23,10 +23,10 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/trust"
@@ -56,7 +56,7 @@ type racer struct {
 	order  racerOrder
 	target target.Target
 	number int
-	lease  *run.Lease
+	lease  *control.Lease
 	fence  uint64 // of the last lease; a controller that lost it goes on with that
 	cancel context.CancelFunc
 	ended  chan error
@@ -116,7 +116,7 @@ func outcomeOf(err error) string {
 }
 
 func (r *racer) acquire() string {
-	lease, err := run.AcquireLease(r.order.Runs, racedTarget, fmt.Sprintf("run-%d", os.Getpid()), nil)
+	lease, err := control.AcquireLease(r.order.Runs, racedTarget, fmt.Sprintf("run-%d", os.Getpid()), nil)
 	if err != nil {
 		return outcomeOf(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
@@ -95,11 +96,11 @@ func (l *lab) run(sc *scenario.Scenario, options run.Options, change func(*run.C
 		l.t.Fatal(describe(l.t, err))
 	}
 	l.runs = l.t.TempDir()
-	tag, err := run.NewTag(l.runs, "r1", nil)
+	tag, err := control.NewTag(l.runs, "r1", nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if cfg.Journal, err = run.CreateJournal(l.runs, run.Header{Run: "r1", Tag: tag}, nil, nil); err != nil {
+	if cfg.Journal, err = control.CreateJournal(l.runs, control.Header{Run: "r1", Tag: tag}, nil, nil); err != nil {
 		l.t.Fatal(err)
 	}
 	defer cfg.Journal.Close()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -90,7 +91,7 @@ func TestPlaybook(t *testing.T) {
 	// What holds passwords goes with the journal, also when nobody is left to remove it.
 	private := filepath.Dir(filepath.Dir(read("place")))
 	writeFile(t, filepath.Join(private, "left"), "by a kill", 0o600)
-	if err := run.RemoveJournal(l.runs, "r1"); err != nil {
+	if err := control.RemoveJournal(l.runs, "r1"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(private); !os.IsNotExist(err) {

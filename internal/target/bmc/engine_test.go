@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
@@ -91,11 +92,11 @@ func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
 		t.Fatal(err)
 	}
 	runs := t.TempDir()
-	tag, err := run.NewTag(runs, "r1", nil)
+	tag, err := control.NewTag(runs, "r1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := run.CreateJournal(runs, run.Header{Run: "r1", Tag: tag, Scenario: "power"}, nil, nil)
+	journal, err := control.CreateJournal(runs, control.Header{Run: "r1", Tag: tag, Scenario: "power"}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package run
+package control
 
 import (
 	"io/fs"
@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestFileSystemsWithoutModes: FAT, NTFS and shares show one mode for everything, and refuse or forget another. That all may write
@@ -37,16 +36,5 @@ func TestFileSystemsWithoutModes(t *testing.T) {
 		if now, err := os.Lstat(dir); err != nil || now.Mode() != info.Mode() {
 			t.Errorf("%s: afterwards %v, %v", name, now, err)
 		}
-	}
-}
-
-// TestStartIsTheMomentAgreed: however late this program wakes up, intervals count from it; what ended before never reached it.
-func TestStartIsTheMomentAgreed(t *testing.T) {
-	agreed := time.Now()
-	if got := earlier(agreed, agreed.Add(3*time.Second)); !got.Equal(agreed) {
-		t.Errorf("woken late: %v", got.Sub(agreed))
-	}
-	if got := earlier(agreed, agreed.Add(-time.Second)); !got.Equal(agreed.Add(-time.Second)) {
-		t.Errorf("ended before: %v", got.Sub(agreed))
 	}
 }

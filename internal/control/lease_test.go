@@ -1,4 +1,4 @@
-package run_test
+package control_test
 
 import (
 	"context"
@@ -10,19 +10,19 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lease"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 func TestLeaseIsExclusive(t *testing.T) {
 	runs := t.TempDir()
-	first, err := run.AcquireLease(runs, "local", "run-1", nil)
+	first, err := control.AcquireLease(runs, "local", "run-1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = run.AcquireLease(runs, "local", "run-2", nil)
+	_, err = control.AcquireLease(runs, "local", "run-2", nil)
 	var locked *diag.Error
 	if !errors.As(err, &locked) || locked.ExitCode() != diag.ExitLocked {
 		t.Fatalf("a second lease: %v", err)
@@ -32,7 +32,7 @@ func TestLeaseIsExclusive(t *testing.T) {
 			t.Errorf("message %q does not name the holder: %s", locked.Message, part)
 		}
 	}
-	other, err := run.AcquireLease(runs, "cluster", "run-3", nil)
+	other, err := control.AcquireLease(runs, "cluster", "run-3", nil)
 	if err != nil {
 		t.Fatalf("the lease of another target: %v", err)
 	}
@@ -42,7 +42,7 @@ func TestLeaseIsExclusive(t *testing.T) {
 	if err := first.Release(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := run.AcquireLease(runs, "local", "run-2", nil)
+	second, err := control.AcquireLease(runs, "local", "run-2", nil)
 	if err != nil || second.Fence != first.Fence+1 {
 		t.Fatalf("after release: %+v, %v; want fence %d", second, err, first.Fence+1)
 	}
@@ -61,7 +61,7 @@ func TestLeaseUnderContention(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for range 50 {
-				lease, err := run.AcquireLease(runs, "local", "r", nil)
+				lease, err := control.AcquireLease(runs, "local", "r", nil)
 				if err != nil {
 					if diag.ExitCode(err) != diag.ExitLocked {
 						t.Error(err)
@@ -89,7 +89,7 @@ func TestLeaseUnderContention(t *testing.T) {
 
 func TestLeaseWithHostileName(t *testing.T) {
 	runs := t.TempDir()
-	lease, err := run.AcquireLease(runs, "../../etc/passwd\x00"+strings.Repeat("x", 5000), "r", nil)
+	lease, err := control.AcquireLease(runs, "../../etc/passwd\x00"+strings.Repeat("x", 5000), "r", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestLeaseWithHostileName(t *testing.T) {
 // A damaged lease file is no reason to count from 1 again: late commands of an old holder would be let through.
 func TestDamagedLease(t *testing.T) {
 	runs := t.TempDir()
-	lease, err := run.AcquireLease(runs, "local", "r", nil)
+	lease, err := control.AcquireLease(runs, "local", "r", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestDamagedLease(t *testing.T) {
 	if err := os.WriteFile(path, []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.AcquireLease(runs, "local", "r", nil); err == nil {
+	if _, err := control.AcquireLease(runs, "local", "r", nil); err == nil {
 		t.Error("a damaged lease was taken")
 	}
 }
@@ -120,10 +120,17 @@ func TestDamagedLease(t *testing.T) {
 func TestLeaseFailpoints(t *testing.T) {
 	for _, name := range []string{"lease.acquire", "lease.locked", "lease.fenced"} {
 		runs := t.TempDir()
-		if _, err := run.AcquireLease(runs, "local", "r", nth(name, 1)); !errors.Is(err, errInjected) {
+		injected := errors.New("injected failure")
+		fail := func(at string) error {
+			if at == name {
+				return injected
+			}
+			return nil
+		}
+		if _, err := control.AcquireLease(runs, "local", "r", fail); !errors.Is(err, injected) {
 			t.Errorf("%s: %v", name, err)
 		}
-		lease, err := run.AcquireLease(runs, "local", "r", nil)
+		lease, err := control.AcquireLease(runs, "local", "r", nil)
 		if err != nil {
 			t.Errorf("after a failure at %s: %v", name, err)
 			continue
@@ -140,7 +147,7 @@ func TestControllerIdentity(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 16 {
 		wait.Go(func() {
-			tag, err := run.NewTag(runs, "r", nil)
+			tag, err := control.NewTag(runs, "r", nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -177,7 +184,7 @@ func (s shared) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
 func TestLeaseAtTarget(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	at := shared{scope: one}
-	first, err := run.AcquireLease(one, "local", "run-1", nil)
+	first, err := control.AcquireLease(one, "local", "run-1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,11 +192,11 @@ func TestLeaseAtTarget(t *testing.T) {
 	if err := first.AtTarget(t.Context(), at, []byte(`{"how":1}`)); err != nil || first.Fence <= before {
 		t.Fatalf("fence %d after %d, %v", first.Fence, before, err)
 	}
-	notes, err := run.LeaseNotes(one)
+	notes, err := control.LeaseNotes(one)
 	if err != nil || len(notes) != 1 || string(notes[0].How) != `{"how":1}` {
 		t.Errorf("notes %+v, %v", notes, err)
 	}
-	second, err := run.AcquireLease(two, "local", "run-2", nil)
+	second, err := control.AcquireLease(two, "local", "run-2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +204,7 @@ func TestLeaseAtTarget(t *testing.T) {
 	if diag.ExitCode(err) != diag.ExitLocked || !strings.Contains(err.Error(), `"run-1"`) {
 		t.Errorf("another folder: %v", err)
 	}
-	if notes, err := run.LeaseNotes(two); err != nil || len(notes) > 0 {
+	if notes, err := control.LeaseNotes(two); err != nil || len(notes) > 0 {
 		t.Errorf("a note of what another has: %+v, %v", notes, err)
 	}
 	// A controller that died before the machine was restarted has left a note, and perhaps a lease: that one is tried again.
@@ -208,18 +215,18 @@ func TestLeaseAtTarget(t *testing.T) {
 	if err := second.AtTarget(t.Context(), at, []byte(`{"how":2}`)); diag.ExitCode(err) != diag.ExitLocked {
 		t.Errorf("another folder: %v", err)
 	}
-	if notes, err := run.LeaseNotes(two); err != nil || len(notes) != 1 {
+	if notes, err := control.LeaseNotes(two); err != nil || len(notes) != 1 {
 		t.Errorf("the note of one that died: %+v, %v", notes, err)
 	}
 	if err := errors.Join(second.Release(), os.Remove(left), first.Release()); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{one, two, t.TempDir()} {
-		if notes, err := run.LeaseNotes(dir); err != nil || len(notes) > 0 {
+		if notes, err := control.LeaseNotes(dir); err != nil || len(notes) > 0 {
 			t.Errorf("left %+v, %v", notes, err)
 		}
 	}
-	again, err := run.AcquireLease(one, "local", "run-3", nil)
+	again, err := control.AcquireLease(one, "local", "run-3", nil)
 	if err != nil || again.Fence <= first.Fence {
 		t.Fatalf("fence %d after %d, %v", again.Fence, first.Fence, err)
 	}

@@ -1,4 +1,4 @@
-package run_test
+package control_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/run"
 )
 
 // TestPlantedControlIsRefused: journals decide what is deleted, so they are not taken from a place that another user prepared.
@@ -42,13 +42,13 @@ func TestPlantedControlIsRefused(t *testing.T) {
 			if err := c.plant(t, filepath.Join(runs, ".control")); err != nil {
 				t.Fatal(err)
 			}
-			_, lease := run.AcquireLease(runs, "local", "run-1", nil)
-			_, tag := run.NewTag(runs, "run-1", nil)
-			_, journals := run.Journals(runs)
-			_, notes := run.LeaseNotes(runs)
-			_, recover := run.Recover(runs)
-			_, one := run.RecoverRun(runs, "run-1")
-			for _, err := range []error{lease, tag, journals, notes, recover, one, run.RemoveUnborn(runs), run.RemoveJournal(runs, "run-1")} {
+			_, lease := control.AcquireLease(runs, "local", "run-1", nil)
+			_, tag := control.NewTag(runs, "run-1", nil)
+			_, journals := control.Journals(runs)
+			_, notes := control.LeaseNotes(runs)
+			_, recover := control.Recover(runs)
+			_, one := control.RecoverRun(runs, "run-1")
+			for _, err := range []error{lease, tag, journals, notes, recover, one, control.RemoveUnborn(runs), control.RemoveJournal(runs, "run-1")} {
 				if diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v", err)
 				}
@@ -63,10 +63,10 @@ func TestPrivateFolderStaysWithControl(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(runs, ".control", "run-1.private"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.NewTag(runs, "run-2", nil); err != nil {
+	if _, err := control.NewTag(runs, "run-2", nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := run.Journals(runs); err != nil {
+	if _, err := control.Journals(runs); err != nil {
 		t.Error(err)
 	}
 }

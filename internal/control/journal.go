@@ -1,4 +1,4 @@
-package run
+package control
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 // Files is the little of a file system that a journal needs. Tests make it fail.
@@ -38,7 +40,7 @@ var ErrJournalBroken = errors.New("journal is broken")
 // from several goroutines.
 type Journal struct {
 	files Files
-	fail  failpoints
+	fail  Failpoint
 	path  string
 
 	mu     sync.Mutex
@@ -75,7 +77,7 @@ func CreateJournal(runs string, header Header, files Files, failpoint func(strin
 }
 
 func (j *Journal) create(dir string) error {
-	if err := j.fail.at("journal.create"); err != nil {
+	if err := j.fail.At("journal.create"); err != nil {
 		return err
 	}
 	release, err := lockControl(dir, unix.LOCK_SH)
@@ -91,7 +93,7 @@ func (j *Journal) create(dir string) error {
 	j.file = file
 	_, err = j.append(record{Kind: recordHeader, Header: &j.header}, true)
 	if err == nil {
-		err = j.fail.at("journal.rename")
+		err = j.fail.At("journal.rename")
 	}
 	if err == nil {
 		err = j.files.Rename(temporary, j.path)
@@ -108,8 +110,8 @@ func (j *Journal) create(dir string) error {
 	return nil
 }
 
-// private is the folder for what a run keeps to itself.
-func (j *Journal) private() string { return strings.TrimSuffix(j.path, journalSuffix) + privateSuffix }
+// Private is the folder for what a run keeps to itself.
+func (j *Journal) Private() string { return strings.TrimSuffix(j.path, journalSuffix) + privateSuffix }
 
 // Path returns the file's name.
 func (j *Journal) Path() string { return j.path }
@@ -158,17 +160,17 @@ func (j *Journal) note(r record) {
 	}
 }
 
-// intend records, durably, that thing is about to change, then calls act, then records that it was done. act is not
+// Intend records, durably, that thing is about to change, then calls act, then records that it was done. act is not
 // called when the intent could not be made durable.
-func (j *Journal) intend(thing Thing, act func() error) error {
-	if err := j.fail.at("journal.intent"); err != nil {
+func (j *Journal) Intend(thing Thing, act func() error) error {
+	if err := j.fail.At("journal.intent"); err != nil {
 		return err
 	}
 	seq, err := j.append(record{Kind: recordIntent, Thing: &thing}, true)
 	if err != nil {
 		return err
 	}
-	if err := j.fail.at("journal.intended"); err != nil {
+	if err := j.fail.At("journal.intended"); err != nil {
 		return err
 	}
 	if err := act(); err != nil {
@@ -179,9 +181,9 @@ func (j *Journal) intend(thing Thing, act func() error) error {
 	return err
 }
 
-// undone records that thing is as it was before the run. That is so even when it cannot be written down; then a later
+// Undone records that thing is as it was before the run. That is so even when it cannot be written down; then a later
 // clean-up undoes it once more, which does no harm.
-func (j *Journal) undone(thing Thing) error {
+func (j *Journal) Undone(thing Thing) error {
 	j.mu.Lock()
 	delete(j.open, thing.key())
 	j.mu.Unlock()
@@ -202,8 +204,20 @@ func (j *Journal) Left() []Thing {
 	return out
 }
 
-// end records that nothing is left to undo.
-func (j *Journal) end(text string) error {
+// Begin records that a phase began.
+func (j *Journal) Begin(p plan.Phase) error {
+	_, err := j.append(record{Kind: recordPhase, Text: string(p)}, false)
+	return err
+}
+
+// Abandon records that the user gave up undoing.
+func (j *Journal) Abandon() error {
+	_, err := j.append(record{Kind: recordAbandoned}, true)
+	return err
+}
+
+// End records that nothing is left to undo.
+func (j *Journal) End(text string) error {
 	_, err := j.append(record{Kind: recordEnded, Text: text}, true)
 	return err
 }

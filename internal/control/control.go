@@ -1,4 +1,10 @@
-package run
+// Package control is what controllers keep in the folder .control of a runs directory: who they are, who has which target, and what
+// each run has changed outside. It changes nothing outside itself, and undoes nothing.
+//
+//	NewTag       ──▶ identity of the directory, run, nonce: what a run owns
+//	AcquireLease ──▶ Lease, one run at a time ──AtTarget──▶ the target's own half
+//	CreateJournal ─▶ Intend: synced ──▶ act ──▶ done; Undone; after a kill: Recover
+package control
 
 import (
 	"crypto/rand"
@@ -9,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -128,7 +135,7 @@ func randomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-func controllerID(runs string, fail failpoints) (string, error) {
+func controllerID(runs string, fail Failpoint) (string, error) {
 	dir := controlDir(runs)
 	path := filepath.Join(dir, "controller")
 	if err := makeControl(runs); err != nil {
@@ -145,7 +152,7 @@ func controllerID(runs string, fail failpoints) (string, error) {
 
 // makeControllerID lets the file appear whole or not at all. Link fails when another process was first; then its
 // identity holds.
-func makeControllerID(dir, path string, fail failpoints) error {
+func makeControllerID(dir, path string, fail Failpoint) error {
 	release, err := lockControl(dir, unix.LOCK_SH)
 	if err != nil {
 		return err
@@ -156,13 +163,13 @@ func makeControllerID(dir, path string, fail failpoints) error {
 		return err
 	}
 	defer os.Remove(temporary)
-	if err := fail.at("controller.written"); err != nil {
+	if err := fail.At("controller.written"); err != nil {
 		return err
 	}
 	if err := os.Link(temporary, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return fail.at("controller.linked")
+	return fail.At("controller.linked")
 }
 
 func writeTemporary(dir, text string) (string, error) {
@@ -191,4 +198,13 @@ func readControllerID(path string) (string, error) {
 		return "", fmt.Errorf("read controller identity %q: not 32 hex digits", path)
 	}
 	return id, nil
+}
+
+// ownerOf returns the user who owns a file.
+func ownerOf(info fs.FileInfo) (uid int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
 }

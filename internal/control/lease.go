@@ -1,4 +1,4 @@
-package run
+package control
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type Lease struct {
 	Cleaning bool
 
 	file *os.File
-	fail failpoints
+	fail Failpoint
 	name string
 	run  string
 	lock target.Lock // nil before AtTarget, and where the target has none
@@ -45,11 +45,11 @@ type Holder struct {
 // AcquireLease takes the lease of a target in the runs directory for a run. While another process holds it, it returns
 // a *diag.Error with exit code diag.ExitLocked that names the holder.
 func AcquireLease(runs, targetName, run string, failpoint func(string) error) (*Lease, error) {
-	fail := failpoints(failpoint)
+	fail := Failpoint(failpoint)
 	if err := makeControl(runs); err != nil {
 		return nil, err
 	}
-	if err := fail.at("lease.acquire"); err != nil {
+	if err := fail.At("lease.acquire"); err != nil {
 		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
 	}
 	path := leasePath(runs, targetName)
@@ -98,8 +98,8 @@ func lockedError(targetName string, h Holder) error {
 	return &diag.Error{Code: "target-locked", Message: message, Hint: hint, Exit: diag.ExitLocked}
 }
 
-func (l *Lease) take(run string, fail failpoints) error {
-	if err := fail.at("lease.locked"); err != nil {
+func (l *Lease) take(run string, fail Failpoint) error {
+	if err := fail.At("lease.locked"); err != nil {
 		return err
 	}
 	before, err := readHolder(l.file)
@@ -110,7 +110,7 @@ func (l *Lease) take(run string, fail failpoints) error {
 	if err := l.write(Holder{Fence: l.Fence, Run: run, PID: os.Getpid(), Since: time.Now().UTC()}); err != nil {
 		return err
 	}
-	return fail.at("lease.fenced")
+	return fail.At("lease.fenced")
 }
 
 // readHolder reads the lease file. An empty file is a new one; a damaged one is reported, because a fencing number
@@ -150,7 +150,7 @@ func (l *Lease) write(h Holder) error {
 // code diag.ExitLocked that names the holder; another error says that the target could not be asked. The lease of the
 // directory is kept either way.
 func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error {
-	if err := l.fail.at("lease.ask"); err != nil {
+	if err := l.fail.At("lease.ask"); err != nil {
 		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 	}
 	if locker, ok := t.(target.Locker); ok {
@@ -175,7 +175,7 @@ func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error
 			return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 		}
 	}
-	if err := l.fail.at("lease.held"); err != nil {
+	if err := l.fail.At("lease.held"); err != nil {
 		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
 	}
 	return nil

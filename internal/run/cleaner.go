@@ -1,0 +1,139 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Cleaner undoes what a dead run left.
+type Cleaner struct {
+	Runs    string // the runs directory
+	Target  target.Target
+	Catalog Catalog           // to bind Undoers and the steps of teardown again
+	Plan    *Plan             // of the run, read from its bundle; nil leaves out the scenario's own teardown
+	Dir     string            // in which programs of the teardown run; "" with a plan that allows none
+	Say     func(text string) // may be nil
+	Files   control.Files     // nil: the real file system
+	// Failpoint makes named places fail in tests; nil otherwise.
+	Failpoint func(name string) error
+	// Deadline bounds each part of undoing; 0: ten minutes.
+	Deadline time.Duration
+}
+
+// Undo takes back, in order, what run left: it powers on the nodes that the run powered off, carries out the scenario's
+// teardown unless the run had come to its end, takes back what its steps did, and deletes its VMs. It never continues
+// the run. It is idempotent and may be called again after any failure. The
+// caller holds the lease of the target.
+func (c *Cleaner) Undo(ctx context.Context, run string) error {
+	fail := control.Failpoint(c.Failpoint)
+	if err := fail.At("recover.read"); err != nil {
+		return err
+	}
+	left, err := control.RecoverRun(c.Runs, run)
+	if err != nil {
+		return err
+	}
+	if left.Ended {
+		return nil
+	}
+	journal, err := control.OpenJournal(c.Runs, run, c.Files, c.Failpoint)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	inventory, err := c.Target.Inventory(ctx)
+	if err != nil {
+		return fmt.Errorf("undo run %q: %w", run, err)
+	}
+	u := c.undoer(journal, inventory)
+	if err := fail.At("recover.undo"); err != nil {
+		return err
+	}
+	var errs []error
+	for _, item := range []undoItem{undoPower, undoSteps, undoVMs} {
+		bounded, cancel := context.WithTimeout(ctx, c.deadline())
+		errs = append(errs, u.item(bounded, item))
+		cancel()
+		if item == undoPower && phaseOrder(left.Phase) >= 0 {
+			c.teardown(ctx, u, inventory)
+			_ = journal.Begin(Undoing)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("undo run %q: %w", run, err)
+	}
+	if err := journal.End("cleaned"); err != nil {
+		return err
+	}
+	return fail.At("recover.ended")
+}
+
+func (c *Cleaner) deadline() time.Duration {
+	if c.Deadline > 0 {
+		return c.Deadline
+	}
+	return undoDeadlineDefault
+}
+
+func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *undoer {
+	done := &Plan{scenario: &scenario.Scenario{}}
+	if c.Plan != nil {
+		known := *c.Plan
+		done = &known
+	}
+	done.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
+	f := &fleet{plan: done, target: c.Target, tag: journal.Header().Tag, journal: journal, fail: c.Failpoint,
+		runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }, cuts: map[string]int{},
+		placed: func(target.VM) {}, moves: newMoves(func(stray) {})}
+	n := &nodes{list: inventory.Nodes, fleet: f}
+	say := c.Say
+	if say == nil {
+		say = func(string) {}
+	}
+	u := &undoer{fleet: f, nodes: n, journal: journal, fail: c.Failpoint, say: say}
+	u.env = func(thing control.Thing) (*Env, Step, error) {
+		kind, ok := c.Catalog.Kind(thing.Call.Name)
+		if !ok {
+			return nil, nil, fmt.Errorf("take back %s: there is no such step", thing.Call.Name)
+		}
+		if err := f.Refresh(context.Background()); err != nil {
+			return nil, nil, err
+		}
+		step := boundStep{kind: kind, call: *thing.Call}.rebind(1)
+		return c.env(u, plan.Step{ID: thing.Step, Phase: Undoing, Name: kind.Name}), step, nil
+	}
+	return u
+}
+
+// env is what a step sees after the death of its run.
+func (c *Cleaner) env(u *undoer, p plan.Step) *Env {
+	return &Env{VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
+		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: u.fleet.plan.scenario,
+		Dir: c.Dir, Private: u.journal.Private()}
+}
+
+// deadLoads and deadWork begin nothing: the run is over.
+type deadLoads struct{}
+
+func (deadLoads) Start(context.Context, LoadSpec) error                   { return ErrStopping }
+func (deadLoads) Wait(context.Context, string, bool, time.Duration) error { return ErrStopping }
+func (deadLoads) Stop(context.Context, string) error                      { return nil }
+
+type deadWork struct{}
+
+func (deadWork) Go(string, func(context.Context) error) error { return ErrStopping }
+
+// quietNotes passes everything on as plain text.
+type quietNotes struct{ say func(string) }
+
+func (n quietNotes) Annotate(text string)         { n.say(text) }
+func (n quietNotes) Log(text string)              { n.say(text) }
+func (n quietNotes) Disturb(subject, text string) { n.say(subject + ": " + text) }
