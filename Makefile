@@ -112,7 +112,7 @@ check:
 cross:
 	@for os in windows darwin; do for arch in amd64 arm64; do \
 		echo "agent for $$os/$$arch"; \
-		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./cmd/bragg-agent ./internal/agent ./internal/fio/fiojob ./internal/load/... || exit 1; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) vet ./cmd/bragg-agent ./internal/agent ./internal/agent/wire ./internal/agent/client ./internal/fio/fiojob ./internal/load/... || exit 1; \
 		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o /dev/null ./cmd/bragg-agent || exit 1; \
 	done; done
 

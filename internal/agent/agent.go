@@ -1,8 +1,14 @@
 // Package agent is what runs inside a VM: it takes workloads, runs them with the generators it was given, and hands
-// back intervals. It holds the wire protocol, the server half and the client half; it starts no processes of its own
-// and offers no shell, only the typed operations of protocol.go.
+// back intervals. It starts no processes of its own and offers no shell, only the typed operations of package wire.
 //
-//	controller: Client.Run(workload, sink) ◀── HTTP/2 over one connection ──▶ Server ──▶ Generator ──▶ Intervals
+//	controller: client.Client ◀── HTTP/2 over one connection ──▶ Server ──▶ Generator ──▶ Intervals
+//
+//	command.go    the agent's process
+//	listener.go   controllers that come over the network, and strangers (crowd.go)
+//	handler.go    the operations
+//	workloads.go  the workloads that the agent knows, and the lease holder that may change them
+//	task.go       one workload: its run and its buffered intervals
+//	meter.go      counters for Prometheus (exposition.go)
 //
 // A connection is any net.Conn: an inherited socket pair on the local target, mutual TLS elsewhere. Work outlives a
 // connection: an agent that is cut off keeps running, buffers intervals, and delivers them when the controller is
@@ -11,17 +17,15 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -48,24 +52,19 @@ type Options struct {
 	Failpoint func(name string)
 }
 
-// Server is the server half. It owns all running workloads; connections come and go.
+// Server serves controllers. It owns all running workloads; connections come and go.
 type Server struct {
-	options Options
-	boot    string // random, new with every start, so that a controller notices a power cycle
-	started time.Time
-	meter   *meter
-	diary   *diary
-	log     *log.Logger // into diary
+	options   Options
+	boot      string // random, new with every start, so that a controller notices a power cycle
+	started   time.Time
+	meter     *meter
+	tail      *logTail
+	log       *log.Logger // into tail
+	workloads workloads
 
 	stop context.CancelFunc // ends all workloads
 	ctx  context.Context    // of all workloads; the one place where a context is kept, because work outlives requests
 
-	mu       sync.Mutex
-	tasks    map[string]*task
-	order    []string // ids in the order of their start, for forgetting the oldest
-	fence    uint64   // highest seen
-	closed   bool
-	running  sync.WaitGroup
 	buffered atomic.Int64 // bytes in all buffers
 	heard    atomic.Int64 // uptime when a controller was last heard over the network, nanoseconds
 	// uptime and wall are the agent's clocks; tests set others.
@@ -79,11 +78,12 @@ func NewServer(o Options) *Server {
 		o.BufferFor = bufferForDefault
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{options: o, boot: randomID(), started: time.Now(), tasks: map[string]*task{}, ctx: ctx, stop: stop}
+	s := &Server{options: o, boot: wire.NewID(), started: time.Now(), ctx: ctx, stop: stop}
+	s.workloads = workloads{server: s, byID: map[string]*task{}}
 	s.uptime, s.wall = func() time.Duration { return time.Since(s.started) }, time.Now
-	s.meter = newMeter(o)
-	s.diary = newDiary(o.Log)
-	s.log = log.New(s.diary, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
+	s.meter = newMeter(o, s.boot, s.started)
+	s.tail = newLogTail(o.Log)
+	s.log = log.New(s.tail, "", log.LstdFlags|log.Lmicroseconds|log.LUTC|log.Lmsgprefix)
 	s.log.Printf("agent %s of VM %q, process %d", o.Version, o.VM, os.Getpid())
 	return s
 }
@@ -119,11 +119,9 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) error {
 
 // Close stops all load, waits until it has ended, and refuses everything from then on.
 func (s *Server) Close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.workloads.close()
 	s.stop()
-	s.running.Wait()
+	s.workloads.running.Wait()
 }
 
 func (s *Server) httpServer(ctx context.Context) *http.Server {
@@ -132,16 +130,16 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 	return &http.Server{
 		Handler:        s.Handler(),
 		Protocols:      protocols,
-		MaxHeaderBytes: headerBytesMax,
+		MaxHeaderBytes: wire.HeaderBytesMax,
 		ErrorLog:       s.log,
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 }
 
-func (s *Server) hello() Hello {
+func (s *Server) hello() wire.Hello {
 	s.at("agent.hello")
-	h := Hello{
-		Protocol: ProtocolVersion, Version: s.options.Version, Boot: s.boot, VM: s.options.VM, PID: os.Getpid(),
+	h := wire.Hello{
+		Protocol: wire.Version, Version: s.options.Version, Boot: s.boot, VM: s.options.VM, PID: os.Getpid(),
 		MetricsAddress: s.options.MetricsAddress, UnixNanos: s.wall().UnixNano(),
 		UptimeNanos: s.uptime().Nanoseconds(),
 	}
@@ -152,10 +150,4 @@ func (s *Server) hello() Hello {
 		h.Generators = append(h.Generators, name)
 	}
 	return h
-}
-
-func randomID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: it crashes the program instead
-	return hex.EncodeToString(b[:])
 }

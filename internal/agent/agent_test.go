@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -152,15 +153,15 @@ func workload() load.Workload {
 // pair is a server and a client over one connection in memory.
 type pair struct {
 	server *Server
-	client *Client
+	client *client.Client
 	cut    func() // ends the connection without a word
 	done   chan struct{}
 }
 
-func connect(t *testing.T, s *Server, o ClientOptions) *pair {
+func connect(t *testing.T, s *Server, o client.Options) *pair {
 	t.Helper()
 	near, far := net.Pipe()
-	p := &pair{server: s, client: NewClient(near, o), done: make(chan struct{}), cut: func() { _ = far.Close() }}
+	p := &pair{server: s, client: client.New(near, o), done: make(chan struct{}), cut: func() { _ = far.Close() }}
 	go func() {
 		defer close(p.done)
 		_ = s.ServeConn(context.Background(), far)
@@ -244,7 +245,7 @@ func (c *collector) checkComplete(t *testing.T, n int) {
 func TestRunToCompletion(t *testing.T) {
 	g := newScripted()
 	engine := ""
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{Started: func(_ load.Workload, e interval.Engine) { engine = e.String() }})
+	p := connect(t, newTestServer(t, g, nil), client.Options{Started: func(_ load.Workload, e interval.Engine) { engine = e.String() }})
 	for range 99 {
 		g.tick <- struct{}{}
 	}
@@ -270,7 +271,7 @@ func TestRunToCompletion(t *testing.T) {
 
 func TestCancelStopsAndDeliversTheRest(t *testing.T) {
 	g := newScripted()
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+	p := connect(t, newTestServer(t, g, nil), client.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	sink := newCollector()
 	done := make(chan error, 1)
@@ -286,7 +287,7 @@ func TestCancelStopsAndDeliversTheRest(t *testing.T) {
 
 func TestCancelBeforeStart(t *testing.T) {
 	g := newScripted()
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+	p := connect(t, newTestServer(t, g, nil), client.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.client.Run(ctx, workload(), newCollector()); err != nil {
@@ -297,7 +298,7 @@ func TestCancelBeforeStart(t *testing.T) {
 func TestCancelWhilePreparing(t *testing.T) {
 	g := newScripted()
 	g.hesitate = true
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+	p := connect(t, newTestServer(t, g, nil), client.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.client.Run(ctx, workload(), newCollector()) }()
@@ -312,7 +313,7 @@ func TestCancelWhilePreparing(t *testing.T) {
 func TestSilenceIsNoReasonToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newScripted()
-		p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+		p := connect(t, newTestServer(t, g, nil), client.Options{})
 		time.Sleep(24 * time.Hour)
 		if _, err := p.client.Hello(t.Context()); err != nil {
 			t.Fatal(err)
@@ -337,7 +338,7 @@ func TestLoadThatDoesNotStop(t *testing.T) {
 	g := newScripted()
 	g.stuck = make(chan struct{})
 	s := newTestServer(t, g, nil)
-	p := connect(t, s, ClientOptions{StopWithin: 20 * time.Millisecond})
+	p := connect(t, s, client.Options{StopWithin: 20 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.client.Run(ctx, workload(), newCollector()) }()
@@ -367,7 +368,7 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 			g := newScripted()
 			g.prepareErr, g.runErr = tt.prepare, tt.run
 			close(g.tick)
-			p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+			p := connect(t, newTestServer(t, g, nil), client.Options{})
 			err := p.client.Run(t.Context(), workload(), newCollector())
 			if err == nil || diag.ExitCode(err) != tt.exit || !strings.Contains(err.Error(), tt.contains) {
 				t.Fatalf("got %v with exit code %d", err, diag.ExitCode(err))
@@ -385,7 +386,7 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 
 func TestLostConnectionIsErrLost(t *testing.T) {
 	g := newScripted()
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+	p := connect(t, newTestServer(t, g, nil), client.Options{})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- p.client.Run(t.Context(), workload(), sink) }()
@@ -406,7 +407,7 @@ func TestLostConnectionIsErrLost(t *testing.T) {
 
 func TestSeveralWorkloadsAtOnce(t *testing.T) {
 	g := newScripted()
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+	p := connect(t, newTestServer(t, g, nil), client.Options{})
 	close(g.tick)
 	var all sync.WaitGroup
 	for range 40 {
@@ -422,7 +423,7 @@ func TestSeveralWorkloadsAtOnce(t *testing.T) {
 }
 
 func TestHello(t *testing.T) {
-	p := connect(t, newTestServer(t, newScripted(), func(o *Options) { o.MetricsAddress = "127.0.0.1:9100" }), ClientOptions{})
+	p := connect(t, newTestServer(t, newScripted(), func(o *Options) { o.MetricsAddress = "127.0.0.1:9100" }), client.Options{})
 	h, err := p.client.Hello(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -431,30 +432,11 @@ func TestHello(t *testing.T) {
 		h.MetricsAddress != "127.0.0.1:9100" {
 		t.Errorf("got %+v", h)
 	}
-	if offset := p.client.offset.Load(); offset != 0 {
-		t.Errorf("one clock has an offset of %d ns to itself", offset)
-	}
-}
-
-func TestClockOffset(t *testing.T) {
-	for name, tt := range map[string]struct {
-		offset, trip time.Duration
-		want         int64
-	}{
-		"same clock":    {10, 100, 0},
-		"edge of noise": {50, 100, 0},
-		"ahead":         {50_000, 100, 50_000},
-		"behind":        {-50_000, 100, -50_000},
-	} {
-		if got := clockOffset(tt.offset, tt.trip); got != tt.want {
-			t.Errorf("%s: got %d, want %d", name, got, tt.want)
-		}
-	}
 }
 
 func TestForeignDeviceIsRefused(t *testing.T) {
 	own := load.Device{Name: "/dev/sdb", Path: "disk", SizeBytes: 1 << 20}
-	p := connect(t, newTestServer(t, newScripted(), func(o *Options) { o.Devices = []load.Device{own} }), ClientOptions{})
+	p := connect(t, newTestServer(t, newScripted(), func(o *Options) { o.Devices = []load.Device{own} }), client.Options{})
 	for _, foreign := range []load.Device{
 		{Name: "/dev/sdb", Path: "/dev/sda", SizeBytes: 1}, {Name: "/dev/sdc", Path: "disk", SizeBytes: 1},
 		{Name: "/dev/sdb", Path: "disk", SizeBytes: 2 << 20},
@@ -471,7 +453,7 @@ func TestStaleFenceIsRefused(t *testing.T) {
 	g := newScripted()
 	close(g.tick)
 	s := newTestServer(t, g, nil)
-	old, young := connect(t, s, ClientOptions{Fence: 4}), connect(t, s, ClientOptions{Fence: 5})
+	old, young := connect(t, s, client.Options{Fence: 4}), connect(t, s, client.Options{Fence: 5})
 	for _, p := range []*pair{old, young} {
 		if err := p.client.Run(t.Context(), workload(), newCollector()); err != nil {
 			t.Fatal(err)
@@ -488,7 +470,7 @@ func TestBrokenGeneratorIsNamed(t *testing.T) {
 	for range 10 {
 		g.tick <- struct{}{}
 	}
-	p := connect(t, newTestServer(t, g, nil), ClientOptions{})
+	p := connect(t, newTestServer(t, g, nil), client.Options{})
 	err := p.client.Run(t.Context(), workload(), newCollector())
 	if diag.ExitCode(err) != diag.ExitInternal || !strings.Contains(err.Error(), "broke its contract") {
 		t.Errorf("got %v", err)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -125,7 +126,7 @@ func inheritedConn(fd int) (net.Conn, error) {
 		file = os.NewFile(uintptr(fd), "connection")
 	}
 	if file == nil {
-		return nil, &diag.Error{Code: "usage", Message: fmt.Sprintf("%d is no inherited connection", fd), Exit: diag.ExitUsage}
+		return nil, &diag.Error{Code: "usage", Message: fmt.Sprintf("%d is not an inherited connection", fd), Exit: diag.ExitUsage}
 	}
 	defer file.Close()
 	conn, err := net.FileConn(file)
@@ -172,9 +173,11 @@ const (
 
 // serveMetrics serves /metrics until the returned function is called.
 func (s *Server) serveMetrics(l net.Listener) (stop func()) {
+	metrics := http.NewServeMux()
+	metrics.HandleFunc("GET /metrics", s.meter.expose)
 	server := &http.Server{
-		Handler: crowdHandler(s.MetricsHandler()), ConnContext: memberContext, ReadHeaderTimeout: scrapeHeaderMax, ReadTimeout: scrapeAnswerMax, WriteTimeout: scrapeAnswerMax,
-		IdleTimeout: scraperIdleMax, MaxHeaderBytes: headerBytesMax, ErrorLog: s.log,
+		Handler: crowdHandler(metrics), ConnContext: memberContext, ReadHeaderTimeout: scrapeHeaderMax, ReadTimeout: scrapeAnswerMax, WriteTimeout: scrapeAnswerMax,
+		IdleTimeout: scraperIdleMax, MaxHeaderBytes: wire.HeaderBytesMax, ErrorLog: s.log,
 	}
 	done := make(chan struct{})
 	go func() {

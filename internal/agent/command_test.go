@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -66,7 +67,7 @@ func agentProcess(t *testing.T) (conn net.Conn, command *exec.Cmd, said *bytes.B
 // The process ends when its connection closes, even with a load that does not want to stop.
 func TestProcessEndsWithItsConnection(t *testing.T) {
 	conn, command, said := agentProcess(t)
-	c := NewClient(conn, ClientOptions{})
+	c := client.New(conn, client.Options{})
 	hello, err := c.Hello(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +101,7 @@ func TestProcessEndsWithItsConnection(t *testing.T) {
 // A node that shuts down asks its VMs to end.
 func TestProcessEndsWhenAsked(t *testing.T) {
 	conn, command, said := agentProcess(t)
-	c := NewClient(conn, ClientOptions{})
+	c := client.New(conn, client.Options{})
 	if _, err := c.Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}

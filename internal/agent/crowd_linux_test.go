@@ -78,7 +78,7 @@ func TestStrangersDoNotKeepTheControllerOut(t *testing.T) {
 						t.Errorf("connection %d: %v", i, err)
 					}
 				}
-				if lines := strings.Count(string(s.diary.text()), "turned away"); lines > 30 {
+				if lines := strings.Count(string(s.tail.text()), "turned away"); lines > 30 {
 					t.Errorf("the log has %d lines about strangers", lines)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load/builtin"
 	"github.com/braggdev/bragg/internal/load/loadtest"
@@ -26,7 +27,7 @@ func TestConsentThroughAnAgent(t *testing.T) {
 	go func() {
 		served <- agent.Serve(context.Background(), far, agent.Options{Generators: builtin.Generators().ByName(), VM: "group-0001"})
 	}()
-	client := agent.NewClient(near, agent.ClientOptions{})
+	client := client.New(near, client.Options{})
 	defer func() {
 		if err := errors.Join(client.Close(), <-served); err != nil {
 			t.Error(err)
@@ -44,7 +45,7 @@ func TestConsentThroughAnAgent(t *testing.T) {
 	}
 }
 
-func testConsent(t *testing.T, client *agent.Client, generator string, c loadtest.DeviceCase) {
+func testConsent(t *testing.T, client *client.Client, generator string, c loadtest.DeviceCase) {
 	w := c.Workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=64k\nsize=1m\noffset=2m\ndirect=1\nioengine=libaio\n")
 	w.Generator = generator
 	before, err := os.ReadFile(w.Devices[0].Path)

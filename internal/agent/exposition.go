@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,13 +11,17 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// MetricsHandler serves the agent's counters under /metrics in Prometheus' text format with the names of
-// node_exporter, so that a query written for a real VM works here. Every sample carries simulated="true": it is derived from the
-// agent's own completed operations and its own process, never from the machine.
-func (s *Server) MetricsHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", s.expose)
-	return mux
+// metricsType is Prometheus' text format.
+const metricsType = "text/plain; version=0.0.4; charset=utf-8"
+
+// expose answers with the agent's counters in Prometheus' text format with the names of node_exporter, so that a query written for a
+// real VM works here. Every sample carries simulated="true": it is derived from the agent's own completed operations and its own
+// process, never from the machine. It is served on a port of its own and on the connection of the controller: an agent behind a
+// firewall has no other port.
+func (m *meter) expose(w http.ResponseWriter, _ *http.Request) {
+	m.options.at("agent.metrics")
+	w.Header().Set("Content-Type", metricsType)
+	_, _ = io.WriteString(w, m.exposition(time.Now()))
 }
 
 // page collects the text of one scrape.
@@ -45,19 +50,19 @@ func escapeLabel(v string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(v)
 }
 
-func (s *Server) exposition(now time.Time) string {
+func (m *meter) exposition(now time.Time) string {
 	p := &page{}
-	s.exposeDisks(p)
-	s.exposeCPU(p, now)
-	s.exposeMemory(p)
+	m.exposeDisks(p)
+	m.exposeCPU(p, now)
+	m.exposeMemory(p)
 	const network = "Bytes on the connections of the agent itself."
 	p.family("node_network_receive_bytes_total", "counter", network)
-	p.sample("node_network_receive_bytes_total", float64(s.meter.received.Load()), "device", "eth0")
+	p.sample("node_network_receive_bytes_total", float64(m.received.Load()), "device", "eth0")
 	p.family("node_network_transmit_bytes_total", "counter", network)
-	p.sample("node_network_transmit_bytes_total", float64(s.meter.sent.Load()), "device", "eth0")
-	p.single("node_boot_time_seconds", "gauge", "When the agent started, in Unix time.", seconds(s.started.UnixNano()))
+	p.sample("node_network_transmit_bytes_total", float64(m.sent.Load()), "device", "eth0")
+	p.single("node_boot_time_seconds", "gauge", "When the agent started, in Unix time.", seconds(m.started.UnixNano()))
 	p.single("node_time_seconds", "gauge", "Unix time.", seconds(now.UnixNano()))
-	s.exposeIdentity(p)
+	m.exposeIdentity(p)
 	return p.b.String()
 }
 
@@ -101,8 +106,8 @@ func diskFamilies() []diskFamily {
 	}
 }
 
-func (s *Server) exposeDisks(p *page) {
-	names, totals := s.meter.snapshot()
+func (m *meter) exposeDisks(p *page) {
+	names, totals := m.snapshot()
 	for _, f := range diskFamilies() {
 		p.family(f.name, "counter", f.help)
 		for i, name := range names {
@@ -116,10 +121,10 @@ func (s *Server) exposeDisks(p *page) {
 }
 
 // exposeCPU spreads the process' CPU time evenly over the VM's virtual CPUs: which one it ran on has no meaning here.
-func (s *Server) exposeCPU(p *page, now time.Time) {
+func (m *meter) exposeCPU(p *page, now time.Time) {
 	user, system, switches := processTimes()
-	cpus := max(1, s.options.VCPUs)
-	uptime := now.Sub(s.started).Seconds()
+	cpus := max(1, m.options.VCPUs)
+	uptime := now.Sub(m.started).Seconds()
 	p.family("node_cpu_seconds_total", "counter", "CPU time of the agent and its ended children, spread over its CPUs.")
 	for cpu := range cpus {
 		n := strconv.Itoa(cpu)
@@ -131,9 +136,9 @@ func (s *Server) exposeCPU(p *page, now time.Time) {
 	p.single("node_context_switches_total", "counter", "Context switches of the agent.", switches)
 }
 
-func (s *Server) exposeMemory(p *page) {
+func (m *meter) exposeMemory(p *page) {
 	resident := residentBytes()
-	total := s.options.RAMBytes
+	total := m.options.RAMBytes
 	if total <= 0 {
 		total = resident
 	}
@@ -143,11 +148,11 @@ func (s *Server) exposeMemory(p *page) {
 	p.single("node_memory_MemAvailable_bytes", "gauge", "The same as MemFree: an agent has no page cache of its own.", free)
 }
 
-func (s *Server) exposeIdentity(p *page) {
+func (m *meter) exposeIdentity(p *page) {
 	k := machineKernel()
 	p.family("node_uname_info", "gauge", "The machine's kernel under the VM's own name.")
 	p.sample("node_uname_info", 1, "sysname", k.name, "release", k.release, "version", k.version, "machine", k.machine,
-		"nodename", s.options.VM, "domainname", "(none)")
+		"nodename", m.options.VM, "domainname", "(none)")
 	p.family("bragg_agent_info", "gauge", "The agent.")
-	p.sample("bragg_agent_info", 1, "version", s.options.Version, "vm", s.options.VM, "boot", s.boot)
+	p.sample("bragg_agent_info", 1, "version", m.options.Version, "vm", m.options.VM, "boot", m.boot)
 }

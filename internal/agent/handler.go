@@ -1,17 +1,37 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+)
+
+// Bounds of what an agent keeps.
+const (
+	workloadBytesMax = 4 << 20 // a job file has at most 1 MiB
+	tasksMax         = 64      // started and not yet forgotten
+	bufferBytesMax   = 256 << 20
+	bufferForDefault = 20 * time.Minute
+	bufferCountMin   = 1200    // intervals
+	bufferCountMax   = 200_000 // intervals
+	heartbeatEvery   = 5 * time.Second
+)
+
+// Codes of errors.
+const (
+	codeStaleFence    = "agent-stale-fence"
+	codeBadRequest    = "agent-bad-request"
+	codeBusy          = "agent-busy"
+	codeForeignDevice = "agent-foreign-device"
+	codeMisbehaved    = "agent-generator-misbehaved"
+	codeNoIdentity    = "agent-no-identity"
 )
 
 // Handler returns the operations of the server, for any transport.
@@ -20,7 +40,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/hello", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.hello()) })
 	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.health()) })
 	mux.HandleFunc("GET /v1/log", s.serveLog)
-	mux.HandleFunc("GET /metrics", s.expose)
+	mux.HandleFunc("GET /metrics", s.meter.expose)
 	mux.HandleFunc("PUT /v1/workloads/{id}", s.fenced(s.prepare))
 	mux.HandleFunc("POST /v1/workloads/{id}/start", s.fenced(s.start))
 	mux.HandleFunc("GET /v1/workloads/{id}/intervals", s.stream)
@@ -31,30 +51,27 @@ func (s *Server) Handler() http.Handler {
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Type", wire.JSONType)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func refuse(w http.ResponseWriter, status int, err error) { reply(w, status, toWire(err)) }
+func refuse(w http.ResponseWriter, status int, err error) { reply(w, status, wire.ToError(err)) }
 
 func badRequest(format string, args ...any) error {
 	return &diag.Error{Code: codeBadRequest, Message: fmt.Sprintf(format, args...), Exit: diag.ExitInternal}
 }
 
-// fenced lets a request through only when no controller with a higher fencing counter was seen. Handlers ask again, under the
+// fenced lets a request through only when no controller with a higher fencing counter was seen. Handlers check again, under the
 // lock, before they change anything: a controller may be stopped between the first byte of its request and the last.
 func (s *Server) fenced(next func(http.ResponseWriter, *http.Request, uint64)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		fence, err := strconv.ParseUint(r.Header.Get(fenceHeader), 10, 64)
+		fence, err := strconv.ParseUint(r.Header.Get(wire.FenceHeader), 10, 64)
 		if err != nil {
-			refuse(w, http.StatusBadRequest, badRequest("read header %s: %v", fenceHeader, err))
+			refuse(w, http.StatusBadRequest, badRequest("read header %s: %v", wire.FenceHeader, err))
 			return
 		}
-		s.mu.Lock()
-		err = s.checkFence(fence)
-		s.mu.Unlock()
-		if err != nil {
+		if err := s.workloads.whenFenced(fence, func() error { return nil }); err != nil {
 			refuse(w, http.StatusConflict, err)
 			return
 		}
@@ -62,35 +79,10 @@ func (s *Server) fenced(next func(http.ResponseWriter, *http.Request, uint64)) h
 	}
 }
 
-// checkFence refuses whoever has lost the lease. What a former holder of it started is stopped when the next one is first
-// heard. The caller holds the lock.
-func (s *Server) checkFence(fence uint64) error {
-	if fence < s.fence {
-		return &diag.Error{Code: codeStaleFence, Message: "another run has taken over this agent", Exit: diag.ExitLocked}
-	}
-	if fence > s.fence {
-		s.fence = fence
-		for _, t := range s.tasks {
-			t.cancel()
-		}
-	}
-	return nil
-}
-
-// whenFenced calls change while nobody else can take over, unless somebody has.
-func (s *Server) whenFenced(fence uint64, change func() error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.checkFence(fence); err != nil {
-		return err
-	}
-	return change()
-}
-
 // prepare is idempotent by the id, so that a controller that lost the reply may ask again.
 func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 	id := r.PathValue("id")
-	if !validID(id) {
+	if !wire.ValidID(id) {
 		refuse(w, http.StatusBadRequest, badRequest("read workload: bad id"))
 		return
 	}
@@ -101,7 +93,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 		return
 	}
 	var t *task
-	err = s.whenFenced(fence, func() error { t, err = s.admit(id, o); return err })
+	err = s.workloads.whenFenced(fence, func() error { t, err = s.workloads.admit(id, o); return err })
 	if err != nil {
 		refuse(w, http.StatusConflict, err)
 		return
@@ -137,11 +129,11 @@ func readOrder(w http.ResponseWriter, r *http.Request) (order, error) {
 		return o, badRequest("read workload: %v", err)
 	}
 	query := r.URL.Query()
-	o.hold = query.Get(holdKey) == "1"
-	if text := query.Get(zeroKey); text != "" {
+	o.hold = query.Get(wire.HoldKey) == "1"
+	if text := query.Get(wire.ZeroKey); text != "" {
 		zero, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || zero > uptimeMax || zero < -uptimeMax {
-			return o, badRequest("read %s: out of bounds", zeroKey)
+		if err != nil || zero > wire.UptimeMax || zero < -wire.UptimeMax {
+			return o, badRequest("read %s: out of bounds", wire.ZeroKey)
 		}
 		o.zero = &zero
 	}
@@ -150,9 +142,9 @@ func readOrder(w http.ResponseWriter, r *http.Request) (order, error) {
 
 // start lets a held workload go. It is idempotent: the first moment counts.
 func (s *Server) start(w http.ResponseWriter, r *http.Request, fence uint64) {
-	at, err := strconv.ParseInt(r.URL.Query().Get(startKey), 10, 64)
-	if err != nil || at > uptimeMax || at < -uptimeMax {
-		refuse(w, http.StatusBadRequest, badRequest("read %s: out of bounds", startKey))
+	at, err := strconv.ParseInt(r.URL.Query().Get(wire.StartKey), 10, 64)
+	if err != nil || at > wire.UptimeMax || at < -wire.UptimeMax {
+		refuse(w, http.StatusBadRequest, badRequest("read %s: out of bounds", wire.StartKey))
 		return
 	}
 	s.at("agent.start")
@@ -165,96 +157,19 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, fence uint64, do
 	if t == nil {
 		return
 	}
-	if err := s.whenFenced(fence, func() error { do(t); return nil }); err != nil {
+	if err := s.workloads.whenFenced(fence, func() error { do(t); return nil }); err != nil {
 		refuse(w, http.StatusConflict, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// admit starts the workload unless one with this id is known already. The caller holds the lock.
-func (s *Server) admit(id string, o order) (*task, error) {
-	work := o.work
-	generator, ok := s.options.Generators[work.Generator]
-	if !ok {
-		return nil, badRequest("run workload %q: no generator %q here", work.Name, work.Generator)
-	}
-	if err := s.checkDevices(work); err != nil {
-		return nil, err
-	}
-	if known, ok := s.tasks[id]; ok {
-		return known, nil
-	}
-	if s.closed {
-		return nil, &diag.Error{Code: codeBusy, Message: "the agent is ending", Exit: diag.ExitUnavailable}
-	}
-	if len(s.tasks) >= tasksMax && !s.forgetEnded() {
-		return nil, &diag.Error{
-			Code: codeBusy, Message: fmt.Sprintf("run workload %q: %d are running already", work.Name, tasksMax),
-			Exit: diag.ExitUnavailable,
-		}
-	}
-	t := newTask(id, o, s)
-	ctx, cancel := context.WithCancel(s.ctx)
-	t.cancel = cancel
-	s.tasks[id] = t
-	s.order = append(s.order, id)
-	s.running.Go(func() {
-		defer cancel()
-		s.noteTask(work, "preparing", nil)
-		t.run(ctx, generator)
-	})
-	return t, nil
-}
-
-// forgetEnded drops the oldest task that has ended. The caller holds the lock.
-func (s *Server) forgetEnded() bool {
-	for _, id := range s.order {
-		if !s.tasks[id].health().Running {
-			s.drop(id)
-			return true
-		}
-	}
-	return false
-}
-
-// drop forgets a task. The caller holds the lock.
-func (s *Server) drop(id string) {
-	s.tasks[id].forget()
-	delete(s.tasks, id)
-	s.order = slices.DeleteFunc(s.order, func(other string) bool { return other == id })
-}
-
-func (s *Server) checkDevices(work load.Workload) error {
-	if len(work.Devices) > devicesMax {
-		return badRequest("run workload %q: %d devices, want at most %d", work.Name, len(work.Devices), devicesMax)
-	}
-	if s.options.Devices == nil {
-		return nil
-	}
-	for _, d := range work.Devices {
-		known := slices.ContainsFunc(s.options.Devices, func(o load.Device) bool {
-			// A rehearsal names the size that the scenario says, from which its extents are scaled down to this disk.
-			return o.Name == d.Name && o.Path == d.Path && (d.SizeBytes <= o.SizeBytes || work.Scale.Factor != 0)
-		})
-		if !known {
-			return &diag.Error{
-				Code: codeForeignDevice, Exit: diag.ExitRefused,
-				Message: fmt.Sprintf("run workload %q: device %q is none of this VM's disks", work.Name, d.Name),
-			}
-		}
-	}
-	return nil
-}
-
 // task finds a task for a request and refuses the request otherwise.
 func (s *Server) task(w http.ResponseWriter, r *http.Request) *task {
-	s.mu.Lock()
-	t := s.tasks[r.PathValue("id")]
-	s.mu.Unlock()
+	t := s.workloads.find(r.PathValue("id"))
 	if t == nil {
 		refuse(w, http.StatusNotFound, &diag.Error{
-			Code: codeUnknownLoad, Message: "the agent does not know this workload", Exit: diag.ExitInternal,
+			Code: wire.CodeUnknownLoad, Message: "the agent does not know this workload", Exit: diag.ExitInternal,
 		})
 	}
 	return t
@@ -277,12 +192,12 @@ func (s *Server) stopTask(w http.ResponseWriter, r *http.Request, fence uint64) 
 
 func (s *Server) remove(w http.ResponseWriter, r *http.Request, fence uint64) {
 	s.at("agent.remove")
-	err := s.whenFenced(fence, func() error {
+	err := s.workloads.whenFenced(fence, func() error {
 		// A workload that runs is stopped and stays until it has ended: its generator still holds devices.
-		if t := s.tasks[r.PathValue("id")]; t != nil {
+		if t := s.workloads.byID[r.PathValue("id")]; t != nil {
 			t.cancel()
 			if !t.health().Running {
-				s.drop(t.id)
+				s.workloads.drop(t.id)
 			}
 		}
 		return nil
@@ -307,7 +222,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.at("agent.stream")
-	w.Header().Set("Content-Type", linesType)
+	w.Header().Set("Content-Type", wire.LinesType)
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
 	heartbeat := time.NewTicker(heartbeatEvery)
@@ -336,7 +251,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 
 func writeBatch(w io.Writer, b batch) error {
 	if b.lost != nil {
-		if err := json.NewEncoder(w).Encode(record{Lost: b.lost}); err != nil {
+		if err := json.NewEncoder(w).Encode(wire.Record{Lost: b.lost}); err != nil {
 			return err
 		}
 	}
@@ -346,20 +261,15 @@ func writeBatch(w io.Writer, b batch) error {
 		}
 	}
 	if b.end != nil {
-		return json.NewEncoder(w).Encode(record{End: b.end})
+		return json.NewEncoder(w).Encode(wire.Record{End: b.end})
 	}
 	return nil
 }
 
-func (s *Server) health() Health {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := Health{
+func (s *Server) health() wire.Health {
+	known := s.workloads.health()
+	return wire.Health{
 		Boot: s.boot, UptimeNanos: s.uptime().Nanoseconds(), BufferedBytes: s.buffered.Load(),
-		LoadsRemaining: tasksMax - len(s.tasks), Workloads: []TaskHealth{},
+		LoadsRemaining: tasksMax - len(known), Workloads: known,
 	}
-	for _, id := range s.order {
-		h.Workloads = append(h.Workloads, s.tasks[id].health())
-	}
-	return h
 }

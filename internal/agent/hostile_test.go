@@ -1,184 +1,22 @@
 package agent
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 )
-
-// serveHTTP connects a client to whatever handler says it is an agent.
-func serveHTTP(t *testing.T, handler http.HandlerFunc, o ClientOptions) *Client {
-	t.Helper()
-	near, far := net.Pipe()
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	server := &http.Server{Handler: handler, Protocols: protocols}
-	listener := newOneConn(far)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener)
-	}()
-	c := NewClient(near, o)
-	t.Cleanup(func() {
-		_ = c.Close()
-		_ = server.Close()
-		_ = listener.Close()
-		<-done
-	})
-	return c
-}
-
-// hostileAgent accepts every workload and then streams body.
-func hostileAgent(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method == http.MethodPut:
-			reply(w, http.StatusCreated, TaskHealth{})
-		case strings.HasSuffix(r.URL.Path, "/intervals"):
-			_, _ = io.WriteString(w, body)
-		default:
-			w.WriteHeader(http.StatusNoContent)
-		}
-	}
-}
-
-func encode(t *testing.T, r record) string {
-	t.Helper()
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text) + "\n"
-}
-
-func TestGarbledStreams(t *testing.T) {
-	good := func(sequence int64) string {
-		iv := intervalOf(workload(), sequence, false)
-		return encode(t, record{Interval: &iv})
-	}
-	changed := func(change func(*interval.Interval)) string {
-		iv := intervalOf(workload(), 0, false)
-		change(&iv)
-		return encode(t, record{Interval: &iv})
-	}
-	classes := map[string]uint64{}
-	for i := range errorClassesMax + 1 {
-		classes[fmt.Sprint(i)] = 1
-	}
-	for name, body := range map[string]string{
-		"no JSON":                     "hello\n",
-		"binary":                      "\x00\x01\x02\xff\n",
-		"nothing in it":               "{}\n",
-		"two at once":                 `{"lost":{"from":0,"through":1},"end":{"next":2}}` + "\n",
-		"repeated":                    good(0) + good(0),
-		"jumped":                      good(0) + good(2),
-		"begins late":                 good(1),
-		"end too early":               good(0) + `{"end":{"next":2}}` + "\n",
-		"end too late":                good(0) + `{"end":{"next":0}}` + "\n",
-		"negative end":                `{"end":{"next":-1}}` + "\n",
-		"lost backwards":              `{"lost":{"from":5,"through":4}}` + "\n",
-		"lost elsewhere":              `{"lost":{"from":3,"through":4}}` + "\n",
-		"lost for ever":               `{"lost":{"from":0,"through":9223372036854775807}}` + "\n",
-		"another workload":            changed(func(iv *interval.Interval) { iv.Workload = "other" }),
-		"another VM":                  changed(func(iv *interval.Interval) { iv.VM = "other" }),
-		"another device":              changed(func(iv *interval.Interval) { iv.Devices = map[string]interval.DeviceTraffic{"/dev/sda": {}} }),
-		"negative length":             changed(func(iv *interval.Interval) { iv.LengthNanos = -1 }),
-		"endless":                     changed(func(iv *interval.Interval) { iv.LengthNanos = 1<<63 - 1 }),
-		"before all time":             changed(func(iv *interval.Interval) { iv.StartNanos = -1 << 63 }),
-		"time overflows":              changed(func(iv *interval.Interval) { iv.StartNanos, iv.LengthNanos = 1<<62, 1<<62 }),
-		"histogram that is none":      `{"interval":{"dirs":[{"service":{"n":5,"b":[1,2,3]}},{},{}]}}` + "\n",
-		"histogram with far bucket":   `{"interval":{"dirs":[{"service":{"n":1,"b":[99999999999,1]}},{},{}]}}` + "\n",
-		"too many classes of errors":  changed(func(iv *interval.Interval) { iv.Directions[0].Errors = classes }),
-		"deep nesting":                strings.Repeat("[", 20_000) + "\n",
-		"a line without end":          strings.Repeat("x", lineBytesMax+1),
-		"a number that is a sequence": `{"interval":{"seq":"0"}}` + "\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := serveHTTP(t, hostileAgent(body), ClientOptions{}).Run(t.Context(), workload(), newCollector())
-			var told *diag.Error
-			if !errors.As(err, &told) || told.Code != codeGarbled || errors.Is(err, load.ErrLost) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-// A stream that ends without its end record was cut off, however whole its last line looks.
-func TestStreamThatBreaksOff(t *testing.T) {
-	iv := intervalOf(workload(), 0, true)
-	whole := encode(t, record{Interval: &iv})
-	for _, body := range []string{"", whole, whole + `{"end":{"next":1}}`, whole[:len(whole)/2]} {
-		err := serveHTTP(t, hostileAgent(body), ClientOptions{}).Run(t.Context(), workload(), newCollector())
-		if !errors.Is(err, load.ErrLost) {
-			t.Errorf("after %d bytes: got %v", len(body), err)
-		}
-	}
-}
-
-func TestGarbledReplies(t *testing.T) {
-	for name, handler := range map[string]http.HandlerFunc{
-		"no JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
-		"endless": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(bytes.Repeat([]byte("["), 2*replyBytesMax))
-		},
-		"refusal without a reason": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
-		"refusal that is no error": func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusTeapot, []int{1}) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := serveHTTP(t, handler, ClientOptions{})
-			if _, err := c.Hello(t.Context()); diag.ExitCode(err) != diag.ExitUnavailable {
-				t.Errorf("hello: got %v", err)
-			}
-		})
-	}
-	older := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, Hello{Protocol: ProtocolVersion + 1, VM: "DB-0001"})
-	}, ClientOptions{})
-	if _, err := older.Hello(t.Context()); diag.ExitCode(err) != diag.ExitUnavailable || !strings.Contains(err.Error(), "protocol 3") {
-		t.Errorf("another version: got %v", err)
-	}
-}
-
-// An exit code that a hostile agent claims cannot turn a failure into success.
-func TestHostileExitCode(t *testing.T) {
-	for _, exit := range []int{0, -1, 256, 1 << 20} {
-		err := (&wireError{Wire: diag.Wire{Message: "no", Exit: exit}}).toError()
-		if diag.ExitCode(err) != diag.ExitInternal {
-			t.Errorf("exit code %d became %d", exit, diag.ExitCode(err))
-		}
-	}
-}
-
-// What is no agent at all, on the other end of the connection.
-func TestPeerThatSpeaksSomethingElse(t *testing.T) {
-	near, far := net.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		go func() { _, _ = io.Copy(io.Discard, far) }()
-		_, _ = io.WriteString(far, "SSH-2.0-OpenSSH_9.2\r\nHTTP/1.1 200 OK\r\n\r\n")
-	}()
-	c := NewClient(near, ClientOptions{})
-	if _, err := c.Hello(t.Context()); !errors.Is(err, load.ErrLost) {
-		t.Errorf("got %v", err)
-	}
-	_ = c.Close()
-	_ = far.Close()
-	<-done
-}
 
 // The server against controllers that are none.
 func TestServerAgainstGarbage(t *testing.T) {
@@ -202,14 +40,26 @@ func TestServerAgainstGarbage(t *testing.T) {
 		<-read
 		<-served
 	}
-	p := connect(t, s, ClientOptions{})
+	p := connect(t, s, client.Options{})
 	if _, err := p.client.Hello(t.Context()); err != nil {
 		t.Errorf("the server does not answer any more: %v", err)
 	}
 }
 
+// ask makes one request of the first lease holder, without a client, and returns the refusal.
+func ask(s *Server, method, path, body string) error {
+	r := httptest.NewRequest(method, "http://agent"+path, strings.NewReader(body))
+	r.Header.Set(wire.FenceHeader, "0")
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	if w.Code >= http.StatusMultipleChoices {
+		return fmt.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	return nil
+}
+
 func TestServerRefusesBadRequests(t *testing.T) {
-	p := connect(t, newTestServer(t, newScripted(), nil), ClientOptions{})
+	p := &pair{server: newTestServer(t, newScripted(), nil)}
 	id := strings.Repeat("0a", 16)
 	for _, tt := range []struct{ method, path, body string }{
 		{http.MethodPut, "/v1/workloads/short", "{}"},
@@ -217,7 +67,7 @@ func TestServerRefusesBadRequests(t *testing.T) {
 		{http.MethodPut, "/v1/workloads/" + id, "no JSON"},
 		{http.MethodPut, "/v1/workloads/" + id, `{"generator":"unknown"}`},
 		{http.MethodPut, "/v1/workloads/" + id, `{"generator":"scripted","config":"` + strings.Repeat("x", workloadBytesMax) + `"}`},
-		{http.MethodPut, "/v1/workloads/" + id, `{"generator":"scripted","devices":[` + strings.Repeat("{},", devicesMax) + `{}]}`},
+		{http.MethodPut, "/v1/workloads/" + id, `{"generator":"scripted","devices":[` + strings.Repeat("{},", wire.DevicesMax) + `{}]}`},
 		{http.MethodGet, "/v1/workloads/" + id + "/intervals?from=0", ""},
 		{http.MethodGet, "/v1/workloads/" + id + "/intervals?from=-1", ""},
 		{http.MethodGet, "/v1/workloads/" + id + "/intervals", ""},
@@ -232,7 +82,7 @@ func TestServerRefusesBadRequests(t *testing.T) {
 		{http.MethodGet, "/v1/nothing", ""},
 		{http.MethodGet, "/../../etc/passwd", ""},
 	} {
-		if err := p.client.call(t.Context(), request{tt.method, tt.path, []byte(tt.body)}, nil); err == nil {
+		if err := ask(p.server, tt.method, tt.path, tt.body); err == nil {
 			t.Errorf("%s %s was accepted", tt.method, tt.path)
 		}
 	}
@@ -245,7 +95,7 @@ func TestTooManyWorkloads(t *testing.T) {
 	g := newScripted()
 	s := newTestServer(t, g, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	p := connect(t, s, ClientOptions{})
+	p := connect(t, s, client.Options{})
 	done := make(chan error, tasksMax)
 	for range tasksMax {
 		go func() { done <- p.client.Run(ctx, workload(), newCollector()) }()
@@ -262,72 +112,41 @@ func TestTooManyWorkloads(t *testing.T) {
 	}
 	// What has ended makes room, also when nobody asked for it to be forgotten.
 	for range tasksMax {
-		id := randomID()
+		id := wire.NewID()
 		if err := admit(s, id); err != nil {
 			t.Fatal(err)
 		}
-		s.mu.Lock()
-		s.tasks[id].cancel()
-		s.mu.Unlock()
+		s.workloads.find(id).cancel()
 	}
 	waitUntil(t, func() bool { return !s.health().Workloads[0].Running })
-	if err := admit(s, randomID()); err != nil {
+	if err := admit(s, wire.NewID()); err != nil {
 		t.Errorf("an ended workload still takes its place: %v", err)
 	}
 }
 
 func admit(s *Server, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.admit(id, order{work: workload()})
+	s.workloads.mu.Lock()
+	defer s.workloads.mu.Unlock()
+	_, err := s.workloads.admit(id, order{work: workload()})
 	return err
 }
 
 func TestClosedServerRefuses(t *testing.T) {
 	s := newTestServer(t, newScripted(), nil)
-	p := connect(t, s, ClientOptions{})
+	p := connect(t, s, client.Options{})
 	s.Close()
 	if err := p.client.Run(t.Context(), workload(), newCollector()); diag.ExitCode(err) != diag.ExitUnavailable {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestReadLine(t *testing.T) {
-	long := strings.Repeat("x", 100)
-	for name, tt := range map[string]struct {
-		in   string
-		want []string
-		err  error
-	}{
-		"whole":    {"a\nb\n", []string{"a", "b"}, io.ErrUnexpectedEOF},
-		"cut off":  {"a\nb", []string{"a"}, io.ErrUnexpectedEOF},
-		"empty":    {"\n\n", []string{"", ""}, io.ErrUnexpectedEOF},
-		"at limit": {long[:63] + "\n", []string{long[:63]}, io.ErrUnexpectedEOF},
-		"too long": {long + "\n", nil, errLineTooLong},
-		"no end":   {long, nil, errLineTooLong},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := bufio.NewReaderSize(strings.NewReader(tt.in), 16)
-			for _, want := range tt.want {
-				got, err := readLine(r, 64)
-				if err != nil || string(got) != want {
-					t.Fatalf("got %q, %v, want %q", got, err, want)
-				}
-			}
-			if _, err := readLine(r, 64); !errors.Is(err, tt.err) {
-				t.Errorf("got %v, want %v", err, tt.err)
-			}
-		})
-	}
-}
-
-// Whatever decodeRecord accepts, everything behind it can handle, and encodes to the same again.
+// Whatever wire.Decode accepts, everything behind it can handle, and encodes to the same again.
 func FuzzDecodeRecord(f *testing.F) {
 	iv := intervalOf(workload(), 3, true)
 	iv.Devices = map[string]interval.DeviceTraffic{"/dev/sdb": {{Operations: 1, Bytes: 2, ServiceNanos: 3}}}
-	for _, r := range []record{
-		{Interval: &iv}, {Lost: &lostRange{From: 1, Through: 2}}, {End: &endRecord{Next: 4}},
-		{End: &endRecord{Next: 4, Error: &wireError{Wire: diag.Wire{Message: "m", Exit: 65}}}},
+	for _, r := range []wire.Record{
+		{Interval: &iv}, {Lost: &wire.LostRange{From: 1, Through: 2}}, {End: &wire.End{Next: 4}},
+		{End: &wire.End{Next: 4, Error: &wire.Error{Wire: diag.Wire{Message: "m", Exit: 65}}}},
 	} {
 		text, err := json.Marshal(r)
 		if err != nil {
@@ -338,17 +157,17 @@ func FuzzDecodeRecord(f *testing.F) {
 	}
 	f.Add([]byte(`{"interval":{"dirs":[{"service":{"n":1,"min":1,"max":1,"b":[2,1]}},{},{}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := decodeRecord(text)
+		r, err := wire.Decode(text)
 		if err != nil {
 			return
 		}
 		if r.Interval != nil {
-			newMeter(Options{}).add(r.Interval, workload().Devices)
+			newMeter(Options{}, "", time.Now()).add(r.Interval, workload().Devices)
 			_ = r.Interval.Totals()
 			_ = r.Interval.EndNanos()
 		}
 		if r.End != nil {
-			if err := r.End.Error.toError(); err != nil && diag.ExitCode(err) == diag.ExitPass {
+			if err := r.End.Error.Err(); err != nil && diag.ExitCode(err) == diag.ExitPass {
 				t.Error("an error became success")
 			}
 		}
@@ -356,7 +175,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			t.Fatalf("encode what was decoded: %v", err)
 		}
-		if _, err := decodeRecord(again); err != nil {
+		if _, err := wire.Decode(again); err != nil {
 			t.Fatalf("decode what was encoded: %v", err)
 		}
 	})

@@ -276,23 +276,9 @@ func (s *Server) watchContact(ctx context.Context) {
 			return
 		}
 		if silent := s.uptime() - time.Duration(s.heard.Load()); silent > s.options.BufferFor {
-			if n := s.stopAll(); n > 0 {
+			if n := s.workloads.stopAll(); n > 0 {
 				s.log.Printf("stopped %d loads: no controller was heard for %v", n, silent.Round(time.Second))
 			}
 		}
 	}
-}
-
-// stopAll stops every load and returns how many were running.
-func (s *Server) stopAll() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for _, t := range s.tasks {
-		if !t.stopped.Swap(true) && t.health().Running {
-			n++
-		}
-		t.cancel()
-	}
-	return n
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/trust"
@@ -134,7 +136,7 @@ func TestOnlyTheControllerOfThisRunIsServed(t *testing.T) {
 }
 
 // speakHTTP2 greets what is at an address, and returns an error unless it answers.
-func speakHTTP2(t *testing.T, address string, settings *tls.Config) (Hello, error) {
+func speakHTTP2(t *testing.T, address string, settings *tls.Config) (wire.Hello, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only against hanging
 	defer cancel()
@@ -145,7 +147,7 @@ func speakHTTP2(t *testing.T, address string, settings *tls.Config) (Hello, erro
 	if settings != nil {
 		conn = tls.Client(conn, settings)
 	}
-	c := NewClient(conn, ClientOptions{})
+	c := client.New(conn, client.Options{})
 	defer c.Close()
 	return c.Hello(ctx)
 }
@@ -182,7 +184,7 @@ func TestEveryRouteIsKnown(t *testing.T) {
 		found = append(found, m[1]+" "+m[2])
 	}
 	want := []string{
-		"GET /v1/hello func", "GET /v1/health func", "GET /v1/log s.serveLog", "GET /metrics s.expose", "PUT /v1/workloads/{id} s.fenced",
+		"GET /v1/hello func", "GET /v1/health func", "GET /v1/log s.serveLog", "GET /metrics s.meter.expose", "PUT /v1/workloads/{id} s.fenced",
 		"POST /v1/workloads/{id}/start s.fenced", "GET /v1/workloads/{id}/intervals s.stream",
 		"POST /v1/workloads/{id}/acknowledge s.fenced", "POST /v1/workloads/{id}/stop s.fenced", "DELETE /v1/workloads/{id} s.fenced",
 	}
@@ -205,7 +207,7 @@ func TestEveryRouteIsKnown(t *testing.T) {
 		if n := strings.Count(string(text), "net.Listen("); n > 0 && name != "listener.go" && name != "command.go" || n > 1 {
 			t.Errorf("%s listens %d times", name, n)
 		}
-		if strings.Contains(string(text), "http.DefaultServeMux") || strings.Contains(string(text), "http.Handle") && name != "diary.go" &&
+		if strings.Contains(string(text), "http.DefaultServeMux") || strings.Contains(string(text), "http.Handle") &&
 			!strings.Contains(string(text), "http.Handler") {
 			t.Errorf("%s uses handlers that anybody may add to", name)
 		}
@@ -296,7 +298,7 @@ func TestLoadWithoutAControllerIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewClient(conn, ClientOptions{})
+	c := client.New(conn, client.Options{})
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), newCollector()) }()
 	<-g.prepared

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -15,6 +17,8 @@ import (
 // behind the metrics of a VM that is a process, where the machine's totals would count the neighbours too.
 type meter struct {
 	options  Options
+	boot     string
+	started  time.Time
 	received atomic.Int64 // bytes
 	sent     atomic.Int64 // bytes
 
@@ -30,8 +34,8 @@ type deviceTotals struct {
 	inFlight  uint64
 }
 
-func newMeter(o Options) *meter {
-	m := &meter{options: o, devices: map[string]*deviceTotals{}}
+func newMeter(o Options, boot string, started time.Time) *meter {
+	m := &meter{options: o, boot: boot, started: started, devices: map[string]*deviceTotals{}}
 	for _, d := range o.Devices {
 		m.devices[d.Name] = &deviceTotals{} // a counter that begins at 0 has a rate from its first second on
 	}
@@ -49,7 +53,7 @@ func (m *meter) add(iv *interval.Interval, devices []load.Device) {
 	for name, traffic := range split {
 		totals := m.devices[name]
 		if totals == nil {
-			if len(m.devices) >= devicesMax {
+			if len(m.devices) >= wire.DevicesMax {
 				continue
 			}
 			totals = &deviceTotals{}

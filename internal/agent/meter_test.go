@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/stat"
@@ -20,7 +21,7 @@ import (
 func scrape(t *testing.T, s *Server) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s.MetricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	sample := regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*\}) (\S+)$`)
 	samples, typed := map[string]float64{}, map[string]bool{}
 	for line := range strings.Lines(w.Body.String()) {
@@ -95,7 +96,7 @@ func TestOtherMetrics(t *testing.T) {
 	s := newTestServer(t, newScripted(), func(o *Options) {
 		o.VM, o.VCPUs, o.RAMBytes = "DB\"\\\n-0001", 2, 1<<30
 	})
-	p := connect(t, s, ClientOptions{})
+	p := connect(t, s, client.Options{})
 	if _, err := p.client.Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}

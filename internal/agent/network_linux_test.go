@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
@@ -139,7 +140,7 @@ func (i *island) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // connect returns a client as a run has it; it waits for the agent's start.
-func (i *island) connect(t *testing.T, o ClientOptions) *Client {
+func (i *island) connect(t *testing.T, o client.Options) *client.Client {
 	t.Helper()
 	o.Redial, o.Zero = i.dial, time.Now()
 	if o.PingEvery == 0 {
@@ -151,7 +152,7 @@ func (i *island) connect(t *testing.T, o ClientOptions) *Client {
 		conn, err = i.dial(t.Context())
 		return err == nil
 	})
-	c := NewClient(conn, o)
+	c := client.New(conn, o)
 	t.Cleanup(func() { _ = c.Close() })
 	if _, err := c.Hello(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ var cuts = map[string]func(i *island, t *testing.T) (mend func()){
 func outage(t *testing.T, kind string, lasts, pingEvery time.Duration) {
 	i := newIsland(t)
 	var broke, back atomic.Int32
-	c := i.connect(t, ClientOptions{PingEvery: pingEvery, Cut: func(again bool, away time.Duration) {
+	c := i.connect(t, client.Options{PingEvery: pingEvery, Cut: func(again bool, away time.Duration) {
 		t.Logf("connected: %v, after %v", again, away)
 		if again {
 			back.Add(1)
@@ -274,7 +275,7 @@ func TestLossyNetwork(t *testing.T) {
 		i.inside(t, "iptables", "-w", "-A", chain, "-m", "statistic", "--mode", "random", "--probability", "0.1", "-j", "DROP")
 	}
 	var broke atomic.Int32
-	c := i.connect(t, ClientOptions{Cut: func(bool, time.Duration) { broke.Add(1) }})
+	c := i.connect(t, client.Options{Cut: func(bool, time.Duration) { broke.Add(1) }})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 20*time.Millisecond, nil
 	sink := newCollector()
@@ -292,13 +293,13 @@ func TestLossyNetwork(t *testing.T) {
 	}
 }
 
-// TestAgentStartedAnewIsNotMistaken: the machine lost its power without a word and is up again, with an agent that knows nothing.
-func TestAgentStartedAnewIsNotMistaken(t *testing.T) {
+// TestRestartedAgentIsNotMistaken: the machine lost its power without a word and is up again, with an agent that knows nothing.
+func TestRestartedAgentIsNotMistaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("cuts a network")
 	}
 	i := newIsland(t)
-	c := i.connect(t, ClientOptions{PingEvery: 300 * time.Millisecond})
+	c := i.connect(t, client.Options{PingEvery: 300 * time.Millisecond})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 50*time.Millisecond, nil
 	sink := newCollector()
@@ -309,7 +310,7 @@ func TestAgentStartedAnewIsNotMistaken(t *testing.T) {
 	i.stopAgent(syscall.SIGKILL) // nobody hears of it
 	i.startAgent(t)
 	mend()
-	if err := <-done; !errors.Is(err, load.ErrLost) || !strings.Contains(err.Error(), "started anew") {
+	if err := <-done; !errors.Is(err, load.ErrLost) || !strings.Contains(err.Error(), "agent restarted") {
 		t.Errorf("got %v", err)
 	}
 	<-c.Lost()
@@ -324,7 +325,7 @@ func TestClosedClientEndsItsWaitersSoon(t *testing.T) {
 		t.Skip("cuts a network")
 	}
 	i := newIsland(t)
-	c := i.connect(t, ClientOptions{PingEvery: 300 * time.Millisecond})
+	c := i.connect(t, client.Options{PingEvery: 300 * time.Millisecond})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 50*time.Millisecond, nil
 	done := make(chan error, 2)
@@ -351,7 +352,7 @@ func TestStopDuringAnOutage(t *testing.T) {
 		t.Skip("cuts a network")
 	}
 	i := newIsland(t)
-	c := i.connect(t, ClientOptions{PingEvery: 300 * time.Millisecond, StopWithin: 30 * time.Second})
+	c := i.connect(t, client.Options{PingEvery: 300 * time.Millisecond, StopWithin: 30 * time.Second})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 50*time.Millisecond, nil
 	sink := newCollector()

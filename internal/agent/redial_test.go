@@ -4,17 +4,23 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/braggdev/bragg/internal/agent/client"
 )
 
 // slowDial makes each attempt of a network wait until the test lets it go on, or its context ends.
 type slowDial struct {
 	*network
 	begun, goOn chan struct{}
+	underWay    atomic.Int64 // attempts
 }
 
 func (s *slowDial) dial(ctx context.Context) (net.Conn, error) {
+	s.underWay.Add(1)
+	defer s.underWay.Add(-1)
 	s.begun <- struct{}{}
 	select {
 	case <-s.goOn:
@@ -24,17 +30,17 @@ func (s *slowDial) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-func newSlowDial(t *testing.T) (*slowDial, *Client) {
+func newSlowDial(t *testing.T) (*slowDial, *client.Client) {
 	t.Helper()
-	n, c := newNetwork(t, newTestServer(t, newScripted(), nil), ClientOptions{})
-	s := &slowDial{n, make(chan struct{}, 100), make(chan struct{})}
-	c.options.Redial = s.dial
+	s := &slowDial{begun: make(chan struct{}, 100), goOn: make(chan struct{})}
+	n, c := newNetwork(t, newTestServer(t, newScripted(), nil), client.Options{Redial: s.dial})
+	s.network = n
 	if _, err := c.Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n.set(true)
 	n.set(false)
-	waitUntil(t, func() bool { _, err := c.present(); return err != nil })
+	waitUntil(t, func() bool { _, err := c.Metrics(t.Context()); return err != nil })
 	return s, c
 }
 
@@ -72,9 +78,7 @@ func TestCloseEndsADial(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_ = c.Close()
-	select {
-	case c.dialing <- struct{}{}:
-	default:
+	if s.underWay.Load() > 0 {
 		t.Error("the attempt goes on")
 	}
 }

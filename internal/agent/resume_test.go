@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/stat"
@@ -58,15 +59,17 @@ func (n *network) set(down bool) {
 	}
 }
 
-func newNetwork(t *testing.T, s *Server, o ClientOptions) (*network, *Client) {
+func newNetwork(t *testing.T, s *Server, o client.Options) (*network, *client.Client) {
 	t.Helper()
 	n := &network{t: t, server: s}
 	conn, err := n.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Redial = n.dial
-	c := NewClient(conn, o)
+	if o.Redial == nil {
+		o.Redial = n.dial
+	}
+	c := client.New(conn, o)
 	t.Cleanup(func() {
 		_ = c.Close()
 		n.set(true)
@@ -78,7 +81,7 @@ func newNetwork(t *testing.T, s *Server, o ClientOptions) (*network, *Client) {
 // Fifteen minutes of intervals, made while the controller was away, arrive afterwards, each once and in order.
 func TestCutOffForFifteenMinutes(t *testing.T) {
 	g := newScripted()
-	n, c := newNetwork(t, newTestServer(t, g, nil), ClientOptions{})
+	n, c := newNetwork(t, newTestServer(t, g, nil), client.Options{})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), sink) }()
@@ -103,7 +106,7 @@ func TestCutOffForFifteenMinutes(t *testing.T) {
 // The connection breaks again and again, in the middle of lines too.
 func TestFlappingConnection(t *testing.T) {
 	g := newScripted()
-	n, c := newNetwork(t, newTestServer(t, g, nil), ClientOptions{})
+	n, c := newNetwork(t, newTestServer(t, g, nil), client.Options{})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), sink) }()
@@ -128,7 +131,7 @@ func TestFlappingConnection(t *testing.T) {
 
 func TestTooLongAwayIsTold(t *testing.T) {
 	g := newScripted()
-	n, c := newNetwork(t, newTestServer(t, g, func(o *Options) { o.BufferFor = time.Minute }), ClientOptions{})
+	n, c := newNetwork(t, newTestServer(t, g, func(o *Options) { o.BufferFor = time.Minute }), client.Options{})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), sink) }()
@@ -155,7 +158,7 @@ func TestTooLongAwayIsTold(t *testing.T) {
 
 func TestRestartedAgentIsLost(t *testing.T) {
 	g := newScripted()
-	n, c := newNetwork(t, newTestServer(t, g, nil), ClientOptions{})
+	n, c := newNetwork(t, newTestServer(t, g, nil), client.Options{})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), sink) }()
@@ -173,7 +176,7 @@ func TestRestartedAgentIsLost(t *testing.T) {
 
 func TestGivesUpCalling(t *testing.T) {
 	g := newScripted()
-	n, c := newNetwork(t, newTestServer(t, g, nil), ClientOptions{RedialFor: 10 * time.Millisecond})
+	n, c := newNetwork(t, newTestServer(t, g, nil), client.Options{RedialFor: 10 * time.Millisecond})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), sink) }()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -20,7 +21,7 @@ func TestFrozenAgent(t *testing.T) {
 	i := newIsland(t)
 	t.Cleanup(func() { _ = i.agent.Process.Signal(syscall.SIGCONT) })
 	cut := make(chan bool, 100)
-	c := i.connect(t, ClientOptions{
+	c := i.connect(t, client.Options{
 		PingEvery: 200 * time.Millisecond, SilentFor: 3 * time.Second,
 		Cut: func(back bool, _ time.Duration) { cut <- back },
 	})
@@ -62,7 +63,7 @@ func TestCutWhileStopping(t *testing.T) {
 	}
 	i := newIsland(t)
 	// Were the silence counted as the agent's own time, it would be given up.
-	c := i.connect(t, ClientOptions{PingEvery: 200 * time.Millisecond, StopWithin: time.Second})
+	c := i.connect(t, client.Options{PingEvery: 200 * time.Millisecond, StopWithin: time.Second})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 50*time.Millisecond, nil
 	sink := newCollector()

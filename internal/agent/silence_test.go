@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -57,7 +58,7 @@ func TestAgentThatOnlyAnswersPings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewClient(conn, ClientOptions{
+	c := client.New(conn, client.Options{
 		Redial: dial, PingEvery: 50 * time.Millisecond, AnswerWithin: 500 * time.Millisecond, SilentFor: 2 * time.Second, Zero: time.Now(),
 	})
 	defer c.Close()
@@ -91,10 +92,9 @@ func TestAgentThatOnlyAnswersPings(t *testing.T) {
 // A provider that knows that the VM has stopped ends all that waits for its agent, with what it says.
 func TestAgentWhoseVMHasStopped(t *testing.T) {
 	g := newScripted()
-	n, c := newNetwork(t, newTestServer(t, g, nil), ClientOptions{})
-	c.options.Redial = func(context.Context) (net.Conn, error) {
-		return nil, fmt.Errorf("%w: its system panicked", ErrGone)
-	}
+	n, c := newNetwork(t, newTestServer(t, g, nil), client.Options{Redial: func(context.Context) (net.Conn, error) {
+		return nil, fmt.Errorf("%w: its system panicked", client.ErrGone)
+	}})
 	sink := newCollector()
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), workload(), sink) }()
@@ -109,7 +109,7 @@ func TestAgentWhoseVMHasStopped(t *testing.T) {
 	default:
 		t.Error("the agent does not count as lost")
 	}
-	if _, err := c.Hello(t.Context()); !errors.Is(err, ErrGone) {
+	if _, err := c.Hello(t.Context()); !errors.Is(err, client.ErrGone) {
 		t.Errorf("another call says %v", err)
 	}
 }

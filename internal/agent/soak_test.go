@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -119,7 +120,7 @@ func soakWorkload(number, instance int, path, options string) load.Workload {
 }
 
 // startAgent builds the agent as it is delivered and starts it with one end of a socket pair.
-func startAgent(t *testing.T) (*os.Process, *agent.Client) {
+func startAgent(t *testing.T) (*os.Process, *client.Client) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "bragg-agent")
 	build := exec.Command(testreq.Program(t, "go"), "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/bragg-agent")
@@ -148,7 +149,7 @@ func startAgent(t *testing.T) (*os.Process, *agent.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := agent.NewClient(conn, agent.ClientOptions{})
+	client := client.New(conn, client.Options{})
 	t.Cleanup(func() {
 		if err := errors.Join(client.Close(), cmd.Wait()); err != nil {
 			t.Errorf("end the agent: %v", err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -16,7 +18,7 @@ import (
 type clockedAgent struct {
 	generator *clocked
 	network   *network
-	client    *Client
+	client    *client.Client
 }
 
 func newClockedAgent(t *testing.T, zero time.Time, wall, uptime time.Duration) *clockedAgent {
@@ -25,7 +27,7 @@ func newClockedAgent(t *testing.T, zero time.Time, wall, uptime time.Duration) *
 	s := newTestServer(t, a.generator, nil)
 	s.wall = a.generator.wall
 	s.uptime = func() time.Duration { return time.Since(s.started) + uptime }
-	a.network, a.client = newNetwork(t, s, ClientOptions{Zero: zero})
+	a.network, a.client = newNetwork(t, s, client.Options{Zero: zero})
 	if _, err := a.client.Hello(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -108,9 +110,9 @@ func TestClockThatIsSetBetweenPreparationAndStart(t *testing.T) {
 	if err := h.Run(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := a.client.clock.Best(time.Now())
+	uncertain := h.Timing().ClockError
 	for i, iv := range sink.got {
-		if wrong := time.Duration(iv.StartNanos - a.generator.truth[i]).Abs(); wrong > r.Uncertainty(time.Now())+time.Millisecond {
+		if wrong := time.Duration(iv.StartNanos - a.generator.truth[i]).Abs(); wrong > uncertain+time.Millisecond {
 			t.Errorf("interval %d is misplaced by %v", i, wrong)
 		}
 	}
@@ -170,11 +172,8 @@ func TestStartDuringAnOutage(t *testing.T) {
 func TestCommandsAreIdempotent(t *testing.T) {
 	g := newScripted()
 	s := newTestServer(t, g, nil)
-	p := connect(t, s, ClientOptions{})
-	id := randomID()
-	call := func(method, path, body string) error {
-		return p.client.call(t.Context(), request{method, "/v1/workloads/" + id + path, []byte(body)}, nil)
-	}
+	id := wire.NewID()
+	call := func(method, path, body string) error { return ask(s, method, "/v1/workloads/"+id+path, body) }
 	text := `{"name":"OLTP","group":"DB","vm":"DB-0001","generator":"scripted"}`
 	for range 3 {
 		if err := call(http.MethodPut, "?hold=1", text); err != nil {
@@ -226,7 +225,7 @@ func TestPlacedOnTheRunsAxis(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := NewClient(conn, ClientOptions{Zero: g.zero, Redial: n.dial})
+			c := client.New(conn, client.Options{Zero: g.zero, Redial: n.dial})
 			t.Cleanup(func() {
 				_ = c.Close()
 				n.set(true)
@@ -241,10 +240,15 @@ func TestPlacedOnTheRunsAxis(t *testing.T) {
 			if err := c.Run(t.Context(), w, sink); err != nil {
 				t.Fatal(err)
 			}
-			r, _ := c.clock.Best(time.Now())
+			another, err := c.Prepare(t.Context(), w, newCollector())
+			if err != nil {
+				t.Fatal(err)
+			}
+			uncertain := another.Timing().ClockError
+			another.Discard()
 			for k, iv := range sink.got {
-				if wrong := time.Duration(iv.StartNanos - g.truth[k]).Abs(); wrong > r.Uncertainty(time.Now())+time.Millisecond {
-					t.Errorf("interval %d is misplaced by %v, where clocks are known to %v", k, wrong, r.Uncertainty(time.Now()))
+				if wrong := time.Duration(iv.StartNanos - g.truth[k]).Abs(); wrong > uncertain+time.Millisecond {
+					t.Errorf("interval %d is misplaced by %v, where clocks are known to %v", k, wrong, uncertain)
 				}
 			}
 			if now, err := c.AskClock(t.Context()); err != nil || (now.Wall-off).Abs() > now.Error+time.Millisecond || now.Own.Abs() > time.Second {

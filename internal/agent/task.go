@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -23,7 +24,8 @@ type task struct {
 	zero     *int64 // uptime at the zero of the run's axis; nil: as the workload says
 	cancel   context.CancelFunc
 	prepared chan struct{}      // closed when Prepare has returned; prepareErr is valid then
-	start    chan time.Duration // holds the uptime at which to start, 0 for at once; whoever fills it first decides
+	start    chan time.Duration // receives the uptime at which to start, 0 for at once
+	started  sync.Once          // start was filled: only the first call counts
 	stopped  atomic.Bool        // by stopAll
 
 	prepareErr error
@@ -36,7 +38,7 @@ type task struct {
 	next      int64         // sequence of the next interval
 	discarded int64
 	ended     bool
-	end       endRecord
+	end       wire.End
 	fault     error // the generator broke its contract
 }
 
@@ -57,17 +59,14 @@ func newTask(id string, o order, s *Server) *task {
 	}
 	t.workload.ZeroUnixNanos = t.zeroUnix()
 	if !o.hold {
-		t.start <- 0
+		t.startAt(0)
 	}
 	return t
 }
 
 // startAt lets a held workload go; only the first call counts.
 func (t *task) startAt(uptime time.Duration) {
-	select {
-	case t.start <- uptime:
-	default:
-	}
+	t.started.Do(func() { t.start <- uptime })
 }
 
 // zeroUnix returns what the agent's wall clock shows, as it stands now, for the zero of the run's axis.
@@ -104,7 +103,6 @@ func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
 	t.server.at("agent.held")
 	select {
 	case at = <-t.start:
-		t.start <- at // it stays decided
 	case <-ctx.Done():
 		return nil
 	}
@@ -151,7 +149,7 @@ func (t *task) place(ctx context.Context, instance load.Instance, at time.Durati
 
 // accept buffers one interval. It returns false when the generator must stop because it broke its contract.
 func (t *task) accept(iv *interval.Interval) bool {
-	text, err := json.Marshal(record{Interval: iv})
+	text, err := json.Marshal(wire.Record{Interval: iv})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil && (iv.Sequence != t.next || t.ended) {
@@ -186,7 +184,7 @@ func (t *task) finish(err error) error {
 	if t.fault != nil {
 		err = t.fault
 	}
-	t.ended, t.end = true, endRecord{Next: t.next, Error: toWire(err)}
+	t.ended, t.end = true, wire.End{Next: t.next, Error: wire.ToError(err)}
 	t.signal()
 	return err
 }
@@ -218,10 +216,10 @@ func (t *task) forget() { t.acknowledge(math.MaxInt64) }
 
 // batch is what a stream has to write next.
 type batch struct {
-	lost    *lostRange
+	lost    *wire.LostRange
 	texts   [][]byte
 	next    int64         // what to ask for after this batch
-	end     *endRecord    // set once everything was handed out
+	end     *wire.End     // set once everything was handed out
 	changed chan struct{} // closed when there is more
 }
 
@@ -235,7 +233,7 @@ func (t *task) from(n int64) batch {
 		first = t.lines[0].sequence
 	}
 	if n < first {
-		b.lost, b.next = &lostRange{From: n, Through: first - 1}, first
+		b.lost, b.next = &wire.LostRange{From: n, Through: first - 1}, first
 	}
 	const linesPerBatch = 64
 	if offset := b.next - first; offset >= 0 && offset < int64(len(t.lines)) {
@@ -251,10 +249,10 @@ func (t *task) from(n int64) batch {
 	return b
 }
 
-func (t *task) health() TaskHealth {
+func (t *task) health() wire.TaskHealth {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := TaskHealth{
+	h := wire.TaskHealth{
 		ID: t.id, Workload: t.workload.Name, Running: !t.ended, Produced: t.next, Buffered: len(t.lines),
 		Discarded: t.discarded,
 	}

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/agent/pool"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/interval"
@@ -35,7 +36,7 @@ func TestGuests(t *testing.T) {
 			{MAC: "52:54:00:00:00:02", Address: "10.0.2.77/24", Gateway: "10.0.2.2", MTU: 1400},
 		}}),
 	})
-	hellos := map[string]agent.Hello{}
+	hellos := map[string]wire.Hello{}
 	for vm, m := range map[string]*machine{"DB 1": one, "DB 2": two} {
 		hello, err := m.client(a, vm).Hello(t.Context())
 		if err != nil {
@@ -86,7 +87,7 @@ func TestImageIsReproducible(t *testing.T) {
 
 // refuseLoads: an agent that has no list of devices, because its VM is its own, still writes only to the disk that was made
 // for the run, as its size tells, and says why it refuses another.
-func refuseLoads(t *testing.T, c *agent.Client) {
+func refuseLoads(t *testing.T, c *client.Client) {
 	t.Helper()
 	for want, consent := range map[string]load.Consent{
 		"nothing proves": {}, "its size is 8388608 bytes and not 16777216": {Own: true, SizeBytes: 16 << 20},
@@ -105,7 +106,7 @@ func refuseLoads(t *testing.T, c *agent.Client) {
 }
 
 // runLoad writes to the first data disk and reads from it again.
-func runLoad(t *testing.T, m *machine, c *agent.Client) {
+func runLoad(t *testing.T, m *machine, c *client.Client) {
 	t.Helper()
 	const size = 8 << 20
 	var mu sync.Mutex

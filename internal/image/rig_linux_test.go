@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -204,7 +204,7 @@ func (m *machine) command(name string) {
 }
 
 // client speaks to the guest's agent as the controller of its run does.
-func (m *machine) client(a *trust.Authority, vm string) *agent.Client {
+func (m *machine) client(a *trust.Authority, vm string) *client.Client {
 	m.t.Helper()
 	settings := a.Controller(vm)
 	dial := func(ctx context.Context) (net.Conn, error) {
@@ -216,7 +216,7 @@ func (m *machine) client(a *trust.Authority, vm string) *agent.Client {
 		conn, err := dial(ctx)
 		cancel()
 		if err == nil {
-			c := agent.NewClient(conn, agent.ClientOptions{Started: func(_ load.Workload, engine interval.Engine) {
+			c := client.New(conn, client.Options{Started: func(_ load.Workload, engine interval.Engine) {
 				m.engines = append(m.engines, engine.String()) // loads of tests start one after another
 			}})
 			m.t.Cleanup(func() { _ = c.Close() })

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/agent/pool"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -43,7 +43,7 @@ func TestEverythingOfAnAgentIsRecorded(t *testing.T) {
 			recorded[s.Name] = true
 		}
 	}
-	x.Answered(target.VM{Name: "a", Group: "g"}, pool.Answer{Hello: agent.Hello{MetricsAddress: strings.TrimPrefix(server.URL, "http://")}})
+	x.Answered(target.VM{Name: "a", Group: "g"}, pool.Answer{Hello: wire.Hello{MetricsAddress: strings.TrimPrefix(server.URL, "http://")}})
 	x.scraper.Once(context.Background())
 	if !recorded["node_load15"] || !recorded["node_uname_info"] {
 		t.Errorf("recorded only %v", recorded)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -155,7 +156,7 @@ func (r *racer) load() string {
 	}
 	began := make(chan struct{})
 	var once sync.Once
-	client := agent.NewClient(conn, agent.ClientOptions{Fence: r.fence, Redial: r.dial,
+	client := client.New(conn, client.Options{Fence: r.fence, Redial: r.dial,
 		Started: func(load.Workload, interval.Engine) { once.Do(func() { close(began) }) }})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

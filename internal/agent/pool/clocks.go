@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
@@ -28,19 +28,19 @@ const (
 )
 
 // watchClock compares the clocks of one agent with the run's until ctx ends.
-func (p *Pool) watchClock(ctx context.Context, vm target.VM, client *agent.Client) {
+func (p *Pool) watchClock(ctx context.Context, vm target.VM, c *client.Client) {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
-	var before *agent.Clock
+	var before *client.Clock
 	for {
-		if now, err := client.AskClock(ctx); err == nil {
+		if now, err := c.AskClock(ctx); err == nil {
 			p.compareClocks(vm, before, now)
 			before = &now
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-client.Lost():
+		case <-c.Lost():
 			return
 		case <-tick.C:
 		}
@@ -48,7 +48,7 @@ func (p *Pool) watchClock(ctx context.Context, vm target.VM, client *agent.Clien
 }
 
 // compareClocks reports one comparison, and what has jumped since the one before.
-func (p *Pool) compareClocks(vm target.VM, before *agent.Clock, now agent.Clock) {
+func (p *Pool) compareClocks(vm target.VM, before *client.Clock, now client.Clock) {
 	at := now.At.Sub(p.options.Zero).Nanoseconds()
 	labels := map[string]string{"vm": vm.Name, "instance": vm.Name, "vm_group": vm.Group, "node": vm.NodeID}
 	p.options.Observer.Samples([]result.Sample{
@@ -89,7 +89,7 @@ func (c *ownClock) jumped(step time.Duration) bool {
 
 // clockJumps returns what has jumped between two comparisons, without its moment; an event without a subject is about the agent. A
 // jump must be larger than the errors of both.
-func clockJumps(before, now agent.Clock) []interval.Event {
+func clockJumps(before, now client.Clock) []interval.Event {
 	var list []interval.Event
 	add := func(d, uncertain time.Duration, text, subject string) {
 		if d.Abs() > clockJumpMin && d.Abs() > uncertain {

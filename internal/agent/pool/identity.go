@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -19,15 +19,15 @@ type identityCheck struct {
 	systems bool // see Options
 
 	mu    sync.Mutex
-	known map[string]agent.Hello // by name of the VM
+	known map[string]wire.Hello // by name of the VM
 }
 
 func newIdentityCheck(systems bool) *identityCheck {
-	return &identityCheck{systems: systems, known: map[string]agent.Hello{}}
+	return &identityCheck{systems: systems, known: map[string]wire.Hello{}}
 }
 
 // check notes what an agent says of itself, and returns an error when another VM says the same.
-func (i *identityCheck) check(vm target.VM, hello agent.Hello) error {
+func (i *identityCheck) check(vm target.VM, hello wire.Hello) error {
 	if !i.systems {
 		hello.MachineID, hello.Addresses = "", nil
 	}
@@ -64,7 +64,7 @@ type SharedIdentity struct {
 
 // SharedIdentities compares what agents say of themselves, by the names of their VMs, and returns what two or more of them share:
 // agents (one agent answers for two VMs), machine-ids, addresses, each in order. What an agent does not say is not compared.
-func SharedIdentities(agents map[string]agent.Hello) []SharedIdentity {
+func SharedIdentities(agents map[string]wire.Hello) []SharedIdentity {
 	boots, machines, addresses := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	note := func(to map[string][]string, value, vm string) {
 		if value != "" && !slices.Contains(to[value], vm) {

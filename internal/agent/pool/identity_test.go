@@ -5,18 +5,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 func TestIdentityCheck(t *testing.T) {
-	hello := func(boot, machine, address string) agent.Hello {
-		return agent.Hello{Boot: boot, MachineID: machine, Addresses: []string{address}}
+	hello := func(boot, machine, address string) wire.Hello {
+		return wire.Hello{Boot: boot, MachineID: machine, Addresses: []string{address}}
 	}
 	const one, two = "0123456789abcdef0123456789abcdef", "1123456789abcdef0123456789abcdef"
 	for name, c := range map[string]struct {
 		systems bool
-		second  agent.Hello
+		second  wire.Hello
 		want    string
 	}{
 		"different":         {true, hello("b", two, "10.0.0.2"), ""},
@@ -46,7 +46,7 @@ func TestIdentityCheck(t *testing.T) {
 
 func TestSharedIdentities(t *testing.T) {
 	t.Parallel()
-	got := SharedIdentities(map[string]agent.Hello{
+	got := SharedIdentities(map[string]wire.Hello{
 		"a": {Boot: "1", MachineID: "0123456789abcdef0123456789abcdef", Addresses: []string{"10.0.0.1", "fe80::1", "127.0.0.1"}},
 		"b": {Boot: "2", MachineID: "01234567-89AB-cdef-0123-456789abcdef", Addresses: []string{"::ffff:10.0.0.1", "10.0.0.2"}},
 		"c": {Boot: "2", MachineID: "1123456789abcdef0123456789abcdef", Addresses: []string{"10.0.0.3", "fe80::1", "127.0.0.1", "2001:DB8::7"}},
@@ -66,7 +66,7 @@ func TestSharedIdentities(t *testing.T) {
 	if !slices.EqualFunc(got, want, same) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if got := SharedIdentities(map[string]agent.Hello{"a": {Boot: "1"}, "b": {Boot: "2"}}); len(got) != 0 {
+	if got := SharedIdentities(map[string]wire.Hello{"a": {Boot: "1"}, "b": {Boot: "2"}}); len(got) != 0 {
 		t.Errorf("strangers share %v", got)
 	}
 }

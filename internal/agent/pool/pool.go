@@ -17,7 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/result"
@@ -47,7 +48,7 @@ type Observer interface {
 
 // Answer is an agent that answered.
 type Answer struct {
-	agent.Hello
+	wire.Hello
 	Network bool // it is reached over a network, where its MetricsAddress may mean nothing
 	// Metrics fetches the agent's counters over the connection that there is at that moment, and makes none.
 	Metrics func(ctx context.Context) ([]byte, error)
@@ -79,10 +80,10 @@ type Pool struct {
 
 // link is the connection to one VM. The holder of the turn dials and greets; callers of other VMs go on.
 type link struct {
-	turn    chan struct{}                // holds one token while somebody has it
-	current atomic.Pointer[agent.Client] // changed by the holder of the turn; read by those who must not wait for it
-	vm      atomic.Pointer[target.VM]    // as it was known last: a VM that moved is called where it is now
-	heard   atomic.Int64                 // when the agent was heard before its connection was lost, on the run's axis
+	turn    chan struct{}                 // holds one token while somebody has it
+	current atomic.Pointer[client.Client] // changed by the holder of the turn; read by those who must not wait for it
+	vm      atomic.Pointer[target.VM]     // as it was known last: a VM that moved is called where it is now
+	heard   atomic.Int64                  // when the agent was heard before its connection was lost, on the run's axis
 	boot    string
 	network bool // the connection is over a network
 	watch   context.CancelFunc
@@ -96,15 +97,15 @@ func New(dialer target.AgentDialer, o Options) *Pool {
 
 // Runner returns the agent of a powered-on VM once it has answered.
 func (p *Pool) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
-	client, err := p.Client(ctx, vm)
+	c, err := p.Client(ctx, vm)
 	if err != nil {
 		return nil, err // not a nil *Client in a Runner
 	}
-	return client, nil
+	return c, nil
 }
 
 // Client is Runner for callers that want more of an agent than to run loads. The pool owns the client.
-func (p *Pool) Client(ctx context.Context, vm target.VM) (*agent.Client, error) {
+func (p *Pool) Client(ctx context.Context, vm target.VM) (*client.Client, error) {
 	l, err := p.link(vm.Name)
 	if err != nil {
 		return nil, err
@@ -118,12 +119,12 @@ func (p *Pool) Client(ctx context.Context, vm target.VM) (*agent.Client, error) 
 		return nil, fmt.Errorf("connect to the agent of VM %q: another caller is connecting: %w", vm.Name, context.Cause(ctx))
 	}
 	l.vm.Store(&vm)
-	if client := l.current.Load(); client != nil {
-		hello, err := l.greet(ctx, client)
+	if c := l.current.Load(); c != nil {
+		hello, err := l.greet(ctx, c)
 		switch {
 		case err == nil:
-			return client, p.greeted(l, vm, hello)
-		case l.network && !isLost(client):
+			return c, p.greeted(l, vm, hello)
+		case l.network && !isLost(c):
 			return nil, fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err)
 		}
 		l.drop()
@@ -132,28 +133,28 @@ func (p *Pool) Client(ctx context.Context, vm target.VM) (*agent.Client, error) 
 }
 
 // connect makes the first connection to an agent, or the first after its VM was switched off. The caller has the turn.
-func (p *Pool) connect(ctx context.Context, l *link, vm target.VM) (*agent.Client, error) {
+func (p *Pool) connect(ctx context.Context, l *link, vm target.VM) (*client.Client, error) {
 	conn, err := p.dialer.DialAgent(ctx, vm)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the agent of VM %q: %w", vm.Name, err)
 	}
 	network := overNetwork(conn)
-	client := agent.NewClient(conn, p.clientOptions(l, vm, network))
-	hello, err := client.Hello(ctx)
+	c := client.New(conn, p.clientOptions(l, vm, network))
+	hello, err := c.Hello(ctx)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), client.Close())
+		return nil, errors.Join(fmt.Errorf("greet the agent of VM %q: %w", vm.Name, err), c.Close())
 	}
 	l.network = network
 	if err := p.greeted(l, vm, hello); err != nil {
-		return nil, errors.Join(err, client.Close())
+		return nil, errors.Join(err, c.Close())
 	}
-	l.current.Store(client)
+	l.current.Store(c)
 	if network {
 		watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 		l.watch = stop
-		l.watched.Go(func() { p.watchClock(watch, vm, client) })
+		l.watched.Go(func() { p.watchClock(watch, vm, c) })
 	}
-	return client, nil
+	return c, nil
 }
 
 // greetAgain is between two attempts to greet an agent that is cut off. Its client has pauses of its own between dials.
@@ -161,31 +162,31 @@ const greetAgain = 250 * time.Millisecond
 
 // greet asks the agent over the existing connection. While a network agent is cut off, its client belongs to the loads that go on
 // there too: it is kept, and asked again until ctx ends.
-func (l *link) greet(ctx context.Context, client *agent.Client) (agent.Hello, error) {
+func (l *link) greet(ctx context.Context, c *client.Client) (wire.Hello, error) {
 	var last error
 	for {
-		hello, err := client.Hello(ctx)
+		hello, err := c.Hello(ctx)
 		switch {
 		case err == nil:
 			return hello, nil
 		case ctx.Err() != nil:
 			return hello, errors.Join(err, last)
-		case !l.network || isLost(client) || !errors.Is(err, load.ErrLost):
+		case !l.network || isLost(c) || !errors.Is(err, load.ErrLost):
 			return hello, err
 		}
 		last = err
 		select {
 		case <-time.After(greetAgain):
-		case <-client.Lost():
+		case <-c.Lost():
 		case <-ctx.Done():
 		}
 	}
 }
 
 // isLost tells whether the agent behind a client is gone for good.
-func isLost(client *agent.Client) bool {
+func isLost(c *client.Client) bool {
 	select {
-	case <-client.Lost():
+	case <-c.Lost():
 		return true
 	default:
 		return false
@@ -199,8 +200,8 @@ func overNetwork(conn net.Conn) bool {
 	return ok
 }
 
-func (p *Pool) clientOptions(l *link, vm target.VM, network bool) agent.ClientOptions {
-	o := agent.ClientOptions{Fence: p.options.Fence, Started: p.options.Observer.Prepared}
+func (p *Pool) clientOptions(l *link, vm target.VM, network bool) client.Options {
+	o := client.Options{Fence: p.options.Fence, Started: p.options.Observer.Prepared}
 	if network {
 		o.Zero, o.PingEvery, o.SilentFor = p.options.Zero, pingEvery, p.options.SilentFor
 		o.Redial = p.redial(l, vm)
@@ -215,7 +216,7 @@ func (p *Pool) clientOptions(l *link, vm target.VM, network bool) agent.ClientOp
 }
 
 // greeted checks and reports an agent that was not known, or has restarted.
-func (p *Pool) greeted(l *link, vm target.VM, hello agent.Hello) error {
+func (p *Pool) greeted(l *link, vm target.VM, hello wire.Hello) error {
 	if hello.Boot == l.boot {
 		return nil
 	}
@@ -224,11 +225,11 @@ func (p *Pool) greeted(l *link, vm target.VM, hello agent.Hello) error {
 	}
 	l.boot = hello.Boot
 	metrics := func(ctx context.Context) ([]byte, error) {
-		client := l.current.Load()
-		if client == nil {
+		c := l.current.Load()
+		if c == nil {
 			return nil, fmt.Errorf("scrape the agent of VM %q: not connected", vm.Name)
 		}
-		return client.Metrics(ctx)
+		return c.Metrics(ctx)
 	}
 	p.options.Observer.Answered(vm, Answer{Hello: hello, Network: l.network, Metrics: metrics})
 	return nil
@@ -273,16 +274,16 @@ func (p *Pool) Moved(vm, node string) {
 func (p *Pool) SwitchedOff(vm target.VM) {
 	p.identities.forget(vm.Name)
 	if l := p.known(vm.Name); l != nil {
-		if client := l.current.Load(); client != nil {
-			_ = client.Close()
+		if c := l.current.Load(); c != nil {
+			_ = c.Close()
 		}
 	}
 }
 
 // drop forgets the client. The caller has the turn.
 func (l *link) drop() {
-	if client := l.current.Swap(nil); client != nil {
-		_ = client.Close()
+	if c := l.current.Swap(nil); c != nil {
+		_ = c.Close()
 	}
 	if l.watch != nil {
 		l.watch()
@@ -299,8 +300,8 @@ func (p *Pool) Close() {
 	p.byVM = nil
 	p.mu.Unlock()
 	for _, l := range links {
-		if client := l.current.Load(); client != nil {
-			_ = client.Close() // a caller that has the turn returns
+		if c := l.current.Load(); c != nil {
+			_ = c.Close() // a caller that has the turn returns
 		}
 		l.turn <- struct{}{}
 		l.drop()

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/unit"
@@ -28,7 +28,7 @@ func (p *Pool) redial(l *link, vm target.VM) func(ctx context.Context) (net.Conn
 		if p.options.Observer.PowerCuts(vm.Name) == before {
 			reported.Do(func() { p.reportStopped(vm, p.dated(stopped, l)) })
 		}
-		return nil, fmt.Errorf("%w: %w", agent.ErrGone, stopped)
+		return nil, fmt.Errorf("%w: %w", client.ErrGone, stopped)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -40,7 +41,7 @@ func TestContract(t *testing.T) {
 	targettest.Run(t, targettest.Harness{
 		Open: func(t *testing.T) target.Target { return open(t, nil) },
 		Greet: func(ctx context.Context, conn net.Conn) (string, error) {
-			c := agent.NewClient(conn, agent.ClientOptions{})
+			c := client.New(conn, client.Options{})
 			hello, err := c.Hello(ctx)
 			return hello.Boot, err
 		},

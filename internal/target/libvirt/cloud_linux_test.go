@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	agentpool "github.com/braggdev/bragg/internal/agent/pool"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -181,22 +182,22 @@ func (c *clones) power(t *testing.T, vms []target.VM, on bool) {
 }
 
 // dial returns the agent of a clone that may be booting.
-func (c *clones) dial(t *testing.T, vm target.VM) (*agent.Client, agent.Hello, error) {
+func (c *clones) dial(t *testing.T, vm target.VM) (*client.Client, wire.Hello, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), distributionWithin)
 	defer cancel()
 	conn, err := c.target.(target.AgentDialer).DialAgent(ctx, vm)
 	if err != nil {
-		return nil, agent.Hello{}, err
+		return nil, wire.Hello{}, err
 	}
-	client := agent.NewClient(conn, agent.ClientOptions{})
+	client := client.New(conn, client.Options{})
 	hello, err := client.Hello(ctx)
 	return client, hello, err
 }
 
 // greet asks all clones who they are.
-func (c *clones) greet(t *testing.T) map[string]agent.Hello {
+func (c *clones) greet(t *testing.T) map[string]wire.Hello {
 	t.Helper()
-	hellos, errs := make([]agent.Hello, len(c.vms)), make([]error, len(c.vms))
+	hellos, errs := make([]wire.Hello, len(c.vms)), make([]error, len(c.vms))
 	var all sync.WaitGroup
 	for i, vm := range c.vms {
 		all.Go(func() {
@@ -211,7 +212,7 @@ func (c *clones) greet(t *testing.T) map[string]agent.Hello {
 		})
 	}
 	all.Wait()
-	by := map[string]agent.Hello{}
+	by := map[string]wire.Hello{}
 	for i, vm := range c.vms {
 		if errs[i] != nil {
 			tellOf(t, c.target, vm)
@@ -258,7 +259,7 @@ func (c *clones) ssh(t *testing.T, address, user, key string, args ...string) (s
 }
 
 // enter logs in to a clone as whom the target file names, and by no other way, and returns the clone's host key.
-func (c *clones) enter(t *testing.T, vm target.VM, hello agent.Hello) (hostKey string) {
+func (c *clones) enter(t *testing.T, vm target.VM, hello wire.Hello) (hostKey string) {
 	t.Helper()
 	address := hello.Addresses[0]
 	inside := func(args ...string) string {
@@ -304,7 +305,7 @@ func (c *clones) enter(t *testing.T, vm target.VM, hello agent.Hello) (hostKey s
 }
 
 // share makes the second clone what clones of a bad template are, step by step: that is noticed each time.
-func (c *clones) share(t *testing.T, hellos map[string]agent.Hello) {
+func (c *clones) share(t *testing.T, hellos map[string]wire.Hello) {
 	t.Helper()
 	one, two := hellos[c.vms[0].Name], hellos[c.vms[1].Name]
 	names := []string{c.vms[0].Name, c.vms[1].Name}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/libvirt/address"
 	"github.com/braggdev/bragg/internal/target/targettest"
@@ -27,7 +27,7 @@ func bootOf(t *testing.T, l target.Target, vm target.VM) string {
 		tellOf(t, l, vm)
 		t.Fatal(err)
 	}
-	c := agent.NewClient(conn, agent.ClientOptions{})
+	c := client.New(conn, client.Options{})
 	defer c.Close()
 	hello, err := c.Hello(ctx)
 	if err != nil {

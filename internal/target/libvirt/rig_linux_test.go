@@ -19,7 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
@@ -88,7 +88,7 @@ func (r *rig) withGuests(t *testing.T) *trust.Authority {
 }
 
 func greet(ctx context.Context, conn net.Conn) (string, error) {
-	c := agent.NewClient(conn, agent.ClientOptions{})
+	c := client.New(conn, client.Options{})
 	hello, err := c.Hello(ctx)
 	return hello.Boot, err
 }

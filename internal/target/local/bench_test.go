@@ -3,7 +3,7 @@ package local_test
 import (
 	"testing"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/local"
 	"github.com/braggdev/bragg/internal/target/targettest"
@@ -30,7 +30,7 @@ func BenchmarkStart(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := agent.NewClient(conn, agent.ClientOptions{})
+			c := client.New(conn, client.Options{})
 			if _, err := c.Hello(b.Context()); err != nil {
 				b.Fatal(err)
 			}

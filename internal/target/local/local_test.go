@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/local"
@@ -101,7 +102,7 @@ func openWith(t *testing.T, dir string, c target.Config) *local.Target {
 }
 
 func greet(ctx context.Context, conn net.Conn) (string, error) {
-	c := agent.NewClient(conn, agent.ClientOptions{})
+	c := client.New(conn, client.Options{})
 	hello, err := c.Hello(ctx)
 	return hello.Boot, err
 }
@@ -266,7 +267,7 @@ func controllerLoad(l *local.Target, vms []target.VM) error {
 		if err != nil {
 			return err
 		}
-		c := agent.NewClient(conn, agent.ClientOptions{})
+		c := client.New(conn, client.Options{})
 		if _, err := c.Hello(context.Background()); err != nil {
 			return err
 		}

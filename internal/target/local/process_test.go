@@ -13,20 +13,20 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/local"
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-func dial(t *testing.T, l *local.Target, vm target.VM) *agent.Client {
+func dial(t *testing.T, l *local.Target, vm target.VM) *client.Client {
 	t.Helper()
 	conn, err := l.DialAgent(t.Context(), vm)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := agent.NewClient(conn, agent.ClientOptions{})
+	c := client.New(conn, client.Options{})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

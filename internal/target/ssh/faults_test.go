@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/ssh"
@@ -104,7 +104,7 @@ func TestBrokenConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := agent.NewClient(conn, agent.ClientOptions{})
+		client := client.New(conn, client.Options{})
 		defer client.Close()
 		hello, err := client.Hello(t.Context())
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
@@ -126,7 +127,7 @@ func TestContract(t *testing.T) {
 		Open:   func(t *testing.T) target.Target { return r.open(t) },
 		Reopen: func(t *testing.T, _ target.Target) target.Target { return r.open(t) },
 		Greet: func(ctx context.Context, conn net.Conn) (string, error) {
-			client := agent.NewClient(conn, agent.ClientOptions{})
+			client := client.New(conn, client.Options{})
 			defer client.Close()
 			hello, err := client.Hello(ctx)
 			return hello.Boot, err

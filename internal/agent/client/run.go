@@ -1,4 +1,4 @@
-package agent
+package client
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -101,11 +102,11 @@ type follower struct {
 	next         int64 // sequence that comes next
 	acknowledged int64
 	discarded    int64 // intervals that the agent could not keep
-	end          *endRecord
+	end          *wire.End
 }
 
 func newFollower(c *Client, w load.Workload, sink load.Sink) *follower {
-	return &follower{client: c, workload: w, sink: sink, path: "/v1/workloads/" + randomID(), placer: placer{axis: &c.axis}}
+	return &follower{client: c, workload: w, sink: sink, path: "/v1/workloads/" + wire.NewID(), placer: placer{axis: &c.axis}}
 }
 
 func (f *follower) run(ctx context.Context) error {
@@ -148,7 +149,7 @@ func (f *follower) drive(ctx context.Context) error {
 	f.forget()
 	switch {
 	case f.end.Error != nil:
-		return f.end.Error.toError()
+		return f.end.Error.Err()
 	case f.discarded > 0:
 		return &diag.Error{
 			Code: "agent-intervals-lost", Exit: diag.ExitUndecided,
@@ -162,11 +163,11 @@ func (f *follower) drive(ctx context.Context) error {
 func (f *follower) prepare(work context.Context) error {
 	w, query := f.workload, url.Values{}
 	if f.start != nil {
-		query.Set(holdKey, "1")
+		query.Set(wire.HoldKey, "1")
 	}
 	if zero, known := f.client.axis.zeroUptime(); known {
 		f.placer.zero = zero
-		query.Set(zeroKey, strconv.FormatInt(zero, 10))
+		query.Set(wire.ZeroKey, strconv.FormatInt(zero, 10))
 	} else {
 		w.ZeroUnixNanos += f.client.offset.Load()
 	}
@@ -178,7 +179,7 @@ func (f *follower) prepare(work context.Context) error {
 	if len(query) > 0 {
 		put.path += "?" + query.Encode()
 	}
-	var begun TaskHealth
+	var begun wire.TaskHealth
 	if err := f.retry(work, func() error { return f.client.call(work, put, &begun) }); err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (f *follower) release(ctx, work context.Context) error {
 	if r, ok := f.client.clock.Best(time.Now()); ok {
 		uptime = max(1, r.There(at))
 	}
-	path := fmt.Sprintf("%s/start?%s=%d", f.path, startKey, uptime)
+	path := fmt.Sprintf("%s/start?%s=%d", f.path, wire.StartKey, uptime)
 	return f.retry(work, func() error { return f.client.call(work, request{http.MethodPost, path, nil}, nil) })
 }
 
@@ -261,7 +262,7 @@ func (f *follower) follow(ctx context.Context) error {
 	defer response.Body.Close()
 	reader := bufio.NewReaderSize(response.Body, 64<<10)
 	for f.end == nil {
-		text, err := readLine(reader, lineBytesMax)
+		text, err := readLine(reader, wire.LineBytesMax)
 		if errors.Is(err, errLineTooLong) {
 			return garbled(err)
 		}
@@ -276,7 +277,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if len(text) == 0 {
 			continue // heartbeat
 		}
-		r, err := decodeRecord(text)
+		r, err := wire.Decode(text)
 		if err != nil {
 			return garbled(err)
 		}
@@ -287,8 +288,11 @@ func (f *follower) follow(ctx context.Context) error {
 	return nil
 }
 
+// acknowledgeEvery is after how many intervals the agent hears which ones it may forget.
+const acknowledgeEvery = 16
+
 // take handles one record in its turn.
-func (f *follower) take(ctx context.Context, r record) error {
+func (f *follower) take(ctx context.Context, r wire.Record) error {
 	switch {
 	case r.Interval != nil:
 		if err := f.checkTurn(r.Interval); err != nil {

@@ -1,10 +1,12 @@
-package agent
+package client
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/clock"
 )
 
@@ -137,5 +139,34 @@ func TestAxisForgetsWhatIsOld(t *testing.T) {
 	unused.add(c.exchange(random, 0))
 	if _, known := unused.zeroUptime(); known {
 		t.Error("an axis without a zero is used")
+	}
+}
+
+func TestClockOffset(t *testing.T) {
+	for name, tt := range map[string]struct {
+		offset, trip time.Duration
+		want         int64
+	}{
+		"same clock":    {10, 100, 0},
+		"edge of noise": {50, 100, 0},
+		"ahead":         {50_000, 100, 50_000},
+		"behind":        {-50_000, 100, -50_000},
+	} {
+		if got := clockOffset(tt.offset, tt.trip); got != tt.want {
+			t.Errorf("%s: got %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// The clock of this machine, as an agent shows it, has no offset to itself.
+func TestOwnClockHasNoOffset(t *testing.T) {
+	c := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, wire.Hello{Protocol: wire.Version, Boot: "1", UnixNanos: time.Now().UnixNano()})
+	}, Options{})
+	if _, err := c.Hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if offset := c.offset.Load(); offset != 0 {
+		t.Errorf("one clock has an offset of %d ns to itself", offset)
 	}
 }

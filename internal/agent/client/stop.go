@@ -1,99 +1,41 @@
-package agent
+package client
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// What becomes of a workload whose agent is silent. While it runs, it is waited for as long as agents are called: it goes on, and
-// its intervals come later. Once it is to stop, that has a bound of its own, so that whoever stops it gets an answer:
+// What becomes of a workload whose agent is silent. While it runs, the client redials for RedialFor: the load goes on, and its intervals
+// come later. Stopping it has a bound of its own, so that it always returns:
 //
-//	stop ──▶ agent hears of it ──▶ ends within StopWithin, counted while it answers
-//	     └─▶ silent for SilentFor ──▶ given up; should the agent come back, it is told to forget the workload
+//	stop ──▶ agent confirms ──▶ ends within StopWithin, counted while the agent answers
+//	     └─▶ silent for SilentFor ──▶ given up; an agent that comes back is ordered to forget the workload
 
-// ErrGone says, as an error of Redial, that there is no agent any more: its VM has stopped.
-var ErrGone = errors.New("there is no agent any more")
-
-// silence is for how long an agent has said nothing. What its machine says without it is nothing: a kernel accepts connections for
-// programs that are frozen, and the library for HTTP/2 answers pings when all else in the agent hangs.
-type silence struct {
-	born  time.Time
-	after *atomic.Int64 // born, until something was heard last, nanoseconds
-}
-
-func newSilence() silence { return silence{time.Now(), new(atomic.Int64)} }
-
-func (s silence) heard() { s.after.Store(int64(time.Since(s.born))) }
-
-func (s silence) lasts() time.Duration { return time.Since(s.born) - time.Duration(s.after.Load()) }
-
-// giveUp notes that the agent is lost for good.
-func (c *Client) giveUp(err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gone == nil {
-		c.gone = fmt.Errorf("%w: %w", load.ErrLost, err)
-		c.markLost()
-	}
-	return c.gone
-}
-
-// promptly makes a request that an agent answers at once. One that does not hangs, however alive its connection looks: that is given
-// up, and all that waits for it calls again.
-func (c *Client) promptly(ctx context.Context, link *http.ClientConn, r request, into any) error {
-	if c.options.Redial == nil {
-		return c.callOver(ctx, link, r, into)
-	}
-	bounded, cancel := context.WithTimeoutCause(ctx, c.options.AnswerWithin, errHangs)
-	defer cancel()
-	err := c.callOver(bounded, link, r, into)
-	if ctx.Err() == nil && errors.Is(context.Cause(bounded), errHangs) {
-		c.drop(link)
-		return errHangs
-	}
-	return err
-}
-
-var errHangs = fmt.Errorf("%w: it takes connections and does not answer", load.ErrLost)
-
-// drop closes a connection if it is still in use.
-func (c *Client) drop(link *http.ClientConn) {
-	c.mu.Lock()
-	same, conn := c.link == link, c.conn
-	c.mu.Unlock()
-	if same && link != nil {
-		_ = link.Close()
-		_ = conn.Close()
-	}
-}
-
-// orphan remembers a workload that was given up. The connection is of no use; over the next one the agent is told.
+// orphan remembers a workload that was given up, and drops the connection, which is of no use. The agent hears of it over the next one.
 func (c *Client) orphan(path string) {
-	c.mu.Lock()
+	c.agentMu.Lock()
 	c.orphans = append(c.orphans, path)
-	link := c.link
-	c.mu.Unlock()
-	c.drop(link)
+	c.agentMu.Unlock()
+	c.drop(nil)
 }
 
 // dropOrphans makes an agent that is back forget what was given up: it must not go on beside what comes next.
 func (c *Client) dropOrphans(ctx context.Context, link *http.ClientConn) {
-	c.mu.Lock()
+	c.agentMu.Lock()
 	orphans := c.orphans
 	c.orphans = nil
-	c.mu.Unlock()
+	c.agentMu.Unlock()
 	for i, path := range orphans {
 		err := c.callOver(ctx, link, request{http.MethodDelete, path, nil}, nil)
 		if err != nil && !errors.Is(err, errForgotten) {
-			c.mu.Lock()
+			c.agentMu.Lock()
 			c.orphans = append(c.orphans, orphans[i:]...)
-			c.mu.Unlock()
+			c.agentMu.Unlock()
 			return
 		}
 	}

@@ -1,4 +1,17 @@
-package agent
+// Package client is the controller's half of the agent protocol: it runs workloads on one agent, as a load.Runner, and places what
+// they measure on the run's time axis.
+//
+//	Client.Run(workload, sink) ── PUT, start, stop ──▶ agent
+//	sink ◀── follower: intervals in order, each once ◀── stream, over as many connections as it takes
+//
+//	client.go      requests and their errors
+//	connector.go   the connection: made, lost, restored
+//	run.go         one run of a workload
+//	stop.go        how a workload is stopped whose agent is silent
+//	clock.go       the agent's clock against the run's axis
+//
+// It makes no first connection: where an agent is, and how it is reached, is known to the caller.
+package client
 
 import (
 	"bytes"
@@ -14,14 +27,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// ClientOptions change what a Client does when things go wrong. The zero value never reconnects.
-type ClientOptions struct {
+// Options change what a Client does when things go wrong. The zero value never reconnects.
+type Options struct {
 	// Fence is the fencing counter of the lease under which the controller acts.
 	Fence uint64
 	// Redial makes a new connection after the former was lost. Nil: a lost connection is a lost agent. An error that is
@@ -36,7 +50,7 @@ type ClientOptions struct {
 	// it is, when that time is over. 0: 30 seconds.
 	AnswerWithin time.Duration
 	// SilentFor bounds how long an agent may be silent once a workload is to stop, whenever the silence began; then the
-	// workload is given up, with the intervals that are still there. 0: as long as RedialFor.
+	// workload is given up, and the intervals that are still there are lost. 0: as long as RedialFor.
 	SilentFor time.Duration
 	// Started is told what drives the load of a workload once it is prepared: what Plan.Engine is for, as it came out
 	// on the agent's machine. It is zero where the generator has no more to say than its plan. May be nil.
@@ -53,28 +67,16 @@ type ClientOptions struct {
 	Cut func(back bool, lasted time.Duration)
 }
 
-// Client is the controller's half. It implements load.Runner; several workloads may run at once.
+// Client speaks to one agent. It implements load.Runner; several workloads may run at once.
 type Client struct {
-	options ClientOptions
+	*connector
+	options Options
 	offset  atomic.Int64 // agent's wall clock minus ours, nanoseconds; without Zero
 	clock   clock.Filter
 	axis    axis
 
-	dialing chan struct{} // holds one token: whoever has it may make a connection
-	pause   backoff       // of whoever has the token
-	dials   sync.WaitGroup
-
-	mu    sync.Mutex
-	first net.Conn // until it is used
-	link  *http.ClientConn
-	conn  net.Conn // below link
-	lost  chan struct{}
-	ended bool
-	boot  string // of the agent that was greeted first
-	gone  error  // why the agent is lost for good, other than by Close
-	cutAt time.Time
-
-	silence silence
+	agentMu sync.Mutex
+	boot    string   // of the agent that was greeted first
 	orphans []string // paths of workloads that were given up and may still run there
 }
 
@@ -83,8 +85,8 @@ var (
 	_ load.Preparer = (*Client)(nil)
 )
 
-// NewClient returns a client that speaks over conn and owns it from then on.
-func NewClient(conn net.Conn, o ClientOptions) *Client {
+// New returns a client that speaks over conn and owns it from then on.
+func New(conn net.Conn, o Options) *Client {
 	if o.RedialFor <= 0 {
 		o.RedialFor = 15 * time.Minute
 	}
@@ -97,18 +99,20 @@ func NewClient(conn net.Conn, o ClientOptions) *Client {
 	if o.SilentFor <= 0 {
 		o.SilentFor = o.RedialFor
 	}
-	return &Client{silence: newSilence(), options: o, first: conn, lost: make(chan struct{}), dialing: make(chan struct{}, 1), axis: axis{zero: o.Zero}}
+	c := &Client{options: o, axis: axis{zero: o.Zero}}
+	c.connector = newConnector(conn, o, c.welcome)
+	return c
 }
 
 // Hello asks the agent who it is and compares its clock with ours.
-func (c *Client) Hello(ctx context.Context) (Hello, error) {
+func (c *Client) Hello(ctx context.Context) (wire.Hello, error) {
 	const exchanges = 5
-	var last Hello
+	var last wire.Hello
 	best := time.Duration(-1)
 	for range exchanges {
 		h, r, err := c.greet(ctx)
 		if err != nil {
-			return Hello{}, err
+			return wire.Hello{}, err
 		}
 		if best < 0 || r.Trip < best {
 			last, best = h, r.Trip
@@ -119,19 +123,19 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 }
 
 // greet makes one exchange.
-func (c *Client) greet(ctx context.Context) (Hello, clock.Reading, error) {
+func (c *Client) greet(ctx context.Context) (wire.Hello, clock.Reading, error) {
 	link, err := c.connection(ctx)
 	if err != nil {
-		return Hello{}, clock.Reading{}, fmt.Errorf("greet agent: %w", c.lostError(ctx, err))
+		return wire.Hello{}, clock.Reading{}, fmt.Errorf("greet agent: %w", c.lostError(ctx, err))
 	}
 	h, r, err := c.greetOver(ctx, link)
 	if err != nil {
-		return Hello{}, clock.Reading{}, fmt.Errorf("greet agent: %w", err)
+		return wire.Hello{}, clock.Reading{}, fmt.Errorf("greet agent: %w", err)
 	}
 	return h, r, nil
 }
 
-func (c *Client) greetOver(ctx context.Context, link *http.ClientConn) (h Hello, r clock.Reading, err error) {
+func (c *Client) greetOver(ctx context.Context, link *http.ClientConn) (h wire.Hello, r clock.Reading, err error) {
 	sent := time.Now()
 	ask := c.promptly
 	if !c.known() { // its machine may still be booting
@@ -141,22 +145,53 @@ func (c *Client) greetOver(ctx context.Context, link *http.ClientConn) (h Hello,
 		return h, r, err
 	}
 	received := time.Now()
-	if h.Protocol != ProtocolVersion {
+	if h.Protocol != wire.Version {
 		return h, r, &diag.Error{
-			Code: codeVersion, Exit: diag.ExitUnavailable,
-			Message: fmt.Sprintf("agent of %q speaks protocol %d, this program %d", h.VM, h.Protocol, ProtocolVersion),
+			Code: "agent-version", Exit: diag.ExitUnavailable,
+			Message: fmt.Sprintf("agent of %q speaks protocol %d, this program %d", h.VM, h.Protocol, wire.Version),
 			Hint:    "use an agent of the same release",
 		}
 	}
-	if h.UptimeNanos < 0 || h.UptimeNanos > uptimeMax || h.UnixNanos < -uptimeMax || h.UnixNanos > 2*uptimeMax {
+	if h.UptimeNanos < 0 || h.UptimeNanos > wire.UptimeMax || h.UnixNanos < -wire.UptimeMax || h.UnixNanos > 2*wire.UptimeMax {
 		return h, r, garbled(errors.New("its clock is out of bounds"))
 	}
-	if err := c.recognise(h.Boot); err != nil {
+	if err := c.checkBoot(h.Boot); err != nil {
 		return h, r, err
 	}
 	r = c.clock.Add(sent, received, h.UptimeNanos, h.UnixNanos)
 	c.axis.add(r)
 	return h, r, nil
+}
+
+// welcome makes sure, over a connection that was restored, that the same agent answers.
+func (c *Client) welcome(ctx context.Context, link *http.ClientConn) error {
+	c.clock.Forget() // what was measured over the former connection says nothing about this one
+	if _, _, err := c.greetOver(ctx, link); err != nil {
+		return err
+	}
+	c.dropOrphans(ctx, link)
+	return nil
+}
+
+// checkBoot remembers which process answered first, and refuses any other: an agent that restarted knows nothing of what ran.
+func (c *Client) checkBoot(boot string) error {
+	c.agentMu.Lock()
+	if c.boot == "" {
+		c.boot = boot
+	}
+	same := c.boot == boot
+	c.agentMu.Unlock()
+	if !same {
+		return c.giveUp(errRestarted)
+	}
+	return nil
+}
+
+// known tells whether the agent has answered before.
+func (c *Client) known() bool {
+	c.agentMu.Lock()
+	defer c.agentMu.Unlock()
+	return c.boot != ""
 }
 
 // clockOffset returns how far the agent's clock is ahead of ours, from one exchange. An offset within half the trip, which is
@@ -169,12 +204,49 @@ func clockOffset(offset, trip time.Duration) int64 {
 }
 
 // Health asks what the agent is doing.
-func (c *Client) Health(ctx context.Context) (Health, error) {
-	var h Health
+func (c *Client) Health(ctx context.Context) (wire.Health, error) {
+	var h wire.Health
 	if err := c.call(ctx, request{http.MethodGet, "/v1/health", nil}, &h); err != nil {
-		return Health{}, fmt.Errorf("ask agent for its health: %w", err)
+		return wire.Health{}, fmt.Errorf("ask agent for its health: %w", err)
 	}
 	return h, nil
+}
+
+// Log returns what the agent had to say since its start, at most the last 256 KiB.
+func (c *Client) Log(ctx context.Context) (text []byte, err error) {
+	response, err := c.send(ctx, request{http.MethodGet, "/v1/log", nil})
+	if err != nil {
+		return nil, fmt.Errorf("fetch the log of the agent: %w", err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if text, err = io.ReadAll(io.LimitReader(response.Body, wire.ReplyBytesMax)); err != nil {
+		return nil, fmt.Errorf("fetch the log of the agent: %w", c.lostError(ctx, err))
+	}
+	return text, nil
+}
+
+// metricsBytesMax bounds one exposition. An agent's own has a few kilobytes.
+const metricsBytesMax = 4 << 20
+
+// Metrics returns the agent's own counters in Prometheus' text format, over the connection that the client has. It makes none: while
+// the agent is cut off there are no counters.
+func (c *Client) Metrics(ctx context.Context) (text []byte, err error) {
+	link, err := c.present()
+	if err != nil {
+		return nil, fmt.Errorf("scrape the agent: %w", err)
+	}
+	response, err := c.sendOver(ctx, link, request{http.MethodGet, "/metrics", nil})
+	if err != nil {
+		return nil, fmt.Errorf("scrape the agent: %w", err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if text, err = io.ReadAll(io.LimitReader(response.Body, metricsBytesMax+1)); err != nil {
+		return nil, fmt.Errorf("scrape the agent: %w", c.lostError(ctx, err))
+	}
+	if len(text) > metricsBytesMax {
+		return nil, fmt.Errorf("scrape the agent: more than %d bytes", metricsBytesMax)
+	}
+	return text, nil
 }
 
 // request is one operation of the protocol.
@@ -202,7 +274,7 @@ func (c *Client) callOver(ctx context.Context, link *http.ClientConn, r request,
 	if into == nil {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, replyBytesMax))
+	text, err := io.ReadAll(io.LimitReader(response.Body, wire.ReplyBytesMax))
 	if err != nil {
 		return c.lostError(ctx, err)
 	}
@@ -226,7 +298,7 @@ func (c *Client) sendOver(ctx context.Context, link *http.ClientConn, r request)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	request.Header.Set(fenceHeader, strconv.FormatUint(c.options.Fence, 10))
+	request.Header.Set(wire.FenceHeader, strconv.FormatUint(c.options.Fence, 10))
 	response, err := link.RoundTrip(request)
 	if err != nil {
 		return nil, c.lostError(ctx, err)
@@ -236,38 +308,44 @@ func (c *Client) sendOver(ctx context.Context, link *http.ClientConn, r request)
 		return response, nil
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, replyBytesMax))
+	text, err := io.ReadAll(io.LimitReader(response.Body, wire.ReplyBytesMax))
 	if err != nil {
 		return nil, c.lostError(ctx, err)
 	}
-	var told wireError
+	var told wire.Error
 	if err := json.Unmarshal(text, &told); err != nil || told.Message == "" {
 		return nil, garbled(fmt.Errorf("status %d without a reason", response.StatusCode))
 	}
-	if told.Code == codeUnknownLoad {
+	if told.Code == wire.CodeUnknownLoad {
 		return nil, errForgotten
 	}
-	return nil, told.toError()
+	return nil, told.Err()
 }
+
+// promptly makes a request that an agent answers at once. One that does not hangs, however alive its connection looks: that is given
+// up, and all that waits for it calls again.
+func (c *Client) promptly(ctx context.Context, link *http.ClientConn, r request, into any) error {
+	if c.options.Redial == nil {
+		return c.callOver(ctx, link, r, into)
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, c.options.AnswerWithin, errHangs)
+	defer cancel()
+	err := c.callOver(bounded, link, r, into)
+	if ctx.Err() == nil && errors.Is(context.Cause(bounded), errHangs) {
+		c.drop(link)
+		return errHangs
+	}
+	return err
+}
+
+var errHangs = fmt.Errorf("%w: it takes connections and does not answer", load.ErrLost)
 
 // errForgotten says that the agent was restarted, or forgot: what ran there is gone, and calling again is no use.
-var errForgotten = fmt.Errorf("%w: it was restarted and does not know the workload", load.ErrLost)
+var errForgotten = fmt.Errorf("%w: it restarted and does not know the workload", load.ErrLost)
 
-func (c *Client) lostError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.gone != nil:
-		return c.gone
-	case errors.Is(err, load.ErrLost):
-		return err
-	}
-	return fmt.Errorf("%w: %w", load.ErrLost, err)
-}
+// codeGarbled is of replies that follow no protocol.
+const codeGarbled = "agent-garbled"
 
 func garbled(err error) error {
-	return &diag.Error{Code: codeGarbled, Message: "the agent sent what is no answer", Exit: diag.ExitUnavailable, Err: err}
+	return &diag.Error{Code: codeGarbled, Message: "invalid reply of the agent", Exit: diag.ExitUnavailable, Err: err}
 }

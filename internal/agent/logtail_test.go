@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestLogTellsOfLoads(t *testing.T) {
 	g := newScripted()
 	var passedOn bytes.Buffer
-	p := connect(t, newTestServer(t, g, func(o *Options) { o.Log = &passedOn }), ClientOptions{})
+	p := connect(t, newTestServer(t, g, func(o *Options) { o.Log = &passedOn }), client.Options{})
 	close(g.tick)
 	if err := p.client.Run(t.Context(), workload(), newCollector()); err != nil {
 		t.Fatal(err)
@@ -52,21 +54,21 @@ func TestLogTellsOfLoads(t *testing.T) {
 }
 
 // A log that never ends keeps its end, in whole lines, within one answer.
-func TestDiaryIsBounded(t *testing.T) {
-	var d diary
+func TestLogTailIsBounded(t *testing.T) {
+	var d logTail
 	for i := range 100_000 {
 		fmt.Fprintf(&d, "line %d\n", i)
 	}
 	text := d.text()
-	if len(text) > diaryBytesMax+100 || len(text) > replyBytesMax {
+	if len(text) > tailBytesMax+100 || len(text) > wire.ReplyBytesMax {
 		t.Errorf("%d bytes are kept", len(text))
 	}
 	lines := strings.Split(string(text), "\n")
-	if lines[0] != "(what came before was not kept)" || !strings.HasPrefix(lines[1], "line ") || lines[len(lines)-2] != "line 99999" {
+	if lines[0] != "(earlier lines were not kept)" || !strings.HasPrefix(lines[1], "line ") || lines[len(lines)-2] != "line 99999" {
 		t.Errorf("kept %q, %q … %q", lines[0], lines[1], lines[len(lines)-2])
 	}
-	fmt.Fprint(&d, strings.Repeat("x", 2*diaryBytesMax))
-	if n := len(d.text()); n > diaryBytesMax+100 {
+	fmt.Fprint(&d, strings.Repeat("x", 2*tailBytesMax))
+	if n := len(d.text()); n > tailBytesMax+100 {
 		t.Errorf("one long line: %d bytes are kept", n)
 	}
 }

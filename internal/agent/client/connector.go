@@ -1,4 +1,4 @@
-package agent
+package client
 
 import (
 	"context"
@@ -8,20 +8,21 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// How a Client keeps its connection. Requests ask connection() for the one in use. When it is lost and can be made again, the
-// first of them dials, the others wait for it; should the first leave meanwhile, the attempt goes on for them. Pauses between attempts grow, and are drawn by lot so that a thousand clients
-// do not call at the same moment when a switch comes back. Whoever answers a new connection must be the process that answered
-// the first: an agent that was started anew knows nothing of what ran.
+// ErrGone is an error of Redial for an agent that will not come back: its VM has stopped.
+var ErrGone = errors.New("the agent is gone")
 
 var errClosed = errors.New("the connection to the agent is closed")
 
 // errRestarted says that another process answers at the agent's address.
-var errRestarted = fmt.Errorf("%w: it was started anew", load.ErrLost)
+var errRestarted = fmt.Errorf("%w: agent restarted", load.ErrLost)
 
 // dialMax bounds one attempt to make a connection and to be greeted over it: by way of ssh, it may have to start a program.
 const dialMax = 30 * time.Second
@@ -67,8 +68,55 @@ func (b *backoff) wait(ctx context.Context, lost <-chan struct{}) error {
 	}
 }
 
+// connector keeps the connection to one agent. Requests ask connection() for the one in use. When it is lost and can be restored, the
+// first of them dials, the others wait for it; should the first leave meanwhile, the attempt goes on for them. Pauses between attempts
+// grow, with jitter, so that a thousand clients do not call at the same moment when a switch comes back.
+type connector struct {
+	dial      func(ctx context.Context) (net.Conn, error) // Options.Redial
+	cut       func(back bool, lasted time.Duration)       // Options.Cut, never nil
+	pingEvery time.Duration
+	// welcome greets the agent over a restored connection before anything else uses it.
+	welcome func(ctx context.Context, link *http.ClientConn) error
+	silence silence
+
+	dialing chan struct{} // holds one token: its holder may make a connection
+	pause   backoff       // of the token's holder
+	dials   sync.WaitGroup
+
+	mu    sync.Mutex
+	first net.Conn // until it is used
+	link  *http.ClientConn
+	conn  net.Conn // below link
+	lost  chan struct{}
+	ended bool
+	gone  error // why the agent is lost for good, other than by Close
+	cutAt time.Time
+}
+
+// silence is how long an agent has sent nothing. What its machine sends without it does not count: a kernel accepts connections for
+// programs that are frozen, and the library for HTTP/2 answers pings when all else in the agent hangs.
+type silence struct {
+	born  time.Time
+	after *atomic.Int64 // born, until something was heard last, nanoseconds
+}
+
+func newSilence() silence { return silence{time.Now(), new(atomic.Int64)} }
+
+func (s silence) heard() { s.after.Store(int64(time.Since(s.born))) }
+
+func (s silence) lasts() time.Duration { return time.Since(s.born) - time.Duration(s.after.Load()) }
+
+func newConnector(conn net.Conn, o Options, welcome func(context.Context, *http.ClientConn) error) *connector {
+	c := &connector{dial: o.Redial, cut: o.Cut, pingEvery: o.PingEvery, welcome: welcome, silence: newSilence(),
+		dialing: make(chan struct{}, 1), first: conn, lost: make(chan struct{})}
+	if c.cut == nil {
+		c.cut = func(bool, time.Duration) {}
+	}
+	return c
+}
+
 // connection returns the connection in use; when there is none it makes one, if that can be done.
-func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
+func (c *connector) connection(ctx context.Context) (*http.ClientConn, error) {
 	select {
 	case c.dialing <- struct{}{}:
 	case <-ctx.Done():
@@ -93,7 +141,7 @@ func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
 		return link, nil
 	case conn != nil:
 		return c.connect(ctx, conn)
-	case c.options.Redial == nil:
+	case c.dial == nil:
 		return nil, errClosed
 	}
 	c.noteCut()
@@ -107,7 +155,7 @@ func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
 }
 
 // beginDial is false for a client that is closed: Close waits for dials that began before.
-func (c *Client) beginDial() bool {
+func (c *connector) beginDial() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -119,7 +167,7 @@ func (c *Client) beginDial() bool {
 
 // redialForAll takes over the token of a caller and makes a connection for all who wait for one. The caller waits for it as long as he
 // likes: one with little time must not make every attempt end early, nor count as one that failed.
-func (c *Client) redialForAll(ctx context.Context) (*http.ClientConn, error) {
+func (c *connector) redialForAll(ctx context.Context) (*http.ClientConn, error) {
 	var link *http.ClientConn
 	var err error
 	made := make(chan struct{})
@@ -139,17 +187,17 @@ func (c *Client) redialForAll(ctx context.Context) (*http.ClientConn, error) {
 }
 
 // present returns the connection in use, and makes none.
-func (c *Client) present() (*http.ClientConn, error) {
+func (c *connector) present() (*http.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link == nil || c.link.Err() != nil || c.ended {
-		return nil, fmt.Errorf("%w: there is no connection", load.ErrLost)
+		return nil, fmt.Errorf("%w: not connected", load.ErrLost)
 	}
 	return c.link, nil
 }
 
 // redial makes a connection and makes sure of whom it leads to.
-func (c *Client) redial(ctx context.Context) (*http.ClientConn, error) {
+func (c *connector) redial(ctx context.Context) (*http.ClientConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialMax)
 	watched := make(chan struct{})
 	go func() {
@@ -161,9 +209,9 @@ func (c *Client) redial(ctx context.Context) (*http.ClientConn, error) {
 		}
 	}()
 	defer func() { cancel(); <-watched }()
-	conn, err := c.options.Redial(ctx)
+	conn, err := c.dial(ctx)
 	if errors.Is(err, ErrGone) {
-		return nil, c.giveUp(err)
+		return nil, c.giveUp(fmt.Errorf("%w: %w", load.ErrLost, err))
 	}
 	if err != nil {
 		return nil, err
@@ -172,28 +220,26 @@ func (c *Client) redial(ctx context.Context) (*http.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.clock.Forget() // what was measured over the former way says nothing of this one
-	if _, _, err := c.greetOver(ctx, link); err != nil {
+	if err := c.welcome(ctx, link); err != nil {
 		_ = link.Close()
 		_ = conn.Close()
 		return nil, err
 	}
 	c.noteBack()
-	c.dropOrphans(ctx, link)
 	return link, nil
 }
 
 // connect makes an HTTP/2 connection over conn and puts it into use.
-func (c *Client) connect(ctx context.Context, conn net.Conn) (*http.ClientConn, error) {
-	watched := &watchedConn{Conn: conn, closed: c.connectionClosed}
+func (c *connector) connect(ctx context.Context, conn net.Conn) (*http.ClientConn, error) {
+	watched := &watchedConn{conn, c.connectionClosed}
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{
-		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: headerBytesMax,
+		Protocols: protocols, DisableCompression: true, MaxResponseHeaderBytes: wire.HeaderBytesMax,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return watched, nil },
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: c.options.PingEvery, PingTimeout: missedBeats * c.options.PingEvery,
-			WriteByteTimeout: (1 + missedBeats) * c.options.PingEvery,
+			SendPingTimeout: c.pingEvery, PingTimeout: missedBeats * c.pingEvery,
+			WriteByteTimeout: (1 + missedBeats) * c.pingEvery,
 		},
 	}
 	link, err := transport.NewClientConn(ctx, "http", "agent:80")
@@ -212,62 +258,37 @@ func (c *Client) connect(ctx context.Context, conn net.Conn) (*http.ClientConn, 
 	return link, nil
 }
 
-// recognise remembers who answered first, and refuses anybody else.
-func (c *Client) recognise(boot string) error {
+func (c *connector) connectionClosed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch c.boot {
-	case boot:
-	case "":
-		c.boot = boot
-	default:
-		c.gone = errRestarted
-		c.markLost()
-		return errRestarted
-	}
-	return nil
-}
-
-// known tells whether the agent has answered before.
-func (c *Client) known() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.boot != ""
-}
-
-func (c *Client) connectionClosed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.options.Redial == nil || c.ended {
+	if c.dial == nil || c.ended {
 		c.markLost()
 	}
 }
 
 // noteCut tells, once, that the connection is lost.
-func (c *Client) noteCut() {
+func (c *connector) noteCut() {
 	c.mu.Lock()
 	first := c.cutAt.IsZero()
 	if first {
 		c.cutAt = time.Now()
 	}
 	c.mu.Unlock()
-	if first && c.options.Cut != nil {
-		c.options.Cut(false, c.silence.lasts())
+	if first {
+		c.cut(false, c.silence.lasts())
 	}
 }
 
-func (c *Client) noteBack() {
+func (c *connector) noteBack() {
 	c.mu.Lock()
 	away := time.Since(c.cutAt)
 	c.cutAt = time.Time{}
 	c.mu.Unlock()
-	if c.options.Cut != nil {
-		c.options.Cut(true, away)
-	}
+	c.cut(true, away)
 }
 
 // markLost closes the channel of Lost once. The caller holds the lock.
-func (c *Client) markLost() {
+func (c *connector) markLost() {
 	select {
 	case <-c.lost:
 	default:
@@ -277,11 +298,11 @@ func (c *Client) markLost() {
 
 // Lost is closed when the agent is gone for good: the connection is closed and cannot be made again. It is noticed
 // from the first request on.
-func (c *Client) Lost() <-chan struct{} { return c.lost }
+func (c *connector) Lost() <-chan struct{} { return c.lost }
 
 // Close closes the connection and ends everything that waits for the agent, soon and with load.ErrLost. On the local target that
 // ends the agent.
-func (c *Client) Close() error {
+func (c *connector) Close() error {
 	defer c.dials.Wait() // a dial ends with c.lost
 	c.mu.Lock()
 	first, link, conn := c.first, c.link, c.conn
@@ -296,15 +317,66 @@ func (c *Client) Close() error {
 	}
 	_ = link.Close()
 	// The link closes it too, sooner or later; whoever comes second has no error to tell.
-	if err := conn.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) && c.options.Redial == nil {
+	if err := conn.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) && c.dial == nil {
 		return err
 	}
 	return nil
 }
 
 // isOver tells whether calling again is no use.
-func (c *Client) isOver() bool {
+func (c *connector) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended || c.gone != nil
+}
+
+// giveUp notes why the agent is lost for good, and returns the first such reason.
+func (c *connector) giveUp(why error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone == nil {
+		c.gone = why
+		c.markLost()
+	}
+	return c.gone
+}
+
+// drop closes a connection if it is still in use; nil: the one that is.
+func (c *connector) drop(link *http.ClientConn) {
+	c.mu.Lock()
+	same, conn := link == nil || c.link == link, c.conn
+	link = c.link
+	c.mu.Unlock()
+	if same && link != nil {
+		_ = link.Close()
+		_ = conn.Close()
+	}
+}
+
+// lostError makes err, which a request met, one that says that the agent is lost, unless ctx ended.
+func (c *connector) lostError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.gone != nil:
+		return c.gone
+	case errors.Is(err, load.ErrLost):
+		return err
+	}
+	return fmt.Errorf("%w: %w", load.ErrLost, err)
+}
+
+// watchedConn reports when it is closed.
+type watchedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *watchedConn) Close() error {
+	err := c.Conn.Close()
+	c.closed()
+	return err
 }

@@ -1,26 +1,33 @@
-package agent
+// Package wire is what controllers and agents say to each other: the operations, their bodies, and the bounds that both ends keep.
+//
+//	controller ── commands: JSON ──▶ agent
+//	controller ◀── stream: one Record per line ── agent
+//
+// It holds no connection and no state. The agent's half is package agent, the controller's is package client.
+package wire
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// ProtocolVersion is raised when a peer of the former version could misread a message. Both ends must agree.
+// Version is raised when a peer of the former version could misread a message. Both ends must agree.
 //
 //	GET    /v1/hello                            → Hello
 //	GET    /v1/health                           → Health
-//	GET    /v1/log                              what the agent had to say, as text
+//	GET    /v1/log                              the tail of the agent's log, as text
 //	PUT    /v1/workloads/{id}[?hold=1&zero_uptime_ns=Z]
 //	                                            load.Workload → 201 once prepared and, without hold, started; again: the same answer
 //	POST   /v1/workloads/{id}/start?at_uptime_ns=T   a held workload starts then; again: nothing changes
-//	GET    /v1/workloads/{id}/intervals?from=N  → record per line, until the end record
+//	GET    /v1/workloads/{id}/intervals?from=N  → Record per line, until the end record
 //	POST   /v1/workloads/{id}/acknowledge?through=N   intervals up to N may be forgotten
 //	POST   /v1/workloads/{id}/stop              the last intervals and the end record follow on the stream
 //	DELETE /v1/workloads/{id}                   stop and forget
@@ -29,45 +36,35 @@ import (
 // refuses lower ones, so that a controller that lost its lease cannot disturb the one that took over; what a lower one started is
 // stopped when a higher one is first seen.
 //
-// Moments are told in the agent's uptime (nanoseconds on its monotonic clock since it started), so that a step of its wall clock
+// Moments are given in the agent's uptime (nanoseconds on its monotonic clock since it started), so that a step of its wall clock
 // moves nothing. Z is the uptime at the zero of the run's axis; it may be negative.
-const ProtocolVersion = 2
+const Version = 2
 
-// uptimeMax bounds moments and lengths that are told, so that sums of them do not overflow: about sixty years.
-const uptimeMax = int64(1) << 61
+// UptimeMax bounds moments and lengths, so that sums of them do not overflow: about sixty years.
+const UptimeMax = int64(1) << 61
 
+// Bounds that both ends keep.
 const (
-	headerBytesMax    = 64 << 10
-	workloadBytesMax  = 4 << 20 // a job file has at most 1 MiB
-	replyBytesMax     = 1 << 20
-	lineBytesMax      = 8 << 20 // an interval with every histogram bucket in use has about 1.5 MiB
-	tasksMax          = 64      // started and not yet forgotten
-	bufferBytesMax    = 256 << 20
-	bufferForDefault  = 20 * time.Minute
-	bufferCountMin    = 1200    // intervals
-	bufferCountMax    = 200_000 // intervals
-	heartbeatEvery    = 5 * time.Second
-	acknowledgeEvery  = 16 // intervals
-	errorClassesMax   = 64
-	devicesMax        = 256
-	nameBytesMax      = 4096
-	idBytes           = 32
-	fenceHeader       = "Bragg-Fence"
-	jsonType          = "application/json"
-	linesType         = "application/x-ndjson"
-	textType          = "text/plain; charset=utf-8"
-	codeStaleFence    = "agent-stale-fence"
-	codeBadRequest    = "agent-bad-request"
-	codeUnknownLoad   = "agent-unknown-workload"
-	codeBusy          = "agent-busy"
-	codeForeignDevice = "agent-foreign-device"
-	codeMisbehaved    = "agent-generator-misbehaved"
-	codeGarbled       = "agent-garbled"
-	codeVersion       = "agent-version"
-	codeNoIdentity    = "agent-no-identity"
-	holdKey           = "hold"
-	zeroKey           = "zero_uptime_ns"
-	startKey          = "at_uptime_ns"
+	HeaderBytesMax  = 64 << 10
+	ReplyBytesMax   = 1 << 20
+	LineBytesMax    = 8 << 20 // an interval with every histogram bucket in use has about 1.5 MiB
+	DevicesMax      = 256
+	ErrorClassesMax = 64
+	nameBytesMax    = 4096
+	idBytes         = 16
+)
+
+// Names of the protocol.
+const (
+	FenceHeader = "Bragg-Fence"
+	JSONType    = "application/json"
+	LinesType   = "application/x-ndjson"
+	TextType    = "text/plain; charset=utf-8"
+	HoldKey     = "hold"
+	ZeroKey     = "zero_uptime_ns"
+	StartKey    = "at_uptime_ns"
+	// CodeUnknownLoad is of errors about a workload that the agent does not know (any more).
+	CodeUnknownLoad = "agent-unknown-workload"
 )
 
 // Hello says who an agent is.
@@ -107,75 +104,77 @@ type TaskHealth struct {
 	Discarded int64           `json:"discarded"` // intervals that no controller fetched in time
 }
 
-// record is one line of a stream: exactly one field is set. A line without content is a heartbeat.
-type record struct {
+// Record is one line of a stream: exactly one field is set. A line without content is a heartbeat.
+type Record struct {
 	Interval *interval.Interval `json:"interval,omitempty"`
-	Lost     *lostRange         `json:"lost,omitempty"`
-	End      *endRecord         `json:"end,omitempty"`
+	Lost     *LostRange         `json:"lost,omitempty"`
+	End      *End               `json:"end,omitempty"`
 }
 
-// lostRange says that intervals From to Through were discarded because nobody fetched them in time.
-type lostRange struct {
+// LostRange says that intervals From to Through were discarded because no controller fetched them in time.
+type LostRange struct {
 	From    int64 `json:"from"`
 	Through int64 `json:"through"`
 }
 
-// endRecord closes a stream. Next is the number of intervals that the workload made.
-type endRecord struct {
-	Next  int64      `json:"next"`
-	Error *wireError `json:"error,omitempty"`
+// End closes a stream. Next is the number of intervals that the workload made.
+type End struct {
+	Next  int64  `json:"next"`
+	Error *Error `json:"error,omitempty"`
 }
 
-// wireError is an error of the agent's, and whether load.ErrLost is in its chain.
-type wireError struct {
+// Error is an error of the agent's, and whether load.ErrLost is in its chain.
+type Error struct {
 	diag.Wire
 	Lost bool `json:"lost,omitempty"`
 }
 
-func toWire(err error) *wireError {
+// ToError returns what to send of err; nil for nil.
+func ToError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	return &wireError{Wire: diag.ToWire(err), Lost: errors.Is(err, load.ErrLost)}
+	return &Error{Wire: diag.ToWire(err), Lost: errors.Is(err, load.ErrLost)}
 }
 
-func (w *wireError) toError() error {
+// Err returns the error that was sent; nil for nil.
+func (w *Error) Err() error {
 	switch {
 	case w == nil:
 		return nil
 	case w.Lost && !w.List.HasErrors():
 		return fmt.Errorf("%w: %s", load.ErrLost, w.Message)
 	}
-	return w.Err()
+	return w.Wire.Err()
 }
 
-// decodeRecord reads one line of a stream. It refuses whatever could make a later reader misbehave.
-func decodeRecord(line []byte) (record, error) {
-	var r record
+// Decode reads one line of a stream. It refuses whatever could make a later reader misbehave.
+func Decode(line []byte) (Record, error) {
+	var r Record
 	if err := json.Unmarshal(line, &r); err != nil {
-		return record{}, fmt.Errorf("read record: %w", err)
+		return Record{}, fmt.Errorf("read record: %w", err)
 	}
 	set := 0
 	if r.Interval != nil {
 		set++
 		if err := checkInterval(r.Interval); err != nil {
-			return record{}, fmt.Errorf("read interval %d: %w", r.Interval.Sequence, err)
+			return Record{}, fmt.Errorf("read interval %d: %w", r.Interval.Sequence, err)
 		}
 	}
 	if r.Lost != nil {
 		set++
 		if r.Lost.From < 0 || r.Lost.Through < r.Lost.From || r.Lost.Through == math.MaxInt64 {
-			return record{}, errors.New("read record: lost range is empty or out of bounds")
+			return Record{}, errors.New("read record: lost range is empty or out of bounds")
 		}
 	}
 	if r.End != nil {
 		set++
 		if r.End.Next < 0 {
-			return record{}, errors.New("read record: negative number of intervals")
+			return Record{}, errors.New("read record: negative number of intervals")
 		}
 	}
 	if set != 1 {
-		return record{}, errors.New("read record: not exactly one of interval, lost, end")
+		return Record{}, errors.New("read record: not exactly one of interval, lost, end")
 	}
 	return r, nil
 }
@@ -184,11 +183,11 @@ func checkInterval(iv *interval.Interval) error {
 	if iv.Sequence < 0 || iv.Sequence == math.MaxInt64 {
 		return errors.New("sequence out of bounds")
 	}
-	if iv.LengthNanos < 0 || iv.LengthNanos > uptimeMax || iv.StartNanos < -uptimeMax || iv.StartNanos > uptimeMax {
+	if iv.LengthNanos < 0 || iv.LengthNanos > UptimeMax || iv.StartNanos < -UptimeMax || iv.StartNanos > UptimeMax {
 		return errors.New("time out of bounds")
 	}
-	if len(iv.Devices) > devicesMax {
-		return fmt.Errorf("%d devices, want at most %d", len(iv.Devices), devicesMax)
+	if len(iv.Devices) > DevicesMax {
+		return fmt.Errorf("%d devices, want at most %d", len(iv.Devices), DevicesMax)
 	}
 	for name := range iv.Devices {
 		if len(name) > nameBytesMax {
@@ -197,8 +196,8 @@ func checkInterval(iv *interval.Interval) error {
 	}
 	for d := range iv.Directions {
 		errors := iv.Directions[d].Errors
-		if len(errors) > errorClassesMax {
-			return fmt.Errorf("%d classes of errors, want at most %d", len(errors), errorClassesMax)
+		if len(errors) > ErrorClassesMax {
+			return fmt.Errorf("%d classes of errors, want at most %d", len(errors), ErrorClassesMax)
 		}
 		for class := range errors {
 			if len(class) > nameBytesMax {
@@ -209,9 +208,16 @@ func checkInterval(iv *interval.Interval) error {
 	return nil
 }
 
-// validID tells whether id is one that a Client made: 32 hexadecimal digits.
-func validID(id string) bool {
-	if len(id) != idBytes {
+// NewID returns a random id, for a workload or for the run of an agent.
+func NewID() string {
+	var b [idBytes]byte
+	_, _ = rand.Read(b[:]) // never fails: it crashes the program instead
+	return hex.EncodeToString(b[:])
+}
+
+// ValidID tells whether id has the form of NewID's.
+func ValidID(id string) bool {
+	if len(id) != 2*idBytes {
 		return false
 	}
 	for _, c := range []byte(id) {
