@@ -25,7 +25,7 @@ const (
 var ceilings = map[string]int{
 	"internal/load/ioengine": 11500,
 	"internal/run":           7300,
-	"internal/report":        6700,
+	"internal/report":        5400,
 	"internal/fio/fiojob":    5800,
 	"internal/fio/iojob":     5700,
 	"internal/session":       4500,

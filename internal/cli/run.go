@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/live"
+
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/cli/results"
@@ -286,13 +288,13 @@ func firstLine(s string) string {
 type view struct {
 	process *console.Process
 	stop    *stopper
-	live    *report.Live // nil where JSON is wanted
+	live    *live.View // nil where JSON is wanted
 }
 
 func newView(p *console.Process, q queue, stop *stopper) *view {
 	v := &view{process: p, stop: stop}
 	if !q.json {
-		v.live = report.NewLive(report.LiveOptions{Out: p.Stdout, Terminal: p.Live(), Color: p.Color(), Size: p.LiveSize()})
+		v.live = live.New(live.Options{Out: p.Stdout, Terminal: p.Live(), Color: p.Color(), Size: p.LiveSize()})
 	}
 	return v
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -56,9 +58,9 @@ func expected(run *report.Run) (exact, shown map[row]numbers) {
 			var e, p numbers
 			for i, v := range values {
 				e[i] = full(float64(v))
-				p[i] = report.Amount(float64(v), r.Unit)
+				p[i] = draw.Amount(float64(v), r.Unit)
 			}
-			p[6] = report.Percent(float64(s.CV))
+			p[6] = draw.Percent(float64(s.CV))
 			exact[row{r.Title, s.Window, s.Series + "/" + s.Kind}] = e
 			window, series := s.Window, s.Series
 			if window == "" {

@@ -71,11 +71,11 @@ func BenchmarkReport(b *testing.B) {
 	check(b, report.HTML(&html, run))
 	row("sealed bundle to HTML", "goal: under 5 s")
 	fmt.Printf("%-34s %10.2f MB  goal: under 5 MB\n", "HTML", float64(html.Len())/1e6)
-	b.Run("Draw", func(b *testing.B) { draw(b, html.Bytes()) })
+	b.Run("Draw", func(b *testing.B) { paint(b, html.Bytes()) })
 }
 
-// draw measures from the navigation until the page is loaded and a frame behind it is painted.
-func draw(b *testing.B, html []byte) {
+// paint measures from the navigation until the page is loaded and a frame behind it is painted.
+func paint(b *testing.B, html []byte) {
 	path := filepath.Join(b.TempDir(), "report.html")
 	check(b, os.WriteFile(path, html, 0o600))
 	page := open(b)

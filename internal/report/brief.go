@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -22,9 +24,9 @@ const (
 // Terminal.
 func Brief(w io.Writer, run *Run, width int, color bool) error {
 	if width == 0 {
-		width = terminalWidthDefault
+		width = draw.WidthDefault
 	}
-	p := &page{width: max(width, terminalWidthMin), style: style{color: color}}
+	p := &page{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
 	p.brief(readable(Build(run)))
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
@@ -36,8 +38,8 @@ func (p *page) brief(d *Document) {
 	if d.Rehearsal != nil {
 		p.banner(rehearsalLine(d.Rehearsal))
 	}
-	p.text("", displayName(d), p.bold)
-	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, duration(d.DurationNanos), targetLine(d)), p.dim)
+	p.text("", displayName(d), p.Bold)
+	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), targetLine(d)), p.Dim)
 	p.verdict(d)
 	p.briefFindings(d)
 	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r Result) bool { return r.Unasked })
@@ -57,7 +59,7 @@ func (p *page) brief(d *Document) {
 
 // rehearsalLine names every factor of a rehearsal.
 func rehearsalLine(r *result.Rehearsal) string {
-	text := fmt.Sprintf("REHEARSAL of %s: times × %.3g", duration(int64(r.Asked)), r.TimeFactor)
+	text := fmt.Sprintf("REHEARSAL of %s: times × %.3g", draw.Duration(int64(r.Asked)), r.TimeFactor)
 	if r.Nodes[0] != r.Nodes[1] {
 		text += fmt.Sprintf(", nodes: %d of %d", r.Nodes[1], r.Nodes[0])
 	}
@@ -81,24 +83,24 @@ func rehearsalLine(r *result.Rehearsal) string {
 }
 
 // briefTable has a row per result; service and response time are two rows.
-func briefTable(results []Result, width int) table {
-	t := table{Heads: []string{"result", "mean", "median", "p99", "CV"}, Left: 1}
-	var draw []func(columns int) string
+func briefTable(results []Result, width int) draw.Table {
+	t := draw.Table{Heads: []string{"result", "mean", "median", "p99", "CV"}, Left: 1}
+	var sparks []func(columns int) string
 	for i := range results {
 		r := &results[i]
 		groups := briefGroups(r)
 		if len(groups) == 0 {
-			t.add(briefTitle(r, nil), "missing", "", "", "")
-			draw = append(draw, func(int) string { return "" })
+			t.Add(briefTitle(r, nil), "missing", "", "", "")
+			sparks = append(sparks, func(int) string { return "" })
 		}
 		for _, rows := range groups {
-			t.add(append([]string{briefTitle(r, rows)}, briefCells(r, rows)...)...)
-			draw = append(draw, func(columns int) string { return briefSpark(r, rows, columns) })
+			t.Add(append([]string{briefTitle(r, rows)}, briefCells(r, rows)...)...)
+			sparks = append(sparks, func(columns int) string { return briefSpark(r, rows, columns) })
 		}
 	}
 	// Long titles give way to the drawing and are wrapped.
-	widths := t.widths()
-	room := width - sum(widths) - columnGap*len(t.Heads)
+	widths := t.Widths()
+	room := width - draw.Sum(widths) - draw.ColumnGap*len(t.Heads)
 	if room < briefSparkMin {
 		room = min(briefSparkMin, room+max(0, widths[0]-briefTitleMin))
 	}
@@ -106,9 +108,9 @@ func briefTable(results []Result, width int) table {
 		return t
 	}
 	columns := min(room, briefSparkMax)
-	t.Heads = append(t.Heads, fill("over time", columns))
+	t.Heads = append(t.Heads, draw.Fill("over time", columns))
 	for i := range t.Rows {
-		t.Rows[i] = append(t.Rows[i], fill(draw[i](columns), columns))
+		t.Rows[i] = append(t.Rows[i], draw.Fill(sparks[i](columns), columns))
 	}
 	return t
 }
@@ -154,13 +156,13 @@ func briefTitle(r *Result, rows []*Statistic) string {
 
 // briefCells are mean, median, p99 of latency and CV; of several series the range.
 func briefCells(r *Result, rows []*Statistic) []string {
-	quantity := func(v float64) string { return Quantity(v, r.Unit) }
-	amount := func(v float64) string { return Amount(v, r.Unit) }
+	quantity := func(v float64) string { return draw.Quantity(v, r.Unit) }
+	amount := func(v float64) string { return draw.Amount(v, r.Unit) }
 	cells := []string{
 		span(rows, func(s *Statistic) result.Number { return s.Mean }, quantity),
 		span(rows, func(s *Statistic) result.Number { return s.Median }, amount),
 		"",
-		span(rows, func(s *Statistic) result.Number { return s.CV }, Percent),
+		span(rows, func(s *Statistic) result.Number { return s.CV }, draw.Percent),
 	}
 	if rows[0].Kind != "" {
 		cells[2] = span(rows, func(s *Statistic) result.Number { return s.P99 }, amount)
@@ -205,7 +207,7 @@ func briefSpark(r *Result, rows []*Statistic, columns int) string {
 		if !drawn || s.Statistic == "p99" {
 			continue
 		}
-		for c, v := range columnMeans(s.Points, from, to, columns) {
+		for c, v := range draw.ColumnMeans(s.Points, from, to, columns) {
 			if !math.IsNaN(v) {
 				sums[c] += v
 				counts[c]++
@@ -215,7 +217,7 @@ func briefSpark(r *Result, rows []*Statistic, columns int) string {
 	for c := range sums {
 		sums[c] /= counts[c] // 0/0 is NaN, a blank
 	}
-	return sparkOf(sums, largest(sums))
+	return draw.SparkOf(sums, draw.Largest(sums))
 }
 
 // missing lists the results without data, by reason.
@@ -237,7 +239,7 @@ func (p *page) missing(d *Document) {
 		titles[reason] = append(titles[reason], r.Heading())
 	}
 	for _, reason := range reasons {
-		p.item("missing", joinAnd(titles[reason])+": "+reason)
+		p.item("missing", draw.JoinAnd(titles[reason])+": "+reason)
 	}
 }
 
@@ -252,7 +254,7 @@ func (p *page) failures(d *Document) {
 		}
 		for _, m := range r.Metrics {
 			if m.Pass != nil && !*m.Pass {
-				p.item("check", r.Heading()+": "+metricLabel(m)+" "+Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
+				p.item("check", r.Heading()+": "+metricLabel(m)+" "+draw.Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
 			}
 		}
 	}
@@ -263,7 +265,7 @@ func completions(d *Document) []string {
 	var list []string
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.CompletionNanos > 0 {
-			list = append(list, w.Title()+" after "+duration(w.CompletionNanos))
+			list = append(list, w.Title()+" after "+draw.Duration(w.CompletionNanos))
 		}
 	}
 	return list

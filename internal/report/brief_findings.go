@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/finding"
 )
 
@@ -24,7 +26,7 @@ func (p *page) briefFindings(d *Document) {
 	for i, group := range groups {
 		f := group[0]
 		paint := map[finding.Severity]func(string) string{
-			finding.Fail: p.bad, finding.Unknown: p.doubt, finding.Warning: p.doubt}[f.Severity]
+			finding.Fail: p.Bad, finding.Unknown: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
 		if i >= briefFindingsMax && f.Severity != finding.Fail && f.Severity != finding.Unknown {
 			left += len(group)
 			continue
@@ -124,7 +126,7 @@ func toldApart(group []finding.Finding) string {
 	if len(labels) > subjectsNamed {
 		labels = append(labels[:subjectsNamed-1:subjectsNamed-1], fmt.Sprintf("%d more", len(labels)-subjectsNamed+1))
 	}
-	return joinAnd(labels)
+	return draw.JoinAnd(labels)
 }
 
 // subjectPlace stands for the subject while sentences are compared; no readable text holds it.
@@ -135,11 +137,11 @@ const subjectsNamed = 3
 // subjects names a few and counts many.
 func subjects(names []string, d *Document) string {
 	if len(names) <= subjectsNamed {
-		return joinAnd(names)
+		return draw.JoinAnd(names)
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(d.Workloads, func(w Workload) bool { return w.Name == n }) {
-			return joinAnd(append(slices.Clone(names[:subjectsNamed-1]), fmt.Sprintf("%d more", len(names)-subjectsNamed+1)))
+			return draw.JoinAnd(append(slices.Clone(names[:subjectsNamed-1]), fmt.Sprintf("%d more", len(names)-subjectsNamed+1)))
 		}
 	}
 	return fmt.Sprintf("%d workloads", len(names))

@@ -48,10 +48,6 @@ var browser = sync.OnceValues(func() (context.Context, error) {
 var endBrowser = func() {}
 
 func TestMain(m *testing.M) {
-	if os.Getenv(showLiveVariable) != "" {
-		showLive()
-		return
-	}
 	code := m.Run()
 	endBrowser()
 	os.Exit(code)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/chromedp/cdproto/input"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -163,7 +165,7 @@ func TestPagePrintsNumbersAsTheReportDoes(t *testing.T) {
 		0.5, 0.0995, 0.0123, 0.00995, 0.00123, 1e-5, -1234, -0.5}
 	for _, unit := range []string{"", "IOPS", "B/s", "kB/s", "MHz", "ns", "errors", "ms", "%"} {
 		for _, v := range values {
-			want := report.Quantity(v, unit)
+			want := draw.Quantity(v, unit)
 			if got := eval[string](t, b, fmt.Sprintf("bragg.quantity(%s, %q)", strconv.FormatFloat(v, 'g', -1, 64), unit)); got != want {
 				t.Errorf("%v %s: the page says %q, the report %q", v, unit, got, want)
 			}

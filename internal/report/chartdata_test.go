@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/result"
@@ -99,13 +101,13 @@ func TestManySeriesShareAnAxis(t *testing.T) {
 
 func TestSparkline(t *testing.T) {
 	points := result.Points{{Seconds: 5, Value: 8}, {Seconds: 15, Value: 8}, {Seconds: 25, Value: math.NaN()}, {Seconds: 35, Value: 4}}
-	if got := sparkline(points, 0, 40, 8); got != "████  ▅▅" {
+	if got := draw.Sparkline(points, 0, 40, 8); got != "████  ▅▅" {
 		t.Errorf("the sparkline is %q", got)
 	}
-	if got := sparkline(nil, 0, 40, 8); got != "" {
+	if got := draw.Sparkline(nil, 0, 40, 8); got != "" {
 		t.Errorf("without points it is %q", got)
 	}
-	if got := sparkline(result.Points{{Seconds: 1, Value: 3}}, 0, 2, 4); got != "████" {
+	if got := draw.Sparkline(result.Points{{Seconds: 1, Value: 3}}, 0, 2, 4); got != "████" {
 		t.Errorf("a single point is drawn as %q", got)
 	}
 }

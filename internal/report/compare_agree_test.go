@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -151,7 +153,7 @@ func TestLargestDifferences(t *testing.T) {
 			if d.Result == "" && d.Unit != "ns" {
 				return fmt.Sprintf("%s %s", grouped(uint64(v)), d.Unit)
 			}
-			return report.Quantity(float64(v), d.Unit)
+			return draw.Quantity(float64(v), d.Unit)
 		}
 		row := fmt.Sprintf("%s %s %s", window, value(d.Base), value(d.Value))
 		for form, all := range map[string]string{"page": page, "terminal": terminal} {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -59,5 +61,5 @@ func alignHint(event string, names, steps []string) string {
 	if len(names) == 0 {
 		return "this run has no event to align at"
 	}
-	return "its events are " + joinAnd(names)
+	return "its events are " + draw.JoinAnd(names)
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/finding"
 )
 
@@ -50,7 +52,7 @@ func (f *ComparedFinding) Of() string {
 	if len(f.Runs) == 1 {
 		return "Run " + f.Runs[0]
 	}
-	return "Runs " + joinAnd(f.Runs)
+	return "Runs " + draw.JoinAnd(f.Runs)
 }
 
 // harmless are factors that change no number.
@@ -71,7 +73,7 @@ func (c *Comparison) Calm() string {
 func (p *page) comparedValidity(c *Comparison) {
 	p.section("Can they be compared?")
 	for _, warning := range c.Warnings {
-		p.text("  ", "warning: "+warning, p.doubt)
+		p.text("  ", "warning: "+warning, p.Doubt)
 	}
 	for _, f := range shownCompared(c.Findings) {
 		p.finding(f.Of, f.Finding)
@@ -90,5 +92,5 @@ func (p *page) comparedDifferences(c *Comparison) {
 	}
 	t := c.differenceTable()
 	p.table(&t)
-	p.text("", differencesNote, p.dim)
+	p.text("", differencesNote, p.Dim)
 }

@@ -3,17 +3,19 @@ package report
 import (
 	"fmt"
 	"io"
+
+	"github.com/braggdev/bragg/internal/report/draw"
 )
 
 // comparisonView is what the template of a comparison takes.
 type comparisonView struct {
 	shell
 	Of          *Comparison
-	Differences table
+	Differences draw.Table
 	Note        string // below the differences
-	Factors     table
+	Factors     draw.Table
 	Same        string // where no factor differs
-	Loads       table
+	Loads       draw.Table
 	Figures     []comparedFigure
 }
 
@@ -89,7 +91,7 @@ func (c *Comparison) figure(index int) (comparedFigure, chart) {
 	r := &c.Results[index]
 	f := comparedFigure{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: c.rehearsal != nil, Log: r.Type == "latency",
 		Long: len(r.Rows)*(3*len(c.Runs)-2) > 2*longRows, Many: len(r.Lines) > manySeries, Caption: "Statistics by window", Zero: c.Alignment()}
-	if base, _ := baseUnit(r.Unit); base != "" && !ownsPrefix(base) {
+	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
 	for i := range r.Rows {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -246,7 +248,7 @@ func (d *Difference) label() string {
 func (d *Difference) changeText() string {
 	text := "from 0"
 	if d.Base > 0 {
-		if text = signed(Percent(float64(d.Change))); d.Change >= 9 {
+		if text = draw.Signed(draw.Percent(float64(d.Change))); d.Change >= 9 {
 			text = ratioText(d.Value / d.Base)
 		}
 	}
@@ -258,15 +260,15 @@ func (d *Difference) noiseText() string {
 	case math.IsNaN(noise):
 		return "not known"
 	case !d.BeyondNoise:
-		return "±" + Percent(noise) + ": within it"
+		return "±" + draw.Percent(noise) + ": within it"
 	default:
-		return "±" + Percent(noise)
+		return "±" + draw.Percent(noise)
 	}
 }
 
 // differenceTable is the largest differences as people see them, the same on the page and on the terminal.
-func (c *Comparison) differenceTable() table {
-	t := table{Heads: []string{"figure", "window", c.Runs[0].Name, c.Runs[1].Name, "change", "noise"}, Left: 2}
+func (c *Comparison) differenceTable() draw.Table {
+	t := draw.Table{Heads: []string{"figure", "window", c.Runs[0].Name, c.Runs[1].Name, "change", "noise"}, Left: 2}
 	several := len(c.Runs) > 2
 	if several {
 		t.Heads[3] = "other run"
@@ -281,16 +283,16 @@ func (c *Comparison) differenceTable() table {
 		if d.Result != "" {
 			window = windowLabel(d.Window)
 		}
-		t.add(d.label(), window, quantityOf(d.Base, d.Unit), value, d.changeText(), d.noiseText())
+		t.Add(d.label(), window, quantityOf(d.Base, d.Unit), value, d.changeText(), d.noiseText())
 	}
 	return t
 }
 
 func quantityOf(v result.Number, unitName string) string {
 	if unitName == "errors" || unitName == "operations" {
-		return count(uint64(v)) + " " + unitName
+		return draw.Count(uint64(v)) + " " + unitName
 	}
-	return Quantity(float64(v), unitName)
+	return draw.Quantity(float64(v), unitName)
 }
 
 const differencesNote = "Ordered by relative change beyond noise. Noise is two standard errors of the difference, from the means of ten " +

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/braggdev/bragg/internal/report/draw"
 )
 
 // Terminal writes the comparison as text for width columns (0: 100).
 func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
 	if width == 0 {
-		width = terminalWidthDefault
+		width = draw.WidthDefault
 	}
-	p := &page{width: max(width, terminalWidthMin), style: style{color: color}}
+	p := &page{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
 	p.comparison(readable(c))
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
@@ -23,7 +25,7 @@ func (p *page) comparison(c *Comparison) {
 	if c.rehearsal != nil {
 		p.banner("REHEARSALS: smaller and shorter than the scenario; not comparable with a full run")
 	}
-	p.line(p.bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.dim("  aligned at "+c.Alignment()))
+	p.line(p.Bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.Dim("  aligned at "+c.Alignment()))
 	for _, r := range c.Runs {
 		p.item(r.Name, c.runLine(r))
 	}
@@ -64,8 +66,8 @@ func (c *Comparison) runLine(r ComparedRun) string {
 	return text
 }
 
-func (c *Comparison) factorTable() table {
-	t := table{Heads: []string{"factor"}}
+func (c *Comparison) factorTable() draw.Table {
+	t := draw.Table{Heads: []string{"factor"}}
 	for _, r := range c.Runs {
 		t.Heads = append(t.Heads, r.Name)
 	}
@@ -78,7 +80,7 @@ func (c *Comparison) factorTable() table {
 			}
 			row = append(row, v)
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
 	return t
 }
@@ -101,15 +103,15 @@ func (p *page) comparedLines(c *Comparison, r *ComparedResult) {
 	tops := map[string]float64{}
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		tops[l.Kind+l.Statistic] = max(tops[l.Kind+l.Statistic], largest(columnMeans(l.Points, from, to, p.width)))
+		tops[l.Kind+l.Statistic] = max(tops[l.Kind+l.Statistic], draw.Largest(draw.ColumnMeans(l.Points, from, to, p.width)))
 	}
 	for i := range r.Lines {
 		l := &r.Lines[i]
 		p.spark(c.Runs[l.Run].Name+": "+lineLabel(&l.Series), func(columns int) string {
-			return sparkOf(columnMeans(l.Points, from, to, columns), tops[l.Kind+l.Statistic])
+			return draw.SparkOf(draw.ColumnMeans(l.Points, from, to, columns), tops[l.Kind+l.Statistic])
 		})
 	}
-	p.line(p.dim(clock(int64(from*1e9)) + " to " + clock(int64(to*1e9)) + "; lines of one kind are drawn on one scale from zero"))
+	p.line(p.Dim(draw.Clock(int64(from*1e9)) + " to " + draw.Clock(int64(to*1e9)) + "; lines of one kind are drawn on one scale from zero"))
 	p.line("")
 }
 
@@ -127,13 +129,13 @@ func (r *ComparedResult) extent() (from, to float64) {
 }
 
 // table has for each window and series one row per run, then ratio and difference of every further run.
-func (r *ComparedResult) table(c *Comparison) table {
-	t := table{Heads: append([]string{"window", "series", "run"}, statisticHeads...), Left: 3, Grouped: true}
+func (r *ComparedResult) table(c *Comparison) draw.Table {
+	t := draw.Table{Heads: append([]string{"window", "series", "run"}, statisticHeads...), Left: 3, Grouped: true}
 	for i := range r.Rows {
 		g := c.group(&r.Rows[i])
 		series := g.Series
 		for _, line := range g.Rows {
-			t.add(append([]string{g.Window, series, line.Name}, line.Cells...)...)
+			t.Add(append([]string{g.Window, series, line.Name}, line.Cells...)...)
 			series = ""
 		}
 	}
@@ -148,8 +150,8 @@ func (row *ComparedRow) cells(text func(*Figure) string) []string {
 	return out
 }
 
-func (c *Comparison) loadTable() table {
-	t := table{Heads: []string{"workload", "figure"}, Left: 2}
+func (c *Comparison) loadTable() draw.Table {
+	t := draw.Table{Heads: []string{"workload", "figure"}, Left: 2}
 	for _, r := range c.Runs {
 		t.Heads = append(t.Heads, r.Name)
 	}
@@ -167,7 +169,7 @@ func (c *Comparison) loadTable() table {
 			for k := 1; k < len(c.Runs); k++ {
 				row = append(row, ratioText(f.Ratios[k]), differenceText(f, f.Differences[k]))
 			}
-			t.add(row...)
+			t.Add(row...)
 			title = ""
 		}
 	}

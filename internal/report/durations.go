@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -22,34 +24,34 @@ func durationsOf(d *Document) *result.Durations {
 }
 
 // operationTable has a row for each operation, summed up over VMs or nodes.
-func operationTable(d *Document) table {
-	t := table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "not seen"}, Left: 2}
+func operationTable(d *Document) draw.Table {
+	t := draw.Table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "not seen"}, Left: 2}
 	for _, s := range durationsOf(d).Operations {
 		name := operationName(s.Operation)
 		if s.Simulated {
 			name += " (imitated)"
 		}
-		t.add(name, s.Of, strconv.Itoa(s.Count), took(s.Min), took(s.Median), took(s.P95), took(s.Max), uncertainty(s.UncertainNanos), strconv.Itoa(s.Failed),
+		t.Add(name, s.Of, strconv.Itoa(s.Count), took(s.Min), took(s.Median), took(s.P95), took(s.Max), uncertainty(s.UncertainNanos), strconv.Itoa(s.Failed),
 			strconv.Itoa(s.Unwatched+s.Open))
 	}
 	return t
 }
 
 // recoveryTable splits the recovery of each node.
-func recoveryTable(d *Document) table {
-	t := table{Heads: []string{"node", "reached", "remark", "at", "since loss", "took"}, Left: 3, Grouped: true}
+func recoveryTable(d *Document) draw.Table {
+	t := draw.Table{Heads: []string{"node", "reached", "remark", "at", "since loss", "took"}, Left: 3, Grouped: true}
 	for _, r := range durationsOf(d).Recoveries {
 		r.Node = nodeName(d, r.Node)
-		t.add(r.Node, "loss of power", fmt.Sprintf("%s; VMs on it: %d", operationName(r.Operation), r.VMs), clock(r.FromNanos), "–", "–")
+		t.Add(r.Node, "loss of power", fmt.Sprintf("%s; VMs on it: %d", operationName(r.Operation), r.VMs), draw.Clock(r.FromNanos), "–", "–")
 		for _, p := range r.Phases {
 			if p.AtNanos == nil || p.TookNanos == nil {
-				t.add(r.Node, p.Name, "not known: "+p.Unknown, "–", "–", "–")
+				t.Add(r.Node, p.Name, "not known: "+p.Unknown, "–", "–", "–")
 				continue
 			}
 			if p.UncertainNanos > 0 {
 				p.Note = strings.TrimPrefix(p.Note+"; up to "+short(p.UncertainNanos)+" earlier", "; ")
 			}
-			t.add(r.Node, p.Name, p.Note, clock(*p.AtNanos), short(*p.AtNanos-r.FromNanos), short(*p.TookNanos))
+			t.Add(r.Node, p.Name, p.Note, draw.Clock(*p.AtNanos), short(*p.AtNanos-r.FromNanos), short(*p.TookNanos))
 		}
 	}
 	return t
@@ -59,8 +61,8 @@ func recoveryTable(d *Document) table {
 const singleShownMax = 2000
 
 // singleTable lists operations one by one.
-func singleTable(d *Document) table {
-	t := table{Heads: []string{"operation", "VM or node", "outcome", "at", "took"}, Left: 3}
+func singleTable(d *Document) draw.Table {
+	t := draw.Table{Heads: []string{"operation", "VM or node", "outcome", "at", "took"}, Left: 3}
 	for i, o := range durationsOf(d).Single {
 		if i == singleShownMax {
 			break
@@ -75,12 +77,12 @@ func singleTable(d *Document) table {
 		case o.Error != "":
 			outcome = "failed: " + o.Error
 		case o.UnwatchedNanos >= int64(time.Second):
-			outcome = "done, up to " + duration(o.UnwatchedNanos) + " earlier"
+			outcome = "done, up to " + draw.Duration(o.UnwatchedNanos) + " earlier"
 		}
 		if o.TookNanos != nil {
 			length = short(*o.TookNanos)
 		}
-		t.add(operationName(o.Operation), name, outcome, clock(o.FromNanos), length)
+		t.Add(operationName(o.Operation), name, outcome, draw.Clock(o.FromNanos), length)
 	}
 	return t
 }
@@ -98,9 +100,9 @@ func nodeName(d *Document, id string) string {
 // short prints a duration with its microseconds where it is under a second.
 func short(nanos int64) string {
 	if nanos > 0 && nanos < int64(time.Second) {
-		return Quantity(float64(nanos), "ns")
+		return draw.Quantity(float64(nanos), "ns")
 	}
-	return duration(nanos)
+	return draw.Duration(nanos)
 }
 
 func took(n result.Number) string {

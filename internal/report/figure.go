@@ -4,15 +4,17 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/result"
 )
 
 // figureText prints a value of f as the report of its run does.
 func figureText(f *Figure, v result.Number) string {
 	if f.Unit == "ratio" {
-		return Percent(float64(v))
+		return draw.Percent(float64(v))
 	}
-	return Amount(float64(v), f.Unit)
+	return draw.Amount(float64(v), f.Unit)
 }
 
 // differenceText prints a difference with its sign; that of two percentages is in percentage points.
@@ -21,7 +23,7 @@ func differenceText(f *Figure, v result.Number) string {
 	if f.Unit == "ratio" && text != "–" {
 		text = text[:len(text)-1] + "pp"
 	}
-	return signed(text)
+	return draw.Signed(text)
 }
 
 // ratioText prints a ratio with three decimals, so that one per cent is seen.

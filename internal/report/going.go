@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -28,7 +30,7 @@ func (d *Document) withoutSummary(run *Run) {
 	}
 	d.Ended, d.DurationNanos = endedNotYet, run.Going.Nanoseconds()
 	// A clock that was set back would make a negative length; a run of less than a second has just begun.
-	since := duration(run.Going.Round(time.Second).Nanoseconds())
+	since := draw.Duration(run.Going.Round(time.Second).Nanoseconds())
 	d.Reason = fmt.Sprintf("The run is going on since %s (%s): results come when it ends.%s",
 		d.Created.UTC().Format("2006-01-02 15:04:05 MST"), since, progress(d, run.Events))
 }
@@ -50,10 +52,10 @@ func progress(d *Document, events []interval.Event) string {
 	}
 	text := fmt.Sprintf(" So far %d of %d steps are done", done, len(d.Steps))
 	if len(now) > 0 {
-		text += ", " + joinAnd(now) + " is going on"
+		text += ", " + draw.JoinAnd(now) + " is going on"
 	}
 	if loads := loadsGoing(events); len(loads) > 0 {
-		text += "; load: " + joinAnd(loads)
+		text += "; load: " + draw.JoinAnd(loads)
 	}
 	return strings.TrimRight(text, ".") + "."
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -97,15 +99,15 @@ var templates = sync.OnceValue(func() *template.Template {
 })
 
 var templateFunctions = template.FuncMap{
-	"amount":         func(v result.Number, unit string) string { return Amount(float64(v), unit) },
+	"amount":         func(v result.Number, unit string) string { return draw.Amount(float64(v), unit) },
 	"captioned":      captioned,
 	"checkClass":     checkClass,
 	"checkText":      checkText,
-	"clock":          clock,
-	"count":          count,
+	"clock":          draw.Clock,
+	"count":          draw.Count,
 	"date":           func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 MST") },
 	"displayName":    displayName,
-	"duration":       duration,
+	"duration":       draw.Duration,
 	"operationTable": operationTable,
 	"recoveryTable":  recoveryTable,
 	"singleTable":    singleTable,
@@ -138,26 +140,26 @@ var templateFunctions = template.FuncMap{
 
 // captioned takes a table as a value or as a pointer, whatever the template has.
 func captioned(caption string, t any) captionedTable {
-	if p, ok := t.(*table); ok {
+	if p, ok := t.(*draw.Table); ok {
 		return captionedTable{caption, *p}
 	}
-	return captionedTable{caption, t.(table)}
+	return captionedTable{caption, t.(draw.Table)}
 }
 
 type captionedTable struct {
 	Caption string
-	Table   table
+	Table   draw.Table
 }
 
 // anyQuantity takes the number types that templates meet.
 func anyQuantity(v any, unit string) string {
 	switch v := v.(type) {
 	case result.Number:
-		return Quantity(float64(v), unit)
+		return draw.Quantity(float64(v), unit)
 	case *float64:
-		return Quantity(*v, unit)
+		return draw.Quantity(*v, unit)
 	case float64:
-		return Quantity(v, unit)
+		return draw.Quantity(v, unit)
 	}
 	return "–"
 }
@@ -191,7 +193,7 @@ func eventLines(d *Document) []eventLine {
 	var list []eventLine
 	for _, e := range d.Events {
 		if text := eventText(e); text != "" {
-			list = append(list, eventLine{clock(e.AtNanos), text})
+			list = append(list, eventLine{draw.Clock(e.AtNanos), text})
 		}
 	}
 	return list

@@ -150,3 +150,11 @@ func wholeFields(t reflect.Type) []wholeField {
 	}
 	return list
 }
+
+// cleanRaw returns raw when it is valid JSON, else null.
+func cleanRaw(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || !json.Valid(raw) {
+		return nil
+	}
+	return raw
+}

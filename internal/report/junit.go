@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -121,7 +123,7 @@ func JUnitOf(w io.Writer, all []Ran) error {
 
 func runSuite(d *Document, run *Run) junitSuite {
 	s := newSuite(d.Scenario.Name, d.Created)
-	s.Hostname = cmp.Or(Clean(run.Manifest.Environment["host"]), s.Hostname)
+	s.Hostname = cmp.Or(draw.Clean(run.Manifest.Environment["host"]), s.Hostname)
 	s.Seconds = junitSeconds(d.DurationNanos)
 	s.Properties = suiteProperties(d)
 	s.Out = strings.Join(slices.Concat(d.Reduced, d.Imitated, d.Caveats), "\n")
@@ -176,7 +178,7 @@ func (s *junitSuite) addResult(r *Result) {
 		case c.Reason != "":
 			one.Error = &junitFault{Type: "undecided", Message: "undecided: " + c.Reason, Text: text}
 		case !c.Passed:
-			one.Failure = &junitFault{Type: "expectation", Message: "measured " + Quantity(float64(c.Value), c.Unit), Text: text}
+			one.Failure = &junitFault{Type: "expectation", Message: "measured " + draw.Quantity(float64(c.Value), c.Unit), Text: text}
 		default:
 			one.Out = text
 		}
@@ -188,7 +190,7 @@ func (s *junitSuite) addResult(r *Result) {
 		}
 		one := junitCase{Name: metricLabel(m), Class: class}
 		if !*m.Pass {
-			value := "measured " + Quantity(float64(m.Value), m.Unit)
+			value := "measured " + draw.Quantity(float64(m.Value), m.Unit)
 			one.Failure = &junitFault{Type: "metric", Message: value, Text: metricLabel(m) + " of " + r.Heading() + " failed: " + value}
 		}
 		s.Cases = append(s.Cases, one)

@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
@@ -100,7 +102,7 @@ func newFigure(d *Document, index int) (figureView, chart) {
 	r := &d.Results[index]
 	f := figureView{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: d.Rehearsal != nil, Log: r.Type == "latency",
 		Long: len(r.Rows) > longRows, Many: len(r.Series) > manySeries, Caption: "Statistics by window"}
-	if base, _ := baseUnit(r.Unit); base != "" && !ownsPrefix(base) {
+	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
 	for i := range r.Rows {
@@ -175,20 +177,20 @@ func chartLabel(r *Result, from, to float64) string {
 	if inLanes(r) {
 		kind, parts = "Chart", "lanes, one for each VM, filled while it completes I/O"
 	}
-	text := fmt.Sprintf("%s of %s from %s to %s with %d %s.", kind, r.Heading(), clock(int64(from*1e9)), clock(int64(to*1e9)),
+	text := fmt.Sprintf("%s of %s from %s to %s with %d %s.", kind, r.Heading(), draw.Clock(int64(from*1e9)), draw.Clock(int64(to*1e9)),
 		len(r.Series), parts)
 	if len(r.Rows) > 0 && r.Rows[0].Window == "" {
 		s := &r.Rows[0]
-		text += fmt.Sprintf(" %s: mean %s, highest %s.", seriesLabel(s.Series, s.Kind), Quantity(float64(s.Mean), r.Unit),
-			Quantity(float64(s.Max), r.Unit))
+		text += fmt.Sprintf(" %s: mean %s, highest %s.", seriesLabel(s.Series, s.Kind), draw.Quantity(float64(s.Mean), r.Unit),
+			draw.Quantity(float64(s.Max), r.Unit))
 	}
 	return text + " Arrow keys move the cursor, plus and minus zoom. The table below has the statistics."
 }
 
 // planView is what the page shows of plan.json besides its steps.
 type planView struct {
-	Groups *table
-	Loads  *table
+	Groups *draw.Table
+	Loads  *draw.Table
 	Text   string
 }
 
@@ -196,7 +198,7 @@ func newPlanView(raw json.RawMessage) planView {
 	p, _ := readPlan(raw) // the document has a caveat
 	v := planView{}
 	if len(p.Groups) > 0 {
-		v.Groups = &table{Heads: []string{"group", "template", "VMs", "vCPUs", "memory", "disks", "data touched per VM"}, Left: 2}
+		v.Groups = &draw.Table{Heads: []string{"group", "template", "VMs", "vCPUs", "memory", "disks", "data touched per VM"}, Left: 2}
 		for _, g := range p.Groups {
 			vms := fmt.Sprint(g.Count)
 			if g.CountFinal != g.Count {
@@ -206,7 +208,7 @@ func newPlanView(raw json.RawMessage) planView {
 			if len(g.Disks) > 0 {
 				disks = fmt.Sprintf("%d × %s", len(g.Disks), unit.FormatBytes(g.Disks[0].SizeBytes))
 			}
-			v.Groups.add(Clean(g.Name), Clean(cmp.Or(g.Template, "–")), vms, fmt.Sprint(g.VCPUs), unit.FormatBytes(g.RAMBytes), disks,
+			v.Groups.Add(draw.Clean(g.Name), draw.Clean(cmp.Or(g.Template, "–")), vms, fmt.Sprint(g.VCPUs), unit.FormatBytes(g.RAMBytes), disks,
 				unit.FormatBytes(g.TouchedBytes))
 		}
 	}
@@ -215,9 +217,9 @@ func newPlanView(raw json.RawMessage) planView {
 			continue
 		}
 		if v.Loads == nil {
-			v.Loads = &table{Heads: []string{"workload", "group", "command"}, Left: 3}
+			v.Loads = &draw.Table{Heads: []string{"workload", "group", "command"}, Left: 3}
 		}
-		v.Loads.add(Clean(w.Name), Clean(w.Group), textio.Line(w.Load.Command))
+		v.Loads.Add(draw.Clean(w.Name), draw.Clean(w.Group), textio.Line(w.Load.Command))
 	}
 	v.Text = planText(raw)
 	return v

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"iter"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -33,7 +35,7 @@ func Read(b Bundle) (*Run, error) {
 	}
 	for e, err := range b.Events() {
 		if err != nil {
-			run.caveat("The events of this bundle are damaged after %s: %v.", clock(lastEvent(run.Events)), err)
+			run.caveat("The events of this bundle are damaged after %s: %v.", draw.Clock(lastEvent(run.Events)), err)
 			break
 		}
 		run.Events = append(run.Events, e)

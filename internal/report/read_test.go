@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
@@ -100,7 +102,7 @@ func TestQuantity(t *testing.T) {
 		{1.53e6, "ns", "1.53 ms"}, {87_000, "ns", "87.0 µs"}, {0, "ns", "0 s"}, {12, "ns", "12.0 ns"}, {65e9, "ns", "65.0 s"},
 		{1536, "B", "1.5 KiB"}, {0.00123, "", "0.00123"}, {-3, "errors", "-3 errors"}, {17.5, "%", "17.5 %"},
 	} {
-		if got := report.Quantity(c.value, c.unit); got != c.want {
+		if got := draw.Quantity(c.value, c.unit); got != c.want {
 			t.Errorf("%v %s is printed as %q, want %q", c.value, c.unit, got, c.want)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package report shows what a run's bundle says: as one self-contained HTML file, on a terminal, as JSON, CSV and
-// JUnit; it also lays several runs over each other (Compare) and follows a run while it goes on (Live).
+// JUnit; it also lays several runs over each other (Compare).
 //
 // It measures and evaluates nothing. Everything comes from the manifest, the plan, the events and the summary that
 // sealing wrote, so that a report of ten hours costs as little as one of a minute.
@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -92,7 +94,7 @@ func RendererByName(name string) (Renderer, error) {
 	}
 	e := &diag.Error{Code: "unknown-format", Exit: diag.ExitUsage,
 		Message: fmt.Sprintf("report format %q is not known", name),
-		Hint:    fmt.Sprintf("formats are %s", joinAnd(names))}
+		Hint:    fmt.Sprintf("formats are %s", draw.JoinAnd(names))}
 	if near := diag.Nearest(name, names); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	}

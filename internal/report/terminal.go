@@ -8,24 +8,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
-	terminalWidthDefault = 100
-	terminalWidthMin     = 20
-	labelWidth           = 14
+	labelWidth = 14
 )
 
 // Terminal writes the report as text for width columns (0: 100). It cuts nothing: what is too wide is wrapped or
 // stacked. With color it uses escape codes.
 func Terminal(w io.Writer, run *Run, width int, color bool) error {
 	if width == 0 {
-		width = terminalWidthDefault
+		width = draw.WidthDefault
 	}
-	p := &page{width: max(width, terminalWidthMin), style: style{color: color}}
+	p := &page{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
 	p.document(readable(Build(run)))
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
@@ -35,7 +35,7 @@ func Terminal(w io.Writer, run *Run, width int, color bool) error {
 
 // page collects lines of text of one width.
 type page struct {
-	style
+	draw.Style
 	out   bytes.Buffer
 	width int
 }
@@ -47,7 +47,7 @@ func (p *page) line(text string) {
 
 // text wraps a paragraph with an indent.
 func (p *page) text(indent, text string, paint func(string) string) {
-	for _, l := range wrap(text, p.width-displayWidth(indent)) {
+	for _, l := range draw.Wrap(text, p.width-draw.DisplayWidth(indent)) {
 		if paint != nil {
 			l = paint(l)
 		}
@@ -60,23 +60,23 @@ func (p *page) item(label, text string) {
 	if text == "" {
 		return
 	}
-	head := label + strings.Repeat(" ", max(1, labelWidth-displayWidth(label)))
-	for i, l := range wrap(text, max(10, p.width-displayWidth(head))) {
+	head := label + strings.Repeat(" ", max(1, labelWidth-draw.DisplayWidth(label)))
+	for i, l := range draw.Wrap(text, max(10, p.width-draw.DisplayWidth(head))) {
 		if i == 0 {
-			p.line(p.dim(head) + l)
+			p.line(p.Dim(head) + l)
 			continue
 		}
-		p.line(strings.Repeat(" ", displayWidth(head)) + l)
+		p.line(strings.Repeat(" ", draw.DisplayWidth(head)) + l)
 	}
 }
 
 func (p *page) section(title string) {
 	p.line("")
-	p.line(p.rule(title, p.width))
+	p.line(p.Rule(title, p.width))
 }
 
-func (p *page) table(t *table) {
-	for _, l := range t.lines(p.width, p.style) {
+func (p *page) table(t *draw.Table) {
+	for _, l := range t.Lines(p.width, p.Style) {
 		p.line(l)
 	}
 }
@@ -96,11 +96,11 @@ func (p *page) validity(d *Document) {
 	if d.Rehearsal != nil {
 		p.banner("REHEARSAL: smaller and shorter than the scenario; not comparable with a full run")
 	}
-	p.line(p.bold(displayName(d)) + p.dim("  "+d.Run))
+	p.line(p.Bold(displayName(d)) + p.Dim("  "+d.Run))
 	p.verdict(d)
 	p.line("")
 	p.item("ended", d.Ended)
-	p.item("duration", duration(d.DurationNanos))
+	p.item("duration", draw.Duration(d.DurationNanos))
 	p.item("started", d.Created.UTC().Format("2006-01-02 15:04:05 MST"))
 	p.item("label", d.Label)
 	p.item("target", targetLine(d))
@@ -123,18 +123,18 @@ func (p *page) validity(d *Document) {
 
 // verdict prints the verdict and its reason.
 func (p *page) verdict(d *Document) {
-	paint := map[result.Verdict]func(string) string{result.Pass: p.good, result.Failed: p.bad}[d.Verdict]
+	paint := map[result.Verdict]func(string) string{result.Pass: p.Good, result.Failed: p.Bad}[d.Verdict]
 	if paint == nil {
-		paint = p.doubt
+		paint = p.Doubt
 	}
-	reason := wrap(d.Reason, p.width-len(d.Verdict)-2)
+	reason := draw.Wrap(d.Reason, p.width-len(d.Verdict)-2)
 	p.line(paint(string(d.Verdict)) + "  " + strings.Join(reason, "\n"+strings.Repeat(" ", len(d.Verdict)+2)))
 }
 
 // finding prints one finding; of names the runs that it is of, where there are several.
 func (p *page) finding(of string, f finding.Finding) {
 	paint := map[finding.Severity]func(string) string{
-		finding.Fail: p.bad, finding.Unknown: p.doubt, finding.Warning: p.doubt}[f.Severity]
+		finding.Fail: p.Bad, finding.Unknown: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
 	head := string(f.Severity) + ": " + of
 	if subject := subjectBeside(f); subject != "" {
 		head += subject + ": "
@@ -159,17 +159,17 @@ func subjectBeside(f finding.Finding) string {
 func (p *page) result(d *Document, r *Result) {
 	p.section(r.headingWithUnit())
 	if r.Hint != "" {
-		p.text("", r.Hint, p.dim)
+		p.text("", r.Hint, p.Dim)
 	}
 	if r.Missing != "" {
-		p.text("", "no data: "+r.Missing, p.doubt)
+		p.text("", "no data: "+r.Missing, p.Doubt)
 	}
 	from, to := r.extent()
 	for _, s := range r.Series {
-		p.spark(lineLabel(&s), func(columns int) string { return sparkline(s.Points, from, to, columns) })
+		p.spark(lineLabel(&s), func(columns int) string { return draw.Sparkline(s.Points, from, to, columns) })
 	}
 	if len(r.Series) > 0 {
-		p.line(p.dim(clock(int64(from*1e9)) + " to " + clock(int64(to*1e9)) + ", drawn from zero"))
+		p.line(p.Dim(draw.Clock(int64(from*1e9)) + " to " + draw.Clock(int64(to*1e9)) + ", drawn from zero"))
 	}
 	if len(r.Rows) > 0 {
 		p.line("")
@@ -180,27 +180,27 @@ func (p *page) result(d *Document, r *Result) {
 }
 
 // spark draws a line with its label behind it, or above it where the label is long.
-func (p *page) spark(label string, draw func(columns int) string) {
-	if displayWidth(label) <= p.width/3 {
-		p.line(p.accent(draw(p.width-p.width/3-2)) + "  " + p.dim(label))
+func (p *page) spark(label string, sparkline func(columns int) string) {
+	if draw.DisplayWidth(label) <= p.width/3 {
+		p.line(p.Accent(sparkline(p.width-p.width/3-2)) + "  " + p.Dim(label))
 		return
 	}
-	p.text("", label, p.dim)
-	p.line(p.accent(draw(p.width)))
+	p.text("", label, p.Dim)
+	p.line(p.Accent(sparkline(p.width)))
 }
 
 func (p *page) expectations(r *Result) {
 	if r.Expected != nil {
-		p.item("expected", Quantity(*r.Expected, r.Unit))
+		p.item("expected", draw.Quantity(*r.Expected, r.Unit))
 	}
 	for _, b := range r.Bands {
-		p.item("band", fmt.Sprintf("%s: %s to %s", b.Name, Quantity(b.Lower, r.Unit), Quantity(b.Upper, r.Unit)))
+		p.item("band", fmt.Sprintf("%s: %s to %s", b.Name, draw.Quantity(b.Lower, r.Unit), draw.Quantity(b.Upper, r.Unit)))
 	}
 	if text := r.percentText(); text != "" {
 		p.item("in percent", text)
 	}
 	for _, m := range r.Metrics {
-		p.item(metricLabel(m), Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
+		p.item(metricLabel(m), draw.Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
 	}
 	for _, c := range r.Checks {
 		p.item("check", checkText(c))
@@ -209,8 +209,8 @@ func (p *page) expectations(r *Result) {
 
 // headingWithUnit names the unit where the cells of the table below leave it out.
 func (r *Result) headingWithUnit() string {
-	base, _ := baseUnit(r.Unit)
-	if base == "" || ownsPrefix(base) || strings.Contains(r.Heading(), base) {
+	base, _ := draw.BaseUnit(r.Unit)
+	if base == "" || draw.OwnsPrefix(base) || strings.Contains(r.Heading(), base) {
 		return r.Heading()
 	}
 	return r.Heading() + " (" + base + ")"
@@ -238,9 +238,9 @@ func (r *Result) percentText() string {
 	case high < low:
 		return ""
 	case low == high:
-		return fmt.Sprintf("%s of %s on average", Quantity(high, "%"), Quantity(r.Full, r.Unit))
+		return fmt.Sprintf("%s of %s on average", draw.Quantity(high, "%"), draw.Quantity(r.Full, r.Unit))
 	}
-	return fmt.Sprintf("%s to %s of %s on average", Quantity(low, "%"), Quantity(high, "%"), Quantity(r.Full, r.Unit))
+	return fmt.Sprintf("%s to %s of %s on average", draw.Quantity(low, "%"), draw.Quantity(high, "%"), draw.Quantity(r.Full, r.Unit))
 }
 
 // xrayText adds what X-Ray shows under the same name, where that is another number.
@@ -248,7 +248,7 @@ func xrayText(m result.Metric) string {
 	if m.XRay == nil {
 		return ""
 	}
-	return " of operations, " + Quantity(float64(*m.XRay), m.Unit) + " of interval means (X-Ray)"
+	return " of operations, " + draw.Quantity(float64(*m.XRay), m.Unit) + " of interval means (X-Ray)"
 }
 
 func passText(pass *bool) string {
@@ -273,7 +273,7 @@ func checkText(c result.Check) string {
 	if c.Window != "" {
 		text += " (" + c.Window + ")"
 	}
-	return fmt.Sprintf("%s: %s, measured %s", text, verdict, Quantity(float64(c.Value), c.Unit))
+	return fmt.Sprintf("%s: %s, measured %s", text, verdict, draw.Quantity(float64(c.Value), c.Unit))
 }
 
 // statisticHeads are the columns of every table of statistics after the columns of text.
@@ -282,16 +282,16 @@ var statisticHeads = []string{"mean", "median", "p95", "p99", "p99.9", "max", "C
 func (s *Statistic) texts(unitName string) []string {
 	out := make([]string, 0, len(statisticHeads))
 	for _, v := range []result.Number{s.Mean, s.Median, s.P95, s.P99, s.P999, s.Max} {
-		out = append(out, Amount(float64(v), unitName))
+		out = append(out, draw.Amount(float64(v), unitName))
 	}
-	return append(out, Percent(float64(s.CV)))
+	return append(out, draw.Percent(float64(s.CV)))
 }
 
-func statisticTable(r *Result) table {
-	t := table{Heads: append([]string{"window", "series", "count"}, statisticHeads...), Left: 2, Grouped: true}
+func statisticTable(r *Result) draw.Table {
+	t := draw.Table{Heads: append([]string{"window", "series", "count"}, statisticHeads...), Left: 2, Grouped: true}
 	for i := range r.Rows {
 		s := &r.Rows[i]
-		t.add(append([]string{windowLabel(s.Window), seriesLabel(s.Series, s.Kind), count(s.Count)}, s.texts(r.Unit)...)...)
+		t.Add(append([]string{windowLabel(s.Window), seriesLabel(s.Series, s.Kind), draw.Count(s.Count)}, s.texts(r.Unit)...)...)
 	}
 	return t
 }
@@ -360,27 +360,23 @@ func targetLine(d *Document) string {
 
 // banner writes a warning over the whole width.
 func (p *page) banner(text string) {
-	for _, l := range wrap(text, p.width-1) {
-		p.line(p.warning(fill(" "+l, p.width)))
+	for _, l := range draw.Wrap(text, p.width-1) {
+		p.line(p.Warning(draw.Fill(" "+l, p.width)))
 	}
 }
 
-func fill(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-displayWidth(text)))
-}
-
-func workloadTable(d *Document) table {
-	t := table{Heads: []string{"workload", "group", "VMs", "time", "to complete", "ops", "bytes", "IOPS", "bandwidth",
+func workloadTable(d *Document) draw.Table {
+	t := draw.Table{Heads: []string{"workload", "group", "VMs", "time", "to complete", "ops", "bytes", "IOPS", "bandwidth",
 		"errors", "not issued", "CPU cores"}, Left: 2}
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
 		complete := "–"
 		if w.CompletionNanos > 0 {
-			complete = duration(w.CompletionNanos)
+			complete = draw.Duration(w.CompletionNanos)
 		}
-		t.add(w.Title(), w.Group, fmt.Sprint(w.VMs), duration(w.ToNanos-w.FromNanos), complete,
-			count(w.Operations), unit.FormatBytes(int64(w.Bytes)), Quantity(float64(w.OperationsRate), ""),
-			Quantity(float64(w.BytesRate), "B/s"), count(w.ErrorCount), notIssued(w), w.coresText())
+		t.Add(w.Title(), w.Group, fmt.Sprint(w.VMs), draw.Duration(w.ToNanos-w.FromNanos), complete,
+			draw.Count(w.Operations), unit.FormatBytes(int64(w.Bytes)), draw.Quantity(float64(w.OperationsRate), ""),
+			draw.Quantity(float64(w.BytesRate), "B/s"), draw.Count(w.ErrorCount), notIssued(w), w.coresText())
 	}
 	return t
 }
@@ -389,16 +385,16 @@ func notIssued(w *Workload) string {
 	if w.Due == 0 {
 		return "–"
 	}
-	return count(w.NotIssued) + " of " + count(w.Due)
+	return draw.Count(w.NotIssued) + " of " + draw.Count(w.Due)
 }
 
-func latencyTable(d *Document) table {
-	t := table{Heads: append([]string{"workload", "direction", "time", "ops"}, statisticHeads...), Left: 3}
+func latencyTable(d *Document) draw.Table {
+	t := draw.Table{Heads: append([]string{"workload", "direction", "time", "ops"}, statisticHeads...), Left: 3}
 	for i := range d.Workloads {
 		for j := range d.Workloads[i].Latency {
 			l := &d.Workloads[i].Latency[j]
 			row := Statistic{Mean: l.Mean, Median: l.Median, P95: l.P95, P99: l.P99, P999: l.P999, Max: l.Max, CV: l.CV}
-			t.add(append([]string{d.Workloads[i].Title(), l.Direction, l.Kind, count(l.Count)}, row.texts("ns")...)...)
+			t.Add(append([]string{d.Workloads[i].Title(), l.Direction, l.Kind, draw.Count(l.Count)}, row.texts("ns")...)...)
 		}
 	}
 	return t
@@ -415,10 +411,10 @@ func (p *page) workloads(d *Document) {
 		w := &d.Workloads[i]
 		p.item(w.Title(), w.EngineText())
 		for _, class := range sortedKeys(w.Errors) {
-			p.item("", fmt.Sprintf("%s errors: %s", class, count(w.Errors[class])))
+			p.item("", fmt.Sprintf("%s errors: %s", class, draw.Count(w.Errors[class])))
 		}
 		if w.Error != "" {
-			p.text("  ", w.Title()+": "+w.Error, p.bad)
+			p.text("  ", w.Title()+": "+w.Error, p.Bad)
 		}
 	}
 	if t := latencyTable(d); len(t.Rows) > 0 {

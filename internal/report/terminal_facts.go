@@ -6,23 +6,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-func stepTable(d *Document) table {
-	t := table{Heads: []string{"step", "phase", "outcome", "at", "took", "planned"}, Left: 3}
+func stepTable(d *Document) draw.Table {
+	t := draw.Table{Heads: []string{"step", "phase", "outcome", "at", "took", "planned"}, Left: 3}
 	for _, s := range d.Steps {
 		at, took, planned := "–", "–", "–"
 		if s.Started {
-			at = clock(s.FromNanos)
+			at = draw.Clock(s.FromNanos)
 		}
 		if s.Ended {
-			took = duration(s.ToNanos - s.FromNanos)
+			took = draw.Duration(s.ToNanos - s.FromNanos)
 		}
 		if s.PlannedNanos > 0 {
-			planned = duration(s.PlannedNanos)
+			planned = draw.Duration(s.PlannedNanos)
 		}
-		t.add(s.heading(), s.Phase, s.outcome(d.Ended == endedNotYet), at, took, planned)
+		t.Add(s.heading(), s.Phase, s.outcome(d.Ended == endedNotYet), at, took, planned)
 	}
 	return t
 }
@@ -63,7 +65,7 @@ func (p *page) steps(d *Document) {
 	var log []string
 	for _, e := range d.Events {
 		if text := eventText(e); text != "" && !repeatsWorkload(e) {
-			log = append(log, clock(e.AtNanos)+"  "+text)
+			log = append(log, draw.Clock(e.AtNanos)+"  "+text)
 		}
 	}
 	if len(log) > 0 {

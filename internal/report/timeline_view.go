@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/braggdev/bragg/internal/report/draw"
 )
 
 // timelineView is the strip of time as an SVG whose horizontal places are percentages, so that it fits any width while
@@ -54,10 +56,10 @@ func newTimeline(d *Document) *timelineView {
 		return nil
 	}
 	at := func(nanos int64) float64 { return 100 * float64(min(max(nanos, 0), end)) / float64(end) }
-	v := &timelineView{List: d.Marks, Label: "Phases, workloads and events of the run along its time, " + clock(end) + " in all"}
+	v := &timelineView{List: d.Marks, Label: "Phases, workloads and events of the run along its time, " + draw.Clock(end) + " in all"}
 	for _, p := range d.Phases {
 		b := timelineBar{X: percentX(at(p.FromNanos)), Width: percentX(max(0.15, at(p.ToNanos)-at(p.FromNanos))),
-			Title: fmt.Sprintf("%s, %s to %s", p.Name, clock(p.FromNanos), clock(p.ToNanos))}
+			Title: fmt.Sprintf("%s, %s to %s", p.Name, draw.Clock(p.FromNanos), draw.Clock(p.ToNanos))}
 		if at(p.ToNanos)-at(p.FromNanos) > timelineLetter*float64(len(p.Name)+2) {
 			b.Text = p.Name
 		}
@@ -90,7 +92,7 @@ func (v *timelineView) addLoads(d *Document, at func(int64) float64) int {
 		bars[i] = [2]float64{at(w.FromNanos), at(w.ToNanos)}
 		v.Loads = append(v.Loads, timelineBar{X: percentX(bars[i][0]), Width: percentX(max(0.15, bars[i][1]-bars[i][0])),
 			Y: timelineTop + lane*timelineLane, Text: w.Title(), Prefill: w.Prefill,
-			Title: fmt.Sprintf("%s, %s to %s", w.Title(), clock(w.FromNanos), clock(w.ToNanos))})
+			Title: fmt.Sprintf("%s, %s to %s", w.Title(), draw.Clock(w.FromNanos), draw.Clock(w.ToNanos))})
 	}
 	for _, lane := range lanes {
 		for k, i := range lane {
@@ -127,7 +129,7 @@ func (v *timelineView) addMarks(marks []Mark, at func(int64) float64, y int) int
 			class += " failed"
 		}
 		v.Marks = append(v.Marks, timelineMark{X: percentX(x), Y: y + row*timelineMarkRow, TextY: y + row*timelineMarkRow + 4,
-			Number: m.Number, Title: clock(m.AtNanos) + " " + m.Label, Class: class})
+			Number: m.Number, Title: draw.Clock(m.AtNanos) + " " + m.Label, Class: class})
 	}
 	return y + used*timelineMarkRow
 }
@@ -152,7 +154,7 @@ func (v *timelineView) addTicks(end int64, at func(int64) float64, y int) {
 		case x > 98:
 			anchor = "end"
 		}
-		v.Ticks = append(v.Ticks, timelineTick{X: percentX(at(s * 1e9)), Text: clock(s * 1e9), Anchor: anchor, Y: y - 4, TextY: y})
+		v.Ticks = append(v.Ticks, timelineTick{X: percentX(at(s * 1e9)), Text: draw.Clock(s * 1e9), Anchor: anchor, Y: y - 4, TextY: y})
 	}
 }
 

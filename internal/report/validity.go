@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
@@ -20,7 +22,7 @@ func reductions(r *result.Rehearsal) []string {
 		return []string{}
 	}
 	list := []string{fmt.Sprintf("Time: the run was asked to take %s; every wait and runtime was multiplied by %s.",
-		duration(int64(r.Asked)), factor(r.TimeFactor))}
+		draw.Duration(int64(r.Asked)), factor(r.TimeFactor))}
 	if r.Nodes[0] != r.Nodes[1] {
 		list = append(list, fmt.Sprintf("Nodes: %d instead of %d.", r.Nodes[1], r.Nodes[0]))
 	}
@@ -66,7 +68,7 @@ func sentence(text string) string {
 func factor(f float64) string {
 	text := strconv.FormatFloat(f, 'g', 3, 64)
 	if f > 0 && f < 0.5 {
-		return fmt.Sprintf("%s (about 1/%s)", text, Amount(1/f, ""))
+		return fmt.Sprintf("%s (about 1/%s)", text, draw.Amount(1/f, ""))
 	}
 	return text
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -115,7 +117,7 @@ func coresMax(m *result.Manifest, p *plan.Plan) func(l *result.LoadSummary) int 
 
 // coresText marks more cores than there are: the time of the load and of its CPU were not the same.
 func (w *Workload) coresText() string {
-	text := Quantity(float64(w.CPUCores), "")
+	text := draw.Quantity(float64(w.CPUCores), "")
 	if w.coresBeyond() {
 		text += fmt.Sprintf(" of %d (!)", w.CPUCoresMax)
 	}

@@ -1,4 +1,9 @@
-package report
+// Package live follows a run on a terminal or in a log while it goes on.
+//
+//	plan, events, intervals ──▶ View: what is going on now ──one goroutine──▶ a drawing in place, or lines
+//
+// Its callers never wait for the terminal.
+package live
 
 import (
 	"fmt"
@@ -7,75 +12,77 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
 const (
-	liveRedraw     = 500 * time.Millisecond
-	liveProgress   = 10 * time.Second // between lines of progress where nothing can be redrawn
-	livePendingMax = 1000             // lines that wait for a slow terminal; more are counted and left out
+	redrawEvery   = 500 * time.Millisecond
+	progressEvery = 10 * time.Second // between lines of progress where nothing can be redrawn
+	pendingMax    = 1000             // lines that wait for a slow terminal; more are counted and left out
 )
 
-// LiveOptions say where a Live view is shown.
-type LiveOptions struct {
+// Options say where a View view is shown.
+type Options struct {
 	Out      io.Writer
 	Terminal bool                       // redraw in place; otherwise plain lines
 	Color    bool                       // escape codes for colour
 	Size     func() (columns, rows int) // asked before each drawing, so that a resize needs no signal; nil: 100 by 40
 }
 
-// Live follows a run on a terminal or in a log. Its methods may be called from several goroutines; they never wait for
+// View follows a run on a terminal or in a log. Its methods may be called from several goroutines; they never wait for
 // the terminal. One goroutine draws; Close ends it.
-type Live struct {
-	options LiveOptions
+type View struct {
+	options Options
 	wake    chan struct{}
 	done    chan struct{}
 	ended   chan struct{}
 
 	mu      sync.Mutex
-	state   liveState
+	state   state
 	pending []string // lines that stay, not yet written
 	lost    int
 
 	drawn []int // of the drawing goroutine: the widths of the lines drawn last, in columns
 }
 
-// NewLive starts the view.
-func NewLive(o LiveOptions) *Live {
+// New starts the view.
+func New(o Options) *View {
 	if o.Size == nil {
-		o.Size = func() (int, int) { return terminalWidthDefault, 40 }
+		o.Size = func() (int, int) { return draw.WidthDefault, 40 }
 	}
-	l := &Live{options: o, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
+	l := &View{options: o, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
 	l.state.init()
 	go l.loop()
 	return l
 }
 
 // Plan tells the view what to expect. Without it there is no estimate of what remains.
-func (l *Live) Plan(p *plan.Plan) {
+func (l *View) Plan(p *plan.Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.setPlan(p)
 }
 
 // Event shows an event of the run.
-func (l *Live) Event(e interval.Event) {
+func (l *View) Event(e interval.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.keep(l.state.event(e, !l.options.Terminal)...)
 }
 
 // Interval counts what a workload did. It keeps nothing of iv.
-func (l *Live) Interval(iv interval.Interval) {
+func (l *View) Interval(iv interval.Interval) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.interval(&iv)
 }
 
 // Print writes lines that stay above the view.
-func (l *Live) Print(text string) {
+func (l *View) Print(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(text) {
@@ -85,7 +92,7 @@ func (l *Live) Print(text string) {
 
 // Close writes what is left, removes the moving part and waits until the drawing goroutine has ended. It may be called
 // more than once.
-func (l *Live) Close() {
+func (l *View) Close() {
 	l.mu.Lock()
 	select {
 	case <-l.done:
@@ -97,9 +104,9 @@ func (l *Live) Close() {
 }
 
 // keep queues lines that stay; the lock is held.
-func (l *Live) keep(lines ...string) {
+func (l *View) keep(lines ...string) {
 	for _, line := range lines {
-		if len(l.pending) >= livePendingMax {
+		if len(l.pending) >= pendingMax {
 			l.lost++
 			continue
 		}
@@ -113,11 +120,11 @@ func (l *Live) keep(lines ...string) {
 	}
 }
 
-func (l *Live) loop() {
+func (l *View) loop() {
 	defer close(l.ended)
-	every := liveProgress
+	every := progressEvery
 	if l.options.Terminal {
-		every = liveRedraw
+		every = redrawEvery
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -136,9 +143,9 @@ func (l *Live) loop() {
 
 // write brings the screen up to date. The text is made under the lock and written without it, so that a terminal that
 // takes nothing stops only this goroutine.
-func (l *Live) write(tick, last bool) {
+func (l *View) write(tick, last bool) {
 	columns, rows := l.options.Size()
-	columns = max(columns, terminalWidthMin)
+	columns = max(columns, draw.WidthMin)
 	l.mu.Lock()
 	lines := l.pending
 	l.pending = nil
@@ -150,7 +157,7 @@ func (l *Live) write(tick, last bool) {
 	switch {
 	case last:
 	case l.options.Terminal:
-		block = l.state.block(columns, max(rows, 4)-1, style{color: l.options.Color})
+		block = l.state.block(columns, max(rows, 4)-1, draw.Style{Color: l.options.Color})
 	case tick:
 		lines = append(lines, l.state.progress()...)
 	}
@@ -167,7 +174,7 @@ func (l *Live) write(tick, last bool) {
 //
 // Beyond reach are rows of the block that the terminal has moved into its history, because it became lower than the block, and
 // what a terminal drew in the moment in which it already had its new size and did not report it yet.
-func (l *Live) screen(lines, block []string, columns int) string {
+func (l *View) screen(lines, block []string, columns int) string {
 	var b strings.Builder
 	if !l.options.Terminal {
 		for _, line := range lines {
@@ -181,14 +188,14 @@ func (l *Live) screen(lines, block []string, columns int) string {
 		fmt.Fprintf(&b, "\x1b[%dA\r", up)
 	}
 	for _, line := range lines {
-		for _, part := range hang(line, columns) {
+		for _, part := range draw.Hang(line, columns) {
 			b.WriteString("\x1b[2K" + part + "\n")
 		}
 	}
 	l.drawn = l.drawn[:0]
 	for _, line := range block {
 		b.WriteString("\x1b[2K" + line + "\n")
-		l.drawn = append(l.drawn, displayWidth(withoutCodes(line)))
+		l.drawn = append(l.drawn, draw.DisplayWidth(withoutCodes(line)))
 	}
 	if up > 0 && len(lines)+len(block) == 0 { // still in the first row of the block, perhaps of the screen
 		b.WriteString("\x1b[2K\x1b[1B\x1b[J\x1b[1A")
@@ -200,7 +207,7 @@ func (l *Live) screen(lines, block []string, columns int) string {
 }
 
 // rowsDrawn is how many rows the block takes now: after a terminal became narrower it has broken the lines anew.
-func (l *Live) rowsDrawn(columns int) int {
+func (l *View) rowsDrawn(columns int) int {
 	rows := 0
 	for _, w := range l.drawn {
 		rows += max(1, (w+columns-1)/columns)

@@ -1,13 +1,13 @@
-package report
+package draw
 
 import (
 	"strings"
 	"unicode"
 )
 
-// table is a table of text. Columns are as wide as their widest cell; where that does not fit, every row is stacked
+// Table is a table of text. Columns are as wide as their widest cell; where that does not fit, every row is stacked
 // as "heading: cell" lines, so that nothing is cut.
-type table struct {
+type Table struct {
 	Heads []string
 	Left  int // the first columns are text, left-aligned; the others are numbers, right-aligned
 	Rows  [][]string
@@ -16,18 +16,18 @@ type table struct {
 }
 
 const (
-	columnGap     = 2
+	ColumnGap     = 2
 	textCellMin   = 12 // columns of text are wrapped down to this width before rows are stacked
 	stackedIndent = "  "
 	groupIndent   = "  "
 )
 
-func (t *table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// lines lays the table out for width columns. The first line is the heading, unless rows are stacked.
-func (t *table) lines(width int, style style) []string {
-	widths := t.widths()
-	excess := sum(widths) + columnGap*(len(widths)-1) - width
+// Lines lays the table out for width columns. The first line is the heading, unless rows are stacked.
+func (t *Table) Lines(width int, style Style) []string {
+	widths := t.Widths()
+	excess := Sum(widths) + ColumnGap*(len(widths)-1) - width
 	if excess > 0 && t.Grouped {
 		return t.grouped(width, style)
 	}
@@ -47,7 +47,7 @@ func (t *table) lines(width int, style style) []string {
 	}
 	out := []string{}
 	for _, line := range t.row(t.Heads, widths) {
-		out = append(out, style.dim(line))
+		out = append(out, style.Dim(line))
 	}
 	for _, r := range t.Rows {
 		out = append(out, t.row(r, widths)...)
@@ -55,40 +55,40 @@ func (t *table) lines(width int, style style) []string {
 	return out
 }
 
-// fits tells whether no cell must be wrapped.
-func (t *table) fits(width int) bool {
-	widths := t.widths()
-	return sum(widths)+columnGap*(len(widths)-1) <= width
+// Fits tells whether no cell must be wrapped.
+func (t *Table) Fits(width int) bool {
+	widths := t.Widths()
+	return Sum(widths)+ColumnGap*(len(widths)-1) <= width
 }
 
-func (t *table) widths() []int {
+func (t *Table) Widths() []int {
 	widths := make([]int, len(t.Heads))
 	for i, h := range t.Heads {
-		widths[i] = displayWidth(h)
+		widths[i] = DisplayWidth(h)
 	}
 	for _, r := range t.Rows {
 		for i, c := range r {
-			widths[i] = max(widths[i], displayWidth(c))
+			widths[i] = max(widths[i], DisplayWidth(c))
 		}
 	}
 	return widths
 }
 
 // grouped prints the first cell of rows that share it as a heading of its own, and the other cells below.
-func (t *table) grouped(width int, style style) []string {
-	rest := table{Heads: t.Heads[1:], Left: t.Left - 1}
+func (t *Table) grouped(width int, style Style) []string {
+	rest := Table{Heads: t.Heads[1:], Left: t.Left - 1}
 	for _, r := range t.Rows {
-		rest.add(r[1:]...)
+		rest.Add(r[1:]...)
 	}
-	if !rest.fits(width - len(groupIndent)) {
-		return (&table{Heads: t.Heads, Left: t.Left, Rows: t.Rows}).lines(width, style)
+	if !rest.Fits(width - len(groupIndent)) {
+		return (&Table{Heads: t.Heads, Left: t.Left, Rows: t.Rows}).Lines(width, style)
 	}
-	lines := rest.lines(width-len(groupIndent), style)
+	lines := rest.Lines(width-len(groupIndent), style)
 	out := []string{groupIndent + lines[0]}
 	last := ""
 	for i, r := range t.Rows {
 		if r[0] != "" && (i == 0 || r[0] != last) {
-			out = append(out, wrap(r[0], width)...)
+			out = append(out, Wrap(r[0], width)...)
 			last = r[0]
 		}
 		out = append(out, groupIndent+lines[i+1])
@@ -97,11 +97,11 @@ func (t *table) grouped(width int, style style) []string {
 }
 
 // row lays one row out over as many lines as its tallest cell needs.
-func (t *table) row(cells []string, widths []int) []string {
+func (t *Table) row(cells []string, widths []int) []string {
 	wrapped := make([][]string, len(cells))
 	height := 1
 	for i, c := range cells {
-		wrapped[i] = wrap(c, widths[i])
+		wrapped[i] = Wrap(c, widths[i])
 		height = max(height, len(wrapped[i]))
 	}
 	out := make([]string, 0, height)
@@ -113,9 +113,9 @@ func (t *table) row(cells []string, widths []int) []string {
 				text = wrapped[i][y]
 			}
 			if i > 0 {
-				b.WriteString(strings.Repeat(" ", columnGap))
+				b.WriteString(strings.Repeat(" ", ColumnGap))
 			}
-			pad := strings.Repeat(" ", max(0, widths[i]-displayWidth(text)))
+			pad := strings.Repeat(" ", max(0, widths[i]-DisplayWidth(text)))
 			if i < t.Left {
 				b.WriteString(text + pad)
 			} else {
@@ -128,7 +128,7 @@ func (t *table) row(cells []string, widths []int) []string {
 }
 
 // stacked prints the text cells of a row as its heading and every number below.
-func (t *table) stacked(width int, style style) []string {
+func (t *Table) stacked(width int, style Style) []string {
 	var out []string
 	for _, r := range t.Rows {
 		var names []string
@@ -137,12 +137,12 @@ func (t *table) stacked(width int, style style) []string {
 				names = append(names, c)
 			}
 		}
-		out = append(out, wrap(strings.Join(names, " · "), width)...)
+		out = append(out, Wrap(strings.Join(names, " · "), width)...)
 		line := ""
 		for i := t.Left; i < len(r); i++ {
 			item := t.Heads[i] + " " + r[i]
-			if line != "" && displayWidth(stackedIndent+line+"   "+item) > width {
-				out = append(out, stackedIndent+style.dim(line))
+			if line != "" && DisplayWidth(stackedIndent+line+"   "+item) > width {
+				out = append(out, stackedIndent+style.Dim(line))
 				line = ""
 			}
 			if line != "" {
@@ -155,9 +155,9 @@ func (t *table) stacked(width int, style style) []string {
 	return out
 }
 
-// wrap breaks text at blanks, and within words longer than width.
-func wrap(text string, width int) []string {
-	if displayWidth(text) <= width || width < 1 {
+// Wrap breaks text at blanks, and within words longer than width.
+func Wrap(text string, width int) []string {
+	if DisplayWidth(text) <= width || width < 1 {
 		return []string{text}
 	}
 	var out []string
@@ -167,7 +167,7 @@ func wrap(text string, width int) []string {
 		line, lineWidth = "", 0
 	}
 	for word := range strings.FieldsSeq(text) {
-		w := displayWidth(word)
+		w := DisplayWidth(word)
 		if lineWidth > 0 && lineWidth+1+w > width {
 			flush()
 		}
@@ -190,14 +190,14 @@ func wrap(text string, width int) []string {
 	return out
 }
 
-// hang wraps a line that begins with a time; further lines stand below its text.
-func hang(line string, width int) []string {
+// Hang wraps a line that begins with a time; further lines stand below its text.
+func Hang(line string, width int) []string {
 	at, text, found := strings.Cut(line, "  ")
-	if !found || displayWidth(line) <= width {
-		return wrap(line, width)
+	if !found || DisplayWidth(line) <= width {
+		return Wrap(line, width)
 	}
-	indent := displayWidth(at) + 2
-	parts := wrap(text, max(10, width-indent))
+	indent := DisplayWidth(at) + 2
+	parts := Wrap(text, max(10, width-indent))
 	for i := range parts {
 		if i == 0 {
 			parts[i] = at + "  " + parts[i]
@@ -208,8 +208,8 @@ func hang(line string, width int) []string {
 	return parts
 }
 
-// displayWidth is the number of terminal columns of s, which holds no escape codes.
-func displayWidth(s string) int {
+// DisplayWidth is the number of terminal columns of s, which holds no escape codes.
+func DisplayWidth(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeWidth(r)
@@ -233,7 +233,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-func sum(list []int) int {
+func Sum(list []int) int {
 	n := 0
 	for _, v := range list {
 		n += v

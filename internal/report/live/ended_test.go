@@ -1,4 +1,4 @@
-package report_test
+package live_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/live"
 )
 
 // A VM on which a load has ended is in no sum of rates any more, although nothing newer comes: the last ones are silent.
@@ -19,21 +19,21 @@ func TestLiveLeavesOutWhatHasEnded(t *testing.T) {
 	}
 	ended := interval.Event{AtNanos: 8e9, Kind: interval.EventAnnotation, Workload: "OLTP", Instance: 1, Subject: "vm-2", Message: "ended on vm-2"}
 	for name, c := range map[string]struct {
-		end  func(l *report.Live)
+		end  func(l *live.View)
 		want string
 	}{
-		"both run":            {func(*report.Live) {}, "OLTP: 5.00k IOPS"},
-		"its power was cut":   {func(l *report.Live) { l.Event(ended) }, "OLTP: 1.00k IOPS"},
-		"its last interval":   {func(l *report.Live) { last := from("vm-2", 8, 4000); last.Final = true; l.Interval(last) }, "OLTP: 1.00k IOPS"},
-		"another load's end":  {func(l *report.Live) { e := ended; e.Instance = 2; l.Event(e) }, "OLTP: 5.00k IOPS"},
-		"it is back":          {func(l *report.Live) { l.Event(ended); l.Interval(from("vm-2", 8, 4000)) }, "OLTP: 5.00k IOPS"},
-		"both have ended":     {func(l *report.Live) { e := ended; l.Event(e); e.Subject = "vm-1"; l.Event(e) }, "OLTP: 0 IOPS, 0 B/s, p50 –, p99 –"},
-		"seconds that follow": {func(l *report.Live) { l.Event(ended); l.Interval(from("vm-1", 9, 3000)) }, "OLTP: 1.00k IOPS"},
+		"both run":            {func(*live.View) {}, "OLTP: 5.00k IOPS"},
+		"its power was cut":   {func(l *live.View) { l.Event(ended) }, "OLTP: 1.00k IOPS"},
+		"its last interval":   {func(l *live.View) { last := from("vm-2", 8, 4000); last.Final = true; l.Interval(last) }, "OLTP: 1.00k IOPS"},
+		"another load's end":  {func(l *live.View) { e := ended; e.Instance = 2; l.Event(e) }, "OLTP: 5.00k IOPS"},
+		"it is back":          {func(l *live.View) { l.Event(ended); l.Interval(from("vm-2", 8, 4000)) }, "OLTP: 5.00k IOPS"},
+		"both have ended":     {func(l *live.View) { e := ended; l.Event(e); e.Subject = "vm-1"; l.Event(e) }, "OLTP: 0 IOPS, 0 B/s, p50 –, p99 –"},
+		"seconds that follow": {func(l *live.View) { l.Event(ended); l.Interval(from("vm-1", 9, 3000)) }, "OLTP: 1.00k IOPS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &screen{columns: 200}
-				l := report.NewLive(report.LiveOptions{Out: s, Size: s.size})
+				l := live.New(live.Options{Out: s, Size: s.size})
 				l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
 				for second := range int64(9) {
 					l.Interval(from("vm-1", second, 1000))
@@ -56,22 +56,22 @@ func TestLiveLeavesOutWhatHasEnded(t *testing.T) {
 func TestLiveShowsNothingOld(t *testing.T) {
 	silent := interval.Event{AtNanos: 8e9, Kind: interval.EventAgentSilent, Subject: "vm-2", Message: "lost"}
 	for name, c := range map[string]struct {
-		end   func(l *report.Live)
+		end   func(l *live.View)
 		sleep time.Duration
 		want  string
 	}{
-		"one is silent": {func(l *report.Live) { l.Event(silent) }, 11 * time.Second, "OLTP: 1.00k IOPS"},
-		"both":          {func(l *report.Live) { e := silent; l.Event(e); e.Subject = "vm-1"; l.Event(e) }, 11 * time.Second, "OLTP: – IOPS, –, p50 –, p99 –"},
-		"nothing comes": {func(*report.Live) {}, 21 * time.Second, "0:20  run, about 20 s left; OLTP: – IOPS"},
-		"joined errors": {func(l *report.Live) { l.Event(interval.Event{Kind: interval.EventLog, Message: "one\ntwo\n"}) }, 11 * time.Second, "one; two"},
-		"a slow step": {func(l *report.Live) {
+		"one is silent": {func(l *live.View) { l.Event(silent) }, 11 * time.Second, "OLTP: 1.00k IOPS"},
+		"both":          {func(l *live.View) { e := silent; l.Event(e); e.Subject = "vm-1"; l.Event(e) }, 11 * time.Second, "OLTP: – IOPS, –, p50 –, p99 –"},
+		"nothing comes": {func(*live.View) {}, 21 * time.Second, "0:20  run, about 20 s left; OLTP: – IOPS"},
+		"joined errors": {func(l *live.View) { l.Event(interval.Event{Kind: interval.EventLog, Message: "one\ntwo\n"}) }, 11 * time.Second, "one; two"},
+		"a slow step": {func(l *live.View) {
 			l.Event(interval.Event{AtNanos: 0, Kind: interval.EventStepStarted, StepID: 1, Step: "workload.Start", Phase: "run"})
 		}, 11 * time.Second, "about 39 s left, this step is 9 s over its estimate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &screen{columns: 300}
-				l := report.NewLive(report.LiveOptions{Out: s, Size: s.size})
+				l := live.New(live.Options{Out: s, Size: s.size})
 				l.Plan(livePlan())
 				l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
 				for second := range int64(9) {

@@ -1,10 +1,12 @@
-package report
+package live
 
 import (
 	"fmt"
 	"math"
 	"strings"
 	"time"
+
+	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -19,7 +21,7 @@ const (
 	liveOverdueMin = 5 * time.Second
 )
 
-func (s *liveState) elapsed() time.Duration {
+func (s *state) elapsed() time.Duration {
 	if s.zero.IsZero() {
 		return 0
 	}
@@ -29,7 +31,7 @@ func (s *liveState) elapsed() time.Duration {
 // remaining estimates what is left from where the run is in its plan, so that a step that took longer than planned
 // moves the end. Overdue is by how much the present step has outlasted its plan already: for so long nothing of what is left has
 // passed. ok is false without a plan.
-func (s *liveState) remaining() (left, overdue time.Duration, ok bool) {
+func (s *state) remaining() (left, overdue time.Duration, ok bool) {
 	if s.total == 0 {
 		return 0, 0, false
 	}
@@ -51,42 +53,42 @@ func (s *liveState) remaining() (left, overdue time.Duration, ok bool) {
 }
 
 // leftText says what remains: ", about 5m left, this step is 20s over its estimate".
-func (s *liveState) leftText() string {
+func (s *state) leftText() string {
 	left, overdue, known := s.remaining()
 	if !known {
 		return ""
 	}
-	text := ", about " + duration(int64(left.Truncate(time.Second))) + " left"
+	text := ", about " + draw.Duration(int64(left.Truncate(time.Second))) + " left"
 	if overdue >= liveOverdueMin {
-		text += ", this step is " + duration(int64(overdue.Truncate(time.Second))) + " over its estimate"
+		text += ", this step is " + draw.Duration(int64(overdue.Truncate(time.Second))) + " over its estimate"
 	}
 	return text
 }
 
 // block draws the moving part in at most rows lines of width columns.
-func (s *liveState) block(columns, rows int, st style) []string {
+func (s *state) block(columns, rows int, st draw.Style) []string {
 	lines := s.header(columns, st)
-	foot := wrap(liveHint, columns)
+	foot := draw.Wrap(liveHint, columns)
 	for i := range foot {
-		foot[i] = st.dim(foot[i])
+		foot[i] = st.Dim(foot[i])
 	}
 	stale := s.staleLines(columns)
 	body := s.table(columns, rows-len(lines)-len(stale)-len(foot), st)
 	return append(append(append(lines, body...), stale...), foot...)
 }
 
-func (s *liveState) header(columns int, st style) []string {
+func (s *state) header(columns int, st draw.Style) []string {
 	var lines []string
 	title := s.title
 	if s.rehearsal {
 		title = strings.TrimSpace("REHEARSAL  " + title)
 	}
-	times := duration(int64(s.elapsed().Truncate(time.Second))) + " elapsed"
+	times := draw.Duration(int64(s.elapsed().Truncate(time.Second))) + " elapsed"
 	left, _, known := s.remaining()
 	times += s.leftText()
 	if title != "" {
-		for _, l := range wrap(title, columns) {
-			lines = append(lines, st.bold(l))
+		for _, l := range draw.Wrap(title, columns) {
+			lines = append(lines, st.Bold(l))
 		}
 	}
 	head := s.phase
@@ -94,15 +96,15 @@ func (s *liveState) header(columns int, st style) []string {
 		head = strings.TrimSpace(fmt.Sprintf("%s  %d of %d steps done", head, s.done, s.steps))
 	}
 	head = strings.TrimSpace(head + "  " + times)
-	if room := columns - displayWidth(head) - 2; known && room >= 12 {
-		head += "  " + st.accent(bar(s.elapsed(), left, min(room, 40)))
+	if room := columns - draw.DisplayWidth(head) - 2; known && room >= 12 {
+		head += "  " + st.Accent(bar(s.elapsed(), left, min(room, 40)))
 		lines = append(lines, head)
 	} else {
-		lines = append(lines, wrap(head, columns)...)
+		lines = append(lines, draw.Wrap(head, columns)...)
 	}
 	for _, o := range s.open {
-		text := fmt.Sprintf("▸ %s (%s)", stepHeading(o), clock(int64(s.elapsed())-o.AtNanos))
-		lines = append(lines, wrap(text, columns)...)
+		text := fmt.Sprintf("▸ %s (%s)", stepHeading(o), draw.Clock(int64(s.elapsed())-o.AtNanos))
+		lines = append(lines, draw.Wrap(text, columns)...)
 	}
 	return lines
 }
@@ -116,7 +118,7 @@ func bar(elapsed, left time.Duration, columns int) string {
 }
 
 // table draws the running workloads. Where they do not fit, it shows one page after the other and says so.
-func (s *liveState) table(columns, rows int, st style) []string {
+func (s *state) table(columns, rows int, st draw.Style) []string {
 	if len(s.loads) == 0 {
 		return nil
 	}
@@ -130,41 +132,41 @@ func (s *liveState) table(columns, rows int, st style) []string {
 	current := int(s.elapsed()/livePageTime) % pages
 	from, to := current*page, min(len(s.loads), (current+1)*page)
 	lines := s.tableOf(s.loads[from:to], columns, st)
-	return append(lines, st.dim(textio.Clip(fmt.Sprintf("workloads %d to %d of %d", from+1, to, len(s.loads)), columns)))
+	return append(lines, st.Dim(textio.Clip(fmt.Sprintf("workloads %d to %d of %d", from+1, to, len(s.loads)), columns)))
 }
 
 // tableOf gives up width of the sparkline before it stacks rows.
-func (s *liveState) tableOf(loads []*liveLoad, columns int, st style) []string {
-	var t table
+func (s *state) tableOf(loads []*liveLoad, columns int, st draw.Style) []string {
+	var t draw.Table
 	for _, spark := range []int{liveSpark, liveSpark / 2, liveSpark / 4} {
 		spark = min(spark, columns-14) // a stacked row has its heading before it
-		t = table{Heads: []string{"workload", "VMs", "IOPS", "bandwidth", "p50", "p99", "errors", "last minute"}, Left: 1}
+		t = draw.Table{Heads: []string{"workload", "VMs", "IOPS", "bandwidth", "p50", "p99", "errors", "last minute"}, Left: 1}
 		for _, l := range loads {
 			history := l.history(spark)
-			t.add(append(s.cells(l), fill(sparkOf(history, largest(history)), spark))...)
+			t.Add(append(s.cells(l), draw.Fill(draw.SparkOf(history, draw.Largest(history)), spark))...)
 		}
-		if t.fits(columns) {
+		if t.Fits(columns) {
 			break
 		}
 	}
-	return t.lines(columns, st)
+	return t.Lines(columns, st)
 }
 
-func (s *liveState) cells(l *liveLoad) []string {
+func (s *state) cells(l *liveLoad) []string {
 	operations, bytes, latency := l.recent(s)
 	if s.heardNothingOf(l) {
-		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", count(l.errors)}
+		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", draw.Count(l.errors)}
 	}
-	return []string{l.name(), s.vmsOf(l), Quantity(math.Round(operations), ""), Quantity(bytes, "B/s"),
-		Quantity(latency.Quantile(0.5), "ns"), Quantity(latency.Quantile(0.99), "ns"), count(l.errors)}
+	return []string{l.name(), s.vmsOf(l), draw.Quantity(math.Round(operations), ""), draw.Quantity(bytes, "B/s"),
+		draw.Quantity(latency.Quantile(0.5), "ns"), draw.Quantity(latency.Quantile(0.99), "ns"), draw.Count(l.errors)}
 }
 
 // progress is what a log gets now and then.
-func (s *liveState) progress() []string {
+func (s *state) progress() []string {
 	if s.stopped || s.zero.IsZero() {
 		return nil
 	}
-	head := clock(int64(s.elapsed())) + "  " + Clean(s.phase)
+	head := draw.Clock(int64(s.elapsed())) + "  " + draw.Clean(s.phase)
 	head += s.leftText()
 	for _, l := range s.loads {
 		c := s.cells(l)

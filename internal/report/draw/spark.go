@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"math"
@@ -8,14 +8,14 @@ import (
 
 const sparkRunes = "▁▂▃▄▅▆▇█"
 
-// sparkline draws the time-weighted means of columns stretches between from and to (seconds), from zero up to the
+// Sparkline draws the time-weighted means of columns stretches between from and to (seconds), from zero up to the
 // largest. A stretch without data is a blank.
-func sparkline(points result.Points, from, to float64, columns int) string {
-	means := columnMeans(points, from, to, columns)
-	return sparkOf(means, largest(means))
+func Sparkline(points result.Points, from, to float64, columns int) string {
+	means := ColumnMeans(points, from, to, columns)
+	return SparkOf(means, Largest(means))
 }
 
-func columnMeans(points result.Points, from, to float64, columns int) []float64 {
+func ColumnMeans(points result.Points, from, to float64, columns int) []float64 {
 	if columns < 1 || !(to > from) || len(points) == 0 {
 		return nil
 	}
@@ -68,8 +68,8 @@ func reach(points result.Points, i int) (start, end float64) {
 	return (before + at) / 2, (at + after) / 2
 }
 
-// largest of values that may be NaN; 0 when there is none above.
-func largest(values []float64) float64 {
+// Largest of values that may be NaN; 0 when there is none above.
+func Largest(values []float64) float64 {
 	top := 0.0
 	for _, v := range values {
 		if v > top {
@@ -79,8 +79,8 @@ func largest(values []float64) float64 {
 	return top
 }
 
-// sparkOf draws values from zero up to top; NaN is a blank.
-func sparkOf(values []float64, top float64) string {
+// SparkOf draws values from zero up to top; NaN is a blank.
+func SparkOf(values []float64, top float64) string {
 	runes := []rune(sparkRunes)
 	out := make([]rune, len(values))
 	for i, v := range values {

@@ -1,4 +1,4 @@
-package report_test
+package live_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/live"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -26,7 +26,7 @@ func livePlan() *plan.Plan {
 	return p
 }
 
-// screen understands the few codes that Live writes and keeps what a terminal would show.
+// screen understands the few codes that View writes and keeps what a terminal would show.
 type screen struct {
 	mu      sync.Mutex
 	columns int
@@ -96,7 +96,7 @@ func liveInterval(workload string, second int64, operations uint64) interval.Int
 	return iv
 }
 
-func liveEvents(l *report.Live) {
+func liveEvents(l *live.View) {
 	l.Plan(livePlan())
 	l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
 	l.Event(interval.Event{Kind: interval.EventStepStarted, Phase: "run", Step: "workload.Start", StepID: 1, Workload: "OLTP"})
@@ -114,7 +114,7 @@ func TestLiveRedrawsInPlace(t *testing.T) {
 	for _, columns := range []int{120, 60, 30} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &screen{columns: columns}
-			l := report.NewLive(report.LiveOptions{Out: s, Terminal: true, Size: s.size})
+			l := live.New(live.Options{Out: s, Terminal: true, Size: s.size})
 			liveEvents(l)
 			shown := s.text()
 			flat := strings.Join(strings.Fields(shown), " ")
@@ -146,7 +146,7 @@ func TestLiveRedrawsInPlace(t *testing.T) {
 func TestLiveFollowsAResize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 100}
-		l := report.NewLive(report.LiveOptions{Out: s, Terminal: true, Size: s.size})
+		l := live.New(live.Options{Out: s, Terminal: true, Size: s.size})
 		defer l.Close()
 		liveEvents(l)
 		s.mu.Lock()
@@ -165,7 +165,7 @@ func TestLiveFollowsAResize(t *testing.T) {
 func TestLivePlainLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s screen
-		l := report.NewLive(report.LiveOptions{Out: &s})
+		l := live.New(live.Options{Out: &s})
 		liveEvents(l)
 		l.Event(interval.Event{AtNanos: 10e9, Kind: interval.EventStepEnded, Phase: "run", Step: "test.Wait", StepID: 2, Error: "the disk is full"})
 		l.Event(interval.Event{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "test.Wait", StepID: 3})
@@ -200,7 +200,7 @@ func (s stuck) Write(p []byte) (int, error) {
 func TestLiveNeverKeepsTheRunWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stuck{make(chan struct{})}
-		l := report.NewLive(report.LiveOptions{Out: s, Terminal: true})
+		l := live.New(live.Options{Out: s, Terminal: true})
 		for second := range int64(5000) {
 			l.Event(interval.Event{AtNanos: second, Kind: interval.EventLog, Message: "again"})
 			l.Interval(liveInterval("OLTP", second, 1))
@@ -215,7 +215,7 @@ func TestLiveShowsSilentVMs(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &screen{columns: 120}
-			l := report.NewLive(report.LiveOptions{Out: s, Terminal: terminal, Size: s.size})
+			l := live.New(live.Options{Out: s, Terminal: terminal, Size: s.size})
 			liveEvents(l)
 			flat := func() string { // the newest state: where nothing is redrawn, the last line of progress and what follows it
 				time.Sleep(11 * time.Second)

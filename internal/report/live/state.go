@@ -1,4 +1,4 @@
-package report
+package live
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
@@ -21,8 +23,8 @@ const (
 	liveDelaySeconds = 1  // the newest seconds, in which not all VMs have reported yet
 )
 
-// liveState is what a Live view knows. It does no I/O.
-type liveState struct {
+// state is what a View view knows. It does no I/O.
+type state struct {
 	title     string
 	rehearsal bool
 	total     time.Duration
@@ -69,13 +71,13 @@ type liveSecond struct {
 // liveRate is what one VM did in one second.
 type liveRate struct{ operations, bytes uint64 }
 
-func (s *liveState) init() {
+func (s *state) init() {
 	s.planned, s.starts, s.engines = map[int]plan.Step{}, map[string]int{}, map[string]bool{}
 	s.silent = map[string]int64{}
 }
 
-func (s *liveState) setPlan(p *plan.Plan) {
-	s.title = Clean(cmp.Or(p.Scenario.DisplayName, p.Scenario.Name))
+func (s *state) setPlan(p *plan.Plan) {
+	s.title = draw.Clean(cmp.Or(p.Scenario.DisplayName, p.Scenario.Name))
 	s.rehearsal = p.Rehearsal != nil
 	s.total = p.Estimate.Total
 	for _, step := range p.Steps {
@@ -85,15 +87,15 @@ func (s *liveState) setPlan(p *plan.Plan) {
 }
 
 // event takes an event and returns the lines that stay. Where nothing is redrawn, starts are lines too.
-func (s *liveState) event(e interval.Event, plain bool) []string {
+func (s *state) event(e interval.Event, plain bool) []string {
 	if s.zero.IsZero() {
 		s.zero = time.Now().Add(-time.Duration(e.AtNanos))
 	}
-	at := clock(e.AtNanos) + "  "
+	at := draw.Clock(e.AtNanos) + "  "
 	switch e.Kind {
 	case interval.EventPhaseStarted:
 		s.phase = e.Phase
-		return []string{at + Clean(e.Phase) + " phase"}
+		return []string{at + draw.Clean(e.Phase) + " phase"}
 	case interval.EventStepStarted:
 		s.open = append(s.open, e)
 		if plain {
@@ -119,9 +121,9 @@ func (s *liveState) event(e interval.Event, plain bool) []string {
 		case interval.EventDisturbance:
 			text = "disturbance: " + text
 		case interval.EventStarts:
-			text = Clean(e.Workload) + ": " + text
+			text = draw.Clean(e.Workload) + ": " + text
 		case interval.EventClockJump:
-			text = Clean(e.Subject) + ": " + text
+			text = draw.Clean(e.Subject) + ": " + text
 		}
 		return []string{at + text}
 	}
@@ -129,9 +131,9 @@ func (s *liveState) event(e interval.Event, plain bool) []string {
 }
 
 func stepHeading(e interval.Event) string {
-	text := Clean(e.Step)
+	text := draw.Clean(e.Step)
 	if subject := cmp.Or(e.Workload, e.Group, e.Subject); subject != "" {
-		text += " " + Clean(subject)
+		text += " " + draw.Clean(subject)
 	}
 	if e.Simulate {
 		text += " (imitated)"
@@ -140,14 +142,14 @@ func stepHeading(e interval.Event) string {
 }
 
 // endStep closes the step and says how it went.
-func (s *liveState) endStep(e interval.Event) string {
+func (s *state) endStep(e interval.Event) string {
 	text := stepHeading(e)
 	i := slices.IndexFunc(s.open, func(o interval.Event) bool {
 		return o.StepID == e.StepID && o.Step == e.Step && o.Phase == e.Phase
 	})
 	took := ""
 	if i >= 0 {
-		took = " after " + duration(e.AtNanos-s.open[i].AtNanos)
+		took = " after " + draw.Duration(e.AtNanos-s.open[i].AtNanos)
 		s.open = slices.Delete(s.open, i, i+1)
 	}
 	if _, known := s.planned[e.StepID]; known {
@@ -162,7 +164,7 @@ func (s *liveState) endStep(e interval.Event) string {
 	return text + " done" + took
 }
 
-func (s *liveState) endLoad(e interval.Event, at string) []string {
+func (s *state) endLoad(e interval.Event, at string) []string {
 	var lines []string
 	s.loads = slices.DeleteFunc(s.loads, func(l *liveLoad) bool {
 		if l.key.workload != e.Workload || l.key.instance != e.Instance || l.key.prefill != e.Prefill {
@@ -177,8 +179,8 @@ func (s *liveState) endLoad(e interval.Event, at string) []string {
 // farewell sums a workload up when it ends.
 func (l *liveLoad) farewell(e interval.Event) string {
 	text := fmt.Sprintf("workload %s ended after %s: %s operations, %s, p50 %s, p99 %s, %s errors", l.name(),
-		duration(e.AtNanos-l.from), count(l.operations), unit.FormatBytes(int64(l.bytes)),
-		Quantity(l.latency.Quantile(0.5), "ns"), Quantity(l.latency.Quantile(0.99), "ns"), count(l.errors))
+		draw.Duration(e.AtNanos-l.from), draw.Count(l.operations), unit.FormatBytes(int64(l.bytes)),
+		draw.Quantity(l.latency.Quantile(0.5), "ns"), draw.Quantity(l.latency.Quantile(0.99), "ns"), draw.Count(l.errors))
 	if e.Error != "" {
 		text += "; FAILED: " + oneLine(e.Error)
 	}
@@ -186,7 +188,7 @@ func (l *liveLoad) farewell(e interval.Event) string {
 }
 
 func (l *liveLoad) name() string {
-	text := Clean(l.key.workload)
+	text := draw.Clean(l.key.workload)
 	if l.key.prefill {
 		text += " (prefill)"
 	}
@@ -196,7 +198,7 @@ func (l *liveLoad) name() string {
 	return text
 }
 
-func (s *liveState) interval(iv *interval.Interval) {
+func (s *state) interval(iv *interval.Interval) {
 	if s.zero.IsZero() {
 		s.zero = time.Now().Add(-time.Duration(iv.EndNanos()))
 	}
@@ -247,7 +249,7 @@ func (s *liveSecond) add(vm string, rate liveRate) {
 	s.vms[vm] = liveRate{have.operations + rate.operations, have.bytes + rate.bytes}
 }
 
-func (s *liveState) load(iv *interval.Interval) *liveLoad {
+func (s *state) load(iv *interval.Interval) *liveLoad {
 	key := liveLoadKey{iv.Workload, iv.Instance, iv.Prefill}
 	for _, l := range s.loads {
 		if l.key == key {
@@ -266,7 +268,7 @@ func (s *liveState) load(iv *interval.Interval) *liveLoad {
 // recent sums the last complete seconds up: rates per second and the latency of their operations. A VM on which the load has ended
 // has no rate any more, however recent its last seconds are: when the others are silent, nothing newer comes. Latency is of
 // all VMs for as long as one of them goes on.
-func (l *liveLoad) recent(s *liveState) (operations, bytes float64, latency stat.Histogram) {
+func (l *liveLoad) recent(s *state) (operations, bytes float64, latency stat.Histogram) {
 	last := l.newest - liveDelaySeconds
 	if _, ok := l.seconds[last]; !ok {
 		last = l.newest // it has only just begun
@@ -292,7 +294,7 @@ func (l *liveLoad) recent(s *liveState) (operations, bytes float64, latency stat
 }
 
 // heardNothingOf tells whether a load has been silent on all its VMs for so long that its last rates say nothing of now.
-func (s *liveState) heardNothingOf(l *liveLoad) bool {
+func (s *state) heardNothingOf(l *liveLoad) bool {
 	if l.goesOn() && len(s.stale(l)) == l.running() {
 		return true
 	}

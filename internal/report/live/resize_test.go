@@ -1,4 +1,4 @@
-package report_test
+package live_test
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/live"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// showLiveVariable makes the test program draw a live view on its terminal for a minute.
-const showLiveVariable = "REPORT_TEST_SHOWS_LIVE"
+// showVariable makes the test program draw a live view on its terminal for a minute.
+const showVariable = "REPORT_TEST_SHOWS_LIVE"
 
-func showLive() {
-	l := report.NewLive(report.LiveOptions{Out: os.Stdout, Terminal: true, Size: func() (columns, rows int) {
+func show() {
+	l := live.New(live.Options{Out: os.Stdout, Terminal: true, Size: func() (columns, rows int) {
 		ask := exec.Command("stty", "size")
 		ask.Stdin = os.Stdin
 		text, err := ask.Output()
@@ -52,7 +52,7 @@ func TestLiveLeavesNoGhosts(t *testing.T) {
 		}
 		return string(text)
 	}
-	call("new-session", "-d", "-x", "110", "-y", "30", "-e", showLiveVariable+"=1", "-e", "LC_ALL=C.UTF-8", os.Args[0])
+	call("new-session", "-d", "-x", "110", "-y", "30", "-e", showVariable+"=1", "-e", "LC_ALL=C.UTF-8", os.Args[0])
 	t.Cleanup(func() { call("kill-server") })
 	screen := func() string { return call("capture-pane", "-p", "-S", "-500") }
 	// await waits until the view has been drawn again after this many lines that stay, and returns what is on the terminal.
@@ -88,4 +88,12 @@ func TestLiveLeavesNoGhosts(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(showVariable) != "" {
+		show()
+		return
+	}
+	os.Exit(m.Run())
 }

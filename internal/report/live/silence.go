@@ -1,4 +1,4 @@
-package report
+package live
 
 import (
 	"fmt"
@@ -7,13 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/draw"
+
 	"github.com/braggdev/bragg/internal/interval"
 )
 
 // A VM whose agent does not answer sends nothing that could be shown: sums of its load lack its part, and the view must say so.
 
 // noteSilence takes what an event tells of a VM that does not answer.
-func (s *liveState) noteSilence(e interval.Event) {
+func (s *state) noteSilence(e interval.Event) {
 	switch e.Kind {
 	case interval.EventAgentSilent:
 		s.silent[e.Subject] = e.AtNanos
@@ -29,7 +31,7 @@ func (s *liveState) noteSilence(e interval.Event) {
 }
 
 // stale lists the VMs on which a load runs that do not answer.
-func (s *liveState) stale(l *liveLoad) []string {
+func (s *state) stale(l *liveLoad) []string {
 	var list []string
 	for vm, runs := range l.vms {
 		if _, silent := s.silent[vm]; silent && runs {
@@ -41,7 +43,7 @@ func (s *liveState) stale(l *liveLoad) []string {
 }
 
 // vmsOf says on how many VMs a load runs, and how many of them show nothing new: "3, 1 silent".
-func (s *liveState) vmsOf(l *liveLoad) string {
+func (s *state) vmsOf(l *liveLoad) string {
 	text := fmt.Sprint(len(l.vms))
 	if n := len(s.stale(l)); n > 0 {
 		text += fmt.Sprintf(", %d silent", n)
@@ -52,7 +54,7 @@ func (s *liveState) vmsOf(l *liveLoad) string {
 const staleShownMax = 3
 
 // staleLines names the VMs of loads whose data are old.
-func (s *liveState) staleLines(columns int) []string {
+func (s *state) staleLines(columns int) []string {
 	vms := map[string]bool{}
 	for _, l := range s.loads {
 		for _, vm := range s.stale(l) {
@@ -65,11 +67,11 @@ func (s *liveState) staleLines(columns int) []string {
 	var parts []string
 	for _, vm := range slices.Sorted(maps.Keys(vms)) {
 		away := s.elapsed() - time.Duration(s.silent[vm])
-		parts = append(parts, fmt.Sprintf("%s for %s", Clean(vm), clock(int64(away.Truncate(time.Second)))))
+		parts = append(parts, fmt.Sprintf("%s for %s", draw.Clean(vm), draw.Clock(int64(away.Truncate(time.Second)))))
 	}
 	text := strings.Join(parts[:min(len(parts), staleShownMax)], ", ")
 	if n := len(parts) - staleShownMax; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	return wrap("stale: no answer from "+text, columns)
+	return draw.Wrap("stale: no answer from "+text, columns)
 }

@@ -1,8 +1,6 @@
-package report
+package draw
 
 import (
-	"encoding/json"
-
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -12,11 +10,3 @@ const nameRunesMax = 200
 // Clean makes a text of unknown origin safe to show on one line of a terminal or a page: control characters, escape
 // codes and the invisible characters that reorder text become visible, line feeds become spaces.
 func Clean(s string) string { return textio.Clip(textio.Line(s), nameRunesMax) }
-
-// cleanRaw returns raw when it is valid JSON, else null.
-func cleanRaw(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || !json.Valid(raw) {
-		return nil
-	}
-	return raw
-}

@@ -1,4 +1,4 @@
-package report
+package draw
 
 import (
 	"math"
@@ -14,7 +14,7 @@ import (
 // "212 MB/s", "1.53 ms". NaN, which means that there is nothing to say, is "–".
 func Quantity(value float64, name string) string {
 	text := Amount(value, name)
-	if base, _ := baseUnit(name); base != "" && text != "–" && !ownsPrefix(base) {
+	if base, _ := BaseUnit(name); base != "" && text != "–" && !OwnsPrefix(base) {
 		text += " " + base
 	}
 	return text
@@ -23,7 +23,7 @@ func Quantity(value float64, name string) string {
 // Amount is Quantity without a unit that stands in the heading of a table anyway: "75.7k" of "75.7k IOPS". Units that
 // take the prefix stay: "212 MB/s".
 func Amount(value float64, name string) string {
-	base, factor := baseUnit(name)
+	base, factor := BaseUnit(name)
 	value *= factor
 	switch {
 	case math.IsNaN(value) || math.IsInf(value, 0):
@@ -32,15 +32,15 @@ func Amount(value float64, name string) string {
 		return scale(value, timePrefixes, base)
 	case base == "B":
 		return unit.FormatBytes(int64(value))
-	case ownsPrefix(base):
+	case OwnsPrefix(base):
 		return scale(value, decimalPrefixes, base)
 	}
 	return scale(value, decimalPrefixes, "")
 }
 
-// baseUnit returns the unit without its prefix and the factor that leads there, so that "kB/s" and "MHz" are scaled
+// BaseUnit returns the unit without its prefix and the factor that leads there, so that "kB/s" and "MHz" are scaled
 // like everything else.
-func baseUnit(name string) (string, float64) {
+func BaseUnit(name string) (string, float64) {
 	switch name {
 	case "kB/s":
 		return "B/s", 1e3
@@ -58,8 +58,8 @@ func baseUnit(name string) (string, float64) {
 	return name, 1
 }
 
-// ownsPrefix tells whether the prefix belongs to the unit ("12 MB/s") and not to the number ("12k IOPS").
-func ownsPrefix(base string) bool {
+// OwnsPrefix tells whether the prefix belongs to the unit ("12 MB/s") and not to the number ("12k IOPS").
+func OwnsPrefix(base string) bool {
 	return base == "s" || base == "B/s" || base == "b/s" || base == "Hz" || base == "B" || base == "W"
 }
 
@@ -122,8 +122,8 @@ func Percent(ratio float64) string {
 	return scale(ratio*100, decimalPrefixes[:1], "") + " %"
 }
 
-// clock prints a moment of the run's axis as "m:ss" or "h:mm:ss", with a decimal only where the run is short.
-func clock(nanos int64) string {
+// Clock prints a moment of the run's axis as "m:ss" or "h:mm:ss", with a decimal only where the run is short.
+func Clock(nanos int64) string {
 	sign := ""
 	if nanos < 0 {
 		sign, nanos = "-", -nanos
@@ -143,16 +143,16 @@ func twoDigits(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// duration prints nanoseconds for a reader; 0 is "0 s".
-func duration(nanos int64) string {
+// Duration prints nanoseconds for a reader; 0 is "0 s".
+func Duration(nanos int64) string {
 	if nanos == 0 {
 		return "0 s"
 	}
 	return unit.FormatDuration(time.Duration(nanos))
 }
 
-// count prints a whole number with groups of three digits: "1,234,567".
-func count(n uint64) string {
+// Count prints a whole number with groups of three digits: "1,234,567".
+func Count(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	var b strings.Builder
 	for i, r := range digits {
@@ -164,7 +164,7 @@ func count(n uint64) string {
 	return b.String()
 }
 
-func joinAnd(words []string) string {
+func JoinAnd(words []string) string {
 	switch len(words) {
 	case 0:
 		return ""
@@ -174,8 +174,8 @@ func joinAnd(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// signed prints a difference with its sign.
-func signed(text string) string {
+// Signed prints a difference with its sign.
+func Signed(text string) string {
 	if text == "–" || text[0] == '-' || text[0] == '0' && len(text) == 1 {
 		return text
 	}
