@@ -16,7 +16,7 @@ import (
 func (t *Target) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, _ bool,
 ) ([]target.VM, error) {
-	m, err := t.machine(tag, source.ID)
+	m, err := t.find(tag, source.ID)
 	if err != nil {
 		return nil, fmt.Errorf("clone vm %q: %w", source.Name, err)
 	}
@@ -49,19 +49,8 @@ func (t *Target) CloneVM(
 const snapshotsMax = 10_000 // of one VM
 
 // SnapshotVMs copies the disks of VMs beside them. Snapshots are numbered, so that one name may be used again.
-func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
-	machines, err := t.resolve(tag, vms, false)
-	if err != nil {
-		return fmt.Errorf("snapshot VMs: %w", err)
-	}
-	return t.onEach(ctx, "snapshot", vms, func(i int) error {
-		machines[i].mu.Lock()
-		defer machines[i].mu.Unlock()
-		if err := t.usable(machines[i]); err != nil {
-			return err
-		}
-		return t.snapshot(ctx, machines[i], name)
-	})
+func (ms *machines) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
+	return ms.each(ctx, "snapshot", tag, vms, func(m *machine) error { return ms.snapshot(ctx, m, name) })
 }
 
 // snapshotInfo lies beside the copies of a snapshot.
@@ -69,8 +58,8 @@ type snapshotInfo struct {
 	Name string `json:"name"`
 }
 
-func (t *Target) snapshot(ctx context.Context, m *machine, name string) (err error) {
-	all := t.store.path(m.id, "snapshots")
+func (ms *machines) snapshot(ctx context.Context, m *machine, name string) (err error) {
+	all := ms.store.path(m.id, "snapshots")
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return err
 	}
@@ -80,7 +69,7 @@ func (t *Target) snapshot(ctx context.Context, m *machine, name string) (err err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir)) // half a snapshot is none
+			err = errors.Join(err, os.RemoveAll(dir)) // not half a snapshot
 		}
 	}()
 	for _, d := range m.record.VM.Disks {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,11 +42,9 @@ func OpenDetached(dir string, agentCommand []string, d Detached) (*Target, error
 	if err != nil {
 		return nil, err
 	}
-	return &Target{
-		options: target.OpenOptions{Dir: dir, AgentCommand: agentCommand}, store: s, nodes: []target.Node{d.Node},
-		spawner: newSpawner(), groups: openCgroups(), address: newAddressPool(), machines: map[string]*machine{},
-		nodesOff: map[string]bool{}, detached: &d, meter: nil,
-	}, nil
+	t := newTarget(s, openCgroups(), []target.Node{d.Node}, agentCommand)
+	t.detached = &d
+	return t, nil
 }
 
 // detachedConfig is what the agent of a detached VM is told; package agent reads it as its Config. Names of files are
@@ -66,7 +63,7 @@ func (t *Target) PowerOnDetached(ctx context.Context, tag target.Tag, vm target.
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	m, err := t.machine(tag, vm.ID)
+	m, err := t.find(tag, vm.ID)
 	if err != nil {
 		return fmt.Errorf("power on vm %q: %w", vm.Name, err)
 	}
@@ -88,16 +85,16 @@ func (t *Target) PowerOnDetached(ctx context.Context, tag target.Tag, vm target.
 }
 
 // startDetached starts the process of a VM. The caller holds the lock of m.
-func (t *Target) startDetached(m *machine, identity trust.Files) error {
+func (l *launcher) startDetached(m *machine, identity trust.Files) error {
 	for _, f := range []struct {
 		name string
 		text []byte
 	}{{certificateName, identity.Certificate}, {keyName, identity.Key}, {authorityName, identity.Authority}} {
-		if err := replaceFile(t.store.path(m.id, f.name), f.text); err != nil {
+		if err := replaceFile(l.store.path(m.id, f.name), f.text); err != nil {
 			return fmt.Errorf("place its identity: %w", err)
 		}
 	}
-	if err := os.Remove(t.store.path(m.id, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(l.store.path(m.id, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	config := detachedConfig{
@@ -109,35 +106,17 @@ func (t *Target) startDetached(m *machine, identity trust.Files) error {
 	if err != nil {
 		return err
 	}
-	log, err := t.openLog(m)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	start := func(group *os.File) error {
-		command := exec.Command(t.options.AgentCommand[0], append(slices.Clone(t.options.AgentCommand[1:]), string(argument))...)
-		command.Args[0] = "bragg-agent" // whoever looks at the machine shall see what it is
-		command.Dir, command.Stdout, command.Stderr = t.store.path(m.id), log, log
-		command.Env = append(agentEnvironment(m.record.Spec.VCPUs), markVariable+m.processMark())
-		// A session of its own: the end of the connection that this was asked over does not reach it.
-		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if group != nil {
-			command.SysProcAttr.UseCgroupFD, command.SysProcAttr.CgroupFD = true, int(group.Fd())
-		}
-		if err := command.Start(); err != nil {
+	_, err = l.launch(m, string(argument), func(c *exec.Cmd) error {
+		c.Args[0] = "bragg-agent" // for people who list the processes of the machine
+		// A session of its own: the end of the connection to the controller does not reach it.
+		c.SysProcAttr.Setsid = true
+		if err := c.Start(); err != nil {
 			return fmt.Errorf("start its process: %w", err)
 		}
-		go func() { _ = command.Wait() }() // only so that none becomes a zombie: it may well outlive this program
+		go func() { _ = c.Wait() }() // only to leave no zombie: it may well outlive this program
 		return nil
-	}
-	if g, err := t.groups.make(m.id, m.record.Spec.VCPUs, m.record.Spec.RAMBytes); err == nil {
-		defer g.Close()
-		if start(g) == nil {
-			return nil
-		}
-		t.groups.remove(m.id) // a container may forbid to start in a group
-	}
-	return start(nil)
+	})
+	return err
 }
 
 // confirmPause is between the two looks at a process that seems to have ended.
@@ -145,12 +124,12 @@ const confirmPause = time.Second
 
 // DialDetached connects to the socket of a VM's agent; a target.StoppedError where its process has ended.
 func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
-	m, err := t.machine(tag, vm.ID)
+	m, err := t.find(tag, vm.ID)
 	if err != nil {
 		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
 	}
 	// Through a descriptor of the folder, whose path may be longer than that of a socket can be.
-	folder, err := os.Open(t.store.path(m.id))
+	folder, err := os.Open(t.machines.store.path(m.id))
 	if err != nil {
 		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
 	}
@@ -189,8 +168,8 @@ const (
 )
 
 // CheckOwned returns nil when all of vms that exist carry the tag.
-func (t *Target) CheckOwned(tag target.Tag, vms []target.VM) error {
-	_, err := t.resolve(tag, vms, true)
+func (ms *machines) CheckOwned(tag target.Tag, vms []target.VM) error {
+	_, err := ms.resolve(tag, vms, true)
 	return err
 }
 
@@ -207,8 +186,8 @@ func ForeignVMs(tag target.Tag) []string {
 }
 
 // RemoveFolder removes the folder for VMs when none is left in it, of whatever owner.
-func (t *Target) RemoveFolder() error {
-	err := os.Remove(t.store.dir)
+func (ms *machines) RemoveFolder() error {
+	err := os.Remove(ms.store.dir)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) {
 		return nil
 	}

@@ -29,44 +29,53 @@ func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.V
 	if err != nil {
 		return fmt.Errorf("power off VMs: %w", err)
 	}
-	err = t.onEach(ctx, "power off", vms, func(i int) error {
-		if m := find(machines, vms[i].ID); m != nil {
+	err = onEach(ctx, "power off", vms, func(i int) error {
+		if m := byID(machines, vms[i].ID); m != nil {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			t.killLocked(m)
+			t.kill(m)
 		}
 		return nil
 	})
-	t.sweep(machines)
+	sweep(machines)
 	return err
 }
 
-// killLocked ends the process of a VM, if there is one, and waits until it is gone. The caller holds the lock of m.
-func (t *Target) killLocked(m *machine) {
+// killAll ends the processes of VMs.
+func (l *launcher) killAll(list []*machine) {
+	for _, m := range list {
+		m.mu.Lock()
+		l.kill(m)
+		m.mu.Unlock()
+	}
+}
+
+// kill ends the process of a VM, if there is one, and waits until it is gone. The caller holds the lock of m.
+func (l *launcher) kill(m *machine) {
 	p := m.process
 	if p == nil {
 		return
 	}
 	pid := p.command.Process.Pid
 	if p.alive() {
-		t.meter.stopping(m) // while its children can still be counted
-		t.groups.kill(p.group)
+		l.meter.stopping(m) // while its children can still be counted
+		l.groups.kill(p.group)
 		// The process leads its group: as long as it has not been waited for, nobody else can have that number.
 		_ = p.command.Process.Kill()
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}
 	<-p.exited
-	t.meter.stopped(m, p)
+	l.meter.stopped(m, p)
 	if !p.dialed {
 		_ = p.conn.Close()
 	}
-	t.groups.remove(m.id)
+	l.groups.remove(m.id)
 	m.process = nil
 	m.record.VM.Power = target.PowerOff
 }
 
 // sweep kills what is left of VMs: processes that left the group of their VM's process, or whose controller died.
-func (t *Target) sweep(machines []*machine) {
+func sweep(machines []*machine) {
 	const (
 		roundsMax = 200
 		pause     = 5 * time.Millisecond

@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,23 +32,17 @@ const (
 	nodesMax     = 256
 )
 
-// Target is this machine, divided into virtual nodes. It implements every interface listed below.
+// Target is this machine, divided into virtual nodes.
 type Target struct {
-	config  target.Config
-	options target.OpenOptions
-	store   *store
-	nodes   []target.Node
-	spawner *spawner
-	groups  *cgroups
-	meter   *meter
-	address *addressPool
+	*nodes    // virtual nodes and their power
+	*machines // the VMs
+	*launcher // their processes
+	*meter    // what nodes use; nil where VMs are detached
+	config    target.Config
+	leases    string // where leases are, other than in tests ""
+	address   *addressPool
 	// detached says that VMs outlive this Target; nil elsewhere.
 	detached *Detached
-
-	mu       sync.Mutex
-	machines map[string]*machine // by id; those that this process knows
-	nodesOff map[string]bool
-	closed   bool
 }
 
 var (
@@ -113,15 +106,23 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 	if err != nil {
 		return nil, fmt.Errorf("open local target: %w", err)
 	}
-	t := &Target{
-		config: c, options: o, store: s, nodes: target.VirtualNodes(c.NodeCount), spawner: newSpawner(),
-		groups: groups, address: newAddressPool(), machines: map[string]*machine{}, nodesOff: off,
+	list := target.VirtualNodes(c.NodeCount)
+	for i := range list {
+		list[i].CPUs, list[i].RAMBytes = runtime.NumCPU(), machineRAM()
 	}
-	for i := range t.nodes {
-		t.nodes[i].CPUs, t.nodes[i].RAMBytes = runtime.NumCPU(), machineRAM()
-	}
-	t.meter = newMeter(t.nodes, time.Now())
+	t := newTarget(s, groups, list, o.AgentCommand)
+	t.config, t.leases, t.nodes.off, t.nodes.switchable = c, o.Leases, off, c.Allow.NodePower
+	t.meter = newMeter(list, time.Now())
+	t.launcher.meter = t.meter
 	return t, nil
+}
+
+func newTarget(s *store, groups *cgroups, list []target.Node, agentCommand []string) *Target {
+	return &Target{
+		nodes:    &nodes{store: s, list: list, off: map[string]bool{}},
+		machines: &machines{store: s, all: map[string]*machine{}},
+		launcher: &launcher{command: agentCommand, store: s, spawner: &spawner{}, groups: groups}, address: newAddressPool(),
+	}
 }
 
 // cgroupsFor reads the options of the target file. "cgroups: off" leaves this machine's control groups alone.
@@ -148,7 +149,7 @@ func cgroupsFor(options map[string]string) (*cgroups, error) {
 
 // Inventory describes the machine.
 func (t *Target) Inventory(context.Context) (target.Inventory, error) {
-	dir, err := t.store.existing()
+	dir, err := t.machines.store.existing()
 	if err != nil {
 		return target.Inventory{}, fmt.Errorf("read free space: %w", err)
 	}
@@ -161,7 +162,7 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 		name = "local"
 	}
 	inventory := target.Inventory{
-		Provider: "local", Name: name, Nodes: slices.Clone(t.nodes), AnyTemplate: true, Overcommits: true,
+		Provider: "local", Name: name, Nodes: slices.Clone(t.nodes.list), AnyTemplate: true, Overcommits: true,
 		// As df counts: blocks reserved for root are neither free nor used, and no part of the total.
 		FreeBytes: int64(fs.Bavail) * fs.Bsize, TotalBytes: int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize,
 		PowerAllowed: t.config.Allow.NodePower, Imitated: imitated(), Replication: t.config.Replication,
@@ -176,8 +177,8 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 
 func imitated() map[target.Capability]string {
 	return map[target.Capability]string{
-		target.CapMigrate:   "the VM's process goes on where it is; only the name of its node changes",
-		target.CapNodePower: "nodes are names: power off kills the processes of the node's VMs, nothing else fails with it",
+		target.CapMigrate:   "the VM's process keeps running where it is; only the name of its node changes",
+		target.CapNodePower: "simulated nodes: power-off kills the VM processes; disks and network are unaffected",
 		target.CapSnapshot: "copies of the disk files, by reflink where the file system can; while a VM runs they are " +
 			"taken file by file and not at one instant",
 		target.CapReady:     "ready means that no node is switched off",
@@ -187,36 +188,14 @@ func imitated() map[target.Capability]string {
 
 // Close ends the processes of all VMs that this Target started and waits for them. Their folders stay.
 func (t *Target) Close() error {
-	t.mu.Lock()
-	t.closed = true
-	machines := make([]*machine, 0, len(t.machines))
-	for _, m := range t.machines {
-		machines = append(machines, m)
-	}
-	t.mu.Unlock()
-	for _, m := range machines {
-		m.mu.Lock()
-		t.killLocked(m)
-		m.mu.Unlock()
-	}
+	list := t.machines.close()
+	t.killAll(list)
 	if t.detached == nil {
-		t.sweep(machines)
+		sweep(list)
 	}
 	t.spawner.close()
 	t.address.close()
 	return nil
-}
-
-// node returns the node with that id and whether its power is on.
-func (t *Target) node(id string) (target.Node, bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, n := range t.nodes {
-		if n.ID == id {
-			return n, !t.nodesOff[id], nil
-		}
-	}
-	return target.Node{}, false, fmt.Errorf("find node %q: no such node", id)
 }
 
 // machineRAM returns the memory of this machine, 0 when it is not known.

@@ -12,11 +12,11 @@ var _ target.Locker = (*Target)(nil)
 // Lock takes a part of this machine, for as long as this process lives. Power cuts are imitated here and hit nothing but this
 // target's own processes, so that several local targets may be in use; one that can really cut the machine's power takes it whole.
 func (t *Target) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
-	held, err := lease.Share(ctx, t.options.Leases, h)
+	held, err := lease.Share(ctx, t.leases, h)
 	if err != nil {
 		return nil, err // and no pointer in an interface
 	}
-	if t.options.Leases != "" { // other scopes are those of tests, which leave the machine's own libvirt alone
+	if t.leases != "" { // other scopes are those of tests, which leave the machine's own libvirt alone
 		return held, nil
 	}
 	return marked{held, lease.Mark(ctx, h)}, nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -24,22 +26,31 @@ type machine struct {
 	gone    bool     // deleted
 }
 
-// machine returns the VM if it exists and carries the tag. errGone says that it does not exist.
-func (t *Target) machine(tag target.Tag, id string) (*machine, error) {
-	if err := t.store.check(id, tag); err != nil {
+// machines are the VMs in a folder, with those that this process knows.
+type machines struct {
+	store *store
+
+	mu     sync.Mutex
+	all    map[string]*machine // by id
+	closed bool
+}
+
+// find returns the VM if it exists and carries the tag. errGone says that it does not exist.
+func (ms *machines) find(tag target.Tag, id string) (*machine, error) {
+	if err := ms.store.check(id, tag); err != nil {
 		return nil, err
 	}
-	o, err := t.store.readOwner(id)
+	o, err := ms.store.readOwner(id)
 	if err != nil {
 		return nil, errGone
 	}
-	t.mu.Lock()
-	m, closed := t.machines[id], t.closed
+	ms.mu.Lock()
+	m, closed := ms.all[id], ms.closed
 	if m == nil && !closed {
 		m = &machine{id: id, mark: o.Mark}
-		t.machines[id] = m
+		ms.all[id] = m
 	}
-	t.mu.Unlock()
+	ms.mu.Unlock()
 	if closed {
 		return nil, errClosed
 	}
@@ -47,19 +58,19 @@ func (t *Target) machine(tag target.Tag, id string) (*machine, error) {
 	defer m.mu.Unlock()
 	if !m.record.complete() {
 		// Not read yet, or read while another call was creating it.
-		m.record = t.store.readRecord(o)
+		m.record = ms.store.readRecord(o)
 	}
 	return m, nil
 }
 
-// usable tells why nothing can be done with a VM any more. The caller holds the lock of m.
-func (t *Target) usable(m *machine) error {
+// usable returns why a VM cannot be used any more. The caller holds the lock of m.
+func (ms *machines) usable(m *machine) error {
 	if m.gone {
 		return errGone
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.closed {
 		return errClosed
 	}
 	return nil
@@ -82,8 +93,51 @@ func (m *machine) vm() target.VM {
 	return vm
 }
 
-// onEach calls do with the index of every VM, several at once, and returns all errors. Not one call is started after ctx ended.
-func (t *Target) onEach(ctx context.Context, action string, vms []target.VM, do func(i int) error) error {
+// close allows no further use, and returns the VMs that this process knows.
+func (ms *machines) close() []*machine {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.closed = true
+	return slices.Collect(maps.Values(ms.all))
+}
+
+// known returns a VM that this process knows, or nil.
+func (ms *machines) known(id string) *machine {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.all[id]
+}
+
+// on returns the VMs of a node that this process knows.
+func (ms *machines) on(nodeID string) []*machine {
+	ms.mu.Lock()
+	all := slices.Collect(maps.Values(ms.all))
+	ms.mu.Unlock()
+	return slices.DeleteFunc(all, func(m *machine) bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.record.VM.NodeID != nodeID
+	})
+}
+
+// each acts on all VMs, which must exist and carry the tag, and holds the lock of each meanwhile.
+func (ms *machines) each(ctx context.Context, action string, tag target.Tag, vms []target.VM, do func(m *machine) error) error {
+	list, err := ms.resolve(tag, vms, false)
+	if err != nil {
+		return fmt.Errorf("%s VMs: %w", action, err)
+	}
+	return onEach(ctx, action, vms, func(i int) error {
+		list[i].mu.Lock()
+		defer list[i].mu.Unlock()
+		if err := ms.usable(list[i]); err != nil {
+			return err
+		}
+		return do(list[i])
+	})
+}
+
+// onEach calls do with the index of every VM, several at once, and returns all errors. No call is started after ctx ended.
+func onEach(ctx context.Context, action string, vms []target.VM, do func(i int) error) error {
 	return target.Each(ctx, len(vms), func(i int) error {
 		ended := target.Observe(ctx, vms[i].Name)
 		err := do(i)
@@ -120,12 +174,12 @@ func (t *Target) create(ctx context.Context, tag target.Tag, specs []target.VMSp
 		vms[i] = target.VM{ID: vmID(tag.Mark(), spec.Name), Name: spec.Name}
 	}
 	made := make([]bool, len(specs))
-	err := t.onEach(ctx, "create", vms, func(i int) error {
+	err := onEach(ctx, "create", vms, func(i int) error {
 		o := owner{
 			Format: 1, ID: vms[i].ID, Name: vms[i].Name, Mark: tag.Mark(), Controller: tag.Controller, Run: tag.Run,
 			Created: time.Now().UTC(),
 		}
-		if err := t.store.claim(o); err != nil {
+		if err := t.machines.store.claim(o); err != nil {
 			return err
 		}
 		made[i] = true
@@ -141,7 +195,7 @@ func (t *Target) create(ctx context.Context, tag target.Tag, specs []target.VMSp
 	for i := range vms {
 		if made[i] {
 			t.address.release(vms[i].ID)
-			err = errors.Join(err, t.store.remove(vms[i].ID))
+			err = errors.Join(err, t.machines.store.remove(vms[i].ID))
 		}
 	}
 	return nil, err
@@ -150,15 +204,11 @@ func (t *Target) create(ctx context.Context, tag target.Tag, specs []target.VMSp
 const disksMax = 128
 
 func (t *Target) checkSpec(spec target.VMSpec) error {
-	_, on, err := t.node(spec.NodeID)
-	if err != nil {
+	if err := t.check(spec.NodeID); err != nil {
 		return err
 	}
-	if !on {
-		return fmt.Errorf("node %q is switched off", spec.NodeID)
-	}
 	if !utf8.ValidString(spec.Name) || !utf8.ValidString(spec.Group) {
-		return errors.New("the name is no UTF-8")
+		return errors.New("name is not valid UTF-8")
 	}
 	if len(spec.DiskBytes) > disksMax {
 		return fmt.Errorf("%d disks, want at most %d", len(spec.DiskBytes), disksMax)
@@ -171,13 +221,13 @@ func (t *Target) checkSpec(spec target.VMSpec) error {
 	return nil
 }
 
-// build makes everything of a VM but its owner file.
+// build makes a VM, except its owner file.
 func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk makeDisk) (target.VM, error) {
 	address, err := t.newAddress(o.ID)
 	if err != nil {
 		return target.VM{}, err
 	}
-	if err := os.Mkdir(t.store.path(o.ID), 0o700); err != nil {
+	if err := os.Mkdir(t.machines.store.path(o.ID), 0o700); err != nil {
 		return target.VM{}, fmt.Errorf("make folder: %w", err)
 	}
 	vm := target.VM{
@@ -186,17 +236,17 @@ func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk ma
 	}
 	for i, size := range spec.DiskBytes {
 		name := diskName(i)
-		path := t.store.path(o.ID, name)
+		path := t.machines.store.path(o.ID, name)
 		if err := disk(ctx, path, i, size); err != nil {
 			return target.VM{}, fmt.Errorf("make disk %s: %w", name, err)
 		}
 		vm.Disks = append(vm.Disks, target.Disk{Device: "/dev/" + name, Path: path, SizeBytes: size})
 	}
-	if err := t.store.writeRecord(o.ID, record{VM: vm, Spec: spec}); err != nil {
+	if err := t.machines.store.writeRecord(o.ID, record{VM: vm, Spec: spec}); err != nil {
 		return target.VM{}, fmt.Errorf("record vm: %w", err)
 	}
 	if t.detached != nil { // its machine may lose its power in the run, and the VM must be there afterwards
-		if err := syncFolder(t.store.path(o.ID)); err != nil {
+		if err := syncFolder(t.machines.store.path(o.ID)); err != nil {
 			return target.VM{}, fmt.Errorf("record vm: %w", err)
 		}
 	}
@@ -221,40 +271,40 @@ func diskName(i int) string {
 	return "sd" + suffix
 }
 
-// Delete powers off and removes VMs. What is gone already is no error.
+// Delete powers off and removes VMs, as far as they exist.
 func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	machines, err := t.resolve(tag, vms, true)
 	if err != nil {
 		return fmt.Errorf("delete VMs: %w", err)
 	}
-	for _, m := range machines {
-		m.mu.Lock()
-		t.killLocked(m)
-		m.mu.Unlock()
-	}
-	t.sweep(machines)
-	return t.onEach(ctx, "delete", vms, func(i int) error {
-		m := find(machines, vms[i].ID)
+	t.killAll(machines)
+	sweep(machines)
+	return onEach(ctx, "delete", vms, func(i int) error {
+		m := byID(machines, vms[i].ID)
 		if m == nil {
 			return nil
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		t.killLocked(m)
-		if err := t.store.remove(m.id); err != nil {
+		t.kill(m)
+		if err := t.machines.store.remove(m.id); err != nil {
 			return err
 		}
 		m.gone = true
 		t.address.release(m.id)
 		t.groups.remove(m.id)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.machines, m.id)
+		t.forget(m.id)
 		return nil
 	})
 }
 
-func find(machines []*machine, id string) *machine {
+func (ms *machines) forget(id string) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	delete(ms.all, id)
+}
+
+func byID(machines []*machine, id string) *machine {
 	for _, m := range machines {
 		if m.id == id {
 			return m
@@ -265,10 +315,10 @@ func find(machines []*machine, id string) *machine {
 
 // resolve returns the machines of vms, all of which must carry the tag. With orGone, those that do not exist are left
 // out, else they are an error.
-func (t *Target) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*machine, error) {
+func (ms *machines) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*machine, error) {
 	var machines []*machine
 	for _, vm := range vms {
-		m, err := t.machine(tag, vm.ID)
+		m, err := ms.find(tag, vm.ID)
 		if orGone && errors.Is(err, errGone) {
 			continue
 		}
@@ -280,19 +330,19 @@ func (t *Target) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*machi
 	return machines, nil
 }
 
-// Owned lists the VMs that carry the tag, those too that another process left behind.
-func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+// Owned lists the VMs that carry the tag, also those that another process left behind.
+func (ms *machines) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	owners, err := t.store.owned(tag)
+	owners, err := ms.store.owned(tag)
 	if err != nil {
 		return nil, err
 	}
 	marked := markedProcesses()
 	vms := []target.VM{}
 	for _, o := range owners {
-		m, err := t.machine(tag, o.ID)
+		m, err := ms.find(tag, o.ID)
 		if errors.Is(err, errGone) {
 			continue
 		}

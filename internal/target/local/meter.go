@@ -119,11 +119,10 @@ func (m *meter) credit(use *vmUse, cpuSeconds float64) {
 }
 
 // SampleNodes returns averages since the call before.
-func (t *Target) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
+func (m *meter) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	m := t.meter
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()

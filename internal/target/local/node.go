@@ -6,34 +6,43 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// MigrateVMs gives VMs another node. Their processes go on as they are: migration is imitated.
-func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
-	machines, err := t.resolve(tag, vms, false)
-	if err != nil {
-		return fmt.Errorf("migrate VMs: %w", err)
-	}
-	switch _, on, err := t.node(nodeID); {
+// nodes are the virtual nodes.
+type nodes struct {
+	store      *store
+	list       []target.Node
+	switchable bool // the owner allows power operations
+
+	mu  sync.Mutex
+	off map[string]bool
+}
+
+// check returns nil when the node exists and its power is on.
+func (n *nodes) check(id string) error {
+	switch state, err := n.NodePowerState(context.Background(), id); {
 	case err != nil:
-		return fmt.Errorf("migrate VMs: %w", err)
-	case !on:
-		return fmt.Errorf("migrate VMs: node %q is switched off", nodeID)
+		return err
+	case state != target.PowerOn:
+		return fmt.Errorf("node %q is switched off", id)
 	}
-	return t.onEach(ctx, "migrate", vms, func(i int) error {
-		m := machines[i]
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if err := t.usable(m); err != nil {
-			return err
-		}
+	return nil
+}
+
+// MigrateVMs gives VMs another node. Their processes keep running as they are: migration is imitated.
+func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
+	if err := t.check(nodeID); err != nil {
+		return fmt.Errorf("migrate VMs: %w", err)
+	}
+	return t.each(ctx, "migrate", tag, vms, func(m *machine) error {
 		r := m.record
 		r.VM.NodeID = nodeID
-		if err := t.store.writeRecord(m.id, r); err != nil {
+		if err := t.machines.store.writeRecord(m.id, r); err != nil {
 			return err
 		}
 		m.record = r
@@ -43,20 +52,21 @@ func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM
 }
 
 // NodePowerState tells whether a node is switched on.
-func (t *Target) NodePowerState(_ context.Context, nodeID string) (target.PowerState, error) {
-	_, on, err := t.node(nodeID)
+func (n *nodes) NodePowerState(_ context.Context, nodeID string) (target.PowerState, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	switch {
-	case err != nil:
-		return target.PowerUnknown, err
-	case on:
-		return target.PowerOn, nil
+	case !slices.ContainsFunc(n.list, func(o target.Node) bool { return o.ID == nodeID }):
+		return target.PowerUnknown, fmt.Errorf("find node %q: no such node", nodeID)
+	case n.off[nodeID]:
+		return target.PowerOff, nil
 	}
-	return target.PowerOff, nil
+	return target.PowerOn, nil
 }
 
-// PowerOnNode switches a node on. Its VMs stay off until somebody starts them.
-func (t *Target) PowerOnNode(_ context.Context, nodeID string) error {
-	return t.switchNode(nodeID, false)
+// PowerOnNode switches a node on. Its VMs stay off until they are started.
+func (n *nodes) PowerOnNode(_ context.Context, nodeID string) error {
+	return n.switchNode(nodeID, false)
 }
 
 // PowerOffNode kills all VMs of a node and keeps them from starting until the node is on again.
@@ -68,17 +78,17 @@ func (t *Target) PowerOffNode(_ context.Context, nodeID string) error {
 	return nil
 }
 
-// shutdownWithin is how long the VMs of a node may take to end when it is asked to stop.
-const shutdownWithin = 10 * time.Second
+// shutdownMax is how long the VMs of a node may take to end when it is shut down.
+const shutdownMax = 10 * time.Second
 
 // ShutdownNode asks the VMs of a node to end, kills those that do not, and switches the node off.
 func (t *Target) ShutdownNode(ctx context.Context, nodeID string) error {
 	if err := t.switchNode(nodeID, true); err != nil {
 		return err
 	}
-	limit, cancel := context.WithTimeout(ctx, shutdownWithin)
+	limit, cancel := context.WithTimeout(ctx, shutdownMax)
 	defer cancel()
-	for _, m := range t.machinesOn(nodeID) {
+	for _, m := range t.on(nodeID) {
 		m.mu.Lock()
 		p := m.process
 		if p != nil && p.alive() {
@@ -98,59 +108,40 @@ func (t *Target) ShutdownNode(ctx context.Context, nodeID string) error {
 }
 
 // switchNode records that a node is off or on, also for a program that opens this target after a crash.
-func (t *Target) switchNode(nodeID string, off bool) error {
-	if !t.config.Allow.NodePower {
+func (n *nodes) switchNode(nodeID string, off bool) error {
+	if !n.switchable {
 		return target.PowerForbidden(nodeID)
 	}
-	if _, _, err := t.node(nodeID); err != nil {
+	if _, err := n.NodePowerState(context.Background(), nodeID); err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	nodesOff := maps.Clone(t.nodesOff)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := maps.Clone(n.off)
 	if off {
-		nodesOff[nodeID] = true
+		all[nodeID] = true
 	} else {
-		delete(nodesOff, nodeID)
+		delete(all, nodeID)
 	}
-	if err := t.store.writeNodesOff(nodesOff); err != nil {
+	if err := n.store.writeNodesOff(all); err != nil {
 		return fmt.Errorf("switch node %q: %w", nodeID, err)
 	}
-	t.nodesOff = nodesOff
+	n.off = all
 	return nil
 }
 
 func (t *Target) killNode(nodeID string) {
-	machines := t.machinesOn(nodeID)
-	for _, m := range machines {
-		m.mu.Lock()
-		t.killLocked(m)
-		m.mu.Unlock()
-	}
-	t.sweep(machines)
-}
-
-func (t *Target) machinesOn(nodeID string) []*machine {
-	t.mu.Lock()
-	all := slices.Collect(maps.Values(t.machines))
-	t.mu.Unlock()
-	var on []*machine
-	for _, m := range all {
-		m.mu.Lock()
-		if m.record.VM.NodeID == nodeID {
-			on = append(on, m)
-		}
-		m.mu.Unlock()
-	}
-	return on
+	list := t.on(nodeID)
+	t.killAll(list)
+	sweep(list)
 }
 
 // Ready returns nil when all nodes are switched on.
-func (t *Target) Ready(context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.nodesOff) == 0 {
+func (n *nodes) Ready(context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.off) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nodes switched off: %s", strings.Join(slices.Sorted(maps.Keys(t.nodesOff)), ", "))
+	return fmt.Errorf("nodes switched off: %s", strings.Join(slices.Sorted(maps.Keys(n.off)), ", "))
 }

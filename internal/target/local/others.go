@@ -13,13 +13,13 @@ import (
 )
 
 // Others lists the VMs in this folder, and those that run elsewhere on this machine, that do not carry tag.
-func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
+func (ms *machines) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
 	if err := errors.Join(tag.Check(), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
 	var all []target.Other
 	var known []string
-	entries, err := os.ReadDir(t.store.dir)
+	entries, err := os.ReadDir(ms.store.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -28,12 +28,12 @@ func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, er
 		if !isOwner || !e.Type().IsRegular() {
 			continue
 		}
-		o, err := t.store.readOwner(id)
+		o, err := ms.store.readOwner(id)
 		switch {
 		case err != nil:
 			all = append(all, target.Other{Kind: target.OtherVM, Name: id, Why: "whose it is cannot be read"})
 		case o.Mark != tag.Mark():
-			all = append(all, target.Other{Kind: target.OtherVM, Name: o.Name, NodeID: t.store.readRecord(o).VM.NodeID,
+			all = append(all, target.Other{Kind: target.OtherVM, Name: o.Name, NodeID: ms.store.readRecord(o).VM.NodeID,
 				Why: fmt.Sprintf("it belongs to another run, %q", o.Run)})
 		}
 		known = append(known, id)

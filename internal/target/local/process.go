@@ -26,7 +26,7 @@ type process struct {
 	command *exec.Cmd
 	exited  chan struct{} // closed once the process is gone and waited for
 	conn    *countedConn  // our end of the socket pair
-	dialed  bool          // conn was handed out, and closing it is somebody else's duty
+	dialed  bool          // conn was handed out, and its new owner closes it
 	group   string        // path of its cgroup, or ""
 }
 
@@ -58,7 +58,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// agentConfig is what an agent's process is told; package agent reads it as its Config.
+// agentConfig is the configuration of an agent's process; package agent reads it as its Config.
 type agentConfig struct {
 	VM           string        `json:"vm"`
 	VCPUs        int           `json:"vcpus,omitempty"`
@@ -76,33 +76,25 @@ type agentDevice struct {
 
 // PowerOnVMs starts the processes of VMs. What runs already is left alone.
 func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
-	machines, err := t.resolve(tag, vms, false)
-	if err != nil {
-		return fmt.Errorf("power on VMs: %w", err)
-	}
 	marked := markedProcesses()
-	return t.onEach(ctx, "power on", vms, func(i int) error {
-		m := machines[i]
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if err := t.usable(m); err != nil {
-			return err
-		}
-		switch _, on, err := t.node(m.record.VM.NodeID); {
+	return t.each(ctx, "power on", tag, vms, func(m *machine) error {
+		switch err := t.check(m.record.VM.NodeID); {
 		case !m.record.complete():
 			return errors.New("its creation was cut short")
 		case err != nil:
 			return err
-		case !on:
-			return fmt.Errorf("node %q is switched off", m.record.VM.NodeID)
 		case m.process != nil && m.process.alive():
 			return nil
 		}
-		t.killLocked(m)
+		t.kill(m)
 		if len(marked[m.processMark()]) > 0 {
-			t.sweep([]*machine{m}) // left by a controller that died, and about to end by itself
+			sweep([]*machine{m}) // left by a controller that died, and about to end by itself
 		}
-		p, err := t.start(m)
+		address, err := t.address.reserve(m.id, m.record.VM.Addresses[0])
+		if err != nil {
+			return err
+		}
+		p, err := t.start(m, address)
 		if err != nil {
 			return err
 		}
@@ -113,12 +105,17 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
-// start starts the process of a VM. The caller holds the lock of m.
-func (t *Target) start(m *machine) (*process, error) {
-	address, err := t.address.reserve(m.id, m.record.VM.Addresses[0])
-	if err != nil {
-		return nil, err
-	}
+// launcher starts and kills the processes of VMs.
+type launcher struct {
+	command []string // of an agent
+	store   *store
+	spawner *spawner
+	groups  *cgroups
+	meter   *meter
+}
+
+// start starts the process of a VM at an address. The caller holds the lock of m.
+func (l *launcher) start(m *machine, address string) (*process, error) {
 	near, far, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -130,8 +127,20 @@ func (t *Target) start(m *machine) (*process, error) {
 		defer metrics.Close()
 		files = append(files, metrics)
 	}
+	argument, err := m.argument(len(files))
+	if err != nil {
+		_ = near.Close()
+		return nil, err
+	}
 	p := &process{exited: make(chan struct{}), conn: near}
-	if p.command, p.group, err = t.spawn(m, files); err != nil {
+	p.group, err = l.launch(m, argument, func(c *exec.Cmd) error {
+		p.command, c.ExtraFiles = c, files
+		// A session of its own keeps the terminal's signals away and makes one process group of the VM. The death
+		// signal reaches a process that is stopped too, which the closing socket pair does not.
+		c.SysProcAttr.Setsid, c.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
+		return l.spawner.start(c)
+	})
+	if err != nil {
 		_ = near.Close()
 		return nil, fmt.Errorf("start its process: %w", err)
 	}
@@ -165,43 +174,31 @@ func (m *machine) devices() []agentDevice {
 	return devices
 }
 
-// openLog opens the file in which a VM's process writes what it has to say.
-func (t *Target) openLog(m *machine) (*os.File, error) {
-	return os.OpenFile(t.store.path(m.id, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
-}
-
-// spawn starts the process of a VM, in a cgroup of its own where that can be had, and returns the path of the group.
-func (t *Target) spawn(m *machine, files []*os.File) (command *exec.Cmd, group string, err error) {
-	argument, err := m.argument(len(files))
+// launch lets start start the agent of a VM, in a cgroup of its own where the system allows it, and returns the path of the group.
+// start may be called twice, and adds what the command lacks.
+func (l *launcher) launch(m *machine, argument string, start func(*exec.Cmd) error) (group string, err error) {
+	log, err := os.OpenFile(l.store.path(m.id, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, "", err
-	}
-	log, err := t.openLog(m)
-	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	defer log.Close()
-	build := func() *exec.Cmd {
-		c := exec.Command(t.options.AgentCommand[0], append(slices.Clone(t.options.AgentCommand[1:]), argument)...)
-		c.Dir, c.Stdout, c.Stderr, c.ExtraFiles = t.store.path(m.id), log, log, files
+	command := func() *exec.Cmd {
+		c := exec.Command(l.command[0], append(slices.Clone(l.command[1:]), argument)...)
+		c.Dir, c.Stdout, c.Stderr, c.SysProcAttr = l.store.path(m.id), log, log, &syscall.SysProcAttr{}
 		c.Env = append(agentEnvironment(m.record.Spec.VCPUs), markVariable+m.processMark())
-		// A session of its own keeps the terminal's signals away and makes one process group of the VM. The death
-		// signal reaches a process that is stopped too, which the closing socket pair does not.
-		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 		return c
 	}
-	if g, err := t.groups.make(m.id, m.record.Spec.VCPUs, m.record.Spec.RAMBytes); err == nil {
+	if g, err := l.groups.make(m.id, m.record.Spec.VCPUs, m.record.Spec.RAMBytes); err == nil {
 		defer g.Close()
-		command = build()
-		command.SysProcAttr.UseCgroupFD, command.SysProcAttr.CgroupFD = true, int(g.Fd())
-		if t.spawner.start(command) == nil {
-			return command, g.Name(), nil
+		c := command()
+		c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, int(g.Fd())
+		if start(c) == nil {
+			return g.Name(), nil
 		}
 		// A container may forbid the system call that starts in a group. The VM then runs without its limits.
-		t.groups.remove(m.id)
+		l.groups.remove(m.id)
 	}
-	command = build()
-	return command, "", t.spawner.start(command)
+	return "", start(command())
 }
 
 func socketPair() (near *countedConn, far *os.File, err error) {
@@ -258,9 +255,7 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	t.mu.Lock()
-	m := t.machines[vm.ID]
-	t.mu.Unlock()
+	m := t.known(vm.ID)
 	if m == nil {
 		return nil, fmt.Errorf("dial agent of vm %q: this program did not start it", vm.Name)
 	}
@@ -279,10 +274,10 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	return m.process.conn, nil
 }
 
-// lastWords returns the end of what the VM's process said.
-func (t *Target) lastWords(id string) string {
+// lastWords returns the end of the log of a VM's process.
+func (l *launcher) lastWords(id string) string {
 	const bytesMax = 400
-	f, err := os.Open(t.store.path(id, "agent.log"))
+	f, err := os.Open(l.store.path(id, "agent.log"))
 	if err != nil {
 		return ""
 	}

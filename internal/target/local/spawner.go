@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// spawner starts processes from one thread that lives until close. The death signal of a child is bound to the thread
+// spawner starts processes from one thread that lives until close. The zero value is ready for use. The death signal of a child is bound to the thread
 // that started it, and the Go runtime may end any thread that nobody holds.
 type spawner struct {
 	mu      sync.Mutex
@@ -19,8 +19,6 @@ type spawnRequest struct {
 	command *exec.Cmd
 	done    chan error
 }
-
-func newSpawner() *spawner { return &spawner{} }
 
 func (s *spawner) start(command *exec.Cmd) error {
 	s.mu.Lock()

@@ -22,8 +22,8 @@ const (
 )
 
 // ExportDisk writes the data of a VM's disk to w, as it stands.
-func (t *Target) ExportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, w io.Writer) error {
-	path, size, err := t.diskOf(tag, vm, index)
+func (ms *machines) ExportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, w io.Writer) error {
+	path, size, err := ms.diskOf(tag, vm, index)
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func writePiece(w io.Writer, offset int64, data []byte) error {
 
 // ImportDisk fills the disk of a VM that is powered off and was never written with what ExportDisk of another machine
 // wrote. It returns once the data is on the disk or in the page cache.
-func (t *Target) ImportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, r io.Reader) error {
-	path, size, err := t.diskOf(tag, vm, index)
+func (ms *machines) ImportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, r io.Reader) error {
+	path, size, err := ms.diskOf(tag, vm, index)
 	if err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func (t *Target) ImportDisk(ctx context.Context, tag target.Tag, vm target.VM, i
 }
 
 // diskOf returns the file of a VM's disk and its size.
-func (t *Target) diskOf(tag target.Tag, vm target.VM, index int) (string, int64, error) {
-	m, err := t.machine(tag, vm.ID)
+func (ms *machines) diskOf(tag target.Tag, vm target.VM, index int) (string, int64, error) {
+	m, err := ms.find(tag, vm.ID)
 	if err != nil {
 		return "", 0, fmt.Errorf("find vm %q: %w", vm.Name, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := t.usable(m); err != nil {
+	if err := ms.usable(m); err != nil {
 		return "", 0, fmt.Errorf("use vm %q: %w", vm.Name, err)
 	}
 	if index < 0 || index >= len(m.record.VM.Disks) {
