@@ -42,8 +42,13 @@ type Fault func(op Operation) error
 
 // Target is the fake.
 type Target struct {
+	*cluster
+	serve func(ctx context.Context, conn net.Conn, vm target.VM) error
+}
+
+// cluster is the imaginary nodes, what is on them and what was done to them.
+type cluster struct {
 	config target.Config
-	serve  func(ctx context.Context, conn net.Conn, vm target.VM) error
 	nodes  []target.Node
 
 	mu         sync.Mutex
@@ -52,7 +57,7 @@ type Target struct {
 	operations []Operation
 	fault      Fault
 	samples    int
-	foreign    int64 // bytes that somebody else has written
+	foreign    int64 // bytes that others have written
 	closed     bool
 }
 
@@ -117,10 +122,9 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 			Message: fmt.Sprintf("open fake target: %d nodes, want 1 to %d", c.NodeCount, nodesMax),
 		}
 	}
-	t := &Target{
-		config: c, serve: o.ServeAgent, nodes: target.VirtualNodes(c.NodeCount), machines: map[string]*machine{},
-		nodesOff: map[string]bool{},
-	}
+	t := &Target{serve: o.ServeAgent, cluster: &cluster{
+		config: c, nodes: target.VirtualNodes(c.NodeCount), machines: map[string]*machine{}, nodesOff: map[string]bool{},
+	}}
 	for i := range t.nodes {
 		t.nodes[i].CPUs, t.nodes[i].RAMBytes = nodeCPUs, nodeRAMBytes
 	}
@@ -131,30 +135,30 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 func (t *Target) Simulated() bool { return true }
 
 // SetFault makes operations fail as f says, nil none.
-func (t *Target) SetFault(f Fault) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.fault = f
+func (c *cluster) SetFault(f Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = f
 }
 
-// Operations returns what was asked of the target so far.
-func (t *Target) Operations() []Operation {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.operations)
+// Operations returns the operations so far.
+func (c *cluster) Operations() []Operation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.operations)
 }
 
 // record notes an operation and returns its injected failure. The caller holds the lock.
-func (t *Target) record(ctx context.Context, op Operation) error {
+func (c *cluster) record(ctx context.Context, op Operation) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if t.closed {
+	if c.closed {
 		return errors.New("the target is closed")
 	}
-	t.operations = append(t.operations, op)
-	if t.fault != nil {
-		return t.fault(op)
+	c.operations = append(c.operations, op)
+	if c.fault != nil {
+		return c.fault(op)
 	}
 	return nil
 }
@@ -193,9 +197,9 @@ func (t *Target) Close() error {
 }
 
 // cut powers off the machines that match and returns what the caller has to wait for once it has released the lock.
-func (t *Target) cut(match func(*machine) bool) []*cycle {
+func (c *cluster) cut(match func(*machine) bool) []*cycle {
 	var cycles []*cycle
-	for _, m := range t.machines {
+	for _, m := range c.machines {
 		if m.cycle != nil && match(m) {
 			m.cycle.cut()
 			cycles = append(cycles, m.cycle)
@@ -212,11 +216,11 @@ func wait(cycles []*cycle) {
 }
 
 // find returns the machine of vm if it carries the tag; nil and nil when it does not exist. The caller holds the lock.
-func (t *Target) find(tag target.Tag, vm target.VM) (*machine, error) {
+func (c *cluster) find(tag target.Tag, vm target.VM) (*machine, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
 	}
-	m := t.machines[vm.ID]
+	m := c.machines[vm.ID]
 	if m != nil && m.mark != tag.Mark() {
 		return nil, target.Foreign(fmt.Sprintf("vm %q", vm.Name))
 	}
@@ -224,12 +228,12 @@ func (t *Target) find(tag target.Tag, vm target.VM) (*machine, error) {
 }
 
 // each calls do for every VM while holding the lock. All must carry the tag before anything is done to one.
-func (t *Target) each(ctx context.Context, tag target.Tag, vms []target.VM, op Operation, do func(*machine) error) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (c *cluster) each(ctx context.Context, tag target.Tag, vms []target.VM, op Operation, do func(*machine) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	machines := make([]*machine, len(vms))
 	for i, vm := range vms {
-		m, err := t.find(tag, vm)
+		m, err := c.find(tag, vm)
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
@@ -239,7 +243,7 @@ func (t *Target) each(ctx context.Context, tag target.Tag, vms []target.VM, op O
 	for i, vm := range vms {
 		op.Subject = vm.Name
 		ended := target.Observe(ctx, vm.Name)
-		err := t.record(ctx, op)
+		err := c.record(ctx, op)
 		if err == nil && machines[i] == nil {
 			err = errors.New("it does not exist")
 		}
@@ -254,11 +258,11 @@ func (t *Target) each(ctx context.Context, tag target.Tag, vms []target.VM, op O
 	return errors.Join(errs...)
 }
 
-func (t *Target) nodeIsOn(id string) error {
-	if !slices.ContainsFunc(t.nodes, func(n target.Node) bool { return n.ID == id }) {
+func (c *cluster) nodeIsOn(id string) error {
+	if !slices.ContainsFunc(c.nodes, func(n target.Node) bool { return n.ID == id }) {
 		return fmt.Errorf("find node %q: no such node", id)
 	}
-	if t.nodesOff[id] {
+	if c.nodesOff[id] {
 		return fmt.Errorf("node %q is switched off", id)
 	}
 	return nil
@@ -280,14 +284,14 @@ func vmID(mark, name string) string {
 }
 
 // Others lists the VMs that do not carry the tag.
-func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
+func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
 	if err := errors.Join(tag.Check(), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var all []target.Other
-	for _, m := range t.machines {
+	for _, m := range c.machines {
 		if m.mark != tag.Mark() {
 			all = append(all, target.Other{Kind: target.OtherVM, Name: m.vm.Name, NodeID: m.vm.NodeID, Why: target.WhyAnother})
 		}
@@ -297,17 +301,17 @@ func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, er
 }
 
 // Owned lists the VMs that carry the tag.
-func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
+func (c *cluster) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	mark, vms := tag.Mark(), []target.VM{}
-	for _, m := range t.machines {
+	for _, m := range c.machines {
 		if m.mark == mark {
 			vms = append(vms, m.value())
 		}

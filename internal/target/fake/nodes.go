@@ -11,80 +11,101 @@ import (
 )
 
 // NodePowerState tells whether a node is switched on.
-func (t *Target) NodePowerState(ctx context.Context, nodeID string) (target.PowerState, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (c *cluster) NodePowerState(ctx context.Context, nodeID string) (target.PowerState, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return target.PowerUnknown, context.Cause(ctx)
-	case t.nodesOff[nodeID]:
+	case c.nodesOff[nodeID]:
 		return target.PowerOff, nil
 	}
-	if err := t.nodeIsOn(nodeID); err != nil {
+	if err := c.nodeIsOn(nodeID); err != nil {
 		return target.PowerUnknown, err
 	}
 	return target.PowerOn, nil
 }
 
 // PowerOnNode switches a node on; its VMs stay off.
-func (t *Target) PowerOnNode(ctx context.Context, nodeID string) error {
-	return t.switchNode(ctx, Operation{Name: "PowerOnNode", Subject: nodeID}, false)
+func (c *cluster) PowerOnNode(ctx context.Context, nodeID string) error {
+	return c.switchNode(ctx, Operation{Name: "PowerOnNode", Subject: nodeID}, false)
 }
 
 // PowerOffNode cuts the power of a node and all VMs on it.
-func (t *Target) PowerOffNode(ctx context.Context, nodeID string) error {
-	return t.switchNode(ctx, Operation{Name: "PowerOffNode", Subject: nodeID}, true)
+func (c *cluster) PowerOffNode(ctx context.Context, nodeID string) error {
+	return c.switchNode(ctx, Operation{Name: "PowerOffNode", Subject: nodeID}, true)
 }
 
 // ShutdownNode ends a node and all VMs on it.
-func (t *Target) ShutdownNode(ctx context.Context, nodeID string) error {
-	return t.switchNode(ctx, Operation{Name: "ShutdownNode", Subject: nodeID}, true)
+func (c *cluster) ShutdownNode(ctx context.Context, nodeID string) error {
+	return c.switchNode(ctx, Operation{Name: "ShutdownNode", Subject: nodeID}, true)
 }
 
-func (t *Target) switchNode(ctx context.Context, op Operation, off bool) error {
-	if !t.config.Allow.NodePower {
+func (c *cluster) switchNode(ctx context.Context, op Operation, off bool) error {
+	if !c.config.Allow.NodePower {
 		return target.PowerForbidden(op.Subject)
 	}
-	t.mu.Lock()
-	if !slices.ContainsFunc(t.nodes, func(n target.Node) bool { return n.ID == op.Subject }) {
-		t.mu.Unlock()
+	c.mu.Lock()
+	if !slices.ContainsFunc(c.nodes, func(n target.Node) bool { return n.ID == op.Subject }) {
+		c.mu.Unlock()
 		return fmt.Errorf("switch node %q: no such node", op.Subject)
 	}
-	if err := t.record(ctx, op); err != nil {
-		t.mu.Unlock()
+	if err := c.record(ctx, op); err != nil {
+		c.mu.Unlock()
 		return fmt.Errorf("switch node %q: %w", op.Subject, err)
 	}
 	var cycles []*cycle
 	if off {
-		t.nodesOff[op.Subject] = true
-		cycles = t.cut(func(m *machine) bool { return m.vm.NodeID == op.Subject })
+		c.nodesOff[op.Subject] = true
+		cycles = c.cut(func(m *machine) bool { return m.vm.NodeID == op.Subject })
 	} else {
-		delete(t.nodesOff, op.Subject)
+		delete(c.nodesOff, op.Subject)
 	}
-	t.mu.Unlock()
+	c.mu.Unlock()
 	wait(cycles)
 	return nil
 }
 
 // HostUp returns nil when the node is switched on.
-func (t *Target) HostUp(ctx context.Context, nodeID string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (c *cluster) HostUp(ctx context.Context, nodeID string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return t.nodeIsOn(nodeID)
+	return c.nodeIsOn(nodeID)
 }
 
 // Ready returns nil when all nodes are switched on.
-func (t *Target) Ready(ctx context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (c *cluster) Ready(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case len(t.nodesOff) == 0:
+	case len(c.nodesOff) == 0:
 		return nil
 	}
-	return fmt.Errorf("nodes switched off: %s", strings.Join(slices.Sorted(maps.Keys(t.nodesOff)), ", "))
+	return fmt.Errorf("nodes switched off: %s", strings.Join(slices.Sorted(maps.Keys(c.nodesOff)), ", "))
+}
+
+// DatastoreVisible returns nil for every node that is on: an imagined datastore is seen from everywhere.
+func (c *cluster) DatastoreVisible(ctx context.Context, nodeID, datastore string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.nodeIsOn(nodeID); err != nil {
+		return fmt.Errorf("look for datastore %q: %w", datastore, err)
+	}
+	return nil
+}
+
+// WriteCacheEmpty returns true: nothing is cached here.
+func (c *cluster) WriteCacheEmpty(ctx context.Context) (bool, error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return true, nil
 }

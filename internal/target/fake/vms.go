@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"slices"
 	"time"
@@ -257,40 +256,4 @@ func (t *Target) RunInVM(ctx context.Context, vm target.VM, user, command string
 		return "", fmt.Errorf("run command in vm %q: powered off", vm.Name)
 	}
 	return "", nil
-}
-
-// SampleNodes returns numbers that follow from the number of the call, the node and its running VMs only, so that two
-// runs see the same.
-func (t *Target) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	t.samples++
-	running := map[string]float64{}
-	for _, m := range t.machines {
-		if m.cycle != nil {
-			running[m.vm.NodeID]++
-		}
-	}
-	now := time.Now()
-	var all []target.NodeSample
-	for i, n := range t.nodes {
-		if t.nodesOff[n.ID] {
-			continue // a node without power answers nothing
-		}
-		wave := 1 + 0.1*math.Sin(float64(t.samples)/5+float64(i))
-		add := func(metric, unit string, idle, perVM float64) {
-			all = append(all, target.NodeSample{
-				NodeID: n.ID, Metric: metric, At: now, Value: (idle + perVM*running[n.ID]) * wave, Simulated: true, UnitSymbol: unit,
-			})
-		}
-		add("CpuUsage.Avg.Percent", "%", 2, 0.4)
-		add("CpuUsage.Avg.Megahertz", "MHz", 2000, 400)
-		add("MemUsage.Avg.Percent", "%", 10, 1)
-		add("NetReceived.Avg.KilobytesPerSecond", "KiB/s", 100, 2500)
-		add("NetTransmitted.Avg.KilobytesPerSecond", "KiB/s", 100, 2400)
-	}
-	return all, nil
 }

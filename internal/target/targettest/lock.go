@@ -14,7 +14,7 @@ import (
 const lockRounds = 5
 
 // lock is a target's lock between this program and another that opened the same target.
-func (s *suite) lock() {
+func lock(s *suite) {
 	first, ok := s.target.(target.Locker)
 	if !ok {
 		return

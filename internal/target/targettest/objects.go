@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-func (s *suite) inventory() {
+func inventory(s *suite) {
 	inventory, err := s.target.Inventory(s.Context())
 	s.must(err)
 	if inventory.Provider == "" || inventory.Name == "" || len(inventory.Nodes) == 0 {
@@ -36,7 +36,7 @@ func (s *suite) inventory() {
 	}
 }
 
-func (s *suite) createAndDelete() {
+func createAndDelete(s *suite) {
 	specs := s.specs("OLTP", 3)
 	vms, err := s.target.Create(s.Context(), s.tag, specs)
 	s.must(err)
@@ -101,7 +101,7 @@ func (s *suite) wantZeros(vm target.VM) {
 	}
 }
 
-func (s *suite) allOrNothing() {
+func allOrNothing(s *suite) {
 	specs := s.specs("OLTP", 3)
 	specs[2].NodeID = "no such node"
 	if vms, err := s.target.Create(s.Context(), s.tag, specs); err == nil {
@@ -114,7 +114,7 @@ func (s *suite) allOrNothing() {
 	s.must(err)
 }
 
-func (s *suite) foreignTag() {
+func foreignTag(s *suite) {
 	vms := s.create("OLTP", 2)
 	if s.needs(target.CapVMPower) {
 		s.powerOn(vms[:1])
@@ -158,7 +158,7 @@ func (s *suite) foreignTag() {
 	s.must(s.target.Delete(s.Context(), foreign, theirs))
 }
 
-func (s *suite) incompleteTag() {
+func incompleteTag(s *suite) {
 	for _, tag := range []target.Tag{{}, {Run: "run-1"}, {Run: "run-1", Nonce: "short"}, {Nonce: s.tag.Nonce}} {
 		if _, err := s.target.Create(s.Context(), tag, s.specs("OLTP", 1)); err == nil {
 			s.Errorf("created a VM with the tag %+v", tag)
@@ -169,7 +169,7 @@ func (s *suite) incompleteTag() {
 	}
 }
 
-func (s *suite) twoOwners() {
+func twoOwners(s *suite) {
 	mine := s.create("OLTP", 1)
 	other := suite{T: s.T, h: s.h, target: s.target, tag: NewTag("run-2"), caps: s.caps}
 	theirs := other.create("OLTP", 1)
@@ -183,7 +183,7 @@ func (s *suite) twoOwners() {
 	s.must(s.target.Delete(s.Context(), other.tag, theirs))
 }
 
-func (s *suite) hostileNames() {
+func hostileNames(s *suite) {
 	hostile := []string{
 		"", ".", "..", "/", "../../etc/passwd", "a/b", "a\\b", "a\nb", "a\x00b", " ", "-rf", "*", "$(reboot)", "`id`",
 		"наименование", "👩‍👩‍👧", strings.Repeat("x", 300), strings.Repeat("é", 300), "con", "vm.json", ".owner",
@@ -223,7 +223,7 @@ func (s *suite) hostileNames() {
 	}
 }
 
-func (s *suite) values() {
+func values(s *suite) {
 	vms := s.create("OLTP", 1)
 	before := s.owned()
 	vms[0].Disks[0].SizeBytes, vms[0].Disks[0].Path = 1, "elsewhere"

@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-func (s *suite) power() {
+func power(s *suite) {
 	if !s.needs(target.CapVMPower) {
 		return
 	}
@@ -42,7 +42,7 @@ func (s *suite) power() {
 	}
 }
 
-func (s *suite) dial() {
+func dial(s *suite) {
 	if !s.needs(target.CapAgents) {
 		return
 	}
@@ -90,7 +90,7 @@ func pattern(seed byte) []byte {
 	return data
 }
 
-func (s *suite) clone() {
+func clone(s *suite) {
 	if !s.needs(target.CapClone) {
 		return
 	}
@@ -151,7 +151,7 @@ func (s *suite) wantCopy(vm target.VM) {
 	}
 }
 
-func (s *suite) snapshot() {
+func snapshot(s *suite) {
 	if !s.needs(target.CapSnapshot) {
 		return
 	}
@@ -171,7 +171,7 @@ func (s *suite) snapshot() {
 	}
 }
 
-func (s *suite) migrate() {
+func migrate(s *suite) {
 	if !s.needs(target.CapMigrate) {
 		return
 	}
@@ -196,7 +196,7 @@ func (s *suite) migrate() {
 	}
 }
 
-func (s *suite) nodePower() {
+func nodePower(s *suite) {
 	inventory, err := s.target.Inventory(s.Context())
 	s.must(err)
 	if !s.needs(target.CapNodePower) || len(inventory.Nodes) < 2 {
@@ -270,7 +270,7 @@ func (s *suite) wantNode(p target.NodePower, id string, want target.PowerState) 
 	}
 }
 
-func (s *suite) nodeMeter() {
+func nodeMeter(s *suite) {
 	if !s.needs(target.CapNodeMeter) {
 		return
 	}
@@ -298,7 +298,7 @@ func (s *suite) nodeMeter() {
 	}
 }
 
-func (s *suite) placement() {
+func placement(s *suite) {
 	if !s.needs(target.CapPlacement) {
 		return
 	}
@@ -310,7 +310,7 @@ func (s *suite) placement() {
 	}
 }
 
-func (s *suite) cancelled() {
+func cancelled(s *suite) {
 	vms := s.create("OLTP", 2)
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
@@ -340,7 +340,7 @@ func (s *suite) cancelled() {
 	s.wantPower(target.PowerOff)
 }
 
-func (s *suite) concurrent() {
+func concurrent(s *suite) {
 	const workers = 6
 	var all sync.WaitGroup
 	for w := range workers {
@@ -388,7 +388,7 @@ func (s *suite) concurrent() {
 	}
 }
 
-func (s *suite) reopened() {
+func reopened(s *suite) {
 	if s.h.Reopen == nil {
 		return
 	}
@@ -412,7 +412,7 @@ func (s *suite) reopened() {
 	}
 }
 
-func (s *suite) closed() {
+func closed(s *suite) {
 	s.must(s.target.Delete(s.Context(), s.tag, s.create("OLTP", 1)))
 	s.must(s.target.Close())
 	s.must(s.target.Close()) // again

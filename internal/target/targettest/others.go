@@ -9,7 +9,7 @@ import (
 )
 
 // others: what belongs to somebody else is listed with a reason, running or not, and one's own never is.
-func (s *suite) others() {
+func others(s *suite) {
 	lister, ok := s.target.(target.OtherLister)
 	if !ok {
 		return

@@ -3,7 +3,7 @@ package targettest
 import "github.com/braggdev/bragg/internal/target"
 
 // space: every node tells how much room there is, and one that does not exist tells nothing.
-func (s *suite) space() {
+func space(s *suite) {
 	meter, ok := s.target.(target.SpaceMeter)
 	if !ok {
 		return

@@ -1,5 +1,4 @@
-// Package targettest is the contract that every provider keeps, as a suite of tests: package target says it in words,
-// this says it in code.
+// Package targettest is the contract that every provider keeps, as a suite of tests: in words it is in package target.
 //
 //	targettest.Run(t, targettest.Harness{Open: …, Greet: …})
 //
@@ -11,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -39,37 +39,32 @@ type Harness struct {
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
 	tests := map[string]func(*suite){
-		"inventory":             (*suite).inventory,
-		"create and delete":     (*suite).createAndDelete,
-		"all or nothing":        (*suite).allOrNothing,
-		"foreign tag":           (*suite).foreignTag,
-		"incomplete tag":        (*suite).incompleteTag,
-		"two owners, one name":  (*suite).twoOwners,
-		"hostile names":         (*suite).hostileNames,
-		"power":                 (*suite).power,
-		"dial":                  (*suite).dial,
-		"clone":                 (*suite).clone,
-		"snapshot":              (*suite).snapshot,
-		"migrate":               (*suite).migrate,
-		"node power":            (*suite).nodePower,
-		"node meter":            (*suite).nodeMeter,
-		"space":                 (*suite).space,
-		"vm meter":              (*suite).vmMeter,
-		"lock":                  (*suite).lock,
-		"placement":             (*suite).placement,
-		"cancelled context":     (*suite).cancelled,
-		"many calls at once":    (*suite).concurrent,
-		"found after a crash":   (*suite).reopened,
-		"others":                (*suite).others,
-		"closed":                (*suite).closed,
-		"values are not shared": (*suite).values,
+		"inventory":             inventory,
+		"create and delete":     createAndDelete,
+		"all or nothing":        allOrNothing,
+		"foreign tag":           foreignTag,
+		"incomplete tag":        incompleteTag,
+		"two owners, one name":  twoOwners,
+		"hostile names":         hostileNames,
+		"power":                 power,
+		"dial":                  dial,
+		"clone":                 clone,
+		"snapshot":              snapshot,
+		"migrate":               migrate,
+		"node power":            nodePower,
+		"node meter":            nodeMeter,
+		"space":                 space,
+		"vm meter":              vmMeter,
+		"lock":                  lock,
+		"placement":             placement,
+		"cancelled context":     cancelled,
+		"many calls at once":    concurrent,
+		"found after a crash":   reopened,
+		"others":                others,
+		"closed":                closed,
+		"values are not shared": values,
 	}
-	names := make([]string, 0, len(tests))
-	for name := range tests {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) {
 			s := &suite{T: t, h: h, target: h.Open(t), tag: NewTag("run-1")}
 			defer s.finish()
@@ -79,7 +74,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// NewTag returns a tag that nobody else has.
+// NewTag returns a unique tag.
 func NewTag(run string) target.Tag {
 	var nonce [16]byte
 	_, _ = rand.Read(nonce[:])
@@ -119,10 +114,10 @@ func (s *suite) finish() {
 	}
 }
 
-// needs ends the test quietly where the target does not offer a capability: there is nothing to keep.
+// needs tells whether the target offers a capability.
 func (s *suite) needs(c target.Capability) bool { return slices.Contains(s.caps, c) }
 
-// require returns t as the interface of a capability, which Capabilities has found before.
+// require returns the target as the interface of a capability, which Capabilities has found before.
 func require[T any](s *suite) T {
 	s.Helper()
 	offered, ok := s.target.(T)

@@ -15,7 +15,7 @@ const (
 )
 
 // vmMeter wants averages of the VMs with the tag that run, soon after they were first looked at, and of no others.
-func (s *suite) vmMeter() {
+func vmMeter(s *suite) {
 	if !s.needs(target.CapVMMeter) || !s.needs(target.CapVMPower) {
 		return
 	}
