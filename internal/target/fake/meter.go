@@ -97,7 +97,7 @@ func (c *cluster) NodeSpace(ctx context.Context, nodeID string) (target.Space, e
 	return target.Space{Storage: "imagined", Place: "the imagined storage", FreeBytes: c.freeBytes(), TotalBytes: capacityBytes}, nil
 }
 
-// Fill lets somebody else write until so many bytes are free.
+// Fill writes, as others would, until so many bytes are free.
 func (c *cluster) Fill(leftBytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -97,7 +97,7 @@ func (c *cluster) DatastoreVisible(ctx context.Context, nodeID, datastore string
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.nodeIsOn(nodeID); err != nil {
-		return fmt.Errorf("look for datastore %q: %w", datastore, err)
+		return fmt.Errorf("find datastore %q: %w", datastore, err)
 	}
 	return nil
 }

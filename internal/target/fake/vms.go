@@ -80,7 +80,7 @@ func deviceName(i int) string {
 	return "/dev/sd" + suffix
 }
 
-// Delete removes VMs. What is gone is no error.
+// Delete removes VMs, as far as they exist.
 func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	t.mu.Lock()
 	doomed := map[string]bool{}
@@ -210,7 +210,7 @@ func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
-// Stray moves a VM as somebody else would: not by the run whose VM it is.
+// Stray moves a VM as others would: its run did not.
 func (t *Target) Stray(name, nodeID string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -56,7 +56,7 @@ func (a *addressPool) reserve(id, wanted string) (string, error) {
 			return address, nil
 		}
 	}
-	return "", errors.New("reserve address: none is free")
+	return "", errors.New("reserve address: all are in use")
 }
 
 // try takes one address. The caller holds the lock.
@@ -65,7 +65,7 @@ func (a *addressPool) try(id, address string) error {
 	if err != nil {
 		return err
 	}
-	// A listener of somebody else on this very address would answer in the VM's place.
+	// A listener of another program on this very address would answer in the VM's place.
 	probe, err := net.Listen("tcp4", net.JoinHostPort(address, "0"))
 	if err != nil {
 		_ = socket.Close()

@@ -149,7 +149,7 @@ func (g *cgroups) remove(id string) {
 }
 
 // forgetOld removes groups that a controller left which was killed and whose run was then deleted by hand. A group
-// exists only while its VM runs; an old one without a process is nobody's.
+// exists only while its VM runs; an old one without a process is not in use.
 func (g *cgroups) forgetOld(now time.Time) {
 	const ageMin = time.Minute
 	dirs, err := os.ReadDir(g.base)

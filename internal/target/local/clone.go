@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// CloneVM makes powered-off copies of a VM as its disks stand. A disk of a clone may be larger than its source, never
+// CloneVM makes powered-off copies of a VM with the present content of its disks. A disk of a clone may be larger than its source, never
 // smaller. Linked or not makes no difference here: blocks are shared wherever the file system can.
 func (t *Target) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, _ bool,

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyChunkBytes is how much is copied between two looks at the context.
+// copyChunkBytes is how much is copied between two checks of the context.
 const copyChunkBytes = 8 << 20
 
 // makeSparse makes a file that has a size and no blocks.

@@ -20,7 +20,7 @@ import (
 )
 
 // Detached makes the VMs of a Target outlive it and this program: the agent of such a VM listens on a socket in the
-// VM's folder instead of inheriting a connection, and whoever opens the folder next finds it running. Packages that
+// VM's folder instead of inheriting a connection, and the next program that opens the folder finds it running. Packages that
 // keep VMs on another machine (hostvm) use it; there the machine is one node, and nothing about it is imitated.
 type Detached struct {
 	Node target.Node
@@ -47,7 +47,7 @@ func OpenDetached(dir string, agentCommand []string, d Detached) (*Target, error
 	return t, nil
 }
 
-// detachedConfig is what the agent of a detached VM is told; package agent reads it as its Config. Names of files are
+// detachedConfig is the configuration of the agent of a detached VM; package agent reads it as its Config. Names of files are
 // relative to the VM's folder, in which it runs: the path of a socket has no more than 107 bytes.
 type detachedConfig struct {
 	VM       string            `json:"vm"`
@@ -73,7 +73,7 @@ func (t *Target) PowerOnDetached(ctx context.Context, tag target.Tag, vm target.
 		return fmt.Errorf("power on vm %q: %w", vm.Name, err)
 	}
 	if !m.record.complete() {
-		return fmt.Errorf("power on vm %q: its creation was cut short", vm.Name)
+		return fmt.Errorf("power on vm %q: its creation was interrupted", vm.Name)
 	}
 	if len(markedProcesses()[m.processMark()]) > 0 {
 		return nil
@@ -119,7 +119,7 @@ func (l *launcher) startDetached(m *machine, identity trust.Files) error {
 	return err
 }
 
-// confirmPause is between the two looks at a process that seems to have ended.
+// confirmPause is between the two checks of a process that seems to have ended.
 const confirmPause = time.Second
 
 // DialDetached connects to the socket of a VM's agent; a target.StoppedError where its process has ended.
@@ -145,7 +145,7 @@ func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM)
 		if len(markedProcesses()[m.processMark()]) > 0 {
 			ended = false
 		} else if ended {
-			return nil, &target.StoppedError{VM: vm.Name, Reason: "its process does not run on the host: it was killed, or the host was started anew" +
+			return nil, &target.StoppedError{VM: vm.Name, Reason: "its process does not run on the host: it was killed, or the host restarted" +
 				t.lastWords(m.id)}
 		} else {
 			ended, pause = true, confirmPause
@@ -185,7 +185,7 @@ func ForeignVMs(tag target.Tag) []string {
 	return found
 }
 
-// RemoveFolder removes the folder for VMs when none is left in it, of whatever owner.
+// RemoveFolder removes the folder for VMs when no VM is left in it, of any owner.
 func (ms *machines) RemoveFolder() error {
 	err := os.Remove(ms.store.dir)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) {

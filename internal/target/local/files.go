@@ -55,7 +55,7 @@ func writeOnce(dir, name string, text []byte) error {
 }
 
 // writeExclusive is writeOnce for file systems without unnamed files. A crash in the middle can leave an incomplete
-// file, which belongs to nobody and stands for nothing.
+// file, which has no owner and no meaning.
 func writeExclusive(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -60,7 +60,7 @@ func (l *launcher) kill(m *machine) {
 	if p.alive() {
 		l.meter.stopping(m) // while its children can still be counted
 		l.groups.kill(p.group)
-		// The process leads its group: as long as it has not been waited for, nobody else can have that number.
+		// The process leads its group: as long as it has not been waited for, no other process can have that number.
 		_ = p.command.Process.Kill()
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}

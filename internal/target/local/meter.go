@@ -102,7 +102,7 @@ func (m *meter) count(vm *machine) {
 }
 
 // credit gives the node of a VM the difference to what was known before. A reading can be lower than the one before
-// it, when a child ended whose time nobody collected; it then counts for nothing.
+// it, when a child ended and was not waited for; it is then ignored.
 func (m *meter) credit(use *vmUse, cpuSeconds float64) {
 	node := m.nodes[use.node]
 	if node == nil {

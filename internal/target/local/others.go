@@ -31,7 +31,7 @@ func (ms *machines) Others(ctx context.Context, tag target.Tag) ([]target.Other,
 		o, err := ms.store.readOwner(id)
 		switch {
 		case err != nil:
-			all = append(all, target.Other{Kind: target.OtherVM, Name: id, Why: "whose it is cannot be read"})
+			all = append(all, target.Other{Kind: target.OtherVM, Name: id, Why: "its owner cannot be read"})
 		case o.Mark != tag.Mark():
 			all = append(all, target.Other{Kind: target.OtherVM, Name: o.Name, NodeID: ms.store.readRecord(o).VM.NodeID,
 				Why: fmt.Sprintf("it belongs to another run, %q", o.Run)})

@@ -80,7 +80,7 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	return t.each(ctx, "power on", tag, vms, func(m *machine) error {
 		switch err := t.check(m.record.VM.NodeID); {
 		case !m.record.complete():
-			return errors.New("its creation was cut short")
+			return errors.New("its creation was interrupted")
 		case err != nil:
 			return err
 		case m.process != nil && m.process.alive():
@@ -165,7 +165,7 @@ func (m *machine) argument(files int) (string, error) {
 	return string(text), err
 }
 
-// devices are the disks of the VM as its agent is told. The caller holds the lock of m.
+// devices are the disks of the VM in the configuration of its agent. The caller holds the lock of m.
 func (m *machine) devices() []agentDevice {
 	devices := []agentDevice{}
 	for _, d := range m.record.VM.Disks {

@@ -7,7 +7,7 @@ import (
 )
 
 // spawner starts processes from one thread that lives until close. The zero value is ready for use. The death signal of a child is bound to the thread
-// that started it, and the Go runtime may end any thread that nobody holds.
+// that started it, and the Go runtime may end any thread that is not locked.
 type spawner struct {
 	mu      sync.Mutex
 	work    chan spawnRequest // nil before the first start

@@ -21,7 +21,7 @@ import (
 
 // store keeps VMs in one folder:
 //
-//	<id>.owner          whose the VM is; appears complete or not at all, before anything else of the VM
+//	<id>.owner          the owner of the VM; appears complete or not at all, before anything else of the VM
 //	<id>/vm.json        the VM
 //	<id>/sdb, sdc, …    data disks, sparse files
 //	<id>/snapshots/N/   copies of the disks
@@ -89,7 +89,7 @@ func openStore(dir string) (*store, error) {
 	return s, nil
 }
 
-// make makes the folder, for whoever is about to write into it.
+// make makes the folder before it is written to.
 func (s *store) make() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("make folder for VMs: %w", err)
@@ -105,7 +105,7 @@ func (s *store) existing() (string, error) {
 		case err == nil && info.IsDir():
 			return dir, nil
 		case err == nil:
-			return "", fmt.Errorf("use %q for VMs: it is no folder", dir)
+			return "", fmt.Errorf("use %q for VMs: not a folder", dir)
 		case !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir):
 			return "", fmt.Errorf("use %q for VMs: %w", dir, err)
 		}
@@ -136,7 +136,7 @@ func (s *store) claim(o owner) error {
 // readOwner returns the owner of a VM; an error that is fs.ErrNotExist says that there is no such VM.
 func (s *store) readOwner(id string) (owner, error) {
 	if !idPattern.MatchString(id) {
-		return owner{}, fmt.Errorf("%q is no identity of a VM here: %w", id, fs.ErrNotExist)
+		return owner{}, fmt.Errorf("invalid VM identity %q: %w", id, fs.ErrNotExist)
 	}
 	var o owner
 	if err := readJSON(filepath.Join(s.dir, id+ownerSuffix), &o); err != nil {
@@ -194,7 +194,7 @@ func (s *store) writeRecord(id string, r record) error {
 	return replaceJSON(s.path(id, "vm.json"), r)
 }
 
-// readRecord returns what is known of a VM; of one whose creation was cut short, its identity only.
+// readRecord returns what is known of a VM; of one whose creation was interrupted, its identity only.
 func (s *store) readRecord(o owner) record {
 	var r record
 	if err := readJSON(s.path(o.ID, "vm.json"), &r); err != nil || r.VM.ID != o.ID || len(r.VM.Disks) > disksMax {

@@ -21,7 +21,7 @@ const (
 	pieceHeadBytes = 12
 )
 
-// ExportDisk writes the data of a VM's disk to w, as it stands.
+// ExportDisk writes the present data of a VM's disk to w.
 func (ms *machines) ExportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, w io.Writer) error {
 	path, size, err := ms.diskOf(tag, vm, index)
 	if err != nil {

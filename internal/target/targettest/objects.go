@@ -107,7 +107,7 @@ func allOrNothing(s *suite) {
 	if vms, err := s.target.Create(s.Context(), s.tag, specs); err == nil {
 		s.Errorf("created %q on a node that does not exist", names(vms))
 	}
-	// Whatever was made meanwhile can be found, and what cannot be found does not stand in the way.
+	// VMs that were made by then can be found, and do not block the next attempt.
 	s.must(s.target.Delete(s.Context(), s.tag, s.owned()))
 	specs[2].NodeID = specs[0].NodeID
 	_, err := s.target.Create(s.Context(), s.tag, specs)

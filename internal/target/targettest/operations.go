@@ -63,7 +63,7 @@ func dial(s *suite) {
 			s.must(err)
 			conns = append(conns, conn)
 			if _, network := conn.(interface{ ConnectionState() tls.ConnectionState }); inventory.Systems && !network {
-				s.Errorf("the connection to a guest is a %T: nobody would call the agent again when it breaks", conn)
+				s.Errorf("the connection to a guest is a %T: the controller would not dial again when it breaks", conn)
 			}
 			who, err := s.h.Greet(s.Context(), conn)
 			s.must(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// others: what belongs to somebody else is listed with a reason, running or not, and one's own never is.
+// others: foreign VMs are listed with a reason, running or not, and own VMs never are.
 func others(s *suite) {
 	lister, ok := s.target.(target.OtherLister)
 	if !ok {
@@ -35,7 +35,7 @@ func others(s *suite) {
 	}
 	for _, vm := range mine {
 		if listed(s.tag, vm) {
-			s.Errorf("vm %q is listed as somebody else's to its owner", vm.Name)
+			s.Errorf("vm %q is listed as foreign to its owner", vm.Name)
 		}
 		if !listed(foreign, vm) {
 			s.Errorf("vm %q is not listed to others", vm.Name)

@@ -177,7 +177,7 @@ func (s *suite) powerOn(vms []target.VM) {
 	s.must(require[target.VMPower](s).PowerOnVMs(ctx, s.tag, vms))
 	for _, vm := range vms {
 		if began[vm.Name] != 1 || ended != len(vms) {
-			s.Errorf("the power on of %s was told %d times; %d ends of %d VMs", vm.Name, began[vm.Name], ended, len(vms))
+			s.Errorf("the power on of %s was reported %d times; %d ends of %d VMs", vm.Name, began[vm.Name], ended, len(vms))
 		}
 	}
 }
