@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
@@ -210,6 +211,18 @@ func (p *Plan) Group(name string) (Group, bool) {
 		}
 	}
 	return Group{}, false
+}
+
+// Engine returns what is to drive a workload, or its prefill; zero when there is no such load.
+func (p *Plan) Engine(workload string, prefill bool) interval.Engine {
+	w, ok := p.Workload(workload)
+	switch {
+	case ok && prefill && w.Prefill != nil:
+		return w.Prefill.Engine
+	case ok && !prefill && w.Load != nil:
+		return w.Load.Engine
+	}
+	return interval.Engine{}
 }
 
 // Workload returns the planned workload with that name.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 )
 
 // benchSize is 100 VMs over ten hours; BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION ask for less.
@@ -55,7 +55,7 @@ func BenchmarkReport(b *testing.B) {
 	row("write the record (not of interest)", "")
 	bundle, err := result.Open(dir)
 	check(b, err)
-	s, err := session.Evaluate(context.Background(), session.Evaluation{
+	s, err := evaluate.Run(context.Background(), evaluate.Input{
 		Bundle: bundle, Scenario: benchScenario(), Ended: result.EndedCompleted})
 	check(b, err)
 	row("evaluate", "")

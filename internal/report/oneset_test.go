@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
-	"github.com/braggdev/bragg/internal/session"
 )
 
 // drawn is what one line of a chart comes to.
@@ -45,7 +45,7 @@ func TestChartTableAndCSVAreOneSetOfData(t *testing.T) {
 	bundle, err := result.Open(dir)
 	check(t, err)
 	defer bundle.Close()
-	s, err := session.Evaluate(context.Background(), session.Evaluation{Bundle: bundle, Scenario: benchScenario(), Ended: result.EndedCompleted})
+	s, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: bundle, Scenario: benchScenario(), Ended: result.EndedCompleted})
 	check(t, err)
 	run := &report.Run{Manifest: resulttest.Manifest(p), Summary: s}
 	points, onPage := pointsOfCSV(t, run), pointsOfPage(t, run)

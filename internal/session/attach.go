@@ -16,16 +16,16 @@ const (
 )
 
 // outputDir makes the folder for programs of the scenario, where the user allows them; otherwise there is none.
-func (c *carrier) outputDir() (string, error) {
-	if !c.Plan.AllowShell {
+func (x *execution) outputDir() (string, error) {
+	if !x.Plan.AllowShell {
 		return "", nil
 	}
-	return c.record.writer.AttachFolder(outputFolder)
+	return x.record.writer.AttachFolder(outputFolder)
 }
 
 // collectLogs copies what the agents of running VMs had to say into the bundle. Every VM is asked, whatever became of
 // the others.
-func (c *carrier) collectLogs(ctx context.Context, vms []target.VM) error {
+func (x *execution) collectLogs(ctx context.Context, vms []target.VM) error {
 	var first error
 	asked, failed := 0, 0
 	for _, vm := range vms {
@@ -33,7 +33,7 @@ func (c *carrier) collectLogs(ctx context.Context, vms []target.VM) error {
 			continue
 		}
 		asked++
-		if err := c.collectLog(ctx, vm); err != nil {
+		if err := x.collectLog(ctx, vm); err != nil {
 			failed++
 			if first == nil {
 				first = err
@@ -49,10 +49,10 @@ func (c *carrier) collectLogs(ctx context.Context, vms []target.VM) error {
 // logWithin bounds how long one agent may take to hand out its log: one that is silent may be silent for ever.
 const logWithin = time.Minute
 
-func (c *carrier) collectLog(ctx context.Context, vm target.VM) error {
+func (x *execution) collectLog(ctx context.Context, vm target.VM) error {
 	ctx, cancel := context.WithTimeout(ctx, logWithin)
 	defer cancel()
-	client, err := c.agents.Client(ctx, vm)
+	client, err := x.agents.Client(ctx, vm)
 	if err != nil {
 		return err
 	}
@@ -60,5 +60,5 @@ func (c *carrier) collectLog(ctx context.Context, vm target.VM) error {
 	if err != nil {
 		return fmt.Errorf("VM %q: %w", vm.Name, err)
 	}
-	return c.record.writer.Attach(logsFolder+"/"+vm.Name+".log", bytes.NewReader(text))
+	return x.record.writer.Attach(logsFolder+"/"+vm.Name+".log", bytes.NewReader(text))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
@@ -258,7 +259,7 @@ func (c Cleaning) aborted(ctx context.Context, dir string, left control.Leftover
 	if left.Phase != "" {
 		reason += " in the phase " + string(left.Phase)
 	}
-	in := Evaluation{Ended: result.EndedAborted, Reason: reason + "."}
+	in := evaluate.Input{Ended: result.EndedAborted, Reason: reason + "."}
 	b, err := result.Open(dir)
 	if err != nil {
 		return undecided(in, err)
@@ -268,10 +269,49 @@ func (c Cleaning) aborted(ctx context.Context, dir string, left control.Leftover
 	if in.Scenario, err = attachedScenarioOf(b); err != nil {
 		return undecided(in, err)
 	}
-	in.SizeBound = sizeBoundOf(b)
 	if store, err := metric.Rebuild(ctx, b, filepath.Join(dir, metric.Dir)); err == nil {
 		defer keep(store, filepath.Join(dir, metric.Dir))
 		in.Metrics = store
 	}
-	return evaluate(ctx, in)
+	return summaryOf(ctx, in)
+}
+
+// freeLeases gives back what programs left of leases at targets that died without a journal: before they had one, or when it
+// was removed already. A target that cannot be reached is left for the next time; its lease ends by itself too,
+// and what else was cleaned is not to be hidden by it.
+func (c Cleaning) freeLeases(ctx context.Context) error {
+	notes, err := control.LeaseNotes(c.Runs)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, n := range notes {
+		errs = append(errs, c.freeLease(ctx, n))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Cleaning) freeLease(ctx context.Context, n control.LeaseNote) error {
+	var how journalTarget
+	if err := json.Unmarshal(n.How, &how); err != nil {
+		c.say("lease", fmt.Sprintf("read a note of it: %v", err))
+		return nil
+	}
+	lease, err := control.AcquireLease(c.Runs, how.Lease, "bragg clean", nil)
+	if isLocked(err) {
+		return nil // its run is going on
+	}
+	if err != nil {
+		return err
+	}
+	lease.Cleaning = true
+	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, "none"), c.Program, nil})
+	if err != nil {
+		c.say("lease of "+how.Lease, err.Error())
+		return lease.Release()
+	}
+	if err := lease.AtTarget(ctx, t, n.How); err != nil {
+		c.say("lease of "+how.Lease, err.Error())
+	}
+	return errors.Join(lease.Release(), t.Close())
 }

@@ -56,13 +56,13 @@ type Outcome struct {
 	Exit     int            `json:"exit"`
 }
 
-// Run carries the plan out and seals the bundle, whatever happens to the run itself. An error says that there is no
-// sealed bundle; Clean then ends what was begun. A run that failed, or was stopped, is no error but told by the Outcome.
+// Run runs the plan and seals the bundle, whatever happens to the run itself. An error says that there is no sealed bundle; Clean
+// then ends what was begun. A run that failed, or was stopped, is not an error: the Outcome says so.
 func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	if err := p.Preflight(); err != nil {
 		return Outcome{}, err
 	}
-	c := &carrier{Prepared: p, options: o, dir: filepath.Join(p.Order.Runs, p.ID)}
+	x := &execution{Prepared: p, options: o, dir: filepath.Join(p.Order.Runs, p.ID)}
 	defer func() { _ = p.Close() }() // nothing is written through it any more
 	if err := os.MkdirAll(p.Order.Runs, 0o755); err != nil {
 		return Outcome{}, fmt.Errorf("create the runs folder: %w", err)
@@ -71,13 +71,13 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	c.lease = lease
+	x.lease = lease
 	var outcome Outcome
-	if c.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config)}); err == nil {
-		err = lease.AtTarget(ctx, p.target, c.how)
+	if x.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config)}); err == nil {
+		err = lease.AtTarget(ctx, p.target, x.how)
 	}
 	if err == nil {
-		outcome, err = c.carry(ctx)
+		outcome, err = x.run(ctx)
 	}
 	return outcome, errors.Join(err, o.at("session.release"), lease.Release())
 }
@@ -90,8 +90,8 @@ func leaseName(c target.Config) string {
 	return c.Provider + "-" + c.Name
 }
 
-// carrier is one run under way. Its fields are set in the order of the calls below and owned by the goroutine of Run.
-type carrier struct {
+// execution is one run under way. Its fields are set in the order of the calls below and owned by the goroutine of Run.
+type execution struct {
 	*Prepared
 	options RunOptions
 	dir     string
@@ -110,95 +110,95 @@ type journalTarget struct {
 	Lease  string        `json:"lease"`
 }
 
-func (c *carrier) carry(ctx context.Context) (Outcome, error) {
-	if err := c.options.at("session.leased"); err != nil {
+func (x *execution) run(ctx context.Context) (Outcome, error) {
+	if err := x.options.at("session.leased"); err != nil {
 		return Outcome{}, err
 	}
-	if err := c.openJournal(); err != nil {
+	if err := x.openJournal(); err != nil {
 		return Outcome{}, err
 	}
-	defer c.journal.Close()
-	if err := c.openBundle(); err != nil {
+	defer x.journal.Close()
+	if err := x.openBundle(); err != nil {
 		// Nothing outside was touched, so nothing has to be remembered.
-		return Outcome{}, errors.Join(err, c.forget())
+		return Outcome{}, errors.Join(err, x.forget())
 	}
-	defer c.record.writer.Close() // after Seal it does nothing
-	defer c.endRemote(ctx)        // after finish it does nothing; the cache, which fills it, has ended by then
-	defer c.record.cache.close()
-	out, err := c.execute(ctx)
+	defer x.record.writer.Close() // after Seal it does nothing
+	defer x.endRemote(ctx)        // after finish it does nothing; the cache, which fills it, has ended by then
+	defer x.record.cache.close()
+	out, err := x.runPlan(ctx)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return c.finish(ctx, out)
+	return x.finish(ctx, out)
 }
 
-func (c *carrier) openJournal() error {
-	tag, err := control.NewTag(c.Order.Runs, c.ID, c.options.Failpoint)
+func (x *execution) openJournal() error {
+	tag, err := control.NewTag(x.Order.Runs, x.ID, x.options.Failpoint)
 	if err != nil {
 		return err
 	}
-	header := control.Header{Run: c.ID, Tag: tag, Scenario: c.Scenario.Name, Target: c.how, Lease: c.lease.Fence}
-	if c.journal, err = control.CreateJournal(c.Order.Runs, header, nil, c.options.Failpoint); err != nil {
+	header := control.Header{Run: x.ID, Tag: tag, Scenario: x.Scenario.Name, Target: x.how, Lease: x.lease.Fence}
+	if x.journal, err = control.CreateJournal(x.Order.Runs, header, nil, x.options.Failpoint); err != nil {
 		return err
 	}
-	return c.options.at("session.journalled")
+	return x.options.at("session.journalled")
 }
 
-func (c *carrier) openBundle() error {
+func (x *execution) openBundle() error {
 	zero := time.Now()
-	secrets := secretsOf(c.Scenario, Catalog())
-	m := c.manifest(zero, secrets)
-	w, err := result.Create(c.dir, m)
+	secrets := secretsOf(x.Scenario, Catalog())
+	m := x.manifest(zero, secrets)
+	w, err := result.Create(x.dir, m)
 	if err != nil {
 		return err
 	}
-	c.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, cache: newCache(), watch: c.options.Watcher}
-	if err = w.WritePlan(secrets.plan(&c.Plan.Plan)); err == nil {
-		err = attachScenario(w, secrets.scenario(c.Scenario))
+	x.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, cache: newCache(), watch: x.options.Watcher}
+	if err = w.WritePlan(secrets.plan(&x.Plan.Plan)); err == nil {
+		err = attachScenario(w, secrets.scenario(x.Scenario))
 	}
 	if err == nil {
-		err = c.options.at("session.bundled")
+		err = x.options.at("session.bundled")
 	}
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
-	if c.options.Watcher != nil {
-		c.options.Watcher.Begin(&c.Plan.Plan, c.dir)
+	if x.options.Watcher != nil {
+		x.options.Watcher.Begin(&x.Plan.Plan, x.dir)
 	}
 	return nil
 }
 
-// execute runs the plan. All goroutines that it starts have ended when it returns.
-func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
-	if err := c.options.at("session.engine"); err != nil {
+// runPlan runs the plan. All goroutines that it starts have ended when it returns.
+func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
+	if err := x.options.at("session.engine"); err != nil {
 		return run.Outcome{}, err
 	}
-	dialer, ok := c.target.(target.AgentDialer)
+	dialer, ok := x.target.(target.AgentDialer)
 	if !ok {
 		return run.Outcome{}, errors.New("connect to agents: the target offers no connections")
 	}
-	meter := newNodeMeter(c.target, c.record, c.Plan.Estimate.Total, c.journal.Header().Tag)
-	scraped := newExporters(&c.Plan.Plan, queriesOf(c.Scenario), c.record)
-	scraped.watchNodes(c.config.Nodes)
-	c.agents = pool.New(dialer, pool.Options{
-		Fence: c.lease.Fence, Zero: c.record.zero, Systems: c.Inventory.Systems, SilentFor: silentFor(&c.Plan.Plan),
-		Observer: &observer{c.record, scraped, c},
+	meter := newNodeMeter(x.target, x.record, x.Plan.Estimate.Total, x.journal.Header().Tag)
+	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.record)
+	scraped.watchNodes(x.config.Nodes)
+	x.agents = pool.New(dialer, pool.Options{
+		Fence: x.lease.Fence, Zero: x.record.zero, Systems: x.Inventory.Systems, SilentFor: silentFor(&x.Plan.Plan),
+		Observer: &observer{x.record, scraped, x},
 	})
-	defer c.agents.Close()
-	output, err := c.outputDir()
+	defer x.agents.Close()
+	output, err := x.outputDir()
 	if err != nil {
 		return run.Outcome{}, err
 	}
-	c.engine, err = run.New(c.Plan, run.Config{
-		Target: c.target, Journal: c.journal, Runner: c.agents.Runner, Gone: c.agents.SwitchedOff, Intervals: c.record,
+	x.engine, err = run.New(x.Plan, run.Config{
+		Target: x.target, Journal: x.journal, Runner: x.agents.Runner, Gone: x.agents.SwitchedOff, Intervals: x.record,
 		Events: func(e interval.Event) {
 			if e.Kind == interval.EventPlaced {
 				scraped.placed(e)
-				c.agents.Moved(e.Subject, e.Node)
+				x.agents.Moved(e.Subject, e.Node)
 			}
-			c.record.Event(e)
+			x.record.Event(e)
 		},
-		Zero: c.record.zero, Dir: output, Collect: c.collectLogs, Failpoint: c.options.Failpoint,
+		Zero: x.record.zero, Dir: output, Collect: x.collectLogs, Failpoint: x.options.Failpoint,
 	})
 	if err != nil {
 		return run.Outcome{}, err
@@ -207,36 +207,36 @@ func (c *carrier) execute(ctx context.Context) (run.Outcome, error) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer stop()
-	if c.remote, err = c.startRemote(); err != nil {
+	if x.remote, err = x.startRemote(); err != nil {
 		return run.Outcome{}, err
 	}
-	work.Go(func() { c.openCache(beside) })
+	work.Go(func() { x.openCache(beside) })
 	work.Go(func() { meter.run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
-	work.Go(func() { c.passStops(beside) })
-	work.Go(func() { c.watchBundle(beside) })
-	work.Go(func() { c.watchLease(beside) })
-	work.Go(func() { c.watchMeetings(beside) })
-	work.Go(func() { c.watchPauses(beside) })
-	work.Go(func() { guard{place: c.Order.Runs, space: Space}.watch(beside, c.lowSpace) })
-	work.Go(func() { newTargetGuard(c.target, c.Inventory).watch(beside, c.lowSpace) })
-	return c.engine.Run(ctx)
+	work.Go(func() { x.passStops(beside) })
+	work.Go(func() { x.watchBundle(beside) })
+	work.Go(func() { x.watchLease(beside) })
+	work.Go(func() { x.watchMeetings(beside) })
+	work.Go(func() { x.watchPauses(beside) })
+	work.Go(func() { guard{place: x.Order.Runs, space: Space}.watch(beside, x.lowSpace) })
+	work.Go(func() { newTargetGuard(x.target, x.Inventory).watch(beside, x.lowSpace) })
+	return x.engine.Run(ctx)
 }
 
 // openCache opens the metric store and says when it is lost. It is a cache: nothing of the run depends on it.
-func (c *carrier) openCache(ctx context.Context) {
+func (x *execution) openCache(ctx context.Context) {
 	select {
-	case <-c.record.cache.start(filepath.Join(c.dir, metric.Dir), c.record.manifest, c.remote):
-		c.record.say(interval.EventLog, "metric store", fmt.Sprintf("lost: %v; queries will be answered from the record", c.record.cache.err()))
+	case <-x.record.cache.start(filepath.Join(x.dir, metric.Dir), x.record.manifest, x.remote):
+		x.record.say(interval.EventLog, "metric store", fmt.Sprintf("lost: %v; queries will be answered from the record", x.record.cache.err()))
 	case <-ctx.Done():
 	}
 }
 
-func (c *carrier) passStops(ctx context.Context) {
+func (x *execution) passStops(ctx context.Context) {
 	for {
 		select {
-		case level := <-c.options.Stops:
-			c.engine.Stop(level)
+		case level := <-x.options.Stops:
+			x.engine.Stop(level)
 		case <-ctx.Done():
 			return
 		}
@@ -244,47 +244,47 @@ func (c *carrier) passStops(ctx context.Context) {
 }
 
 // lowSpace stops the load for what a guard has found.
-func (c *carrier) lowSpace(err error) {
+func (x *execution) lowSpace(err error) {
 	reason := err.Error()
 	var e *diag.Error
 	if errors.As(err, &e) && e.Hint != "" {
 		reason += "; " + e.Hint
 	}
-	c.engine.Guard(reason)
+	x.engine.Guard(reason)
 }
 
 // watchLease stops the load once another controller has the target.
-func (c *carrier) watchLease(ctx context.Context) {
+func (x *execution) watchLease(ctx context.Context) {
 	select {
-	case h := <-c.lease.Lost():
-		c.engine.Guard(fmt.Sprintf("the target was out of reach for too long, and run %q of %s has it now", h.Run, h.User))
+	case h := <-x.lease.Lost():
+		x.engine.Guard(fmt.Sprintf("lost the lease of the target, which was unreachable for too long; run %q of %s holds it now", h.Run, h.User))
 	case <-ctx.Done():
 	}
 }
 
-// watchMeetings notes which other runs use the machine, and when.
-func (c *carrier) watchMeetings(ctx context.Context) {
+// watchMeetings records which other runs use the machine, and when.
+func (x *execution) watchMeetings(ctx context.Context) {
 	for {
 		select {
-		case m := <-c.lease.Meetings():
+		case m := <-x.lease.Meetings():
 			e := interval.Event{Kind: interval.EventShared, Subject: m.With.Run, UncertainNanos: m.Uncertain.Nanoseconds(),
-				Message: fmt.Sprintf("run %q (process %d of %s) uses this machine too", m.With.Run, m.With.Process.PID, m.With.User)}
+				Message: fmt.Sprintf("run %q (process %d of %s) also uses this machine", m.With.Run, m.With.Process.PID, m.With.User)}
 			if m.Ended {
-				e.Kind, e.Message = interval.EventAlone, fmt.Sprintf("run %q does not use this machine any more", m.With.Run)
+				e.Kind, e.Message = interval.EventAlone, fmt.Sprintf("run %q no longer uses this machine", m.With.Run)
 			}
-			e.AtNanos = max(0, m.At.Sub(c.record.zero).Nanoseconds())
-			c.record.Event(e)
+			e.AtNanos = max(0, m.At.Sub(x.record.zero).Nanoseconds())
+			x.record.Event(e)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// watchBundle stops the load once the bundle takes no more: what cannot be recorded need not be done.
-func (c *carrier) watchBundle(ctx context.Context) {
+// watchBundle stops the load once the bundle cannot be written: what cannot be recorded need not be done.
+func (x *execution) watchBundle(ctx context.Context) {
 	select {
-	case <-c.record.writer.Failed():
-		c.engine.Guard(c.record.writer.Err().Error())
+	case <-x.record.writer.Failed():
+		x.engine.Guard(x.record.writer.Err().Error())
 	case <-ctx.Done():
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -81,7 +81,7 @@ func (m *nodeMeter) read(ctx context.Context) error {
 			return err
 		}
 		m.vmsRead, m.vmPeriod = now, vmPeriod(m.period, max(m.estimate, now.Sub(m.began)), len(vms))
-		m.record.Samples(NodeSamples(nodes, m.record.now()))
+		m.record.Samples(evaluate.NodeSamples(nodes, m.record.now()))
 		m.record.Samples(m.vmSamples(vms))
 		return nil
 	}
@@ -89,7 +89,7 @@ func (m *nodeMeter) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.record.Samples(NodeSamples(readings, m.record.now()))
+	m.record.Samples(evaluate.NodeSamples(readings, m.record.now()))
 	return nil
 }
 
@@ -106,20 +106,5 @@ func (m *nodeMeter) vmSamples(readings []target.VMSample) []result.Sample {
 		}
 		readings[i].NodeID = m.firstNode[r.VM]
 	}
-	return VMSamples(readings, m.record.zero)
-}
-
-// VMSamples turns one reading of VMs into samples of a bundle whose axis begins at zero.
-func VMSamples(readings []target.VMSample, zero time.Time) []result.Sample {
-	samples := make([]result.Sample, len(readings))
-	for i, r := range readings {
-		labels := map[string]string{"vm": r.VM, "instance": r.VM, "vm_group": r.Group, "node": r.NodeID}
-		if r.Simulated {
-			labels["simulated"] = "true"
-		}
-		samples[i] = result.Sample{
-			AtNanos: max(0, r.At.Sub(zero).Nanoseconds()), Name: metric.HypervisorVM + string(r.Metric), Labels: labels, Value: r.Value,
-		}
-	}
-	return samples
+	return evaluate.VMSamples(readings, m.record.zero)
 }

@@ -38,12 +38,12 @@ type queries struct {
 	err     error // why it could not be rebuilt
 }
 
-// Expand implements Ranger.
+// Expand implements evaluate.Ranger.
 func (q *queries) Expand(expr, group string) (string, error) {
 	return metric.Expand(expr, q.bundle.Manifest().Run, group)
 }
 
-// Range implements Ranger.
+// Range implements evaluate.Ranger.
 func (q *queries) Range(ctx context.Context, expr string, w metric.Window) ([]metric.Series, error) {
 	if q.live != nil {
 		answer, err := q.live.Range(ctx, expr, w)

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -26,9 +28,24 @@ func silentFor(p *plan.Plan) time.Duration {
 type observer struct {
 	*recorder
 	*exporters
-	run *carrier
+	run *execution
 }
 
-func (o *observer) Prepared(w load.Workload, engine interval.Engine) { o.run.began(w, engine) }
+// Prepared records what drives a load on one VM where the plan said otherwise.
+func (o *observer) Prepared(w load.Workload, engine interval.Engine) {
+	planned := o.run.Plan.Engine(w.Name, w.Prefill)
+	if engine.IsZero() || reflect.DeepEqual(engine, planned) {
+		return
+	}
+	what := w.Name
+	if w.Prefill {
+		what = "the prefill for " + w.Name
+	}
+	o.Event(interval.Event{
+		AtNanos: o.now(), Kind: interval.EventEngine, Workload: w.Name, Instance: w.Instance, Prefill: w.Prefill,
+		Group: w.Group, Subject: w.VM, Engine: &engine,
+		Message: fmt.Sprintf("%s on %s runs with %q instead of %q", what, w.VM, engine, planned),
+	})
+}
 
 func (o *observer) PowerCuts(vm string) int { return o.run.engine.PowerCuts(vm) }

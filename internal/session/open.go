@@ -1,15 +1,19 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/trust"
@@ -55,4 +59,14 @@ func (p Program) Agent(platform string) (string, error) {
 		Message: fmt.Sprintf("find the agent for %s: no %s in %q", platform, strings.Join(names, " or "), dir),
 		Hint:    "it comes with bragg and lies beside it, or where $BRAGG_AGENT_DIR says; in a checkout: make build, or make bin/bragg-agent-linux-arm64 for one",
 	}
+}
+
+// serveInMemory is the agent of a VM that exists in memory only. Whatever generator a workload wants, an imitation of it
+// runs: a simulated target must not touch this machine's devices.
+func serveInMemory(ctx context.Context, conn net.Conn, vm target.VM) error {
+	generators := map[string]load.Generator{}
+	for _, k := range Catalog().Generators {
+		generators[k.Name] = cmp.Or(k.Imitation, k.Generator)
+	}
+	return agent.Serve(ctx, conn, agent.Options{Generators: generators, VM: vm.Name})
 }

@@ -18,7 +18,7 @@ const (
 
 // watchPauses records when this program did not run: it was stopped by a signal, or its machine slept. Agents went on meanwhile,
 // and nothing was received, polled or switched.
-func (c *carrier) watchPauses(ctx context.Context) {
+func (x *execution) watchPauses(ctx context.Context) {
 	tick := time.NewTicker(pulseEvery)
 	defer tick.Stop()
 	last := now()
@@ -30,8 +30,8 @@ func (c *carrier) watchPauses(ctx context.Context) {
 		}
 		next := now()
 		if e, paused := pauseBetween(last, next); paused {
-			e.AtNanos = c.record.now()
-			c.record.Event(e)
+			e.AtNanos = x.record.now()
+			x.record.Event(e)
 		}
 		last = next
 	}

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -60,4 +62,37 @@ func (r *recorder) Samples(samples []result.Sample) {
 	}
 	_ = r.writer.Sample(samples...)
 	r.cache.add(func(s *metric.Store) error { return s.AppendSamples(samples) })
+}
+
+// remoteEndTime is how long the end of a run waits for a store to take what is left.
+const remoteEndTime = 10 * time.Second
+
+// startRemote begins to write samples to another store where the user named one. A store that is down is no reason not to run.
+func (x *execution) startRemote() (*metric.Remote, error) {
+	o := x.Order.RemoteWrite
+	if o.URL == "" {
+		return nil, nil
+	}
+	r, err := metric.StartRemote(o)
+	if err != nil {
+		return nil, err
+	}
+	x.record.say(interval.EventLog, "", "samples are written to the store at "+o.Host()+" too")
+	return r, nil
+}
+
+// endRemote sends what is left and says what the other store lacks.
+func (x *execution) endRemote(ctx context.Context) (caveat string) {
+	if x.remote == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remoteEndTime)
+	defer cancel()
+	sent, dropped, why := x.remote.Close(ctx)
+	x.remote = nil
+	if dropped == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The store at %s lacks %d of %d samples; the bundle has all of them. The newest reason: %v.",
+		x.Order.RemoteWrite.Host(), dropped, sent+dropped, why)
 }

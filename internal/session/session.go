@@ -1,11 +1,11 @@
-// Package session carries one run from a scenario to a sealed bundle: it opens the target, deploys agents, owns the
-// bundle's writer and the metric store, runs the plan, evaluates the results, audits and seals. It also cleans up after
+// Package session takes one run from a scenario to a sealed bundle: it opens the target, keeps the agents, owns the
+// bundle's writer and the metric store, runs the plan, has the results evaluated and seals. It also cleans up after
 // a run whose controller died.
 //
 //	Order ──Prepare──▶ Prepared (scenario, open target, plan) ──Run──▶ sealed bundle and Outcome
 //	runs directory ──Clean──▶ what dead runs left is undone, their bundles are sealed as aborted
 //
-// It prints nothing and knows neither the command line nor reports: who wants to watch hands in a Watcher.
+// It prints nothing and knows neither the command line nor reports: a Watcher follows a run.
 package session
 
 import (

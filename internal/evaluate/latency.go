@@ -1,7 +1,6 @@
-package session
+package evaluate
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -24,9 +23,8 @@ func (ev *evaluator) newLatency(r *shown) *latencyResult {
 		return nil
 	}
 	l := &latencyResult{}
-	l.SizeBound = ev.in.SizeBound
-	e := result.Evaluated{FromNanos: w.FromNanos, ToNanos: w.ToNanos}
-	l.Windows = cover(clip(ev.windows, &e), w)
+	l.SizeBound = ev.sizeBound
+	l.Windows = cover(clip(ev.windows, w), w)
 	l.PerVM = r.Aggregate == ""
 	if !l.PerVM {
 		// Bins lie on the grid, so that the lines of mean and percentile share their moments where they can.
@@ -59,7 +57,7 @@ func cover(windows []result.Window, w result.Window) []result.Window {
 // latencyResult fills a result with latencies: service time, which X-Ray and fio's clat show, and beside it response
 // time, which counts from the intended start and so includes the wait behind slow operations. The mean is drawn, as
 // X-Ray does, and of all VMs together the 99th percentile. Statistics are of operations, from merged histograms.
-func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *result.Evaluated) {
+func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
 	l := r.latency
 	service := ev.linesOf(r, e, analysis.Service)
 	response := ev.linesOf(r, e, analysis.Response)
@@ -80,14 +78,14 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *result.Eval
 		names = []string{service[0].Name}
 	}
 	for _, name := range names {
-		ev.latencyStats(e, name, l.Of(name), l.Windows)
+		e.latencyStats(name, l.Of(name), l.Windows)
 	}
-	step := ev.stepOf(r.Result, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
+	step := ev.stepOf(r.Result, e.window())
 	draw := func(lines []analysis.Line, kind string, q analysis.Quantity) {
 		for _, line := range lines {
 			points := r.grid.Points(line, step, q)
-			ev.addIntervalStats(e, line.Name, kind, points)
-			ev.addLine(e, result.Series{Name: line.Name, Kind: kind, Statistic: "mean", Points: points}, len(service)+len(response))
+			e.addIntervalStats(line.Name, kind, points)
+			e.addLine(result.Series{Name: line.Name, Kind: kind, Statistic: "mean", Points: points}, len(service)+len(response))
 		}
 	}
 	draw(service, "service", analysis.Service)
@@ -97,10 +95,10 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *result.Eval
 	if !l.PerVM {
 		s, p := l.Line(0.99)
 		if anyValue(s) {
-			ev.addLine(e, result.Series{Name: names[0], Kind: "service", Statistic: "p99", Points: s}, 1)
+			e.addLine(result.Series{Name: names[0], Kind: "service", Statistic: "p99", Points: s}, 1)
 		}
 		if open && anyValue(p) {
-			ev.addLine(e, result.Series{Name: names[0], Kind: "response", Statistic: "p99", Points: p}, 1)
+			e.addLine(result.Series{Name: names[0], Kind: "response", Statistic: "p99", Points: p}, 1)
 		}
 	}
 }
@@ -115,48 +113,4 @@ func (l *latencyResult) open() bool {
 		return slices.ContainsFunc(times, func(t analysis.Times) bool { return t.Response() != nil })
 	}
 	return slices.ContainsFunc(append(l.VMs(), ""), func(vm string) bool { return has(l.Of(vm)) })
-}
-
-// latencyStats adds the statistics of one series over the whole result and per window.
-func (ev *evaluator) latencyStats(e *result.Evaluated, name string, times []analysis.Times, windows []result.Window) {
-	var whole analysis.Times
-	for i := range times {
-		whole.Merge(&times[i])
-	}
-	add := func(window string, t *analysis.Times, kind string) {
-		h := t.Service()
-		if kind == "response" {
-			h = cmp.Or(t.Response(), h)
-		}
-		s := analysis.HistogramStats(h)
-		s.Window, s.Series, s.Kind = window, name, kind
-		e.Stats = append(e.Stats, s)
-	}
-	kinds := []string{"service"}
-	if whole.Response() != nil {
-		kinds = append(kinds, "response")
-	}
-	for _, kind := range kinds {
-		add("", &whole, kind)
-	}
-	for i, w := range windows {
-		for _, kind := range kinds {
-			if w.Name != "" && i < len(times) {
-				add(w.Name, &times[i], kind)
-			}
-		}
-	}
-}
-
-// addIntervalStats gives the rows of a series the statistics of the points that are drawn: means of intervals, which X-Ray's
-// report metrics are of.
-func (ev *evaluator) addIntervalStats(e *result.Evaluated, name, kind string, points result.Points) {
-	ev.eachWindow(e, halfOf(points), func(from, to int64) result.Stats { return analysis.PointStats(points, from, to) },
-		func(window string, s result.Stats) {
-			for i := range e.Stats {
-				if row := &e.Stats[i]; row.Window == window && row.Series == name && row.Kind == kind {
-					row.Intervals = &result.IntervalStats{Count: s.Count, Mean: s.Mean, Median: s.Median, Max: s.Max, Min: s.Min, CV: s.CV}
-				}
-			}
-		})
 }

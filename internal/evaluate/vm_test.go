@@ -1,4 +1,4 @@
-package session_test
+package evaluate_test
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -23,7 +23,7 @@ func vmRun(t *testing.T, readings func(second int64) []target.VMSample) *result.
 		for i := range of {
 			of[i].At = zero.Add(time.Duration(s)*time.Second + 100*time.Millisecond)
 		}
-		samples = append(samples, session.VMSamples(of, zero)...)
+		samples = append(samples, evaluate.VMSamples(of, zero)...)
 	}
 	events := []interval.Event{{Kind: interval.EventPhaseStarted, Phase: "run"}, {AtNanos: 10e9, Kind: interval.EventPhaseEnded, Phase: "run"}}
 	return record(t, events, nil, samples)
@@ -41,7 +41,7 @@ func TestVMsByTheHypervisor(t *testing.T) {
 		}
 		return of
 	})
-	s := evaluate(t, b, scenario.Result{Name: "net", Source: scenario.FromMetric, Metric: "NetReceived.Avg.KilobytesPerSecond"})
+	s := evaluated(t, b, scenario.Result{Name: "net", Source: scenario.FromMetric, Metric: "NetReceived.Avg.KilobytesPerSecond"})
 	if len(s.Results) != 3 || s.Results[0].Unasked || s.Results[0].Missing == "" {
 		t.Fatalf("got %+v", s.Results)
 	}
@@ -68,7 +68,7 @@ func TestManyVMsByTheHypervisor(t *testing.T) {
 		}
 		return append(of, target.VMSample{VM: "h-0001", Group: "h", Metric: target.VMWrites, Value: 7})
 	})
-	s := evaluate(t, b)
+	s := evaluated(t, b)
 	if len(s.Results) != 1 || !s.Results[0].Simulated || !strings.Contains(s.Results[0].Source, "of 151 VMs") {
 		t.Fatalf("got %+v", s.Results)
 	}

@@ -1,4 +1,4 @@
-package session
+package evaluate
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 const queryStepsMax = 20_000
 
 // queryResult fills a result with the answer to PromQL.
-func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *result.Evaluated) {
+func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *sheet) {
 	if ev.in.Metrics == nil {
 		e.Missing = "There is no metric store to ask."
 		return
@@ -34,13 +34,13 @@ func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *resu
 }
 
 // ask evaluates expr over the result's window and aggregates the answer.
-func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *result.Evaluated, expr string) {
+func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *sheet, expr string) {
 	ev.askFrom(ctx, r, e, expr, e.FromNanos)
 }
 
 // askFrom is ask for what is behind a moment.
-func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *result.Evaluated, expr string, from int64) {
-	step := ev.stepOf(r, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos})
+func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *sheet, expr string, from int64) {
+	step := ev.stepOf(r, e.window())
 	step = max(step, (time.Duration(e.ToNanos-e.FromNanos) / queryStepsMax).Round(time.Second))
 	// At whole seconds, where generators end their intervals.
 	from = (from + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
@@ -68,12 +68,12 @@ func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *result.E
 	}
 	slices.SortFunc(answer, func(a, b metric.Series) int { return cmp.Compare(a.Name(), b.Name()) })
 	for _, s := range answer {
-		ev.addSeries(e, result.Series{Name: s.Name(), Labels: s.Labels, Points: s.Points}, len(answer))
+		e.addSeries(result.Series{Name: s.Name(), Labels: s.Labels, Points: s.Points}, len(answer))
 	}
 }
 
 // deviceResult asks the device counters that exporters on the VMs gave, for a group whose load is not ours.
-func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *result.Evaluated) {
+func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 	expr, ok := map[string]string{
 		"iops":      `sum by (vm) (irate(node_disk_reads_completed_total{M}[30s]) + irate(node_disk_writes_completed_total{M}[30s]))`,
 		"bandwidth": `sum by (vm) (irate(node_disk_read_bytes_total{M}[30s]) + irate(node_disk_written_bytes_total{M}[30s]))`,

@@ -1,4 +1,4 @@
-package session
+package evaluate
 
 import (
 	"cmp"
@@ -11,89 +11,48 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// NodeSamples turns one reading of cluster metrics into samples of the bundle. atNanos is when it was read, on the
-// run's axis; the clocks of nodes are not trusted.
-func NodeSamples(readings []target.NodeSample, atNanos int64) []result.Sample {
-	samples := make([]result.Sample, len(readings))
-	for i, r := range readings {
-		labels := map[string]string{"node": r.NodeID, "metric": r.Metric}
-		if r.Simulated {
-			labels["simulated"] = "true"
-		}
-		samples[i] = result.Sample{AtNanos: atNanos, Name: metric.NodeValue, Labels: labels, Value: r.Value}
-	}
-	return samples
+// nodeRecord holds the cluster metrics that results are about.
+type nodeRecord struct {
+	samples map[string][]result.Sample // by metric, in order; other metrics are not kept
+	nodes   []result.NodeInfo          // of the target
 }
 
-// holdPeriods is for how many periods of sampling a reading holds when the next one does not come.
-const holdPeriods = 2.5
-
-// metricResult fills a result with a cluster metric: one series per node, or all of them aggregated.
-func (ev *evaluator) metricResult(r *shown, e *result.Evaluated) {
-	unit, factor := nodeUnit(r.Metric)
-	e.Unit = unit
-	e.Source = fmt.Sprintf("The target's metric %s, read from every node", r.Metric)
-	byNode := map[string][]result.Sample{}
-	for _, s := range ev.nodes[r.Metric] {
-		byNode[s.Labels["node"]] = append(byNode[s.Labels["node"]], s)
-		e.Simulated = e.Simulated || s.Labels["simulated"] == "true"
-	}
-	if len(byNode) == 0 {
-		e.Missing = fmt.Sprintf("The target delivered no %s.", r.Metric)
-		return
-	}
-	period := samplingPeriod(byNode)
-	step := max(ev.stepOf(r.Result, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}),
-		period.Round(time.Second))
-	// Readings stand in the same whole seconds as everything else.
-	stretch := result.Window{FromNanos: r.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
-	var lines []analysis.Line
-	for _, node := range ev.nodeOrder(byNode) {
-		samples := within(byNode[node], r.window, period, period)
-		if len(samples) == 0 {
-			continue
+func newNodeRecord(results []scenario.Result, nodes []result.NodeInfo) nodeRecord {
+	n := nodeRecord{map[string][]result.Sample{}, nodes}
+	for _, r := range results {
+		if r.Source == scenario.FromMetric {
+			n.samples[r.Metric] = nil
+			if r.Metric == cpuMegahertz {
+				n.samples[cpuPercent] = nil
+			}
 		}
-		l := nodeLine(centred(samples, period), stretch, step, time.Duration(holdPeriods*float64(period)))
-		l.Name = ev.nodeName(node)
-		for i := range l.Values {
-			l.Values[i] *= factor
-		}
-		lines = append(lines, l)
 	}
-	if len(lines) == 0 {
-		e.Missing = fmt.Sprintf("The target delivered no %s in the time of this result.", r.Metric)
-		return
-	}
-	if r.Aggregate != "" {
-		lines = []analysis.Line{analysis.Combine(lines, r.Aggregate)}
-	}
-	if r.Metric == cpuMegahertz {
-		e.Full = ev.fullCPU(r.Aggregate)
-	}
-	for _, l := range lines {
-		ev.addSeries(e, result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
-	}
+	return n
 }
 
-// The two readings of a node's CPU, which every target gives.
-const (
-	cpuMegahertz = "CpuUsage.Avg.Megahertz"
-	cpuPercent   = "CpuUsage.Avg.Percent"
-)
+// add takes a sample of the record, if it is one of those.
+func (n *nodeRecord) add(s *result.Sample) {
+	if s.Name != metric.NodeValue {
+		return
+	}
+	if list, wanted := n.samples[s.Labels["metric"]]; wanted {
+		n.samples[s.Labels["metric"]] = append(list, *s)
+	}
+}
 
 // fullCPU returns how many MHz 100 % are, of one node or of all that an aggregate adds up; 0 where that is not known, and for
 // single nodes that differ. A node's is the median of what its readings of one moment say.
-func (ev *evaluator) fullCPU(aggregate string) float64 {
+func (n *nodeRecord) fullCPU(aggregate string) float64 {
 	percent, ratios := map[string]float64{}, map[string][]float64{}
 	at := func(s *result.Sample) string { return fmt.Sprint(s.AtNanos, s.Labels["node"]) }
-	for i := range ev.nodes[cpuPercent] {
-		percent[at(&ev.nodes[cpuPercent][i])] = ev.nodes[cpuPercent][i].Value
+	for i := range n.samples[cpuPercent] {
+		percent[at(&n.samples[cpuPercent][i])] = n.samples[cpuPercent][i].Value
 	}
-	for i := range ev.nodes[cpuMegahertz] {
-		s := &ev.nodes[cpuMegahertz][i]
+	for i := range n.samples[cpuMegahertz] {
+		s := &n.samples[cpuMegahertz][i]
 		if p := percent[at(s)]; p >= 0.1 && s.Value > 0 { // smaller ones may be rounded
 			ratios[s.Labels["node"]] = append(ratios[s.Labels["node"]], s.Value/p*100)
 		}
@@ -107,8 +66,8 @@ func (ev *evaluator) fullCPU(aggregate string) float64 {
 		return 0
 	}
 	low, high, sum := slices.Min(nodes), slices.Max(nodes), 0.0
-	for _, n := range nodes {
-		sum += n
+	for _, mhz := range nodes {
+		sum += mhz
 	}
 	switch {
 	case aggregate == "sum":
@@ -118,6 +77,89 @@ func (ev *evaluator) fullCPU(aggregate string) float64 {
 	}
 	return 0
 }
+
+// order lists nodes in the target's order, then any that it does not know.
+func (n *nodeRecord) order(byNode map[string][]result.Sample) []string {
+	var order []string
+	for _, node := range n.nodes {
+		if byNode[node.ID] != nil {
+			order = append(order, node.ID)
+		}
+	}
+	var rest []string
+	for node := range byNode {
+		if !slices.Contains(order, node) {
+			rest = append(rest, node)
+		}
+	}
+	slices.Sort(rest)
+	return append(order, rest...)
+}
+
+func (n *nodeRecord) name(id string) string {
+	for _, node := range n.nodes {
+		if node.ID == id {
+			return cmp.Or(node.Name, node.ID)
+		}
+	}
+	return id
+}
+
+// holdPeriods is for how many periods of sampling a reading holds when the next one does not come.
+const holdPeriods = 2.5
+
+// metricResult fills a result with a cluster metric: one series per node, or all of them aggregated.
+func (ev *evaluator) metricResult(r *shown, e *sheet) {
+	unit, factor := nodeUnit(r.Metric)
+	e.Unit = unit
+	e.Source = fmt.Sprintf("The target's metric %s, read from every node", r.Metric)
+	byNode := map[string][]result.Sample{}
+	for _, s := range ev.nodes.samples[r.Metric] {
+		byNode[s.Labels["node"]] = append(byNode[s.Labels["node"]], s)
+		e.Simulated = e.Simulated || s.Labels["simulated"] == "true"
+	}
+	if len(byNode) == 0 {
+		e.Missing = fmt.Sprintf("The target delivered no %s.", r.Metric)
+		return
+	}
+	period := samplingPeriod(byNode)
+	step := max(ev.stepOf(r.Result, e.window()),
+		period.Round(time.Second))
+	// Readings stand in the same whole seconds as everything else.
+	stretch := result.Window{FromNanos: r.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
+	var lines []analysis.Line
+	for _, node := range ev.nodes.order(byNode) {
+		samples := within(byNode[node], r.window, period, period)
+		if len(samples) == 0 {
+			continue
+		}
+		l := nodeLine(centred(samples, period), stretch, step, time.Duration(holdPeriods*float64(period)))
+		l.Name = ev.nodes.name(node)
+		for i := range l.Values {
+			l.Values[i] *= factor
+		}
+		lines = append(lines, l)
+	}
+	if len(lines) == 0 {
+		e.Missing = fmt.Sprintf("The target delivered no %s in the time of this result.", r.Metric)
+		return
+	}
+	if r.Aggregate != "" {
+		lines = []analysis.Line{analysis.Combine(lines, r.Aggregate)}
+	}
+	if r.Metric == cpuMegahertz {
+		e.Full = ev.nodes.fullCPU(r.Aggregate)
+	}
+	for _, l := range lines {
+		e.addSeries(result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
+	}
+}
+
+// The two readings of a node's CPU, which every target gives.
+const (
+	cpuMegahertz = "CpuUsage.Avg.Megahertz"
+	cpuPercent   = "CpuUsage.Avg.Percent"
+)
 
 // borderNanos is how far a reading or a point may reach over the border of a window and still count as inside.
 const borderNanos = 25e6
@@ -177,33 +219,6 @@ func samplingPeriod(byNode map[string][]result.Sample) time.Duration {
 	}
 	slices.Sort(gaps)
 	return max(time.Duration(gaps[len(gaps)/2]), time.Second)
-}
-
-// nodeOrder lists nodes in the target's order, then any that it does not know.
-func (ev *evaluator) nodeOrder(byNode map[string][]result.Sample) []string {
-	var order []string
-	for _, n := range ev.manifest.Target.Nodes {
-		if byNode[n.ID] != nil {
-			order = append(order, n.ID)
-		}
-	}
-	var rest []string
-	for node := range byNode {
-		if !slices.Contains(order, node) {
-			rest = append(rest, node)
-		}
-	}
-	slices.Sort(rest)
-	return append(order, rest...)
-}
-
-func (ev *evaluator) nodeName(id string) string {
-	for _, n := range ev.manifest.Target.Nodes {
-		if n.ID == id {
-			return cmp.Or(n.Name, n.ID)
-		}
-	}
-	return id
 }
 
 // nodeUnit reads the unit at the end of an X-Ray metric's name and the factor to it. X-Ray's kilobytes are 1024 bytes.

@@ -1,4 +1,4 @@
-package session_test
+package evaluate_test
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestEnginesOfOneLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := record(t, c.events, []interval.Interval{second("a", 0, 10, 1e6), second("b", 0, 10, 1e6)}, nil)
-			loads := evaluate(t, b).Loads
+			loads := evaluated(t, b).Loads
 			if len(loads) != 1 || !reflect.DeepEqual(loads[0].Engines, c.want) {
 				t.Errorf("loads %+v, want engines %v", loads, c.want)
 			}
@@ -50,7 +50,7 @@ func TestFourNotesHaveFourFindings(t *testing.T) {
 		events, intervals = append(events, e), append(intervals, second(e.Subject, 0, 10, 1e6))
 	}
 	codes := map[string]int{}
-	for _, f := range evaluate(t, record(t, events, intervals, nil)).Findings {
+	for _, f := range evaluated(t, record(t, events, intervals, nil)).Findings {
 		codes[f.Code]++
 	}
 	if codes["engine-fallback"] != 1 || codes["cache-suspected"] != 3 {

@@ -1,13 +1,13 @@
-package session_test
+package evaluate_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -25,13 +25,13 @@ func TestBriefRunPhaseHasNumbers(t *testing.T) {
 	load.StartNanos, load.LengthNanos, load.Final = 10_050_000_000, 100_000_000, true
 	var samples []result.Sample
 	for s := range int64(11) {
-		samples = append(samples, session.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: float64(s)}}, s*1e9+1e8)...)
+		samples = append(samples, evaluate.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: float64(s)}}, s*1e9+1e8)...)
 	}
 	b := record(t, events, []interval.Interval{load}, samples)
 	result := func(kind string) scenario.Result {
 		return scenario.Result{Name: kind, Source: scenario.FromGroup, Group: "g", Type: kind, Aggregate: "sum"}
 	}
-	s := evaluate(t, b, result("iops"), result("bandwidth"), result("latency"), result("errors"),
+	s := evaluated(t, b, result("iops"), result("bandwidth"), result("latency"), result("errors"),
 		scenario.Result{Name: "cpu", Source: scenario.FromMetric, Metric: "CpuUsage.Avg.Megahertz", Aggregate: "sum"})
 	for i, want := range []float64{10_000, 4096 * 10_000, 1e6, 0, 10} {
 		r := s.Results[i]

@@ -1,4 +1,4 @@
-package session_test
+package evaluate_test
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -19,12 +20,23 @@ import (
 // second 10 to 20. VM 1 does 100 operations a second of 1 ms; VM 2 does 200 of 2 ms and is dead from 12 to 17.
 func record(t *testing.T, events []interval.Event, intervals []interval.Interval, samples []result.Sample) *result.Bundle {
 	t.Helper()
+	return recordPlanned(t, nil, events, intervals, samples)
+}
+
+// recordPlanned is record with a plan, where there is one.
+func recordPlanned(t *testing.T, p *plan.Plan, events []interval.Event, intervals []interval.Interval, samples []result.Sample) *result.Bundle {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := result.Create(dir, result.Manifest{
 		Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]interval.Engine{"OLTP": {Name: "native", Backends: []string{"io_uring"}}},
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if p != nil {
+		if err := w.WritePlan(p); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, e := range events {
 		if err := w.Event(e); err != nil {
@@ -78,9 +90,9 @@ func powerLoss(t *testing.T) *result.Bundle {
 	return record(t, events, intervals, nil)
 }
 
-func evaluate(t *testing.T, b *result.Bundle, results ...scenario.Result) result.Summary {
+func evaluated(t *testing.T, b *result.Bundle, results ...scenario.Result) result.Summary {
 	t.Helper()
-	s, err := session.Evaluate(context.Background(), session.Evaluation{
+	s, err := evaluate.Run(context.Background(), evaluate.Input{
 		Bundle: b, Scenario: &scenario.Scenario{Results: results}, Ended: result.EndedCompleted,
 	})
 	if err != nil {
@@ -94,7 +106,7 @@ func near(got result.Number, want float64) bool {
 }
 
 func TestGroupTrafficByHand(t *testing.T) {
-	s := evaluate(t, powerLoss(t),
+	s := evaluated(t, powerLoss(t),
 		scenario.Result{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum"},
 		scenario.Result{Name: "each", Source: scenario.FromGroup, Group: "g", Type: "iops"})
 	var names []string
@@ -133,7 +145,7 @@ func TestGroupTrafficByHand(t *testing.T) {
 }
 
 func TestLatencyIsOfMergedOperations(t *testing.T) {
-	s := evaluate(t, powerLoss(t), scenario.Result{Name: "lat", Source: scenario.FromGroup, Group: "g", Type: "latency",
+	s := evaluated(t, powerLoss(t), scenario.Result{Name: "lat", Source: scenario.FromGroup, Group: "g", Type: "latency",
 		Aggregate: "mean", Expect: []scenario.Expectation{
 			{Statistic: "p99", Operator: "<", Value: 3e6, Text: "p99 < 3ms"},
 			{Statistic: "mean", Operator: "<", Value: 1.5e6, Text: "mean < 1.5ms", Window: "during nodes.PowerOff"},
@@ -157,7 +169,7 @@ func TestLatencyIsOfMergedOperations(t *testing.T) {
 
 // TestTooFewPointsForAPercentile: of 30 points there is p95 and no p99.
 func TestTooFewPointsForAPercentile(t *testing.T) {
-	s := evaluate(t, powerLoss(t), scenario.Result{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops",
+	s := evaluated(t, powerLoss(t), scenario.Result{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops",
 		Aggregate: "sum", Expect: []scenario.Expectation{
 			{Statistic: "p95", Operator: "<", Value: 301, Text: "p95 < 301"},
 			{Statistic: "p99", Operator: "<", Value: 301, Text: "p99 < 301"},

@@ -1,4 +1,4 @@
-package session_test
+package evaluate_test
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -69,7 +69,7 @@ func afterSetup(t *testing.T) *result.Bundle {
 		if s <= 5 { // the reading of 5.9 tells of 4.9 on
 			busy = 9000
 		}
-		samples = append(samples, session.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: busy},
+		samples = append(samples, evaluate.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: busy},
 			{NodeID: "n1", Metric: "CpuUsage.Avg.Percent", Value: busy / 40}}, s*1e9+9e8)...)
 	}
 	return record(t, events, intervals, samples)
@@ -80,7 +80,7 @@ func TestResultsAreOfTheirTimeAlone(t *testing.T) {
 	group := func(kind, aggregate string) scenario.Result {
 		return scenario.Result{Name: kind + " " + aggregate, Source: scenario.FromGroup, Group: "g", Type: kind, Aggregate: aggregate}
 	}
-	s := evaluate(t, afterSetup(t), group("iops", "sum"), group("iops", ""), group("bandwidth", "sum"), group("latency", "mean"),
+	s := evaluated(t, afterSetup(t), group("iops", "sum"), group("iops", ""), group("bandwidth", "sum"), group("latency", "mean"),
 		scenario.Result{Name: "cpu", Source: scenario.FromMetric, Metric: "CpuUsage.Avg.Megahertz"},
 		scenario.Result{Name: "errors", Source: scenario.FromWorkload, Workload: "Beside", Type: "errors", Aggregate: "sum", ReportMetrics: []string{"AnyFail"}})
 	agrees(t, &s)
@@ -106,7 +106,7 @@ func TestMaskOfASetupWorkload(t *testing.T) {
 	masked := func(mask, kind, aggregate string) scenario.Result {
 		return scenario.Result{Name: mask + " " + kind, Source: scenario.FromGroup, Group: "g", Mask: mask, Type: kind, Aggregate: aggregate}
 	}
-	s := evaluate(t, afterSetup(t), masked("Warm-up", "iops", "sum"), masked("Beside", "iops", "max"), masked("Warm-up", "latency", "mean"),
+	s := evaluated(t, afterSetup(t), masked("Warm-up", "iops", "sum"), masked("Beside", "iops", "max"), masked("Warm-up", "latency", "mean"),
 		masked("OLTP", "iops", "sum"))
 	agrees(t, &s)
 	if got := numbers(s.Results[0].Series[0].Points); !slices.Equal(got[:2], []string{"1.5:900", "2.5:901"}) {
@@ -182,7 +182,7 @@ func TestDeviceCountersOfTheRunPhaseAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	s, err := session.Evaluate(context.Background(), session.Evaluation{Bundle: b, Metrics: store, Ended: result.EndedCompleted,
+	s, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: b, Metrics: store, Ended: result.EndedCompleted,
 		Scenario: &scenario.Scenario{Results: []scenario.Result{{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum"}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestLatencyOfIntervalsAsXRay(t *testing.T) {
 	expect := func(statistic string, value float64) scenario.Expectation {
 		return scenario.Expectation{Statistic: statistic, Operator: "<", Value: value, Text: statistic}
 	}
-	s := evaluate(t, record(t, events, intervals, nil), scenario.Result{Name: "lat", Source: scenario.FromGroup, Group: "g", Type: "latency",
+	s := evaluated(t, record(t, events, intervals, nil), scenario.Result{Name: "lat", Source: scenario.FromGroup, Group: "g", Type: "latency",
 		Aggregate: "mean", ReportMetrics: []string{"Median", "Mean"}, Expect: []scenario.Expectation{expect("median", 2e6), expect("interval_median", 2e6)}},
 		scenario.Result{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum", ReportMetrics: []string{"Median"},
 			Expect: []scenario.Expectation{expect("interval_median", 11)}})

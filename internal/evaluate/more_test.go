@@ -1,4 +1,4 @@
-package session_test
+package evaluate_test
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -56,7 +56,7 @@ func masked(t *testing.T) *result.Bundle {
 }
 
 func TestMaskCutsTheWindow(t *testing.T) {
-	s := evaluate(t, masked(t),
+	s := evaluated(t, masked(t),
 		scenario.Result{Name: "masked", Source: scenario.FromGroup, Group: "g", Mask: "A", Type: "iops", Aggregate: "sum"},
 		scenario.Result{Name: "latency", Source: scenario.FromGroup, Group: "g", Mask: "A", Type: "latency", Aggregate: "mean"},
 		scenario.Result{Name: "never", Source: scenario.FromGroup, Group: "g", Mask: "none", Type: "iops"},
@@ -79,7 +79,7 @@ func TestMaskCutsTheWindow(t *testing.T) {
 }
 
 func TestErrorsAndActivity(t *testing.T) {
-	s := evaluate(t, masked(t),
+	s := evaluated(t, masked(t),
 		scenario.Result{Name: "errors", Source: scenario.FromWorkload, Workload: "A", Type: "errors", Aggregate: "sum", ReportMetrics: []string{"AnyFail", "NoScore"}},
 		scenario.Result{Name: "active", Source: scenario.FromWorkload, Workload: "A", Type: "active", Aggregate: "sum"},
 		scenario.Result{Name: "calm", Source: scenario.FromWorkload, Workload: "OLTP", Type: "errors", ReportMetrics: []string{"AnyFail"}})
@@ -101,7 +101,7 @@ func TestErrorsAndActivity(t *testing.T) {
 
 func TestReportMetricsAndExpectedValues(t *testing.T) {
 	expected := 200.0
-	s := evaluate(t, powerLoss(t),
+	s := evaluated(t, powerLoss(t),
 		scenario.Result{Name: "each", Source: scenario.FromGroup, Group: "g", Type: "iops", Expected: &expected,
 			Bands:         []scenario.Band{{Name: "95%", Lower: 190, Upper: 210}},
 			ReportMetrics: []string{"Variability", "Min", "Mean", "Median", "Max"}},
@@ -130,11 +130,11 @@ func TestClusterMetricByHand(t *testing.T) {
 		if s < 4 || s >= 8 { // n2 has no power from 4 to 8
 			reading = append(reading, target.NodeSample{NodeID: "n2", Metric: "NetReceived.Avg.KilobytesPerSecond", Value: 20})
 		}
-		samples = append(samples, session.NodeSamples(reading, s*1e9+1e8)...)
+		samples = append(samples, evaluate.NodeSamples(reading, s*1e9+1e8)...)
 	}
 	events := []interval.Event{{Kind: interval.EventPhaseStarted, Phase: "run"}, {AtNanos: 10e9, Kind: interval.EventPhaseEnded, Phase: "run"}}
 	b := record(t, events, nil, samples)
-	s := evaluate(t, b, scenario.Result{Name: "net", Source: scenario.FromMetric, Metric: "NetReceived.Avg.KilobytesPerSecond", Aggregate: "sum"},
+	s := evaluated(t, b, scenario.Result{Name: "net", Source: scenario.FromMetric, Metric: "NetReceived.Avg.KilobytesPerSecond", Aggregate: "sum"},
 		scenario.Result{Name: "each", Source: scenario.FromMetric, Metric: "NetReceived.Avg.KilobytesPerSecond"},
 		scenario.Result{Name: "other", Source: scenario.FromMetric, Metric: "MemUsage.Avg.Percent"})
 	all := s.Results[0]
@@ -159,7 +159,7 @@ func TestQueryResult(t *testing.T) {
 	}
 	defer store.Close()
 	rate := `irate(bragg_operations_total{__curie_filter_scenario__, __curie_filter_vm_group__}[2s])`
-	s, err := session.Evaluate(context.Background(), session.Evaluation{
+	s, err := evaluate.Run(context.Background(), evaluate.Input{
 		Bundle: b, Metrics: store, Ended: result.EndedCompleted, Scenario: &scenario.Scenario{Results: []scenario.Result{
 			{Name: "sum in PromQL", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: "sum(" + rate + ")"},
 			{Name: "sum by us", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: rate, Aggregate: "sum"},
@@ -194,7 +194,7 @@ func TestQueryResult(t *testing.T) {
 	if s.Results[3].Missing == "" || s.Results[4].Missing == "" {
 		t.Errorf("missing: %q, %q", s.Results[3].Missing, s.Results[4].Missing)
 	}
-	without := evaluate(t, b, scenario.Result{Name: "q", Source: scenario.FromQuery, Type: "generic", Query: "up"})
+	without := evaluated(t, b, scenario.Result{Name: "q", Source: scenario.FromQuery, Type: "generic", Query: "up"})
 	if without.Results[0].Missing == "" {
 		t.Error("without a store a query has no answer")
 	}
@@ -222,8 +222,8 @@ func TestVerdict(t *testing.T) {
 		"complete within a while": {result.EndedCompleted, []scenario.Expectation{complete}, true, result.Pass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := session.Evaluate(context.Background(), session.Evaluation{
-				Bundle: powerLossWithoutGaps(t), Ended: c.ended, SizeBound: analysis.SizeBound{{Workload: "OLTP", Instance: 1}: c.bound},
+			s, err := evaluate.Run(context.Background(), evaluate.Input{
+				Bundle: calm(t, c.bound), Ended: c.ended,
 				Scenario: &scenario.Scenario{Results: []scenario.Result{
 					{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "min", Expect: c.expect},
 				}},
@@ -261,7 +261,7 @@ func TestShownValueIsTheWorst(t *testing.T) {
 	} {
 		expect := scenario.Expectation{Statistic: "median", Operator: c.operator, Value: c.bound, Text: "median"}
 		r := scenario.Result{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Expect: []scenario.Expectation{expect}}
-		check := evaluate(t, b, r).Results[0].Checks[0]
+		check := evaluated(t, b, r).Results[0].Checks[0]
 		if !near(check.Value, c.value) || check.Passed != c.passed {
 			t.Errorf("median %s %g: %+v, want %g, %t", c.operator, c.bound, check, c.value, c.passed)
 		}
@@ -281,8 +281,8 @@ func TestTimeToComplete(t *testing.T) {
 		"of a window": {nil, "run", result.Undecided},
 	} {
 		expect := scenario.Expectation{Statistic: "time_to_complete", Operator: "<", Value: 60, Text: "time_to_complete < 60 s", Window: c.window}
-		s, err := session.Evaluate(context.Background(), session.Evaluation{
-			Bundle: calm(t, c.events...), Ended: result.EndedCompleted, SizeBound: analysis.SizeBound{{Workload: "OLTP", Instance: 1}: true},
+		s, err := evaluate.Run(context.Background(), evaluate.Input{
+			Bundle: calm(t, true, c.events...), Ended: result.EndedCompleted,
 			Scenario: &scenario.Scenario{Results: []scenario.Result{
 				{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "min", Expect: []scenario.Expectation{expect}},
 			}},
@@ -296,11 +296,8 @@ func TestTimeToComplete(t *testing.T) {
 	}
 }
 
-// powerLossWithoutGaps is a calm run of 30 s about which an audit has no doubt.
-func powerLossWithoutGaps(t *testing.T) *result.Bundle { return calm(t) }
-
-// calm is the same with more events.
-func calm(t *testing.T, more ...interval.Event) *result.Bundle {
+// calm is a run of 30 s about which an audit has no doubt. Its load may be bound by its size, as its plan says.
+func calm(t *testing.T, bound bool, more ...interval.Event) *result.Bundle {
 	events := []interval.Event{
 		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
 		{AtNanos: 0, Kind: interval.EventWorkloadStart, Phase: "run", Workload: "OLTP", Group: "g", Instance: 1},
@@ -313,12 +310,16 @@ func calm(t *testing.T, more ...interval.Event) *result.Bundle {
 		iv.Final = s == 29
 		intervals = append(intervals, iv)
 	}
-	return record(t, append(events, more...), intervals, nil)
+	var p *plan.Plan
+	if bound {
+		p = &plan.Plan{Steps: []plan.Step{{Workload: "OLTP", Starts: &plan.LoadStart{}}}}
+	}
+	return recordPlanned(t, p, append(events, more...), intervals, nil)
 }
 
 func TestRunPhaseNotReached(t *testing.T) {
 	b := record(t, []interval.Event{{Kind: interval.EventPhaseStarted, Phase: "setup"}, {AtNanos: 5e9, Kind: interval.EventPhaseEnded, Phase: "setup", Error: "no space"}}, nil, nil)
-	s, err := session.Evaluate(context.Background(), session.Evaluation{
+	s, err := evaluate.Run(context.Background(), evaluate.Input{
 		Bundle: b, Ended: result.EndedFailed, Reason: "Setup failed: no space.",
 		Scenario: &scenario.Scenario{Results: []scenario.Result{
 			{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "latency", Aggregate: "mean"},
@@ -336,7 +337,7 @@ func TestRunPhaseNotReached(t *testing.T) {
 func TestEvaluateStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := session.Evaluate(ctx, session.Evaluation{
+	_, err := evaluate.Run(ctx, evaluate.Input{
 		Bundle: powerLoss(t), Scenario: &scenario.Scenario{Results: []scenario.Result{{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops"}}},
 	})
 	if err == nil {

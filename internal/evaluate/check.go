@@ -1,4 +1,4 @@
-package session
+package evaluate
 
 import (
 	"fmt"
@@ -173,7 +173,7 @@ func (ev *evaluator) completion(r scenario.Result, x scenario.Expectation, loads
 		if name := r.Workload + r.Mask; name != "" {
 			about = l.Workload == r.Workload || l.Workload == r.Mask
 		}
-		switch bound := ev.in.SizeBound[analysis.Start{Workload: l.Workload, Instance: l.Instance}]; {
+		switch bound := ev.sizeBound[analysis.Start{Workload: l.Workload, Instance: l.Instance}]; {
 		case !about || l.Prefill || !bound:
 		case l.CompletionNanos > 0:
 			values, complete = append(values, float64(l.CompletionNanos)/1e9), true

@@ -1,6 +1,19 @@
-package session
+// Package evaluate computes the results of a run from its record: what reports read, and the verdict.
+//
+//	bundle (events, intervals, samples) ── one pass ──▶ grids, latencies, readings of nodes and VMs
+//	each result of the scenario ──▶ series, statistics per window, checks of expectations
+//	audit ──▶ findings; checks and findings ──▶ verdict
+//
+//	shown.go    the time that a result is about
+//	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
+//	sheet.go    series and statistics of a result, per window
+//	check.go    report metrics and expectations
+//
+// It writes nothing and renders nothing, so a bundle can be evaluated again at any time.
+package evaluate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,17 +28,14 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// Evaluation is what Evaluate reads. It opens nothing that is not given here, so a bundle can be evaluated again at
-// any time.
-type Evaluation struct {
+// Input is what Run reads.
+type Input struct {
 	Bundle   *result.Bundle // flushed; sealed or not
 	Scenario *scenario.Scenario
 	// Metrics answers queries; nil when there is no store, and then results by query say so.
 	Metrics Ranger
-	// SizeBound holds the starts of workloads that run until their data is through: their time to complete is a result.
-	SizeBound analysis.SizeBound
-	Ended     string // result.EndedCompleted …
-	Reason    string // one sentence on why a run that did not complete ended
+	Ended   string // result.EndedCompleted …
+	Reason  string // one sentence on why a run that did not complete ended
 }
 
 // Ranger answers PromQL on the run's axis. metric.Store does.
@@ -36,48 +46,39 @@ type Ranger interface {
 
 // evaluator holds what one pass over the record collects.
 type evaluator struct {
-	in       Evaluation
+	in       Input
 	plan     *plan.Plan // empty where it cannot be read
 	manifest result.Manifest
-	events   []interval.Event
-	timeline *analysis.Timeline
-	phase    result.Window // the run phase; empty when it was never reached
-	windows  []result.Window
-	grid     *analysis.Grid // of the run phase
-	loads    analysis.Loads
-	recover  *analysis.Recoveries
-	digest   *audit.Digest
-	nodes    map[string][]result.Sample // cluster metric → samples in order
-	vms      vmRecord
-	shown    []*shown
-	caveats  []string
+	// sizeBound holds the starts of workloads that run until their data is through: their time to complete is a result.
+	sizeBound analysis.SizeBound
+	events    []interval.Event
+	timeline  *analysis.Timeline
+	phase     result.Window // the run phase; empty when it was never reached
+	windows   []result.Window
+	grid      *analysis.Grid // of the run phase
+	loads     analysis.Loads
+	recover   *analysis.Recoveries
+	digest    *audit.Digest
+	nodes     nodeRecord
+	vms       vmRecord
+	shown     []*shown
+	caveats   []string
 }
 
-// Evaluate makes everything that reports read: each result of the scenario with its series and statistics, windows,
+// Run makes everything that reports read: each result of the scenario with its series and statistics, windows,
 // roll-ups per workload, findings, and the verdict. It reads the record once.
-func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
-	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest(), nodes: map[string][]result.Sample{}}
-	if err := ev.readEvents(); err != nil {
-		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
-	}
-	ev.prepare()
-	if err := ev.readIntervals(ctx); err != nil {
-		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
-	}
-	if err := ev.readSamples(ctx); err != nil {
+func Run(ctx context.Context, in Input) (result.Summary, error) {
+	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest()}
+	if err := ev.read(ctx); err != nil {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
 	}
 	s := result.Summary{
 		Ended: in.Ended, Duration: ev.timeline.EndNanos, Windows: ev.windows, Phases: ev.timeline.Phases,
-		Loads:   ev.loads.Summaries(ev.timeline, ev.manifest.Engines, in.SizeBound),
+		Loads:   ev.loads.Summaries(ev.timeline, ev.manifest.Engines, ev.sizeBound),
 		Results: []result.Evaluated{}, Caveats: ev.caveats,
 	}
 	if s.Durations = ev.timeline.Durations(); s.Durations != nil {
 		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
-	}
-	var err error
-	if ev.plan, err = planIn(in.Bundle); err != nil {
-		s.Caveats = append(s.Caveats, fmt.Sprintf("The plan of this bundle cannot be read: %v.", err))
 	}
 	ev.setEngines(s.Loads)
 	for _, r := range ev.shown {
@@ -92,6 +93,46 @@ func Evaluate(ctx context.Context, in Evaluation) (result.Summary, error) {
 	})
 	s.Verdict, s.Reason = verdict(&s, s.Findings, in.Reason)
 	return s, nil
+}
+
+// read reads the record.
+func (ev *evaluator) read(ctx context.Context) error {
+	ev.readPlan()
+	if err := ev.readEvents(); err != nil {
+		return err
+	}
+	ev.prepare()
+	if err := ev.readIntervals(ctx); err != nil {
+		return err
+	}
+	return ev.readSamples(ctx)
+}
+
+// readPlan reads the plan, and from it which starts are bound by their size.
+func (ev *evaluator) readPlan() {
+	ev.plan, ev.sizeBound = &plan.Plan{}, analysis.SizeBound{}
+	text, err := ev.in.Bundle.Plan()
+	if err == nil && len(text) > 0 {
+		var p *plan.Plan
+		if p, err = plan.Read(text); err == nil {
+			ev.plan = p
+		}
+	}
+	if err != nil {
+		ev.caveats = append(ev.caveats, fmt.Sprintf("The plan of this bundle cannot be read: %v.", err))
+	}
+	count := map[string]int{} // instances of a workload count its starts in the order of the steps
+	for _, s := range ev.plan.Steps {
+		if s.Starts == nil || s.Starts.Prefill {
+			continue
+		}
+		count[s.Workload]++
+		// A start that has no runtime, neither from its step nor from its configuration, lasts until its data is through.
+		w, planned := ev.plan.Workload(s.Workload)
+		if s.Starts.Runtime == 0 && !(planned && w.Load != nil && w.Load.Timed) {
+			ev.sizeBound[analysis.Start{Workload: s.Workload, Instance: count[s.Workload]}] = true
+		}
+	}
 }
 
 func (ev *evaluator) readEvents() error {
@@ -167,14 +208,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 
 // readSamples keeps cluster metrics that a result asks for, and those of VMs in the run phase.
 func (ev *evaluator) readSamples(ctx context.Context) error {
-	for _, r := range ev.in.Scenario.Results {
-		if r.Source == scenario.FromMetric {
-			ev.nodes[r.Metric] = nil
-			if r.Metric == cpuMegahertz {
-				ev.nodes[cpuPercent] = nil
-			}
-		}
-	}
+	ev.nodes = newNodeRecord(ev.in.Scenario.Results, ev.manifest.Target.Nodes)
 	n := 0
 	for s, err := range ev.in.Bundle.Samples() {
 		if err != nil {
@@ -183,13 +217,8 @@ func (ev *evaluator) readSamples(ctx context.Context) error {
 		if n++; n%100_000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.Name != metric.NodeValue {
-			ev.vms.add(&s, ev.phase)
-			continue
-		}
-		if list, wanted := ev.nodes[s.Labels["metric"]]; wanted {
-			ev.nodes[s.Labels["metric"]] = append(list, s)
-		}
+		ev.nodes.add(&s)
+		ev.vms.add(&s, ev.phase)
 	}
 	return nil
 }
@@ -209,9 +238,9 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 			switch {
 			case c.Passed:
 			case c.Reason != "":
-				undecided = first(undecided, fmt.Sprintf("%q of %q could not be decided: %s.", c.Text, r.Name, c.Reason))
+				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q could not be decided: %s.", c.Text, r.Name, c.Reason))
 			default:
-				failed = first(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
+				failed = cmp.Or(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
 			}
 		}
 		for _, m := range r.Metrics {
@@ -219,16 +248,16 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 				continue
 			}
 			if checks++; !*m.Pass {
-				failed = first(failed, fmt.Sprintf("%s of %q failed.", m.Name, r.Name))
+				failed = cmp.Or(failed, fmt.Sprintf("%s of %q failed.", m.Name, r.Name))
 			}
 		}
 	}
 	for _, f := range findings {
 		switch f.Severity {
 		case finding.Fail:
-			failed = first(failed, f.Claim)
+			failed = cmp.Or(failed, f.Claim)
 		case finding.Unknown:
-			undecided = first(undecided, f.Claim)
+			undecided = cmp.Or(undecided, f.Claim)
 		}
 	}
 	switch {
@@ -242,11 +271,4 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 		return result.Pass, "The run completed and its one expectation was met."
 	}
 	return result.Pass, fmt.Sprintf("The run completed and all %d expectations were met.", checks)
-}
-
-func first(have, otherwise string) string {
-	if have != "" {
-		return have
-	}
-	return otherwise
 }

@@ -1,4 +1,4 @@
-package session
+package evaluate
 
 import (
 	"fmt"
@@ -98,26 +98,26 @@ func (ev *evaluator) vmResults() []result.Evaluated {
 			continue
 		}
 		shown := vmTitles[m]
-		e := result.Evaluated{
+		e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
 			Name: metric.HypervisorVM + string(m), Title: shown.title + ", by the hypervisor", Type: "metric", Unit: shown.unit, Unasked: true,
 			ReportGroup: hypervisorGroup, Hint: shown.note,
 			Source:    fmt.Sprintf("What the hypervisor counted of each VM (%s%s), not what its guest or its load did", metric.HypervisorVM, m),
 			Simulated: ev.manifest.Target.Simulated || ev.vms.simulated, FromNanos: ev.phase.FromNanos, ToNanos: ev.phase.ToNanos,
 			Series: []result.Series{}, Stats: []result.Stats{},
-		}
+		}}
 		ev.fillVMs(&e, byVM, m)
 		delete(ev.vms.metrics, m)
 		if len(e.Series) == 0 {
 			continue // such as the time of reads in a run phase without reads; no scenario asked for it
 		}
-		all = append(all, e)
+		all = append(all, e.Evaluated)
 	}
 	return all
 }
 
-func (ev *evaluator) fillVMs(e *result.Evaluated, byVM map[string]*vmReadings, m target.VMMetric) {
+func (ev *evaluator) fillVMs(e *sheet, byVM map[string]*vmReadings, m target.VMMetric) {
 	period := periodOfVMs(byVM)
-	step := max(ev.stepOf(scenario.Result{}, result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}), period.Round(time.Second))
+	step := max(ev.stepOf(scenario.Result{}, e.window()), period.Round(time.Second))
 	stretch := result.Window{FromNanos: ev.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
 	lines, groups := []analysis.Line{}, map[string][]analysis.Line{}
 	for _, vm := range slices.Sorted(maps.Keys(byVM)) {
@@ -150,7 +150,7 @@ func (ev *evaluator) fillVMs(e *result.Evaluated, byVM map[string]*vmReadings, m
 		}
 	}
 	for _, l := range lines {
-		ev.addSeries(e, result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
+		e.addSeries(result.Series{Name: l.Name, Points: stepPoints(l, stretch.FromNanos, step, e)}, len(lines))
 	}
 }
 
@@ -173,7 +173,7 @@ func periodOfVMs(byVM map[string]*vmReadings) time.Duration {
 const periodReadings = 1000
 
 // stepPoints are the points of a line whose steps begin at a moment, each in the middle of its step.
-func stepPoints(l analysis.Line, fromNanos int64, step time.Duration, e *result.Evaluated) result.Points {
+func stepPoints(l analysis.Line, fromNanos int64, step time.Duration, e *sheet) result.Points {
 	points := make(result.Points, len(l.Values))
 	for i, v := range l.Values {
 		at := float64(fromNanos+int64(i)*int64(step)) + float64(step)/2

@@ -1,4 +1,4 @@
-package session
+package evaluate
 
 import (
 	"slices"
@@ -88,7 +88,7 @@ func (ev *evaluator) gridFor(s *shown) *analysis.Grid {
 
 func (ev *evaluator) newGrid(w result.Window, x analysis.Extent) *analysis.Grid {
 	g := analysis.NewGrid(w.FromNanos, w.ToNanos)
-	g.SizeBound, g.Extent = ev.in.SizeBound, x
+	g.SizeBound, g.Extent = ev.sizeBound, x
 	return g
 }
 

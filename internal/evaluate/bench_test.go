@@ -1,4 +1,4 @@
-package session_test
+package evaluate_test
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/session"
 )
 
 // synthetic is the scenario of bundles that resulttest makes.
@@ -66,7 +66,7 @@ func BenchmarkSeal(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := session.Evaluate(context.Background(), session.Evaluation{
+		s, err := evaluate.Run(context.Background(), evaluate.Input{
 			Bundle: bundle, Scenario: synthetic(), Ended: result.EndedCompleted,
 		})
 		if err != nil {

@@ -1,0 +1,131 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// result evaluates one result of the scenario. What it cannot say it leaves missing, with the reason.
+func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSummary) result.Evaluated {
+	w := r.window
+	e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
+		Name: r.Name, Title: cmp.Or(r.Title, r.Name), Type: r.Type, Aggregate: r.Aggregate, ReportGroup: r.ReportGroup,
+		Hint: r.Hint, Simulated: ev.manifest.Target.Simulated, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
+		Series: []result.Series{}, Stats: []result.Stats{},
+	}}
+	switch {
+	case w.ToNanos <= w.FromNanos && r.Mask != "":
+		e.Missing = fmt.Sprintf("Workload %q, which the result is cut to, did not run.", r.Mask)
+	case w.ToNanos <= w.FromNanos:
+		e.Missing = "The run phase was not reached."
+	case r.Source == scenario.FromMetric:
+		e.Type = "metric"
+		ev.metricResult(r, &e)
+	case r.Source == scenario.FromQuery || r.Type == "generic":
+		e.Type = "generic"
+		ev.queryResult(ctx, r.Result, &e)
+	case r.Type == "latency":
+		ev.latencyResult(ctx, r, &e)
+	default:
+		ev.trafficResult(ctx, r, &e)
+	}
+	e.Unit = cmp.Or(e.Unit, unitOf(r.Type))
+	scale := 1.0
+	if r.Type == "latency" {
+		scale = 1e3 // X-Ray states expected latencies in microseconds
+	}
+	if r.Expected != nil {
+		expected := *r.Expected * scale
+		e.Expected = &expected
+	}
+	for _, b := range r.Bands {
+		e.Bands = append(e.Bands, result.Band{Name: b.Name, Lower: b.Lower * scale, Upper: b.Upper * scale})
+	}
+	e.Metrics = reportMetrics(r.Result, &e.Evaluated)
+	e.Checks = ev.checks(r.Result, &e.Evaluated, loads)
+	return e.Evaluated
+}
+
+func unitOf(kind string) string {
+	switch kind {
+	case "iops":
+		return "IOPS"
+	case "bandwidth":
+		return "B/s"
+	case "latency":
+		return "ns"
+	case "errors":
+		return "errors"
+	}
+	return ""
+}
+
+// choose returns which intervals belong to a result, and the sentence that says so.
+func choose(r scenario.Result) (func(workload, group string, prefill bool) bool, string) {
+	if r.Source == scenario.FromWorkload {
+		return func(workload, _ string, prefill bool) bool { return workload == r.Workload && !prefill },
+			fmt.Sprintf("What workload %q recorded", r.Workload)
+	}
+	return func(_, group string, _ bool) bool { return group == r.Group },
+		fmt.Sprintf("All traffic of group %q to its disks", r.Group)
+}
+
+// linesOf returns one line per VM.
+func (ev *evaluator) linesOf(r *shown, e *sheet, q analysis.Quantity) []analysis.Line {
+	keep, _ := choose(r.Result)
+	tracks := r.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })
+	byVM := map[string][]*analysis.Track{}
+	for _, t := range tracks {
+		byVM[t.VM] = append(byVM[t.VM], t)
+	}
+	span := r.grid.Span(e.FromNanos, e.ToNanos)
+	var lines []analysis.Line
+	for _, vm := range slices.Sorted(maps.Keys(byVM)) {
+		l := r.grid.VMLine(vm, byVM[vm], q, span)
+		r.mask(&l)
+		if slices.ContainsFunc(l.Values, func(v float64) bool { return !math.IsNaN(v) }) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// mask empties the cells between two runs of the workload that a result is cut to.
+func (s *shown) mask(l *analysis.Line) {
+	if len(s.extent) < 2 {
+		return
+	}
+	for i := range l.Values {
+		middle := s.grid.OriginNanos + int64(l.First+i)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
+		if !s.extent.At(middle) {
+			l.Values[i] = math.NaN()
+		}
+	}
+}
+
+// trafficResult fills a result with IOPS, bytes, errors or activity from intervals.
+func (ev *evaluator) trafficResult(ctx context.Context, r *shown, e *sheet) {
+	q := analysis.Quantity(r.Type)
+	lines := ev.linesOf(r, e, q)
+	_, source := choose(r.Result)
+	e.Source = source + ", as its load generators counted it"
+	if len(lines) == 0 {
+		ev.deviceResult(ctx, r, e)
+		return
+	}
+	if r.Aggregate != "" {
+		lines = []analysis.Line{analysis.Combine(lines, r.Aggregate)}
+	}
+	step := ev.stepOf(r.Result, e.window())
+	for _, l := range lines {
+		e.addSeries(result.Series{Name: l.Name, Points: r.grid.Points(l, step, q)}, len(lines))
+	}
+}

@@ -1,0 +1,160 @@
+package evaluate
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+const (
+	// pointsMax bounds the points of one series in a report; pointsAll those of all series of one result.
+	pointsMax = 1000
+	pointsAll = 20_000
+	pointsMin = 100
+)
+
+// sheet is one evaluated result that is being filled in.
+type sheet struct {
+	result.Evaluated
+	windows []result.Window // of the run
+}
+
+// window is the time that the result is about.
+func (e *sheet) window() result.Window {
+	return result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}
+}
+
+// addSeries computes the statistics of a series from all its points and then thins it out for drawing.
+func (e *sheet) addSeries(s result.Series, series int) {
+	e.addStats(s.Name, s.Kind, halfOf(s.Points), func(from, to int64) result.Stats { return analysis.PointStats(s.Points, from, to) })
+	e.addLine(s, series)
+}
+
+// addLine adds a series whose statistics come from elsewhere.
+func (e *sheet) addLine(s result.Series, series int) {
+	limit := min(max(pointsAll/max(series, 1), pointsMin), pointsMax)
+	if n := len(s.Points); n > limit {
+		s.ReducedFrom = n
+		s.Points = analysis.Reduce(s.Points, limit)
+	}
+	for i := range s.Points {
+		s.Points[i].Value = round(s.Points[i].Value)
+		s.Points[i].Seconds = math.Round(s.Points[i].Seconds*1000) / 1000
+	}
+	e.Series = append(e.Series, s)
+}
+
+// round keeps six significant digits: more cannot be drawn and would double the size of a report.
+func round(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+	if math.IsInf(scale, 0) || scale == 0 {
+		return v
+	}
+	if scale < 1 {
+		// Dividing by a power of ten that is a whole number is exact where multiplying by its inverse is not.
+		whole := math.Round(1 / scale)
+		return math.Round(v/whole) * whole
+	}
+	return math.Round(v*scale) / scale
+}
+
+// addStats adds statistics of the whole window and of each window between steps that it meets.
+func (e *sheet) addStats(name, kind string, half int64, stats func(from, to int64) result.Stats) {
+	e.eachWindow(half, stats, func(window string, s result.Stats) {
+		s.Window, s.Series, s.Kind = window, name, kind
+		e.Stats = append(e.Stats, s)
+	})
+}
+
+// eachWindow hands over the statistics of the whole, whose window is "", and of each window. A point across the border of two
+// windows is about both and counts in neither, so that nothing of an event is told of the time before it; half is how far
+// points reach.
+func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
+	add func(window string, s result.Stats)) {
+	add("", stats(e.FromNanos, e.ToNanos))
+	windows := clip(e.windows, e.window())
+	for i, w := range windows {
+		from, to := w.FromNanos, w.ToNanos
+		if i > 0 {
+			from += half
+		}
+		if i < len(windows)-1 {
+			to -= half
+		}
+		s := stats(from, to)
+		if s.Count == 0 {
+			s = stats(w.FromNanos, w.ToNanos) // too short for a point of its own
+		}
+		add(w.Name, s)
+	}
+}
+
+// halfOf returns how far the points of a series reach to both sides, less borderNanos.
+func halfOf(points result.Points) int64 {
+	step := analysis.CellLength.Seconds()
+	if len(points) > 1 {
+		step = points[1].Seconds - points[0].Seconds
+	}
+	return max(0, int64(step*1e9/2)-borderNanos)
+}
+
+// clip returns the windows that meet another, cut to it.
+func clip(windows []result.Window, to result.Window) []result.Window {
+	var out []result.Window
+	for _, w := range windows {
+		w.FromNanos, w.ToNanos = max(w.FromNanos, to.FromNanos), min(w.ToNanos, to.ToNanos)
+		if w.ToNanos > w.FromNanos {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// latencyStats adds the statistics of one series over the whole result and per window.
+func (e *sheet) latencyStats(name string, times []analysis.Times, windows []result.Window) {
+	var whole analysis.Times
+	for i := range times {
+		whole.Merge(&times[i])
+	}
+	add := func(window string, t *analysis.Times, kind string) {
+		h := t.Service()
+		if kind == "response" {
+			h = cmp.Or(t.Response(), h)
+		}
+		s := analysis.HistogramStats(h)
+		s.Window, s.Series, s.Kind = window, name, kind
+		e.Stats = append(e.Stats, s)
+	}
+	kinds := []string{"service"}
+	if whole.Response() != nil {
+		kinds = append(kinds, "response")
+	}
+	for _, kind := range kinds {
+		add("", &whole, kind)
+	}
+	for i, w := range windows {
+		for _, kind := range kinds {
+			if w.Name != "" && i < len(times) {
+				add(w.Name, &times[i], kind)
+			}
+		}
+	}
+}
+
+// addIntervalStats gives the rows of a series the statistics of the points that are drawn: means of intervals, which X-Ray's
+// report metrics are of.
+func (e *sheet) addIntervalStats(name, kind string, points result.Points) {
+	e.eachWindow(halfOf(points), func(from, to int64) result.Stats { return analysis.PointStats(points, from, to) },
+		func(window string, s result.Stats) {
+			for i := range e.Stats {
+				if row := &e.Stats[i]; row.Window == window && row.Series == name && row.Kind == kind {
+					row.Intervals = &result.IntervalStats{Count: s.Count, Mean: s.Mean, Median: s.Median, Max: s.Max, Min: s.Min, CV: s.CV}
+				}
+			}
+		})
+}
