@@ -24,7 +24,7 @@ const (
 // part that gets a package of its own.
 var ceilings = map[string]int{
 	"internal/load/ioengine": 11500,
-	"internal/run":           7300,
+	"internal/run":           5900,
 	"internal/report":        5400,
 	"internal/fio/fiojob":    5800,
 	"internal/fio/iojob":     5700,

@@ -9,10 +9,10 @@ import (
 
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 func newSchema(p *console.Process) *cobra.Command {
@@ -68,7 +68,7 @@ type argumentLine struct {
 	Doc      string `json:"doc"`
 }
 
-func lineOfStep(kind run.Kind) stepLine {
+func lineOfStep(kind verb.Kind) stepLine {
 	line := stepLine{Step: kind.Name, Summary: kind.Summary, Doc: kind.Doc, Needs: kind.Needs, Arguments: []argumentLine{}, Example: kind.Example}
 	if line.Needs == nil {
 		line.Needs = []target.Capability{}
@@ -126,7 +126,7 @@ func printStep(p *console.Process, name string, asJSON bool) error {
 	return err
 }
 
-func printArguments(p *console.Process, kind run.Kind) error {
+func printArguments(p *console.Process, kind verb.Kind) error {
 	arguments := kind.Arguments()
 	if len(arguments) == 0 {
 		_, err := fmt.Fprintln(p.Stdout, "\nIt takes no argument.")

@@ -179,3 +179,18 @@ func editDistance(a, b string) int {
 	}
 	return rows[1][len(b)]
 }
+
+// Quoted lists names, at most so many: "a", "b" and 3 more.
+func Quoted(names []string, most int) string {
+	text := ""
+	for i, n := range names {
+		if i == most {
+			return text + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", n)
+	}
+	return text
+}

@@ -12,18 +12,18 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/testreq"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var catalog = run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true}}, CheckQuery: checkQuery}
+var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true}}, CheckQuery: checkQuery}
 
 // checkQuery stands for the parser of the metric store.
-func checkQuery(query, _ string) *run.QueryFault {
+func checkQuery(query, _ string) *verb.QueryFault {
 	if at := strings.Index(query, "wrong"); at >= 0 {
-		return &run.QueryFault{Offset: at, Length: len("wrong"), Reason: "this is wrong"}
+		return &verb.QueryFault{Offset: at, Length: len("wrong"), Reason: "this is wrong"}
 	}
 	return nil
 }

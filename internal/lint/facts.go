@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // Facts are what rules look at.
@@ -16,7 +17,7 @@ type Facts struct {
 	Scenario *scenario.Scenario
 	Dry      run.Dry // what a plan says of the scenario on any target
 	Calls    []Call  // of all phases, in the order of execution
-	catalog  run.Catalog
+	catalog  verb.Catalog
 	files    map[string]jobFile
 }
 
@@ -31,7 +32,7 @@ type jobFile struct {
 	list diag.List
 }
 
-func newFacts(sc *scenario.Scenario, catalog run.Catalog, dry run.Dry) *Facts {
+func newFacts(sc *scenario.Scenario, catalog verb.Catalog, dry run.Dry) *Facts {
 	f := &Facts{Scenario: sc, Dry: dry, catalog: catalog, files: map[string]jobFile{}}
 	for i, c := range dry.Calls {
 		f.Calls = append(f.Calls, Call{c, i})
@@ -73,9 +74,9 @@ func (f *Facts) Jobs(w scenario.Workload) ([]fiojob.Job, bool) {
 }
 
 // Span says what decides how long a call takes and how long that is at least, when it runs first.
-func (c Call) Span() (run.Span, time.Duration) {
+func (c Call) Span() (verb.Span, time.Duration) {
 	if len(c.Times) == 0 {
-		return run.SpanTarget, 0
+		return verb.SpanTarget, 0
 	}
 	return c.Times[0].Span, c.Times[0].Length
 }

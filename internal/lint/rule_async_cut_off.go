@@ -6,6 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 var ruleAsyncCutOff = Rule{
@@ -41,7 +42,7 @@ func cutOff(f *Facts, start Call) (finding.Finding, bool) {
 			return finding.Finding{}, false
 		}
 		span, _ := c.Span()
-		sure = sure && span == run.SpanTold
+		sure = sure && span == verb.SpanTold
 	}
 	if len(start.Times) == 0 {
 		return finding.Finding{}, false // the step is wrong, which another rule reports

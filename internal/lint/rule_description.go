@@ -10,8 +10,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 var ruleDescription = Rule{
@@ -109,7 +109,7 @@ func stepLengths(f *Facts) (waits, all []time.Duration) {
 		}
 		span, d := c.Span()
 		switch {
-		case span != run.SpanTold:
+		case span != verb.SpanTold:
 			together = 0
 		case d > 0:
 			together += d

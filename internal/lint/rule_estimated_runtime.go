@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 var ruleEstimatedRuntime = Rule{
@@ -37,5 +37,5 @@ var ruleEstimatedRuntime = Rule{
 // endless tells whether a call may take any time: a load without a runtime, a program, or steps as many as the target has nodes.
 func (c Call) endless() bool {
 	span, _ := c.Span()
-	return span == run.SpanAny || c.Kind.RunsPrograms() || c.Kind.Expands()
+	return span == verb.SpanAny || c.Kind.RunsPrograms() || c.Kind.Expands()
 }

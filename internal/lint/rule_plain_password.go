@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 var rulePlainPassword = Rule{
@@ -37,5 +37,5 @@ const publicPassword = "nutanix/4u"
 
 // secret tells whether an argument is never printed.
 func (c Call) secret(argument string) bool {
-	return c.Kind.New != nil && slices.ContainsFunc(c.Kind.Arguments(), func(a run.Argument) bool { return a.Name == argument && a.Secret })
+	return c.Kind.New != nil && slices.ContainsFunc(c.Kind.Arguments(), func(a verb.Argument) bool { return a.Name == argument && a.Secret })
 }

@@ -2,31 +2,14 @@ package run
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
-
-// Blocker is a step that holds other steps.
-//
-// A repetition is written out while the plan is made, so that plan, estimate, footprint, journal and undoing need not know
-// of it. One that lasts for a time is written out as often as its steps can fit into it; an iteration that would begin
-// after the time is left out while the run goes on. Branches that run at once stand in the plan behind their head.
-type Blocker interface {
-	Block() Block
-}
-
-// Block is what a Blocker holds.
-type Block struct {
-	Branches scenario.Blocks
-	Parallel bool          // branches run at once, each one by itself from top to bottom
-	Count    int           // of a repetition: iterations at most; 0: as many as fit into Duration
-	Duration time.Duration // of a repetition: none begins later; 0: Count alone bounds it
-}
 
 // repeat is one repetition that lasts for a time. It is shared by all its steps.
 type repeat struct {
@@ -36,7 +19,7 @@ type repeat struct {
 
 // length returns for how long iterations may begin.
 func (r *repeat) length(factor float64) time.Duration {
-	return r.head.rebind(factor).(Blocker).Block().Duration
+	return r.head.rebind(factor).(verb.Blocker).Block().Duration
 }
 
 // turn places a step in one iteration of a repeat.
@@ -78,7 +61,7 @@ func (p *pace) skips(b boundStep, now time.Duration, length func(*repeat) time.D
 // walk plays the steps in order on the state v with a time factor and shows each before it is played. Branches begin at
 // the same time, and what follows them begins when the last has ended. Steps that come too late for their repeat are shown
 // with late set and not played. It returns how long each step takes; a head of branches takes as long as the longest.
-func (c *compiler) walk(v *View, factor float64, visit func(i int, step Step, late bool)) []time.Duration {
+func (c *compiler) walk(v *verb.View, factor float64, visit func(i int, step verb.Step, late bool)) []time.Duration {
 	lengths := make([]time.Duration, len(c.steps))
 	// Steps that were bound with the plan's own factor are played with factor 1.
 	length := func(r *repeat) time.Duration { return r.length(min(factor, c.factor)) }
@@ -87,40 +70,40 @@ func (c *compiler) walk(v *View, factor float64, visit func(i int, step Step, la
 	var began time.Duration
 	for i, b := range c.steps {
 		if head >= 0 && b.branch != c.steps[i-1].branch { // a branch is through
-			end = max(end, v.clock)
-			v.clock = began
+			end = max(end, v.Clock)
+			v.Clock = began
 			if b.branch == 0 || b.parallel {
-				v.clock, lengths[head], head = end, end-began, -1
+				v.Clock, lengths[head], head = end, end-began, -1
 			}
 		}
 		step := b.step
 		if factor < 1 {
 			step = b.rebind(factor)
 		}
-		late := p.skips(b, v.clock, length)
+		late := p.skips(b, v.Clock, length)
 		visit(i, step, late)
 		if late {
 			continue
 		}
-		v.factor = min(factor, c.factor)
-		c.extend(v, i, v.factor)
-		start := v.clock
-		v.play(step)
-		lengths[i] = v.clock - start
+		v.Factor = min(factor, c.factor)
+		c.extend(v, i, v.Factor)
+		start := v.Clock
+		v.Play(step)
+		lengths[i] = v.Clock - start
 		if b.parallel {
 			head, began, end = i, start, start
 		}
 	}
 	if head >= 0 {
-		v.clock = max(end, v.clock)
-		lengths[head] = v.clock - began
+		v.Clock = max(end, v.Clock)
+		lengths[head] = v.Clock - began
 	}
 	return lengths
 }
 
 // bindBlock binds the steps below a block.
-func (c *compiler) bindBlock(v *View, b boundStep, block Block, depth int) {
-	problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
+func (c *compiler) bindBlock(v *verb.View, b boundStep, block verb.Block, depth int) {
+	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
 	switch {
 	case b.phase == Teardown:
 		problems.Hint("", "block-in-teardown", "write the steps one below the other: each runs, whatever the others do",
@@ -137,7 +120,7 @@ func (c *compiler) bindBlock(v *View, b boundStep, block Block, depth int) {
 }
 
 // bindIterations writes a repetition out. Problems of an iteration that a former one had are told once.
-func (c *compiler) bindIterations(v *View, b boundStep, block Block, depth int) {
+func (c *compiler) bindIterations(v *verb.View, b boundStep, block verb.Block, depth int) {
 	before, first := countErrors(c.problems), len(c.problems)
 	most := block.Count
 	var timed *repeat
@@ -146,7 +129,7 @@ func (c *compiler) bindIterations(v *View, b boundStep, block Block, depth int) 
 		c.actsUnknown = c.actsUnknown || b.phase == Run // how many there will be is not known
 	}
 	for n := 1; n == 1 || n <= most; n++ {
-		from := v.clock
+		from := v.Clock
 		for _, call := range block.Branches[0] {
 			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: b.branch, turns: b.turns,
 				iteration: strings.TrimPrefix(fmt.Sprintf("%s.%d", b.iteration, n), ".")}
@@ -160,9 +143,9 @@ func (c *compiler) bindIterations(v *View, b boundStep, block Block, depth int) 
 			return
 		}
 		if n == 1 && timed != nil {
-			fit := iterationsThatFit(block.Duration, v.clock-from)
+			fit := iterationsThatFit(block.Duration, v.Clock-from)
 			if most == 0 && fit == 0 {
-				problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
+				problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
 				problems.Hint("duration_secs", "repeat-length", "give count too, or add test.Wait",
 					"no step of the repetition says how long it takes, so it cannot be planned by time alone")
 				return
@@ -196,16 +179,16 @@ func distinctProblems(list diag.List) diag.List {
 
 // bindBranches binds each branch to the state before the block, because branches know nothing of each other, and refuses
 // branches that would fight over one thing.
-func (c *compiler) bindBranches(v *View, b boundStep, block Block, depth int) {
+func (c *compiler) bindBranches(v *verb.View, b boundStep, block verb.Block, depth int) {
 	b.parallel = true
 	c.steps = append(c.steps, b)
-	end := v.clock
-	after := v.clone()
+	end := v.Clock
+	after := v.Clone()
 	owners := map[string]int{}
 	acts := len(c.acts)
 	for n, calls := range block.Branches {
-		branch := v.clone()
-		branch.branch = true
+		branch := v.Clone()
+		branch.Branch = true
 		for _, call := range calls {
 			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: n + 1, turns: b.turns, iteration: b.iteration}
 			from := len(c.steps)
@@ -214,21 +197,21 @@ func (c *compiler) bindBranches(v *View, b boundStep, block Block, depth int) {
 				c.claim(owners, branch, bound, n+1)
 			}
 		}
-		end = max(end, branch.clock)
-		after.merge(branch)
+		end = max(end, branch.Clock)
+		after.Merge(branch)
 	}
 	*v = *after
-	v.clock = end
+	v.Clock = end
 	if b.phase == Run && len(c.acts) > acts+1 {
 		c.actsUnknown = true // which of them comes first is not known
 	}
 }
 
 // claim notes what a step of a branch changes, and reports what another branch changes too.
-func (c *compiler) claim(owners map[string]int, v *View, b boundStep, branch int) {
-	problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
-	effect := v.effect(b.step)
-	for _, thing := range effect.things(c) {
+func (c *compiler) claim(owners map[string]int, v *verb.View, b boundStep, branch int) {
+	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
+	effect := v.Effect(b.step)
+	for _, thing := range thingsOf(effect, c.inventory.Nodes) {
 		if other, taken := owners[thing]; taken && other != branch {
 			problems.Hint("", "parallel-conflict", "put both into one branch, or one of them before or behind the branches",
 				fmt.Sprintf("branches %d and %d both change %s", other, branch, thing))
@@ -241,8 +224,8 @@ func (c *compiler) claim(owners map[string]int, v *View, b boundStep, branch int
 	}
 }
 
-// things names what an effect changes for good.
-func (e Effect) things(c *compiler) []string {
+// thingsOf names what an effect changes for good.
+func thingsOf(e verb.Effect, nodes []target.Node) []string {
 	var out []string
 	for _, group := range []string{e.Deploys, e.Grows, e.Changes, e.Snapshot} {
 		if group != "" {
@@ -259,34 +242,7 @@ func (e Effect) things(c *compiler) []string {
 		out = append(out, fmt.Sprintf("the load of workload %q", e.Stops))
 	}
 	for _, i := range slices.Concat(e.PowersOff, e.PowersOn) {
-		out = append(out, fmt.Sprintf("the power of node %d (%s)", i, c.inventory.Nodes[i].Name))
+		out = append(out, fmt.Sprintf("the power of node %d (%s)", i, nodes[i].Name))
 	}
 	return out
-}
-
-// clone returns a copy whose state can be changed by itself.
-func (v *View) clone() *View {
-	out := *v
-	out.groups, out.loads = map[string]*groupState{}, maps.Clone(v.loads)
-	for name, g := range v.groups {
-		copied := *g
-		copied.down = maps.Clone(g.down)
-		out.groups[name] = &copied
-	}
-	return &out
-}
-
-// merge adds what a branch did. Branches change different things, so that the order does not matter.
-func (v *View) merge(branch *View) {
-	for name, g := range branch.groups {
-		have := v.groups[name]
-		have.moved = have.moved || g.moved || !maps.Equal(have.down, g.down) // which came first is not known
-		have.deployed, have.on, have.count = have.deployed || g.deployed, have.on || g.on, max(have.count, g.count)
-	}
-	for key, l := range branch.loads {
-		if have, ok := v.loads[key]; !ok || l.ends != have.ends {
-			v.loads[key] = l
-		}
-	}
-	v.unsure = v.unsure || branch.unsure
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // Cleaner undoes what a dead run left.
 type Cleaner struct {
 	Runs    string // the runs directory
 	Target  target.Target
-	Catalog Catalog           // to bind Undoers and the steps of teardown again
+	Catalog verb.Catalog      // to bind Undoers and the steps of teardown again
 	Plan    *Plan             // of the run, read from its bundle; nil leaves out the scenario's own teardown
 	Dir     string            // in which programs of the teardown run; "" with a plan that allows none
 	Say     func(text string) // may be nil
@@ -84,9 +85,9 @@ func (c *Cleaner) deadline() time.Duration {
 }
 
 func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *undoer {
-	done := &Plan{scenario: &scenario.Scenario{}}
+	done := &plan.Plan{}
 	if c.Plan != nil {
-		known := *c.Plan
+		known := c.Plan.Plan
 		done = &known
 	}
 	done.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
@@ -99,7 +100,7 @@ func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *
 		say = func(string) {}
 	}
 	u := &undoer{fleet: f, nodes: n, journal: journal, fail: c.Failpoint, say: say}
-	u.env = func(thing control.Thing) (*Env, Step, error) {
+	u.env = func(thing control.Thing) (*verb.Env, verb.Step, error) {
 		kind, ok := c.Catalog.Kind(thing.Call.Name)
 		if !ok {
 			return nil, nil, fmt.Errorf("take back %s: there is no such step", thing.Call.Name)
@@ -113,17 +114,24 @@ func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *
 	return u
 }
 
+func (c *Cleaner) scenario() *scenario.Scenario {
+	if c.Plan == nil {
+		return &scenario.Scenario{}
+	}
+	return c.Plan.scenario
+}
+
 // env is what a step sees after the death of its run.
-func (c *Cleaner) env(u *undoer, p plan.Step) *Env {
-	return &Env{VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
-		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: u.fleet.plan.scenario,
+func (c *Cleaner) env(u *undoer, p plan.Step) *verb.Env {
+	return &verb.Env{Operations: timing{u.fleet.ops, c.Target}, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
+		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: c.scenario(),
 		Dir: c.Dir, Private: u.journal.Private()}
 }
 
 // deadLoads and deadWork begin nothing: the run is over.
 type deadLoads struct{}
 
-func (deadLoads) Start(context.Context, LoadSpec) error                   { return ErrStopping }
+func (deadLoads) Start(context.Context, verb.LoadSpec) error              { return ErrStopping }
 func (deadLoads) Wait(context.Context, string, bool, time.Duration) error { return ErrStopping }
 func (deadLoads) Stop(context.Context, string) error                      { return nil }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // Refusal is what Compile returns when there is no plan: all diagnostics, and the exit code that suits them. It unwraps
@@ -33,11 +34,11 @@ var targetCodes = []string{"lacks-capability", codePowerNotAllowed, "shell-not-a
 
 // boundStep is a call with its kind and a factory, so that it can be bound again with another time factor.
 type boundStep struct {
-	kind   Kind
+	kind   verb.Kind
 	call   scenario.Call
 	phase  Phase
 	within string
-	step   Step
+	step   verb.Step
 
 	expanded  bool   // a step that was expanded stands for it in the scenario
 	parallel  bool   // the head of branches, which stand behind it
@@ -52,7 +53,7 @@ type compiler struct {
 	inventory    target.Inventory
 	nodes        []target.Node // all of the target; a rehearsal uses fewer
 	capabilities []target.Capability
-	catalog      Catalog
+	catalog      verb.Catalog
 	options      Options
 	problems     diag.List
 	steps        []boundStep
@@ -68,7 +69,7 @@ type compiler struct {
 
 // Compile binds the scenario to a target. It reports everything that is wrong at once, as a *Refusal, and touches
 // nothing. capabilities are those of target.Capabilities, fewer when the user forbids some.
-func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
+func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) (*Plan, error) {
 	c := newCompiler(sc, inventory, capabilities, catalog, options)
 	if len(c.inventory.Nodes) == 0 {
@@ -96,7 +97,7 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 	return c.plan, nil
 }
 
-func newCompiler(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
+func newCompiler(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) *compiler {
 	c := &compiler{sc: sc, inventory: inventory, nodes: inventory.Nodes, capabilities: capabilities, catalog: catalog, options: options,
 		factor: 1}
@@ -162,17 +163,13 @@ func (c *compiler) point() {
 	}
 }
 
-// newView returns the state before the first step: groups placed, nothing deployed, no load.
-func (c *compiler) newView(problems *diag.List) *View {
-	v := &View{Scenario: c.sc, Inventory: c.inventory, AllowShell: c.options.AllowShell,
-		groups: map[string]*groupState{}, loads: map[string]loadState{}, sizes: map[string]loadSize{},
-		scaled: map[string]map[int]int{}, factor: c.factor}
+// newView returns the state before the first step.
+func (c *compiler) newView(problems *diag.List) *verb.View {
+	v := &verb.View{Scenario: c.sc, Inventory: c.inventory, AllowShell: c.options.AllowShell, Scaled: map[string]map[int]int{}, Factor: c.factor}
 	for _, g := range c.plan.Groups {
-		v.scaled[g.Name] = g.Counts
+		v.Scaled[g.Name] = g.Counts
 	}
-	for _, g := range c.sc.Groups {
-		v.groups[g.Name] = placeGroup(g, len(c.inventory.Nodes), problems)
-	}
+	v.Place(problems)
 	return v
 }
 
@@ -180,7 +177,7 @@ func (c *compiler) newView(problems *diag.List) *View {
 // scenario that was read in part, calls may be missing.
 func (c *compiler) bindAll(partial bool) {
 	v := c.newView(&c.problems)
-	v.unsure, c.actsUnknown = partial, partial
+	v.Unsure, c.actsUnknown = partial, partial
 	c.checkTemplates()
 	for _, p := range phasesOf(c.sc) {
 		for _, call := range p.calls {
@@ -204,7 +201,7 @@ const (
 	stepsMax       = 20_000
 )
 
-func (c *compiler) bindCall(v *View, b boundStep, depth int) {
+func (c *compiler) bindCall(v *verb.View, b boundStep, depth int) {
 	if len(c.steps) >= stepsMax {
 		if len(c.steps) == stepsMax {
 			c.problems.Errorf(b.call.Pos, "too-many-steps", "the scenario has more than %d steps", stepsMax)
@@ -215,26 +212,26 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	kind, ok := c.catalog.Kind(b.call.Name)
 	if !ok {
 		c.problems.Add(unknownStep(c.sc, c.catalog, b.call))
-		v.unsure, c.actsUnknown = true, true
+		v.Unsure, c.actsUnknown = true, true
 		return
 	}
 	b.kind = kind
-	problems := &Problems{list: &c.problems, sc: c.sc, call: b.call}
+	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
 	before := countErrors(c.problems)
 	c.checkCapabilities(kind, problems)
 	capable := countErrors(c.problems)
-	b.step = bindCall(kind, b.call, 1, problems)
-	checkReferences(kind, b.step, v, problems)
-	if checker, ok := b.step.(Checker); ok && countErrors(c.problems) == capable {
+	b.step = kind.Bind(b.call, 1, problems)
+	kind.CheckReferences(b.step, v, problems)
+	if checker, ok := b.step.(verb.Checker); ok && countErrors(c.problems) == capable {
 		checker.Check(v, problems)
 	}
-	expander, expands := b.step.(Expander)
+	expander, expands := b.step.(verb.Expander)
 	if countErrors(c.problems) > before {
-		v.unsure, c.actsUnknown = true, c.actsUnknown || expands
+		v.Unsure, c.actsUnknown = true, c.actsUnknown || expands
 		c.nameAct(v, b, -1)
 		return
 	}
-	if block, ok := b.step.(Blocker); ok {
+	if block, ok := b.step.(verb.Blocker); ok {
 		c.bindBlock(v, b, block.Block(), depth)
 		return
 	}
@@ -255,7 +252,7 @@ func (c *compiler) bindCall(v *View, b boundStep, depth int) {
 	}
 	c.steps = append(c.steps, b)
 	c.nameAct(v, b, len(c.steps)-1)
-	v.play(b.step)
+	v.Play(b.step)
 }
 
 func countErrors(l diag.List) int {
@@ -268,61 +265,9 @@ func countErrors(l diag.List) int {
 	return n
 }
 
-// play changes the state as the step will.
-func (v *View) play(step Step) {
-	var length time.Duration // of the step, which depends on what was before
-	if e, ok := step.(Estimator); ok {
-		length = max(0, e.Estimate(v))
-	}
-	v.playEffect(v.effect(step))
-	v.clock += length
-}
-
-func (v *View) playEffect(e Effect) {
-	v.playNodes(e)
-	if g := v.groups[e.Deploys]; g != nil {
-		g.deployed = true
-	}
-	if g := v.groups[e.Boots]; g != nil {
-		g.on = true
-	}
-	for name, g := range v.groups {
-		if e.halts(name) {
-			g.on = false
-			v.endLoads(name)
-		}
-	}
-	if g := v.groups[e.Grows]; g != nil {
-		g.count = e.GrowTo
-	}
-	if e.Load != nil {
-		v.loads[loadKey(e.Load.Workload, e.Load.Prefill)] = loadState{ends: v.clock + v.Lasts(*e.Load), bound: e.Load.Runtime > 0}
-	}
-	if e.Stops != "" {
-		v.loads[loadKey(e.Stops, false)] = loadState{ends: v.clock, bound: true}
-	}
-	if e.CleansUp {
-		for _, g := range v.groups {
-			g.deployed = false
-		}
-	}
-}
-
-// endLoads notes that no load runs on VMs of a group any more: they have no power.
-func (v *View) endLoads(group string) {
-	for _, w := range v.Scenario.Workloads {
-		for _, prefill := range []bool{false, true} {
-			key := loadKey(w.Name, prefill)
-			if l, ok := v.loads[key]; ok && w.Group == group {
-				v.loads[key] = loadState{ends: min(l.ends, v.clock), bound: true}
-			}
-		}
-	}
-}
-
-func (c *compiler) checkCapabilities(kind Kind, problems *Problems) {
+func (c *compiler) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 	for _, need := range kind.Needs {
-		shell := slices.Contains(shellCapabilities, need)
+		shell := slices.Contains(verb.ShellCapabilities, need)
 		if shell && c.inventory.Simulated {
 			continue
 		}
@@ -361,9 +306,9 @@ func (c *compiler) checkTemplates() {
 }
 
 // rebind returns the step of b with its durations shrunk by factor.
-func (b boundStep) rebind(factor float64) Step {
+func (b boundStep) rebind(factor float64) verb.Step {
 	var ignored diag.List // the call was checked when it was bound first
-	return bindCall(b.kind, b.call, factor, &Problems{list: &ignored, sc: &scenario.Scenario{}, call: b.call})
+	return b.kind.Bind(b.call, factor, &verb.Problems{List: &ignored, Scenario: &scenario.Scenario{}, Call: b.call})
 }
 
 // timeline plays all steps with a time factor and returns where each starts and how long it takes, with or without the boots
@@ -371,7 +316,16 @@ func (b boundStep) rebind(factor float64) Step {
 func (c *compiler) timeline(factor float64, boots bool) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.sizes, v.boots = c.loadSizes(), boots
-	lengths = c.walk(v, factor, func(int, Step, bool) { starts = append(starts, v.clock) })
+	v.Sizes, v.Boots = c.loadSizes(), boots
+	lengths = c.walk(v, factor, func(int, verb.Step, bool) { starts = append(starts, v.Clock) })
 	return starts, lengths
+}
+
+func unknownStep(sc *scenario.Scenario, catalog verb.Catalog, call scenario.Call) diag.Diagnostic {
+	d := diag.Diagnostic{Code: "unknown-step", Severity: diag.SeverityError, Pos: call.Pos, Width: call.Width,
+		Message: fmt.Sprintf("there is no step %q", call.Name), Hint: "bragg schema lists all steps"}
+	if near := diag.Nearest(call.Name, catalog.StepNames()); near != "" {
+		d.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return sc.Point(d, call.RenderedLine)
 }

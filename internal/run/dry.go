@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // Dry is a scenario compiled without a target.
@@ -22,34 +23,25 @@ type Dry struct {
 type DryCall struct {
 	scenario.Call
 	Phase    Phase
-	Kind     Kind      // its zero value where there is no such step
-	Effect   Effect    // as far as the arguments can be read, on a target with 16 nodes
-	Workload string    // that an argument names
-	Groups   []string  // that arguments name, by themselves or by their workload
-	Nodes    string    // that an argument names, as the scenario writes them
-	Times    []DryTime // each time that it runs; none where the step is wrong or others stand for it
+	Kind     verb.Kind   // its zero value where there is no such step
+	Effect   verb.Effect // as far as the arguments can be read, on a target with 16 nodes
+	Workload string      // that an argument names
+	Groups   []string    // that arguments name, by themselves or by their workload
+	Nodes    string      // that an argument names, as the scenario writes them
+	Times    []DryTime   // each time that it runs; none where the step is wrong or others stand for it
 }
 
 // DryTime is when a step begins, from the start of setup, and how long it takes at least.
 type DryTime struct {
 	Start, Length time.Duration
-	Span          Span
+	Span          verb.Span
 }
-
-// Span says what decides how long a step takes.
-type Span int
-
-const (
-	SpanTarget Span = iota // the target and the size of disks
-	SpanTold               // the scenario alone
-	SpanAny                // nothing that is known: a load without a runtime, or a program
-)
 
 // DryCompile binds a scenario to imagined targets that have everything, and plays its steps as the estimate of a plan does. The
 // faults are those that all such targets refuse. What the target or the size of disks decides takes no time. Steps
 // that are wrong do not run. Of a scenario that was read in part only, steps may lack others before them: its calls are
 // judged one by one, without windows, queries and order.
-func DryCompile(sc *scenario.Scenario, catalog Catalog, partial bool) Dry {
+func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
 	few, many := imagined(sc, catalog, 3), imagined(sc, catalog, 250)
 	for _, c := range []*compiler{few, many} {
 		c.bindAll(partial)
@@ -75,7 +67,7 @@ func DryCompile(sc *scenario.Scenario, catalog Catalog, partial bool) Dry {
 }
 
 // imagined returns a compiler for a target with that many nodes that can do everything.
-func imagined(sc *scenario.Scenario, catalog Catalog, nodes int) *compiler {
+func imagined(sc *scenario.Scenario, catalog verb.Catalog, nodes int) *compiler {
 	c := &compiler{sc: sc, catalog: catalog, options: Options{AllowShell: true}, factor: 1, imagined: true,
 		inventory: imaginedInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))}
 	for _, k := range catalog.Steps {
@@ -93,10 +85,10 @@ func (d *Dry) describe(c *compiler) {
 		for _, call := range scenario.Flatten(p.calls) {
 			out := DryCall{Call: call, Phase: p.phase}
 			if kind, ok := c.catalog.Kind(call.Name); ok {
-				step := bindCall(kind, call, 1, &Problems{list: &ignored, sc: c.sc, call: call})
-				out.Kind, out.Effect, out.Nodes = kind, v.effect(step), nodesWritten(kind, step)
+				step := kind.Bind(call, 1, &verb.Problems{List: &ignored, Scenario: c.sc, Call: call})
+				out.Kind, out.Effect, out.Nodes = kind, v.Effect(step), kind.NodesWritten(step)
 				var group string
-				group, out.Workload = references(kind, step)
+				group, out.Workload = kind.References(step)
 				out.Groups = slices.Concat(out.Effect.Groups, []string{group})
 				if w, ok := c.sc.Workload(out.Workload); ok {
 					out.Groups = append(out.Groups, w.Group)
@@ -123,8 +115,8 @@ func (d *Dry) time(c *compiler) {
 	v := c.newView(&ignored)
 	times := make([]DryTime, len(c.steps))
 	ran := make([]bool, len(c.steps))
-	lengths := c.walk(v, 1, func(i int, step Step, late bool) {
-		times[i] = DryTime{Start: v.clock, Span: v.span(step)}
+	lengths := c.walk(v, 1, func(i int, step verb.Step, late bool) {
+		times[i] = DryTime{Start: v.Clock, Span: v.Span(step)}
 		ran[i] = !late
 	})
 	for i, b := range c.steps {
@@ -143,19 +135,6 @@ func (d *Dry) time(c *compiler) {
 	}
 }
 
-// span tells what decides how long a step takes that begins now.
-func (v *View) span(step Step) Span {
-	e := v.effect(step)
-	_, estimates := step.(Estimator)
-	switch load := v.loads[loadKey(e.Awaits, false)]; {
-	case e.Starts() != "" && !e.Load.Async && e.Load.Runtime == 0, e.Awaits != "" && !load.bound:
-		return SpanAny
-	case e.Load != nil && e.Load.Prefill && !e.Load.Async, e.AwaitsPrefill != "", e.Boots != "", e.Grows != "", !estimates:
-		return SpanTarget
-	}
-	return SpanTold
-}
-
 func imaginedInventory(count int, name string) target.Inventory {
 	inventory := target.Inventory{Name: name, Simulated: true, AnyTemplate: true, PowerAllowed: true, Overcommits: true}
 	for _, n := range target.VirtualNodes(count) {
@@ -166,7 +145,7 @@ func imaginedInventory(count int, name string) target.Inventory {
 }
 
 // CheckOn says what is wrong with the calls and groups of a scenario that was read in part only, on a target.
-func CheckOn(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog Catalog,
+func CheckOn(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) diag.List {
 	c := newCompiler(sc, inventory, capabilities, catalog, options)
 	c.bindAll(true)

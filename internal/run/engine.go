@@ -115,7 +115,7 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 		e.emitAt(ev, at)
 	})
 	e.cfg.Runner = ops.watching(cfg.Runner)
-	e.fleet = &fleet{ops: ops, plan: plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
+	e.fleet = &fleet{ops: ops, plan: &plan.Plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
 		fail: cfg.fail(), runner: e.cfg.Runner, gone: cfg.Gone, cuts: map[string]int{}, placed: e.placed,
 		moves: newMoves(e.strayed)}
 	e.nodes = &nodes{list: plan.Target.Nodes, fleet: e.fleet}

@@ -62,7 +62,7 @@ func (c *compiler) checkGenerator(p *workloadPlan) bool {
 		return true
 	}
 	names := slices.Sorted(slices.Values(c.catalog.Generators.Names()))
-	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + quotedList(names),
+	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + diag.Quoted(names, 5),
 		Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", p.scenario.Name, p.generator)}
 	if near := diag.Nearest(p.generator, names); near != "" {
 		d.Hint = fmt.Sprintf("did you mean %q?", near)

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // paced plans like plain, with a length that its configuration says.
@@ -112,7 +113,7 @@ func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
 				t.Errorf("%s on %d VMs per node: planned with %q, want a depth of %s", c.step, c.perNode, got, c.want)
 			}
 			l.run(text, nil)
-			if got := l.loads[0].Options[run.OptionPrefillDepth]; got != c.want {
+			if got := l.loads[0].Options[verb.OptionPrefillDepth]; got != c.want {
 				t.Errorf("%s on %d VMs per node: run with a depth of %s, want %s", c.step, c.perNode, got, c.want)
 			}
 		})

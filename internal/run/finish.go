@@ -3,14 +3,16 @@ package run
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // finish writes steps, sums, undo order and notes into the plan.
@@ -28,28 +30,28 @@ func (c *compiler) finishSteps() {
 	starts, lengths := c.timeline(c.factor, true)
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.sizes = c.loadSizes()
+	v.Sizes = c.loadSizes()
 	labels := c.labels()
-	c.walk(v, 1, func(i int, _ Step, late bool) {
+	c.walk(v, 1, func(i int, _ verb.Step, late bool) {
 		b := c.steps[i]
 		for _, t := range b.turns {
 			t.repeat.planned = t.repeat.length(c.factor)
 		}
 		s := plan.Step{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
-			Label: labels[i], Iteration: b.iteration, Args: argumentValues(b.kind, b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].said()}
-		s.Group, s.Workload = references(b.kind, b.step)
-		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a Argument) bool { return a.Type == "nodes" })
+			Label: labels[i], Iteration: b.iteration, Args: b.kind.Values(b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].said()}
+		s.Group, s.Workload = b.kind.References(b.step)
+		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a verb.Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.kind.Needs {
 			if text, ok := c.inventory.Imitated[need]; ok && !c.inventory.Simulated {
 				s.Imitated = text
 				c.imitate(need, text)
 			}
 		}
-		e := v.effect(b.step)
+		e := v.Effect(b.step)
 		s.Subject = e.Subject
 		if e.Load != nil {
 			s.Starts = &plan.LoadStart{Prefill: e.Load.Prefill, Runtime: e.Load.Runtime}
-			s.Rough = e.Load.Runtime == 0 && !e.Load.Async && !v.fixed(*e.Load)
+			s.Rough = e.Load.Runtime == 0 && !e.Load.Async && !v.Fixed(*e.Load)
 		}
 		if (e.Boots != "" || e.Grows != "") && s.Duration > 0 {
 			s.Rough, c.plan.Estimate.Boots = true, c.bootBasis()
@@ -70,7 +72,7 @@ func (c *compiler) imitate(need target.Capability, text string) {
 	c.plan.Target.Imitated[need] = text
 }
 
-func (c *compiler) finishPower(id int, e Effect) {
+func (c *compiler) finishPower(id int, e verb.Effect) {
 	add := func(indexes []int, action string) {
 		for _, i := range indexes {
 			c.plan.Power = append(c.plan.Power, plan.PowerOperation{StepID: id, Node: c.inventory.Nodes[i].Name, Action: action})
@@ -158,7 +160,7 @@ func poissonBound(mean, block float64) int64 {
 
 // loadStart is a load that a step begins.
 type loadStart struct {
-	LoadSpec
+	verb.LoadSpec
 	vms     int // that the group has then
 	lasting *plan.Lasting
 }
@@ -168,9 +170,9 @@ func (c *compiler) loadStarts() []loadStart {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	var out []loadStart
-	c.walk(v, 1, func(i int, step Step, late bool) {
-		if e := v.effect(step); e.Load != nil && !late {
-			out = append(out, loadStart{*e.Load, v.vmsOf(e.Load.Workload), c.lasting[i].said()})
+	c.walk(v, 1, func(i int, step verb.Step, late bool) {
+		if e := v.Effect(step); e.Load != nil && !late {
+			out = append(out, loadStart{*e.Load, v.VMsOf(e.Load.Workload), c.lasting[i].said()})
 		}
 	})
 	return out
@@ -181,8 +183,8 @@ func (c *compiler) snapshotCounts() map[string]int {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	out := map[string]int{}
-	c.walk(v, 1, func(_ int, step Step, late bool) {
-		if e := v.effect(step); !late {
+	c.walk(v, 1, func(_ int, step verb.Step, late bool) {
+		if e := v.Effect(step); !late {
 			out[e.Snapshot] += e.Snapshots
 		}
 	})
@@ -198,10 +200,10 @@ func (c *compiler) finishUndo() {
 		}
 	}
 	if len(off) > 0 {
-		*undo = append(*undo, "power on the nodes that this run powered off: "+quotedList(off))
+		*undo = append(*undo, "power on the nodes that this run powered off: "+diag.Quoted(off, 5))
 	}
 	for _, b := range slices.Backward(c.steps) {
-		if _, ok := b.step.(Undoer); ok {
+		if _, ok := b.step.(verb.Undoer); ok {
 			if text := fmt.Sprintf("take back %s (line %d)", b.kind.Name, b.call.Pos.Line); !slices.Contains(*undo, text) {
 				*undo = append(*undo, text) // once for all iterations of a repetition
 			}
@@ -212,46 +214,21 @@ func (c *compiler) finishUndo() {
 	}
 }
 
-// argumentValues returns the bound arguments of a step as plain values, durations in seconds.
-func argumentValues(kind Kind, step Step) map[string]any {
-	out := map[string]any{}
-	fields := reflect.ValueOf(step).Elem()
-	for _, a := range kind.Arguments() {
-		field := fields.Field(a.index)
-		if field.Kind() == reflect.Pointer {
-			if field.IsNil() {
-				continue
-			}
-			field = field.Elem()
-		}
-		if a.Secret {
-			out[a.Name] = "***"
+// bootBasis says what the estimate of boots rests on; "" where nothing boots.
+func (c *compiler) bootBasis() string {
+	var said []string
+	for _, g := range c.plan.Groups {
+		b, ok := c.inventory.Boots[g.Template]
+		if !ok || g.CountFinal == 0 {
 			continue
 		}
-		if a.Type == "steps" {
-			continue // they are steps of the plan themselves
+		text := fmt.Sprintf("%s (%s)", unit.FormatDuration(b.Alone), b.Basis)
+		if b.CPU > 0 {
+			text = fmt.Sprintf("%s and %s of a processor (%s)", unit.FormatDuration(b.Alone), unit.FormatDuration(b.CPU), b.Basis)
 		}
-		if d, ok := field.Interface().(time.Duration); ok {
-			out[a.Name] = d.Seconds() / a.unit.Seconds()
-			continue
-		}
-		if !field.IsZero() || field.Kind() == reflect.Bool {
-			out[a.Name] = field.Interface()
+		if !slices.Contains(said, text) {
+			said = append(said, text)
 		}
 	}
-	return out
-}
-
-// references returns the group and the workload that a step's arguments name.
-func references(kind Kind, step Step) (group, workload string) {
-	fields := reflect.ValueOf(step).Elem()
-	for _, a := range kind.Arguments() {
-		switch a.Refers {
-		case "group":
-			group = fields.Field(a.index).String()
-		case "workload":
-			workload = fields.Field(a.index).String()
-		}
-	}
-	return group, workload
+	return strings.Join(said, ", ")
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 // fleet is the table of this run's VMs. Every change outside goes through it and is journalled first. The table is
 // guarded by mu, because loads look up who was switched off while steps change it.
 type fleet struct {
-	plan    *Plan
+	plan    *plan.Plan
 	target  target.Target
 	tag     target.Tag
 	journal *control.Journal
@@ -126,7 +127,7 @@ func (f *fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {
 	if n := len(f.Of(group)); n > 0 {
 		return nil, fmt.Errorf("deploy group %q: it has %d VMs already", group, n)
 	}
-	return f.create(ctx, "vms.create", "vms.created", vmSpecs(g, f.plan.Target.Nodes, 0, g.Count),
+	return f.create(ctx, "vms.create", "vms.created", g.Specs(f.plan.Target.Nodes, 0, g.Count),
 		func(specs []target.VMSpec) (vms []target.VM, err error) {
 			err = f.ops.Do(ctx, call{operation: interval.OperationDeploy, vms: planned(specs)}, func(ctx context.Context) error {
 				vms, err = f.target.Create(ctx, f.tag, specs)
@@ -149,7 +150,7 @@ func (f *fleet) Grow(ctx context.Context, group string, scenarioCount int, linke
 	if !ok {
 		return nil, fmt.Errorf("grow group %q: the target cannot clone", group)
 	}
-	specs := vmSpecs(g, f.plan.Target.Nodes, len(have), g.Scaled(scenarioCount))
+	specs := g.Specs(f.plan.Target.Nodes, len(have), g.Scaled(scenarioCount))
 	vms, err := f.create(ctx, "vms.clone", "vms.cloned", specs, func(specs []target.VMSpec) (vms []target.VM, err error) {
 		err = f.ops.Do(ctx, call{operation: interval.OperationClone, vms: planned(specs)}, func(ctx context.Context) error {
 			vms, err = cloner.CloneVM(ctx, f.tag, have[0], specs, linked)

@@ -23,6 +23,7 @@ import (
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,7 +84,7 @@ func (plain) Plan(w load.Workload) (load.Plan, error) {
 		total += length
 	}
 	if w.Prefill {
-		p.BytesWritten, p.Notes = total, []string{"depth " + w.Options[run.OptionPrefillDepth]}
+		p.BytesWritten, p.Notes = total, []string{"depth " + w.Options[verb.OptionPrefillDepth]}
 	}
 	return p, nil
 }
@@ -92,8 +93,8 @@ func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
 	return nil, errors.New("plans only")
 }
 
-func catalog() run.Catalog {
-	return run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}, {Name: "fio", Generator: plain{}, JobFiles: true}}}
+func catalog() verb.Catalog {
+	return verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}, {Name: "fio", Generator: plain{}, JobFiles: true}}}
 }
 
 // lab is a fake target with agents that pass the time, and a place for runs. Its fields are guarded by mu.

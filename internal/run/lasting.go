@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // A rehearsal shortens loads and waits, but a power cut, a migration or a clone takes as long as ever. A load of a scenario
@@ -46,7 +47,7 @@ func (l *lasting) said() *plan.Lasting {
 type plannedStep struct {
 	from, to time.Duration
 	loadEnds time.Duration // of the load that it starts
-	effect   Effect
+	effect   verb.Effect
 	late     bool // left out: too late for its repeat
 }
 
@@ -54,16 +55,16 @@ type plannedStep struct {
 func (c *compiler) plannedSteps() []plannedStep {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.sizes = c.loadSizes()
+	v.Sizes = c.loadSizes()
 	out := make([]plannedStep, len(c.steps))
-	lengths := c.walk(v, 1, func(i int, step Step, late bool) {
-		out[i].from, out[i].late = v.clock, late
+	lengths := c.walk(v, 1, func(i int, step verb.Step, late bool) {
+		out[i].from, out[i].late = v.Clock, late
 		if late {
 			return
 		}
-		out[i].effect = v.effect(step)
+		out[i].effect = v.Effect(step)
 		if l := out[i].effect.Load; l != nil {
-			out[i].loadEnds = v.clock + v.Lasts(*l)
+			out[i].loadEnds = v.Clock + v.Lasts(*l)
 		}
 	})
 	for i := range out {
@@ -95,7 +96,7 @@ type meanwhile struct {
 	c     *compiler
 	steps []plannedStep
 	start int // index of the step that starts the load
-	load  LoadSpec
+	load  verb.LoadSpec
 	ends  time.Duration
 	halt  int // index of the step that takes the load's VMs away, 0 without one
 }
@@ -110,7 +111,7 @@ func (m *meanwhile) cutShort() {
 		case later.late || later.from >= m.ends:
 		case later.effect.Stops == m.load.Workload:
 			m.ends = later.from
-		case later.effect.halts(w.Group):
+		case later.effect.AllOff(w.Group):
 			m.ends, m.halt = min(m.ends, later.to), j
 			return
 		}
@@ -217,31 +218,22 @@ func (m meanwhile) overBranches(head int) []lastingOver {
 func (m meanwhile) unsteady() int {
 	count := 0
 	for j := range m.steps {
-		if m.covers(j) && !m.c.steps[j].parallel && !keepsTime(m.c.steps[j].kind) && !m.endsByLoad(j) {
+		if m.covers(j) && !m.c.steps[j].parallel && !m.c.steps[j].kind.KeepsTime() && !m.endsByLoad(j) {
 			count++
 		}
 	}
 	return count
 }
 
-// keepsTime tells whether steps of a kind only wait for as long as they are told.
-func keepsTime(k Kind) bool {
-	return len(k.Needs) == 0 && slices.ContainsFunc(k.Arguments(), func(a Argument) bool { return a.Required && a.scale == scaleWait })
-}
-
 // extend lets loads of a view go on as far as the step at hand asks for.
-func (c *compiler) extend(v *View, i int, factor float64) {
+func (c *compiler) extend(v *verb.View, i int, factor float64) {
 	for start, l := range c.lasting {
 		for _, over := range l.over {
 			if over.Step != i+1 || !over.Partly {
 				continue
 			}
-			_, workload := references(c.steps[start].kind, c.steps[start].step)
-			key := loadKey(workload, false)
-			if have, ok := v.loads[key]; ok {
-				have.ends = max(have.ends, v.clock+scaleRest(over.rest, factor))
-				v.loads[key] = have
-			}
+			_, workload := c.steps[start].kind.References(c.steps[start].step)
+			v.Prolong(workload, v.Clock+scaleRest(over.rest, factor))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // slowStep stands for a power cut or a migration: the plan does not know how long it takes, and no rehearsal shortens it.
@@ -21,7 +22,7 @@ type slowStep struct {
 	Takes int `arg:"takes_secs,required"`
 }
 
-func (s *slowStep) Run(ctx context.Context, _ *run.Env) error {
+func (s *slowStep) Run(ctx context.Context, _ *verb.Env) error {
 	select {
 	case <-time.After(time.Duration(s.Takes) * time.Second):
 		return nil
@@ -38,8 +39,8 @@ func (l *lab) rehearse(text string, length time.Duration) (*run.Plan, run.Outcom
 		l.t.Fatal(err)
 	}
 	with := catalog()
-	with.Steps = append(slices.Clone(with.Steps), run.Kind{Name: "lab.Slow", Needs: []target.Capability{target.CapVMPower},
-		New: func() run.Step { return new(slowStep) }})
+	with.Steps = append(slices.Clone(with.Steps), verb.Kind{Name: "lab.Slow", Needs: []target.Capability{target.CapVMPower},
+		New: func() verb.Step { return new(slowStep) }})
 	plan, err := run.Compile(loadText(l.t, text), inventory, target.Capabilities(l.fake), with, run.Options{Rehearse: length})
 	if err != nil {
 		l.t.Fatal(err)

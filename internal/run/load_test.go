@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 func TestStaggerSpreadsOverGaps(t *testing.T) {
@@ -68,7 +69,7 @@ run:
 		}
 		for _, w := range l.loads {
 			// Eight VMs at a time on four nodes are two per node, which share four writes in flight.
-			if !w.Prefill || w.Runtime != 0 || w.Options[run.OptionPrefillDepth] != "2" {
+			if !w.Prefill || w.Runtime != 0 || w.Options[verb.OptionPrefillDepth] != "2" {
 				t.Fatalf("prefill %+v", w)
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,29 +13,11 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // reachConcurrentMax bounds how many VMs are dialled at a time.
 const reachConcurrentMax = 32
-
-// prefillDepthPerNode is how many writes a prefill keeps in flight on each node, as X-Ray has it.
-const prefillDepthPerNode = 4
-
-// OptionPrefillDepth is the workload option that carries the queue depth of a prefill to its generator.
-const OptionPrefillDepth = "prefill_iodepth"
-
-// withPrefillDepth returns options with that of a prefill by job file added.
-func withPrefillDepth(options map[string]string, kind load.Kind, depth int) map[string]string {
-	if !kind.JobFiles {
-		return options
-	}
-	options = maps.Clone(options)
-	if options == nil {
-		options = map[string]string{}
-	}
-	options[OptionPrefillDepth] = strconv.Itoa(depth)
-	return options
-}
 
 // ErrStopping says that nothing new may begin because the run is ending.
 var ErrStopping = errors.New("run is stopping")
@@ -53,9 +33,9 @@ type loads struct {
 
 // loadRun is one start of one load on all VMs of its group.
 type loadRun struct {
-	spec     LoadSpec
-	lasting  *plan.Lasting // the load goes on beyond the runtime of spec
-	stagger  staggering    // of its VMs; known when all are prepared
+	spec     verb.LoadSpec
+	lasting  *plan.Lasting   // the load goes on beyond the runtime of spec
+	stagger  verb.Staggering // of its VMs; known when all are prepared
 	group    string
 	instance int
 	handle   int
@@ -79,7 +59,7 @@ type member struct {
 	err     error
 }
 
-func (l *loads) start(ctx context.Context, spec LoadSpec, lasting *plan.Lasting) error {
+func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Lasting) error {
 	e := l.engine
 	if err := e.cfg.fail().At("load.start"); err != nil {
 		return err
@@ -157,14 +137,14 @@ func joinMembers(action string, members []*member) error {
 
 // register asks the machine whether the load may begin and enters it in the table.
 func (l *loads) register(run *loadRun) error {
-	handle := l.engine.want(loadKey(run.spec.Workload, run.spec.Prefill))
+	handle := l.engine.want(verb.LoadKey(run.spec.Workload, run.spec.Prefill))
 	if handle == 0 {
 		return fmt.Errorf("start workload %q: %w", run.spec.Workload, ErrStopping)
 	}
 	run.handle = handle
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := loadKey(run.spec.Workload, run.spec.Prefill)
+	key := verb.LoadKey(run.spec.Workload, run.spec.Prefill)
 	if old := l.latest[key]; old != nil {
 		select {
 		case <-old.done:
@@ -287,7 +267,7 @@ func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
 	}
 	if run.spec.Prefill {
-		v.Options = withPrefillDepth(v.Options, e.plan.workloads[w.Name].kind, run.prefillDepth())
+		v.Options = verb.WithPrefillDepth(v.Options, e.plan.workloads[w.Name].kind, run.prefillDepth())
 	}
 	for _, d := range m.vm.Disks {
 		path := d.Path
@@ -317,16 +297,7 @@ func (run *loadRun) prefillDepth() int {
 	for _, m := range run.members {
 		nodeIDs[m.vm.NodeID] = true
 	}
-	return run.spec.prefillDepth(len(run.members), len(nodeIDs))
-}
-
-// prefillDepth shares the writes in flight of a node among the VMs that prefill there at the same time.
-func (l LoadSpec) prefillDepth(vms, nodes int) int {
-	if l.MaxConcurrent == 0 || vms == 0 || nodes == 0 {
-		return prefillDepthPerNode
-	}
-	perNode := (min(vms, l.MaxConcurrent) + nodes - 1) / nodes
-	return max(1, prefillDepthPerNode/perNode)
+	return run.spec.PrefillDepth(len(run.members), len(nodeIDs))
 }
 
 // seedOf derives the seed of a load that a step gave one from the run's, so that equal texts mean equal streams.
@@ -351,7 +322,7 @@ func (l *loads) event(run *loadRun, kind interval.EventKind) interval.Event {
 func (l *loads) find(workload string, prefill bool) *loadRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.latest[loadKey(workload, prefill)]
+	return l.latest[verb.LoadKey(workload, prefill)]
 }
 
 func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout time.Duration) error {

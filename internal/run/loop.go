@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // Run executes the plan: setup, run, teardown, undo. It blocks until nothing of the run goes on any more. A cancelled
@@ -209,7 +210,7 @@ func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 		return err
 	}
 	b := e.plan.bound[p.ID-1]
-	if _, ok := b.step.(Undoer); ok {
+	if _, ok := b.step.(verb.Undoer); ok {
 		call := b.call
 		thing := control.Thing{Kind: control.ThingStep, Call: &call, Step: p.ID}
 		err = e.cfg.Journal.Intend(thing, func() error { return b.step.Run(ctx, env) })
@@ -222,10 +223,10 @@ func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 	return e.cfg.fail().At("step.after")
 }
 
-func (e *Engine) env(p plan.Step) *Env {
-	return &Env{VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
-		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: e.plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
-		Private: e.cfg.Journal.Private(), collect: e.cfg.Collect, ops: e.fleet.ops}
+func (e *Engine) env(p plan.Step) *verb.Env {
+	return &verb.Env{Operations: timing{e.fleet.ops, e.cfg.Target}, VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
+		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: &e.plan.Plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
+		Private: e.cfg.Journal.Private(), Logs: e.cfg.Collect}
 }
 
 func (e *Engine) stepEvent(p plan.Step, kind interval.EventKind, err error) interval.Event {

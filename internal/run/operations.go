@@ -330,3 +330,17 @@ func (o *operations) waiting(op interval.Operation) []string {
 	slices.Sort(nodes)
 	return nodes
 }
+
+// timing is what a step sees of operations.
+type timing struct {
+	ops    *operations
+	target target.Target
+}
+
+// Timed implements verb.Operations.
+func (t timing) Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error {
+	return t.ops.Do(ctx, call{operation: op, vms: vms}, act)
+}
+
+// Ready implements verb.Operations.
+func (t timing) Ready(ctx context.Context) error { return t.ops.ready(ctx, t.target) }

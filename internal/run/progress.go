@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // progress knows which steps have begun and ended, for loads that last over them.
@@ -87,7 +88,7 @@ type stepLoads struct {
 }
 
 // Start implements Loads.
-func (s stepLoads) Start(ctx context.Context, spec LoadSpec) error {
+func (s stepLoads) Start(ctx context.Context, spec verb.LoadSpec) error {
 	return s.start(ctx, spec, s.lasting)
 }
 
@@ -116,7 +117,7 @@ func (l *loads) tellLasting(run *loadRun) {
 	if run.lasting == nil {
 		return
 	}
-	longer := time.Since(run.started.Add(run.spec.Runtime + run.stagger.last)).Round(time.Millisecond)
+	longer := time.Since(run.started.Add(run.spec.Runtime + run.stagger.Last)).Round(time.Millisecond)
 	if longer <= 0 {
 		return // it was stopped, or lost
 	}

@@ -6,13 +6,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/verb"
 )
-
-// QueryFault is what is wrong with a query of a result.
-type QueryFault struct {
-	Offset, Length int // of the fault in the query, in bytes; -1 and 0 where it has no place
-	Reason         string
-}
 
 // checkQueries reports results whose query cannot be parsed. A catalog without a parser accepts all.
 func (c *compiler) checkQueries() {
@@ -33,7 +28,7 @@ func (c *compiler) checkQueries() {
 
 // underline moves a diagnostic at a query to the place of the fault in it, where the query's line stands in the user's
 // text as it is: not folded, rendered or escaped.
-func (c *compiler) underline(d diag.Diagnostic, query string, fault *QueryFault) diag.Diagnostic {
+func (c *compiler) underline(d diag.Diagnostic, query string, fault *verb.QueryFault) diag.Diagnostic {
 	if fault.Offset < 0 || fault.Offset > len(query) {
 		return d
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -69,30 +69,6 @@ func checkFair(t *rapid.T, counts map[string][]int, scaled map[string]map[int]in
 	}
 }
 
-func TestScaling(t *testing.T) {
-	for _, c := range []struct {
-		kind   scaling
-		length time.Duration
-		factor float64
-		want   time.Duration
-	}{
-		{scaleRuntime, time.Hour, 0.01, 36 * time.Second},
-		{scaleRuntime, time.Minute, 0.01, 3 * time.Second},
-		{scaleRuntime, 2 * time.Second, 0.01, 2 * time.Second}, // shorter than the floor as it stands
-		{scaleWait, 10 * time.Second, 0.01, time.Second},
-		{scaleWait, time.Hour, 1, time.Hour},
-		{scaleGap, 900 * time.Second, 0.001, 900 * time.Millisecond},
-		{scaleTimeout, 2400 * time.Second, 0.001, 5 * time.Minute},
-		{scaleTimeout, 120 * time.Second, 0.001, 120 * time.Second},
-		{scaleTimeout, 0, 0.001, 0},
-		{scaleNone, time.Hour, 0.001, time.Hour},
-	} {
-		if got := c.kind.apply(c.length, c.factor); got != c.want {
-			t.Errorf("%s %v × %v is %v, want %v", c.kind, c.length, c.factor, got, c.want)
-		}
-	}
-}
-
 func TestDeviceNames(t *testing.T) {
 	for i, want := range map[int]string{0: "/dev/sdb", 1: "/dev/sdc", 24: "/dev/sdz", 25: "/dev/sdaa", 50: "/dev/sdaz", 51: "/dev/sdba"} {
 		if got := deviceName(i); got != want {
@@ -111,7 +87,7 @@ func TestVMNames(t *testing.T) {
 		seen := map[string]bool{}
 		for _, prefix := range namePrefixes(groups) {
 			for i := range 3 {
-				name := vmName(prefix, i)
+				name := plan.VMName(prefix, i)
 				if seen[name] {
 					t.Fatalf("two VMs are called %q", name)
 				}
@@ -129,7 +105,7 @@ func TestVMNames(t *testing.T) {
 func TestPlacementDealsInTurn(t *testing.T) {
 	nodes := []int{2, 0, 3}
 	for ordinal, want := range []int{2, 0, 3, 2, 0, 3, 2} {
-		if got := placement(ordinal, nodes); got != want {
+		if got := plan.Placement(ordinal, nodes); got != want {
 			t.Errorf("VM %d is on node %d, want %d", ordinal, got, want)
 		}
 	}

@@ -9,8 +9,6 @@
 //
 // Map of the package:
 //
-//	kind.go, bind.go, refer.go   Step, Kind, Catalog; arguments bound to struct fields; names and node slices checked
-//	view.go, place.go            what a step may ask at plan time; where VMs go
 //	compile.go                   calls → bound steps → timeline
 //	block.go, blockloop.go       steps that hold steps: repetitions written out, branches that run at once
 //	plan.go, plantext.go         the Plan as a value, as JSON and as text
@@ -18,7 +16,7 @@
 //	lasting.go, progress.go      loads of a rehearsal that last over steps which it does not shorten
 //	machine.go                   the pure state machine
 //	engine.go, loop.go, perform.go  the thin loop around it
-//	env.go, fleet.go, nodes.go, loads.go  what a running step sees
+//	fleet.go, nodes.go, loads.go, notes.go  what a running step acts through
 //	moves.go                     VMs that somebody else moves
 //	undo.go, cleaner.go, teardown.go  how what a journal lists is undone, also after a kill
 //	failpoint.go                 named places where a test makes things fail

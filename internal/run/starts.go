@@ -95,11 +95,11 @@ func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.prepare(ctx, run, w)
 	at, ahead, clockError := agree(run.members)
-	run.stagger = run.spec.staggered(len(run.members), l.engine.plan.timeFactor())
+	run.stagger = run.spec.Staggered(len(run.members), l.engine.plan.timeFactor())
 	l.began(run, at)
 	run.starts.clockError = clockError
 	for i, m := range run.members {
-		m.planned = at.Add(run.stagger.gap * time.Duration(i))
+		m.planned = at.Add(run.stagger.Gap * time.Duration(i))
 	}
 	var wait sync.WaitGroup
 	for _, m := range run.members {
@@ -113,7 +113,7 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload
 	}()
 	sleepUntil(driven, at)
 	l.engine.emitAt(l.event(run, interval.EventWorkloadStart), earlier(at, time.Now()))
-	sleepUntil(driven, at.Add(run.stagger.held))
+	sleepUntil(driven, at.Add(run.stagger.Held))
 	close(run.launched)
 	wait.Wait()
 	l.tellStarts(run)

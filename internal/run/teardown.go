@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // teardown carries out the scenario's own clean-up for a run whose controller died before it could. What fails is told
@@ -31,7 +32,7 @@ func (c *Cleaner) teardown(ctx context.Context, u *undoer, inventory target.Inve
 	}
 	for i, b := range steps {
 		p := plan.Step{ID: len(c.Plan.Steps) + i + 1, Phase: Teardown, Name: b.kind.Name, Line: b.call.Pos.Line}
-		p.Group, p.Workload = references(b.kind, b.step)
+		p.Group, p.Workload = b.kind.References(b.step)
 		if err := c.teardownStep(ctx, u, b, p); err != nil {
 			u.say(fmt.Sprintf("teardown, %s: %v", b.kind.Name, err))
 			continue
@@ -47,7 +48,7 @@ func (c *Cleaner) teardownSteps(inventory target.Inventory) ([]boundStep, diag.L
 	binder := &compiler{sc: c.Plan.scenario, inventory: inventory, capabilities: target.Capabilities(c.Target),
 		catalog: c.Catalog, options: Options{AllowShell: c.Plan.AllowShell}, factor: 1, plan: c.Plan}
 	v := binder.newView(&binder.problems)
-	v.unsure = true // what the run had deployed and started is not known
+	v.Unsure = true // what the run had deployed and started is not known
 	for _, call := range binder.sc.Teardown {
 		binder.bindCall(v, boundStep{call: call, phase: Teardown}, 0)
 	}
@@ -68,7 +69,7 @@ func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b boundStep, p pl
 	}
 	env := c.env(u, p)
 	act := func() error { return step.Run(bounded, env) }
-	if _, ok := step.(Undoer); !ok {
+	if _, ok := step.(verb.Undoer); !ok {
 		return act()
 	}
 	call := b.call

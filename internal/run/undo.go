@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // undo starts one part of undoing. It has its own deadline and a context that no stop of the run cancels.
@@ -26,7 +27,7 @@ func (l *loop) undo(item undoItem) {
 	e.work.Go(func() {
 		defer cancel()
 		u := undoer{fleet: e.fleet, nodes: e.nodes, journal: e.cfg.Journal, fail: e.cfg.fail(),
-			env: func(thing control.Thing) (*Env, Step, error) { return e.undoEnv(thing) },
+			env: func(thing control.Thing) (*verb.Env, verb.Step, error) { return e.undoEnv(thing) },
 			say: func(text string) {
 				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(Undoing), Message: text})
 			},
@@ -47,7 +48,7 @@ func (l *loop) undo(item undoItem) {
 	})
 }
 
-func (e *Engine) undoEnv(thing control.Thing) (*Env, Step, error) {
+func (e *Engine) undoEnv(thing control.Thing) (*verb.Env, verb.Step, error) {
 	p := e.plan.Steps[thing.Step-1]
 	p.Phase = Undoing
 	return e.env(p), e.plan.bound[thing.Step-1].step, nil
@@ -59,7 +60,7 @@ type undoer struct {
 	nodes   *nodes
 	journal *control.Journal
 	fail    control.Failpoint
-	env     func(thing control.Thing) (*Env, Step, error)
+	env     func(thing control.Thing) (*verb.Env, verb.Step, error)
 	say     func(text string)
 	goOn    bool
 }
@@ -123,7 +124,7 @@ func (u *undoer) steps(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		back, ok := step.(Undoer)
+		back, ok := step.(verb.Undoer)
 		if !ok {
 			errs = append(errs, fmt.Errorf("take back %s: it cannot be undone", t.Call.Name))
 			continue

@@ -3,11 +3,11 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // windowActsMax is how many steps get windows of their own at most; analysis bounds them, and what follows is not named.
@@ -22,26 +22,15 @@ type act struct {
 // nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it starts,
 // else the step and what the scenario says it is about: a workload, a group, or nodes as they are written, because what they are
 // called is another matter on every target.
-func (c *compiler) nameAct(v *View, b boundStep, index int) {
+func (c *compiler) nameAct(v *verb.View, b boundStep, index int) {
 	if b.phase != Run || b.kind.Waits {
 		return
 	}
-	group, workload := references(b.kind, b.step)
-	nodes := strings.Join(strings.Fields(nodesWritten(b.kind, b.step)), "")
+	group, workload := b.kind.References(b.step)
+	nodes := strings.Join(strings.Fields(b.kind.NodesWritten(b.step)), "")
 	name := strings.TrimSpace(b.kind.Name + " " + cmp.Or(workload, nodes, group))
 	c.actsOfNodes = c.actsOfNodes || b.expanded
-	c.acts = append(c.acts, act{cmp.Or(v.effect(b.step).Starts(), name), index})
-}
-
-// nodesWritten returns the nodes that a step is about as its scenario writes them: "0", ":n-1".
-func nodesWritten(k Kind, step Step) string {
-	fields := reflect.ValueOf(step).Elem()
-	for _, a := range k.Arguments() {
-		if a.Type == "nodes" {
-			return fields.Field(a.index).String()
-		}
-	}
-	return ""
+	c.acts = append(c.acts, act{cmp.Or(v.Effect(b.step).Starts(), name), index})
 }
 
 // actNames returns the names of all acts, with numbers where several would have the same: "Load", "Load (2)".
@@ -122,7 +111,7 @@ func (c *compiler) checkWindows() {
 			}
 			d := diag.Diagnostic{Code: "unknown-window", Pos: x.WindowPos,
 				Message: fmt.Sprintf("expectation %q of result %q: no step of the run phase makes a window %q", x.Text, r.Name, x.Window),
-				Hint:    "there are " + quotedNames(names, windowsShownMax)}
+				Hint:    "there are " + diag.Quoted(names, windowsShownMax)}
 			if near := diag.Nearest(x.Window, names); near != "" {
 				d.Hint = fmt.Sprintf("did you mean %q?", near)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // workloadPlan is a workload while the plan is made.
@@ -44,7 +45,7 @@ func (c *compiler) planGroups() {
 		p := plan.Group{
 			Name: g.Name, Prefix: prefixes[g.Name], Template: g.Template,
 			VCPUs: cmp.Or(g.VCPUs, vcpusDefault), RAMBytes: cmp.Or(g.RAMBytes, ramBytesDefault),
-			ExporterPorts: g.ExporterPorts, NodeIndexes: first.groups[g.Name].nodes, Counts: scaled[g.Name],
+			ExporterPorts: g.ExporterPorts, NodeIndexes: first.GroupNodes(g.Name), Counts: scaled[g.Name],
 			ScenarioCount: whole[g.Name][0], ScenarioCountFinal: slices.Max(whole[g.Name]), VMs: []plan.VM{}, Disks: []plan.Disk{},
 		}
 		p.Count, p.CountFinal = p.Scaled(series[0]), p.Scaled(slices.Max(series))
@@ -55,8 +56,8 @@ func (c *compiler) planGroups() {
 			p.Count, p.CountFinal, p.ScenarioCount, p.ScenarioCountFinal = 0, 0, 0, 0
 		}
 		for i := range p.CountFinal {
-			node := c.inventory.Nodes[placement(i, p.NodeIndexes)]
-			p.VMs = append(p.VMs, plan.VM{Name: vmName(p.Prefix, i), NodeID: node.ID, Grown: i >= p.Count})
+			node := c.inventory.Nodes[plan.Placement(i, p.NodeIndexes)]
+			p.VMs = append(p.VMs, plan.VM{Name: plan.VMName(p.Prefix, i), NodeID: node.ID, Grown: i >= p.Count})
 		}
 		c.plan.Groups = append(c.plan.Groups, p)
 	}
@@ -69,18 +70,16 @@ func (c *compiler) groupCounts(nodes []target.Node) (map[string][]int, map[strin
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.Inventory.Nodes = nodes
-	for _, g := range c.sc.Groups {
-		v.groups[g.Name] = placeGroup(g, len(nodes), &ignored)
-	}
+	v.Place(&ignored)
 	counts, deployed := map[string][]int{}, map[string]bool{}
-	for name, g := range v.groups {
-		counts[name] = []int{g.count}
+	for _, g := range c.sc.Groups {
+		counts[g.Name] = []int{v.GroupCount(g.Name)}
 	}
-	c.walk(v, 1, func(_ int, step Step, late bool) {
+	c.walk(v, 1, func(_ int, step verb.Step, late bool) {
 		if late {
 			return
 		}
-		e := v.effect(step)
+		e := v.Effect(step)
 		if e.Deploys != "" {
 			deployed[e.Deploys] = true
 		}
@@ -131,22 +130,22 @@ func (c *compiler) chooseGenerators() {
 func (c *compiler) noteUses() {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	c.walk(v, 1, func(_ int, step Step, _ bool) {
-		if e := v.effect(step); e.Load != nil {
+	c.walk(v, 1, func(_ int, step verb.Step, _ bool) {
+		if e := v.Effect(step); e.Load != nil {
 			c.noteUse(*e.Load, v)
 		}
 	})
 }
 
-func (c *compiler) noteUse(l LoadSpec, v *View) {
+func (c *compiler) noteUse(l verb.LoadSpec, v *verb.View) {
 	p := c.plan.workloads[l.Workload]
 	switch {
 	case !l.Prefill:
 		p.load = true
 		p.runtime = max(p.runtime, l.Runtime)
 	case !p.prefill:
-		vms := v.vms(p.scenario.Group)
-		p.prefill, p.depth = true, l.prefillDepth(vms, min(vms, len(v.GroupNodes(p.scenario.Group))))
+		vms := v.VMs(p.scenario.Group)
+		p.prefill, p.depth = true, l.PrefillDepth(vms, min(vms, len(v.GroupNodes(p.scenario.Group))))
 	}
 }
 
@@ -178,7 +177,7 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 	w.Prefill = prefill
 	if prefill {
 		w.Runtime = 0
-		w.Options = withPrefillDepth(w.Options, p.kind, p.depth)
+		w.Options = verb.WithPrefillDepth(w.Options, p.kind, p.depth)
 	}
 	answer, err := p.kind.Generator.Plan(w)
 	if report {
@@ -192,7 +191,7 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 
 func (c *compiler) workloadValue(p *workloadPlan, group plan.Group) load.Workload {
 	w := load.Workload{
-		Name: p.scenario.Name, Group: group.Name, VM: vmName(group.Prefix, 0), Instance: 1, Generator: p.generator,
+		Name: p.scenario.Name, Group: group.Name, VM: plan.VMName(group.Prefix, 0), Instance: 1, Generator: p.generator,
 		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: p.scenario.Options,
 		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
 	}
@@ -281,8 +280,8 @@ func extentBytes(extents []load.Extent) int64 {
 
 // loadSizes returns for each load how many bytes one run of it moves on each VM, where its size bounds it, and what its
 // configuration says of its length.
-func (c *compiler) loadSizes() map[string]loadSize {
-	out := map[string]loadSize{}
+func (c *compiler) loadSizes() map[string]verb.LoadSize {
+	out := map[string]verb.LoadSize{}
 	for name, p := range c.plan.workloads {
 		for prefill, answer := range map[bool]*load.Plan{false: p.loadPlan, true: p.fillPlan} {
 			if answer == nil {
@@ -292,7 +291,7 @@ func (c *compiler) loadSizes() map[string]loadSize {
 			if n <= 0 {
 				n = extentBytes(answer.Extents)
 			}
-			out[loadKey(name, prefill)] = loadSize{n, answer.TakesLeast, answer.TakesMost}
+			out[verb.LoadKey(name, prefill)] = verb.LoadSize{Bytes: n, Least: answer.TakesLeast, Most: answer.TakesMost}
 		}
 	}
 	return out

@@ -8,8 +8,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // masked stands in a bundle where a secret was.
@@ -24,11 +24,11 @@ var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|secret|(^|[_-])t
 // secrets keeps what a scenario holds of passwords out of its bundle: values of arguments that are secret by nature, and
 // of variables and keys that are called so.
 type secrets struct {
-	catalog run.Catalog
+	catalog verb.Catalog
 	texts   []string // what to look for in running text, longest first
 }
 
-func secretsOf(sc *scenario.Scenario, catalog run.Catalog) *secrets {
+func secretsOf(sc *scenario.Scenario, catalog verb.Catalog) *secrets {
 	s := &secrets{catalog: catalog}
 	for _, v := range sc.Variables {
 		if secretName.MatchString(v.Name) {
@@ -52,7 +52,7 @@ func (s *secrets) secretArgument(step, name string) bool {
 	if !ok {
 		return secretName.MatchString(name)
 	}
-	return slices.ContainsFunc(kind.Arguments(), func(a run.Argument) bool { return a.Name == name && a.Secret })
+	return slices.ContainsFunc(kind.Arguments(), func(a verb.Argument) bool { return a.Name == name && a.Secret })
 }
 
 // gather learns the texts below value that are secret.

@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // Order says what to run, and where. It is what a user asked for, as values.
@@ -57,14 +58,14 @@ type Watcher interface {
 }
 
 // Catalog returns all steps and generators that this program has.
-func Catalog() run.Catalog {
-	return run.Catalog{Steps: step.All(), Generators: loadbuiltin.Generators(), CheckQuery: checkQuery}
+func Catalog() verb.Catalog {
+	return verb.Catalog{Steps: step.All(), Generators: loadbuiltin.Generators(), CheckQuery: checkQuery}
 }
 
-func checkQuery(query, group string) *run.QueryFault {
+func checkQuery(query, group string) *verb.QueryFault {
 	var fault *metric.QueryError
 	if !errors.As(metric.CheckQuery(query, group), &fault) {
 		return nil
 	}
-	return &run.QueryFault{Offset: fault.Offset, Length: fault.Length, Reason: fault.Reason}
+	return &verb.QueryFault{Offset: fault.Offset, Length: fault.Length, Reason: fault.Reason}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // blockHead begins scenarios of two groups with a workload each.
@@ -213,7 +214,7 @@ func compileBlocks(t *testing.T, text string, options run.Options) (*run.Plan, e
 		t.Fatal(err)
 	}
 	return run.Compile(parse(t, blockHead+text), inventory, target.Capabilities(l.fake),
-		run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}, options)
+		verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}, options)
 }
 
 func TestBlocksThatMakeNoSense(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // checkProvider reports a check that means nothing on this kind of target. A simulated target stands for any.
-func checkProvider(v *run.View, problems *run.Problems, step string, providers ...string) {
+func checkProvider(v *verb.View, problems *verb.Problems, step string, providers ...string) {
 	if v.Inventory.Simulated || slices.Contains(providers, v.Inventory.Provider) {
 		return
 	}
@@ -21,7 +21,7 @@ func checkProvider(v *run.View, problems *run.Problems, step string, providers .
 }
 
 // ready asks the target whether its services answer and are up.
-func ready(ctx context.Context, env *run.Env) error {
+func ready(ctx context.Context, env *verb.Env) error {
 	checker, ok := env.Target.(target.ReadyChecker)
 	if !ok {
 		return errors.New("check the cluster: the target cannot tell whether it is ready")
@@ -33,7 +33,7 @@ func ready(ctx context.Context, env *run.Env) error {
 }
 
 // datastoreVisible asks the target whether a node sees a datastore, and marks that it does.
-func datastoreVisible(ctx context.Context, env *run.Env, index int, datastore string, mark bool) error {
+func datastoreVisible(ctx context.Context, env *verb.Env, index int, datastore string, mark bool) error {
 	checker, ok := env.Target.(target.DatastoreChecker)
 	if !ok {
 		return errors.New("check a datastore: the target cannot tell")
@@ -48,7 +48,7 @@ func datastoreVisible(ctx context.Context, env *run.Env, index int, datastore st
 
 // nodePresent checks that the target still has a node and says that it is ready, and marks that with a remark about the
 // node, in which %s is its name.
-func nodePresent(ctx context.Context, env *run.Env, index int, mark bool, remark string) error {
+func nodePresent(ctx context.Context, env *verb.Env, index int, mark bool, remark string) error {
 	want := nodeAt(index, env.Plan.Target.Nodes)
 	inventory, err := env.Target.Inventory(ctx)
 	if err != nil {

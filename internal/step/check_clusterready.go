@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkClusterReady = run.Kind{
+var checkClusterReady = verb.Kind{
 	Name:    "check.ClusterReady",
 	Summary: "Check that the services of the cluster are up.",
 	Doc:     "What that means is the target's to say; one that cannot tell does not offer the step.",
@@ -20,14 +20,14 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() run.Step { return new(clusterReady) },
+	New:   func() verb.Step { return new(clusterReady) },
 }
 
 type clusterReady struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *clusterReady) Run(ctx context.Context, env *run.Env) error {
+func (s *clusterReady) Run(ctx context.Context, env *verb.Env) error {
 	if err := ready(ctx, env); err != nil {
 		return err
 	}

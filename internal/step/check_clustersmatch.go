@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkClustersMatch = run.Kind{
+var checkClustersMatch = verb.Kind{
 	Name:    "check.ClustersMatch",
 	Summary: "Check that management and storage agree about the cluster.",
 	Doc:     "The target asks its management software whether every node of the target file is there and up.",
@@ -20,14 +20,14 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() run.Step { return new(clustersMatch) },
+	New:   func() verb.Step { return new(clustersMatch) },
 }
 
 type clustersMatch struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *clustersMatch) Run(ctx context.Context, env *run.Env) error {
+func (s *clustersMatch) Run(ctx context.Context, env *verb.Env) error {
 	if err := ready(ctx, env); err != nil {
 		return err
 	}

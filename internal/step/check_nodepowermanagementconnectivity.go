@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkNodePowerManagementConnectivity = run.Kind{
+var checkNodePowerManagementConnectivity = verb.Kind{
 	Name:    "check.NodePowerManagementConnectivity",
 	Summary: "Check that the BMC of a node answers.",
 	Doc:     "The node is given by its index.",
@@ -22,7 +22,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapNodePower},
-	New:   func() run.Step { return new(nodePowerManagementConnectivity) },
+	New:   func() verb.Step { return new(nodePowerManagementConnectivity) },
 }
 
 type nodePowerManagementConnectivity struct {
@@ -30,7 +30,7 @@ type nodePowerManagementConnectivity struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *nodePowerManagementConnectivity) Check(v *run.View, problems *run.Problems) {
+func (s *nodePowerManagementConnectivity) Check(v *verb.View, problems *verb.Problems) {
 	checkNodeIndex("node_index", s.Node, v, problems)
 	if count := len(v.Inventory.Nodes); s.Node < count && s.Node >= -count {
 		if n := nodeAt(s.Node, v.Inventory.Nodes); !n.HasBMC {
@@ -39,7 +39,7 @@ func (s *nodePowerManagementConnectivity) Check(v *run.View, problems *run.Probl
 	}
 }
 
-func (s *nodePowerManagementConnectivity) Run(ctx context.Context, env *run.Env) error {
+func (s *nodePowerManagementConnectivity) Run(ctx context.Context, env *verb.Env) error {
 	index := s.Node
 	if index < 0 {
 		index += len(env.Plan.Target.Nodes)

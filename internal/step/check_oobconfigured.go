@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkOobConfigured = run.Kind{
+var checkOobConfigured = verb.Kind{
 	Name:    "check.OobConfigured",
 	Summary: "Check that every node has a BMC.",
 	Doc:     "The target file says so; the plan is refused when one lacks it.",
@@ -22,14 +22,14 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapNodePower},
-	New:   func() run.Step { return new(oobConfigured) },
+	New:   func() verb.Step { return new(oobConfigured) },
 }
 
 type oobConfigured struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *oobConfigured) Check(v *run.View, problems *run.Problems) {
+func (s *oobConfigured) Check(v *verb.View, problems *verb.Problems) {
 	var without []string
 	for _, n := range v.Inventory.Nodes {
 		if !n.HasBMC {
@@ -43,7 +43,7 @@ func (s *oobConfigured) Check(v *run.View, problems *run.Problems) {
 }
 
 // Run has nothing left to do: Check has refused nodes without a BMC.
-func (s *oobConfigured) Run(_ context.Context, env *run.Env) error {
+func (s *oobConfigured) Run(_ context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "Every node has a BMC")
 	return nil
 }

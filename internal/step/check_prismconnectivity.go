@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkPrismConnectivity = run.Kind{
+var checkPrismConnectivity = verb.Kind{
 	Name:    "check.PrismConnectivity",
 	Summary: "Check that Prism answers and accepts the login.",
 	Doc:     "Only on Nutanix.",
@@ -20,18 +20,18 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() run.Step { return new(prismConnectivity) },
+	New:   func() verb.Step { return new(prismConnectivity) },
 }
 
 type prismConnectivity struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *prismConnectivity) Check(v *run.View, problems *run.Problems) {
+func (s *prismConnectivity) Check(v *verb.View, problems *verb.Problems) {
 	checkProvider(v, problems, "check.PrismConnectivity", "nutanix")
 }
 
-func (s *prismConnectivity) Run(ctx context.Context, env *run.Env) error {
+func (s *prismConnectivity) Run(ctx context.Context, env *verb.Env) error {
 	if err := ready(ctx, env); err != nil {
 		return err
 	}

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkPrismDatastoreVisible = run.Kind{
+var checkPrismDatastoreVisible = verb.Kind{
 	Name:    "check.PrismDatastoreVisible",
 	Summary: "Check that a node sees a datastore, as Prism says.",
 	Doc:     "Only on Nutanix. The node is given by its index.",
@@ -22,7 +22,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapDatastore},
-	New:   func() run.Step { return new(prismDatastoreVisible) },
+	New:   func() verb.Step { return new(prismDatastoreVisible) },
 }
 
 type prismDatastoreVisible struct {
@@ -31,11 +31,11 @@ type prismDatastoreVisible struct {
 	Annotate  bool   `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *prismDatastoreVisible) Check(v *run.View, problems *run.Problems) {
+func (s *prismDatastoreVisible) Check(v *verb.View, problems *verb.Problems) {
 	checkNodeIndex("node_index", s.Node, v, problems)
 	checkProvider(v, problems, "check.PrismDatastoreVisible", "nutanix")
 }
 
-func (s *prismDatastoreVisible) Run(ctx context.Context, env *run.Env) error {
+func (s *prismDatastoreVisible) Run(ctx context.Context, env *verb.Env) error {
 	return datastoreVisible(ctx, env, s.Node, s.Datastore, s.Annotate)
 }

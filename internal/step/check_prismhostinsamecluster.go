@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkPrismHostInSameCluster = run.Kind{
+var checkPrismHostInSameCluster = verb.Kind{
 	Name:    "check.PrismHostInSameCluster",
 	Summary: "Check that a node belongs to the Nutanix cluster.",
 	Doc:     "Only on Nutanix. The node is given by its index.",
@@ -21,7 +21,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() run.Step { return new(prismHostInSameCluster) },
+	New:   func() verb.Step { return new(prismHostInSameCluster) },
 }
 
 type prismHostInSameCluster struct {
@@ -29,11 +29,11 @@ type prismHostInSameCluster struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *prismHostInSameCluster) Check(v *run.View, problems *run.Problems) {
+func (s *prismHostInSameCluster) Check(v *verb.View, problems *verb.Problems) {
 	checkNodeIndex("node_index", s.Node, v, problems)
 	checkProvider(v, problems, "check.PrismHostInSameCluster", "nutanix")
 }
 
-func (s *prismHostInSameCluster) Run(ctx context.Context, env *run.Env) error {
+func (s *prismHostInSameCluster) Run(ctx context.Context, env *verb.Env) error {
 	return nodePresent(ctx, env, s.Node, s.Annotate, "%s belongs to the cluster")
 }

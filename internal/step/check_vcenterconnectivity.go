@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkVCenterConnectivity = run.Kind{
+var checkVCenterConnectivity = verb.Kind{
 	Name:    "check.VCenterConnectivity",
 	Summary: "Check that vCenter answers and accepts the login.",
 	Doc:     "Only on vSphere.",
@@ -20,18 +20,18 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() run.Step { return new(vCenterConnectivity) },
+	New:   func() verb.Step { return new(vCenterConnectivity) },
 }
 
 type vCenterConnectivity struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *vCenterConnectivity) Check(v *run.View, problems *run.Problems) {
+func (s *vCenterConnectivity) Check(v *verb.View, problems *verb.Problems) {
 	checkProvider(v, problems, "check.VCenterConnectivity", "vsphere")
 }
 
-func (s *vCenterConnectivity) Run(ctx context.Context, env *run.Env) error {
+func (s *vCenterConnectivity) Run(ctx context.Context, env *verb.Env) error {
 	if err := ready(ctx, env); err != nil {
 		return err
 	}

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkVSphereDatastoreVisible = run.Kind{
+var checkVSphereDatastoreVisible = verb.Kind{
 	Name:    "check.VSphereDatastoreVisible",
 	Summary: "Check that a node sees a datastore, as vSphere says.",
 	Doc:     "Only on vSphere. The node is given by its index.",
@@ -22,7 +22,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapDatastore},
-	New:   func() run.Step { return new(vSphereDatastoreVisible) },
+	New:   func() verb.Step { return new(vSphereDatastoreVisible) },
 }
 
 type vSphereDatastoreVisible struct {
@@ -31,11 +31,11 @@ type vSphereDatastoreVisible struct {
 	Annotate  bool   `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 }
 
-func (s *vSphereDatastoreVisible) Check(v *run.View, problems *run.Problems) {
+func (s *vSphereDatastoreVisible) Check(v *verb.View, problems *verb.Problems) {
 	checkNodeIndex("node_index", s.Node, v, problems)
 	checkProvider(v, problems, "check.VSphereDatastoreVisible", "vsphere")
 }
 
-func (s *vSphereDatastoreVisible) Run(ctx context.Context, env *run.Env) error {
+func (s *vSphereDatastoreVisible) Run(ctx context.Context, env *verb.Env) error {
 	return datastoreVisible(ctx, env, s.Node, s.Datastore, s.Annotate)
 }

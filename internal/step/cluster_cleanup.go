@@ -3,10 +3,10 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var clusterCleanUp = run.Kind{
+var clusterCleanUp = verb.Kind{
 	Name:    "cluster.CleanUp",
 	Summary: "Power on the nodes that this run powered off and delete this run's VMs.",
 	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of anybody else stay, whatever their names, and nodes stay off " +
@@ -24,16 +24,16 @@ run:
 teardown:
   - cluster.CleanUp: {}
 `,
-	New: func() run.Step { return new(cleanUp) },
+	New: func() verb.Step { return new(cleanUp) },
 }
 
 type cleanUp struct {
 	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *cleanUp) Effect(*run.View) run.Effect { return run.Effect{CleansUp: true} }
+func (s *cleanUp) Effect(*verb.View) verb.Effect { return verb.Effect{CleansUp: true} }
 
-func (s *cleanUp) Run(ctx context.Context, env *run.Env) error {
+func (s *cleanUp) Run(ctx context.Context, env *verb.Env) error {
 	for _, index := range env.Nodes.SwitchedOff() {
 		annotate(env, s.Annotate, "Powering on %s", env.Plan.Target.Nodes[index].Name)
 		if err := env.Nodes.On(ctx, index); err != nil {

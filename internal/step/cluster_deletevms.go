@@ -3,10 +3,10 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var clusterDeleteCurieVMs = run.Kind{
+var clusterDeleteCurieVMs = verb.Kind{
 	Name:    "cluster.DeleteCurieVMs",
 	Summary: "Delete all VMs of this run with their disks and snapshots.",
 	Doc: "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched. At the end of every run this " +
@@ -22,16 +22,16 @@ run:
 teardown:
   - cluster.DeleteCurieVMs: {}
 `,
-	New: func() run.Step { return new(deleteAll) },
+	New: func() verb.Step { return new(deleteAll) },
 }
 
 type deleteAll struct {
 	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *deleteAll) Effect(*run.View) run.Effect { return run.Effect{CleansUp: true} }
+func (s *deleteAll) Effect(*verb.View) verb.Effect { return verb.Effect{CleansUp: true} }
 
-func (s *deleteAll) Run(ctx context.Context, env *run.Env) error {
+func (s *deleteAll) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "Deleting all VMs of the run")
 	if err := env.VMs.Delete(ctx); err != nil {
 		return err

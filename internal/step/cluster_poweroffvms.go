@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var clusterPowerOffCurieVMs = run.Kind{
+var clusterPowerOffCurieVMs = verb.Kind{
 	Name:    "cluster.PowerOffCurieVMs",
 	Summary: "Power off all VMs of this run.",
 	Doc:     "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched.",
@@ -24,16 +24,16 @@ teardown:
   - cluster.PowerOffCurieVMs: {}
 `,
 	Needs: []target.Capability{target.CapVMPower},
-	New:   func() run.Step { return new(powerOffAll) },
+	New:   func() verb.Step { return new(powerOffAll) },
 }
 
 type powerOffAll struct {
 	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *powerOffAll) Effect(*run.View) run.Effect { return run.Effect{HaltsAll: true} }
+func (s *powerOffAll) Effect(*verb.View) verb.Effect { return verb.Effect{HaltsAll: true} }
 
-func (s *powerOffAll) Run(ctx context.Context, env *run.Env) error {
+func (s *powerOffAll) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "Powering off all VMs of the run")
 	if vms := env.VMs.Of(""); len(vms) > 0 {
 		if err := env.Power.Off(ctx, vms); err != nil {

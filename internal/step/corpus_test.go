@@ -19,11 +19,12 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	targets "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/testreq"
+	"github.com/braggdev/bragg/internal/verb"
 	"github.com/braggdev/bragg/scenarios"
 )
 
-func realCatalog() run.Catalog {
-	return run.Catalog{Steps: step.All(), Generators: generators.Generators()}
+func realCatalog() verb.Catalog {
+	return verb.Catalog{Steps: step.All(), Generators: generators.Generators()}
 }
 
 // planOn compiles sc for a target such as "fake:4".

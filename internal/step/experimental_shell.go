@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os/exec"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var experimentalShell = run.Kind{
+var experimentalShell = verb.Kind{
 	Name:    "experimental.Shell",
 	Summary: "Run a command line on the machine where bragg runs.",
 	Doc: "Runs programs of the scenario with your rights, so it needs --allow-shell: allow it only for scenarios that you " +
@@ -24,7 +24,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapHostShell},
-	New:   func() run.Step { return new(shell) },
+	New:   func() verb.Step { return new(shell) },
 }
 
 type shell struct {
@@ -32,9 +32,9 @@ type shell struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *shell) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Command} }
+func (s *shell) Effect(*verb.View) verb.Effect { return verb.Effect{Subject: s.Command} }
 
-func (s *shell) Run(ctx context.Context, env *run.Env) error {
+func (s *shell) Run(ctx context.Context, env *verb.Env) error {
 	if env.Plan.Target.Simulated {
 		env.Notes.Log(fmt.Sprintf("not run on a simulated target: %s", s.Command))
 		return nil

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var experimentalWaitOplogEmpty = run.Kind{
+var experimentalWaitOplogEmpty = verb.Kind{
 	Name:    "experimental.WaitOplogEmpty",
 	Summary: "Wait until the cluster's write cache is empty.",
 	Doc:     "The name is that of Nutanix's write cache; any target that can tell whether its cache is empty offers the step.",
@@ -24,7 +24,7 @@ run:
 `,
 	Needs: []target.Capability{target.CapDrain},
 	Waits: true,
-	New:   func() run.Step { return new(waitOplogEmpty) },
+	New:   func() verb.Step { return new(waitOplogEmpty) },
 }
 
 // drainPoll is how often the cluster is asked whether its write cache is empty.
@@ -34,13 +34,13 @@ type waitOplogEmpty struct {
 	Timeout time.Duration `arg:"timeout" unit:"s" scale:"timeout" default:"1200" doc:"How long it may take."`
 }
 
-func (s *waitOplogEmpty) Run(ctx context.Context, env *run.Env) error {
+func (s *waitOplogEmpty) Run(ctx context.Context, env *verb.Env) error {
 	checker, ok := env.Target.(target.DrainChecker)
 	if !ok {
 		return errors.New("wait for an empty write cache: the target cannot tell")
 	}
 	var last error
-	err := run.WaitFor(ctx, s.Timeout, drainPoll, func() bool {
+	err := verb.WaitFor(ctx, s.Timeout, drainPoll, func() bool {
 		empty, err := checker.WriteCacheEmpty(ctx)
 		last = err
 		return empty && err == nil

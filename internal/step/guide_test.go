@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	targets "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/testreq"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 var update = flag.Bool("update", false, "rewrite goldens")
@@ -80,7 +81,7 @@ func anchor(name string) string {
 }
 
 // onLocal says in one cell what the local target makes of a step.
-func onLocal(t *testing.T, k run.Kind) string {
+func onLocal(t *testing.T, k verb.Kind) string {
 	t.Helper()
 	tgt, err := targets.Open(t.Context(), "local:3", target.OpenOptions{Dir: filepath.Join(t.TempDir(), "vms")})
 	if err != nil {
@@ -91,7 +92,7 @@ func onLocal(t *testing.T, k run.Kind) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+	catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 	if k.Name == "experimental.Shell" {
 		return "real, with `--allow-shell` only"
 	}
@@ -114,7 +115,7 @@ func onLocal(t *testing.T, k run.Kind) string {
 	return "real"
 }
 
-func describeKind(b *bytes.Buffer, k run.Kind) {
+func describeKind(b *bytes.Buffer, k verb.Kind) {
 	fmt.Fprintf(b, "\n## %s\n\n%s %s\n", k.Name, k.Summary, strings.ReplaceAll(k.Doc, "_", "\\_"))
 	if len(k.Needs) > 0 {
 		var needs []string
@@ -131,7 +132,7 @@ func describeKind(b *bytes.Buffer, k run.Kind) {
 	fmt.Fprintf(b, "\n```yaml\nsetup:%s```\n", phases)
 }
 
-func defaultText(a run.Argument) string {
+func defaultText(a verb.Argument) string {
 	switch {
 	case a.Required:
 		return "required"

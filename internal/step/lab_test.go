@@ -22,6 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,7 +60,7 @@ type lab struct {
 	mu     sync.Mutex
 	events []interval.Event
 	loads  int
-	steps  []run.Kind               // besides those of the list
+	steps  []verb.Kind              // besides those of the list
 	runs   string                   // the runs directory of the last run
 	ready  func(engine *run.Engine) // called beside the run when it begins
 }
@@ -90,7 +91,7 @@ func (l *lab) run(sc *scenario.Scenario, options run.Options, change func(*run.C
 	if change != nil {
 		change(&cfg, &inventory)
 	}
-	catalog := run.Catalog{Steps: append(step.All(), l.steps...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+	catalog := verb.Catalog{Steps: append(step.All(), l.steps...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 	plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		l.t.Fatal(describe(l.t, err))

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var metaParallel = run.Kind{
+var metaParallel = verb.Kind{
 	Name:    "meta.Parallel",
 	Summary: "Run several lists of steps at once.",
 	Doc: "Each branch runs its steps from top to bottom, by itself; the step ends when all branches have ended. The first step " +
@@ -35,22 +35,22 @@ run:
               duration_secs: 10
               annotate: True
 `,
-	New: func() run.Step { return new(parallel) },
+	New: func() verb.Step { return new(parallel) },
 }
 
 type parallel struct {
 	Branches scenario.Blocks `arg:"branches,required" doc:"At least two lists of steps."`
 }
 
-func (s *parallel) Check(_ *run.View, problems *run.Problems) {
+func (s *parallel) Check(_ *verb.View, problems *verb.Problems) {
 	if len(s.Branches) < 2 {
 		problems.Errorf("branches", "argument-range", "branches must be at least two lists of steps, not %d", len(s.Branches))
 	}
 }
 
-func (s *parallel) Block() run.Block { return run.Block{Branches: s.Branches, Parallel: true} }
+func (s *parallel) Block() verb.Block { return verb.Block{Branches: s.Branches, Parallel: true} }
 
 // Run is never called: the engine runs the branches.
-func (s *parallel) Run(context.Context, *run.Env) error {
+func (s *parallel) Run(context.Context, *verb.Env) error {
 	return errors.New("run meta.Parallel: its branches were not run")
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var metaRepeat = run.Kind{
+var metaRepeat = verb.Kind{
 	Name:    "meta.Repeat",
 	Summary: "Run a list of steps several times, or for a time.",
 	Doc: "With count the steps run that often. With duration_secs another iteration begins as long as the time is not over; the " +
@@ -33,7 +33,7 @@ run:
         - test.Wait:
             duration_secs: 2
 `,
-	New: func() run.Step { return new(repeat) },
+	New: func() verb.Step { return new(repeat) },
 }
 
 type repeat struct {
@@ -42,7 +42,7 @@ type repeat struct {
 	Duration *time.Duration  `arg:"duration_secs" unit:"s" scale:"runtime" doc:"How long another iteration may begin."`
 }
 
-func (s *repeat) Check(_ *run.View, problems *run.Problems) {
+func (s *repeat) Check(_ *verb.View, problems *verb.Problems) {
 	if s.Count == nil && s.Duration == nil {
 		problems.Hint("", "missing-argument", "count: 3, or duration_secs: 600", "meta.Repeat needs count or duration_secs")
 	}
@@ -57,8 +57,8 @@ func (s *repeat) Check(_ *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *repeat) Block() run.Block {
-	b := run.Block{Branches: s.Steps}
+func (s *repeat) Block() verb.Block {
+	b := verb.Block{Branches: s.Steps}
 	if s.Count != nil {
 		b.Count = *s.Count
 	}
@@ -69,6 +69,6 @@ func (s *repeat) Block() run.Block {
 }
 
 // Run is never called: the plan has the steps.
-func (s *repeat) Run(context.Context, *run.Env) error {
+func (s *repeat) Run(context.Context, *verb.Env) error {
 	return errors.New("run meta.Repeat: its steps were not written out")
 }

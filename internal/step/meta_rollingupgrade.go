@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var metaRollingUpgrade = run.Kind{
+var metaRollingUpgrade = verb.Kind{
 	Name:    "meta.RollingUpgrade",
 	Summary: "Restart the nodes one after the other, as an upgrade does, with their VMs moved aside.",
 	Doc: "For each node in turn: the VMs of all groups are migrated from it to the next node, the node is shut down and " +
@@ -32,7 +32,7 @@ run:
 `,
 	Needs:         []target.Capability{target.CapNodePower, target.CapMigrate},
 	SwitchesNodes: true,
-	New:           func() run.Step { return new(rollingUpgrade) },
+	New:           func() verb.Step { return new(rollingUpgrade) },
 }
 
 type rollingUpgrade struct {
@@ -40,7 +40,7 @@ type rollingUpgrade struct {
 	Annotate  bool `arg:"annotate" default:"true" doc:"Mark shutdown and power on of each node on charts."`
 }
 
-func (s *rollingUpgrade) Check(v *run.View, problems *run.Problems) {
+func (s *rollingUpgrade) Check(v *verb.View, problems *verb.Problems) {
 	count := len(v.Inventory.Nodes)
 	if count < 2 {
 		problems.Errorf("", "node-range", "a rolling upgrade needs at least two nodes, the target has %d", count)
@@ -51,7 +51,7 @@ func (s *rollingUpgrade) Check(v *run.View, problems *run.Problems) {
 }
 
 // Expand writes the sequence out, so that plan, journal and report show every operation by itself.
-func (s *rollingUpgrade) Expand(v *run.View) []scenario.Call {
+func (s *rollingUpgrade) Expand(v *verb.View) []scenario.Call {
 	count := len(v.Inventory.Nodes)
 	restarted := count
 	if s.NodeCount != nil {
@@ -81,6 +81,6 @@ func (s *rollingUpgrade) Expand(v *run.View) []scenario.Call {
 }
 
 // Run is never called, because the step is expanded.
-func (s *rollingUpgrade) Run(context.Context, *run.Env) error {
+func (s *rollingUpgrade) Run(context.Context, *verb.Env) error {
 	return errors.New("run meta.RollingUpgrade: it was not expanded")
 }

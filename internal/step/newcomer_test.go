@@ -15,15 +15,16 @@ import (
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // newcomers are steps that nothing outside this file has heard of.
-func newcomers() []run.Kind {
-	return []run.Kind{
-		{Name: "burst.Begin", New: func() run.Step { return new(burst) }},
-		{Name: "burst.End", New: func() run.Step { return new(burstEnd) }},
-		{Name: "disk.Rebuild", New: func() run.Step { return new(rebuild) }},
-		{Name: "disk.Settle", New: func() run.Step { return new(settle) }, Waits: true},
+func newcomers() []verb.Kind {
+	return []verb.Kind{
+		{Name: "burst.Begin", New: func() verb.Step { return new(burst) }},
+		{Name: "burst.End", New: func() verb.Step { return new(burstEnd) }},
+		{Name: "disk.Rebuild", New: func() verb.Step { return new(rebuild) }},
+		{Name: "disk.Settle", New: func() verb.Step { return new(settle) }, Waits: true},
 	}
 }
 
@@ -32,36 +33,36 @@ type burst struct {
 	Length time.Duration `arg:"length" unit:"s"`
 }
 
-func (b *burst) spec() run.LoadSpec {
-	return run.LoadSpec{Workload: b.Of, Runtime: b.Length, Async: true}
+func (b *burst) spec() verb.LoadSpec {
+	return verb.LoadSpec{Workload: b.Of, Runtime: b.Length, Async: true}
 }
 
-func (b *burst) Effect(*run.View) run.Effect {
+func (b *burst) Effect(*verb.View) verb.Effect {
 	spec := b.spec()
-	return run.Effect{Subject: b.Of, Load: &spec}
+	return verb.Effect{Subject: b.Of, Load: &spec}
 }
 
-func (b *burst) Run(ctx context.Context, env *run.Env) error { return env.Loads.Start(ctx, b.spec()) }
+func (b *burst) Run(ctx context.Context, env *verb.Env) error { return env.Loads.Start(ctx, b.spec()) }
 
 type burstEnd struct {
 	Of string `arg:"of,required" of:"workload"`
 }
 
-func (b *burstEnd) Effect(*run.View) run.Effect { return run.Effect{Subject: b.Of, Stops: b.Of} }
+func (b *burstEnd) Effect(*verb.View) verb.Effect { return verb.Effect{Subject: b.Of, Stops: b.Of} }
 
-func (b *burstEnd) Run(ctx context.Context, env *run.Env) error { return env.Loads.Stop(ctx, b.Of) }
+func (b *burstEnd) Run(ctx context.Context, env *verb.Env) error { return env.Loads.Stop(ctx, b.Of) }
 
 type rebuild struct{}
 
-func (*rebuild) Run(ctx context.Context, env *run.Env) error { return pass(ctx, 30*time.Second) }
+func (*rebuild) Run(ctx context.Context, env *verb.Env) error { return pass(ctx, 30*time.Second) }
 
 type settle struct {
 	For time.Duration `arg:"for,required" unit:"s" scale:"wait"`
 }
 
-func (s *settle) Estimate(*run.View) time.Duration { return s.For }
+func (s *settle) Estimate(*verb.View) time.Duration { return s.For }
 
-func (s *settle) Run(ctx context.Context, _ *run.Env) error { return pass(ctx, s.For) }
+func (s *settle) Run(ctx context.Context, _ *verb.Env) error { return pass(ctx, s.For) }
 
 func pass(ctx context.Context, d time.Duration) error {
 	select {
@@ -99,7 +100,7 @@ func TestNewStepIsOneFile(t *testing.T) {
 		return strings.Replace(newcomersHead, "ESTIMATE", fmt.Sprint(estimate), 1) + more
 	}
 	const end, teardown = "  - burst.End: {of: Load}\n", "teardown:\n  - cluster.CleanUp: {}\n"
-	catalog := run.Catalog{Steps: append(step.All(), newcomers()...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+	catalog := verb.Catalog{Steps: append(step.All(), newcomers()...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 	for _, c := range []struct {
 		text string
 		want []string

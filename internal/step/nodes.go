@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // nodeNeeds are the capabilities of steps that switch nodes.
@@ -21,7 +21,7 @@ var nodeNeeds = []target.Capability{target.CapNodePower}
 const nodePoll = time.Second
 
 // nodeIndexes returns the indexes of a slice that Compile has checked.
-func nodeIndexes(nodes run.Nodes, count int) []int {
+func nodeIndexes(nodes verb.Nodes, count int) []int {
 	indexes, err := scenario.SelectNodes(string(nodes), count)
 	if err != nil {
 		return nil // not compiled
@@ -30,7 +30,7 @@ func nodeIndexes(nodes run.Nodes, count int) []int {
 }
 
 // checkBMC reports nodes without a controller that could power them on again.
-func checkBMC(nodes run.Nodes, v *run.View, problems *run.Problems) {
+func checkBMC(nodes verb.Nodes, v *verb.View, problems *verb.Problems) {
 	for _, i := range nodeIndexes(nodes, len(v.Inventory.Nodes)) {
 		if n := v.Inventory.Nodes[i]; !n.HasBMC {
 			problems.Hint("nodes", "lacks-capability", "add its BMC to the target file",
@@ -40,7 +40,7 @@ func checkBMC(nodes run.Nodes, v *run.View, problems *run.Problems) {
 }
 
 // nodeNames names the nodes of a slice for titles: "node-0, node-1".
-func nodeNames(nodes run.Nodes, all []target.Node) string {
+func nodeNames(nodes verb.Nodes, all []target.Node) string {
 	var names []string
 	for _, i := range nodeIndexes(nodes, len(all)) {
 		names = append(names, all[i].Name)
@@ -60,7 +60,7 @@ func eachNode(indexes []int, act func(index int) error) error {
 }
 
 // switchNodes acts on all nodes of a slice at the same time and, unless wait is 0, waits until they have the state want.
-func switchNodes(ctx context.Context, env *run.Env, s nodeSwitch, act func(ctx context.Context, index int) error) error {
+func switchNodes(ctx context.Context, env *verb.Env, s nodeSwitch, act func(ctx context.Context, index int) error) error {
 	indexes := nodeIndexes(s.nodes, len(env.Plan.Target.Nodes))
 	gate := target.NewGate(len(indexes))
 	err := eachNode(indexes, func(index int) error {
@@ -77,7 +77,7 @@ func switchNodes(ctx context.Context, env *run.Env, s nodeSwitch, act func(ctx c
 
 // nodeSwitch is what a step does to nodes.
 type nodeSwitch struct {
-	nodes  run.Nodes
+	nodes  verb.Nodes
 	want   target.PowerState
 	wait   time.Duration
 	mark   bool
@@ -85,7 +85,7 @@ type nodeSwitch struct {
 }
 
 // awaitNodes waits until the nodes have the state, and marks that they do.
-func awaitNodes(ctx context.Context, env *run.Env, s nodeSwitch) error {
+func awaitNodes(ctx context.Context, env *verb.Env, s nodeSwitch) error {
 	indexes := nodeIndexes(s.nodes, len(env.Plan.Target.Nodes))
 	if err := waitNodes(ctx, env, indexes, s.want, s.wait); err != nil {
 		return err
@@ -97,10 +97,10 @@ func awaitNodes(ctx context.Context, env *run.Env, s nodeSwitch) error {
 }
 
 // waitNodes waits until all nodes have the state and, when they are to be on, the cluster says that it is ready.
-func waitNodes(ctx context.Context, env *run.Env, indexes []int, want target.PowerState, timeout time.Duration) error {
+func waitNodes(ctx context.Context, env *verb.Env, indexes []int, want target.PowerState, timeout time.Duration) error {
 	waiting := slices.Clone(indexes)
 	reason := errors.New("not asked yet")
-	err := run.WaitFor(ctx, timeout, nodePoll, func() bool {
+	err := verb.WaitFor(ctx, timeout, nodePoll, func() bool {
 		waiting = slices.DeleteFunc(waiting, func(index int) bool {
 			state, err := env.Nodes.State(ctx, index)
 			if err == nil && state != want {

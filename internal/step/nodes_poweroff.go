@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var nodesPowerOff = run.Kind{
+var nodesPowerOff = verb.Kind{
 	Name:    "nodes.PowerOff",
 	Summary: "Cut the power of nodes through their BMC, without a shutdown.",
 	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
@@ -31,21 +31,21 @@ run:
 `,
 	Needs:         nodeNeeds,
 	SwitchesNodes: true,
-	New:           func() run.Step { return new(powerOffNodes) },
+	New:           func() verb.Step { return new(powerOffNodes) },
 }
 
 type powerOffNodes struct {
-	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
 	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be off; 0 does not wait."`
 	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
 }
 
-func (s *powerOffNodes) Check(v *run.View, problems *run.Problems) { checkBMC(s.Nodes, v, problems) }
+func (s *powerOffNodes) Check(v *verb.View, problems *verb.Problems) { checkBMC(s.Nodes, v, problems) }
 
-func (s *powerOffNodes) Effect(v *run.View) run.Effect {
-	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes), PowersOff: nodeIndexes(s.Nodes, len(v.Inventory.Nodes))}
+func (s *powerOffNodes) Effect(v *verb.View) verb.Effect {
+	return verb.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes), PowersOff: nodeIndexes(s.Nodes, len(v.Inventory.Nodes))}
 }
 
-func (s *powerOffNodes) Run(ctx context.Context, env *run.Env) error {
+func (s *powerOffNodes) Run(ctx context.Context, env *verb.Env) error {
 	return switchNodes(ctx, env, nodeSwitch{s.Nodes, target.PowerOff, s.Wait, s.Annotate, "Cutting the power of"}, env.Nodes.Off)
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var nodesWaitForPowerOff = run.Kind{
+var nodesWaitForPowerOff = verb.Kind{
 	Name:    "nodes.WaitForPowerOff",
 	Summary: "Wait until nodes are off.",
 	Doc:     "For nodes that were switched off with wait_secs: 0.",
@@ -25,19 +25,19 @@ run:
 `,
 	Needs: nodeNeeds,
 	Waits: true,
-	New:   func() run.Step { return new(waitNodesOff) },
+	New:   func() verb.Step { return new(waitNodesOff) },
 }
 
 type waitNodesOff struct {
-	Nodes    run.Nodes     `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
 	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take."`
 	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
 }
 
-func (s *waitNodesOff) Effect(v *run.View) run.Effect {
-	return run.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes)}
+func (s *waitNodesOff) Effect(v *verb.View) verb.Effect {
+	return verb.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes)}
 }
 
-func (s *waitNodesOff) Run(ctx context.Context, env *run.Env) error {
+func (s *waitNodesOff) Run(ctx context.Context, env *verb.Env) error {
 	return awaitNodes(ctx, env, nodeSwitch{nodes: s.Nodes, want: target.PowerOff, wait: s.Wait, mark: s.Annotate})
 }

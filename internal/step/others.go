@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // othersShownMax bounds how many of a kind are named, othersPatience how long they are looked for.
@@ -19,7 +19,7 @@ const (
 )
 
 // tellOthers names what is on the target and was left alone, with the reason. Not to know is no failure of a clean-up.
-func tellOthers(ctx context.Context, env *run.Env) {
+func tellOthers(ctx context.Context, env *verb.Env) {
 	ctx, cancel := context.WithTimeout(ctx, othersPatience)
 	defer cancel()
 	var all []target.Other
@@ -53,7 +53,7 @@ func describeOther(o target.Other, nodes []target.Node) string {
 }
 
 // nodesLeftOff returns the nodes without power that this run did not switch off, or cannot ask.
-func nodesLeftOff(ctx context.Context, env *run.Env) []target.Other {
+func nodesLeftOff(ctx context.Context, env *verb.Env) []target.Other {
 	if _, ok := env.Target.(target.NodePower); !ok {
 		return nil
 	}

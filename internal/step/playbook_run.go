@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var playbookRun = run.Kind{
+var playbookRun = verb.Kind{
 	Name:    "playbook.Run",
 	Summary: "Run an Ansible playbook of the scenario on the VMs of some groups.",
 	Doc: "Runs programs of the scenario on this machine and in VMs, so it needs --allow-shell, ansible-playbook on this " +
@@ -42,7 +42,7 @@ run:
         iterations: 3
 `,
 	Needs: []target.Capability{target.CapPlaybook},
-	New:   func() run.Step { return new(playbook) },
+	New:   func() verb.Step { return new(playbook) },
 }
 
 type playbook struct {
@@ -62,7 +62,7 @@ const (
 	cvmsInventory  = "cvms"
 )
 
-func (s *playbook) Check(v *run.View, problems *run.Problems) {
+func (s *playbook) Check(v *verb.View, problems *verb.Problems) {
 	for _, name := range s.Inventory {
 		if name == nodesInventory {
 			continue
@@ -85,7 +85,7 @@ func (s *playbook) Check(v *run.View, problems *run.Problems) {
 }
 
 // checkCVMs reports a target without storage controllers. A simulated one runs no playbook.
-func checkCVMs(v *run.View, problems *run.Problems) {
+func checkCVMs(v *verb.View, problems *verb.Problems) {
 	has := slices.ContainsFunc(v.Inventory.Nodes, func(n target.Node) bool { return n.CVM != "" })
 	if !has && !v.Inventory.Simulated {
 		problems.Hint("inventory", "lacks-capability", "cvms are the storage controller VMs of a Nutanix cluster; name nodes or VM groups",
@@ -93,11 +93,11 @@ func checkCVMs(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *playbook) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Filename, Groups: s.Inventory}
+func (s *playbook) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Filename, Groups: s.Inventory}
 }
 
-func (s *playbook) Run(ctx context.Context, env *run.Env) error {
+func (s *playbook) Run(ctx context.Context, env *verb.Env) error {
 	if env.Plan.Target.Simulated {
 		env.Notes.Log(fmt.Sprintf("playbook %s is not run on a simulated target", s.Filename))
 		return nil
@@ -157,7 +157,7 @@ func (s *playbook) folder(sc *scenario.Scenario, private string) (string, error)
 
 // inventory is what ansible reads as a YAML inventory; JSON is YAML. Passwords stand in a private file, never on a
 // command line.
-func (s *playbook) inventory(env *run.Env) (map[string]any, error) {
+func (s *playbook) inventory(env *verb.Env) (map[string]any, error) {
 	all := map[string]any{}
 	for _, name := range s.Inventory {
 		hosts := map[string]any{}
@@ -173,7 +173,7 @@ func (s *playbook) inventory(env *run.Env) (map[string]any, error) {
 	return all, nil
 }
 
-func addresses(env *run.Env, name string) []string {
+func addresses(env *verb.Env, name string) []string {
 	var out []string
 	if name == nodesInventory {
 		for _, n := range env.Plan.Target.Nodes {
@@ -199,7 +199,7 @@ func addresses(env *run.Env, name string) []string {
 	return out
 }
 
-func (s *playbook) extra(env *run.Env) map[string]any {
+func (s *playbook) extra(env *verb.Env) map[string]any {
 	extra := map[string]any{"output_directory": env.Dir}
 	if h := env.Plan.Target.Hypervisor; h != "" {
 		extra["hypervisor"] = h

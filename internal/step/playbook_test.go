@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // ansible stands in for ansible-playbook: it keeps what it was given.
@@ -160,7 +161,7 @@ func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
 	}
 	for _, simulated := range []bool{true, false} {
 		inventory.Simulated = simulated
-		catalog := run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+		catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 		_, err := run.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, run.Options{AllowShell: true})
 		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
 			t.Errorf("simulated %v: %v", simulated, err)

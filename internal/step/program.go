@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // programWaitDelay is how long a stopped program may take to close its output.
@@ -16,7 +16,7 @@ const programWaitDelay = 5 * time.Second
 
 // runProgram runs a program of the scenario on this machine and logs the end of its output. When ctx ends, the program
 // and everything that it started are killed.
-func runProgram(ctx context.Context, env *run.Env, cmd *exec.Cmd) error {
+func runProgram(ctx context.Context, env *verb.Env, cmd *exec.Cmd) error {
 	output := textio.Tail{MaxBytes: outputBytesMax}
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

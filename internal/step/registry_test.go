@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // union is every step of the public scenarios and of X-Ray's open engine, and what extends its language.
@@ -23,7 +24,7 @@ vm_group.WaitForPowerOn workload.PrefillRun workload.PrefillStart workload.Prefi
 workload.Wait`
 
 func TestAllStepsAreThere(t *testing.T) {
-	if got := (run.Catalog{Steps: step.All()}).StepNames(); !slices.Equal(got, strings.Fields(union)) {
+	if got := (verb.Catalog{Steps: step.All()}).StepNames(); !slices.Equal(got, strings.Fields(union)) {
 		t.Errorf("steps %q", got)
 	}
 }
@@ -45,7 +46,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-func checkTexts(t *testing.T, k run.Kind) {
+func checkTexts(t *testing.T, k verb.Kind) {
 	t.Helper()
 	if !strings.HasSuffix(k.Summary, ".") || strings.Count(k.Summary, ".") != 1 || !unicode.IsUpper([]rune(k.Summary)[0]) {
 		t.Errorf("summary %q is not one sentence", k.Summary)

@@ -1,9 +1,9 @@
 // Package step holds the verbs of scenarios, one file each, and their list.
 //
 // A step is a struct whose exported fields are its arguments, with X-Ray's names and defaults, and one method that
-// runs. It acts through run.Env only: what it creates or switches is journalled there and undone at the end.
+// runs. It acts through verb.Env only: what it creates or switches is journalled there and undone at the end.
 //
-//	All() ──▶ run.Catalog ──▶ run.Compile binds ──▶ Step.Run
+//	All() ──▶ verb.Catalog ──▶ run.Compile binds ──▶ Step.Run
 //
 // To add a step: one file with a Kind, one line in All.
 package step
@@ -11,12 +11,12 @@ package step
 import (
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // All lists every step, in the order of the guide.
-func All() []run.Kind {
-	return []run.Kind{
+func All() []verb.Kind {
+	return []verb.Kind{
 		checkClusterReady,
 		checkClustersMatch,
 		checkHypervisorConnectivity,
@@ -65,7 +65,7 @@ func All() []run.Kind {
 }
 
 // annotate marks the moment on charts where the scenario asked for it.
-func annotate(env *run.Env, on bool, format string, args ...any) {
+func annotate(env *verb.Env, on bool, format string, args ...any) {
 	if on {
 		env.Notes.Annotate(fmt.Sprintf(format, args...))
 	}

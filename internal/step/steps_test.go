@@ -20,6 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 const begin = `name: lab
@@ -500,7 +501,7 @@ func TestWaitForVMsThatStayOff(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				catalog := run.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+				catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 				for _, elsewhere := range []bool{true, false} {
 					inventory.RestartsElsewhere = elsewhere
 					plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, run.Options{})

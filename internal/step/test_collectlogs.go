@@ -3,10 +3,10 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var testCollectCurieVMLogs = run.Kind{
+var testCollectCurieVMLogs = verb.Kind{
 	Name:    "test.CollectCurieVMLogs",
 	Summary: "Copy the logs of the agents on all VMs into the run's folder.",
 	Doc:     "The name is X-Ray's. VMs that are powered off are left out.",
@@ -21,14 +21,14 @@ run:
 teardown:
   - test.CollectCurieVMLogs: {}
 `,
-	New: func() run.Step { return new(collectLogs) },
+	New: func() verb.Step { return new(collectLogs) },
 }
 
 type collectLogs struct {
 	Annotate bool `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *collectLogs) Run(ctx context.Context, env *run.Env) error {
+func (s *collectLogs) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "Collecting logs")
 	return env.Collect(ctx, env.VMs.Of(""))
 }

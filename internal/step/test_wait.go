@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var testWait = run.Kind{
+var testWait = verb.Kind{
 	Name:    "test.Wait",
 	Summary: "Wait for a while.",
 	Doc:     "Loads that were started with async go on. A stop of the run ends the wait.",
@@ -21,7 +21,7 @@ run:
       annotate: True
 `,
 	Waits: true,
-	New:   func() run.Step { return new(wait) },
+	New:   func() verb.Step { return new(wait) },
 }
 
 type wait struct {
@@ -29,19 +29,19 @@ type wait struct {
 	Annotate bool          `arg:"annotate" default:"false" doc:"Mark beginning and end on charts."`
 }
 
-func (s *wait) Check(_ *run.View, problems *run.Problems) {
+func (s *wait) Check(_ *verb.View, problems *verb.Problems) {
 	if s.Duration <= 0 {
 		problems.Errorf("duration_secs", "argument-range", "duration_secs must be more than 0, not %v", s.Duration.Seconds())
 	}
 }
 
-func (s *wait) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: unit.FormatDuration(s.Duration)}
+func (s *wait) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: unit.FormatDuration(s.Duration)}
 }
 
-func (s *wait) Estimate(*run.View) time.Duration { return s.Duration }
+func (s *wait) Estimate(*verb.View) time.Duration { return s.Duration }
 
-func (s *wait) Run(ctx context.Context, env *run.Env) error {
+func (s *wait) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "Waiting for %s", unit.FormatDuration(s.Duration))
 	timer := time.NewTimer(s.Duration)
 	defer timer.Stop()

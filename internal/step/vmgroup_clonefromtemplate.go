@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupCloneFromTemplate = run.Kind{
+var groupCloneFromTemplate = verb.Kind{
 	Name:    "vm_group.CloneFromTemplate",
 	Summary: "Create the VMs of a group from its template.",
 	Doc: "VMs are dealt to the group's nodes in turn; a group without a count has one VM per node. They have empty data " +
@@ -23,7 +23,7 @@ run:
   - test.Wait:
       duration_secs: 1
 `,
-	New: func() run.Step { return new(cloneFromTemplate) },
+	New: func() verb.Step { return new(cloneFromTemplate) },
 }
 
 type cloneFromTemplate struct {
@@ -35,28 +35,28 @@ type cloneFromTemplate struct {
 	Annotate   bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *cloneFromTemplate) Effect(*run.View) run.Effect {
-	e := run.Effect{Subject: s.Group, Deploys: s.Group}
+func (s *cloneFromTemplate) Effect(*verb.View) verb.Effect {
+	e := verb.Effect{Subject: s.Group, Deploys: s.Group}
 	if s.PowerOn {
 		e.Boots = s.Group
 	}
 	return e
 }
 
-func (s *cloneFromTemplate) Estimate(v *run.View) time.Duration {
+func (s *cloneFromTemplate) Estimate(v *verb.View) time.Duration {
 	if !s.PowerOn {
 		return 0
 	}
 	return v.Boot(s.Group)
 }
 
-func (s *cloneFromTemplate) Check(v *run.View, problems *run.Problems) {
+func (s *cloneFromTemplate) Check(v *verb.View, problems *verb.Problems) {
 	if v.DeployedForSure(s.Group) {
 		problems.Errorf("vm_group_name", "deployed-twice", "group %q is deployed already; vm_group.Grow adds VMs", s.Group)
 	}
 }
 
-func (s *cloneFromTemplate) Run(ctx context.Context, env *run.Env) error {
+func (s *cloneFromTemplate) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "%s: cloning VMs", s.Group)
 	vms, err := env.VMs.Deploy(ctx, s.Group)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupCreatePeriodicSnapshots = run.Kind{
+var groupCreatePeriodicSnapshots = verb.Kind{
 	Name:    "vm_group.CreatePeriodicSnapshots",
 	Summary: "Take snapshots of all VMs of a group at a fixed interval.",
 	Doc: "The first snapshot is taken at once, and the step ends with the last: n snapshots take n−1 intervals. With async " +
@@ -27,7 +27,7 @@ run:
       interval_minutes: 0.05
 `,
 	Needs: []target.Capability{target.CapSnapshot},
-	New:   func() run.Step { return new(createSnapshots) },
+	New:   func() verb.Step { return new(createSnapshots) },
 }
 
 // snapshotsMax bounds the snapshots of one step; every snapshot may hold as much as the VM.
@@ -41,7 +41,7 @@ type createSnapshots struct {
 	Async    bool          `arg:"async" default:"false" doc:"Go on with the next step meanwhile."`
 }
 
-func (s *createSnapshots) Check(v *run.View, problems *run.Problems) {
+func (s *createSnapshots) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 	if s.Count < 1 || s.Count > snapshotsMax {
 		problems.Errorf("num_snapshots", "argument-range", "num_snapshots must be from 1 to %d, not %d", snapshotsMax, s.Count)
@@ -51,25 +51,25 @@ func (s *createSnapshots) Check(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *createSnapshots) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Snapshot: s.Group, Snapshots: s.Count}
+func (s *createSnapshots) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Snapshot: s.Group, Snapshots: s.Count}
 }
 
-func (s *createSnapshots) Estimate(*run.View) time.Duration {
+func (s *createSnapshots) Estimate(*verb.View) time.Duration {
 	if s.Async {
 		return 0
 	}
 	return time.Duration(s.Count-1) * s.Interval
 }
 
-func (s *createSnapshots) Run(ctx context.Context, env *run.Env) error {
+func (s *createSnapshots) Run(ctx context.Context, env *verb.Env) error {
 	if s.Async {
 		return env.Work.Go("snapshots of "+s.Group, func(ctx context.Context) error { return s.take(ctx, env) })
 	}
 	return s.take(ctx, env)
 }
 
-func (s *createSnapshots) take(ctx context.Context, env *run.Env) error {
+func (s *createSnapshots) take(ctx context.Context, env *verb.Env) error {
 	snapshotter, ok := env.Target.(target.Snapshotter)
 	if !ok {
 		return fmt.Errorf("snapshot group %q: the target cannot", s.Group)

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupDisableHA = run.Kind{
+var groupDisableHA = verb.Kind{
 	Name:    "vm_group.DisableHA",
 	Summary: "Keep the cluster from restarting the run's VMs on another node after a node failure.",
 	Doc:     "As in X-Ray the step names a group and acts on all VMs of the run.",
@@ -23,7 +23,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapPlacement},
-	New:   func() run.Step { return new(disableHA) },
+	New:   func() verb.Step { return new(disableHA) },
 }
 
 type disableHA struct {
@@ -31,10 +31,12 @@ type disableHA struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *disableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
+func (s *disableHA) Check(v *verb.View, problems *verb.Problems) { checkDeployed(s.Group, v, problems) }
 
-func (s *disableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group, SetsHA: true} }
+func (s *disableHA) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, SetsHA: true}
+}
 
-func (s *disableHA) Run(ctx context.Context, env *run.Env) error {
+func (s *disableHA) Run(ctx context.Context, env *verb.Env) error {
 	return setHA(ctx, env, false, s.Group, s.Annotate)
 }

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupEnableHA = run.Kind{
+var groupEnableHA = verb.Kind{
 	Name:    "vm_group.EnableHA",
 	Summary: "Let the cluster restart the run's VMs on another node after a node failure.",
 	Doc: "As in X-Ray the step names a group and acts on all VMs of the run. At the end of the run it is taken back before " +
@@ -24,7 +24,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapPlacement},
-	New:   func() run.Step { return new(enableHA) },
+	New:   func() verb.Step { return new(enableHA) },
 }
 
 type enableHA struct {
@@ -32,14 +32,14 @@ type enableHA struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *enableHA) Check(v *run.View, problems *run.Problems) { checkDeployed(s.Group, v, problems) }
+func (s *enableHA) Check(v *verb.View, problems *verb.Problems) { checkDeployed(s.Group, v, problems) }
 
-func (s *enableHA) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group, SetsHA: true} }
+func (s *enableHA) Effect(*verb.View) verb.Effect { return verb.Effect{Subject: s.Group, SetsHA: true} }
 
-func (s *enableHA) Run(ctx context.Context, env *run.Env) error {
+func (s *enableHA) Run(ctx context.Context, env *verb.Env) error {
 	return setHA(ctx, env, true, s.Group, s.Annotate)
 }
 
-func (s *enableHA) Undo(ctx context.Context, env *run.Env) error {
+func (s *enableHA) Undo(ctx context.Context, env *verb.Env) error {
 	return setHA(ctx, env, false, s.Group, false)
 }

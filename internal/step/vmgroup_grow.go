@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupGrow = run.Kind{
+var groupGrow = verb.Kind{
 	Name:    "vm_group.Grow",
 	Summary: "Add VMs to a group as clones of its first VM.",
 	Doc: "The clones are made of the group's first VM as it stands, data included, so that a prefilled VM gives prefilled " +
@@ -26,7 +26,7 @@ run:
       linked_clone: True
 `,
 	Needs: []target.Capability{target.CapClone},
-	New:   func() run.Step { return new(grow) },
+	New:   func() verb.Step { return new(grow) },
 }
 
 type grow struct {
@@ -48,7 +48,7 @@ func (s *grow) count(nodes int) int {
 	return 0
 }
 
-func (s *grow) Check(v *run.View, problems *run.Problems) {
+func (s *grow) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 	switch {
 	case s.PerNode != nil && s.PerCluster != nil:
@@ -60,7 +60,7 @@ func (s *grow) Check(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *grow) checkGrows(v *run.View, problems *run.Problems) {
+func (s *grow) checkGrows(v *verb.View, problems *verb.Problems) {
 	arg := "count_per_node"
 	if s.PerCluster != nil {
 		arg = "count_per_cluster"
@@ -70,20 +70,20 @@ func (s *grow) checkGrows(v *run.View, problems *run.Problems) {
 		problems.Errorf(arg, "does-not-grow", "group %q has %d VMs here and would have %d: vm_group.Grow only adds VMs",
 			s.Group, before, after)
 	}
-	if after > run.GroupCountMax {
-		problems.Errorf(arg, "group-size", "group %q would have %d VMs, more than the bound of %d", s.Group, after, run.GroupCountMax)
+	if after > verb.GroupCountMax {
+		problems.Errorf(arg, "group-size", "group %q would have %d VMs, more than the bound of %d", s.Group, after, verb.GroupCountMax)
 	}
 }
 
-func (s *grow) Effect(v *run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Grows: s.Group, GrowTo: s.count(len(v.GroupNodes(s.Group)))}
+func (s *grow) Effect(v *verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Grows: s.Group, GrowTo: s.count(len(v.GroupNodes(s.Group)))}
 }
 
-func (s *grow) Estimate(v *run.View) time.Duration {
+func (s *grow) Estimate(v *verb.View) time.Duration {
 	return v.BootGrown(s.Group, s.count(len(v.GroupNodes(s.Group))))
 }
 
-func (s *grow) Run(ctx context.Context, env *run.Env) error {
+func (s *grow) Run(ctx context.Context, env *verb.Env) error {
 	if _, ok := env.Target.(target.Migrator); ok {
 		if err := resetPlacement(ctx, env, s.Group); err != nil {
 			return err

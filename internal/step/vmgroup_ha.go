@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // setHA switches restart after a node failure for all VMs of the run, and marks that. X-Ray asks for a group and acts on
 // all.
-func setHA(ctx context.Context, env *run.Env, enabled bool, group string, mark bool) error {
+func setHA(ctx context.Context, env *verb.Env, enabled bool, group string, mark bool) error {
 	placer, ok := env.Target.(target.Placer)
 	if !ok {
 		return fmt.Errorf("set restart after a node failure: the target cannot")

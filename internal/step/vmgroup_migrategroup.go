@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupMigrateGroup = run.Kind{
+var groupMigrateGroup = verb.Kind{
 	Name:    "vm_group.MigrateGroup",
 	Summary: "Migrate those VMs of a group that are on one node to another.",
 	Doc:     "Nodes are given by their index; a negative index counts from the end.",
@@ -24,7 +24,7 @@ run:
       annotate: True
 `,
 	Needs: []target.Capability{target.CapMigrate},
-	New:   func() run.Step { return new(migrateGroup) },
+	New:   func() verb.Step { return new(migrateGroup) },
 }
 
 type migrateGroup struct {
@@ -34,14 +34,14 @@ type migrateGroup struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *migrateGroup) Check(v *run.View, problems *run.Problems) {
+func (s *migrateGroup) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 	checkNodeIndex("from_node", s.From, v, problems)
 	checkNodeIndex("to_node", s.To, v, problems)
 }
 
 // checkNodeIndex reports an index that is no node's.
-func checkNodeIndex(arg string, index int, v *run.View, problems *run.Problems) {
+func checkNodeIndex(arg string, index int, v *verb.View, problems *verb.Problems) {
 	if count := len(v.Inventory.Nodes); index >= count || index < -count {
 		problems.Errorf(arg, "node-range", "there is no node %d among %d", index, count)
 	}
@@ -55,11 +55,11 @@ func nodeAt(index int, nodes []target.Node) target.Node {
 	return nodes[index]
 }
 
-func (s *migrateGroup) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Changes: s.Group}
+func (s *migrateGroup) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Changes: s.Group}
 }
 
-func (s *migrateGroup) Run(ctx context.Context, env *run.Env) error {
+func (s *migrateGroup) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.VMs.Refresh(ctx); err != nil {
 		return err
 	}

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupPowerOff = run.Kind{
+var groupPowerOff = verb.Kind{
 	Name:    "vm_group.PowerOff",
 	Summary: "Cut the power of a group's VMs, without a shutdown.",
 	Doc:     "A load that still runs there ends; that is annotated and no failure.",
@@ -24,7 +24,7 @@ run:
       annotate: True
 `,
 	Needs: []target.Capability{target.CapVMPower},
-	New:   func() run.Step { return new(powerOffGroup) },
+	New:   func() verb.Step { return new(powerOffGroup) },
 }
 
 type powerOffGroup struct {
@@ -32,15 +32,15 @@ type powerOffGroup struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *powerOffGroup) Check(v *run.View, problems *run.Problems) {
+func (s *powerOffGroup) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 }
 
-func (s *powerOffGroup) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Changes: s.Group, Halts: s.Group}
+func (s *powerOffGroup) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Changes: s.Group, Halts: s.Group}
 }
 
-func (s *powerOffGroup) Run(ctx context.Context, env *run.Env) error {
+func (s *powerOffGroup) Run(ctx context.Context, env *verb.Env) error {
 	vms, err := groupVMs(env, s.Group)
 	if err != nil {
 		return err

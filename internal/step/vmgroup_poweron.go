@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupPowerOn = run.Kind{
+var groupPowerOn = verb.Kind{
 	Name:    "vm_group.PowerOn",
 	Summary: "Power on the VMs of a group and wait until their agents answer.",
 	Doc: "At most max_concurrent VMs are powered on at a time, which softens a boot storm. A system that boots " +
@@ -29,7 +29,7 @@ run:
       duration_secs: 1
 `,
 	Needs: []target.Capability{target.CapVMPower},
-	New:   func() run.Step { return new(powerOn) },
+	New:   func() verb.Step { return new(powerOn) },
 }
 
 const powerOnConcurrentDefault = 100
@@ -40,20 +40,20 @@ type powerOn struct {
 	Annotate      bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *powerOn) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Changes: s.Group, Boots: s.Group}
+func (s *powerOn) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Changes: s.Group, Boots: s.Group}
 }
 
-func (s *powerOn) Estimate(v *run.View) time.Duration { return v.Boot(s.Group) }
+func (s *powerOn) Estimate(v *verb.View) time.Duration { return v.Boot(s.Group) }
 
-func (s *powerOn) Check(v *run.View, problems *run.Problems) {
+func (s *powerOn) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 	if s.MaxConcurrent < 1 {
 		problems.Errorf("max_concurrent", "argument-range", "max_concurrent must be at least 1, not %d", s.MaxConcurrent)
 	}
 }
 
-func (s *powerOn) Run(ctx context.Context, env *run.Env) error {
+func (s *powerOn) Run(ctx context.Context, env *verb.Env) error {
 	vms, err := groupVMs(env, s.Group)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *powerOn) Run(ctx context.Context, env *run.Env) error {
 }
 
 // checkDeployed warns where a step uses a group that no step before it deployed.
-func checkDeployed(group string, v *run.View, problems *run.Problems) {
+func checkDeployed(group string, v *verb.View, problems *verb.Problems) {
 	if group != "" && !v.Deployed(group) {
 		problems.Errorf("vm_group_name", "not-deployed",
 			"group %q has no VM here: no vm_group.CloneFromTemplate comes before", group)
@@ -82,13 +82,13 @@ func checkDeployed(group string, v *run.View, problems *run.Problems) {
 }
 
 // notPoweredOn reports that a step needs VMs which are off at that point.
-func notPoweredOn(arg, of string, problems *run.Problems) {
+func notPoweredOn(arg, of string, problems *verb.Problems) {
 	problems.Hint(arg, "not-powered-on", "add vm_group.PowerOn, or power_on: True to vm_group.CloneFromTemplate",
 		fmt.Sprintf("the VMs of %s are off here: no step before powers them on", of))
 }
 
 // groupVMs returns the VMs of a group, of which there must be some.
-func groupVMs(env *run.Env, group string) ([]target.VM, error) {
+func groupVMs(env *verb.Env, group string) ([]target.VM, error) {
 	vms := env.VMs.Of(group)
 	if len(vms) == 0 {
 		return nil, fmt.Errorf("group %q has no VM", group)
@@ -112,7 +112,7 @@ type patience struct {
 
 // waitReachable waits until the agents of all VMs of a group answer. Each is asked for itself: one that does not answer must
 // not hide when the others do.
-func waitReachable(ctx context.Context, env *run.Env, p patience) error {
+func waitReachable(ctx context.Context, env *verb.Env, p patience) error {
 	vms, began := env.VMs.Of(p.group), time.Now()
 	last, late := make([]error, len(vms)), make([]bool, len(vms))
 	slots := make(chan struct{}, reachConcurrentMax)
@@ -125,7 +125,7 @@ func waitReachable(ctx context.Context, env *run.Env, p patience) error {
 	var wait sync.WaitGroup
 	for i, vm := range vms {
 		wait.Go(func() {
-			late[i] = nil != run.WaitFor(ctx, p.timeout, reachPoll, func() bool {
+			late[i] = nil != verb.WaitFor(ctx, p.timeout, reachPoll, func() bool {
 				select {
 				case slots <- struct{}{}:
 				case <-calling.Done():

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupRelocateGroupDatastore = run.Kind{
+var groupRelocateGroupDatastore = verb.Kind{
 	Name:    "vm_group.RelocateGroupDatastore",
 	Summary: "Move the disks of a group's VMs to another datastore while they run.",
 	Example: exampleLoad + `
@@ -24,7 +24,7 @@ run:
 `,
 	Doc:   "All VMs of the group go to the same datastore.",
 	Needs: []target.Capability{target.CapRelocate},
-	New:   func() run.Step { return new(relocateGroup) },
+	New:   func() verb.Step { return new(relocateGroup) },
 }
 
 type relocateGroup struct {
@@ -33,15 +33,15 @@ type relocateGroup struct {
 	Annotate  bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *relocateGroup) Check(v *run.View, problems *run.Problems) {
+func (s *relocateGroup) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 }
 
-func (s *relocateGroup) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Changes: s.Group}
+func (s *relocateGroup) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Changes: s.Group}
 }
 
-func (s *relocateGroup) Run(ctx context.Context, env *run.Env) error {
+func (s *relocateGroup) Run(ctx context.Context, env *verb.Env) error {
 	vms, err := groupVMs(env, s.Group)
 	if err != nil {
 		return err

@@ -3,11 +3,11 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupResetGroupPlacement = run.Kind{
+var groupResetGroupPlacement = verb.Kind{
 	Name:    "vm_group.ResetGroupPlacement",
 	Summary: "Migrate VMs of a group back to the nodes where the plan placed them.",
 	Doc:     "VMs that are where they belong are left alone.",
@@ -25,7 +25,7 @@ run:
       vm_group_name: Workers
 `,
 	Needs: []target.Capability{target.CapMigrate},
-	New:   func() run.Step { return new(resetGroupPlacement) },
+	New:   func() verb.Step { return new(resetGroupPlacement) },
 }
 
 type resetGroupPlacement struct {
@@ -33,15 +33,15 @@ type resetGroupPlacement struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moments on charts."`
 }
 
-func (s *resetGroupPlacement) Check(v *run.View, problems *run.Problems) {
+func (s *resetGroupPlacement) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 }
 
-func (s *resetGroupPlacement) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Changes: s.Group}
+func (s *resetGroupPlacement) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Changes: s.Group}
 }
 
-func (s *resetGroupPlacement) Run(ctx context.Context, env *run.Env) error {
+func (s *resetGroupPlacement) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "%s: migrating VMs back", s.Group)
 	if err := resetPlacement(ctx, env, s.Group); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *resetGroupPlacement) Run(ctx context.Context, env *run.Env) error {
 }
 
 // resetPlacement moves the VMs of a group that are not where the plan placed them, node by node.
-func resetPlacement(ctx context.Context, env *run.Env, group string) error {
+func resetPlacement(ctx context.Context, env *verb.Env, group string) error {
 	if err := env.VMs.Refresh(ctx); err != nil {
 		return err
 	}

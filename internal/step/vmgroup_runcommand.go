@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupRunCommand = run.Kind{
+var groupRunCommand = verb.Kind{
 	Name:    "vm_group.RunCommand",
 	Summary: "Run a command in the shell of every VM of a group, one VM after the other.",
 	Doc: "Runs programs of the scenario, so it needs --allow-shell and a target that offers a shell in its VMs. A command " +
@@ -26,7 +26,7 @@ run:
       command: sync
 `,
 	Needs: []target.Capability{target.CapGuestShell},
-	New:   func() run.Step { return new(runCommand) },
+	New:   func() verb.Step { return new(runCommand) },
 }
 
 type runCommand struct {
@@ -38,16 +38,16 @@ type runCommand struct {
 	Timeout     time.Duration `arg:"timeout_secs" unit:"s" scale:"timeout" default:"120" doc:"How long it may take on each VM."`
 }
 
-func (s *runCommand) Check(v *run.View, problems *run.Problems) {
+func (s *runCommand) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 	if s.Group != "" && v.Deployed(s.Group) && !v.PoweredOn(s.Group) {
 		notPoweredOn("vm_group_name", fmt.Sprintf("group %q", s.Group), problems)
 	}
 }
 
-func (s *runCommand) Effect(*run.View) run.Effect { return run.Effect{Subject: s.Group} }
+func (s *runCommand) Effect(*verb.View) verb.Effect { return verb.Effect{Subject: s.Group} }
 
-func (s *runCommand) Run(ctx context.Context, env *run.Env) error {
+func (s *runCommand) Run(ctx context.Context, env *verb.Env) error {
 	vms, err := groupVMs(env, s.Group)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *runCommand) Run(ctx context.Context, env *run.Env) error {
 	return nil
 }
 
-func (s *runCommand) runOn(ctx context.Context, env *run.Env, shell target.GuestShell, vm target.VM) error {
+func (s *runCommand) runOn(ctx context.Context, env *verb.Env, shell target.GuestShell, vm target.VM) error {
 	bounded, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	output, err := shell.RunInVM(bounded, vm, s.User, s.Command)

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var groupWaitForPowerOn = run.Kind{
+var groupWaitForPowerOn = verb.Kind{
 	Name:    "vm_group.WaitForPowerOn",
 	Summary: "Wait until the agents of all VMs of a group answer.",
 	Doc: "For VMs that come back by themselves, as after a node failure with restart elsewhere. The step takes wait_secs at most, " +
@@ -32,7 +32,7 @@ run:
 `,
 	Needs: []target.Capability{target.CapAgents},
 	Waits: true,
-	New:   func() run.Step { return new(waitGroupOn) },
+	New:   func() verb.Step { return new(waitGroupOn) },
 }
 
 type waitGroupOn struct {
@@ -41,7 +41,7 @@ type waitGroupOn struct {
 	Annotate bool          `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *waitGroupOn) Check(v *run.View, problems *run.Problems) {
+func (s *waitGroupOn) Check(v *verb.View, problems *verb.Problems) {
 	checkDeployed(s.Group, v, problems)
 	if nodes := v.Stranded(s.Group); len(nodes) > 0 {
 		problems.Warnf("vm_group_name", "vms-stay-off", "VMs of group %q lose their power with %s, and target %q does not restart "+
@@ -49,11 +49,11 @@ func (s *waitGroupOn) Check(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *waitGroupOn) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Group, Boots: s.Group}
+func (s *waitGroupOn) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Group, Boots: s.Group}
 }
 
-func (s *waitGroupOn) Run(ctx context.Context, env *run.Env) error {
+func (s *waitGroupOn) Run(ctx context.Context, env *verb.Env) error {
 	vms, err := groupVMs(env, s.Group)
 	if err != nil {
 		return err

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // agentNeeds are the capabilities of steps that drive load.
@@ -19,14 +19,14 @@ func value(p *time.Duration) time.Duration {
 	return *p
 }
 
-func checkNotNegative(problems *run.Problems, name string, d *time.Duration) {
+func checkNotNegative(problems *verb.Problems, name string, d *time.Duration) {
 	if d != nil && *d < 0 {
 		problems.Errorf(name, "argument-range", "%s must not be negative", name)
 	}
 }
 
 // checkWorkloadReady reports a workload whose group has no VM yet, or whose VMs are off.
-func checkWorkloadReady(workload string, v *run.View, problems *run.Problems) {
+func checkWorkloadReady(workload string, v *verb.View, problems *verb.Problems) {
 	w, ok := v.Scenario.Workload(workload)
 	switch {
 	case !ok:
@@ -39,7 +39,7 @@ func checkWorkloadReady(workload string, v *run.View, problems *run.Problems) {
 }
 
 // checkStarted reports a wait for something that no step before started.
-func checkStarted(workload string, prefill bool, v *run.View, problems *run.Problems) {
+func checkStarted(workload string, prefill bool, v *verb.View, problems *verb.Problems) {
 	if workload == "" || v.Started(workload, prefill) {
 		return
 	}

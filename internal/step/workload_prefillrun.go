@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var workloadPrefillRun = run.Kind{
+var workloadPrefillRun = verb.Kind{
 	Name:    "workload.PrefillRun",
 	Summary: "Write everything that a workload will read, a few VMs at a time, and wait until it is written.",
 	Doc: "Each job's file, from its offset over its size, is written once in blocks of 1 MiB with random content; rates, " +
@@ -27,7 +27,7 @@ run:
       duration_secs: 1
 `,
 	Needs: agentNeeds,
-	New:   func() run.Step { return new(prefillRun) },
+	New:   func() verb.Step { return new(prefillRun) },
 }
 
 // prefillTimeoutDefault is how long the prefill of one VM may take, as X-Ray has it.
@@ -40,11 +40,11 @@ type prefillRun struct {
 	Annotate      bool          `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *prefillRun) spec() run.LoadSpec {
-	return run.LoadSpec{Workload: s.Workload, Prefill: true, MaxConcurrent: s.MaxConcurrent, Timeout: s.Timeout}
+func (s *prefillRun) spec() verb.LoadSpec {
+	return verb.LoadSpec{Workload: s.Workload, Prefill: true, MaxConcurrent: s.MaxConcurrent, Timeout: s.Timeout}
 }
 
-func (s *prefillRun) Check(v *run.View, problems *run.Problems) {
+func (s *prefillRun) Check(v *verb.View, problems *verb.Problems) {
 	checkWorkloadReady(s.Workload, v, problems)
 	if s.MaxConcurrent < 1 {
 		problems.Errorf("max_concurrent", "argument-range", "max_concurrent must be at least 1, not %d", s.MaxConcurrent)
@@ -54,14 +54,14 @@ func (s *prefillRun) Check(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *prefillRun) Effect(*run.View) run.Effect {
+func (s *prefillRun) Effect(*verb.View) verb.Effect {
 	spec := s.spec()
-	return run.Effect{Subject: s.Workload, Load: &spec}
+	return verb.Effect{Subject: s.Workload, Load: &spec}
 }
 
-func (s *prefillRun) Estimate(v *run.View) time.Duration { return v.Transfer(s.Workload, true) }
+func (s *prefillRun) Estimate(v *verb.View) time.Duration { return v.Transfer(s.Workload, true) }
 
-func (s *prefillRun) Run(ctx context.Context, env *run.Env) error {
+func (s *prefillRun) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Start(ctx, s.spec()); err != nil {
 		return err
 	}

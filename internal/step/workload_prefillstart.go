@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var workloadPrefillStart = run.Kind{
+var workloadPrefillStart = verb.Kind{
 	Name:    "workload.PrefillStart",
 	Summary: "Begin to write everything that a workload will read, on all VMs at the same time.",
 	Doc: "What is written is what workload.PrefillRun writes. Without async the step waits for the end, 7200 seconds at " +
@@ -27,7 +27,7 @@ run:
       duration_secs: 1
 `,
 	Needs: agentNeeds,
-	New:   func() run.Step { return new(prefillStart) },
+	New:   func() verb.Step { return new(prefillStart) },
 }
 
 type prefillStart struct {
@@ -36,27 +36,27 @@ type prefillStart struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *prefillStart) spec() run.LoadSpec {
-	return run.LoadSpec{Workload: s.Workload, Prefill: true, Async: s.Async}
+func (s *prefillStart) spec() verb.LoadSpec {
+	return verb.LoadSpec{Workload: s.Workload, Prefill: true, Async: s.Async}
 }
 
-func (s *prefillStart) Check(v *run.View, problems *run.Problems) {
+func (s *prefillStart) Check(v *verb.View, problems *verb.Problems) {
 	checkWorkloadReady(s.Workload, v, problems)
 }
 
-func (s *prefillStart) Effect(*run.View) run.Effect {
+func (s *prefillStart) Effect(*verb.View) verb.Effect {
 	spec := s.spec()
-	return run.Effect{Subject: s.Workload, Load: &spec}
+	return verb.Effect{Subject: s.Workload, Load: &spec}
 }
 
-func (s *prefillStart) Estimate(v *run.View) time.Duration {
+func (s *prefillStart) Estimate(v *verb.View) time.Duration {
 	if s.Async {
 		return 0
 	}
 	return v.Transfer(s.Workload, true)
 }
 
-func (s *prefillStart) Run(ctx context.Context, env *run.Env) error {
+func (s *prefillStart) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Start(ctx, s.spec()); err != nil || s.Async {
 		return err
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var workloadPrefillWait = run.Kind{
+var workloadPrefillWait = verb.Kind{
 	Name:    "workload.PrefillWait",
 	Summary: "Wait for the end of a prefill that was started with async.",
 	Doc:     "A VM that could not be prefilled fails the step.",
@@ -28,7 +28,7 @@ run:
 `,
 	Needs: agentNeeds,
 	Waits: true,
-	New:   func() run.Step { return new(prefillWait) },
+	New:   func() verb.Step { return new(prefillWait) },
 }
 
 type prefillWait struct {
@@ -37,17 +37,17 @@ type prefillWait struct {
 	Annotate bool          `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *prefillWait) Check(v *run.View, problems *run.Problems) {
+func (s *prefillWait) Check(v *verb.View, problems *verb.Problems) {
 	checkStarted(s.Workload, true, v, problems)
 }
 
-func (s *prefillWait) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Workload, AwaitsPrefill: s.Workload}
+func (s *prefillWait) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Workload, AwaitsPrefill: s.Workload}
 }
 
-func (s *prefillWait) Estimate(v *run.View) time.Duration { return v.LoadLeft(s.Workload, true) }
+func (s *prefillWait) Estimate(v *verb.View) time.Duration { return v.LoadLeft(s.Workload, true) }
 
-func (s *prefillWait) Run(ctx context.Context, env *run.Env) error {
+func (s *prefillWait) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Wait(ctx, s.Workload, true, s.Timeout); err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var workloadStart = run.Kind{
+var workloadStart = verb.Kind{
 	Name:    "workload.Start",
 	Summary: "Start a workload on all VMs of its group and, unless async is set, wait for its end.",
 	Doc: "Every VM prepares first, however long that takes on each; then all start at one agreed moment. An event of the run tells how far " +
@@ -36,7 +36,7 @@ run:
       annotate: True
 `,
 	Needs: agentNeeds,
-	New:   func() run.Step { return new(start) },
+	New:   func() verb.Step { return new(start) },
 }
 
 // timeoutDefault is how long a workload may take beyond its runtime, as X-Ray has it.
@@ -52,11 +52,11 @@ type start struct {
 	Seed     string         `arg:"seed" doc:"Text from which random offsets and content derive; equal texts give equal streams."`
 }
 
-func (s *start) spec() run.LoadSpec {
-	return run.LoadSpec{Workload: s.Workload, Runtime: value(s.Runtime), Stagger: value(s.Stagger), Seed: s.Seed, Async: s.Async}
+func (s *start) spec() verb.LoadSpec {
+	return verb.LoadSpec{Workload: s.Workload, Runtime: value(s.Runtime), Stagger: value(s.Stagger), Seed: s.Seed, Async: s.Async}
 }
 
-func (s *start) Check(v *run.View, problems *run.Problems) {
+func (s *start) Check(v *verb.View, problems *verb.Problems) {
 	checkWorkloadReady(s.Workload, v, problems)
 	if s.Async && s.Timeout != nil {
 		problems.Hint("timeout_secs", "timeout-with-async", "leave it out here and give it to workload.Wait",
@@ -71,20 +71,20 @@ func (s *start) Check(v *run.View, problems *run.Problems) {
 	}
 }
 
-func (s *start) Effect(*run.View) run.Effect {
+func (s *start) Effect(*verb.View) verb.Effect {
 	spec := s.spec()
-	return run.Effect{Subject: s.Workload, Load: &spec}
+	return verb.Effect{Subject: s.Workload, Load: &spec}
 }
 
 // Estimate: an async start still blocks until the last VM was started.
-func (s *start) Estimate(v *run.View) time.Duration {
+func (s *start) Estimate(v *verb.View) time.Duration {
 	if s.Async {
 		return v.StartsWithin(s.spec())
 	}
 	return max(v.StartsWithin(s.spec()), v.Lasts(s.spec()))
 }
 
-func (s *start) Run(ctx context.Context, env *run.Env) error {
+func (s *start) Run(ctx context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "%s: starting workload", s.Workload)
 	if err := env.Loads.Start(ctx, s.spec()); err != nil {
 		return err

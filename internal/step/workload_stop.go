@@ -3,10 +3,10 @@ package step
 import (
 	"context"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var workloadStop = run.Kind{
+var workloadStop = verb.Kind{
 	Name:    "workload.Stop",
 	Summary: "End a workload that was started with async.",
 	Doc: "The last interval of each VM is waited for, but no longer than 11 minutes (2 in a rehearsal) on one whose agent is silent: its " +
@@ -28,7 +28,7 @@ run:
       workload_name: Load
 `,
 	Needs: agentNeeds,
-	New:   func() run.Step { return new(stop) },
+	New:   func() verb.Step { return new(stop) },
 }
 
 type stop struct {
@@ -36,15 +36,15 @@ type stop struct {
 	Annotate bool   `arg:"annotate" default:"false" doc:"Mark the moment on charts."`
 }
 
-func (s *stop) Check(v *run.View, problems *run.Problems) {
+func (s *stop) Check(v *verb.View, problems *verb.Problems) {
 	checkStarted(s.Workload, false, v, problems)
 }
 
-func (s *stop) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Workload, Stops: s.Workload}
+func (s *stop) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Workload, Stops: s.Workload}
 }
 
-func (s *stop) Run(ctx context.Context, env *run.Env) error {
+func (s *stop) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Stop(ctx, s.Workload); err != nil {
 		return err
 	}

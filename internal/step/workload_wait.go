@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
-var workloadWait = run.Kind{
+var workloadWait = verb.Kind{
 	Name:    "workload.Wait",
 	Summary: "Wait for the end of a workload that was started with async.",
 	Doc: "The wait ends with the load, and no later than timeout_secs, 300 unless given, after the runtime and stagger_secs given to " +
@@ -28,7 +28,7 @@ run:
 `,
 	Needs: agentNeeds,
 	Waits: true,
-	New:   func() run.Step { return new(waitWorkload) },
+	New:   func() verb.Step { return new(waitWorkload) },
 }
 
 type waitWorkload struct {
@@ -37,18 +37,18 @@ type waitWorkload struct {
 	Annotate bool           `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *waitWorkload) Check(v *run.View, problems *run.Problems) {
+func (s *waitWorkload) Check(v *verb.View, problems *verb.Problems) {
 	checkStarted(s.Workload, false, v, problems)
 	checkNotNegative(problems, "timeout_secs", s.Timeout)
 }
 
-func (s *waitWorkload) Effect(*run.View) run.Effect {
-	return run.Effect{Subject: s.Workload, Awaits: s.Workload}
+func (s *waitWorkload) Effect(*verb.View) verb.Effect {
+	return verb.Effect{Subject: s.Workload, Awaits: s.Workload}
 }
 
-func (s *waitWorkload) Estimate(v *run.View) time.Duration { return v.LoadLeft(s.Workload, false) }
+func (s *waitWorkload) Estimate(v *verb.View) time.Duration { return v.LoadLeft(s.Workload, false) }
 
-func (s *waitWorkload) Run(ctx context.Context, env *run.Env) error {
+func (s *waitWorkload) Run(ctx context.Context, env *verb.Env) error {
 	timeout := timeoutDefault
 	if s.Timeout != nil {
 		timeout = *s.Timeout

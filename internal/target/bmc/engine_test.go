@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // cluster has imagined VMs and nodes whose power is that of real BMCs.
@@ -87,7 +88,7 @@ func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := run.Compile(sc, inventory, target.Capabilities(c), run.Catalog{Steps: step.All()}, run.Options{})
+	plan, err := run.Compile(sc, inventory, target.Capabilities(c), verb.Catalog{Steps: step.All()}, run.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

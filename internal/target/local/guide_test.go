@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/testreq"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // The table of the guide says of every step what the program does with it.
@@ -34,7 +35,7 @@ func TestGuideTellsTheTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := run.Catalog{Steps: step.All(), Generators: builtin.Generators()}
+	catalog := verb.Catalog{Steps: step.All(), Generators: builtin.Generators()}
 	for _, kind := range step.All() {
 		if got, want := said[kind.Name], treatment(t, kind, catalog, l, inventory); got != want {
 			t.Errorf("%s is %s, the guide says %q", kind.Name, want, got)
@@ -47,7 +48,7 @@ func TestGuideTellsTheTruth(t *testing.T) {
 }
 
 // treatment finds out what the local target does with a step by planning its example.
-func treatment(t *testing.T, kind run.Kind, catalog run.Catalog, l target.Target, inventory target.Inventory) string {
+func treatment(t *testing.T, kind verb.Kind, catalog verb.Catalog, l target.Target, inventory target.Inventory) string {
 	t.Helper()
 	folder := fstest.MapFS{"test.yml": {Data: []byte(kind.Example)}, "load.fio": {Data: []byte(step.ExampleJob)}}
 	sc, err := scenario.Load(t.Context(), scenario.Source{FS: folder, Name: kind.Name, Trusted: true}, scenario.Options{})

@@ -1,4 +1,14 @@
-package run
+// Package verb says what a step of a scenario is: how it is registered, which arguments it has, what it says of itself while a plan is
+// made, and what it sees while it runs. Which verbs there are is the matter of package step; plans are made and run elsewhere.
+//
+//	Kind ──Bind: arguments of a call──▶ Step ──Check, Expand, Effect, Estimate: on a View──▶ plan
+//	                                    Step ──Run, Undo: in an Env──▶ the target
+//
+//	verb.go               Kind, Step and what a step may offer besides, Effect, Catalog
+//	bind.go, refer.go     arguments bound to the fields of a struct; the names in them checked
+//	view.go, boots.go, stranded.go  groups, loads and nodes as the steps before left them, on the clock of a plan
+//	env.go, spec.go       what a running step acts through; what a load is started with
+package verb
 
 import (
 	"context"
@@ -95,8 +105,8 @@ type Effect struct {
 	CleansUp bool
 }
 
-// halts tells whether all VMs of a group are off or gone afterwards, and their loads over with them.
-func (e Effect) halts(group string) bool {
+// AllOff tells whether all VMs of a group are off or gone afterwards, and their loads over with them.
+func (e Effect) AllOff(group string) bool {
 	return e.HaltsAll || e.CleansUp || e.Halts != "" && e.Halts == group
 }
 
@@ -108,12 +118,12 @@ func (e Effect) Starts() string {
 	return e.Load.Workload
 }
 
-// shellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
-var shellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
+// ShellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
+var ShellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
 
 // RunsPrograms tells whether the step runs programs of the scenario, whose effect nobody knows beforehand.
 func (k Kind) RunsPrograms() bool {
-	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(shellCapabilities, need) })
+	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(ShellCapabilities, need) })
 }
 
 // Expands tells whether other steps stand for it in the plan, as many as the target asks for.
@@ -151,4 +161,30 @@ func (c Catalog) StepNames() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Blocker is a step that holds other steps.
+//
+// A repetition is written out while the plan is made, so that plan, estimate, footprint, journal and undoing need not know
+// of it. One that lasts for a time is written out as often as its steps can fit into it; an iteration that would begin
+// after the time is left out while the run goes on. Branches that run at once stand in the plan behind their head.
+type Blocker interface {
+	Block() Block
+}
+
+// Block is what a Blocker holds.
+type Block struct {
+	Branches scenario.Blocks
+	Parallel bool          // branches run at once, each one by itself from top to bottom
+	Count    int           // of a repetition: iterations at most; 0: as many as fit into Duration
+	Duration time.Duration // of a repetition: none begins later; 0: Count alone bounds it
+}
+
+// GroupCountMax bounds the VMs of a group, as X-Ray does.
+const GroupCountMax = 10_000
+
+// QueryFault is what is wrong with a query of a result.
+type QueryFault struct {
+	Offset, Length int // of the fault in the query, in bytes; -1 and 0 where it has no place
+	Reason         string
 }

@@ -1,4 +1,4 @@
-package run
+package verb
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 // Nodes, which journal the intent first; Target is there for what ends with the VMs (snapshots, migration, placement)
 // and for questions.
 type Env struct {
+	Operations
 	VMs    VMs
 	Power  VMSwitch
 	Nodes  NodeSwitch
@@ -22,25 +23,24 @@ type Env struct {
 	Work   Work
 	Target target.Target
 	Tag    target.Tag
-	Plan   *Plan
+	Plan   *plan.Plan
 	Step   plan.Step // the one that runs
 	// Scenario is the document; Dir the folder in which programs of the scenario run and whose content stays with the run.
 	Scenario *scenario.Scenario
 	Dir      string
 	// Private is where a step may make a folder for what holds secrets. It may not exist yet, and ends with the journal.
 	Private string
-
-	collect func(ctx context.Context, vms []target.VM) error
-	ops     *operations
+	// Logs copies the logs of agents into the bundle; may be nil.
+	Logs func(ctx context.Context, vms []target.VM) error
 }
 
-// Timed makes one call of the target for VMs, which tells how long it took for each of them.
-func (e *Env) Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error {
-	return e.ops.Do(ctx, call{operation: op, vms: vms}, act)
+// Operations notes how long what is done to VMs and nodes takes.
+type Operations interface {
+	// Timed makes one call of the target for VMs, which tells how long it took for each of them.
+	Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error
+	// Ready returns what the cluster says, nil where the target cannot tell. It notes which nodes and clusters are up again.
+	Ready(ctx context.Context) error
 }
-
-// Ready returns what the cluster says, nil where the target cannot tell. It notes which nodes and clusters are up again.
-func (e *Env) Ready(ctx context.Context) error { return e.ops.ready(ctx, e.Target) }
 
 // VMs are the machines of this run and no others.
 type VMs interface {
@@ -106,11 +106,11 @@ type Work interface {
 
 // Collect copies the logs of agents into the bundle.
 func (e *Env) Collect(ctx context.Context, vms []target.VM) error {
-	if e.collect == nil {
+	if e.Logs == nil {
 		e.Notes.Log("logs are not collected here")
 		return nil
 	}
-	return e.collect(ctx, vms)
+	return e.Logs(ctx, vms)
 }
 
 // WaitFor asks check every poll until it returns true, for at most timeout.
@@ -129,31 +129,4 @@ func WaitFor(ctx context.Context, timeout, poll time.Duration, check func() bool
 		case <-time.After(poll):
 		}
 	}
-}
-
-// notes emits events of one step.
-type notes struct {
-	engine *Engine
-	step   plan.Step
-}
-
-func (n notes) event(kind interval.EventKind, text string) interval.Event {
-	return interval.Event{Kind: kind, Phase: string(n.step.Phase), Step: n.step.Name, StepID: n.step.ID,
-		Group: n.step.Group, Workload: n.step.Workload, Message: text}
-}
-
-func (n notes) Annotate(text string) {
-	kind := interval.EventAnnotation
-	if n.step.Phase != Run {
-		kind = interval.EventLog
-	}
-	n.engine.emit(n.event(kind, text))
-}
-
-func (n notes) Log(text string) { n.engine.emit(n.event(interval.EventLog, text)) }
-
-func (n notes) Disturb(subject, text string) {
-	ev := n.event(interval.EventDisturbance, text)
-	ev.Subject = subject
-	n.engine.emit(ev)
 }

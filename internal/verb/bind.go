@@ -1,4 +1,4 @@
-package run
+package verb
 
 import (
 	"fmt"
@@ -133,9 +133,9 @@ func typeName(t reflect.Type, unit time.Duration) string {
 
 // Problems collects what is wrong with one call. Every problem carries the position of the argument that it is about.
 type Problems struct {
-	list *diag.List
-	sc   *scenario.Scenario // fills in the source lines
-	call scenario.Call
+	List     *diag.List
+	Scenario *scenario.Scenario // fills in the source lines
+	Call     scenario.Call
 }
 
 // Errorf reports an error at argument arg, or at the call when arg is "" or was not given.
@@ -154,10 +154,10 @@ func (p *Problems) Hint(arg, code, hint, message string) {
 }
 
 func (p *Problems) add(severity diag.Severity, arg, code, hint, message string) {
-	d := diag.Diagnostic{Code: code, Severity: severity, Pos: p.call.Pos, Width: p.call.Width,
+	d := diag.Diagnostic{Code: code, Severity: severity, Pos: p.Call.Pos, Width: p.Call.Width,
 		Message: message, Hint: hint}
-	rendered := p.call.RenderedLine
-	for _, a := range p.call.Args {
+	rendered := p.Call.RenderedLine
+	for _, a := range p.Call.Args {
 		if arg == "" || a.Name != arg {
 			continue
 		}
@@ -167,30 +167,30 @@ func (p *Problems) add(severity diag.Severity, arg, code, hint, message string) 
 			d.Pos, d.Width = a.Pos, len(a.Name)
 		}
 	}
-	p.list.Add(p.sc.Point(d, rendered))
+	p.List.Add(p.Scenario.Point(d, rendered))
 }
 
 // nameProblem reports at the name of an argument instead of its value.
 func (p *Problems) nameProblem(a scenario.Argument, code, hint, message string) {
 	pos := a.Pos
 	if pos.Line == 0 {
-		pos = p.call.Pos
+		pos = p.Call.Pos
 	}
 	d := diag.Diagnostic{Code: code, Pos: pos, Width: len(a.Name), Message: message, Hint: hint}
-	p.list.Add(p.sc.Point(d, a.RenderedLine))
+	p.List.Add(p.Scenario.Point(d, a.RenderedLine))
 }
 
-// bindCall makes a step of kind with the arguments of call; durations shrink by factor. Everything that is wrong is
+// Bind makes a step of a kind with the arguments of call; durations shrink by factor. Everything that is wrong is
 // reported; the step is usable only when nothing was.
-func bindCall(kind Kind, call scenario.Call, factor float64, problems *Problems) Step {
-	step := kind.New()
+func (k Kind) Bind(call scenario.Call, factor float64, problems *Problems) Step {
+	step := k.New()
 	fields := reflect.ValueOf(step).Elem()
-	arguments := kind.Arguments()
+	arguments := k.Arguments()
 	given := map[string]bool{}
 	for _, written := range call.Args {
 		i := slices.IndexFunc(arguments, func(a Argument) bool { return a.Name == written.Name })
 		if i < 0 {
-			reportUnknownArgument(problems, kind, written, arguments)
+			reportUnknownArgument(problems, k, written, arguments)
 			continue
 		}
 		if written.Value == nil { // "key:" without a value counts as not given
@@ -202,17 +202,17 @@ func bindCall(kind Kind, call scenario.Call, factor float64, problems *Problems)
 			if text, ok := written.Value.(string); ok && isNumber(text) {
 				hint = "write it without quotes"
 			}
-			problems.Hint(written.Name, "argument-type", hint, fmt.Sprintf("%s of %s %v", written.Name, kind.Name, err))
+			problems.Hint(written.Name, "argument-type", hint, fmt.Sprintf("%s of %s %v", written.Name, k.Name, err))
 		}
 	}
 	for _, a := range arguments {
 		switch {
 		case given[a.Name]:
 		case a.Required:
-			problems.Errorf("", "missing-argument", "%s needs %s", kind.Name, a.Name)
+			problems.Errorf("", "missing-argument", "%s needs %s", k.Name, a.Name)
 		case a.Default != "":
 			if err := setField(fields.Field(a.index), a, defaultValue(a), factor); err != nil {
-				panic(fmt.Sprintf("default of %s of %s %v", a.Name, kind.Name, err))
+				panic(fmt.Sprintf("default of %s of %s %v", a.Name, k.Name, err))
 			}
 		}
 	}
@@ -386,4 +386,64 @@ func wrongType(want string, got any) error {
 		kind = "a mapping"
 	}
 	return fmt.Errorf("must be %s, not %s", want, kind)
+}
+
+// Values returns the bound arguments of a step as plain values, durations in seconds.
+func (k Kind) Values(step Step) map[string]any {
+	out := map[string]any{}
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range k.Arguments() {
+		field := fields.Field(a.index)
+		if field.Kind() == reflect.Pointer {
+			if field.IsNil() {
+				continue
+			}
+			field = field.Elem()
+		}
+		if a.Secret {
+			out[a.Name] = "***"
+			continue
+		}
+		if a.Type == "steps" {
+			continue // they are steps of the plan themselves
+		}
+		if d, ok := field.Interface().(time.Duration); ok {
+			out[a.Name] = d.Seconds() / a.unit.Seconds()
+			continue
+		}
+		if !field.IsZero() || field.Kind() == reflect.Bool {
+			out[a.Name] = field.Interface()
+		}
+	}
+	return out
+}
+
+// References returns the group and the workload that a step's arguments name.
+func (k Kind) References(step Step) (group, workload string) {
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range k.Arguments() {
+		switch a.Refers {
+		case "group":
+			group = fields.Field(a.index).String()
+		case "workload":
+			workload = fields.Field(a.index).String()
+		}
+	}
+	return group, workload
+}
+
+// NodesWritten returns the nodes that a step is about as its scenario writes them: "0", ":n-1".
+func (k Kind) NodesWritten(step Step) string {
+	fields := reflect.ValueOf(step).Elem()
+	for _, a := range k.Arguments() {
+		if a.Type == "nodes" {
+			return fields.Field(a.index).String()
+		}
+	}
+	return ""
+}
+
+// KeepsTime tells whether steps of a kind only wait for as long as they are told.
+func (k Kind) KeepsTime() bool {
+	return len(k.Needs) == 0 && slices.ContainsFunc(k.Arguments(), func(a Argument) bool { return a.Required && a.scale == scaleWait })
 }

@@ -1,4 +1,4 @@
-package run
+package verb
 
 import (
 	"fmt"
@@ -9,31 +9,22 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-func unknownStep(sc *scenario.Scenario, catalog Catalog, call scenario.Call) diag.Diagnostic {
-	d := diag.Diagnostic{Code: "unknown-step", Severity: diag.SeverityError, Pos: call.Pos, Width: call.Width,
-		Message: fmt.Sprintf("there is no step %q", call.Name), Hint: "bragg schema lists all steps"}
-	if near := diag.Nearest(call.Name, catalog.StepNames()); near != "" {
-		d.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return sc.Point(d, call.RenderedLine)
-}
-
-// checkReferences reports arguments that name a group, workload, file or node that does not exist.
-func checkReferences(kind Kind, step Step, v *View, problems *Problems) {
+// CheckReferences reports arguments that name a group, workload, file or node that does not exist.
+func (k Kind) CheckReferences(step Step, v *View, problems *Problems) {
 	fields := reflect.ValueOf(step).Elem()
-	for _, a := range kind.Arguments() {
+	for _, a := range k.Arguments() {
 		field := fields.Field(a.index)
 		if a.Type == "nodes" {
 			checkNodes(a.Name, field.String(), len(v.Inventory.Nodes), problems)
 		}
 	}
-	checkNames(kind, step, v, problems)
+	k.checkNames(step, v, problems)
 }
 
 // checkNames does what needs no target: groups, workloads and files.
-func checkNames(kind Kind, step Step, v *View, problems *Problems) {
+func (k Kind) checkNames(step Step, v *View, problems *Problems) {
 	fields := reflect.ValueOf(step).Elem()
-	for _, a := range kind.Arguments() {
+	for _, a := range k.Arguments() {
 		field := fields.Field(a.index)
 		if a.Refers == "" || field.Kind() != reflect.String || field.String() == "" {
 			continue
@@ -47,7 +38,7 @@ func checkNames(kind Kind, step Step, v *View, problems *Problems) {
 		if near := diag.Nearest(name, known); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		} else if len(known) > 0 {
-			hint = fmt.Sprintf("the scenario has %s", quotedList(known))
+			hint = fmt.Sprintf("the scenario has %s", diag.Quoted(known, 5))
 		}
 		problems.Hint(a.Name, "unknown-"+a.Refers, hint, fmt.Sprintf("there is no %s %q", a.Refers, name))
 	}
@@ -86,21 +77,4 @@ func referable(v *View, kind string) []string {
 		}
 	}
 	return names
-}
-
-// quotedList shows at most five names.
-func quotedList(names []string) string { return quotedNames(names, 5) }
-
-func quotedNames(names []string, most int) string {
-	text := ""
-	for i, n := range names {
-		if i == most {
-			return text + fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%q", n)
-	}
-	return text
 }

@@ -1,4 +1,4 @@
-package run
+package verb
 
 import (
 	"maps"
@@ -43,7 +43,7 @@ func (v *View) playNodes(e Effect) {
 // starts none of these VMs again. Where the plan does not know, because VMs were moved or branches run at once, there are none.
 func (v *View) Stranded(group string) []string {
 	g := v.groups[group]
-	if g == nil || g.moved || v.unsure || v.branch || v.Inventory.RestartsElsewhere {
+	if g == nil || g.moved || v.Unsure || v.Branch || v.Inventory.RestartsElsewhere {
 		return nil
 	}
 	var names []string
