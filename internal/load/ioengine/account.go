@@ -15,10 +15,9 @@ import (
 type Account struct {
 	// StartNanos is when the first thread began, EndNanos when the last operation was seen to be complete, on the
 	// workload's axis; 0 where nothing began or completed.
-	StartNanos, EndNanos     int64
-	UserNanos, SystemNanos   int64 // CPU time
-	Switches                 int64 // of context, voluntary and not
-	MinorFaults, MajorFaults int64
+	StartNanos, EndNanos int64
+	// Usage is that of the threads. Of a worker whose operation hangs for good it is what it had used before, if anything.
+	Usage
 	// Depth counts operations by how many were in flight once they had been submitted: 1, 2 to 3, 4 to 7 … 64 and more,
 	// the classes of fio's iodepth_level.
 	Depth [7]uint64
@@ -56,11 +55,7 @@ func (a *Account) Add(o *Account) {
 	if a.FirstError == 0 {
 		a.FirstError = o.FirstError
 	}
-	a.UserNanos += o.UserNanos
-	a.SystemNanos += o.SystemNanos
-	a.Switches += o.Switches
-	a.MinorFaults += o.MinorFaults
-	a.MajorFaults += o.MajorFaults
+	a.Usage.Add(o.Usage)
 	for i := range a.Depth {
 		a.Depth[i] += o.Depth[i]
 		a.Submitted[i] += o.Submitted[i]

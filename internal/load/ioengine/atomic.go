@@ -13,9 +13,6 @@ import (
 // direct access only, where the device can, and refuses each that is no power of two, too small, too large, or not at a
 // multiple of its size. All of that is checked before the first.
 
-// atomicLimits are the smallest and the largest atomic write of a file, in bytes.
-type atomicLimits struct{ smallest, largest int64 }
-
 // checkAtomic refuses atomic=1 where the job itself rules it out.
 func (p *program) checkAtomic(j *fiojob.Job, s *jobSpec) {
 	if !j.Atomic || !s.writes || s.kind == kindNull {
@@ -27,9 +24,9 @@ func (p *program) checkAtomic(j *fiojob.Job, s *jobSpec) {
 	s.job.Direct = true // as in fio
 }
 
-// checkAtomicWrites refuses writes that the kernel would answer with EINVAL.
-func (s *jobSpec) checkAtomicWrites(device load.Device, f *file) error {
-	if f.atomic == 0 || !s.writes {
+// checkAtomicWrites refuses writes that the kernel would answer with EINVAL on a device that takes atomic ones of some sizes.
+func (s *jobSpec) checkAtomicWrites(device load.Device, smallest, largest int64) error {
+	if !s.writes {
 		return nil
 	}
 	wrong := func(format string, args ...any) error {
@@ -37,7 +34,7 @@ func (s *jobSpec) checkAtomicWrites(device load.Device, f *file) error {
 			Code: "atomic-writes", Exit: diag.ExitData,
 			Message: fmt.Sprintf("job %q: atomic=1: %s", s.job.Name, fmt.Sprintf(format, args...)),
 			Hint: fmt.Sprintf("device %q takes atomic writes of %d to %d bytes, powers of two at multiples of their size",
-				device.Name, f.limits.smallest, f.limits.largest),
+				device.Name, smallest, largest),
 		}
 	}
 	if s.replay != nil {
@@ -51,7 +48,7 @@ func (s *jobSpec) checkAtomicWrites(device load.Device, f *file) error {
 	list.each(func(size int64, _ float64) {
 		switch {
 		case err != nil:
-		case size&(size-1) != 0 || size < f.limits.smallest || size > f.limits.largest:
+		case size&(size-1) != 0 || size < smallest || size > largest:
 			err = wrong("blocks of %d bytes cannot be written", size)
 		case s.align(int(interval.Write))%size != 0:
 			err = wrong("offsets are multiples of %d and not of %d bytes", s.align(int(interval.Write)), size)

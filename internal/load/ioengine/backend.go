@@ -1,5 +1,7 @@
 package ioengine
 
+import "math"
+
 // backend does operations for one worker. Calls come from the worker's thread only, one per batch.
 type backend interface {
 	// exchange hands over the slots of batch and waits until at least one operation in flight has completed, or
@@ -78,5 +80,18 @@ func (nullBackend) exchange(batch []int32, done []completion, waitNanos int64) (
 	return len(batch), nil
 }
 
+// never is a moment so far away that it does not come.
+const never = math.MaxInt64
+
 // wholeSize stands for the size of the operation in the result of a back end that cannot fall short.
 const wholeSize = 1<<31 - 1
+
+// submissionTimer is a back end of which it makes sense to ask when the system call that submitted a batch returned: the
+// call queues operations and does not do them.
+type submissionTimer interface {
+	// timeSubmissions makes each exchange that has a batch submit it by a call that does not wait, and read the clock
+	// when that call returns.
+	timeSubmissions(clock func() int64)
+	// submittedAt returns that moment for the last exchange that had a batch.
+	submittedAt() int64
+}

@@ -12,36 +12,17 @@ import (
 // computes. Only a job can choose them, by its ioengine, and only bragg io runs them.
 
 // newCallsBackend returns the back end of a worker whose only lane has a job for such an engine.
-func newCallsBackend(w *worker) backend {
-	b := newPsyncBackend(w.slots, w.kind)
-	switch w.kind {
+func newCallsBackend(slots []slot, kind backendKind, load *fiojob.CPULoad, stop *atomic.Bool) backend {
+	b := newPsyncBackend(slots, kind)
+	switch kind {
 	case kindFalloc:
 		b.perform = performAllocation
 	case kindTruncate:
 		b.perform = performTruncation
 	default:
-		b.perform = newBurner(&w.lanes[0].job.job.Control.CPU, &w.shared.stop).burn
+		b.perform = newBurner(load, stop).burn
 	}
 	return b
-}
-
-// compileCalls works out what a job of one of these engines does.
-func (p *program) compileCalls(j *fiojob.Job, s *jobSpec) {
-	if (s.kind == kindCPU || s.kind == kindNames) && j.RampSize > 0 {
-		p.issues.Errorf(p.optionPos(j, "ramp_size"), "endless-ramp", "job %q: ioengine=%s moves no bytes, so that ramp_size is never reached; use ramp_time",
-			j.Name, j.IOEngine)
-	}
-	switch s.kind {
-	case kindCPU:
-		s.reads, s.writes, s.trims, s.random = false, false, false, false
-		if c := &j.Control.CPU; c.Percent <= 0 {
-			p.issues.Errorf(j.Pos, "no-load", "job %q: ioengine=cpuio needs cpuload, the share of a CPU that it takes, in percent", j.Name)
-		}
-	case kindTruncate:
-		if s.reads || s.trims {
-			p.issues.Errorf(p.optionPos(j, "rw"), "only-writes", "job %q: ioengine=ftruncate has writes only, and rw=%s reads or trims", j.Name, j.ReadWrite)
-		}
-	}
 }
 
 // dataless tells whether a back end moves no data, so that there is nothing to make, check or read back.
@@ -100,6 +81,8 @@ func newBurner(c *fiojob.CPULoad, stop *atomic.Bool) *burner {
 const (
 	cpuChunkDefault = 50 * time.Millisecond
 	burnSortLength  = 1 << 14
+	// burnPauseMax bounds how long a rest goes on when the load has ended, in nanoseconds.
+	burnPauseMax = int64(20 * time.Millisecond)
 )
 
 // burn is one cycle, or what fits into the span of the slot, in nanoseconds.
@@ -118,21 +101,7 @@ func (b *burner) burn(s *slot) int32 {
 		if left <= 0 {
 			break
 		}
-		pause(min(left, waitMaxNanos))
+		pause(min(left, burnPauseMax))
 	}
 	return 0
-}
-
-// fillBurn is fill for a lane that only computes: one cycle after the other until its time is over.
-func (l *lane) fillBurn(w *worker, now int64) int64 {
-	switch {
-	case now < l.start:
-		return l.start
-	case now >= l.end:
-		l.close(closedTime)
-	case len(l.free) > 0:
-		sl := &w.slots[l.take(w)]
-		sl.kind, sl.direction, sl.intended, sl.size, sl.span = opBurn, 0, never, 0, l.end-now
-	}
-	return never
 }

@@ -19,7 +19,7 @@ type libaioBackend struct {
 	flying  int
 	timeout unix.Timespec
 	// clock, where set, is read when a batch has been submitted; the moment is in returned.
-	clock    *clock
+	clock    func() int64
 	returned int64
 }
 
@@ -55,10 +55,10 @@ const (
 	aioPriority = 2 // the block has a priority of its own
 )
 
-func newLibaioBackend(w *worker) (backend, error) {
-	n := len(w.slots)
+func newLibaioBackend(slots []slot) (backend, error) {
+	n := len(slots)
 	b := &libaioBackend{
-		slots: w.slots, blocks: make([]aioBlock, n), pending: make([]*aioBlock, 0, n), events: make([]aioEvent, n),
+		slots: slots, blocks: make([]aioBlock, n), pending: make([]*aioBlock, 0, n), events: make([]aioEvent, n),
 		ready: make([]completion, 0, n),
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_IO_SETUP, uintptr(n), uintptr(unsafe.Pointer(&b.context)), 0); errno != 0 {
@@ -69,7 +69,7 @@ func newLibaioBackend(w *worker) (backend, error) {
 
 // probeLibaio tells whether the kernel lets this process use libaio.
 func probeLibaio() error {
-	b, err := newLibaioBackend(&worker{slots: make([]slot, 1)})
+	b, err := newLibaioBackend(make([]slot, 1))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (b *libaioBackend) exchange(batch []int32, done []completion, waitNanos int
 		return 0, err
 	}
 	if b.clock != nil && len(batch) > 0 {
-		b.returned = b.clock.now()
+		b.returned = b.clock()
 	}
 	n := copy(done, b.ready)
 	b.ready = b.ready[:0]
@@ -119,7 +119,7 @@ func (b *libaioBackend) exchange(batch []int32, done []completion, waitNanos int
 	return n, nil
 }
 
-func (b *libaioBackend) timeSubmissions(clock *clock) { b.clock = clock }
+func (b *libaioBackend) timeSubmissions(clock func() int64) { b.clock = clock }
 
 func (b *libaioBackend) submittedAt() int64 { return b.returned }
 

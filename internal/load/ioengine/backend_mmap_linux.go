@@ -17,10 +17,13 @@ type mapping struct {
 	size   int64
 }
 
-// mapFile maps a whole file. Pages come when they are touched.
-func mapFile(f *file, writes bool, order string) (*mapping, error) {
+// mapInto maps a whole file, unless it is mapped already. Pages come when they are touched.
+func (f *file) mapInto(writes bool, order string) error {
+	if f.mapped != nil {
+		return nil
+	}
 	if f.size == 0 {
-		return nil, errors.New("map a file that is empty")
+		return errors.New("map a file that is empty")
 	}
 	protection := unix.PROT_READ
 	if writes {
@@ -28,7 +31,7 @@ func mapFile(f *file, writes bool, order string) (*mapping, error) {
 	}
 	memory, err := unix.Mmap(f.fd, 0, int(f.size), protection, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes: %w", f.size, err)
+		return fmt.Errorf("map %d bytes: %w", f.size, err)
 	}
 	advice := unix.MADV_NORMAL
 	switch order {
@@ -38,9 +41,10 @@ func mapFile(f *file, writes bool, order string) (*mapping, error) {
 		advice = unix.MADV_SEQUENTIAL
 	}
 	if err := unix.Madvise(memory, advice); err != nil {
-		return nil, errors.Join(fmt.Errorf("advise on mapped memory: %w", err), unix.Munmap(memory))
+		return errors.Join(fmt.Errorf("advise on mapped memory: %w", err), unix.Munmap(memory))
 	}
-	return &mapping{memory: memory, size: f.size}, nil
+	f.mapped = &mapping{memory: memory, size: f.size}
+	return nil
 }
 
 func (m *mapping) close() error { return unix.Munmap(m.memory) }
@@ -81,21 +85,6 @@ func syncMapped(memory []byte, offset, size int64) error {
 	page := int64(unix.Getpagesize())
 	from := offset / page * page
 	return unix.Msync(memory[from:offset+size], unix.MS_SYNC)
-}
-
-// mapAll maps the files of a job that have no mapping yet.
-func mapAll(job *jobSpec, files []*file) error {
-	for i, f := range files {
-		if f == nil || f.mapped != nil {
-			continue
-		}
-		m, err := mapFile(f, job.writesTo(i), job.advice())
-		if err != nil {
-			return err
-		}
-		f.mapped = m
-	}
-	return nil
 }
 
 // catchFaults makes faults of mapped memory panics, which performMapped catches, on the goroutine that calls it.

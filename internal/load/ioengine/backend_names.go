@@ -3,23 +3,12 @@ package ioengine
 import (
 	"syscall"
 
-	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
 )
 
-// namesOnly makes of a job with one of fio's engines filecreate, filestat and filedelete, or their likes for folders, what it is: one operation for
-// each of its files, counted as a read of no bytes.
-func (s *jobSpec) namesOnly() {
-	if s.kind != kindNames {
-		return
-	}
-	s.reads, s.writes, s.trims, s.random, s.endless = true, false, false, false, false
-	s.sizes = [interval.DirectionCount]sizes{interval.Read: {smallest: 1, largest: 1}}
-}
-
-// newNamesBackend returns the back end of a worker whose only lane has a job for names of files.
-func newNamesBackend(w *worker) backend {
-	b := newPsyncBackend(w.slots, kindNames)
-	devices, of := w.shared.devices, nameCall(w.lanes[0].job.job.IOEngine)
+// newNamesBackend returns the back end of a worker whose only lane has a job for names of files: those of devices.
+func newNamesBackend(slots []slot, devices []load.Device, ioengine string) backend {
+	b, of := newPsyncBackend(slots, kindNames), nameCall(ioengine)
 	b.perform = func(s *slot) int32 {
 		if s.kind != opRead {
 			return 0

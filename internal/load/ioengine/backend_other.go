@@ -16,11 +16,11 @@ func probeUring() error { return errOnlyLinux }
 
 func probeLibaio() error { return errOnlyLinux }
 
-func newUringBackend(*worker, []*file) (backend, error) { return nil, errOnlyLinux }
+func newUringBackend([]slot, arena, []*file, bool) (backend, error) { return nil, errOnlyLinux }
 
-func newLibaioBackend(*worker) (backend, error) { return nil, errOnlyLinux }
+func newLibaioBackend([]slot) (backend, error) { return nil, errOnlyLinux }
 
-func mapAll(*jobSpec, []*file) error { return errOnlyLinux }
+func (f *file) mapInto(bool, string) error { return errOnlyLinux }
 
 func catchFaults() {}
 

@@ -155,3 +155,14 @@ func perform(s *slot) int32 {
 	}
 	return s.file.sync(false)
 }
+
+// lap returns the most that one of its threads used and waited since the former lap.
+func (b *psyncBackend) lap() (busiest, waited int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.clocks {
+		c, w := b.clocks[i].lap()
+		busiest, waited = max(busiest, c), max(waited, w)
+	}
+	return busiest, waited
+}

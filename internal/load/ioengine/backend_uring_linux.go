@@ -38,7 +38,7 @@ type uringBackend struct {
 	// do in fio.
 	blocking bool
 	// clock, where set, is read when a call that only submits has returned; the moment is in returned.
-	clock    *clock
+	clock    func() int64
 	returned int64
 	flying   int
 }
@@ -46,15 +46,16 @@ type uringBackend struct {
 // fixedBufferMax is the largest memory that can be registered as one buffer.
 const fixedBufferMax = 1 << 30
 
-func newUringBackend(w *worker, files []*file) (backend, error) {
-	r, err := newRing(len(w.slots))
+// newUringBackend makes the back end of some slots, whose buffers are in one memory. trims says that some operations are trims.
+func newUringBackend(slots []slot, memory arena, files []*file, trims bool) (backend, error) {
+	r, err := newRing(len(slots))
 	if err != nil {
 		return nil, err
 	}
-	b := &uringBackend{ring: r, slots: w.slots, trims: w.trims()}
-	if len(r.entries) < len(w.slots) {
+	b := &uringBackend{ring: r, slots: slots, trims: trims}
+	if len(r.entries) < len(slots) {
 		return nil, errors.Join(fmt.Errorf("set up io_uring: queue depths of one worker add up to %d, more than %d",
-			len(w.slots), len(r.entries)), r.close())
+			len(slots), len(r.entries)), r.close())
 	}
 	// Registered once, descriptors and pages of buffers need not be looked up for each operation.
 	descriptors := make([]int32, len(files))
@@ -64,8 +65,8 @@ func newUringBackend(w *worker, files []*file) (backend, error) {
 	if err := r.register(registerFiles, unsafe.Pointer(&descriptors[0]), len(descriptors)); err != nil {
 		return nil, errors.Join(fmt.Errorf("register files with io_uring: %w", err), r.close())
 	}
-	if n := len(w.arena); n > 0 && n <= fixedBufferMax {
-		vector := unix.Iovec{Base: &w.arena[0]}
+	if n := len(memory); n > 0 && n <= fixedBufferMax {
+		vector := unix.Iovec{Base: &memory[0]}
 		vector.SetLen(n)
 		// Refused where the limit of locked memory is too low; operations then pin their buffers one by one.
 		b.fixed = r.register(registerBuffers, unsafe.Pointer(&vector), 1) == nil
@@ -140,7 +141,7 @@ func (b *uringBackend) submit(some bool, done []completion, waitNanos int64) (in
 		if err := b.ring.hand(); err != nil {
 			return n, err
 		}
-		b.returned = b.clock.now()
+		b.returned = b.clock()
 		if n += b.ring.take(done[n:]); n == b.flying {
 			return n, nil
 		}
@@ -176,7 +177,7 @@ func (b *uringBackend) settle(done []completion) {
 	}
 }
 
-func (b *uringBackend) timeSubmissions(clock *clock) { b.clock = clock }
+func (b *uringBackend) timeSubmissions(clock func() int64) { b.clock = clock }
 
 func (b *uringBackend) submittedAt() int64 { return b.returned }
 

@@ -3,7 +3,6 @@
 package ioengine
 
 import (
-	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -38,8 +37,9 @@ type chainCall struct {
 // ioVector is struct iovec with an address that the garbage collector does not follow: that of an arena.
 type ioVector struct{ base, length uintptr }
 
-func newChain(w *worker) *chain {
-	return &chain{slots: w.slots, shift: w.shared.clock.now() - nanotime(), length: 1}
+// newChain makes the chain of a lane's slots; now is this moment on the axis of the run.
+func newChain(slots []slot, now int64) *chain {
+	return &chain{slots: slots, shift: now - nanotime(), length: 1}
 }
 
 // add makes calls of slots.
@@ -116,44 +116,13 @@ func (c *chain) run(done []completion, end int64) int {
 	return n
 }
 
-// rest lets the scheduler choose. The worker may go on in another thread, and the one that it had may work for others meanwhile;
-// not so with settings of the thread, which is then nobody else's.
-func (w *worker) rest() {
-	if nanotime()-w.chain.rested < chainRestNanos {
-		return
-	}
-	if w.settings != (threadSettings{}) {
-		goyield()
-	} else {
-		former := w.leaveThread()
-		runtime.UnlockOSThread() // a locked one hands its place to another thread, and gets it back by two more wake-ups
-		goyield()
-		runtime.LockOSThread()
-		w.arrive(former)
-	}
-	w.chain.rested = nanotime()
-}
+// tired tells whether the scheduler should choose again.
+func (c *chain) tired() bool { return nanotime()-c.rested >= chainRestNanos }
 
-// leaveThread closes the accounts of this thread, which others may have next, and returns its id. The clock is read first: that
-// brings what getrusage says up to date, which is as of the last tick of the kernel otherwise.
-func (w *worker) leaveThread() int {
-	w.lock()
-	defer w.mu.Unlock()
-	w.cpu.leave()
-	w.account.addUsage(w.cameWith, threadUsage())
-	return unix.Gettid()
-}
-
-// arrive opens the accounts of this thread, in the same order.
-func (w *worker) arrive(former int) {
-	w.lock()
-	defer w.mu.Unlock()
-	moved := unix.Gettid() != former
-	if moved {
-		sharpenTimers()
-	}
-	w.cpu.arrive(moved)
-	w.cameWith = threadUsage()
+// rest lets it.
+func (c *chain) rest() {
+	goyield()
+	c.rested = nanotime()
 }
 
 // cancel gives back what was made and not done.

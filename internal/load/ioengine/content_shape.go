@@ -2,11 +2,8 @@ package ioengine
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -39,10 +36,11 @@ const (
 	contentPattern
 )
 
-func contentOf(j *fiojob.Job, s *sizes) content {
+// contentOf is what the writes of a job hold whose smallest one has block bytes.
+func contentOf(j *fiojob.Job, block int64) content {
 	c := content{
 		percent: j.Content.CompressPercent, chunk: int(j.Content.CompressChunkBytes), pattern: j.Content.Pattern,
-		repeats: uint64(j.Content.DedupePercent), block: int(s.smallest),
+		repeats: uint64(j.Content.DedupePercent), block: int(block),
 	}
 	c.apart = uint64((windowMax + repeatGroup*c.block - 1) / (repeatGroup * c.block))
 	switch {
@@ -120,6 +118,13 @@ const (
 	windowMax     = 1 << 20
 )
 
+// The keys below that of a content; the others are in package pattern.
+const (
+	keyRepeat       = 1 << 40 // of a content, next to the blocks of a write
+	keyRepeatSource = 1       // of a repeat
+	keySharedSet    = 5 << 40 // in place of a content: the working set that jobs share
+)
+
 // blockKey returns the key of what block i of write n holds.
 func (c *content) blockKey(key, n, i uint64) uint64 {
 	unique := repeatGroup - c.repeats
@@ -140,7 +145,7 @@ func (c *content) blockKey(key, n, i uint64) uint64 {
 	if c.setBlocks > 0 && (c.setShared || unique == 0) {
 		return load.Draw(keySharedSet, load.DrawBelow(source, n, c.setBlocks))
 	}
-	groups := max(1, saturatingSub(group, c.apart))
+	groups := max(1, group-min(group, c.apart))
 	if c.setBlocks > 0 {
 		groups = (c.setBlocks + unique - 1) / unique // the first unique writes of the stream are the set
 	}
@@ -177,52 +182,11 @@ func (c *content) String() string {
 	return text
 }
 
-// contentNotes says what each job writes; jobs that write alike are named together.
-func (p *program) contentNotes() []string {
-	var texts []string
-	jobs := map[string][]string{}
-	for i := range p.jobs {
-		if spec := &p.jobs[i]; spec.writes && spec.kind != kindNull && !spec.verifiesOnly() {
-			text := spec.content.String()
-			if jobs[text] == nil {
-				texts = append(texts, text)
-			}
-			jobs[text] = append(jobs[text], strconv.Quote(spec.job.Name))
-		}
-	}
-	var notes []string
-	for _, text := range texts {
-		word := "job"
-		if len(jobs[text]) > 1 {
-			word = "jobs"
-		}
-		notes = append(notes, fmt.Sprintf("%s %s: %s", word, strings.Join(jobs[text], ", "), text))
-	}
-	return notes
-}
-
-// compileContent works out what a job writes.
-func (p *program) compileContent(s *jobSpec) {
-	if !s.writes {
+// sizeSet gives the set that duplicates are drawn from its size: a share of the bytes of a job, in blocks.
+func (c *content) sizeSet(job *fiojob.Content, bytes int64) {
+	if job.DedupeMode != "working_set" || c.repeats == 0 {
 		return
 	}
-	s.content = contentOf(&s.job, &s.sizes[interval.Write])
-	if c := &s.job.Content; c.DedupePercent > 0 && c.DedupeMode == "working_set" && c.DedupeSetPercent == 0 {
-		p.issues.Errorf(p.optionPos(&s.job, "dedupe_working_set_percentage"), "empty-working-set",
-			"job %q: duplicates are drawn from a working set of 0 %%", s.job.Name)
-	}
-}
-
-// sizeWorkingSet gives the set that duplicates are drawn from its size: a share of the job's bytes, in blocks.
-func (s *jobSpec) sizeWorkingSet() {
-	c := &s.job.Content
-	if c.DedupeMode != "working_set" || s.content.repeats == 0 {
-		return
-	}
-	var bytes int64
-	for _, stream := range s.clones[0].streams {
-		bytes += stream.region.used()
-	}
-	s.content.setBlocks = uint64(max(1, bytes/100*int64(c.DedupeSetPercent)/int64(s.content.block)))
-	s.content.setShared = c.DedupeGlobal
+	c.setBlocks = uint64(max(1, bytes/100*int64(job.DedupeSetPercent)/int64(c.block)))
+	c.setShared = job.DedupeGlobal
 }

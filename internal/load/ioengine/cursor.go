@@ -166,3 +166,70 @@ func (c *cursor) stride(size int64) {
 		c.zone = 0
 	}
 }
+
+// over tells whether a pass has no operation left for a cursor. As in fio a sequential job ends its pass where its next
+// block would not fit into the rest of the region, and goes on at the start only where a skip leads behind the end of the
+// device.
+func (c *cursor) over() bool {
+	switch {
+	case c.region.zoneBytes > 0:
+		return false
+	case c.deck != nil:
+		return c.deck.spent()
+	case !c.ends || c.begun == 0 || c.skip < 0:
+		return false
+	}
+	_, room := c.following()
+	return room < c.sequentialSizes().smallest
+}
+
+// following returns where a sequential job with a skip that is not negative goes on, and how much room is there.
+func (c *cursor) following() (at, room int64) {
+	window := c.region.window()
+	at = c.position
+	if c.begun > 0 && at < window {
+		if at += c.skip; c.skip > 0 && at >= c.real {
+			at = 0
+		}
+	}
+	return at, window - at
+}
+
+func (c *cursor) sequentialSizes() *sizes {
+	if c.sequel.largest > 0 {
+		return &c.sequel
+	}
+	return &c.sizes
+}
+
+// fitting draws the size of operation n again until it fits into the room that is left, as fio does.
+func (c *cursor) fitting(room int64) int64 {
+	size := c.size(false)
+	if size <= room {
+		return size
+	}
+	s := c.sequentialSizes()
+	for try := uint64(1); try <= fittingTries; try++ {
+		if size = s.at(load.Draw(load.Key(c.sizeKey, try), c.n)); size <= room {
+			return size
+		}
+	}
+	return s.smallest
+}
+
+// fittingTries bounds the draws for one size that fits; after them it is the smallest one.
+const fittingTries = 256
+
+// restart puts a cursor at the start of a pass. Draws go on with their numbers.
+func (c *cursor) restart() {
+	if c.deck != nil {
+		c.deck.restart()
+	}
+	c.begun, c.last, c.position = 0, 0, 0
+	if c.skip < 0 {
+		c.position = c.region.window()
+	}
+}
+
+// used returns how many bytes of the region are touched.
+func (r *region) used() int64 { return r.window() * max(1, r.zones) }

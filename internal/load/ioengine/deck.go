@@ -170,3 +170,15 @@ func (d *deck) place(tile uint64) (offset, size int64) {
 	stripe := d.stripes.at(c.firstStripe + tile/c.perStripe)
 	return int64(stripe)*d.stripe + c.inner + int64(tile%c.perStripe)*c.size, c.size
 }
+
+// spent tells whether all cards of a pass are dealt.
+func (d *deck) spent() bool { return d.front+d.back >= d.total }
+
+// restart shuffles the cards, unless none was dealt.
+func (d *deck) restart() {
+	if d.front+d.back == 0 {
+		return
+	}
+	d.pass++
+	d.shuffle()
+}

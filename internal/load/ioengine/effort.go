@@ -1,9 +1,6 @@
 package ioengine
 
 import (
-	"path"
-	"strings"
-
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -33,50 +30,3 @@ func (t *timeline) effort(length int64) interval.Effort {
 	e.BusiestNanos, e.WaitedNanos = min(e.BusiestNanos, length), min(e.WaitedNanos, length)
 	return e
 }
-
-func (b *psyncBackend) lap() (busiest, waited int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.clocks {
-		c, w := b.clocks[i].lap()
-		busiest, waited = max(busiest, c), max(waited, w)
-	}
-	return busiest, waited
-}
-
-// throttlesOf reads a text like /proc/self/cgroup: lines of number, controllers and path. root is where control groups
-// are mounted.
-func throttlesOf(text, root string) []throttle {
-	var found []throttle
-	for line := range strings.Lines(text) {
-		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, ok := strings.Cut(rest, ":")
-		if !ok {
-			continue
-		}
-		base, key, unit := root, "throttled_usec", int64(1000)
-		if controllers != "" {
-			if !strings.Contains(","+controllers+",", ",cpu,") {
-				continue
-			}
-			base, key, unit = path.Join(root, controllers), "throttled_time", 1
-		}
-		for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {
-			found = append(found, throttle{path.Join(base, dir, "cpu.stat"), key, unit})
-			if dir == "/" {
-				break
-			}
-		}
-	}
-	return found
-}
-
-// throttle is the file of one control group that tells how long its limit held CPUs back.
-type throttle struct {
-	path string
-	key  string
-	unit int64 // nanoseconds
-}
-
-// withheld is what this machine and its control groups kept back, since they began.
-type withheld struct{ stolen, throttled int64 }

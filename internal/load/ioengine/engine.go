@@ -259,3 +259,9 @@ func (s *jobSpec) plan() load.JobPlan {
 	}
 	return plan
 }
+
+// BackendOf names the back end that does the work of one of fio's engines, "" where there is none.
+func BackendOf(ioengine string) string {
+	kind, _, _ := backendOf(ioengine)
+	return string(kind)
+}

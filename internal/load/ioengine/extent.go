@@ -64,7 +64,7 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 	if amount == 0 || amount > length && !j.FileSize.Set {
 		amount = length
 	}
-	s.region.zoned(j)
+	zoned(&s.region, j)
 	if largest := spec.blockMax(); s.region.window() < largest {
 		return s, fmt.Errorf("%s at offset %s do not hold one block of %s", unit.FormatBytes(max(0, s.region.window())),
 			unit.FormatBytes(start), unit.FormatBytes(largest))
@@ -138,7 +138,7 @@ func bytesOf(s fiojob.Size, whole int64) int64 {
 
 // zoned cuts the region into strided windows. zonesize without zonemode is read as strided, which is what its authors
 // meant; fio itself refuses it since version 3.9.
-func (r *region) zoned(j *fiojob.Job) {
+func zoned(r *region, j *fiojob.Job) {
 	if j.ZoneSize <= 0 {
 		return
 	}
@@ -153,9 +153,6 @@ func (r *region) zoned(j *fiojob.Job) {
 		r.zones += (r.length - r.zoneRange) / r.zoneStride
 	}
 }
-
-// used returns how many bytes of the region are touched.
-func (r *region) used() int64 { return r.window() * max(1, r.zones) }
 
 // blockMin and blockMax are over both directions.
 func (s *jobSpec) blockMin() int64 {

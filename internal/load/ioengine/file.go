@@ -7,7 +7,6 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
@@ -27,17 +26,6 @@ type file struct {
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool
 	buffered   string // why it has no direct access, where that was asked for
-}
-
-// advice is which order of operations the kernel is told to expect.
-func (s *jobSpec) advice() string {
-	switch {
-	case s.job.Advice != "":
-		return s.job.Advice
-	case s.job.Random():
-		return fiojob.AdviceRandom
-	}
-	return fiojob.AdviceSequential
 }
 
 func (f *file) close() error {
@@ -89,3 +77,6 @@ func resultOf(n int, err error) int32 {
 	}
 	return -errnoOther
 }
+
+// atomicLimits are the smallest and the largest atomic write of a file, in bytes.
+type atomicLimits struct{ smallest, largest int64 }

@@ -3,6 +3,7 @@ package ioengine
 import (
 	"cmp"
 
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -22,11 +23,10 @@ type fileOrder struct {
 }
 
 // newFileOrder returns nil for files that are used in turn, all of them.
-func newFileOrder(job *jobSpec, streams int, key uint64) *fileOrder {
-	f := job.job.Control.FileService
+func newFileOrder(f fiojob.FileService, openFiles, streams int, key uint64) *fileOrder {
 	o := &fileOrder{kind: cmp.Or(f.Kind, "roundrobin"), count: max(1, f.Count), key: key, used: streams, current: -1}
-	if n := job.job.OpenFiles; n > 0 && n < streams {
-		o.used = n
+	if openFiles > 0 && openFiles < streams {
+		o.used = openFiles
 	}
 	if streams <= 1 || o.kind == "roundrobin" && o.count == 1 && o.used == streams {
 		return nil

@@ -1,7 +1,6 @@
 package ioengine
 
 import (
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -40,10 +39,6 @@ const (
 	keyChoice   = 3   // of a cursor
 	keyTiles    = 1   // of a pass of a deck
 	keyStripes  = 2   // of a pass of a deck
-
-	keyRepeat       = 1 << 40 // of a content, next to the blocks of a write
-	keyRepeatSource = 1       // of a repeat
-	keySharedSet    = 5 << 40 // in place of a content: the working set that jobs share
 )
 
 // workloadKey is the root of all keys of a workload on one VM.
@@ -53,15 +48,4 @@ func workloadKey(w *load.Workload) uint64 {
 		start++
 	}
 	return load.Key(load.Key(load.Key(w.Seed, uint64(w.Number)), uint64(w.Ordinal)), start)
-}
-
-// drawnAs is the direction whose draws an operation has. A job with one direction has those of writes whatever it does, so
-// that a job reads where another one in its place wrote.
-func (s *jobSpec) drawnAs(direction int) int {
-	others := s.draws()
-	others[direction] = false
-	if others == [interval.DirectionCount]bool{} {
-		return int(interval.Write)
-	}
-	return direction
 }

@@ -1,13 +1,5 @@
 package ioengine
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/braggdev/bragg/internal/diag"
-)
-
 // backendKind names a back end, as Generator.Backend and the option "backend" of a workload do.
 type backendKind string
 
@@ -51,47 +43,7 @@ func backendOf(ioengine string) (kind backendKind, synchronous, ok bool) {
 	return "", false, false
 }
 
-// BackendOf names the back end that does the work of one of fio's engines, "" where there is none.
-func BackendOf(ioengine string) string {
-	kind, _, _ := backendOf(ioengine)
-	return string(kind)
-}
-
 // blocks tells whether each operation holds the thread that does it, so that every clone needs a worker of its own.
 func (k backendKind) blocks() bool {
 	return k != kindUring && k != kindLibaio && k != kindNull
-}
-
-// submitMaxDirect is how many operations of direct access are handed over at a time. The device shall begin the first while
-// the next are made, and not wait for as many as have completed together: with all at once it idles between batches. Four
-// keep nearly all of what one call for many saves.
-const submitMaxDirect = 4
-
-// submitMax is how many operations of a lane are made before they are handed over.
-func (s *jobSpec) submitMax() int {
-	if s.job.Direct && (s.kind == kindUring || s.kind == kindLibaio) {
-		return submitMaxDirect
-	}
-	return s.depth
-}
-
-// choose gives all jobs to one back end.
-func (p *program) choose(name string) error {
-	kind := backendKind(name)
-	if !slices.Contains(backendKinds, kind) {
-		var names []string
-		for _, k := range backendKinds {
-			names = append(names, string(k))
-		}
-		return &diag.Error{
-			Code: "unknown-backend", Message: fmt.Sprintf("choose back end %q: there is none of that name", name),
-			Hint: strings.Join(names, ", "), Exit: diag.ExitUsage,
-		}
-	}
-	for i := range p.jobs {
-		if !p.jobs[i].kind.ofJob() {
-			p.jobs[i].kind = kind
-		}
-	}
-	return nil
 }

@@ -1,8 +1,6 @@
 package ioengine
 
 import (
-	"math"
-
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -10,23 +8,21 @@ import (
 // lane is one clone of a job while it runs: its queue, its schedule and its streams, one for each device. It belongs
 // to one worker and is touched under that worker's lock only.
 type lane struct {
-	spec    *cloneSpec
-	job     *jobSpec
-	index   int32 // in the worker
-	clone   int   // among those of its job
-	streams []stream
-	turn    int
-	files   *fileOrder // nil: in turn
-	watch   *watch     // nil: nothing is watched
-	flow    *flow      // nil: progress is not balanced against that of others
-	ramp    *ramp      // nil: no size ends the ramp
-	free    []int32    // slots that are not in use, a stack
-	reserve int        // of free that stay so, where a search has a depth below that of the job
+	spec     *cloneSpec
+	job      *jobSpec
+	index    int32    // in the worker
+	clone    int      // among those of its job
+	sequence          // of its operations
+	targets  []target // of its streams
+	watch    *watch   // nil: nothing is watched
+	flow     *flow    // nil: progress is not balanced against that of others
+	ramp     *ramp    // nil: no size ends the ramp
+	free     []int32  // slots that are not in use, a stack
+	reserve  int      // of free that stay so, where a search has a depth below that of the job
 
 	pacers [interval.DirectionCount]load.Pacer
 	due    [interval.DirectionCount]load.Pacer // copies that count what is due and not yet issued
 	paced  [interval.DirectionCount]bool
-	active [interval.DirectionCount]bool
 	closed closedReason
 
 	start       int64 // first operation
@@ -34,14 +30,10 @@ type lane struct {
 	end         int64 // no operation starts from here on
 	rampDue     uint64
 	issued      uint64 // by the pacers
-	left        int64  // operations that may still be issued
 	dropAfter   int64  // operations that are later are dropped; 0: none
 	dropped     uint64 // after the ramp
 
 	usual      Priority // of operations without one of their own
-	mixKey     uint64
-	mixRead    uint64 // percent
-	n          uint64
 	inFlight   int
 	thinkLeft  int
 	thinking   bool
@@ -50,9 +42,9 @@ type lane struct {
 	failures   int
 	unsynced   int
 	syncs      [3]int // syncs to issue: full, data only, of a range
-	syncStream *stream
-	finished   int  // streams that end_fsync has come to
-	ending     bool // what is in flight from here on is syncs of end_fsync
+	syncStream int    // the stream of the last write that asked for one
+	finished   int    // streams that end_fsync has come to
+	ending     bool   // what is in flight from here on is syncs of end_fsync
 	observer   Observer
 	verify     *verifier   // nil: nothing is verified
 	low        int         // iodepth_low: the queue is filled again when it has drained to this
@@ -75,77 +67,39 @@ const (
 	closedTime
 )
 
-// stream is one clone on one device.
-type stream struct {
-	device     int32
-	file       *file
-	cursors    [interval.DirectionCount]cursor
-	left       int64 // bytes
-	passes     passes
-	contentKey uint64
-	// priorityKey is that of draws for priorities, one for each direction from it on.
-	priorityKey uint64
-	writes      uint64
+// target is where a stream goes while its lane runs.
+type target struct {
+	file *file
 	// dirtyFrom and dirtyTo are what was written since the last sync_file_range; 0 and 0: nothing, or nobody asks.
 	dirtyFrom, dirtyTo int64
 }
 
-const never = math.MaxInt64
-
 func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
-	if job.replay != nil {
-		return newReplayLane(spec, job, files)
+	l := lane{spec: spec, job: job, sequence: newSequence(spec, job), usual: priorityOf(&job.job)}
+	l.targets = make([]target, len(l.streams))
+	for i := range l.streams {
+		if len(files) == 0 {
+			continue
+		}
+		f := files[l.streams[i].device]
+		if l.targets[i].file = f; f != nil && !f.direct && job.dropsCache() {
+			l.streams[i].passes.between = f.forget
+		}
 	}
-	l := lane{spec: spec, job: job, left: never, mixKey: load.Key(spec.key, keyMix)}
-	l.active, l.submitMax, l.usual = job.draws(), job.submitMax(), usualPriority(&job.job)
+	if job.replay != nil {
+		l.replay = newReplay(job.replay, job.job.Replay.NoStall)
+		return l
+	}
+	l.submitMax = job.submitMax()
 	for d, rate := range spec.rate {
 		l.paced[d] = l.active[d] && rate > 0
 	}
-	if spec.count > 0 {
-		l.left = spec.count
-	}
-	l.mixRead = uint64(min(max(job.job.RWMixRead, 0), 100))
 	l.thinkLeft = max(1, job.job.ThinkTimeBlocks)
 	if l.low = job.job.IODepthLow; l.low <= 0 || l.low > job.depth {
 		l.low = job.depth
 	}
-	for i := range spec.streams {
-		l.streams = append(l.streams, newStream(&spec.streams[i], job, files))
-	}
-	l.files = newFileOrder(job, len(l.streams), load.Key(spec.key, keyFiles))
 	l.watch = newWatch(job)
 	return l
-}
-
-func newStream(spec *streamSpec, job *jobSpec, files []*file) stream {
-	s := stream{device: int32(spec.device), left: never, contentKey: load.Key(spec.key, keyContent), priorityKey: load.Key(spec.key, keyPriority)}
-	if len(files) > 0 {
-		s.file = files[spec.device]
-	}
-	if spec.amount > 0 {
-		s.left = spec.amount
-	}
-	s.passes = newPasses(spec, job)
-	shared := job.reads && job.writes && job.sizes[0].equal(&job.sizes[1])
-	var both *deck
-	for d, active := range job.draws() {
-		if !active {
-			continue
-		}
-		o := job.order(d, spec.region, load.Key(spec.key, keyHot))
-		o.real = spec.real
-		var own *deck
-		if job.mapped(d, &o) {
-			if own = both; own == nil {
-				own = newDeck(spec.region.window(), &o.sizes, load.Key(spec.key, uint64(keyDeck+job.drawnAs(d))))
-			}
-			if shared {
-				both = own
-			}
-		}
-		s.cursors[d] = newCursor(o, own, job.drawnAs(d) == 0, load.Key(spec.key, uint64(keyCursor+job.drawnAs(d))))
-	}
-	return s
 }
 
 // begin fixes the lane's times on the run's axis.
@@ -181,19 +135,8 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 			return first, due, 0
 		}
 	}
-	read, write := l.active[0] && !l.paced[0], l.active[1] && !l.paced[1]
-	switch {
-	case l.active[interval.Trim] && !l.paced[interval.Trim]:
-		return int(interval.Trim), 0, 0
-	case read && write:
-		if load.DrawBelow(l.mixKey, l.n, 100) < l.mixRead {
-			return 0, 0, 0
-		}
-		return 1, 0, 0
-	case read:
-		return 0, 0, 0
-	case write:
-		return 1, 0, 0
+	if d := l.mixed(&l.paced); d >= 0 {
+		return d, 0, 0
 	}
 	return 0, 0, l.pacers[first].Next()
 }
@@ -304,13 +247,11 @@ func (l *lane) catchUp(w *worker) {
 
 // issue takes the next operation of the direction; it returns false when the lane has done its part.
 func (l *lane) issue(w *worker, direction int, intended int64) bool {
-	at, offset, size := l.nextOperation(direction)
+	at, offset, size := l.sequence.next(direction)
 	if at < 0 {
 		l.close(closedDone)
 		return false
 	}
-	l.left--
-	l.n++
 	if l.flow != nil {
 		l.flow.count()
 	}
@@ -336,25 +277,12 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	return true
 }
 
-// nextOperation takes the next operation of a direction from the stream whose turn it is; at is -1 where none has one left.
-func (l *lane) nextOperation(direction int) (at int, offset, size int64) {
-	for l.left > 0 {
-		if at = l.nextStream(); at < 0 {
-			break
-		}
-		if offset, size, ok := l.streams[at].next(direction); ok {
-			return at, offset, size
-		}
-	}
-	return -1, 0, 0
-}
-
 // put hands one operation to the back end.
 func (l *lane) put(w *worker, o *operation) {
 	s := &l.streams[o.stream]
 	sl := &w.slots[l.take(w)]
 	sl.offset, sl.size, sl.stream = o.offset, o.size, o.stream
-	sl.device, sl.file = s.device, s.file
+	sl.device, sl.file = s.device, l.targets[o.stream].file
 	sl.direction, sl.kind, sl.intended = o.direction, opKind(o.direction), o.intended
 	sl.busy, sl.number = true, o.number
 	if l.job.kind == kindNames {
@@ -367,7 +295,7 @@ func (l *lane) put(w *worker, o *operation) {
 		l.prioritize(s, sl)
 	}
 	if o.direction == uint8(interval.Write) {
-		l.wrote(s, sl, w.pool)
+		l.wrote(o.stream, sl, w.pool)
 	}
 }
 
@@ -379,23 +307,6 @@ func (l *lane) take(w *worker) int32 {
 	w.batch[w.batched] = i
 	w.batched++
 	return i
-}
-
-// nextStream goes round the devices that have something left to do; -1: none has.
-func (l *lane) nextStream() int {
-	if l.files != nil {
-		return l.files.next(l.streams)
-	}
-	for range l.streams {
-		at := l.turn
-		if l.turn++; l.turn == len(l.streams) {
-			l.turn = 0
-		}
-		if l.streams[at].left > 0 {
-			return at
-		}
-	}
-	return -1
 }
 
 func (l *lane) close(why closedReason) {

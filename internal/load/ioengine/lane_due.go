@@ -34,7 +34,7 @@ func (l *lane) dueBy(t int64) uint64 {
 func (l *lane) remaining() uint64 {
 	var bytes int64
 	for i := range l.streams {
-		if l.streams[i].left == never {
+		if l.streams[i].left == unbounded {
 			return uint64(max(0, l.left))
 		}
 		bytes += max(0, l.streams[i].left)
@@ -49,4 +49,18 @@ func (l *lane) weight(size float64) float64 {
 		return size
 	}
 	return 1
+}
+
+// fillBurn is fill for a lane that only computes: one cycle after the other until its time is over.
+func (l *lane) fillBurn(w *worker, now int64) int64 {
+	switch {
+	case now < l.start:
+		return l.start
+	case now >= l.end:
+		l.close(closedTime)
+	case len(l.free) > 0:
+		sl := &w.slots[l.take(w)]
+		sl.kind, sl.direction, sl.intended, sl.size, sl.span = opBurn, 0, never, 0, l.end-now
+	}
+	return never
 }

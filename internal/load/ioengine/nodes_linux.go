@@ -24,8 +24,8 @@ var nodesFolder = "/sys/devices/system/node"
 var memoryPolicies = map[string]uintptr{"default": 0, "prefer": 1, "bind": 2, "interleave": 3, "local": 4}
 
 // checkNodes refuses memory nodes that the machine does not have, before anything is opened.
-func (s *jobSpec) checkNodes() error {
-	n := nodeSettingsOf(&s.job.Control.Nodes)
+func checkNodes(job string, c *fiojob.Control) error {
+	n := nodeSettingsOf(&c.Nodes)
 	if n == (nodeSettings{}) {
 		return nil
 	}
@@ -35,18 +35,18 @@ func (s *jobSpec) checkNodes() error {
 			if err == nil && !slices.Contains(there, node) {
 				return &diag.Error{
 					Code: "memory-node", Exit: diag.ExitUnavailable,
-					Message: fmt.Sprintf("job %q: %s: this machine has no memory node %d", s.job.Name, key.name, node),
+					Message: fmt.Sprintf("job %q: %s: this machine has no memory node %d", job, key.name, node),
 					Hint:    fmt.Sprintf("it has %v", there),
 				}
 			}
 		}
 	}
 	if err == nil {
-		_, err = n.within(s.job.Control.CPUs)
+		_, err = n.within(c.CPUs)
 	}
 	if err != nil {
 		return &diag.Error{
-			Code: "memory-nodes", Exit: diag.ExitUnavailable, Err: err, Message: fmt.Sprintf("job %q: memory nodes", s.job.Name),
+			Code: "memory-nodes", Exit: diag.ExitUnavailable, Err: err, Message: fmt.Sprintf("job %q: memory nodes", job),
 		}
 	}
 	return nil
@@ -153,12 +153,12 @@ func (n *nodeSettings) setMemoryPolicy() error {
 	})
 }
 
-// bind gives memory that was not touched yet the policy.
-func (n *nodeSettings) bind(memory []byte) error {
+// bind gives memory that was not touched yet the policy of the nodes.
+func (t *threadSettings) bind(memory []byte) error {
 	if len(memory) == 0 {
 		return nil
 	}
-	return n.withPolicy(func(mode uintptr, mask *nodeMask, bits uintptr) unix.Errno {
+	return t.nodes.withPolicy(func(mode uintptr, mask *nodeMask, bits uintptr) unix.Errno {
 		_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&memory[0])), uintptr(len(memory)), mode,
 			uintptr(unsafe.Pointer(mask)), bits, 0)
 		return errno

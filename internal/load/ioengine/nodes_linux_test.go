@@ -52,11 +52,9 @@ func TestCPUsOfNodes(t *testing.T) {
 		{fiojob.Nodes{CPUs: []int{3}}, nil, "no memory node 3"},
 		{fiojob.Nodes{Policy: "bind", Memory: []int{0, 7}}, nil, "no memory node 7"},
 	} {
-		s := jobSpec{}
-		s.job.Control.Nodes, s.job.Control.CPUs = c.nodes, c.allowed
 		n := nodeSettingsOf(&c.nodes)
 		var got string
-		if err := s.checkNodes(); err != nil {
+		if err := checkNodes("j", &fiojob.Control{Nodes: c.nodes, CPUs: c.allowed}); err != nil {
 			got = err.Error()
 		} else if cpus, err := n.within(c.allowed); err != nil {
 			got = err.Error()
@@ -90,8 +88,8 @@ func TestMemoryPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := nodeSettingsOf(&nodes)
-		if err := n.bind(memory); err != nil {
+		settings := threadSettings{nodes: nodeSettingsOf(&nodes)}
+		if err := settings.bind(memory); err != nil {
 			t.Errorf("%+v: %v", nodes, err)
 		}
 		const ofAddress = 2 // MPOL_F_ADDR

@@ -7,16 +7,17 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-func (s *jobSpec) checkNodes() error {
-	if nodeSettingsOf(&s.job.Control.Nodes) == (nodeSettings{}) {
+func checkNodes(job string, c *fiojob.Control) error {
+	if nodeSettingsOf(&c.Nodes) == (nodeSettings{}) {
 		return nil
 	}
 	return &diag.Error{
-		Code: "memory-nodes", Message: fmt.Sprintf("job %q: memory nodes", s.job.Name), Err: errors.ErrUnsupported,
+		Code: "memory-nodes", Message: fmt.Sprintf("job %q: memory nodes", job), Err: errors.ErrUnsupported,
 		Exit: diag.ExitUnavailable, Hint: "numa_cpu_nodes and numa_mem_policy need Linux",
 	}
 }
 
-func (n *nodeSettings) bind([]byte) error { return nil }
+func (t *threadSettings) bind([]byte) error { return nil }

@@ -32,16 +32,6 @@ type Completed struct {
 // OK tells whether everything was done that was asked for.
 func (c *Completed) OK() bool { return c.Result == c.Size }
 
-// submissionTimer is a back end of which it makes sense to ask when the system call that submitted a batch returned: the
-// call queues operations and does not do them.
-type submissionTimer interface {
-	// timeSubmissions makes each exchange that has a batch submit it by a call that does not wait, and read the clock
-	// when that call returns.
-	timeSubmissions(clock *clock)
-	// submittedAt returns that moment for the last exchange that had a batch.
-	submittedAt() int64
-}
-
 // Observe lets each lane report to an observer of its own; nil for a lane that nobody watches. It must be called before
 // Run.
 func (r Run) Observe(of func(job string, clone int) Observer) {
@@ -64,7 +54,7 @@ func (r Run) TimeSubmissions() {
 	for _, workers := range r.phases {
 		for _, w := range workers {
 			if timer, ok := w.backend.(submissionTimer); ok {
-				timer.timeSubmissions(&r.shared.clock)
+				timer.timeSubmissions(r.shared.clock.now)
 				w.submissions = timer
 				for d := range w.account.Submissions {
 					w.account.Submissions[d].Reserve()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -107,4 +108,33 @@ func (s *jobSpec) scaleZones(factor float64) {
 		}
 		s.job.Distribution.Zones[d] = zones
 	}
+}
+
+// sizesByOrder gives sequential and random operations of all directions the sizes of reads and of writes, as
+// bs_is_seq_rand asks for.
+func (s *jobSpec) sizesByOrder() {
+	if !s.job.BlockByOrder {
+		return
+	}
+	sequential, random := sizesOf(&s.job, fiojob.Read), sizesOf(&s.job, fiojob.Write)
+	for d, active := range s.active() {
+		switch {
+		case active && s.random:
+			s.sizes[d] = random
+			s.sequel = sequential
+		case active:
+			s.sizes[d] = sequential
+		}
+	}
+}
+
+// drawnAs is the direction whose draws an operation has. A job with one direction has those of writes whatever it does, so
+// that a job reads where another one in its place wrote.
+func (s *jobSpec) drawnAs(direction int) int {
+	others := s.draws()
+	others[direction] = false
+	if others == [interval.DirectionCount]bool{} {
+		return int(interval.Write)
+	}
+	return direction
 }

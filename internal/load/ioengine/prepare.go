@@ -55,7 +55,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 		if job.phase != phase {
 			continue
 		}
-		if err := job.checkNodes(); err != nil {
+		if err := checkNodes(job.job.Name, &job.job.Control); err != nil {
 			return nil, err
 		}
 		files, err := in.open(job)
@@ -66,7 +66,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			group := groups[job.kind]
 			var w *worker
 			if job.own(c) {
-				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool(), settings: job.threadSettings(c)}
+				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool(), settings: settingsOf(&job.job.Control, c)}
 				workers = append(workers, w)
 			} else if n := len(group); job.kind.blocks() || n < runtime.NumCPU() {
 				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool()}
@@ -118,8 +118,8 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 			if err == nil {
 				err = checkAccess(job, device, f)
 			}
-			if err == nil {
-				err = job.checkAtomicWrites(device, f)
+			if err == nil && f.atomic != 0 {
+				err = job.checkAtomicWrites(device, f.limits.smallest, f.limits.largest)
 			}
 			if err != nil {
 				return nil, err
@@ -133,8 +133,11 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	if err := in.checkEnds(job, files); err != nil {
 		return nil, err
 	}
-	if job.kind == kindMmap {
-		if err := mapAll(job, files); err != nil {
+	for i, f := range files {
+		if f == nil || job.kind != kindMmap {
+			continue
+		}
+		if err := f.mapInto(job.writesTo(i), job.advice()); err != nil {
 			return nil, &diag.Error{
 				Code: "map-file", Message: fmt.Sprintf("job %q", job.job.Name), Err: err, Exit: diag.ExitUnavailable,
 			}
@@ -247,7 +250,7 @@ func (in *instance) equip(w *worker) error {
 		return err
 	}
 	w.arena = memory
-	if err := w.settings.nodes.bind(memory); err != nil {
+	if err := w.settings.bind(memory); err != nil {
 		return err
 	}
 	w.slots = make([]slot, total)
@@ -298,11 +301,11 @@ func (in *instance) equipBackend(w *worker) (err error) {
 		}
 		w.backend = b
 	case kindNames:
-		w.backend = newNamesBackend(w)
+		w.backend = newNamesBackend(w.slots, w.shared.devices, w.lanes[0].job.job.IOEngine)
 	case kindFalloc, kindTruncate, kindCPU:
-		w.backend = newCallsBackend(w)
+		w.backend = newCallsBackend(w.slots, w.kind, &w.lanes[0].job.job.Control.CPU, &w.shared.stop)
 	case kindLibaio:
-		if w.backend, err = newLibaioBackend(w); err != nil {
+		if w.backend, err = newLibaioBackend(w.slots); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}
 		}
 	default:
@@ -310,9 +313,14 @@ func (in *instance) equipBackend(w *worker) (err error) {
 		for i := range in.opened {
 			files[i] = in.opened[i].file
 		}
-		if w.backend, err = newUringBackend(w, files); err != nil {
+		if w.backend, err = newUringBackend(w.slots, w.arena, files, w.trims()); err != nil {
 			return &uringError{err}
 		}
 	}
 	return nil
+}
+
+// own tells whether a clone needs threads that no other clone uses.
+func (s *jobSpec) own(clone int) bool {
+	return settingsOf(&s.job.Control, clone) != threadSettings{} || s.job.Control.ThinkTimeSpin > 0
 }

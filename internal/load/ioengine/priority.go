@@ -11,25 +11,6 @@ import (
 // has that of the thread. Which operations have one is drawn from the stream's key and the operation's number, as its
 // place is.
 
-// Priority is what the kernel calls ioprio: the class above 13 bits, the level in the lowest three.
-type Priority uint16
-
-// NewPriority joins a class (0 none, 1 realtime, 2 best effort, 3 idle) and a level (0, the highest, to 7).
-func NewPriority(class, level int) Priority { return Priority(class<<prioClassShift | level) }
-
-const (
-	prioClassShift = 13
-	prioLevelMask  = 7
-	prioRealtime   = 1
-	prioBestEffort = 2
-)
-
-// Class is 0 where none is set, 1 realtime, 2 best effort, 3 idle.
-func (p Priority) Class() int { return int(p >> prioClassShift) }
-
-// Level is 0 to 7, 0 is the highest.
-func (p Priority) Level() int { return int(p & prioLevelMask) }
-
 // PriorityLatency are the latencies of operations of one priority, in nanoseconds.
 type PriorityLatency struct {
 	Priority          Priority
@@ -55,11 +36,11 @@ func compilePriorities(j *fiojob.Job) *priorities {
 	if !c.Active() {
 		return nil
 	}
-	p := &priorities{usual: usualPriority(j)}
+	p := &priorities{usual: priorityOf(j)}
 	for d := range p.shares {
 		class := c.Class[d]
 		if class == 0 {
-			class = prioRealtime
+			class = Realtime
 		}
 		if c.Percent[d] > 0 {
 			p.shares[d] = []priorityShare{{upTo: uint64(c.Percent[d]), priority: NewPriority(class, c.Level[d])}}
@@ -69,7 +50,7 @@ func compilePriorities(j *fiojob.Job) *priorities {
 			priority := NewPriority(s.Class, s.Level)
 			switch {
 			case s.Class == 0 && s.Level > 0:
-				priority = NewPriority(prioBestEffort, s.Level)
+				priority = NewPriority(BestEffort, s.Level)
 			case s.Class < 0:
 				priority = NewPriority(class, c.Level[d])
 			}
@@ -78,15 +59,6 @@ func compilePriorities(j *fiojob.Job) *priorities {
 		}
 	}
 	return p
-}
-
-// usualPriority is that of the job's threads.
-func usualPriority(j *fiojob.Job) Priority {
-	class, level := j.Control.PrioClass, j.Control.Prio
-	if class == 0 && level > 0 {
-		class = prioBestEffort
-	}
-	return NewPriority(class, level)
 }
 
 // checkPriorities refuses priorities where the back end that was chosen has no place for them.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -82,4 +84,28 @@ func (p *program) engine() interval.Engine {
 		e.Fallback = &interval.Fallback{From: string(kindUring), Why: p.refused.Error()}
 	}
 	return e
+}
+
+// contentNotes says what each job writes; jobs that write alike are named together.
+func (p *program) contentNotes() []string {
+	var texts []string
+	jobs := map[string][]string{}
+	for i := range p.jobs {
+		if spec := &p.jobs[i]; spec.writes && spec.kind != kindNull && !spec.verifiesOnly() {
+			text := spec.content.String()
+			if jobs[text] == nil {
+				texts = append(texts, text)
+			}
+			jobs[text] = append(jobs[text], strconv.Quote(spec.job.Name))
+		}
+	}
+	var notes []string
+	for _, text := range texts {
+		word := "job"
+		if len(jobs[text]) > 1 {
+			word = "jobs"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s: %s", word, strings.Join(jobs[text], ", "), text))
+	}
+	return notes
 }

@@ -248,7 +248,7 @@ func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 	s := &l.streams[a.File]
 	sl := &w.slots[l.take(w)]
 	sl.offset, sl.size, sl.stream = a.Offset, a.Size, a.File
-	sl.device, sl.file, sl.intended = s.device, s.file, due
+	sl.device, sl.file, sl.intended = s.device, l.targets[a.File].file, due
 	switch a.Kind {
 	case iolog.Sync:
 		sl.direction, sl.kind = uint8(interval.Write), opSync
@@ -319,7 +319,7 @@ func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
 		}
 	}
 	if spec.writes {
-		spec.content = contentOf(j, &sizes{smallest: max(log.Align, contentBlockMin)})
+		spec.content = contentOf(j, max(log.Align, contentBlockMin))
 	}
 	for d, active := range spec.active() {
 		p.openLoop[d] = p.openLoop[d] || active && !j.Replay.NoStall
@@ -350,20 +350,6 @@ func checkReplayAccess(job *jobSpec, device load.Device, f *file) error {
 		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
 		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.replay.Path, job.replay.Align, device.Name, f.align),
 	}
-}
-
-// newReplayLane makes the lane of a job that replays.
-func newReplayLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
-	l := lane{spec: spec, job: job, left: never, active: job.active(), usual: usualPriority(&job.job), replay: newReplay(job.replay, job.job.Replay.NoStall)}
-	for i := range spec.streams {
-		s := stream{device: int32(spec.streams[i].device), left: never, contentKey: load.Key(spec.streams[i].key, keyContent),
-			priorityKey: load.Key(spec.streams[i].key, keyPriority)}
-		if len(files) > 0 {
-			s.file = files[s.device]
-		}
-		l.streams = append(l.streams, s)
-	}
-	return l
 }
 
 // writesTo tells whether a job changes a device.

@@ -53,7 +53,7 @@ func burn(d time.Duration) int64 {
 	begun := threadUsage()
 	for {
 		u := threadUsage()
-		if used := u.Utime.Nano() + u.Stime.Nano() - begun.Utime.Nano() - begun.Stime.Nano(); used >= int64(d) {
+		if used := u.UserNanos + u.SystemNanos - begun.UserNanos - begun.SystemNanos; used >= int64(d) {
 			return used
 		}
 	}
@@ -71,7 +71,7 @@ func TestAccountsMissNothingBetweenTicks(t *testing.T) {
 			w.arrive(w.leaveThread())
 		}
 		w.cpu.stop()
-		w.account.addUsage(w.cameWith, threadUsage())
+		w.account.Usage.Add(threadUsage().Since(w.cameWith))
 		clock, account := w.cpu.nanos(), w.account.UserNanos+w.account.SystemNanos
 		if share := float64(account) / float64(clock); share < 0.95 || share > 1.05 {
 			t.Errorf("accounted %v of %v", time.Duration(account), time.Duration(clock))

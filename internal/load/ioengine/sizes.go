@@ -165,21 +165,3 @@ func (s *sizes) misfit(align int64) int64 {
 	})
 	return found
 }
-
-// sizesByOrder gives sequential and random operations of all directions the sizes of reads and of writes, as
-// bs_is_seq_rand asks for.
-func (s *jobSpec) sizesByOrder() {
-	if !s.job.BlockByOrder {
-		return
-	}
-	sequential, random := sizesOf(&s.job, fiojob.Read), sizesOf(&s.job, fiojob.Write)
-	for d, active := range s.active() {
-		switch {
-		case active && s.random:
-			s.sizes[d] = random
-			s.sequel = sequential
-		case active:
-			s.sizes[d] = sequential
-		}
-	}
-}

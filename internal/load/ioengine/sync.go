@@ -9,7 +9,8 @@ import (
 // They move nothing and count neither as operations nor for a rate.
 
 // wrote makes the content of a write and notes the syncs that are due after it.
-func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
+func (l *lane) wrote(at int32, sl *slot, pool []byte) {
+	s := &l.streams[at]
 	if l.job.kind != kindNull && !l.job.dataless {
 		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
 	}
@@ -21,26 +22,27 @@ func (l *lane) wrote(s *stream, sl *slot, pool []byte) {
 	j := &l.job.job
 	if j.FSync > 0 && s.writes%uint64(j.FSync) == 0 {
 		l.syncs[0]++
-		l.syncStream = s
+		l.syncStream = int(at)
 	}
 	if j.FDataSync > 0 && s.writes%uint64(j.FDataSync) == 0 {
 		l.syncs[1]++
-		l.syncStream = s
+		l.syncStream = int(at)
 	}
 	if j.SyncFileRange.Every > 0 {
-		l.wroteRange(s, sl)
+		l.wroteRange(at, sl)
 	}
 }
 
 // wroteRange notes that a write dirtied its range, and asks for a sync of what was dirtied since the last one.
-func (l *lane) wroteRange(s *stream, sl *slot) {
-	if s.dirtyTo == 0 {
-		s.dirtyFrom = sl.offset
+func (l *lane) wroteRange(at int32, sl *slot) {
+	t := &l.targets[at]
+	if t.dirtyTo == 0 {
+		t.dirtyFrom = sl.offset
 	}
-	s.dirtyFrom, s.dirtyTo = min(s.dirtyFrom, sl.offset), max(s.dirtyTo, sl.offset+sl.size)
-	if s.writes%uint64(l.job.job.SyncFileRange.Every) == 0 {
+	t.dirtyFrom, t.dirtyTo = min(t.dirtyFrom, sl.offset), max(t.dirtyTo, sl.offset+sl.size)
+	if l.streams[at].writes%uint64(l.job.job.SyncFileRange.Every) == 0 {
 		l.syncs[2]++
-		l.syncStream = s
+		l.syncStream = int(at)
 	}
 }
 
@@ -66,9 +68,9 @@ func rangeFlags(r *fiojob.SyncFileRange) (flags uint32) {
 
 func (l *lane) issueSync(w *worker) {
 	sl := &w.slots[l.take(w)]
-	s := l.syncStream
+	t := &l.targets[l.syncStream]
 	sl.offset, sl.size, sl.direction = 0, 0, uint8(interval.Write)
-	sl.device, sl.file = s.device, s.file
+	sl.device, sl.file = l.streams[l.syncStream].device, t.file
 	switch {
 	case l.syncs[0] > 0:
 		sl.kind = opSync
@@ -78,8 +80,8 @@ func (l *lane) issueSync(w *worker) {
 		l.syncs[1]--
 	default:
 		sl.kind = opRangeSync
-		sl.offset, sl.span, sl.flags = s.dirtyFrom, s.dirtyTo-s.dirtyFrom, rangeFlags(&l.job.job.SyncFileRange)
-		s.dirtyFrom, s.dirtyTo = 0, 0
+		sl.offset, sl.span, sl.flags = t.dirtyFrom, t.dirtyTo-t.dirtyFrom, rangeFlags(&l.job.job.SyncFileRange)
+		t.dirtyFrom, t.dirtyTo = 0, 0
 		l.syncs[2]--
 	}
 }
@@ -95,8 +97,8 @@ func (l *lane) finish(w *worker) {
 		if len(l.free) == 0 {
 			return
 		}
-		if s := &l.streams[l.finished]; s.writes > 0 {
-			l.syncs[0], l.syncStream = 1, s
+		if l.streams[l.finished].writes > 0 {
+			l.syncs[0], l.syncStream = 1, l.finished
 			l.issueSync(w)
 		}
 	}

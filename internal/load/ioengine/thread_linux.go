@@ -24,6 +24,9 @@ func newThreadClock() threadClock {
 // "scheduler" (2); see clock_getcpuclockid(3) and the kernel's posix-timers.h.
 func clockOfThread() int32 { return ^int32(unix.Gettid())<<3 | 6 }
 
+// threadID is the kernel's id of this thread.
+func threadID() int { return unix.Gettid() }
+
 // lap returns the CPU time and the waits since the former lap.
 func (c *threadClock) lap() (cpu, waited int64) {
 	now := c.nanos()

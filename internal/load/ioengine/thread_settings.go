@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
 // threadSettings are what the threads of a lane run with; the zero value leaves them as they are.
@@ -15,9 +16,8 @@ type threadSettings struct {
 	prio      int
 }
 
-// threadSettings works out those of one clone.
-func (s *jobSpec) threadSettings(clone int) threadSettings {
-	c := &s.job.Control
+// settingsOf works out those of one clone of a job.
+func settingsOf(c *fiojob.Control, clone int) threadSettings {
 	out := threadSettings{nodes: nodeSettingsOf(&c.Nodes), nice: c.Nice, prioClass: c.PrioClass, prio: c.Prio}
 	cpus := c.CPUs
 	if len(cpus) > 0 && c.CPUsSplit {
@@ -45,11 +45,6 @@ func unpacked(set string) (numbers []int) {
 
 // list returns the CPUs.
 func (t *threadSettings) list() []int { return unpacked(t.cpus) }
-
-// own tells whether a clone needs threads that no other clone uses.
-func (s *jobSpec) own(clone int) bool {
-	return s.threadSettings(clone) != threadSettings{} || s.job.Control.ThinkTimeSpin > 0
-}
 
 // settle gives the calling thread, which is locked to its goroutine and ends with it, the settings of its lanes.
 func (t *threadSettings) settle() error {

@@ -6,12 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ioprio_set(2): who is one process or thread, and the class stands above 13 bits of data; best effort is class 2.
-const (
-	ioprioWhoProcess = 1
-	ioprioClassShift = 13
-	ioprioBestEffort = 2
-)
+// ioprioWhoProcess says that ioprio_set(2) is about one process or thread.
+const ioprioWhoProcess = 1
 
 func (t *threadSettings) apply() error {
 	cpus, err := t.nodes.within(t.list())
@@ -40,11 +36,11 @@ func (t *threadSettings) apply() error {
 	}
 	class := t.prioClass
 	if class == 0 {
-		class = ioprioBestEffort
+		class = BestEffort
 	}
 	// io_uring and libaio take the priority of the thread that submits.
-	value := class<<ioprioClassShift | t.prio
-	if _, _, errno := unix.Syscall(unix.SYS_IOPRIO_SET, ioprioWhoProcess, 0, uintptr(value)); errno != 0 {
+	value := uintptr(NewPriority(class, t.prio))
+	if _, _, errno := unix.Syscall(unix.SYS_IOPRIO_SET, ioprioWhoProcess, 0, value); errno != 0 {
 		return fmt.Errorf("prio: %w", errno)
 	}
 	return nil

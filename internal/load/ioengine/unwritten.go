@@ -56,7 +56,7 @@ func (in *instance) readsOf(device int) (extents []blockdev.Extent, bytes int64)
 		for _, c := range job.clones {
 			for _, s := range c.streams {
 				if s.device == device {
-					extents = append(extents, s.region.extents()...)
+					extents = append(extents, extentsOf(&s.region)...)
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func (in *instance) firstWrite(device int) int {
 // zonesListedMax bounds how many zones are told apart; of more the whole region counts.
 const zonesListedMax = 4096
 
-func (r *region) extents() []blockdev.Extent {
+func extentsOf(r *region) []blockdev.Extent {
 	if r.zones <= 1 || r.zones > zonesListedMax {
 		return []blockdev.Extent{{Offset: r.start, Length: r.end() - r.start}}
 	}

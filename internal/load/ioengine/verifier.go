@@ -102,42 +102,12 @@ func newVerifier(l *lane, thread int) *verifier {
 		l.left = min(l.left, int64(s.limit.Writes))
 	}
 	if !s.only {
-		l.rewind()
+		rewind(&l.sequence, l.spec, l.job)
 	} else {
 		v.loopsLeft = 0
 		l.closed, v.state = closedDone, verifyDraining
 	}
 	return v
-}
-
-// rewind lets a lane that verifies each of its loops do the next one.
-func (l *lane) rewind() {
-	if !l.job.readsBack() {
-		return
-	}
-	for i := range l.streams {
-		if amount := l.spec.streams[i].amount; amount > 0 {
-			s := &l.streams[i]
-			if s.left = amount / int64(l.job.verify.loops); !l.job.job.IOSize.Set {
-				s.passes.more = 0
-			}
-			s.begin()
-		}
-	}
-}
-
-// mayOverlap tells whether two writes among amount bytes of operations may go to the same place; amount 0 has no end.
-func (s *stream) mayOverlap(amount int64) bool {
-	c := &s.cursors[interval.Write]
-	switch {
-	case amount <= 0 || amount > c.region.window() || c.region.zoneBytes > 0:
-		return true
-	case c.percent == 100 && c.hold <= 1:
-		return c.deck == nil
-	case c.percent == 0:
-		return c.skip != 0
-	}
-	return true
 }
 
 // busy tells whether the lane must not issue operations of its own now.
@@ -302,10 +272,10 @@ func (v *verifier) sync(l *lane, w *worker) bool {
 		return true
 	}
 	for ; v.syncNext < len(l.streams) && len(l.free) > 0; v.syncNext++ {
-		if s := &l.streams[v.syncNext]; s.writes > 0 && !s.file.direct {
+		if s, f := &l.streams[v.syncNext], l.targets[v.syncNext].file; s.writes > 0 && !f.direct {
 			sl := &w.slots[l.take(w)]
 			sl.kind, sl.offset, sl.size, sl.direction = opSync, 0, 0, uint8(interval.Write)
-			sl.device, sl.file, sl.intended = s.device, s.file, never
+			sl.device, sl.file, sl.intended = s.device, f, never
 		}
 	}
 	return l.inFlight == 0 && v.syncNext == len(l.streams)
@@ -320,8 +290,8 @@ func (v *verifier) syncing() bool { return v != nil && v.state == verifySyncing 
 // prepare says what to read back.
 func (v *verifier) prepare(l *lane) {
 	if !v.again && !v.spec.keepCache {
-		for i := range l.streams {
-			if f := l.streams[i].file; f != nil && !f.direct {
+		for i := range l.targets {
+			if f := l.targets[i].file; f != nil && !f.direct {
 				f.forget()
 			}
 		}
@@ -369,7 +339,7 @@ func (v *verifier) issue(l *lane, w *worker, from written) {
 	s := &l.streams[from.stream]
 	sl := &w.slots[l.take(w)]
 	sl.offset, sl.size, sl.stream, sl.number = from.offset, from.size, from.stream, from.number
-	sl.device, sl.file, sl.zero = s.device, s.file, from.zero
+	sl.device, sl.file, sl.zero = s.device, l.targets[from.stream].file, from.zero
 	sl.direction, sl.kind, sl.intended, sl.priority = uint8(interval.Read), opRead, never, 0
 }
 
@@ -389,6 +359,6 @@ func (v *verifier) finish(l *lane, w *worker, now int64) {
 	}
 	v.loopsLeft--
 	v.writes, v.loopStart, v.lost = 0, l.n, nil
-	l.rewind()
+	rewind(&l.sequence, l.spec, l.job)
 	l.closed = stillOpen
 }

@@ -196,3 +196,19 @@ func (s *jobSpec) verifiedUnit(r *region) int64 {
 	}
 	return unit
 }
+
+// rewind lets a clone that verifies each of its loops do the next one.
+func rewind(q *sequence, spec *cloneSpec, job *jobSpec) {
+	if !job.readsBack() {
+		return
+	}
+	for i := range q.streams {
+		if amount := spec.streams[i].amount; amount > 0 {
+			s := &q.streams[i]
+			if s.left = amount / int64(job.verify.loops); !job.job.IOSize.Set {
+				s.passes.more = 0
+			}
+			s.begin()
+		}
+	}
+}

@@ -193,7 +193,7 @@ func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
 	block := make([]byte, 0, positionsTried*m.Length)
 	for n := int64(1); n <= positionsTried && n*m.Length <= l.job.bufferBytes()*positionsTried && m.Offset >= (n-1)*m.Length; n++ {
 		block = block[:n*m.Length]
-		fillContent(block, contentPool(), h.Seed)
+		Fill(block, h.Seed)
 		v.codec.Stamp(block, m.Offset-(n-1)*m.Length, verify.Stamp{Seed: h.Seed, Number: h.FullNumber(), Thread: h.Thread})
 		if interval := block[(n-1)*m.Length:]; v.codec.SameDigest(interval, m.Digest) {
 			return interval

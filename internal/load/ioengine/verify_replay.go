@@ -54,22 +54,17 @@ func (q *queueBack) next(v *verifier) (written, found) {
 
 // rerun makes the operations of a lane again, in the order in which they were issued, without doing any.
 type rerun struct {
-	lane   lane
-	job    jobSpec
-	worker worker
-	trims  *trimmer
-	limit  uint64 // operations that were issued; 0: as many as there are
-	loops  int
+	sequence
+	of    *lane
+	slot  slot
+	trims *trimmer
+	limit uint64 // operations that were issued; 0: as many as there are
+	loops int
 }
 
 func newRerun(v *verifier, of *lane) *rerun {
-	r := &rerun{job: *of.job, limit: of.n, loops: v.spec.loops - 1}
-	r.job.kind, r.job.depth = kindNull, 1
-	r.lane = newLane(of.spec, &r.job, nil)
-	r.lane.paced = [interval.DirectionCount]bool{}
-	r.lane.rewind()
-	r.worker = worker{slots: make([]slot, 1), batch: make([]int32, 1)}
-	r.lane.free = make([]int32, 0, 1)
+	r := &rerun{of: of, sequence: newSequence(of.spec, of.job), limit: of.n, loops: v.spec.loops - 1}
+	rewind(&r.sequence, of.spec, of.job)
 	if v.spec.only {
 		r.limit, r.loops = 0, 0
 		if v.spec.limit != nil {
@@ -82,40 +77,38 @@ func newRerun(v *verifier, of *lane) *rerun {
 
 // next returns the next operation; nil after the last one.
 func (r *rerun) next(v *verifier) *slot {
-	l := &r.lane
 	if s := r.nextTrim(v); s != nil {
 		return s
 	}
-	if r.limit > 0 && l.n >= r.limit {
+	if r.limit > 0 && r.n >= r.limit {
 		return nil
 	}
 	for {
-		var direction int
-		if l.n < v.recorded {
-			direction = int(v.directions[l.n/64] >> (l.n % 64) & 1)
+		direction := 0
+		if r.n < v.recorded {
+			direction = int(v.directions[r.n/64] >> (r.n % 64) & 1)
 		} else {
-			direction, _, _ = l.choose(0)
+			direction = r.mixed(&[interval.DirectionCount]bool{})
 		}
-		r.worker.batched, l.inFlight = 0, 0
-		l.free = append(l.free[:0], 0)
-		if l.issue(&r.worker, direction, 0) {
-			break
+		at, offset, size := r.sequence.next(direction)
+		if at >= 0 {
+			s := &r.slot
+			s.stream, s.offset, s.size, s.kind = int32(at), offset, size, opKind(direction)
+			if s.kind == opWrite {
+				s.number = r.streams[at].writes
+				r.streams[at].writes++
+				if r.trims != nil {
+					r.trims.wrote(written{offset: s.offset, size: s.size, number: s.number, stream: s.stream})
+				}
+			}
+			return s
 		}
-		if r.loops == 0 || l.left <= 0 {
+		if r.loops == 0 || r.left <= 0 {
 			return nil
 		}
 		r.loops--
-		l.rewind()
-		l.closed = stillOpen
+		rewind(&r.sequence, r.of.spec, r.of.job)
 	}
-	s := &r.worker.slots[0]
-	if s.kind == opWrite {
-		s.number = l.streams[s.stream].writes - 1
-		if r.trims != nil {
-			r.trims.wrote(written{offset: s.offset, size: s.size, number: s.number, stream: s.stream})
-		}
-	}
-	return s
 }
 
 // nextTrim returns the trim that comes next, nil where another operation does.
@@ -123,11 +116,11 @@ func (r *rerun) nextTrim(v *verifier) *slot {
 	if r.trims == nil || !v.spec.only && r.trims.issued == v.trims.issued {
 		return nil
 	}
-	t, some := r.trims.next(r.lane.streams)
+	t, some := r.trims.next(r.streams)
 	if !some {
 		return nil
 	}
-	s := &r.worker.slots[0]
+	s := &r.slot
 	s.kind, s.offset, s.size, s.number, s.stream = opTrim, t.offset, t.size, t.number, t.stream
 	return s
 }
@@ -170,12 +163,6 @@ func newReplayBack(v *verifier, l *lane) *replayBack {
 		b.advance()
 	}
 	return b
-}
-
-// writtenOnce tells whether a stream without end has stayed within its first pass.
-func (s *stream) writtenOnce() bool {
-	c := &s.cursors[interval.Write]
-	return c.percent == 100 && c.hold <= 1 && c.deck != nil && c.deck.pass == 0 && c.region.zoneBytes == 0
 }
 
 // advance goes to the next window, or to the first one of the next stream.
@@ -252,7 +239,7 @@ func (b *replayBack) note(s *slot, units []uint64) {
 
 // units returns which units of the window a write or its trim covers.
 func (b *replayBack) units(v *verifier, s *slot, r *rerun) (first, end int64, mine bool) {
-	if s.kind != opWrite && s.kind != opTrim || s.stream != b.stream || r.lane.n <= v.loopStart {
+	if s.kind != opWrite && s.kind != opTrim || s.stream != b.stream || r.n <= v.loopStart {
 		return 0, 0, false
 	}
 	first, end = b.span(s.offset, s.size)
@@ -276,10 +263,10 @@ func (b *replayBack) next(v *verifier) (written, found) {
 		if s == nil {
 			return written{}, foundEnd
 		}
-		if s.kind != opWrite || b.rerun.lane.n <= v.loopStart {
+		if s.kind != opWrite || b.rerun.n <= v.loopStart {
 			continue
 		}
-		if v.spec.limit != nil && !v.spec.done(&b.rerun.lane, s) {
+		if v.spec.limit != nil && !v.spec.doneAs(b.rerun.n, s) {
 			continue
 		}
 		if _, failed := v.lost[lostWrite{s.stream, s.number}]; failed {

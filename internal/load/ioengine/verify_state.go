@@ -50,10 +50,7 @@ type Order struct {
 	OfSeed bool // they follow from the seed, and not from the job alone
 }
 
-// done tells whether an operation that was made again was complete when the run ended that did it.
-func (v *verification) done(l *lane, s *slot) bool { return v.doneAs(l.n, s) }
-
-// doneAs is done for the n-th operation of its lane, from 1.
+// doneAs tells whether an operation that was made again, the n-th of its lane from 1, was complete when the run ended that did it.
 func (v *verification) doneAs(n uint64, s *slot) bool {
 	if n+v.limit.Depth <= v.limit.Writes {
 		return true

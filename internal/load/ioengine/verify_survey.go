@@ -137,12 +137,6 @@ func (v *verifier) beginSurvey(l *lane) {
 	v.source = newSurveyBack(l, direction)
 }
 
-// mayRepeat tells whether two operations of a direction may go to the same place.
-func (s *stream) mayRepeat(direction int) bool {
-	c := &s.cursors[direction]
-	return c.deck == nil && c.percent > 0
-}
-
 // judge looks at one interval of the survey.
 func (u *survey) judge(m *verify.Mismatch, length int64) (wrong bool) {
 	if m == nil {

@@ -41,7 +41,7 @@ type worker struct {
 	periodEnd int64
 	periods   []period // over and not yet collected
 	cpu       threadClock
-	cameWith  usage // of the thread, when the worker came there
+	cameWith  Usage // of the thread, when the worker came there
 	account   Account
 	begun     bool
 	ramping   int         // lanes whose ramp a size has yet to end
@@ -147,7 +147,7 @@ func (w *worker) run() error {
 	defer func() {
 		w.leaveFlows()
 		w.cpu.stop()
-		w.account.addUsage(w.cameWith, threadUsage())
+		w.account.Usage.Add(threadUsage().Since(w.cameWith))
 	}()
 	w.beginChains()
 	now := w.shared.clock.now()

@@ -1,0 +1,59 @@
+package ioengine
+
+import (
+	"slices"
+
+	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// dropsCache tells whether a job takes its files out of the page cache before each pass: fio's invalidate, which pre_read
+// clears. Without the page cache there is nothing to drop.
+func (s *jobSpec) dropsCache() bool {
+	return !s.job.Direct && !s.job.Layout.KeepCache && !s.job.Control.PreRead && !s.dataless
+}
+
+// noteCached notes that jobs read what they want to stay in the page cache.
+func (in *instance) noteCached() {
+	for i := range in.program.jobs {
+		option := KeepsCached(&in.program.jobs[i].job)
+		note := interval.EngineNote{Code: interval.NoteCached, Text: "reads may come from the page cache (" + option + ")"}
+		if option != "" && !slices.Contains(in.notes, note) {
+			in.notes = append(in.notes, note)
+		}
+	}
+}
+
+// KeepsCached returns the option with which a job wants its reads to be answered from the page cache, "" where it does not.
+func KeepsCached(j *fiojob.Job) string {
+	kind, _, _ := backendOf(j.IOEngine)
+	switch {
+	case !j.Reads() || j.Direct || kind.dataless() || kind == kindNull:
+		return ""
+	case j.Control.PreRead:
+		return "pre_read=1"
+	case j.Layout.KeepCache:
+		return "invalidate=0"
+	}
+	return ""
+}
+
+// dropCaches takes files out of the page cache before the jobs of some workers begin. What is not written yet is written
+// first, because it would stay.
+func dropCaches(workers []*worker) {
+	dropped := map[*file]bool{}
+	for _, w := range workers {
+		for i := range w.lanes {
+			l := &w.lanes[i]
+			for k := range l.targets {
+				f := l.targets[k].file
+				if f == nil || f.direct || dropped[f] || !l.job.dropsCache() {
+					continue
+				}
+				dropped[f] = true
+				_ = f.sync(true) // whoever wrote it has seen its errors
+				f.forget()
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package ioengine
+
+import "runtime"
+
+// beginChains is called before the first operation. A lane that waits for others takes its operations one by one.
+func (w *worker) beginChains() {
+	if len(w.lanes) != 1 || w.lanes[0].job.places() == w.lanes[0].job.depth {
+		return
+	}
+	l := &w.lanes[0]
+	if l.flow != nil || l.ramp != nil || l.recording != nil {
+		l.reserve = len(w.slots) - 1
+		return
+	}
+	w.chain = newChain(w.slots, w.shared.clock.now())
+	l.reserve, l.submitMax = len(w.slots)-1, len(w.slots)
+}
+
+// exchangeChain is exchange for a worker with a chain.
+func (w *worker) exchangeChain(wake, now int64) int {
+	l := &w.lanes[0]
+	w.inFlight += w.batched
+	c := w.chain
+	c.add(w.batch[:w.batched])
+	if c.left > 0 && !l.ending && (l.closed == closedTime || w.shared.stop.Load()) {
+		n := c.cancel(w.done)
+		w.inFlight -= n
+		return n
+	}
+	end := int64(never)
+	if l.closed == stillOpen {
+		end = l.end
+	}
+	wait := min(max(wake-now, 0), waitMaxNanos)
+	w.mu.Unlock()
+	if c.left == 0 {
+		pause(wait)
+	}
+	w.rest()
+	n := c.run(w.done, end)
+	w.mu.Lock()
+	for range n {
+		w.account.exchanged(1, 1, 1)
+	}
+	w.inFlight -= n
+	l.reserve = len(w.slots) - c.length
+	return n
+}
+
+// rest lets the scheduler choose. The worker may go on in another thread, and the one that it had may work for others meanwhile;
+// not so with settings of the thread, which is then nobody else's.
+func (w *worker) rest() {
+	switch {
+	case !w.chain.tired():
+	case w.settings != (threadSettings{}):
+		w.chain.rest()
+	default:
+		former := w.leaveThread()
+		runtime.UnlockOSThread() // a locked one hands its place to another thread, and gets it back by two more wake-ups
+		w.chain.rest()
+		runtime.LockOSThread()
+		w.arrive(former)
+	}
+}
+
+// leaveThread closes the accounts of this thread, which others may have next, and returns its id. The clock is read first: that
+// brings what getrusage says up to date, which is as of the last tick of the kernel otherwise.
+func (w *worker) leaveThread() int {
+	w.lock()
+	defer w.mu.Unlock()
+	w.cpu.leave()
+	w.account.Usage.Add(threadUsage().Since(w.cameWith))
+	return threadID()
+}
+
+// arrive opens the accounts of this thread, in the same order.
+func (w *worker) arrive(former int) {
+	w.lock()
+	defer w.mu.Unlock()
+	moved := threadID() != former
+	if moved {
+		sharpenTimers()
+	}
+	w.cpu.arrive(moved)
+	w.cameWith = threadUsage()
+}
