@@ -37,7 +37,7 @@ var ceilings = map[string]int{
 var methodCeilings = map[string]int{
 	"internal/run.compiler":           77,
 	"internal/scenario.parser":        50,
-	"internal/load/ioengine.lane":     43,
+	"internal/load/ioengine.lane":     40,
 	"internal/load/ioengine.jobSpec":  39,
 	"internal/load/ioengine.worker":   41,
 	"internal/fio/fiojob.Job":         41,

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/content"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -258,7 +259,7 @@ func (p *plannedFile) fill(ctx context.Context, f *os.File, from int64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ioengine.Fill(block, uint64(at))
+		content.Fill(block, uint64(at))
 		n, err := f.WriteAt(block[:min(fillBlock, to-at)], at)
 		if err != nil {
 			return err

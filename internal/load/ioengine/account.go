@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -17,7 +18,7 @@ type Account struct {
 	// workload's axis; 0 where nothing began or completed.
 	StartNanos, EndNanos int64
 	// Usage is that of the threads. Of a worker whose operation hangs for good it is what it had used before, if anything.
-	Usage
+	thread.Usage
 	// Depth counts operations by how many were in flight once they had been submitted: 1, 2 to 3, 4 to 7 … 64 and more,
 	// the classes of fio's iodepth_level.
 	Depth [7]uint64

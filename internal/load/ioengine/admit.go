@@ -6,12 +6,13 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // admit returns the path by which a device is opened. One that is written to goes past the guard first, which holds a
 // block device from then on; it is opened by the guard's descriptor, because its name may stand for another one by now.
-func (in *instance) admit(device load.Device, how access) (string, error) {
-	if !how.write || device.Held {
+func (in *instance) admit(device load.Device, how backend.Access) (string, error) {
+	if !how.Write || device.Held {
 		return device.Path, nil
 	}
 	held, err := in.guard.Admit(device.Path, device.Consent)

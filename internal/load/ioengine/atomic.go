@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // Atomic writes (RWF_ATOMIC, Linux 6.11): after a crash all of a write is there or nothing of it. The kernel does them with
@@ -15,10 +16,10 @@ import (
 
 // checkAtomic refuses atomic=1 where the job itself rules it out.
 func (p *program) checkAtomic(j *fiojob.Job, s *jobSpec) {
-	if !j.Atomic || !s.writes || s.kind == kindNull {
+	if !j.Atomic || !s.writes || s.kind == backend.KindNull {
 		return
 	}
-	if s.kind == kindMmap || s.kind.dataless() {
+	if s.kind == backend.KindMmap || s.kind.Dataless() {
 		p.issues.Errorf(p.optionPos(j, "atomic"), "not-atomic", "job %q: writes of ioengine=%s cannot be atomic", j.Name, j.IOEngine)
 	}
 	s.job.Direct = true // as in fio
@@ -42,23 +43,23 @@ func (s *jobSpec) checkAtomicWrites(device load.Device, smallest, largest int64)
 	}
 	var err error
 	list := &s.sizes[interval.Write]
-	if list.steps > 1 || list.span > 0 {
+	if list.Steps > 1 || list.Span > 0 {
 		return wrong("sizes of a range are not all powers of two; take bssplit")
 	}
-	list.each(func(size int64, _ float64) {
+	list.Each(func(size int64, _ float64) {
 		switch {
 		case err != nil:
 		case size&(size-1) != 0 || size < smallest || size > largest:
 			err = wrong("blocks of %d bytes cannot be written", size)
 		case s.align(int(interval.Write))%size != 0:
 			err = wrong("offsets are multiples of %d and not of %d bytes", s.align(int(interval.Write)), size)
-		case !s.random && !list.fixed():
+		case !s.random && !list.Fixed():
 			err = wrong("blocks of several sizes one after the other do not lie at multiples of their size")
 		}
 		for _, c := range s.clones {
 			for _, stream := range c.streams {
-				if r := &stream.region; err == nil && (r.start%size != 0 || r.zoneStride%size != 0) {
-					err = wrong("the region begins at %d, which is no multiple of %d bytes", r.start, size)
+				if r := &stream.region; err == nil && (r.Start%size != 0 || r.ZoneStride%size != 0) {
+					err = wrong("the region begins at %d, which is no multiple of %d bytes", r.Start, size)
 				}
 			}
 		}

@@ -3,6 +3,8 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/content"
 )
 
 // readBuffersMax bounds the buffers of a clone that only reads: what is read is thrown away, so slots may share them.
@@ -17,7 +19,7 @@ func (s *jobSpec) bufferBytes() int64 {
 // bufferCount is how many buffers a clone has: one for each operation that writes.
 func (s *jobSpec) bufferCount() int64 {
 	switch {
-	case s.kind.dataless() || s.trims && !s.writes && !s.reads:
+	case s.kind.Dataless() || s.trims && !s.writes && !s.reads:
 		return 0
 	case s.writes || s.verify != nil:
 		return int64(s.places())
@@ -30,7 +32,7 @@ func (p *program) compileContent(s *jobSpec) {
 	if !s.writes {
 		return
 	}
-	s.content = contentOf(&s.job, s.sizes[interval.Write].smallest)
+	s.content = content.Of(&s.job, s.sizes[interval.Write].Smallest)
 	if c := &s.job.Content; c.DedupePercent > 0 && c.DedupeMode == "working_set" && c.DedupeSetPercent == 0 {
 		p.issues.Errorf(p.optionPos(&s.job, "dedupe_working_set_percentage"), "empty-working-set",
 			"job %q: duplicates are drawn from a working set of 0 %%", s.job.Name)
@@ -41,9 +43,9 @@ func (p *program) compileContent(s *jobSpec) {
 func (s *jobSpec) sizeWorkingSet() {
 	var bytes int64
 	for _, stream := range s.clones[0].streams {
-		bytes += stream.region.used()
+		bytes += stream.region.Used()
 	}
-	s.content.sizeSet(&s.job.Content, bytes)
+	s.content.SizeSet(&s.job.Content, bytes)
 }
 
 // places is how many slots a clone has: as many as its queue is deep, or those of a chain.
@@ -52,16 +54,16 @@ func (s *jobSpec) places() int {
 		return s.depth
 	}
 	if s.writes {
-		return int(min(chainMax, max(1, chainBytesMax/s.bufferBytes())))
+		return int(min(backend.ChainMax, max(1, backend.ChainBytesMax/s.bufferBytes())))
 	}
-	return chainMax
+	return backend.ChainMax
 }
 
 // chains tells whether operations of the job can be made before those in front of them have ended: nothing in it depends
 // on when operations end, or on what they bring.
 func (s *jobSpec) chains() bool {
 	j := &s.job
-	if !chainsPossible || s.kind != kindPsync && s.kind != kindPvsync2 || s.depth != 1 || j.Direct || s.trims {
+	if !backend.ChainsPossible || s.kind != backend.KindPsync && s.kind != backend.KindPvsync2 || s.depth != 1 || j.Direct || s.trims {
 		return false
 	}
 	if s.verify != nil || s.replay != nil || s.priorities != nil || j.SerializeOverlap || j.ThinkTime > 0 || newWatch(s) != nil {

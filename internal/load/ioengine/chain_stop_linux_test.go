@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // chained returns a worker that is about to begin, on files that are there.
@@ -41,7 +42,7 @@ func chained(t *testing.T, options string, files int) *worker {
 	run.shared.clock = newClock(time.Now().UnixNano())
 	run.shared.period = int64(time.Second)
 	one := run.phases[0][0]
-	one.periodEnd = never
+	one.periodEnd = backend.Never
 	one.begin(run.shared.clock.now())
 	one.beginChains()
 	if one.chain == nil {
@@ -52,7 +53,7 @@ func chained(t *testing.T, options string, files int) *worker {
 
 // pend makes the first operations of the batch the rest of a chain that ran out of its time.
 func pend(w *worker, n int) {
-	w.chain.add(w.batch[:n])
+	w.chain.Add(w.batch[:n])
 	w.inFlight += n
 	w.batched = copy(w.batch, w.batch[n:w.batched])
 }
@@ -71,12 +72,12 @@ func TestStopBetweenTwoLinksLosesNothing(t *testing.T) {
 		}
 		pend(w, pending)
 		w.shared.stop.Store(true)
-		n := w.exchangeChain(never, now)
+		n := w.exchangeChain(backend.Never, now)
 		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
 			t.Error(err)
 		}
-		if w.inFlight != w.chain.left || l.inFlight != w.chain.left || len(l.free) != len(w.slots)-w.chain.left {
-			t.Errorf("%d pending: %d of the worker's and %d of the lane's are in flight, %d in the chain", pending, w.inFlight, l.inFlight, w.chain.left)
+		if w.inFlight != w.chain.Left || l.inFlight != w.chain.Left || len(l.free) != len(w.slots)-w.chain.Left {
+			t.Errorf("%d pending: %d of the worker's and %d of the lane's are in flight, %d in the chain", pending, w.inFlight, l.inFlight, w.chain.Left)
 		}
 		w.mu.Unlock()
 	}
@@ -88,8 +89,8 @@ func TestLastSyncsOutliveTheEnd(t *testing.T) {
 	l := &w.lanes[0]
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range l.streams {
-		l.streams[i].writes, l.unsynced = 1, 1
+	for i := range l.Streams {
+		l.Streams[i].Writes, l.unsynced = 1, 1
 	}
 	now := w.shared.clock.now()
 	w.shared.stop.Store(true)
@@ -103,10 +104,10 @@ func TestLastSyncsOutliveTheEnd(t *testing.T) {
 		if w.inFlight+w.batched == 0 {
 			break
 		}
-		n := w.exchangeChain(never, now)
+		n := w.exchangeChain(backend.Never, now)
 		for _, c := range w.done[:n] {
-			if c.result != 0 {
-				t.Errorf("sync of slot %d: %d", c.slot, c.result)
+			if c.Result != 0 {
+				t.Errorf("sync of slot %d: %d", c.Slot, c.Result)
 			}
 		}
 		w.batched = 0
@@ -129,15 +130,15 @@ func TestChainEndsAtItsFirstError(t *testing.T) {
 	if w.batched != 8 {
 		t.Fatalf("%d operations were made, want 8", w.batched)
 	}
-	closed := *w.slots[w.batch[bad]].file
-	closed.fd = -1
-	w.slots[w.batch[bad]].file = &closed
+	closed := *w.slots[w.batch[bad]].File
+	closed.Fd = -1
+	w.slots[w.batch[bad]].File = &closed
 	var results []int32
 	for range 100 {
-		n := w.exchangeChain(never, now)
+		n := w.exchangeChain(backend.Never, now)
 		w.batched = 0
 		for _, c := range w.done[:n] {
-			results = append(results, c.result)
+			results = append(results, c.Result)
 		}
 		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
 			w.shared.stop.Store(true)
@@ -150,7 +151,7 @@ func TestChainEndsAtItsFirstError(t *testing.T) {
 		switch want := int32(4096); {
 		case i == bad && result >= 0:
 			t.Errorf("operation %d: %d, want an error", i, result)
-		case i > bad && result != undone, i < bad && result != want:
+		case i > bad && result != backend.Undone, i < bad && result != want:
 			t.Errorf("operation %d: %d", i, result)
 		}
 	}

@@ -6,11 +6,11 @@
 // A lane is one clone of one job, what fio runs as a process; a stream is a lane on one device. A worker is one thread
 // that drives some lanes through one back end; a timeline collects what the workers recorded, once per period.
 //
-// What to read: spec.go and extent.go work a job out (program); cursor.go, deck.go and sizes.go say what operation n
-// of a stream is; content.go what is written; lane.go when it is issued; worker.go is the loop; record.go and
-// timeline.go make intervals; kinds.go and backend*.go do the operations. What a lane may be besides: a replay of a log
-// (replay.go), a recording of one (record_log.go), verified (verify.go, verifier.go), trimmed and written (trim.go), kept
-// from overlaps (overlap.go). observe.go shows single operations to others.
+// What to read: spec.go and extent.go work a job out (program); package pattern says what operation n of a clone is, package
+// content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; record.go and
+// timeline.go make intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
+// verified (verify.go, verifier.go), trimmed and written (trim.go), kept from overlaps (overlap.go). observe.go shows single
+// operations to others.
 //
 // What it is not: it emulates no option by another. What it lacks is refused with the option's name, and the caller
 // may choose real fio.
@@ -27,6 +27,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // Generator is the native engine as a load.Generator.
@@ -249,12 +250,12 @@ func (s *jobSpec) plan() load.JobPlan {
 	for _, c := range s.clones {
 		for d, rate := range c.rate {
 			if c.inBytes && rate > 0 {
-				rate /= s.sizes[d].mean()
+				rate /= s.sizes[d].Mean()
 			}
 			plan.RateIOPS += rate
 		}
 		for _, stream := range c.streams {
-			plan.SizeBytes += stream.region.used()
+			plan.SizeBytes += stream.region.Used()
 		}
 	}
 	return plan
@@ -262,6 +263,6 @@ func (s *jobSpec) plan() load.JobPlan {
 
 // BackendOf names the back end that does the work of one of fio's engines, "" where there is none.
 func BackendOf(ioengine string) string {
-	kind, _, _ := backendOf(ioengine)
+	kind, _, _ := backend.Of(ioengine)
 	return string(kind)
 }

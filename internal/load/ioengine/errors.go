@@ -7,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // toldMax bounds how many errors of one worker are told.
@@ -16,7 +17,7 @@ const toldMax = 1000
 func (s *jobSpec) ignores(direction uint8, class int) bool {
 	lists := &s.job.Control.IgnoreErrors
 	for _, name := range lists[min(int(direction), int(interval.Write))] {
-		if name == errorClassName(class) || name == strconv.Itoa(class) {
+		if name == backend.ErrorClassName(class) || name == strconv.Itoa(class) {
 			return true
 		}
 	}
@@ -24,8 +25,8 @@ func (s *jobSpec) ignores(direction uint8, class int) bool {
 }
 
 // filled tells whether a write has found the end of the space that fill_device fills: no space left, or only for a part.
-func (s *jobSpec) filled(sl *slot, class int) bool {
-	return s.job.Control.FillDevice && sl.kind == opWrite && (class == int(syscall.ENOSPC) || class == classShortWrite)
+func (s *jobSpec) filled(sl *backend.Slot, class int) bool {
+	return s.job.Control.FillDevice && sl.Kind == backend.OpWrite && (class == int(syscall.ENOSPC) || class == backend.ClassShortWrite)
 }
 
 // TellErrors calls say for errors that a job with error_dump outlives, on the thread that drives the load. It must be called
@@ -33,9 +34,9 @@ func (s *jobSpec) filled(sl *slot, class int) bool {
 func (r Run) TellErrors(say func(error)) { r.shared.say = say }
 
 // operationError says which operation failed. It ends the workload unless continue_on_error holds for it.
-func operationError(s *slot, name, path string, result int32) error {
-	verb := [...]string{"read", "write", "trim"}[s.direction]
-	if s.kind >= opSync {
+func operationError(s *backend.Slot, name, path string, result int32) error {
+	verb := [...]string{"read", "write", "trim"}[s.Direction]
+	if s.Kind >= backend.OpSync {
 		verb = "sync"
 	}
 	var cause error
@@ -44,8 +45,8 @@ func operationError(s *slot, name, path string, result int32) error {
 	} else {
 		cause = fmt.Errorf("only %d bytes were transferred", result)
 	}
-	message := fmt.Sprintf("%s %d bytes at offset %d of device %q", verb, s.size, s.offset, name)
-	if s.kind >= opSync {
+	message := fmt.Sprintf("%s %d bytes at offset %d of device %q", verb, s.Size, s.Offset, name)
+	if s.Kind >= backend.OpSync {
 		message = fmt.Sprintf("sync device %q", name)
 	}
 	if path != name {

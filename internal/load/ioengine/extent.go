@@ -9,6 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -19,8 +21,8 @@ import (
 // the device is cut off, as fio does with block devices, and a warning says so.
 func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (streamSpec, error) {
 	j, device := &spec.job, devices[i]
-	if spec.kind == kindNames {
-		return streamSpec{device: device, region: region{length: 1}, amount: int64(max(1, j.Loops)), pass: 1, real: 1}, nil
+	if spec.kind == backend.KindNames {
+		return streamSpec{device: device, region: pattern.Region{Length: 1}, amount: int64(max(1, j.Loops)), pass: 1, real: 1}, nil
 	}
 	size := p.workload.Devices[device].SizeBytes
 	block := spec.blockMin()
@@ -60,13 +62,13 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 		// Going over it in order again begins at its start, so the rest of a larger file is never touched.
 		length = min(length, amount)
 	}
-	s := streamSpec{device: device, region: region{start: start, length: length}, real: size - start}
+	s := streamSpec{device: device, region: pattern.Region{Start: start, Length: length}, real: size - start}
 	if amount == 0 || amount > length && !j.FileSize.Set {
 		amount = length
 	}
 	zoned(&s.region, j)
-	if largest := spec.blockMax(); s.region.window() < largest {
-		return s, fmt.Errorf("%s at offset %s do not hold one block of %s", unit.FormatBytes(max(0, s.region.window())),
+	if largest := spec.blockMax(); s.region.Window() < largest {
+		return s, fmt.Errorf("%s at offset %s do not hold one block of %s", unit.FormatBytes(max(0, s.region.Window())),
 			unit.FormatBytes(start), unit.FormatBytes(largest))
 	}
 	amount -= amount % block
@@ -138,27 +140,27 @@ func bytesOf(s fiojob.Size, whole int64) int64 {
 
 // zoned cuts the region into strided windows. zonesize without zonemode is read as strided, which is what its authors
 // meant; fio itself refuses it since version 3.9.
-func zoned(r *region, j *fiojob.Job) {
+func zoned(r *pattern.Region, j *fiojob.Job) {
 	if j.ZoneSize <= 0 {
 		return
 	}
-	r.zoneBytes = j.ZoneSize
-	r.zoneRange = j.ZoneRange
-	if r.zoneRange <= 0 {
-		r.zoneRange = j.ZoneSize
+	r.ZoneBytes = j.ZoneSize
+	r.ZoneRange = j.ZoneRange
+	if r.ZoneRange <= 0 {
+		r.ZoneRange = j.ZoneSize
 	}
-	r.zoneStride = r.zoneRange + bytesOf(j.ZoneSkip, r.length)
-	r.zones = 1
-	if r.length > r.zoneRange {
-		r.zones += (r.length - r.zoneRange) / r.zoneStride
+	r.ZoneStride = r.ZoneRange + bytesOf(j.ZoneSkip, r.Length)
+	r.Zones = 1
+	if r.Length > r.ZoneRange {
+		r.Zones += (r.Length - r.ZoneRange) / r.ZoneStride
 	}
 }
 
 // blockMin and blockMax are over both directions.
 func (s *jobSpec) blockMin() int64 {
-	smallest := s.sequel.smallest
+	smallest := s.sequel.Smallest
 	for d := range s.sizes {
-		if v := s.sizes[d].smallest; v > 0 && (smallest == 0 || v < smallest) {
+		if v := s.sizes[d].Smallest; v > 0 && (smallest == 0 || v < smallest) {
 			smallest = v
 		}
 	}
@@ -166,7 +168,7 @@ func (s *jobSpec) blockMin() int64 {
 }
 
 func (s *jobSpec) blockMax() int64 {
-	return max(1, s.sizes[interval.Read].largest, s.sizes[interval.Write].largest, s.sizes[interval.Trim].largest, s.sequel.largest)
+	return max(1, s.sizes[interval.Read].Largest, s.sizes[interval.Write].Largest, s.sizes[interval.Trim].Largest, s.sequel.Largest)
 }
 
 // zonesShownMax bounds how many windows of a region are listed one by one.
@@ -179,17 +181,17 @@ func (p *program) extents() []load.Extent {
 		spec := &p.jobs[i]
 		for _, c := range spec.clones {
 			for _, s := range c.streams {
-				if s.region.zones > zonesShownMax {
+				if s.region.Zones > zonesShownMax {
 					all = append(all, load.Extent{
-						Device: p.workload.Devices[s.device].Name, Offset: s.region.start,
-						Length: s.region.end() - s.region.start, Writes: spec.changes(),
+						Device: p.workload.Devices[s.device].Name, Offset: s.region.Start,
+						Length: s.region.End() - s.region.Start, Writes: spec.changes(),
 					})
 					continue
 				}
-				for z := range max(1, s.region.zones) {
+				for z := range max(1, s.region.Zones) {
 					all = append(all, load.Extent{
-						Device: p.workload.Devices[s.device].Name, Offset: s.region.start + z*s.region.zoneStride,
-						Length: s.region.window(), Writes: spec.changes(),
+						Device: p.workload.Devices[s.device].Name, Offset: s.region.Start + z*s.region.ZoneStride,
+						Length: s.region.Window(), Writes: spec.changes(),
 					})
 				}
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // instance is one prepared workload.
@@ -31,8 +33,8 @@ type instance struct {
 
 type openFile struct {
 	device string
-	access access
-	file   *file
+	access backend.Access
+	file   *backend.File
 	flush  bool // when it is closed
 	// flushAll: the file system that it lies on is flushed then.
 	flushAll bool
@@ -108,8 +110,8 @@ func (in *instance) runPhases() error {
 }
 
 func (in *instance) runPhase(workers []*worker) error {
-	addPlaces(len(workers))
-	defer addPlaces(-len(workers))
+	thread.AddPlaces(len(workers))
+	defer thread.AddPlaces(-len(workers))
 	start := in.shared.clock.now()
 	errs := make(chan error, len(workers))
 	for _, w := range workers {
@@ -199,8 +201,8 @@ func (in *instance) expectedEnd(start int64) int64 {
 func (in *instance) Engine() interval.Engine {
 	e := in.program.engine()
 	for _, o := range in.opened {
-		if o.file.buffered != "" {
-			e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteBuffered, Device: o.device, Text: o.file.buffered})
+		if o.file.Buffered != "" {
+			e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteBuffered, Device: o.device, Text: o.file.Buffered})
 		}
 	}
 	e.Notes = append(e.Notes, in.notes...)
@@ -228,7 +230,7 @@ func (in *instance) release() error {
 	}
 	errs = append(errs, in.flush()...)
 	for _, o := range in.opened {
-		errs = append(errs, o.file.close())
+		errs = append(errs, o.file.Close())
 	}
 	return errors.Join(append(errs, in.guard.Close())...)
 }
@@ -237,12 +239,12 @@ func (in *instance) release() error {
 func (in *instance) flush() (errs []error) {
 	flushed := map[uint64]bool{}
 	for _, o := range in.opened {
-		sync := func() int32 { return o.file.sync(false) }
-		switch system, ok := o.file.system(); {
+		sync := func() int32 { return o.file.Sync(false) }
+		switch system, ok := o.file.System(); {
 		case o.flushAll && ok && flushed[system]:
 			continue
 		case o.flushAll && ok:
-			flushed[system], sync = true, o.file.syncSystem
+			flushed[system], sync = true, o.file.SyncSystem
 		case !o.flush && !o.flushAll:
 			continue
 		}

@@ -3,22 +3,25 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // lane is one clone of a job while it runs: its queue, its schedule and its streams, one for each device. It belongs
 // to one worker and is touched under that worker's lock only.
 type lane struct {
-	spec     *cloneSpec
-	job      *jobSpec
-	index    int32    // in the worker
-	clone    int      // among those of its job
-	sequence          // of its operations
-	targets  []target // of its streams
-	watch    *watch   // nil: nothing is watched
-	flow     *flow    // nil: progress is not balanced against that of others
-	ramp     *ramp    // nil: no size ends the ramp
-	free     []int32  // slots that are not in use, a stack
-	reserve  int      // of free that stay so, where a search has a depth below that of the job
+	spec             *cloneSpec
+	job              *jobSpec
+	index            int32    // in the worker
+	clone            int      // among those of its job
+	pattern.Sequence          // of its operations
+	targets          []target // of its streams
+	watch            *watch   // nil: nothing is watched
+	flow             *flow    // nil: progress is not balanced against that of others
+	ramp             *ramp    // nil: no size ends the ramp
+	free             []int32  // slots that are not in use, a stack
+	reserve          int      // of free that stay so, where a search has a depth below that of the job
 
 	pacers [interval.DirectionCount]load.Pacer
 	due    [interval.DirectionCount]load.Pacer // copies that count what is due and not yet issued
@@ -33,7 +36,7 @@ type lane struct {
 	dropAfter   int64  // operations that are later are dropped; 0: none
 	dropped     uint64 // after the ramp
 
-	usual      Priority // of operations without one of their own
+	usual      thread.Priority // of operations without one of their own
 	inFlight   int
 	thinkLeft  int
 	thinking   bool
@@ -53,9 +56,9 @@ type lane struct {
 	trimmed    []operation // trimwrite: what is to be written next
 	held       operation   // serialize_overlap: waits for what it overlaps, where holds is set
 	holds      bool
-	slots      []slot     // of this lane
-	replay     *replay    // nil: operations are drawn
-	recording  *recording // nil: no log is written
+	slots      []backend.Slot // of this lane
+	replay     *replay        // nil: operations are drawn
+	recording  *recording     // nil: no log is written
 }
 
 // closedReason says why a lane issues nothing any more.
@@ -69,21 +72,21 @@ const (
 
 // target is where a stream goes while its lane runs.
 type target struct {
-	file *file
+	file *backend.File
 	// dirtyFrom and dirtyTo are what was written since the last sync_file_range; 0 and 0: nothing, or nobody asks.
 	dirtyFrom, dirtyTo int64
 }
 
-func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
-	l := lane{spec: spec, job: job, sequence: newSequence(spec, job), usual: priorityOf(&job.job)}
-	l.targets = make([]target, len(l.streams))
-	for i := range l.streams {
+func newLane(spec *cloneSpec, job *jobSpec, files []*backend.File) lane {
+	l := lane{spec: spec, job: job, Sequence: newSequence(spec, job), usual: thread.PriorityOf(&job.job)}
+	l.targets = make([]target, len(l.Streams))
+	for i := range l.Streams {
 		if len(files) == 0 {
 			continue
 		}
-		f := files[l.streams[i].device]
-		if l.targets[i].file = f; f != nil && !f.direct && job.dropsCache() {
-			l.streams[i].passes.between = f.forget
+		f := files[l.Streams[i].Device]
+		if l.targets[i].file = f; f != nil && !f.Direct && job.dropsCache() {
+			l.Streams[i].Passes.Between = f.Forget
 		}
 	}
 	if job.replay != nil {
@@ -92,7 +95,7 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 	}
 	l.submitMax = job.submitMax()
 	for d, rate := range spec.rate {
-		l.paced[d] = l.active[d] && rate > 0
+		l.paced[d] = l.Active[d] && rate > 0
 	}
 	l.thinkLeft = max(1, job.job.ThinkTimeBlocks)
 	if l.low = job.job.IODepthLow; l.low <= 0 || l.low > job.depth {
@@ -106,10 +109,10 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*file) lane {
 func (l *lane) begin(start int64) {
 	j := &l.job.job
 	l.start = start + l.delay()
-	l.end = never
+	l.end = backend.Never
 	for d := range l.pacers {
 		if l.paced[d] {
-			key := load.Key(l.spec.key, uint64(keyPacer+d))
+			key := load.Key(l.spec.key, uint64(pattern.KeyPacer+d))
 			l.pacers[d] = load.NewPacer(l.start, l.spec.rate[d], j.RateProcess == "poisson", key)
 			l.due[d] = l.pacers[d]
 		}
@@ -135,7 +138,7 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 			return first, due, 0
 		}
 	}
-	if d := l.mixed(&l.paced); d >= 0 {
+	if d := l.Mixed(&l.paced); d >= 0 {
 		return d, 0, 0
 	}
 	return 0, 0, l.pacers[first].Next()
@@ -157,7 +160,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	if l.replay != nil {
 		return l.fillReplay(w, now)
 	}
-	if l.job.kind == kindCPU {
+	if l.job.kind == backend.KindCPU {
 		return l.fillBurn(w, now)
 	}
 	switch {
@@ -166,13 +169,13 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	case now >= l.end:
 		return l.expire(w, now)
 	case l.thinking && l.inFlight > 0:
-		return never
+		return backend.Never
 	case l.thinking && l.pauseUntil == 0:
 		return l.pause(w, now)
 	case now < l.pauseUntil:
 		return l.pauseUntil
 	case l.draining && l.inFlight > l.low:
-		return never
+		return backend.Never
 	}
 	l.thinking, l.draining, l.pauseUntil = false, false, 0
 	if l.flow != nil {
@@ -181,7 +184,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	l.dropLate(now)
 	if l.burstOver(now) {
 		if l.thinking = true; l.inFlight > 0 {
-			return never
+			return backend.Never
 		}
 		return l.pause(w, now)
 	}
@@ -209,7 +212,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 		}
 		if l.holds {
 			if l.overlaps(&l.held) {
-				return never
+				return backend.Never
 			}
 			l.holds = false
 			l.put(w, &l.held)
@@ -227,11 +230,11 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			return l.afterwards()
 		}
 		if l.thinking {
-			return never
+			return backend.Never
 		}
 	}
 	l.draining = l.low < l.job.depth
-	return never
+	return backend.Never
 }
 
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
@@ -247,7 +250,7 @@ func (l *lane) catchUp(w *worker) {
 
 // issue takes the next operation of the direction; it returns false when the lane has done its part.
 func (l *lane) issue(w *worker, direction int, intended int64) bool {
-	at, offset, size := l.sequence.next(direction)
+	at, offset, size := l.Sequence.Next(direction)
 	if at < 0 {
 		l.close(closedDone)
 		return false
@@ -255,7 +258,7 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	if l.flow != nil {
 		l.flow.count()
 	}
-	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: never, number: l.n - 1}
+	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: backend.Never, number: l.N - 1}
 	if l.paced[direction] {
 		o.intended = intended
 		l.issued++
@@ -279,17 +282,17 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 
 // put hands one operation to the back end.
 func (l *lane) put(w *worker, o *operation) {
-	s := &l.streams[o.stream]
+	s := &l.Streams[o.stream]
 	sl := &w.slots[l.take(w)]
-	sl.offset, sl.size, sl.stream = o.offset, o.size, o.stream
-	sl.device, sl.file = s.device, l.targets[o.stream].file
-	sl.direction, sl.kind, sl.intended = o.direction, opKind(o.direction), o.intended
-	sl.busy, sl.number = true, o.number
-	if l.job.kind == kindNames {
-		sl.size = 0
+	sl.Offset, sl.Size, sl.Stream = o.offset, o.size, o.stream
+	sl.Device, sl.File = s.Device, l.targets[o.stream].file
+	sl.Direction, sl.Kind, sl.Intended = o.direction, backend.OpKind(o.direction), o.intended
+	sl.Busy, sl.Number = true, o.number
+	if l.job.kind == backend.KindNames {
+		sl.Size = 0
 	}
 	if every := l.job.job.ForceAsync; every > 0 {
-		sl.async = l.n%uint64(every) == 0
+		sl.Async = l.N%uint64(every) == 0
 	}
 	if l.job.priorities != nil {
 		l.prioritize(s, sl)
@@ -337,5 +340,5 @@ func (l *lane) afterwards() int64 {
 	if l.verify.pending() && l.inFlight == 0 {
 		return 0
 	}
-	return never
+	return backend.Never
 }

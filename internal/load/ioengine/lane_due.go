@@ -1,6 +1,11 @@
 package ioengine
 
-import "math"
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+)
 
 // dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
 // size has no more of them than it has left to do.
@@ -23,7 +28,7 @@ func (l *lane) dueBy(t int64) uint64 {
 		}
 		ahead := l.pacers[d].Count()
 		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
-			l.due[d].Advance(l.weight(l.job.sizes[d].mean()))
+			l.due[d].Advance(l.weight(l.job.sizes[d].Mean()))
 		}
 		sum += l.due[d].Count()
 	}
@@ -33,14 +38,14 @@ func (l *lane) dueBy(t int64) uint64 {
 // remaining returns how many operations are left, estimated where sizes are mixed.
 func (l *lane) remaining() uint64 {
 	var bytes int64
-	for i := range l.streams {
-		if l.streams[i].left == unbounded {
-			return uint64(max(0, l.left))
+	for i := range l.Streams {
+		if l.Streams[i].Left == pattern.Unbounded {
+			return uint64(max(0, l.Left))
 		}
-		bytes += max(0, l.streams[i].left)
+		bytes += max(0, l.Streams[i].Left)
 	}
 	mean := l.job.sizeMean()
-	return min(uint64(max(0, l.left)), uint64(math.Ceil(float64(bytes)/mean)))
+	return min(uint64(max(0, l.Left)), uint64(math.Ceil(float64(bytes)/mean)))
 }
 
 // weight is what an operation counts in the schedule of its rate.
@@ -60,7 +65,7 @@ func (l *lane) fillBurn(w *worker, now int64) int64 {
 		l.close(closedTime)
 	case len(l.free) > 0:
 		sl := &w.slots[l.take(w)]
-		sl.kind, sl.direction, sl.intended, sl.size, sl.span = opBurn, 0, never, 0, l.end-now
+		sl.Kind, sl.Direction, sl.Intended, sl.Size, sl.Span = backend.OpBurn, 0, backend.Never, 0, l.end-now
 	}
-	return never
+	return backend.Never
 }

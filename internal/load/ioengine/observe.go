@@ -1,6 +1,10 @@
 package ioengine
 
-import "github.com/braggdev/bragg/internal/interval"
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+)
 
 // Observer receives what one lane completed, batch after batch, on the thread that drives the load. Whatever it does
 // delays the next operations of that thread, so it allocates nothing and hands over to somebody else what takes longer
@@ -24,9 +28,9 @@ type Completed struct {
 	Device    int32 // index in Workload.Devices
 	Result    int64 // bytes, or −errno
 	Direction interval.Direction
-	Sync      bool     // it flushed, and moved nothing
-	Measured  bool     // it was due after the ramp
-	Priority  Priority // its own, or that of its job; 0: none is set
+	Sync      bool            // it flushed, and moved nothing
+	Measured  bool            // it was due after the ramp
+	Priority  thread.Priority // its own, or that of its job; 0: none is set
 }
 
 // OK tells whether everything was done that was asked for.
@@ -53,8 +57,8 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 func (r Run) TimeSubmissions() {
 	for _, workers := range r.phases {
 		for _, w := range workers {
-			if timer, ok := w.backend.(submissionTimer); ok {
-				timer.timeSubmissions(r.shared.clock.now)
+			if timer, ok := w.backend.(backend.SubmissionTimer); ok {
+				timer.TimeSubmissions(r.shared.clock.now)
 				w.submissions = timer
 				for d := range w.account.Submissions {
 					w.account.Submissions[d].Reserve()
@@ -66,30 +70,30 @@ func (r Run) TimeSubmissions() {
 
 // noteSubmission keeps when the call returned that submitted the batch.
 func (w *worker) noteSubmission() {
-	at := w.submissions.submittedAt()
+	at := w.submissions.SubmittedAt()
 	for _, i := range w.batch[:w.batched] {
-		w.slots[i].returned = at
+		w.slots[i].Returned = at
 	}
 }
 
 // observe notes one completion for the observer of its lane.
-func (w *worker) observe(l *lane, s *slot, result int32, now int64) {
+func (w *worker) observe(l *lane, s *backend.Slot, result int32, now int64) {
 	if w.observedLane != l {
 		w.tellObserver()
 		w.observedLane = l
 	}
 	moved := int64(result)
-	if result == wholeSize {
-		moved = s.size
+	if result == backend.WholeSize {
+		moved = s.Size
 	}
-	priority := s.priority
+	priority := s.Priority
 	if priority == 0 {
 		priority = l.usual
 	}
 	w.observed = append(w.observed, Completed{
-		Offset: s.offset, Size: s.size, Intended: s.intended, Submitted: s.submitted, Returned: s.returned, Completed: now,
-		Device: s.device, Result: moved, Direction: interval.Direction(s.direction), Sync: s.kind >= opSync,
-		Measured: s.intended >= l.measureFrom, Priority: priority,
+		Offset: s.Offset, Size: s.Size, Intended: s.Intended, Submitted: s.Submitted, Returned: s.Returned, Completed: now,
+		Device: s.Device, Result: moved, Direction: interval.Direction(s.Direction), Sync: s.Kind >= backend.OpSync,
+		Measured: s.Intended >= l.measureFrom, Priority: priority,
 	})
 }
 

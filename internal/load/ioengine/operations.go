@@ -6,6 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // Operation is one operation of a plan.
@@ -34,7 +35,7 @@ func (g Generator) Operations(w load.Workload, each func(Operation) bool) error 
 
 // OperationsOfJobs is Operations for jobs that were parsed and worked out already, with flushes among them.
 func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each func(Operation) bool) error {
-	w.Options = map[string]string{optionBackend: string(kindNull)}
+	w.Options = map[string]string{optionBackend: string(backend.KindNull)}
 	p, err := g.compile(w, jobs)
 	if err != nil {
 		return err
@@ -49,21 +50,21 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 			if err := l.replay.startDry(); err != nil {
 				return err
 			}
-			p.dryRun(&l, func(s *slot) bool {
+			p.dryRun(&l, func(s *backend.Slot) bool {
 				o := Operation{
-					Job: job.job.Name, Clone: c, Device: w.Devices[s.device].Name,
-					Direction: interval.Direction(s.direction), Offset: s.offset, Size: s.size,
+					Job: job.job.Name, Clone: c, Device: w.Devices[s.Device].Name,
+					Direction: interval.Direction(s.Direction), Offset: s.Offset, Size: s.Size,
 				}
-				switch s.kind {
-				case opSync:
+				switch s.Kind {
+				case backend.OpSync:
 					o.Sync = "sync"
-				case opDataSync:
+				case backend.OpDataSync:
 					o.Sync = "datasync"
-				case opRangeSync:
-					o.Sync, o.Size = "sync_file_range", s.span
+				case backend.OpRangeSync:
+					o.Sync, o.Size = "sync_file_range", s.Span
 				}
-				if o.Sync == "" && s.intended != never {
-					o.DueNanos = s.intended
+				if o.Sync == "" && s.Intended != backend.Never {
+					o.DueNanos = s.Intended
 				}
 				return each(o)
 			})
@@ -79,13 +80,13 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 
 // dryRun lets a lane issue one operation after the other, each completing at once, with the clock moving from one due
 // time to the next.
-func (p *program) dryRun(l *lane, each func(*slot) bool) {
-	w := &worker{slots: make([]slot, 1), batch: make([]int32, 1)}
+func (p *program) dryRun(l *lane, each func(*backend.Slot) bool) {
+	w := &worker{slots: make([]backend.Slot, 1), batch: make([]int32, 1)}
 	for now := int64(0); ; {
 		w.batched = 0
 		wake := l.fill(w, now)
 		if w.batched == 0 {
-			if wake == never {
+			if wake == backend.Never {
 				return
 			}
 			now = max(now+1, wake)

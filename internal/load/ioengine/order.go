@@ -7,22 +7,23 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // order works out where the operations of one direction go in a region.
-func (s *jobSpec) order(direction int, r region, key uint64) order {
+func (s *jobSpec) order(direction int, r pattern.Region, key uint64) pattern.Order {
 	j := &s.job
-	o := order{region: r, sizes: s.sizes[direction], sequel: s.sequel, align: s.align(direction)}
+	o := pattern.Order{Region: r, Sizes: s.sizes[direction], Sequel: s.sequel, Align: s.align(direction)}
 	if !s.random {
-		o.skip, o.ends = j.Sequence, r.zoneBytes == 0
+		o.Skip, o.Ends = j.Sequence, r.ZoneBytes == 0
 		return o
 	}
-	o.percent = min(max(j.PercentRandom[direction], 0), 100)
+	o.Percent = min(max(j.PercentRandom[direction], 0), 100)
 	if j.Sequence > 1 {
-		o.hold, o.same = j.Sequence, j.RWSequencer == "identical"
+		o.Hold, o.Same = j.Sequence, j.RWSequencer == "identical"
 	}
-	o.hot, _ = s.hotspots(direction, &o, key) // zones were checked when the job was compiled
+	o.Hot, _ = s.hotspots(direction, &o, key) // zones were checked when the job was compiled
 	return o
 }
 
@@ -31,15 +32,15 @@ func (s *jobSpec) align(direction int) int64 {
 	if a := s.job.BlockAlign[direction]; a > 0 {
 		return a
 	}
-	return s.sizes[direction].smallest
+	return s.sizes[direction].Smallest
 }
 
 // mapped tells whether each block shall be touched exactly once per pass. As in fio, norandommap, an alignment of its
 // own and a distribution that is not uniform draw freely, but for the generator that makes a map of its own (lfsr); here also operations that are only partly random, because
 // the sequential ones would touch blocks again anyway.
-func (s *jobSpec) mapped(direction int, o *order) bool {
-	return s.random && (!s.job.NoRandomMap || s.job.LFSR) && s.sizes[direction].span == 0 && o.percent == 100 && o.hold <= 1 && o.hot.kind == hotNone &&
-		o.align == s.sizes[direction].smallest
+func (s *jobSpec) mapped(direction int, o *pattern.Order) bool {
+	return s.random && (!s.job.NoRandomMap || s.job.LFSR) && s.sizes[direction].Span == 0 && o.Percent == 100 && o.Hold <= 1 && o.Hot.Kind == pattern.HotNone &&
+		o.Align == s.sizes[direction].Smallest
 }
 
 // tolerates tells whether failed operations of a direction are counted and passed over.
@@ -56,39 +57,39 @@ func (s *jobSpec) tolerates(d interval.Direction) bool {
 }
 
 // hotspots works out a distribution that is not uniform, for one direction in one region.
-func (s *jobSpec) hotspots(direction int, o *order, key uint64) (h hotspots, ok bool) {
+func (s *jobSpec) hotspots(direction int, o *pattern.Order, key uint64) (h pattern.Hotspots, ok bool) {
 	d := &s.job.Distribution
-	window := o.region.window()
-	blocks := uint64((window-o.sizes.smallest)/o.align) + 1
+	window := o.Region.Window()
+	blocks := uint64((window-o.Sizes.Smallest)/o.Align) + 1
 	hottest := uint64(0)
 	switch d.Kind {
 	case "zipf":
-		h = newZipf(d.Parameter, blocks, key)
+		h = pattern.NewZipf(d.Parameter, blocks, key)
 	case "pareto":
-		h = newPareto(d.Parameter, blocks, key)
+		h = pattern.NewPareto(d.Parameter, blocks, key)
 		if d.Parameter > 0.5 {
 			hottest = blocks - 1
 		}
 	case "normal":
-		h, hottest = newNormal(d.Parameter, blocks, key), blocks/2
+		h, hottest = pattern.NewNormal(d.Parameter, blocks, key), blocks/2
 	case "zoned", "zoned_abs":
-		return newZones(d, direction, blocks, o.align, window)
+		return pattern.NewZones(d, direction, blocks, o.Align, window)
 	}
-	if d.HasCentre && h.kind != hotNone {
-		h.centre(hottest, d.Centre)
+	if d.HasCentre && h.Kind != pattern.HotNone {
+		h.Centre(hottest, d.Centre)
 	}
 	return h, true
 }
 
 // checkZones refuses zones that lie behind the end of a region although operations should go there.
-func (s *jobSpec) checkZones(r region) error {
+func (s *jobSpec) checkZones(r pattern.Region) error {
 	for d, active := range s.draws() {
 		if !active || !s.random {
 			continue
 		}
-		o := order{region: r, sizes: s.sizes[d], align: s.align(d)}
+		o := pattern.Order{Region: r, Sizes: s.sizes[d], Align: s.align(d)}
 		if _, ok := s.hotspots(d, &o, 0); !ok {
-			return fmt.Errorf("a zone of random_distribution begins behind the end of the region of %s", unit.FormatBytes(r.window()))
+			return fmt.Errorf("a zone of random_distribution begins behind the end of the region of %s", unit.FormatBytes(r.Window()))
 		}
 	}
 	return nil
@@ -116,7 +117,7 @@ func (s *jobSpec) sizesByOrder() {
 	if !s.job.BlockByOrder {
 		return
 	}
-	sequential, random := sizesOf(&s.job, fiojob.Read), sizesOf(&s.job, fiojob.Write)
+	sequential, random := pattern.SizesOf(&s.job, fiojob.Read), pattern.SizesOf(&s.job, fiojob.Write)
 	for d, active := range s.active() {
 		switch {
 		case active && s.random:

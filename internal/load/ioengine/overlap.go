@@ -1,6 +1,9 @@
 package ioengine
 
-import "github.com/braggdev/bragg/internal/interval"
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+)
 
 // operation is one operation before it has a slot.
 type operation struct {
@@ -13,10 +16,10 @@ type operation struct {
 // overlaps tells whether an operation in flight touches a byte of o. It looks at all slots of the lane, which only
 // serialize_overlap and the verification of writes that may overlap pay for.
 func (l *lane) overlaps(o *operation) bool {
-	device := l.streams[o.stream].device
+	device := l.Streams[o.stream].Device
 	for i := range l.slots {
 		s := &l.slots[i]
-		if s.busy && s.kind <= opTrim && s.device == device && s.offset < o.offset+o.size && o.offset < s.offset+s.size {
+		if s.Busy && s.Kind <= backend.OpTrim && s.Device == device && s.Offset < o.offset+o.size && o.offset < s.Offset+s.Size {
 			return true
 		}
 	}
@@ -31,9 +34,9 @@ func (l *lane) rest(w *worker) {
 		case l.held.direction == uint8(interval.Trim) && l.job.trimsBack():
 			l.verify.trims.issued--
 		default:
-			l.n--
+			l.N--
 		}
-		if l.holds && l.held.intended != never {
+		if l.holds && l.held.intended != backend.Never {
 			l.issued--
 		}
 		l.holds = false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // dropsCache tells whether a job takes its files out of the page cache before each pass: fio's invalidate, which pre_read
@@ -26,9 +27,9 @@ func (in *instance) noteCached() {
 
 // KeepsCached returns the option with which a job wants its reads to be answered from the page cache, "" where it does not.
 func KeepsCached(j *fiojob.Job) string {
-	kind, _, _ := backendOf(j.IOEngine)
+	kind, _, _ := backend.Of(j.IOEngine)
 	switch {
-	case !j.Reads() || j.Direct || kind.dataless() || kind == kindNull:
+	case !j.Reads() || j.Direct || kind.Dataless() || kind == backend.KindNull:
 		return ""
 	case j.Control.PreRead:
 		return "pre_read=1"
@@ -41,18 +42,18 @@ func KeepsCached(j *fiojob.Job) string {
 // dropCaches takes files out of the page cache before the jobs of some workers begin. What is not written yet is written
 // first, because it would stay.
 func dropCaches(workers []*worker) {
-	dropped := map[*file]bool{}
+	dropped := map[*backend.File]bool{}
 	for _, w := range workers {
 		for i := range w.lanes {
 			l := &w.lanes[i]
 			for k := range l.targets {
 				f := l.targets[k].file
-				if f == nil || f.direct || dropped[f] || !l.job.dropsCache() {
+				if f == nil || f.Direct || dropped[f] || !l.job.dropsCache() {
 					continue
 				}
 				dropped[f] = true
-				_ = f.sync(true) // whoever wrote it has seen its errors
-				f.forget()
+				_ = f.Sync(true) // whoever wrote it has seen its errors
+				f.Forget()
 			}
 		}
 	}

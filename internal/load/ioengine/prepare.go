@@ -8,6 +8,9 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/content"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -49,13 +52,13 @@ func (in *instance) build() error {
 // there are CPUs; a lane of psync blocks its thread and has a worker of its own.
 func (in *instance) buildPhase(phase int) ([]*worker, error) {
 	var workers []*worker
-	groups := map[backendKind][]*worker{}
+	groups := map[backend.Kind][]*worker{}
 	for i := range in.program.jobs {
 		job := &in.program.jobs[i]
 		if job.phase != phase {
 			continue
 		}
-		if err := checkNodes(job.job.Name, &job.job.Control); err != nil {
+		if err := thread.CheckNodes(job.job.Name, &job.job.Control); err != nil {
 			return nil, err
 		}
 		files, err := in.open(job)
@@ -66,10 +69,10 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			group := groups[job.kind]
 			var w *worker
 			if job.own(c) {
-				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool(), settings: settingsOf(&job.job.Control, c)}
+				w = &worker{shared: &in.shared, kind: job.kind, pool: content.Pool(), settings: thread.SettingsOf(&job.job.Control, c)}
 				workers = append(workers, w)
-			} else if n := len(group); job.kind.blocks() || n < runtime.NumCPU() {
-				w = &worker{shared: &in.shared, kind: job.kind, pool: contentPool()}
+			} else if n := len(group); job.kind.Blocks() || n < runtime.NumCPU() {
+				w = &worker{shared: &in.shared, kind: job.kind, pool: content.Pool()}
 				groups[job.kind] = append(group, w)
 				workers = append(workers, w)
 			} else {
@@ -100,44 +103,44 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 }
 
 // open returns the files of a job by device. Jobs that open a device in the same way share it.
-func (in *instance) open(job *jobSpec) ([]*file, error) {
-	files := make([]*file, len(in.program.workload.Devices))
-	if job.kind == kindNull || job.kind == kindNames || job.kind == kindCPU {
+func (in *instance) open(job *jobSpec) ([]*backend.File, error) {
+	files := make([]*backend.File, len(in.program.workload.Devices))
+	if job.kind == backend.KindNull || job.kind == backend.KindNames || job.kind == backend.KindCPU {
 		return files, nil
 	}
-	how := access{mapped: job.kind == kindMmap, direct: job.job.Direct, sync: job.job.Sync, hint: job.job.WriteHint,
-		noWait: job.job.NoWait, uncached: job.job.Uncached, atomic: job.job.Atomic && job.writes, advice: job.advice()}
+	how := backend.Access{Mapped: job.kind == backend.KindMmap, Direct: job.job.Direct, Sync: job.job.Sync, Hint: job.job.WriteHint,
+		NoWait: job.job.NoWait, Uncached: job.job.Uncached, Atomic: job.job.Atomic && job.writes, Advice: job.advice()}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
 			if files[s.device] != nil {
 				continue
 			}
 			device := in.program.workload.Devices[s.device]
-			how.write = job.writesTo(s.device)
+			how.Write = job.writesTo(s.device)
 			f, err := in.openOnce(device, how)
 			if err == nil {
 				err = checkAccess(job, device, f)
 			}
-			if err == nil && f.atomic != 0 {
-				err = job.checkAtomicWrites(device, f.limits.smallest, f.limits.largest)
+			if err == nil && f.Atomic != 0 {
+				err = job.checkAtomicWrites(device, f.Limits.Smallest, f.Limits.Largest)
 			}
 			if err != nil {
 				return nil, err
 			}
 			files[s.device] = f
-			o, control := &in.opened[f.index], &job.job.Control
-			o.flush = o.flush || control.FSyncOnClose && how.write
-			o.flushAll = o.flushAll || control.EndSyncFS && how.write
+			o, control := &in.opened[f.Index], &job.job.Control
+			o.flush = o.flush || control.FSyncOnClose && how.Write
+			o.flushAll = o.flushAll || control.EndSyncFS && how.Write
 		}
 	}
 	if err := in.checkEnds(job, files); err != nil {
 		return nil, err
 	}
 	for i, f := range files {
-		if f == nil || job.kind != kindMmap {
+		if f == nil || job.kind != backend.KindMmap {
 			continue
 		}
-		if err := f.mapInto(job.writesTo(i), job.advice()); err != nil {
+		if err := f.MapInto(job.writesTo(i), job.advice()); err != nil {
 			return nil, &diag.Error{
 				Code: "map-file", Message: fmt.Sprintf("job %q", job.job.Name), Err: err, Exit: diag.ExitUnavailable,
 			}
@@ -146,7 +149,7 @@ func (in *instance) open(job *jobSpec) ([]*file, error) {
 	return files, nil
 }
 
-func (in *instance) openOnce(device load.Device, how access) (*file, error) {
+func (in *instance) openOnce(device load.Device, how backend.Access) (*backend.File, error) {
 	for _, o := range in.opened {
 		if o.device == device.Name && o.access == how {
 			return o.file, nil
@@ -156,18 +159,18 @@ func (in *instance) openOnce(device load.Device, how access) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openDevice(path, how)
+	f, err := backend.Open(path, how)
 	if err != nil {
 		return nil, notOpened(device, err)
 	}
-	f.index = int32(len(in.opened))
+	f.Index = int32(len(in.opened))
 	in.opened = append(in.opened, openFile{device: device.Name, access: how, file: f})
 	return f, nil
 }
 
 // checkAccess refuses what direct access would answer with EINVAL on every operation.
-func checkAccess(job *jobSpec, device load.Device, f *file) error {
-	if !f.direct || f.align <= 1 {
+func checkAccess(job *jobSpec, device load.Device, f *backend.File) error {
+	if !f.Direct || f.Align <= 1 {
 		return nil
 	}
 	if job.replay != nil {
@@ -177,7 +180,7 @@ func checkAccess(job *jobSpec, device load.Device, f *file) error {
 		return &diag.Error{
 			Code: "misaligned", Exit: diag.ExitData,
 			Message: fmt.Sprintf("job %q: %s %d is no multiple of %d bytes, which direct access to device %q needs",
-				job.job.Name, what, n, f.align, device.Name),
+				job.job.Name, what, n, f.Align, device.Name),
 			Hint: "change it, or use direct=0",
 		}
 	}
@@ -185,45 +188,45 @@ func checkAccess(job *jobSpec, device load.Device, f *file) error {
 		if !active {
 			continue
 		}
-		if n := job.sizes[d].misfit(f.align); n != 0 {
+		if n := job.sizes[d].Misfit(f.Align); n != 0 {
 			return wrong("block size", n)
 		}
-		if n := job.align(d); n%f.align != 0 {
+		if n := job.align(d); n%f.Align != 0 {
 			return wrong("alignment", n)
 		}
 	}
-	if n := job.sequel.misfit(f.align); n != 0 {
+	if n := job.sequel.Misfit(f.Align); n != 0 {
 		return wrong("block size", n)
 	}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
-			if n := s.region.start; n%f.align != 0 {
+			if n := s.region.Start; n%f.Align != 0 {
 				return wrong("offset", n)
 			}
-			if n := s.region.zoneStride; n%f.align != 0 {
+			if n := s.region.ZoneStride; n%f.Align != 0 {
 				return wrong("distance of zones", n)
 			}
 		}
 	}
-	if n := job.job.Sequence; !job.random && n%f.align != 0 {
+	if n := job.job.Sequence; !job.random && n%f.Align != 0 {
 		return wrong("skip", n)
 	}
 	return nil
 }
 
 // checkEnds refuses a device that is smaller than the workload was told.
-func (in *instance) checkEnds(job *jobSpec, files []*file) error {
-	if job.kind == kindFalloc {
+func (in *instance) checkEnds(job *jobSpec, files []*backend.File) error {
+	if job.kind == backend.KindFalloc {
 		return nil // it makes files longer
 	}
 	for _, c := range job.clones {
 		for _, s := range c.streams {
-			grows := (job.job.Layout.CreateOnOpen || Grows(&job.job)) && !files[s.device].device
-			if end := s.region.end(); end > files[s.device].size && !grows {
+			grows := (job.job.Layout.CreateOnOpen || Grows(&job.job)) && !files[s.device].Device
+			if end := s.region.End(); end > files[s.device].Size && !grows {
 				return &diag.Error{
 					Code: "device-too-small", Exit: diag.ExitUnavailable,
 					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.job.Name,
-						in.names[s.device], unit.FormatBytes(end), unit.FormatBytes(files[s.device].size)),
+						in.names[s.device], unit.FormatBytes(end), unit.FormatBytes(files[s.device].Size)),
 				}
 			}
 		}
@@ -245,17 +248,17 @@ func (in *instance) equip(w *worker) error {
 		total += w.lanes[i].job.places()
 		bytes += w.lanes[i].job.bufferCount() * w.lanes[i].job.bufferBytes()
 	}
-	memory, err := newArena(int(bytes))
+	memory, err := backend.NewArena(int(bytes))
 	if err != nil {
 		return err
 	}
 	w.arena = memory
-	if err := w.settings.bind(memory); err != nil {
+	if err := w.settings.Bind(memory); err != nil {
 		return err
 	}
-	w.slots = make([]slot, total)
+	w.slots = make([]backend.Slot, total)
 	w.batch = make([]int32, total)
-	w.done = make([]completion, total)
+	w.done = make([]backend.Completion, total)
 	next, at := 0, int64(0)
 	for i := range w.lanes {
 		l := &w.lanes[i]
@@ -269,10 +272,10 @@ func (in *instance) equip(w *worker) error {
 		l.slots = w.slots[next : next+places]
 		for k := range places {
 			s := &w.slots[next]
-			s.clone, s.vectored = int32(i), w.kind == kindPvsync2
+			s.Clone, s.Vectored = int32(i), w.kind == backend.KindPvsync2
 			if count > 0 {
 				from := at + int64(k)%count*size
-				s.buffer = memory[from : from+size : from+size]
+				s.Buffer = memory[from : from+size : from+size]
 			}
 			l.free = append(l.free, int32(next))
 			next++
@@ -291,29 +294,29 @@ func (in *instance) equip(w *worker) error {
 // equipBackend gives a worker that has its slots and buffers what does the operations.
 func (in *instance) equipBackend(w *worker) (err error) {
 	switch w.kind {
-	case kindNull:
-		w.backend = nullBackend{}
-	case kindPsync, kindPvsync2, kindMmap:
-		b := newPsyncBackend(w.slots, w.kind)
-		b.settings = w.settings
+	case backend.KindNull:
+		w.backend = backend.Null{}
+	case backend.KindPsync, backend.KindPvsync2, backend.KindMmap:
+		b := backend.NewPsync(w.slots, w.kind)
+		b.Settings = w.settings
 		if w.lanes[0].job.chains() {
-			b.depth = 1
+			b.Depth = 1
 		}
 		w.backend = b
-	case kindNames:
-		w.backend = newNamesBackend(w.slots, w.shared.devices, w.lanes[0].job.job.IOEngine)
-	case kindFalloc, kindTruncate, kindCPU:
-		w.backend = newCallsBackend(w.slots, w.kind, &w.lanes[0].job.job.Control.CPU, &w.shared.stop)
-	case kindLibaio:
-		if w.backend, err = newLibaioBackend(w.slots); err != nil {
+	case backend.KindNames:
+		w.backend = backend.NewNames(w.slots, w.shared.devices, w.lanes[0].job.job.IOEngine)
+	case backend.KindFalloc, backend.KindTruncate, backend.KindCPU:
+		w.backend = backend.NewCalls(w.slots, w.kind, &w.lanes[0].job.job.Control.CPU, &w.shared.stop)
+	case backend.KindLibaio:
+		if w.backend, err = backend.NewLibaio(w.slots); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}
 		}
 	default:
-		files := make([]*file, len(in.opened))
+		files := make([]*backend.File, len(in.opened))
 		for i := range in.opened {
 			files[i] = in.opened[i].file
 		}
-		if w.backend, err = newUringBackend(w.slots, w.arena, files, w.trims()); err != nil {
+		if w.backend, err = backend.NewUring(w.slots, w.arena, files, w.trims()); err != nil {
 			return &uringError{err}
 		}
 	}
@@ -322,5 +325,5 @@ func (in *instance) equipBackend(w *worker) (err error) {
 
 // own tells whether a clone needs threads that no other clone uses.
 func (s *jobSpec) own(clone int) bool {
-	return settingsOf(&s.job.Control, clone) != threadSettings{} || s.job.Control.ThinkTimeSpin > 0
+	return thread.SettingsOf(&s.job.Control, clone) != thread.Settings{} || s.job.Control.ThinkTimeSpin > 0
 }

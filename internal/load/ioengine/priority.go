@@ -4,6 +4,9 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -13,13 +16,13 @@ import (
 
 // PriorityLatency are the latencies of operations of one priority, in nanoseconds.
 type PriorityLatency struct {
-	Priority          Priority
+	Priority          thread.Priority
 	Service, Response stat.Histogram
 }
 
 // priorities says which operations of a job have a priority of their own.
 type priorities struct {
-	usual  Priority // of all others
+	usual  thread.Priority // of all others
 	shares [2][]priorityShare
 }
 
@@ -27,7 +30,7 @@ type priorities struct {
 type priorityShare struct {
 	size     int64
 	upTo     uint64
-	priority Priority
+	priority thread.Priority
 }
 
 // compilePriorities works out those of a job, nil where no operation has one.
@@ -36,23 +39,23 @@ func compilePriorities(j *fiojob.Job) *priorities {
 	if !c.Active() {
 		return nil
 	}
-	p := &priorities{usual: priorityOf(j)}
+	p := &priorities{usual: thread.PriorityOf(j)}
 	for d := range p.shares {
 		class := c.Class[d]
 		if class == 0 {
-			class = Realtime
+			class = thread.Realtime
 		}
 		if c.Percent[d] > 0 {
-			p.shares[d] = []priorityShare{{upTo: uint64(c.Percent[d]), priority: NewPriority(class, c.Level[d])}}
+			p.shares[d] = []priorityShare{{upTo: uint64(c.Percent[d]), priority: thread.NewPriority(class, c.Level[d])}}
 		}
 		sums := map[int64]uint64{}
 		for _, s := range c.Split[d] {
-			priority := NewPriority(s.Class, s.Level)
+			priority := thread.NewPriority(s.Class, s.Level)
 			switch {
 			case s.Class == 0 && s.Level > 0:
-				priority = NewPriority(BestEffort, s.Level)
+				priority = thread.NewPriority(thread.BestEffort, s.Level)
 			case s.Class < 0:
-				priority = NewPriority(class, c.Level[d])
+				priority = thread.NewPriority(class, c.Level[d])
 			}
 			sums[s.Bytes] += uint64(s.Percent)
 			p.shares[d] = append(p.shares[d], priorityShare{size: s.Bytes, upTo: sums[s.Bytes], priority: priority})
@@ -66,8 +69,8 @@ func (p *program) checkPriorities() error {
 	for i := range p.jobs {
 		s := &p.jobs[i]
 		switch {
-		case s.priorities == nil || s.kind == kindUring || s.kind == kindLibaio:
-		case s.kind == kindNull:
+		case s.priorities == nil || s.kind == backend.KindUring || s.kind == backend.KindLibaio:
+		case s.kind == backend.KindNull:
 			s.priorities = nil // nothing is submitted
 		default:
 			key := "cmdprio_percentage"
@@ -82,23 +85,23 @@ func (p *program) checkPriorities() error {
 }
 
 // prioritize gives an operation its priority, by its number: that of a write in its stream, that of a read in its lane.
-func (l *lane) prioritize(s *stream, sl *slot) {
-	sl.priority = 0
-	if sl.direction > uint8(interval.Write) {
+func (l *lane) prioritize(s *pattern.Stream, sl *backend.Slot) {
+	sl.Priority = 0
+	if sl.Direction > uint8(interval.Write) {
 		return
 	}
-	shares := l.job.priorities.shares[sl.direction]
+	shares := l.job.priorities.shares[sl.Direction]
 	if len(shares) == 0 {
 		return
 	}
-	number := l.n
-	if sl.direction == uint8(interval.Write) {
-		number = s.writes
+	number := l.N
+	if sl.Direction == uint8(interval.Write) {
+		number = s.Writes
 	}
-	drawn := load.DrawBelow(s.priorityKey+uint64(sl.direction), number, 100)
+	drawn := load.DrawBelow(s.PriorityKey+uint64(sl.Direction), number, 100)
 	for i := range shares {
-		if of := &shares[i]; (of.size == 0 || of.size == sl.size) && drawn < of.upTo {
-			sl.priority = of.priority
+		if of := &shares[i]; (of.size == 0 || of.size == sl.Size) && drawn < of.upTo {
+			sl.Priority = of.priority
 			return
 		}
 	}
@@ -123,7 +126,7 @@ func (w *worker) reservePriorities() {
 	}
 }
 
-func (a *Account) reservePriority(direction int, p Priority) {
+func (a *Account) reservePriority(direction int, p thread.Priority) {
 	if a.priority(direction, p) != nil {
 		return
 	}
@@ -132,7 +135,7 @@ func (a *Account) reservePriority(direction int, p Priority) {
 	a.priority(direction, p).Response.Reserve()
 }
 
-func (a *Account) priority(direction int, p Priority) *PriorityLatency {
+func (a *Account) priority(direction int, p thread.Priority) *PriorityLatency {
 	list := a.Priorities[direction]
 	for i := range list {
 		if list[i].Priority == p {
@@ -143,14 +146,14 @@ func (a *Account) priority(direction int, p Priority) *PriorityLatency {
 }
 
 // prioritized records one successful operation under its priority.
-func (a *Account) prioritized(p *priorities, s *slot, now int64) {
-	of := s.priority
+func (a *Account) prioritized(p *priorities, s *backend.Slot, now int64) {
+	of := s.Priority
 	if of == 0 {
 		of = p.usual
 	}
-	if into := a.priority(int(s.direction), of); into != nil {
-		into.Service.Record(uint64(max(0, now-s.submitted)))
-		into.Response.Record(uint64(max(0, now-s.intended)))
+	if into := a.priority(int(s.Direction), of); into != nil {
+		into.Service.Record(uint64(max(0, now-s.Submitted)))
+		into.Response.Record(uint64(max(0, now-s.Intended)))
 	}
 }
 

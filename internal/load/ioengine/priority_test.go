@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // prioritiesSeen notes the priority of every operation by its place.
@@ -56,20 +57,20 @@ func prioritized(t *testing.T, options string) ([]ioengine.Completed, ioengine.A
 // The share of operations that is asked for has the priority, the same ones whatever does them and however deep the queue is,
 // and every operation's latency is counted under its priority.
 func TestSharesOfPriorities(t *testing.T) {
-	high, idle := ioengine.NewPriority(1, 0), ioengine.NewPriority(3, 7)
+	high, idle := thread.NewPriority(1, 0), thread.NewPriority(3, 7)
 	for _, c := range []struct {
 		options string
-		of      func(c *ioengine.Completed) (ioengine.Priority, float64)
-		others  ioengine.Priority
+		of      func(c *ioengine.Completed) (thread.Priority, float64)
+		others  thread.Priority
 	}{
-		{"rw=randread bs=4k size=16m cmdprio_percentage=25", func(*ioengine.Completed) (ioengine.Priority, float64) { return high, .25 }, 0},
-		{"rw=randrw bs=4k size=16m cmdprio_percentage=30,60 cmdprio_class=1,3 cmdprio=0,7 prio=4", func(c *ioengine.Completed) (ioengine.Priority, float64) {
+		{"rw=randread bs=4k size=16m cmdprio_percentage=25", func(*ioengine.Completed) (thread.Priority, float64) { return high, .25 }, 0},
+		{"rw=randrw bs=4k size=16m cmdprio_percentage=30,60 cmdprio_class=1,3 cmdprio=0,7 prio=4", func(c *ioengine.Completed) (thread.Priority, float64) {
 			if c.Direction == interval.Write {
 				return idle, .6
 			}
 			return high, .3
-		}, ioengine.NewPriority(2, 4)},
-		{"rw=randwrite bssplit=4k/50:16k/50 size=32m norandommap cmdprio_bssplit=4k/10:16k/80/3/7", func(c *ioengine.Completed) (ioengine.Priority, float64) {
+		}, thread.NewPriority(2, 4)},
+		{"rw=randwrite bssplit=4k/50:16k/50 size=32m norandommap cmdprio_bssplit=4k/10:16k/80/3/7", func(c *ioengine.Completed) (thread.Priority, float64) {
 			if c.Size == 16384 {
 				return idle, .8
 			}
@@ -121,11 +122,11 @@ func TestSharesOfPriorities(t *testing.T) {
 
 func checkPriorityAccount(t *testing.T, list []ioengine.Completed, account *ioengine.Account) {
 	t.Helper()
-	want := map[interval.Direction]map[ioengine.Priority]uint64{}
+	want := map[interval.Direction]map[thread.Priority]uint64{}
 	for i := range list {
 		p := list[i].Priority
 		if want[list[i].Direction] == nil {
-			want[list[i].Direction] = map[ioengine.Priority]uint64{}
+			want[list[i].Direction] = map[thread.Priority]uint64{}
 		}
 		want[list[i].Direction][p]++
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // A ramp is what a job does before its operations count. ramp_time ends it at a moment that is known before the start.
@@ -71,7 +73,7 @@ func (in *instance) enterRamps(ramps *Ramps) {
 }
 
 // ramping tells whether no size has ended the ramp yet.
-func (l *lane) ramping() bool { return l.measureFrom == never }
+func (l *lane) ramping() bool { return l.measureFrom == backend.Never }
 
 // beginMeasuring fixes the moment from which operations count, and what follows from it.
 func (l *lane) beginMeasuring(from int64) {
@@ -90,7 +92,7 @@ func (l *lane) beginMeasuring(from int64) {
 
 // beginRamp begins a ramp whose end is not known.
 func (l *lane) beginRamp() {
-	l.measureFrom, l.rampDue = never, math.MaxUint64
+	l.measureFrom, l.rampDue = backend.Never, math.MaxUint64
 	if l.watch != nil {
 		l.watch.begin(l)
 	}

@@ -2,6 +2,7 @@ package ioengine
 
 import (
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -37,19 +38,19 @@ func newRecorder(active, open [interval.DirectionCount]bool, devices int) *recor
 }
 
 // complete records one successful operation; now is when it was reaped.
-func (r *recorder) complete(s *slot, now int64) {
+func (r *recorder) complete(s *backend.Slot, now int64) {
 	r.used = true
-	d := &r.dirs[s.direction]
-	service := uint64(max(0, now-s.submitted))
+	d := &r.dirs[s.Direction]
+	service := uint64(max(0, now-s.Submitted))
 	d.operations++
-	d.bytes += uint64(s.size)
+	d.bytes += uint64(s.Size)
 	d.service.Record(service)
 	if d.open {
-		d.response.Record(uint64(max(0, now-s.intended)))
+		d.response.Record(uint64(max(0, now-s.Intended)))
 	}
-	c := &r.devices[s.device][s.direction]
+	c := &r.devices[s.Device][s.Direction]
 	c.Operations++
-	c.Bytes += uint64(s.size)
+	c.Bytes += uint64(s.Size)
 	c.ServiceNanos += service
 }
 
@@ -58,7 +59,7 @@ func (r *recorder) fail(direction uint8, class int) {
 	r.used = true
 	d := &r.dirs[direction]
 	if d.errors == nil {
-		d.errors = make([]uint64, errorClassCount)
+		d.errors = make([]uint64, backend.ErrorClassCount)
 	}
 	d.errors[class]++
 }
@@ -87,7 +88,7 @@ func (r *recorder) addTo(iv *interval.Interval, names []string) {
 			if into.Errors == nil {
 				into.Errors = map[string]uint64{}
 			}
-			into.Errors[errorClassName(class)] += n
+			into.Errors[backend.ErrorClassName(class)] += n
 			d.errors[class] = 0
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // BenchmarkComplete is what recording one operation costs once the clock was read: counters, the histogram of service
@@ -13,7 +14,7 @@ func BenchmarkComplete(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			directions := [interval.DirectionCount]bool{interval.Read: true}
 			r := newRecorder(directions, [interval.DirectionCount]bool{interval.Read: open}, 1)
-			s := &slot{size: 4096, kind: opRead}
+			s := &backend.Slot{Size: 4096, Kind: backend.OpRead}
 			b.ReportAllocs()
 			for n := int64(0); b.Loop(); n++ {
 				r.complete(s, 80_000+n%40_000)

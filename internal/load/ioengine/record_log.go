@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // recording writes what one lane submits to a log, in the order of submission. The lane fills batches, a goroutine writes
@@ -114,18 +115,18 @@ const recordPollNanos = 50_000
 func (w *worker) recordBatch(now int64) {
 	for _, i := range w.batch[:w.batched] {
 		s := &w.slots[i]
-		c := w.lanes[s.clone].recording
-		if c == nil || s.kind == opRangeSync { // which iologs have no word for
+		c := w.lanes[s.Clone].recording
+		if c == nil || s.Kind == backend.OpRangeSync { // which iologs have no word for
 			continue
 		}
 		a := iolog.Action{
-			Nanos: now - w.lanes[s.clone].start, File: w.lanes[s.clone].streamOf(s), Offset: s.offset, Size: s.size,
-			Kind: iolog.Kind(s.direction),
+			Nanos: now - w.lanes[s.Clone].start, File: w.lanes[s.Clone].streamOf(s), Offset: s.Offset, Size: s.Size,
+			Kind: iolog.Kind(s.Direction),
 		}
-		switch s.kind {
-		case opSync:
+		switch s.Kind {
+		case backend.OpSync:
 			a.Kind, a.Offset, a.Size = iolog.Sync, 0, 0
-		case opDataSync:
+		case backend.OpDataSync:
 			a.Kind, a.Offset, a.Size = iolog.DataSync, 0, 0
 		}
 		c.batch = append(c.batch, a)
@@ -133,9 +134,9 @@ func (w *worker) recordBatch(now int64) {
 }
 
 // streamOf returns which of the lane's devices a slot goes to.
-func (l *lane) streamOf(s *slot) int32 {
-	for i := range l.streams {
-		if l.streams[i].device == s.device {
+func (l *lane) streamOf(s *backend.Slot) int32 {
+	for i := range l.Streams {
+		if l.Streams[i].Device == s.Device {
 			return int32(i)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // uringOffVariable makes this process behave as if the kernel refused io_uring.
@@ -18,7 +19,7 @@ const uringOffVariable = "BRAGG_IO_URING"
 // others to psync, because libaio would block on them. With psync threads serve the queue depth.
 func (p *program) fallBack() {
 	for i := range p.jobs {
-		if p.jobs[i].kind != kindUring {
+		if p.jobs[i].kind != backend.KindUring {
 			continue
 		}
 		if p.refused == nil {
@@ -26,9 +27,9 @@ func (p *program) fallBack() {
 				return
 			}
 		}
-		p.jobs[i].kind = kindPsync
-		if j := &p.jobs[i]; j.job.Direct && j.depth > 1 && probeLibaio() == nil {
-			j.kind = kindLibaio
+		p.jobs[i].kind = backend.KindPsync
+		if j := &p.jobs[i]; j.job.Direct && j.depth > 1 && backend.ProbeLibaio() == nil {
+			j.kind = backend.KindLibaio
 		}
 	}
 }
@@ -45,8 +46,8 @@ func (p *program) notes() []string {
 	notes := p.contentNotes()
 	for i := range p.jobs {
 		spec := &p.jobs[i]
-		if spec.kind.blocks() && spec.depth > psyncThreadsMax {
-			notes = append(notes, fmt.Sprintf("job %q: %d threads serve the queue depth of %d", spec.job.Name, psyncThreadsMax, spec.depth))
+		if spec.kind.Blocks() && spec.depth > backend.PsyncThreadsMax {
+			notes = append(notes, fmt.Sprintf("job %q: %d threads serve the queue depth of %d", spec.job.Name, backend.PsyncThreadsMax, spec.depth))
 		}
 	}
 	for i := range p.jobs {
@@ -69,7 +70,7 @@ func uringRefused() error {
 	if os.Getenv(uringOffVariable) == "off" {
 		return errUringOff
 	}
-	return probeUring()
+	return backend.ProbeUring()
 }
 
 // engine describes the back ends in use.
@@ -81,7 +82,7 @@ func (p *program) engine() interval.Engine {
 		}
 	}
 	if p.refused != nil {
-		e.Fallback = &interval.Fallback{From: string(kindUring), Why: p.refused.Error()}
+		e.Fallback = &interval.Fallback{From: string(backend.KindUring), Why: p.refused.Error()}
 	}
 	return e
 }
@@ -91,7 +92,7 @@ func (p *program) contentNotes() []string {
 	var texts []string
 	jobs := map[string][]string{}
 	for i := range p.jobs {
-		if spec := &p.jobs[i]; spec.writes && spec.kind != kindNull && !spec.verifiesOnly() {
+		if spec := &p.jobs[i]; spec.writes && spec.kind != backend.KindNull && !spec.verifiesOnly() {
 			text := spec.content.String()
 			if jobs[text] == nil {
 				texts = append(texts, text)

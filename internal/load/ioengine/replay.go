@@ -11,6 +11,9 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/content"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // A replay is a lane whose operations come from a log instead of cursors. Each is due at its time in the log, whatever
@@ -192,7 +195,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 		l.replayDue(w, l.end-1) // what a worker that woke a little late has left out
 		l.close(closedTime)
 		l.finish(w)
-		return never
+		return backend.Never
 	case now < l.pauseUntil:
 		return l.pauseUntil
 	}
@@ -217,11 +220,11 @@ func (l *lane) replayDue(w *worker, now int64) int64 {
 		switch {
 		case a == nil && r.ended:
 			l.close(closedDone)
-			return never
+			return backend.Never
 		case a == nil:
 			return now + replayPollNanos
 		}
-		due := int64(never)
+		due := int64(backend.Never)
 		if !r.noStall {
 			if due = l.start + a.Nanos; due > now {
 				return min(due, l.end)
@@ -240,41 +243,41 @@ func (l *lane) replayDue(w *worker, now int64) int64 {
 		}
 		l.issueReplayed(w, a, due)
 	}
-	return never
+	return backend.Never
 }
 
 // issueReplayed puts one operation of the log into the batch.
 func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
-	s := &l.streams[a.File]
+	s := &l.Streams[a.File]
 	sl := &w.slots[l.take(w)]
-	sl.offset, sl.size, sl.stream = a.Offset, a.Size, a.File
-	sl.device, sl.file, sl.intended = s.device, l.targets[a.File].file, due
+	sl.Offset, sl.Size, sl.Stream = a.Offset, a.Size, a.File
+	sl.Device, sl.File, sl.Intended = s.Device, l.targets[a.File].file, due
 	switch a.Kind {
 	case iolog.Sync:
-		sl.direction, sl.kind = uint8(interval.Write), opSync
+		sl.Direction, sl.Kind = uint8(interval.Write), backend.OpSync
 		return
 	case iolog.DataSync:
-		sl.direction, sl.kind = uint8(interval.Write), opDataSync
+		sl.Direction, sl.Kind = uint8(interval.Write), backend.OpDataSync
 		return
 	case iolog.Write:
 		l.replayed(s, sl, w.pool)
 	}
-	sl.direction, sl.kind = uint8(a.Kind), opKind(a.Kind)
+	sl.Direction, sl.Kind = uint8(a.Kind), backend.OpKind(a.Kind)
 	if l.job.priorities != nil {
 		l.prioritize(s, sl)
-		l.n++
+		l.N++
 	}
-	if due != never {
+	if due != backend.Never {
 		l.issued++
 	}
 }
 
 // replayed makes the content of a write.
-func (l *lane) replayed(s *stream, sl *slot, pool []byte) {
-	if l.job.kind != kindNull {
-		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
+func (l *lane) replayed(s *pattern.Stream, sl *backend.Slot, pool []byte) {
+	if l.job.kind != backend.KindNull {
+		l.job.content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
-	s.writes++
+	s.Writes++
 	l.unsynced++
 }
 
@@ -315,11 +318,11 @@ func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
 	spec.replay, spec.runtime = log, j.Runtime
 	for d, active := range spec.active() {
 		if active {
-			spec.sizes[d] = sizes{smallest: log.Align, largest: max(log.Align, log.SizeMax)}
+			spec.sizes[d] = pattern.Sizes{Smallest: log.Align, Largest: max(log.Align, log.SizeMax)}
 		}
 	}
 	if spec.writes {
-		spec.content = contentOf(j, max(log.Align, contentBlockMin))
+		spec.content = content.Of(j, max(log.Align, contentBlockMin))
 	}
 	for d, active := range spec.active() {
 		p.openLoop[d] = p.openLoop[d] || active && !j.Replay.NoStall
@@ -331,7 +334,7 @@ func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
 			return
 		}
 		c.streams = append(c.streams, streamSpec{
-			device: i, region: region{length: log.Files[i].End}, amount: log.Bytes[iolog.Write], key: load.Key(c.key, uint64(i)),
+			device: i, region: pattern.Region{Length: log.Files[i].End}, amount: log.Bytes[iolog.Write], key: load.Key(c.key, uint64(i)),
 		})
 	}
 	spec.clones = []cloneSpec{c}
@@ -341,14 +344,14 @@ func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
 const contentBlockMin = 512
 
 // checkReplayAccess is checkAccess for a job that replays.
-func checkReplayAccess(job *jobSpec, device load.Device, f *file) error {
-	if job.replay.Align%f.align == 0 {
+func checkReplayAccess(job *jobSpec, device load.Device, f *backend.File) error {
+	if job.replay.Align%f.Align == 0 {
 		return nil
 	}
-	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.align)
+	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.Align)
 	return &diag.Error{
 		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
-		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.replay.Path, job.replay.Align, device.Name, f.align),
+		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.replay.Path, job.replay.Align, device.Name, f.Align),
 	}
 }
 

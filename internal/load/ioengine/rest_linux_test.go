@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // TestAccountsMoveWithTheWorker: a worker goes on in a thread that others have used, and what it says to have used is what it
@@ -18,20 +20,20 @@ func TestAccountsMoveWithTheWorker(t *testing.T) {
 	for part := range 4 {
 		onThreadOfItsOwn(func() {
 			if part == 0 {
-				w.cpu, w.cameWith = newThreadClock(), threadUsage()
+				w.cpu, w.cameWith = thread.NewClock(), thread.UsageNow()
 			} else {
 				burn(5 * share) // of others
 				w.arrive(former)
 			}
 			own += burn(share)
 			former = w.leaveThread()
-			if got := w.cpu.nanos(); got < own || got > own+int64(share)/2 {
+			if got := w.cpu.Nanos(); got < own || got > own+int64(share)/2 {
 				t.Errorf("part %d: the clock has %v of %v", part, time.Duration(got), time.Duration(own))
 			}
 			burn(5 * share) // of others again, when the worker has gone
 		})
 	}
-	w.cpu.stop()
+	w.cpu.Stop()
 	if got := w.account.UserNanos + w.account.SystemNanos; got < own || got > own+int64(share)/2 {
 		t.Errorf("accounted %v of %v", time.Duration(got), time.Duration(own))
 	}
@@ -50,9 +52,9 @@ func onThreadOfItsOwn(f func()) {
 
 // burn uses CPU time on this thread and returns how much.
 func burn(d time.Duration) int64 {
-	begun := threadUsage()
+	begun := thread.UsageNow()
 	for {
-		u := threadUsage()
+		u := thread.UsageNow()
 		if used := u.UserNanos + u.SystemNanos - begun.UserNanos - begun.SystemNanos; used >= int64(d) {
 			return used
 		}
@@ -64,15 +66,15 @@ func burn(d time.Duration) int64 {
 func TestAccountsMissNothingBetweenTicks(t *testing.T) {
 	onThreadOfItsOwn(func() {
 		w := &worker{}
-		w.cpu, w.cameWith = newThreadClock(), threadUsage()
+		w.cpu, w.cameWith = thread.NewClock(), thread.UsageNow()
 		for range 40 {
 			for begun := time.Now(); time.Since(begun) < 7*time.Millisecond; { // the kernel is not asked: that would help
 			}
 			w.arrive(w.leaveThread())
 		}
-		w.cpu.stop()
-		w.account.Usage.Add(threadUsage().Since(w.cameWith))
-		clock, account := w.cpu.nanos(), w.account.UserNanos+w.account.SystemNanos
+		w.cpu.Stop()
+		w.account.Usage.Add(thread.UsageNow().Since(w.cameWith))
+		clock, account := w.cpu.Nanos(), w.account.UserNanos+w.account.SystemNanos
 		if share := float64(account) / float64(clock); share < 0.95 || share > 1.05 {
 			t.Errorf("accounted %v of %v", time.Duration(account), time.Duration(clock))
 		}

@@ -11,6 +11,9 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/content"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -30,7 +33,7 @@ type program struct {
 type jobSpec struct {
 	job   fiojob.Job
 	pos   diag.Position
-	kind  backendKind
+	kind  backend.Kind
 	depth int
 	// dataless: no operation moves data.
 	dataless bool
@@ -41,9 +44,9 @@ type jobSpec struct {
 	random   bool
 	runtime  time.Duration // 0: to completion
 	endless  bool          // time_based: wraps until runtime is over
-	sizes    [interval.DirectionCount]sizes
-	sequel   sizes // of operations that are not random, where bs_is_seq_rand gives them their own
-	content  content
+	sizes    [interval.DirectionCount]pattern.Sizes
+	sequel   pattern.Sizes // of operations that are not random, where bs_is_seq_rand gives them their own
+	content  content.Content
 	verify   *verification // nil: nothing is verified
 	replay   *iolog.Log    // nil: operations are drawn
 	// priorities are nil where no operation has one of its own.
@@ -63,7 +66,7 @@ type cloneSpec struct {
 // streamSpec is one clone on one device.
 type streamSpec struct {
 	device int // index in Workload.Devices
-	region region
+	region pattern.Region
 	amount int64 // bytes to move, both directions together; 0 when endless
 	pass   int64 // bytes of one pass over the region
 	real   int64 // from the region's start to the end of the device
@@ -73,7 +76,7 @@ type streamSpec struct {
 // compile works out all jobs. It reports every problem, not the first.
 func compile(w load.Workload, jobs []fiojob.Job, replay *iolog.Log) (*program, error) {
 	p := &program{workload: w, replay: replay}
-	seed := workloadKey(&w)
+	seed := pattern.WorkloadKey(&w)
 	phase := 0
 	for i := range jobs {
 		j := jobs[i]
@@ -136,7 +139,7 @@ func (p *program) memory() int64 {
 
 func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	spec := jobSpec{job: *j, pos: j.Pos, depth: max(1, j.IODepth)}
-	kind, synchronous, ok := backendOf(j.IOEngine)
+	kind, synchronous, ok := backend.Of(j.IOEngine)
 	if !ok {
 		p.lacking(j, "ioengine", j.IOEngine)
 	}
@@ -154,10 +157,10 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	}
 	p.direction(j, &spec)
 	if spec.reads {
-		spec.sizes[interval.Read] = sizesOf(j, fiojob.Read)
+		spec.sizes[interval.Read] = pattern.SizesOf(j, fiojob.Read)
 	}
 	if spec.writes {
-		spec.sizes[interval.Write] = sizesOf(j, fiojob.Write)
+		spec.sizes[interval.Write] = pattern.SizesOf(j, fiojob.Write)
 	}
 	if spec.trims {
 		p.compileTrims(j, &spec)
@@ -166,7 +169,7 @@ func (p *program) compileJob(j *fiojob.Job, key uint64) jobSpec {
 	spec.sizesByOrder()
 	spec.namesOnly()
 	p.compileCalls(j, &spec)
-	spec.dataless = spec.kind.dataless()
+	spec.dataless = spec.kind.Dataless()
 	p.compileContent(&spec)
 	spec.runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.runtime > 0

@@ -3,28 +3,29 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // Syncs stand between operations: after so many writes of a stream (fsync, fdatasync, sync_file_range) and at the end.
 // They move nothing and count neither as operations nor for a rate.
 
 // wrote makes the content of a write and notes the syncs that are due after it.
-func (l *lane) wrote(at int32, sl *slot, pool []byte) {
-	s := &l.streams[at]
-	if l.job.kind != kindNull && !l.job.dataless {
-		l.job.content.write(sl.buffer[:sl.size], pool, s.contentKey, s.writes)
+func (l *lane) wrote(at int32, sl *backend.Slot, pool []byte) {
+	s := &l.Streams[at]
+	if l.job.kind != backend.KindNull && !l.job.dataless {
+		l.job.content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
 	if l.verify != nil {
 		l.verify.stamp(s, sl)
 	}
-	s.writes++
+	s.Writes++
 	l.unsynced++
 	j := &l.job.job
-	if j.FSync > 0 && s.writes%uint64(j.FSync) == 0 {
+	if j.FSync > 0 && s.Writes%uint64(j.FSync) == 0 {
 		l.syncs[0]++
 		l.syncStream = int(at)
 	}
-	if j.FDataSync > 0 && s.writes%uint64(j.FDataSync) == 0 {
+	if j.FDataSync > 0 && s.Writes%uint64(j.FDataSync) == 0 {
 		l.syncs[1]++
 		l.syncStream = int(at)
 	}
@@ -34,13 +35,13 @@ func (l *lane) wrote(at int32, sl *slot, pool []byte) {
 }
 
 // wroteRange notes that a write dirtied its range, and asks for a sync of what was dirtied since the last one.
-func (l *lane) wroteRange(at int32, sl *slot) {
+func (l *lane) wroteRange(at int32, sl *backend.Slot) {
 	t := &l.targets[at]
 	if t.dirtyTo == 0 {
-		t.dirtyFrom = sl.offset
+		t.dirtyFrom = sl.Offset
 	}
-	t.dirtyFrom, t.dirtyTo = min(t.dirtyFrom, sl.offset), max(t.dirtyTo, sl.offset+sl.size)
-	if l.streams[at].writes%uint64(l.job.job.SyncFileRange.Every) == 0 {
+	t.dirtyFrom, t.dirtyTo = min(t.dirtyFrom, sl.Offset), max(t.dirtyTo, sl.Offset+sl.Size)
+	if l.Streams[at].Writes%uint64(l.job.job.SyncFileRange.Every) == 0 {
 		l.syncs[2]++
 		l.syncStream = int(at)
 	}
@@ -69,18 +70,18 @@ func rangeFlags(r *fiojob.SyncFileRange) (flags uint32) {
 func (l *lane) issueSync(w *worker) {
 	sl := &w.slots[l.take(w)]
 	t := &l.targets[l.syncStream]
-	sl.offset, sl.size, sl.direction = 0, 0, uint8(interval.Write)
-	sl.device, sl.file = l.streams[l.syncStream].device, t.file
+	sl.Offset, sl.Size, sl.Direction = 0, 0, uint8(interval.Write)
+	sl.Device, sl.File = l.Streams[l.syncStream].Device, t.file
 	switch {
 	case l.syncs[0] > 0:
-		sl.kind = opSync
+		sl.Kind = backend.OpSync
 		l.syncs[0]--
 	case l.syncs[1] > 0:
-		sl.kind = opDataSync
+		sl.Kind = backend.OpDataSync
 		l.syncs[1]--
 	default:
-		sl.kind = opRangeSync
-		sl.offset, sl.span, sl.flags = t.dirtyFrom, t.dirtyTo-t.dirtyFrom, rangeFlags(&l.job.job.SyncFileRange)
+		sl.Kind = backend.OpRangeSync
+		sl.Offset, sl.Span, sl.Flags = t.dirtyFrom, t.dirtyTo-t.dirtyFrom, rangeFlags(&l.job.job.SyncFileRange)
 		t.dirtyFrom, t.dirtyTo = 0, 0
 		l.syncs[2]--
 	}
@@ -93,11 +94,11 @@ func (l *lane) finish(w *worker) {
 		return
 	}
 	l.ending = true
-	for ; l.finished < len(l.streams); l.finished++ {
+	for ; l.finished < len(l.Streams); l.finished++ {
 		if len(l.free) == 0 {
 			return
 		}
-		if l.streams[l.finished].writes > 0 {
+		if l.Streams[l.finished].Writes > 0 {
 			l.syncs[0], l.syncStream = 1, l.finished
 			l.issueSync(w)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // Thinking time: after so many operations, or after operations went on for so long, a lane waits for what is in flight,
@@ -51,5 +52,5 @@ func (l *lane) delay() int64 {
 	if span <= 0 || span == math.MaxInt64 {
 		return int64(j.StartDelay)
 	}
-	return int64(j.StartDelay) + int64(load.DrawBelow(load.Key(l.spec.key, keyDelay), 0, uint64(span)+1))
+	return int64(j.StartDelay) + int64(load.DrawBelow(load.Key(l.spec.key, pattern.KeyDelay), 0, uint64(span)+1))
 }

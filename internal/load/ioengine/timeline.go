@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // timeline turns what the workers recorded into intervals. Periods end at multiples of the interval length on the
@@ -29,7 +30,7 @@ type timeline struct {
 	dropped  uint64 // since the start, up to the last collection
 	cpu      int64
 	stalls   []stall
-	withheld withheld // as of the last delivery
+	withheld thread.Withheld // as of the last delivery
 	lastTick int64
 }
 
@@ -46,7 +47,7 @@ func newTimeline(in *instance, workers []*worker, start int64, sink load.Sink) *
 	t := &timeline{instance: in, workers: workers, sink: sink, length: in.shared.period}
 	t.boundary = floorTo(start, t.length) + t.length
 	t.expected = in.expectedEnd(start)
-	t.lastTick, t.withheld = start, readWithheld()
+	t.lastTick, t.withheld = start, thread.WithheldNow()
 	t.begin(start)
 	return t
 }
@@ -215,10 +216,10 @@ func (w *worker) giveBack(r *recorder) {
 // cpuNanos returns the CPU time that the worker's threads have used.
 func (w *worker) cpuNanos() int64 {
 	w.lock()
-	own := w.cpu.nanos()
+	own := w.cpu.Nanos()
 	w.mu.Unlock()
 	if w.backend == nil {
 		return own
 	}
-	return own + w.backend.cpuNanos()
+	return own + w.backend.CPUNanos()
 }

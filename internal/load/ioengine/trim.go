@@ -4,6 +4,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // A trim gives a range back to the medium: a discard on a block device, a hole in a regular file. fio 3.33 knows only
@@ -31,7 +33,7 @@ func (s *jobSpec) pairs() bool { return s.trims && s.writes && s.replay == nil }
 func (s *jobSpec) sizeMean() float64 {
 	for d, active := range s.draws() {
 		if active {
-			return s.sizes[d].mean()
+			return s.sizes[d].Mean()
 		}
 	}
 	return 1
@@ -39,12 +41,12 @@ func (s *jobSpec) sizeMean() float64 {
 
 // compileTrims works out the sizes of trims, which are also those of the writes behind them.
 func (p *program) compileTrims(j *fiojob.Job, spec *jobSpec) {
-	trims := sizesOf(j, fiojob.Trim)
+	trims := pattern.SizesOf(j, fiojob.Trim)
 	spec.sizes[interval.Trim] = trims
 	if !spec.pairs() {
 		return
 	}
-	if !trims.equal(&spec.sizes[interval.Write]) {
+	if !trims.Equal(&spec.sizes[interval.Write]) {
 		p.issues.Add(diag.Diagnostic{
 			Severity: diag.SeverityWarning, Code: "trimwrite-sizes", Pos: p.optionPos(j, "bs"), Width: len("bs"),
 			Message: "job \"" + j.Name + "\": " + j.ReadWrite + " writes the blocks that it trimmed; the sizes of writes have no effect",
@@ -63,10 +65,10 @@ func pairRate(trims float64, j *fiojob.Job, inBytes bool) float64 {
 }
 
 // done notes what follows from a successful operation.
-func (l *lane) done(s *slot) {
-	if s.kind == opTrim && l.job.pairs() && l.closed != closedTime {
+func (l *lane) done(s *backend.Slot) {
+	if s.Kind == backend.OpTrim && l.job.pairs() && l.closed != closedTime {
 		l.trimmed = append(l.trimmed, operation{
-			stream: s.stream, direction: uint8(interval.Write), offset: s.offset, size: s.size, intended: never,
+			stream: s.Stream, direction: uint8(interval.Write), offset: s.Offset, size: s.Size, intended: backend.Never,
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // unwrittenNoticed is the share of what a load reads on one device from which a note says that it was never written.
@@ -15,7 +17,7 @@ const unwrittenNoticed = 0.01
 func (in *instance) noteUnwritten() {
 	for device := range in.program.workload.Devices {
 		extents, bytes := in.readsOf(device)
-		var f *file
+		var f *backend.File
 		for _, o := range in.opened {
 			if o.device == in.names[device] {
 				f = o.file
@@ -25,7 +27,7 @@ func (in *instance) noteUnwritten() {
 			continue
 		}
 		// What cannot be found out is not told: a file system that knows no holes.
-		unwritten, err := blockdev.ReadWarning(f.handle, extents)
+		unwritten, err := blockdev.ReadWarning(f.Handle, extents)
 		if share := float64(unwritten) / float64(bytes); err == nil && share >= unwrittenNoticed {
 			in.notes = append(in.notes, interval.EngineNote{Code: interval.NoteUnwritten, Device: in.names[device],
 				Text: fmt.Sprintf("%s of what is read of %s was never written", portion(share), in.names[device])})
@@ -50,7 +52,7 @@ func (in *instance) readsOf(device int) (extents []blockdev.Extent, bytes int64)
 	written := in.firstWrite(device)
 	for i := range in.program.jobs {
 		job := &in.program.jobs[i]
-		if !job.reads || job.kind.dataless() || written >= 0 && written < job.phase {
+		if !job.reads || job.kind.Dataless() || written >= 0 && written < job.phase {
 			continue
 		}
 		for _, c := range job.clones {
@@ -82,13 +84,13 @@ func (in *instance) firstWrite(device int) int {
 // zonesListedMax bounds how many zones are told apart; of more the whole region counts.
 const zonesListedMax = 4096
 
-func extentsOf(r *region) []blockdev.Extent {
-	if r.zones <= 1 || r.zones > zonesListedMax {
-		return []blockdev.Extent{{Offset: r.start, Length: r.end() - r.start}}
+func extentsOf(r *pattern.Region) []blockdev.Extent {
+	if r.Zones <= 1 || r.Zones > zonesListedMax {
+		return []blockdev.Extent{{Offset: r.Start, Length: r.End() - r.Start}}
 	}
 	var all []blockdev.Extent
-	for i := range r.zones {
-		all = append(all, blockdev.Extent{Offset: r.start + i*r.zoneStride, Length: r.window()})
+	for i := range r.Zones {
+		all = append(all, blockdev.Extent{Offset: r.Start + i*r.ZoneStride, Length: r.Window()})
 	}
 	return all
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // verifier is the verification of one lane while it runs. It belongs to the lane's worker.
@@ -84,10 +86,10 @@ func newVerifier(l *lane, thread int) *verifier {
 		return nil
 	}
 	v := &verifier{spec: s, codec: verify.New(s.format), thread: uint16(thread), loopsLeft: s.loops - 1}
-	v.recording = s.after && l.active[interval.Read] && l.active[interval.Write] && l.paced != [interval.DirectionCount]bool{}
-	for i := range l.streams {
+	v.recording = s.after && l.Active[interval.Read] && l.Active[interval.Write] && l.paced != [interval.DirectionCount]bool{}
+	for i := range l.Streams {
 		amount := l.spec.streams[i].amount / int64(s.loops)
-		v.mayOverlap = v.mayOverlap || l.job.writes && l.streams[i].mayOverlap(amount)
+		v.mayOverlap = v.mayOverlap || l.job.writes && l.Streams[i].MayOverlap(amount)
 	}
 	v.recent = make([]written, max(1, l.job.depth))
 	if v.trims = newTrimmer(s.trims); v.trims != nil {
@@ -96,13 +98,13 @@ func newVerifier(l *lane, thread int) *verifier {
 	if s.backlog > 0 {
 		v.queue = make([]written, 0, s.backlog+1)
 	}
-	v.survey.exact = len(l.streams) > 0 && v.countable(l)
+	v.survey.exact = len(l.Streams) > 0 && v.countable(l)
 	v.survey.possible = v.surveyable(l)
 	if s.reads && s.limit != nil {
-		l.left = min(l.left, int64(s.limit.Writes))
+		l.Left = min(l.Left, int64(s.limit.Writes))
 	}
 	if !s.only {
-		rewind(&l.sequence, l.spec, l.job)
+		rewind(&l.Sequence, l.spec, l.job)
 	} else {
 		v.loopsLeft = 0
 		l.closed, v.state = closedDone, verifyDraining
@@ -144,40 +146,40 @@ func (v *verifier) chose(direction int) {
 }
 
 // stamp marks a write whose content is made.
-func (v *verifier) stamp(s *stream, sl *slot) {
-	sl.number = s.writes
-	v.codec.Stamp(sl.buffer[:sl.size], sl.offset, v.stampOf(s, s.writes))
+func (v *verifier) stamp(s *pattern.Stream, sl *backend.Slot) {
+	sl.Number = s.Writes
+	v.codec.Stamp(sl.Buffer[:sl.Size], sl.Offset, v.stampOf(s, s.Writes))
 	v.writes++
-	v.recent[v.count%uint64(len(v.recent))] = written{offset: sl.offset, number: sl.number, stream: sl.stream}
+	v.recent[v.count%uint64(len(v.recent))] = written{offset: sl.Offset, number: sl.Number, stream: sl.Stream}
 	v.count++
 	if v.trims != nil {
-		v.trims.wrote(written{offset: sl.offset, size: sl.size, number: sl.number, stream: sl.stream})
+		v.trims.wrote(written{offset: sl.Offset, size: sl.Size, number: sl.Number, stream: sl.Stream})
 	}
 	if v.spec.backlog > 0 {
-		v.queue = append(v.queue, written{offset: sl.offset, size: sl.size, number: sl.number, stream: sl.stream})
+		v.queue = append(v.queue, written{offset: sl.Offset, size: sl.Size, number: sl.Number, stream: sl.Stream})
 		if len(v.queue) >= v.spec.backlog {
 			v.state, v.again = verifyDraining, true
 		}
 	}
 }
 
-func (v *verifier) stampOf(s *stream, number uint64) verify.Stamp {
-	return verify.Stamp{Seed: load.Draw(s.contentKey, number), Number: number, Thread: v.thread}
+func (v *verifier) stampOf(s *pattern.Stream, number uint64) verify.Stamp {
+	return verify.Stamp{Seed: load.Draw(s.ContentKey, number), Number: number, Thread: v.thread}
 }
 
 // orders tells whether an operation waits for those in flight that it overlaps, so that it is known which one is last.
 func (v *verifier) orders() bool { return v != nil && v.mayOverlap }
 
 // lose notes a write that failed.
-func (v *verifier) lose(s *slot) {
-	if s.kind == opWrite {
+func (v *verifier) lose(s *backend.Slot) {
+	if s.Kind == backend.OpWrite {
 		v.loseRecent(s)
 	}
-	if s.kind != opWrite && s.kind != opTrim || !v.spec.after {
+	if s.Kind != backend.OpWrite && s.Kind != backend.OpTrim || !v.spec.after {
 		return
 	}
 	for i := range v.queue {
-		if q := &v.queue[i]; q.stream == s.stream && q.number == s.number {
+		if q := &v.queue[i]; q.stream == s.Stream && q.number == s.Number {
 			q.dead = true
 		}
 	}
@@ -188,14 +190,14 @@ func (v *verifier) lose(s *slot) {
 		v.unknown = true
 		return
 	}
-	v.lost[lostWrite{s.stream, s.number}] = struct{}{}
+	v.lost[lostWrite{s.Stream, s.Number}] = struct{}{}
 }
 
 // loseRecent notes it for who verifies in another job; numbers begin anew with each loop, so that the newest one is meant.
-func (v *verifier) loseRecent(s *slot) {
+func (v *verifier) loseRecent(s *backend.Slot) {
 	v.failed++
 	for back := uint64(1); back <= min(v.count, uint64(len(v.recent))); back++ {
-		if w := &v.recent[(v.count-back)%uint64(len(v.recent))]; w.stream == s.stream && w.number == s.number {
+		if w := &v.recent[(v.count-back)%uint64(len(v.recent))]; w.stream == s.Stream && w.number == s.Number {
 			w.dead = true
 			return
 		}
@@ -206,7 +208,7 @@ func (v *verifier) loseRecent(s *slot) {
 func (v *verifier) closed(l *lane, w *worker) int64 {
 	switch {
 	case v == nil || l.inFlight > 0 || l.holds || v.over:
-		return never
+		return backend.Never
 	case v.survey.due() && !w.shared.stop.Load() && (v.spec.only || l.closed != closedTime):
 		v.state, v.again = verifyDraining, false
 	case !v.spec.after || v.writes == 0 || w.shared.stop.Load():
@@ -226,7 +228,7 @@ func (v *verifier) closed(l *lane, w *worker) int64 {
 func (v *verifier) fill(l *lane, w *worker, now int64) int64 {
 	switch {
 	case v.over:
-		return never
+		return backend.Never
 	case now < l.start:
 		return l.start
 	}
@@ -234,13 +236,13 @@ func (v *verifier) fill(l *lane, w *worker, now int64) int64 {
 		switch v.state {
 		case verifyDraining:
 			if l.inFlight > 0 {
-				return never
+				return backend.Never
 			}
 			v.began, v.syncNext = now, 0
 			v.state = verifySyncing
 		case verifySyncing:
 			if !v.sync(l, w) {
-				return never
+				return backend.Never
 			}
 			v.prepare(l)
 		case verifyBuilding:
@@ -271,14 +273,14 @@ func (v *verifier) sync(l *lane, w *worker) bool {
 	if v.again || v.spec.only {
 		return true
 	}
-	for ; v.syncNext < len(l.streams) && len(l.free) > 0; v.syncNext++ {
-		if s, f := &l.streams[v.syncNext], l.targets[v.syncNext].file; s.writes > 0 && !f.direct {
+	for ; v.syncNext < len(l.Streams) && len(l.free) > 0; v.syncNext++ {
+		if s, f := &l.Streams[v.syncNext], l.targets[v.syncNext].file; s.Writes > 0 && !f.Direct {
 			sl := &w.slots[l.take(w)]
-			sl.kind, sl.offset, sl.size, sl.direction = opSync, 0, 0, uint8(interval.Write)
-			sl.device, sl.file, sl.intended = s.device, f, never
+			sl.Kind, sl.Offset, sl.Size, sl.Direction = backend.OpSync, 0, 0, uint8(interval.Write)
+			sl.Device, sl.File, sl.Intended = s.Device, f, backend.Never
 		}
 	}
-	return l.inFlight == 0 && v.syncNext == len(l.streams)
+	return l.inFlight == 0 && v.syncNext == len(l.Streams)
 }
 
 // surveying tells whether what is read is the survey of a job that only reads: no operation of it.
@@ -291,8 +293,8 @@ func (v *verifier) syncing() bool { return v != nil && v.state == verifySyncing 
 func (v *verifier) prepare(l *lane) {
 	if !v.again && !v.spec.keepCache {
 		for i := range l.targets {
-			if f := l.targets[i].file; f != nil && !f.direct {
-				f.forget()
+			if f := l.targets[i].file; f != nil && !f.Direct {
+				f.Forget()
 			}
 		}
 	}
@@ -328,19 +330,19 @@ func (v *verifier) read(l *lane, w *worker) (wake int64, wait bool) {
 		case foundNothingYet:
 			return 0, true
 		case foundEnd:
-			return never, l.inFlight > 0
+			return backend.Never, l.inFlight > 0
 		}
 		v.issue(l, w, operation)
 	}
-	return never, true
+	return backend.Never, true
 }
 
 func (v *verifier) issue(l *lane, w *worker, from written) {
-	s := &l.streams[from.stream]
+	s := &l.Streams[from.stream]
 	sl := &w.slots[l.take(w)]
-	sl.offset, sl.size, sl.stream, sl.number = from.offset, from.size, from.stream, from.number
-	sl.device, sl.file, sl.zero = s.device, l.targets[from.stream].file, from.zero
-	sl.direction, sl.kind, sl.intended, sl.priority = uint8(interval.Read), opRead, never, 0
+	sl.Offset, sl.Size, sl.Stream, sl.Number = from.offset, from.size, from.stream, from.number
+	sl.Device, sl.File, sl.Zero = s.Device, l.targets[from.stream].file, from.zero
+	sl.Direction, sl.Kind, sl.Intended, sl.Priority = uint8(interval.Read), backend.OpRead, backend.Never, 0
 }
 
 // finish ends one reading.
@@ -353,12 +355,12 @@ func (v *verifier) finish(l *lane, w *worker, now int64) {
 	}
 	v.queue = v.queue[:0]
 	v.conclude(w, l)
-	if v.survey.under || v.loopsLeft == 0 || l.closed == closedTime || l.left <= 0 {
+	if v.survey.under || v.loopsLeft == 0 || l.closed == closedTime || l.Left <= 0 {
 		v.over = true
 		return
 	}
 	v.loopsLeft--
-	v.writes, v.loopStart, v.lost = 0, l.n, nil
-	rewind(&l.sequence, l.spec, l.job)
+	v.writes, v.loopStart, v.lost = 0, l.N, nil
+	rewind(&l.Sequence, l.spec, l.job)
 	l.closed = stillOpen
 }

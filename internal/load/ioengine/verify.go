@@ -10,6 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // Verification: writes get headers, and when a lane has written its part (or every so many writes) it makes the same
@@ -50,7 +52,7 @@ func (p *program) compileVerification(j *fiojob.Job, s *jobSpec) *verification {
 	case s.trims:
 		p.lacking(j, "verify", j.Verify.Method+" with "+j.ReadWrite)
 		return nil
-	case s.kind.dataless():
+	case s.kind.Dataless():
 		p.issues.Warnf(p.optionPos(j, "verify"), "nothing-to-verify", "job %q: ioengine=%s stores nothing, so nothing is verified", j.Name, j.IOEngine)
 		return nil
 	}
@@ -99,7 +101,7 @@ func verifyInterval(j *fiojob.Job) int64 {
 		n = low
 	}
 	if low%n != 0 || high%n != 0 {
-		n = gcd(low, high)
+		n = pattern.GCD(low, high)
 	}
 	return n
 }
@@ -128,7 +130,7 @@ func (p *program) warnOfVerification(j *fiojob.Job, s *jobSpec, v *verification)
 // unverify leaves verification out where a back end stores nothing, whatever the job says.
 func (p *program) unverify() {
 	for i := range p.jobs {
-		if p.jobs[i].kind == kindNull {
+		if p.jobs[i].kind == backend.KindNull {
 			p.jobs[i].verify = nil
 		}
 	}
@@ -136,7 +138,7 @@ func (p *program) unverify() {
 
 // changes tells whether a job changes its devices.
 func (s *jobSpec) changes() bool {
-	return s.writes && !s.verifiesOnly() || s.trims || s.kind == kindFalloc
+	return s.writes && !s.verifiesOnly() || s.trims || s.kind == backend.KindFalloc
 }
 
 func (s *jobSpec) verifiesOnly() bool { return s.verify != nil && s.verify.only }
@@ -184,31 +186,31 @@ func verificationError(text string) error {
 
 // verifiedUnit is the largest length of which all operations of a stream and all headers are multiples, from the start of
 // its region on.
-func (s *jobSpec) verifiedUnit(r *region) int64 {
-	unit := gcd(s.sizes[interval.Write].smallest, s.align(int(interval.Write)))
-	for _, n := range []int64{s.verify.format.Interval, r.zoneStride, s.job.Sequence} {
+func (s *jobSpec) verifiedUnit(r *pattern.Region) int64 {
+	unit := pattern.GCD(s.sizes[interval.Write].Smallest, s.align(int(interval.Write)))
+	for _, n := range []int64{s.verify.format.Interval, r.ZoneStride, s.job.Sequence} {
 		if n < 0 {
 			n = -n
 		}
 		if n > 0 && !(n == s.job.Sequence && s.random) {
-			unit = gcd(unit, n)
+			unit = pattern.GCD(unit, n)
 		}
 	}
 	return unit
 }
 
 // rewind lets a clone that verifies each of its loops do the next one.
-func rewind(q *sequence, spec *cloneSpec, job *jobSpec) {
+func rewind(q *pattern.Sequence, spec *cloneSpec, job *jobSpec) {
 	if !job.readsBack() {
 		return
 	}
-	for i := range q.streams {
+	for i := range q.Streams {
 		if amount := spec.streams[i].amount; amount > 0 {
-			s := &q.streams[i]
-			if s.left = amount / int64(job.verify.loops); !job.job.IOSize.Set {
-				s.passes.more = 0
+			s := &q.Streams[i]
+			if s.Left = amount / int64(job.verify.loops); !job.job.IOSize.Set {
+				s.Passes.More = 0
 			}
-			s.begin()
+			s.Begin()
 		}
 	}
 }

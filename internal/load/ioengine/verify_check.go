@@ -9,18 +9,20 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/content"
 )
 
 // verified looks at a completed operation of a lane that verifies. The error is the first one that its job does not
 // outlive.
-func (w *worker) verified(l *lane, s *slot) error {
+func (w *worker) verified(l *lane, s *backend.Slot) error {
 	v := l.verify
 	switch {
-	case s.kind != opRead:
+	case s.Kind != backend.OpRead:
 		return nil
 	case v.state == verifyReading:
 		return v.check(w, l, s)
-	case v.spec.reads && v.spec.limit != nil && !v.spec.doneAs(s.number+1, s):
+	case v.spec.reads && v.spec.limit != nil && !v.spec.doneAs(s.Number+1, s):
 		return nil
 	case v.spec.reads:
 		return v.check(w, l, s)
@@ -29,20 +31,20 @@ func (w *worker) verified(l *lane, s *slot) error {
 }
 
 // check compares what an operation read with what should be there, interval by interval.
-func (v *verifier) check(w *worker, l *lane, s *slot) error {
+func (v *verifier) check(w *worker, l *lane, s *backend.Slot) error {
 	var want *verify.Stamp
 	var stamp verify.Stamp
 	if v.state == verifyReading && !v.survey.under {
-		stamp = v.stampOf(&l.streams[s.stream], s.number)
+		stamp = v.stampOf(&l.Streams[s.Stream], s.Number)
 		want = &stamp
 	}
-	step := v.codec.Step(s.size)
+	step := v.codec.Step(s.Size)
 	if v.source != nil && v.spec.format.HeaderBytes() == 0 {
-		step = min(step, v.source.grain(s.size))
+		step = min(step, v.source.grain(s.Size))
 	}
 	wrong, absent := false, false
-	for at := int64(0); at+step <= s.size; at += step {
-		part, place, holds := s.buffer[at:at+step], verify.Place{Block: s.offset, Position: at}, holdsWrite
+	for at := int64(0); at+step <= s.Size; at += step {
+		part, place, holds := s.Buffer[at:at+step], verify.Place{Block: s.Offset, Position: at}, holdsWrite
 		if v.source != nil {
 			holds = v.source.holds(s, at, step)
 		}
@@ -95,7 +97,7 @@ func (w *worker) mismatched() {
 }
 
 // compare looks at every byte, where the digest does not depend on all of them.
-func (v *verifier) compare(l *lane, s *slot, at int64, part []byte) *verify.Mismatch {
+func (v *verifier) compare(l *lane, s *backend.Slot, at int64, part []byte) *verify.Mismatch {
 	expected := v.regenerate(l, s)[at : at+int64(len(part))]
 	if bytes.Equal(expected, part) {
 		return nil
@@ -105,21 +107,21 @@ func (v *verifier) compare(l *lane, s *slot, at int64, part []byte) *verify.Mism
 		first++
 	}
 	return &verify.Mismatch{
-		Offset: s.offset + at, Length: int64(len(part)), Place: verify.Place{Block: s.offset, Position: at},
+		Offset: s.Offset + at, Length: int64(len(part)), Place: verify.Place{Block: s.Offset, Position: at},
 		Header: verify.ReadHeader(part, v.spec.format.HeaderOffset),
-		Fault:  fmt.Sprintf("byte %d is %02x, and %02x was written", s.offset+at+int64(first), part[first], expected[first]),
+		Fault:  fmt.Sprintf("byte %d is %02x, and %02x was written", s.Offset+at+int64(first), part[first], expected[first]),
 	}
 }
 
 // regenerate makes what the write of an operation held.
-func (v *verifier) regenerate(l *lane, s *slot) []byte {
+func (v *verifier) regenerate(l *lane, s *backend.Slot) []byte {
 	if v.expected == nil {
 		v.expected = make([]byte, l.job.bufferBytes())
 	}
-	block := v.expected[:s.size]
-	stream := &l.streams[s.stream]
-	l.job.content.write(block, contentPool(), stream.contentKey, s.number)
-	v.codec.Stamp(block, s.offset, v.stampOf(stream, s.number))
+	block := v.expected[:s.Size]
+	stream := &l.Streams[s.Stream]
+	l.job.content.Write(block, content.Pool(), stream.ContentKey, s.Number)
+	v.codec.Stamp(block, s.Offset, v.stampOf(stream, s.Number))
 	return block
 }
 
@@ -130,12 +132,12 @@ const (
 )
 
 // report keeps what is to be said about a wrong interval.
-func (v *verifier) report(w *worker, l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) {
-	text := v.describe(w.shared.devices[s.device].Name, m, want)
+func (v *verifier) report(w *worker, l *lane, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) {
+	text := v.describe(w.shared.devices[s.Device].Name, m, want)
 	if v.survey.doubt != "" {
 		text += "; " + v.survey.doubt
 	}
-	if v.spec.dump && w.shared.dumps != "" && s.buffer != nil {
+	if v.spec.dump && w.shared.dumps != "" && s.Buffer != nil {
 		text += v.dump(w, l, s, m, want)
 	}
 	if v.failure == nil && !v.spec.tolerant {
@@ -149,13 +151,13 @@ func (v *verifier) report(w *worker, l *lane, s *slot, m *verify.Mismatch, want 
 
 // dump writes what was read, and what should have been there as far as that is known, into files named as fio does. It
 // returns what to say about it.
-func (v *verifier) dump(w *worker, l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) string {
+func (v *verifier) dump(w *worker, l *lane, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) string {
 	if v.dumps++; v.dumps > dumpsMax {
 		return ""
 	}
-	name := fmt.Sprintf("%s.%d", filepath.Base(w.shared.devices[s.device].Name), m.Offset)
+	name := fmt.Sprintf("%s.%d", filepath.Base(w.shared.devices[s.Device].Name), m.Offset)
 	from, to := m.Place.Position, m.Place.Position+m.Length
-	err := os.WriteFile(filepath.Join(w.shared.dumps, name+".received"), s.buffer[from:to], 0o644)
+	err := os.WriteFile(filepath.Join(w.shared.dumps, name+".received"), s.Buffer[from:to], 0o644)
 	text := "; dumped as " + name + ".received"
 	if expected := v.expect(l, s, m, want); expected != nil && err == nil {
 		err = os.WriteFile(filepath.Join(w.shared.dumps, name+".expected"), expected, 0o644)
@@ -168,14 +170,14 @@ func (v *verifier) dump(w *worker, l *lane, s *slot, m *verify.Mismatch, want *v
 }
 
 // expect returns what an interval should hold, nil when that cannot be known: another tool wrote it.
-func (v *verifier) expect(l *lane, s *slot, m *verify.Mismatch, want *verify.Stamp) []byte {
+func (v *verifier) expect(l *lane, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) []byte {
 	from, to := m.Place.Position, m.Place.Position+m.Length
 	switch f := &v.spec.format; {
 	case want != nil && (!v.spec.only || m.Header.Seed == want.Seed):
 		return v.regenerate(l, s)[from:to]
 	case f.Method == verify.ByPattern:
-		block := make([]byte, s.size)
-		f.Pattern.Fill(block, s.offset)
+		block := make([]byte, s.Size)
+		f.Pattern.Fill(block, s.Offset)
 		return block[from:to]
 	case f.HeaderBytes() > 0 && len(f.Pattern.Bytes) == 0:
 		return v.reconstruct(l, m)
@@ -193,7 +195,7 @@ func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
 	block := make([]byte, 0, positionsTried*m.Length)
 	for n := int64(1); n <= positionsTried && n*m.Length <= l.job.bufferBytes()*positionsTried && m.Offset >= (n-1)*m.Length; n++ {
 		block = block[:n*m.Length]
-		Fill(block, h.Seed)
+		content.Fill(block, h.Seed)
 		v.codec.Stamp(block, m.Offset-(n-1)*m.Length, verify.Stamp{Seed: h.Seed, Number: h.FullNumber(), Thread: h.Thread})
 		if interval := block[(n-1)*m.Length:]; v.codec.SameDigest(interval, m.Digest) {
 			return interval

@@ -1,6 +1,10 @@
 package ioengine
 
-import "github.com/braggdev/bragg/internal/interval"
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+)
 
 // readBack finds what is to be read back, operation after operation.
 type readBack interface {
@@ -11,7 +15,7 @@ type readBack interface {
 	// more tells whether there is another part to build.
 	more() bool
 	// holds tells what length bytes of an operation, from at on, are.
-	holds(s *slot, at, length int64) holding
+	holds(s *backend.Slot, at, length int64) holding
 	// grain is the largest part of an operation that is overwritten as a whole or not at all.
 	grain(size int64) int64
 }
@@ -34,8 +38,8 @@ func (q *queueBack) build(*verifier) bool   { return true }
 func (q *queueBack) more() bool             { return false }
 func (q *queueBack) grain(size int64) int64 { return size }
 
-func (q *queueBack) holds(s *slot, _, _ int64) holding {
-	if s.zero {
+func (q *queueBack) holds(s *backend.Slot, _, _ int64) holding {
+	if s.Zero {
 		return holdsZeroes
 	}
 	return holdsWrite
@@ -54,17 +58,17 @@ func (q *queueBack) next(v *verifier) (written, found) {
 
 // rerun makes the operations of a lane again, in the order in which they were issued, without doing any.
 type rerun struct {
-	sequence
+	pattern.Sequence
 	of    *lane
-	slot  slot
+	slot  backend.Slot
 	trims *trimmer
 	limit uint64 // operations that were issued; 0: as many as there are
 	loops int
 }
 
 func newRerun(v *verifier, of *lane) *rerun {
-	r := &rerun{of: of, sequence: newSequence(of.spec, of.job), limit: of.n, loops: v.spec.loops - 1}
-	rewind(&r.sequence, of.spec, of.job)
+	r := &rerun{of: of, Sequence: newSequence(of.spec, of.job), limit: of.N, loops: v.spec.loops - 1}
+	rewind(&r.Sequence, of.spec, of.job)
 	if v.spec.only {
 		r.limit, r.loops = 0, 0
 		if v.spec.limit != nil {
@@ -76,52 +80,52 @@ func newRerun(v *verifier, of *lane) *rerun {
 }
 
 // next returns the next operation; nil after the last one.
-func (r *rerun) next(v *verifier) *slot {
+func (r *rerun) next(v *verifier) *backend.Slot {
 	if s := r.nextTrim(v); s != nil {
 		return s
 	}
-	if r.limit > 0 && r.n >= r.limit {
+	if r.limit > 0 && r.N >= r.limit {
 		return nil
 	}
 	for {
 		direction := 0
-		if r.n < v.recorded {
-			direction = int(v.directions[r.n/64] >> (r.n % 64) & 1)
+		if r.N < v.recorded {
+			direction = int(v.directions[r.N/64] >> (r.N % 64) & 1)
 		} else {
-			direction = r.mixed(&[interval.DirectionCount]bool{})
+			direction = r.Mixed(&[interval.DirectionCount]bool{})
 		}
-		at, offset, size := r.sequence.next(direction)
+		at, offset, size := r.Sequence.Next(direction)
 		if at >= 0 {
 			s := &r.slot
-			s.stream, s.offset, s.size, s.kind = int32(at), offset, size, opKind(direction)
-			if s.kind == opWrite {
-				s.number = r.streams[at].writes
-				r.streams[at].writes++
+			s.Stream, s.Offset, s.Size, s.Kind = int32(at), offset, size, backend.OpKind(direction)
+			if s.Kind == backend.OpWrite {
+				s.Number = r.Streams[at].Writes
+				r.Streams[at].Writes++
 				if r.trims != nil {
-					r.trims.wrote(written{offset: s.offset, size: s.size, number: s.number, stream: s.stream})
+					r.trims.wrote(written{offset: s.Offset, size: s.Size, number: s.Number, stream: s.Stream})
 				}
 			}
 			return s
 		}
-		if r.loops == 0 || r.left <= 0 {
+		if r.loops == 0 || r.Left <= 0 {
 			return nil
 		}
 		r.loops--
-		rewind(&r.sequence, r.of.spec, r.of.job)
+		rewind(&r.Sequence, r.of.spec, r.of.job)
 	}
 }
 
 // nextTrim returns the trim that comes next, nil where another operation does.
-func (r *rerun) nextTrim(v *verifier) *slot {
+func (r *rerun) nextTrim(v *verifier) *backend.Slot {
 	if r.trims == nil || !v.spec.only && r.trims.issued == v.trims.issued {
 		return nil
 	}
-	t, some := r.trims.next(r.streams)
+	t, some := r.trims.next(r.Streams)
 	if !some {
 		return nil
 	}
 	s := &r.slot
-	s.kind, s.offset, s.size, s.number, s.stream = opTrim, t.offset, t.size, t.number, t.stream
+	s.Kind, s.Offset, s.Size, s.Number, s.Stream = backend.OpTrim, t.offset, t.size, t.number, t.stream
 	return s
 }
 
@@ -153,10 +157,10 @@ const buildBatch = 1 << 16
 
 func newReplayBack(v *verifier, l *lane) *replayBack {
 	b := &replayBack{of: l, zeroes: v.trims != nil && v.spec.trims.zeroes}
-	for i := range l.streams {
-		s := &l.streams[i]
+	for i := range l.Streams {
+		s := &l.Streams[i]
 		amount := l.spec.streams[i].amount / int64(v.spec.loops)
-		b.overlap = b.overlap || v.trims != nil || s.mayOverlap(amount) && !(!v.spec.only && s.writtenOnce())
+		b.overlap = b.overlap || v.trims != nil || s.MayOverlap(amount) && !(!v.spec.only && s.WrittenOnce())
 	}
 	if b.overlap {
 		b.stream = -1
@@ -175,20 +179,20 @@ func (b *replayBack) advance() {
 		return
 	}
 	b.stream++
-	if int(b.stream) >= len(b.of.streams) {
+	if int(b.stream) >= len(b.of.Streams) {
 		b.streamsEnded = true
 		return
 	}
 	region := &b.of.spec.streams[b.stream].region
 	b.unit = b.of.job.verifiedUnit(region)
-	b.regionEnd = region.end()
+	b.regionEnd = region.End()
 	b.interval = max(b.unit, b.of.job.verify.format.Interval)
 	if b.of.job.verify.format.HeaderBytes() == 0 {
 		b.interval = b.unit // any part of a pattern can be checked alone
 	}
-	units := min((b.regionEnd-region.start+b.unit-1)/b.unit, max(windowUnits, 2*b.interval/b.unit))
+	units := min((b.regionEnd-region.Start+b.unit-1)/b.unit, max(windowUnits, 2*b.interval/b.unit))
 	b.last = make([]uint64, units)
-	b.from, b.to = region.start, min(region.start+units*b.unit, b.regionEnd)
+	b.from, b.to = region.Start, min(region.Start+units*b.unit, b.regionEnd)
 }
 
 func (b *replayBack) more() bool {
@@ -226,23 +230,23 @@ func (b *replayBack) build(v *verifier) bool {
 }
 
 // note writes down what an operation leaves in the units that it covers.
-func (b *replayBack) note(s *slot, units []uint64) {
+func (b *replayBack) note(s *backend.Slot, units []uint64) {
 	for u := range units {
 		switch {
-		case s.kind == opWrite:
-			units[u] = s.number + 1
-		case units[u] == s.number+1:
+		case s.Kind == backend.OpWrite:
+			units[u] = s.Number + 1
+		case units[u] == s.Number+1:
 			units[u] |= trimmedBit
 		}
 	}
 }
 
 // units returns which units of the window a write or its trim covers.
-func (b *replayBack) units(v *verifier, s *slot, r *rerun) (first, end int64, mine bool) {
-	if s.kind != opWrite && s.kind != opTrim || s.stream != b.stream || r.n <= v.loopStart {
+func (b *replayBack) units(v *verifier, s *backend.Slot, r *rerun) (first, end int64, mine bool) {
+	if s.Kind != backend.OpWrite && s.Kind != backend.OpTrim || s.Stream != b.stream || r.N <= v.loopStart {
 		return 0, 0, false
 	}
-	first, end = b.span(s.offset, s.size)
+	first, end = b.span(s.Offset, s.Size)
 	return first, end, first < end
 }
 
@@ -263,50 +267,50 @@ func (b *replayBack) next(v *verifier) (written, found) {
 		if s == nil {
 			return written{}, foundEnd
 		}
-		if s.kind != opWrite || b.rerun.n <= v.loopStart {
+		if s.Kind != backend.OpWrite || b.rerun.N <= v.loopStart {
 			continue
 		}
-		if v.spec.limit != nil && !v.spec.doneAs(b.rerun.n, s) {
+		if v.spec.limit != nil && !v.spec.doneAs(b.rerun.N, s) {
 			continue
 		}
-		if _, failed := v.lost[lostWrite{s.stream, s.number}]; failed {
+		if _, failed := v.lost[lostWrite{s.Stream, s.Number}]; failed {
 			continue
 		}
 		if b.overlap && !b.alive(v, s) {
 			continue
 		}
-		return written{offset: s.offset, size: s.size, number: s.number, stream: s.stream}, foundOne
+		return written{offset: s.Offset, size: s.Size, number: s.Number, stream: s.Stream}, foundOne
 	}
 	return written{}, foundNothingYet
 }
 
 // alive tells whether a write is the last one anywhere in the window.
-func (b *replayBack) alive(v *verifier, s *slot) bool {
+func (b *replayBack) alive(v *verifier, s *backend.Slot) bool {
 	first, end, mine := b.units(v, s, b.rerun)
 	if !mine {
 		return false
 	}
 	for _, last := range b.last[first:end] {
-		if last == s.number+1 || last == s.number+1|trimmedBit && v.spec.trims.zeroes {
+		if last == s.Number+1 || last == s.Number+1|trimmedBit && v.spec.trims.zeroes {
 			return true
 		}
 	}
 	return false
 }
 
-func (b *replayBack) holds(s *slot, at, length int64) holding {
+func (b *replayBack) holds(s *backend.Slot, at, length int64) holding {
 	if !b.overlap {
 		return holdsWrite
 	}
-	offset := s.offset + at
+	offset := s.Offset + at
 	if offset < b.from || offset+length > b.to {
 		return holdsOther
 	}
 	first, end := b.span(offset, length)
 	written, trimmed := true, b.zeroes
 	for _, last := range b.last[first:end] {
-		written = written && last == s.number+1
-		trimmed = trimmed && last == s.number+1|trimmedBit
+		written = written && last == s.Number+1
+		trimmed = trimmed && last == s.Number+1|trimmedBit
 	}
 	switch {
 	case written:

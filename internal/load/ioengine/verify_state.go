@@ -3,6 +3,7 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // How far a job came with its writes, for whoever verifies them later.
@@ -23,7 +24,7 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 			}
 		}
 	}
-	if of == nil || of.verify == nil || of.verify.spec.only || of.verify.trims != nil || !of.job.writes || of.active[interval.Read] {
+	if of == nil || of.verify == nil || of.verify.spec.only || of.verify.trims != nil || !of.job.writes || of.Active[interval.Read] {
 		return limit, order, false
 	}
 	v := of.verify
@@ -39,8 +40,8 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 	if failed > 0 {
 		return limit, order, false
 	}
-	order.Files = len(of.streams)
-	order.OfSeed = of.job.random || len(of.streams) > 1 || !of.job.sizes[interval.Write].fixed()
+	order.Files = len(of.Streams)
+	order.OfSeed = of.job.random || len(of.Streams) > 1 || !of.job.sizes[interval.Write].Fixed()
 	return limit, order, true
 }
 
@@ -51,12 +52,12 @@ type Order struct {
 }
 
 // doneAs tells whether an operation that was made again, the n-th of its lane from 1, was complete when the run ended that did it.
-func (v *verification) doneAs(n uint64, s *slot) bool {
+func (v *verification) doneAs(n uint64, s *backend.Slot) bool {
 	if n+v.limit.Depth <= v.limit.Writes {
 		return true
 	}
 	for _, c := range v.limit.Completed {
-		if c.File == int64(s.stream) && c.Offset == s.offset {
+		if c.File == int64(s.Stream) && c.Offset == s.Offset {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // What another run wrote is known by its headers: each says its place, its length and a digest. Which places that run wrote to
@@ -39,7 +40,7 @@ type survey struct {
 
 // postponed is an interval without a header, of which it is not known yet whether it should have one.
 type postponed struct {
-	slot slot // its buffer is a copy, nil where nothing is dumped
+	slot backend.Slot // its buffer is a copy, nil where nothing is dumped
 	m    *verify.Mismatch
 	want *verify.Stamp
 }
@@ -50,7 +51,7 @@ const keptBytesMax = 16 << 20
 // surveyable tells whether headers alone say what was written.
 func (v *verifier) surveyable(l *lane) bool {
 	format, j := &v.spec.format, &l.job.job
-	if !v.spec.only && !v.spec.reads || format.HeaderBytes() == 0 || v.trims != nil || j.Sequence != 0 || len(l.streams) == 0 {
+	if !v.spec.only && !v.spec.reads || format.HeaderBytes() == 0 || v.trims != nil || j.Sequence != 0 || len(l.Streams) == 0 {
 		return false
 	}
 	if v.spec.reads && (l.job.runtime > 0 || v.spec.limit == nil && !v.survey.exact) {
@@ -61,16 +62,16 @@ func (v *verifier) surveyable(l *lane) bool {
 	direction := v.direction()
 	sizes := &l.job.sizes[direction]
 	whole := l.spec.count == 0 && v.spec.limit == nil
-	for i := range l.streams {
-		c := &l.streams[i].cursors[direction]
+	for i := range l.Streams {
+		c := &l.Streams[i].Cursors[direction]
 		spec := &l.spec.streams[i]
-		if c.region.zoneBytes > 0 || l.job.align(direction)%format.Interval != 0 || sizes.smallest%format.Interval != 0 {
+		if c.Region.ZoneBytes > 0 || l.job.align(direction)%format.Interval != 0 || sizes.Smallest%format.Interval != 0 {
 			return false
 		}
-		each := c.deck != nil || !l.job.random
-		whole = whole && each && (spec.amount == 0 || spec.amount >= spec.region.length/sizes.smallest*sizes.smallest)
+		each := c.Deck != nil || !l.job.random
+		whole = whole && each && (spec.amount == 0 || spec.amount >= spec.region.Length/sizes.Smallest*sizes.Smallest)
 	}
-	return !whole && (l.job.random || !sizes.fixed() || l.files != nil)
+	return !whole && (l.job.random || !sizes.Fixed() || l.Files != nil)
 }
 
 // countable tells whether any order of these options writes the same number of bytes: blocks of one size that come once, by
@@ -78,8 +79,8 @@ func (v *verifier) surveyable(l *lane) bool {
 func (v *verifier) countable(l *lane) bool {
 	direction, j := v.direction(), &l.job.job
 	uncertain := j.Verify.Uncertain || j.IOSize.Percent > 0 || j.NumJobs > 1 && j.OffsetIncrement == (fiojob.Size{})
-	return !uncertain && len(l.streams) == 1 && v.spec.limit == nil && !(l.job.reads && l.job.writes) &&
-		l.job.sizes[direction].fixed() && !l.streams[0].mayRepeat(direction)
+	return !uncertain && len(l.Streams) == 1 && v.spec.limit == nil && !(l.job.reads && l.job.writes) &&
+		l.job.sizes[direction].Fixed() && !l.Streams[0].MayRepeat(direction)
 }
 
 func (v *verifier) direction() int {
@@ -114,25 +115,25 @@ func (v *verifier) beginSurvey(l *lane) {
 	sizes := &l.job.sizes[direction]
 	if l.job.reads && l.job.writes {
 		// How many operations are writes is drawn too: six deviations less than half of them.
-		u.want = max(sizes.smallest, u.want-6*int64(math.Sqrt(float64(u.want/sizes.largest)))*sizes.largest)
+		u.want = max(sizes.Smallest, u.want-6*int64(math.Sqrt(float64(u.want/sizes.Largest)))*sizes.Largest)
 	}
-	if !sizes.fixed() {
-		u.want = min(u.want/sizes.largest*sizes.smallest, u.want-sizes.largest)
+	if !sizes.Fixed() {
+		u.want = min(u.want/sizes.Largest*sizes.Smallest, u.want-sizes.Largest)
 	}
 	var regions int64
 	for i := range l.spec.streams {
-		regions += l.spec.streams[i].region.length / sizes.smallest * sizes.smallest
+		regions += l.spec.streams[i].region.Length / sizes.Smallest * sizes.Smallest
 	}
 	u.want = min(u.want, regions)
-	for i := range l.streams {
-		if !l.streams[i].mayRepeat(direction) {
+	for i := range l.Streams {
+		if !l.Streams[i].MayRepeat(direction) {
 			continue
 		}
 		u.want /= 2
 		break
 	}
 	if limit := v.spec.limit; limit != nil {
-		u.want = min(u.want, int64(limit.Writes-min(limit.Writes, limit.Depth))*sizes.smallest)
+		u.want = min(u.want, int64(limit.Writes-min(limit.Writes, limit.Depth))*sizes.Smallest)
 	}
 	v.source = newSurveyBack(l, direction)
 }
@@ -168,23 +169,23 @@ func (v *verifier) conclude(w *worker, l *lane) {
 }
 
 // postpone keeps an interval without a header until it is known whether it should have one.
-func (v *verifier) postpone(w *worker, s *slot, m *verify.Mismatch, want *verify.Stamp) {
+func (v *verifier) postpone(w *worker, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) {
 	u := &v.survey
 	u.blanks++
 	dumps := v.spec.dump && w.shared.dumps != "" && len(u.kept) < dumpsMax
 	p := postponed{slot: *s, m: m}
-	p.slot.buffer = nil
+	p.slot.Buffer = nil
 	if want != nil {
 		stamp := *want
 		p.want = &stamp
 	}
-	if n := len(u.kept); dumps && n > 0 && u.kept[n-1].slot.stream == s.stream && u.kept[n-1].slot.offset == s.offset {
-		p.slot.buffer = u.kept[n-1].slot.buffer
-	} else if dumps && u.bytes+s.size <= keptBytesMax {
-		p.slot.buffer = bytes.Clone(s.buffer[:s.size])
-		u.bytes += s.size
+	if n := len(u.kept); dumps && n > 0 && u.kept[n-1].slot.Stream == s.Stream && u.kept[n-1].slot.Offset == s.Offset {
+		p.slot.Buffer = u.kept[n-1].slot.Buffer
+	} else if dumps && u.bytes+s.Size <= keptBytesMax {
+		p.slot.Buffer = bytes.Clone(s.Buffer[:s.Size])
+		u.bytes += s.Size
 	}
-	if len(u.kept) < mismatchesMax || p.slot.buffer != nil {
+	if len(u.kept) < mismatchesMax || p.slot.Buffer != nil {
 		u.kept = append(u.kept, p)
 	}
 }
@@ -219,22 +220,22 @@ type surveyBack struct {
 func newSurveyBack(l *lane, direction int) *surveyBack {
 	step := l.job.verify.format.Interval
 	sizes := &l.job.sizes[direction]
-	return &surveyBack{of: l, size: max(sizes.largest/step*step, step), smallest: sizes.smallest}
+	return &surveyBack{of: l, size: max(sizes.Largest/step*step, step), smallest: sizes.Smallest}
 }
 
-func (b *surveyBack) build(*verifier) bool              { return true }
-func (b *surveyBack) more() bool                        { return false }
-func (b *surveyBack) grain(size int64) int64            { return size }
-func (b *surveyBack) holds(*slot, int64, int64) holding { return holdsWrite }
+func (b *surveyBack) build(*verifier) bool                      { return true }
+func (b *surveyBack) more() bool                                { return false }
+func (b *surveyBack) grain(size int64) int64                    { return size }
+func (b *surveyBack) holds(*backend.Slot, int64, int64) holding { return holdsWrite }
 
 func (b *surveyBack) next(*verifier) (written, found) {
-	for ; b.stream < len(b.of.streams); b.stream, b.at = b.stream+1, 0 {
+	for ; b.stream < len(b.of.Streams); b.stream, b.at = b.stream+1, 0 {
 		region := &b.of.spec.streams[b.stream].region
-		size := min(b.size, (region.length-b.at)/b.smallest*b.smallest)
+		size := min(b.size, (region.Length-b.at)/b.smallest*b.smallest)
 		if size <= 0 {
 			continue
 		}
-		from := region.start + b.at
+		from := region.Start + b.at
 		b.at += size
 		return written{offset: from, size: size, stream: int32(b.stream)}, foundOne
 	}

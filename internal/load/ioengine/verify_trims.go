@@ -9,6 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // Trims of what a lane wrote and verifies. Writes collect in a backlog; when it is full, a batch of the oldest is looked at
@@ -63,14 +65,14 @@ func (t *trimmer) wrote(w written) {
 }
 
 // next returns the next trim, and false where writes come first.
-func (t *trimmer) next(streams []stream) (written, bool) {
+func (t *trimmer) next(streams []pattern.Stream) (written, bool) {
 	if t.look == 0 {
 		return written{}, false
 	}
 	for t.at < t.look {
 		w := t.queue[t.at]
 		t.at++
-		if w.dead || load.DrawBelow(load.Key(streams[w.stream].contentKey, keyTrimmed), w.number, 100) >= t.spec.percent {
+		if w.dead || load.DrawBelow(load.Key(streams[w.stream].ContentKey, pattern.KeyTrimmed), w.number, 100) >= t.spec.percent {
 			continue
 		}
 		t.issued++
@@ -84,7 +86,7 @@ func (t *trimmer) next(streams []stream) (written, bool) {
 // operation is a trim as the lane issues it.
 func (w *written) operation() operation {
 	return operation{
-		intended: never, offset: w.offset, size: w.size, number: w.number, stream: w.stream, direction: uint8(interval.Trim),
+		intended: backend.Never, offset: w.offset, size: w.size, number: w.number, stream: w.stream, direction: uint8(interval.Trim),
 	}
 }
 
@@ -93,7 +95,7 @@ func (v *verifier) nextTrim(l *lane) (operation, bool) {
 	if v == nil || v.trims == nil || v.spec.only {
 		return operation{}, false
 	}
-	w, some := v.trims.next(l.streams)
+	w, some := v.trims.next(l.Streams)
 	if !some {
 		return operation{}, false
 	}

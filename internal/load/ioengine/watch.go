@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // watch looks at what a lane completes where its job bounds latency or rates, or searches a queue depth. Lanes of other
@@ -66,18 +67,18 @@ func (w *watch) begin(l *lane) {
 }
 
 // completed looks at one operation that succeeded.
-func (w *watch) completed(s *slot, now int64) {
-	latency := now - s.intended
+func (w *watch) completed(s *backend.Slot, now int64) {
+	latency := now - s.Intended
 	if w.latencyMax > 0 && latency > w.latencyMax && w.failure == nil {
 		w.failure = &diag.Error{
 			Code: "max-latency", Exit: diag.ExitUndecided, Err: syscall.ETIMEDOUT,
 			Message: fmt.Sprintf("a %s at offset %d took %s, more than max_latency=%s",
-				interval.Direction(s.direction), s.offset, time.Duration(latency), w.job.job.Control.LatencyMax),
+				interval.Direction(s.Direction), s.Offset, time.Duration(latency), w.job.job.Control.LatencyMax),
 		}
 	}
 	if w.cycle > 0 {
-		floor := &w.rates[s.direction]
-		floor.bytesDone += s.size
+		floor := &w.rates[s.Direction]
+		floor.bytesDone += s.Size
 		floor.operationsDone++
 	}
 	if w.search != nil {
@@ -152,8 +153,8 @@ func newDepthSearch(c *fiojob.Control, depthMax int) *depthSearch {
 	}
 }
 
-func (d *depthSearch) completed(s *slot, latency int64) {
-	if s.submitted < d.window {
+func (d *depthSearch) completed(s *backend.Slot, latency int64) {
+	if s.Submitted < d.window {
 		return // of the depth before
 	}
 	d.count++

@@ -10,6 +10,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // worker drives some lanes from one thread of the operating system:
@@ -22,26 +24,26 @@ import (
 // worker that is blocked in the kernel cannot hold an interval back.
 type worker struct {
 	shared   *shared
-	kind     backendKind
-	backend  backend
-	settings threadSettings
-	pool     []byte // of random content
-	arena    arena  // of buffers
+	kind     backend.Kind
+	backend  backend.Backend
+	settings thread.Settings
+	pool     []byte        // of random content
+	arena    backend.Arena // of buffers
 
 	mu        sync.Mutex
 	wanted    atomic.Int32 // others that wait for mu
 	lanes     []lane
-	slots     []slot
+	slots     []backend.Slot
 	batch     []int32
 	batched   int
-	done      []completion
+	done      []backend.Completion
 	inFlight  int
 	record    *recorder
 	spare     []*recorder
 	periodEnd int64
 	periods   []period // over and not yet collected
-	cpu       threadClock
-	cameWith  Usage // of the thread, when the worker came there
+	cpu       thread.Clock
+	cameWith  thread.Usage // of the thread, when the worker came there
 	account   Account
 	begun     bool
 	ramping   int         // lanes whose ramp a size has yet to end
@@ -50,10 +52,10 @@ type worker struct {
 	observed  []Completed // by observedLane, not yet told
 	// observedLane is the lane of the last completion that was observed.
 	observedLane *lane
-	submissions  submissionTimer // nil: not measured
-	chain        *chain          // nil: operations are done one by one
-	recorded     bool            // some lane writes a log
-	endedAt      int64           // when the load was seen to have ended with operations in flight
+	submissions  backend.SubmissionTimer // nil: not measured
+	chain        *backend.Chain          // nil: operations are done one by one
+	recorded     bool                    // some lane writes a log
+	endedAt      int64                   // when the load was seen to have ended with operations in flight
 }
 
 // shared is what all workers of an instance use.
@@ -120,34 +122,34 @@ func (w *worker) close() error {
 	var err error
 	w.leaveFlows()
 	if w.backend != nil {
-		err = w.backend.close()
+		err = w.backend.Close()
 	}
 	for i := range w.lanes {
 		w.lanes[i].replay.close()
 	}
-	return errors.Join(err, w.endRecordings(), w.arena.free())
+	return errors.Join(err, w.endRecordings(), w.arena.Free())
 }
 
 func (w *worker) run() error {
 	runtime.LockOSThread()
-	if w.settings == (threadSettings{}) {
+	if w.settings == (thread.Settings{}) {
 		defer runtime.UnlockOSThread()
 	} // else the thread ends with the goroutine, because nobody else shall have it
-	if err := w.settings.settle(); err != nil {
+	if err := w.settings.Settle(); err != nil {
 		return err
 	}
-	sharpenTimers()
-	if err := w.backend.start(); err != nil {
+	thread.SharpenTimers()
+	if err := w.backend.Start(); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cpu = newThreadClock()
-	w.cameWith = threadUsage()
+	w.cpu = thread.NewClock()
+	w.cameWith = thread.UsageNow()
 	defer func() {
 		w.leaveFlows()
-		w.cpu.stop()
-		w.account.Usage.Add(threadUsage().Since(w.cameWith))
+		w.cpu.Stop()
+		w.account.Usage.Add(thread.UsageNow().Since(w.cameWith))
 	}()
 	w.beginChains()
 	now := w.shared.clock.now()
@@ -163,7 +165,7 @@ func (w *worker) run() error {
 			if found := w.verdict(); failure == nil {
 				failure = found
 			}
-			return errors.Join(failure, w.replayErrors(), w.backend.stop())
+			return errors.Join(failure, w.replayErrors(), w.backend.Stop())
 		}
 		count, err := w.exchange(wake, now)
 		if err != nil {
@@ -183,7 +185,7 @@ func (w *worker) run() error {
 
 func (w *worker) fill(now int64) (wake int64) {
 	w.batched = 0
-	wake = never
+	wake = backend.Never
 	for i := range w.lanes {
 		wake = min(wake, w.lanes[i].fill(w, now))
 	}
@@ -198,14 +200,14 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 		return w.exchangeChain(wake, now), nil
 	}
 	if w.batched > 0 {
-		if w.kind != kindNull {
+		if w.kind != backend.KindNull {
 			now = w.shared.clock.now()
 		}
 		for _, i := range w.batch[:w.batched] {
 			s := &w.slots[i]
-			s.submitted = now
-			if s.intended == never {
-				s.intended = now
+			s.Submitted = now
+			if s.Intended == backend.Never {
+				s.Intended = now
 			}
 		}
 		w.inFlight += w.batched
@@ -214,11 +216,11 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 		}
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)
-	hold := w.kind == kindNull && w.batched > 0 && w.wanted.Load() == 0
+	hold := w.kind == backend.KindNull && w.batched > 0 && w.wanted.Load() == 0
 	if !hold {
 		w.mu.Unlock()
 	}
-	count, err := w.backend.exchange(w.batch[:w.batched], w.done, wait)
+	count, err := w.backend.Exchange(w.batch[:w.batched], w.done, wait)
 	if !hold {
 		w.mu.Lock()
 	}
@@ -241,36 +243,36 @@ func (w *worker) allClosed() bool {
 
 // reap records completions and frees their slots. The first error that its job does not tolerate is returned, after
 // all completions were seen.
-func (w *worker) reap(done []completion, now int64) error {
+func (w *worker) reap(done []backend.Completion, now int64) error {
 	var firstErr error
 	if len(done) > 0 {
 		w.account.EndNanos = now
 	}
 	for _, c := range done {
-		s := &w.slots[c.slot]
-		l := &w.lanes[s.clone]
-		l.free = append(l.free, c.slot)
-		s.busy = false
+		s := &w.slots[c.Slot]
+		l := &w.lanes[s.Clone]
+		l.free = append(l.free, c.Slot)
+		s.Busy = false
 		l.inFlight--
-		if c.result == undone {
+		if c.Result == backend.Undone {
 			continue
 		}
 		if w.chain != nil {
-			now = s.ended
+			now = s.Ended
 		}
 		if l.observer != nil {
-			w.observe(l, s, c.result, now)
+			w.observe(l, s, c.Result, now)
 		}
-		if int64(c.result) == s.size || c.result == wholeSize {
+		if int64(c.Result) == s.Size || c.Result == backend.WholeSize {
 			l.failures = 0
 			if l.job.trims {
 				l.done(s)
 			}
 			switch {
-			case s.kind == opBurn || s.kind > opTrim && l.verify.syncing() || l.verify.surveying():
-			case s.kind > opTrim:
-				w.account.Syncs.Record(uint64(max(0, now-s.submitted)))
-			case s.intended >= l.measureFrom:
+			case s.Kind == backend.OpBurn || s.Kind > backend.OpTrim && l.verify.syncing() || l.verify.surveying():
+			case s.Kind > backend.OpTrim:
+				w.account.Syncs.Record(uint64(max(0, now-s.Submitted)))
+			case s.Intended >= l.measureFrom:
 				w.record.complete(s, now)
 				if l.watch != nil && !l.verify.busy() {
 					l.watch.completed(s, now)
@@ -279,10 +281,10 @@ func (w *worker) reap(done []completion, now int64) error {
 					w.account.prioritized(l.job.priorities, s, now)
 				}
 				if w.submissions != nil {
-					w.account.Submissions[s.direction].Record(uint64(max(0, s.returned-s.submitted)))
+					w.account.Submissions[s.Direction].Record(uint64(max(0, s.Returned-s.Submitted)))
 				}
 			case l.ramping():
-				l.ramp.add(s.size, now)
+				l.ramp.add(s.Size, now)
 			}
 			if l.verify != nil {
 				if err := w.verified(l, s); err != nil && firstErr == nil {
@@ -294,7 +296,7 @@ func (w *worker) reap(done []completion, now int64) error {
 		if l.verify != nil {
 			l.verify.lose(s)
 		}
-		if err := w.failed(l, s, c.result, now); err != nil && firstErr == nil {
+		if err := w.failed(l, s, c.Result, now); err != nil && firstErr == nil {
 			firstErr = err
 		}
 	}
@@ -307,21 +309,21 @@ func (w *worker) reap(done []completion, now int64) error {
 	return firstErr
 }
 
-func (w *worker) failed(l *lane, s *slot, result int32, now int64) error {
-	class := errorClass(s.direction, result)
+func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error {
+	class := backend.ErrorClass(s.Direction, result)
 	if l.job.filled(s, class) {
 		l.close(closedDone)
 		return nil
 	}
 	if l.ramping() {
-		l.ramp.add(s.size, now)
+		l.ramp.add(s.Size, now)
 	}
-	w.record.fail(s.direction, class)
+	w.record.fail(s.Direction, class)
 	if w.account.FirstError == 0 {
 		w.account.FirstError = class
 	}
-	d := w.shared.devices[s.device]
-	if !l.job.tolerates(interval.Direction(s.direction)) && !l.job.ignores(s.direction, class) {
+	d := w.shared.devices[s.Device]
+	if !l.job.tolerates(interval.Direction(s.Direction)) && !l.job.ignores(s.Direction, class) {
 		return operationError(s, d.Name, d.Path, result)
 	}
 	if w.shared.say != nil && l.job.job.Control.ErrorDump && w.told < toldMax {

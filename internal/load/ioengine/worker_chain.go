@@ -1,6 +1,11 @@
 package ioengine
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+)
 
 // beginChains is called before the first operation. A lane that waits for others takes its operations one by one.
 func (w *worker) beginChains() {
@@ -12,7 +17,7 @@ func (w *worker) beginChains() {
 		l.reserve = len(w.slots) - 1
 		return
 	}
-	w.chain = newChain(w.slots, w.shared.clock.now())
+	w.chain = backend.NewChain(w.slots, w.shared.clock.now())
 	l.reserve, l.submitMax = len(w.slots)-1, len(w.slots)
 }
 
@@ -21,29 +26,29 @@ func (w *worker) exchangeChain(wake, now int64) int {
 	l := &w.lanes[0]
 	w.inFlight += w.batched
 	c := w.chain
-	c.add(w.batch[:w.batched])
-	if c.left > 0 && !l.ending && (l.closed == closedTime || w.shared.stop.Load()) {
-		n := c.cancel(w.done)
+	c.Add(w.batch[:w.batched])
+	if c.Left > 0 && !l.ending && (l.closed == closedTime || w.shared.stop.Load()) {
+		n := c.Cancel(w.done)
 		w.inFlight -= n
 		return n
 	}
-	end := int64(never)
+	end := int64(backend.Never)
 	if l.closed == stillOpen {
 		end = l.end
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)
 	w.mu.Unlock()
-	if c.left == 0 {
-		pause(wait)
+	if c.Left == 0 {
+		thread.Pause(wait)
 	}
 	w.rest()
-	n := c.run(w.done, end)
+	n := c.Run(w.done, end)
 	w.mu.Lock()
 	for range n {
 		w.account.exchanged(1, 1, 1)
 	}
 	w.inFlight -= n
-	l.reserve = len(w.slots) - c.length
+	l.reserve = len(w.slots) - c.Length
 	return n
 }
 
@@ -51,13 +56,13 @@ func (w *worker) exchangeChain(wake, now int64) int {
 // not so with settings of the thread, which is then nobody else's.
 func (w *worker) rest() {
 	switch {
-	case !w.chain.tired():
-	case w.settings != (threadSettings{}):
-		w.chain.rest()
+	case !w.chain.Tired():
+	case w.settings != (thread.Settings{}):
+		w.chain.Rest()
 	default:
 		former := w.leaveThread()
 		runtime.UnlockOSThread() // a locked one hands its place to another thread, and gets it back by two more wake-ups
-		w.chain.rest()
+		w.chain.Rest()
 		runtime.LockOSThread()
 		w.arrive(former)
 	}
@@ -68,19 +73,19 @@ func (w *worker) rest() {
 func (w *worker) leaveThread() int {
 	w.lock()
 	defer w.mu.Unlock()
-	w.cpu.leave()
-	w.account.Usage.Add(threadUsage().Since(w.cameWith))
-	return threadID()
+	w.cpu.Leave()
+	w.account.Usage.Add(thread.UsageNow().Since(w.cameWith))
+	return thread.ID()
 }
 
 // arrive opens the accounts of this thread, in the same order.
 func (w *worker) arrive(former int) {
 	w.lock()
 	defer w.mu.Unlock()
-	moved := threadID() != former
+	moved := thread.ID() != former
 	if moved {
-		sharpenTimers()
+		thread.SharpenTimers()
 	}
-	w.cpu.arrive(moved)
-	w.cameWith = threadUsage()
+	w.cpu.Arrive(moved)
+	w.cameWith = thread.UsageNow()
 }

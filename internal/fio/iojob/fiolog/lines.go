@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // Log is what a job says of one log.
@@ -51,7 +51,7 @@ type line struct {
 	direction    uint8
 	size, offset int64
 	issued       int64 // nanoseconds, as millis count
-	of           ioengine.Priority
+	of           thread.Priority
 }
 
 // classRealtime is the class of operations that logs mark where they do not have priorities in full.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // operation is what the logs need of one operation. Times are nanoseconds.
@@ -18,7 +19,7 @@ type operation struct {
 	offset    int64
 	size      uint32
 	direction uint8
-	priority  ioengine.Priority
+	priority  thread.Priority
 }
 
 const operationBytes = int(unsafe.Sizeof(operation{}))

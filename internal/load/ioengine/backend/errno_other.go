@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package backend
+
+import "golang.org/x/sys/unix"
+
+// What stands for an operation that is not offered here.
+const errnoUnsupported = int32(unix.ENOTSUP)

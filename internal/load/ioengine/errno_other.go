@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package ioengine
-
-import "golang.org/x/sys/unix"
-
-// What stands for an operation that is not offered here.
-const errnoUnsupported = int32(unix.ENOTSUP)

@@ -1,8 +1,0 @@
-package ioengine
-
-import "os"
-
-func statFile(path string) error {
-	_, err := os.Stat(path)
-	return err
-}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package thread
+
+import "errors"
+
+func (t *Settings) apply() error { return errors.ErrUnsupported }

@@ -1,0 +1,82 @@
+package thread
+
+import (
+	"bytes"
+	"os"
+	"sync"
+	"time"
+)
+
+// cpusWithheld is read at most every cpusWithheldEvery, however many loads ask.
+var cpusWithheld struct {
+	sync.Mutex
+	at     time.Time
+	last   Withheld
+	groups []throttle
+	opened bool
+}
+
+const (
+	cpusWithheldEvery = 50 * time.Millisecond
+	nanosPerTick      = int64(1e9 / 100) // USER_HZ, 100 for every Linux program
+)
+
+// WithheldNow returns the latest counts. What cannot be read counts as nothing.
+func WithheldNow() Withheld {
+	c := &cpusWithheld
+	c.Lock()
+	defer c.Unlock()
+	if !c.opened {
+		c.groups, c.opened = throttles(), true
+	}
+	if time.Since(c.at) < cpusWithheldEvery {
+		return c.last
+	}
+	c.at = time.Now()
+	c.last.Stolen = stolenNanos("/proc/stat", c.last.Stolen)
+	c.last.Throttled = 0
+	for _, g := range c.groups {
+		c.last.Throttled += g.nanos()
+	}
+	return c.last
+}
+
+// stolenNanos reads the eighth number of the first line: ticks in which the hypervisor ran somebody else.
+func stolenNanos(path string, otherwise int64) int64 {
+	f, err := os.Open(path)
+	if err != nil {
+		return otherwise
+	}
+	defer f.Close()
+	var text [256]byte
+	n, _ := f.Read(text[:])
+	line, _, ok := bytes.Cut(text[:n], []byte("\n"))
+	if !ok || !bytes.HasPrefix(line, []byte("cpu ")) {
+		return otherwise
+	}
+	ticks := numberAt(bytes.TrimLeft(line[4:], " "), 7, otherwise/nanosPerTick)
+	return ticks * nanosPerTick
+}
+
+// throttles finds the control groups of this process that may have a limit: its own and those above it, in the hierarchy
+// of version 2 or that of cpu in version 1.
+func throttles() []throttle {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	return throttlesOf(string(text), "/sys/fs/cgroup")
+}
+
+func (g throttle) nanos() int64 {
+	text, err := os.ReadFile(g.path)
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte(g.key+" ")); ok {
+			return numberAt(rest, 0, 0) * g.unit
+		}
+	}
+	return 0
+}

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package ioengine
-
-import "errors"
-
-func (t *threadSettings) apply() error { return errors.ErrUnsupported }
