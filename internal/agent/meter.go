@@ -89,7 +89,7 @@ func divide(iv *interval.Interval, devices []load.Device) map[string]interval.De
 	}
 	for i, device := range devices {
 		var traffic interval.DeviceTraffic
-		for d := range iv.Directions {
+		for d := range traffic {
 			whole := &iv.Directions[d]
 			var service uint64
 			if whole.Service != nil {

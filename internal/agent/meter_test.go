@@ -138,7 +138,7 @@ func TestDivideKeepsSums(t *testing.T) {
 			devices[i].Name = fmt.Sprint("/dev/sd", i)
 		}
 		var iv interval.Interval
-		for d := range iv.Directions {
+		for d := range interval.DirectionCount {
 			h := &stat.Histogram{}
 			h.RecordN(rapid.Uint64Range(0, 1e9).Draw(t, "latency"), rapid.Uint64Range(0, 1e4).Draw(t, "count"))
 			iv.Directions[d] = interval.Traffic{
@@ -153,7 +153,7 @@ func TestDivideKeepsSums(t *testing.T) {
 				sum[d].ServiceNanos += traffic[d].ServiceNanos
 			}
 		}
-		for d := range iv.Directions {
+		for d := range sum {
 			want := interval.DeviceCount{
 				Operations: iv.Directions[d].Operations, Bytes: iv.Directions[d].Bytes,
 				ServiceNanos: uint64(iv.Directions[d].Service.Sum()),

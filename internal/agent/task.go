@@ -164,7 +164,9 @@ func (t *task) accept(iv *interval.Interval) bool {
 		}
 		return false
 	}
-	t.server.meter.add(iv, t.workload.Devices)
+	if t.engine.DoesIO() {
+		t.server.meter.add(iv, t.workload.Devices)
+	}
 	t.next++
 	text = append(text, '\n')
 	for len(t.lines) > 0 && (len(t.lines) >= t.countMax || t.server.buffered.Load()+int64(len(text)) > bufferBytesMax) {

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,6 +25,34 @@ type roll struct {
 	summary result.LoadSummary
 	vms     map[string]bool
 	busy    int64 // end of the last interval in which an operation completed
+	gauges  []gaugeRoll
+}
+
+// gaugeRoll is one gauge over all intervals; sum is of values times nanoseconds.
+type gaugeRoll struct {
+	sum, nanos, low, high float64
+}
+
+func (r *roll) addGauges(iv *interval.Interval) {
+	for i, v := range iv.Gauges {
+		for len(r.gauges) <= i {
+			r.gauges = append(r.gauges, gaugeRoll{low: math.Inf(1), high: math.Inf(-1)})
+		}
+		g := &r.gauges[i]
+		length := float64(max(iv.LengthNanos, 1))
+		g.sum, g.nanos = g.sum+v*length, g.nanos+length
+		g.low, g.high = min(g.low, v), max(g.high, v)
+	}
+}
+
+// gaugeStats are the gauges that the engine names.
+func (r *roll) gaugeStats(e interval.Engine) []result.GaugeStats {
+	var list []result.GaugeStats
+	for i, g := range r.gauges[:min(len(r.gauges), len(e.Gauges))] {
+		list = append(list, result.GaugeStats{Gauge: e.Gauges[i], Mean: result.Number(g.sum / g.nanos),
+			Min: result.Number(g.low), Max: result.Number(g.high)})
+	}
+	return list
 }
 
 // Add merges one interval.
@@ -51,6 +80,7 @@ func (l *Loads) Add(iv *interval.Interval) {
 		}
 		accumulate(&s.Directions[d], &iv.Directions[d])
 	}
+	r.addGauges(iv)
 	s.Due += iv.Due
 	s.NotIssued += iv.NotIssued
 	s.CPUNanos += iv.CPUNanos
@@ -92,7 +122,7 @@ func (l *Loads) Summaries(t *Timeline, engines map[string]interval.Engine, bound
 		s := r.summary
 		s.VMs = len(r.vms)
 		if engine, ok := engines[s.Workload]; ok {
-			s.Engines = []interval.Engine{engine}
+			s.Engines, s.Gauges = []interval.Engine{engine}, r.gaugeStats(engine)
 		}
 		for d := range s.Directions {
 			accumulate(&s.Total, &s.Directions[d])

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/interval"
 )
 
 // A percentile wants about ten operations beyond it; with fewer it is the luck of a single one.
@@ -36,7 +35,7 @@ func checkFewSamples(in *Input) []finding.Finding {
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim: fmt.Sprintf("%s has only %s %s operations: its %s rests on %s of them.", in.name(l), whole(n),
-					interval.Direction(d), percentile, orFewer(beyond)),
+					l.Operation(d), percentile, orFewer(beyond)),
 				Advice: "Run it longer, or read lower percentiles.",
 			})
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -35,7 +34,7 @@ func checkResponse(in *Input) []finding.Finding {
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim: fmt.Sprintf("p99 of %ss of %s is %s in service and %s in response time: operations waited before they were submitted.",
-					interval.Direction(d), in.name(l), unit.FormatLatency(service), unit.FormatLatency(response)),
+					l.Operation(d), in.name(l), unit.FormatLatency(service), unit.FormatLatency(response)),
 				Advice: "Judge by response time; compare service time only with tools that measure nothing else.",
 			})
 		}

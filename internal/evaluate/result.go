@@ -38,6 +38,9 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 		ev.trafficResult(ctx, r, &e)
 	}
 	e.Unit = cmp.Or(e.Unit, unitOf(r.Type))
+	if engine := ev.manifest.Engines[r.Workload]; e.Unit == "IOPS" && !engine.DoesIO() {
+		e.Unit = "operations/s"
+	}
 	scale := 1.0
 	if r.Type == "latency" {
 		scale = 1e3 // X-Ray states expected latencies in microseconds

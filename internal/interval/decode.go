@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -12,11 +13,12 @@ import (
 const namesMax = 100_000
 
 // Decoder reads lines that AppendJSON wrote, and any other JSON of the same meaning more slowly. It reuses memory:
-// histograms and maps of an Interval are valid until the next call; names may be kept.
+// histograms, maps and gauges of an Interval are valid until the next call; names may be kept.
 type Decoder struct {
-	service, response [DirectionCount]stat.Histogram
+	service, response [OperationsMax]stat.Histogram
 	names             map[string]string
 	devices           map[string]DeviceTraffic
+	gauges            []float64
 	r                 reader
 }
 
@@ -60,7 +62,10 @@ func (d *Decoder) own() Interval {
 	iv.Final = r.optional(`,"final":true`)
 	r.literal(`,"dirs":[`)
 	for i := range iv.Directions {
-		if i > 0 {
+		if i >= DirectionCount && !r.optional(",") {
+			break
+		}
+		if 0 < i && i < DirectionCount {
 			r.literal(",")
 		}
 		d.traffic(i, &iv.Directions[i])
@@ -78,6 +83,9 @@ func (d *Decoder) own() Interval {
 	iv.ThrottledNanos = r.nanos(`,"throttled_ns":`)
 	if r.optional(`,"devices":{`) {
 		iv.Devices = d.deviceTraffic()
+	}
+	if r.optional(`,"gauges":[`) {
+		iv.Gauges = d.readGauges()
 	}
 	r.literal("}")
 	return iv
@@ -163,6 +171,27 @@ func (d *Decoder) deviceTraffic() map[string]DeviceTraffic {
 	}
 	r.literal("}")
 	return d.devices
+}
+
+func (d *Decoder) readGauges() []float64 {
+	r := &d.r
+	d.gauges = d.gauges[:0]
+	for !r.bad {
+		end := bytes.IndexAny(r.data[r.pos:], ",]")
+		if end < 0 || !json.Valid(r.data[r.pos:r.pos+end]) {
+			r.bad = true
+			break
+		}
+		v, err := strconv.ParseFloat(string(r.data[r.pos:r.pos+end]), 64)
+		r.bad = r.bad || err != nil // not a number, or too large for one
+		r.pos += end
+		d.gauges = append(d.gauges, v)
+		if !r.optional(",") {
+			break
+		}
+	}
+	r.literal("]")
+	return d.gauges
 }
 
 // reader reads tokens of the layout that AppendJSON makes. After the first that is not there, bad is set, and nothing

@@ -24,7 +24,7 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 		dst = append(dst, `,"final":true`...)
 	}
 	dst = append(dst, `,"dirs":[`...)
-	for d := range iv.Directions {
+	for d := range iv.Directions.shown() {
 		if d > 0 {
 			dst = append(dst, ',')
 		}
@@ -43,6 +43,20 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	dst = appendNanos(dst, `,"throttled_ns":`, iv.ThrottledNanos)
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
+	}
+	for i, v := range iv.Gauges {
+		before := `,"gauges":[`
+		if i > 0 {
+			before = ","
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			text = []byte("null") // neither infinity nor NaN is a number of JSON
+		}
+		dst = append(append(dst, before...), text...)
+	}
+	if len(iv.Gauges) > 0 {
+		dst = append(dst, ']')
 	}
 	return append(dst, '}')
 }

@@ -55,9 +55,10 @@ func drawInterval(t *rapid.T) interval.Interval {
 			return d
 		}), 0, 3).Draw(t, "devices"),
 	}
-	for d := range iv.Directions {
+	for d := range rapid.SampledFrom([]int{interval.DirectionCount, 2, 5, interval.OperationsMax}).Draw(t, "operations") {
 		iv.Directions[d] = drawTraffic(t)
 	}
+	iv.Gauges = rapid.SliceOfN(rapid.Float64(), 0, 3).Draw(t, "gauges")
 	return iv
 }
 
@@ -124,6 +125,7 @@ func FuzzDecoder(f *testing.F) {
 	iv.Directions[0].Service.Record(12345)
 	f.Add(interval.AppendJSON(nil, &iv))
 	f.Add([]byte(`{"dirs":[{"service":{"n":1,"sum":1,"sq":1,"min":1,"max":1,"b":"b"}},{},{}]}`))
+	f.Add([]byte(`{"workload":"a","group":"b","vm":"c","instance":1,"seq":0,"start_ns":0,"length_ns":0,"dirs":[{},{},{},{"ops":1}],"gauges":[1.5,-2e-7]}`))
 	f.Add([]byte(`{"workload":"a","group":"b","vm":"c","instance":1,"seq":0,"start_ns":0,"length_ns":0,"dirs":[{},{},{}]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var d interval.Decoder

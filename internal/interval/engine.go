@@ -13,8 +13,33 @@ type Engine struct {
 	Backends []string `json:"backends,omitempty"`
 	// Fallback is set where the back end that was asked for could not be used.
 	Fallback *Fallback `json:"fallback,omitempty"`
+	// Operations are the kinds of operations that the load counts, by their number in Interval.Directions, and Gauges what it
+	// measures besides, by their number in Interval.Gauges. Both hold for all of a workload, its prefill too. No operations:
+	// those of I/O, which are read, write and trim.
+	Operations []string `json:"operations,omitempty"`
+	Gauges     []Gauge  `json:"gauges,omitempty"`
 	// Notes are what casts doubt on numbers, found on the machine that runs the load.
 	Notes []EngineNote `json:"notes,omitempty"`
+}
+
+// Gauge names a value that may rise and fall, such as a share of cache hits.
+type Gauge struct {
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+}
+
+// DoesIO tells whether its operations are those of I/O.
+func (e Engine) DoesIO() bool { return len(e.Operations) == 0 }
+
+// Operation is the name of the operation with that number: "read", "new-order".
+func (e Engine) Operation(number int) string {
+	switch {
+	case number < len(e.Operations):
+		return e.Operations[number]
+	case e.DoesIO() && number < DirectionCount:
+		return Direction(number).String()
+	}
+	return fmt.Sprintf("operation %d", number)
 }
 
 // Fallback says which back end was refused, and why.

@@ -8,12 +8,15 @@
 package interval
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Direction is what an operation does to the medium.
+// Direction is what an operation of I/O does to the medium. It is the number of that operation in Interval.Directions,
+// where the Engine of a load names no other operations.
 type Direction uint8
 
 const (
@@ -24,6 +27,43 @@ const (
 )
 
 func (d Direction) String() string { return [...]string{"read", "write", "trim"}[d] }
+
+// OperationsMax bounds how many kinds of operations a load may tell apart, GaugesMax how many gauges it may have.
+const (
+	OperationsMax = 8
+	GaugesMax     = 16
+)
+
+// Traffics is the traffic of each kind of operation, by its number. In JSON it ends with the last one that did anything, and
+// has those of I/O in any case.
+type Traffics [OperationsMax]Traffic
+
+// shown is how many of them JSON has.
+func (t *Traffics) shown() int {
+	for i := OperationsMax - 1; i >= DirectionCount; i-- {
+		if one := &t[i]; one.Operations > 0 || one.Bytes > 0 || len(one.Errors) > 0 || one.Service != nil || one.Response != nil {
+			return i + 1
+		}
+	}
+	return DirectionCount
+}
+
+// MarshalJSON writes a list.
+func (t Traffics) MarshalJSON() ([]byte, error) { return json.Marshal(t[:t.shown()]) }
+
+// UnmarshalJSON reads a list.
+func (t *Traffics) UnmarshalJSON(text []byte) error {
+	var list []Traffic
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	if len(list) > OperationsMax {
+		return fmt.Errorf("%d kinds of operations, want at most %d", len(list), OperationsMax)
+	}
+	*t = Traffics{}
+	copy(t[:], list)
+	return nil
+}
 
 // Interval is what one workload did on one VM from StartNanos for LengthNanos. Intervals of one workload and VM follow
 // each other without overlap; the first and the last carry their true length. Counts belong to the interval in which
@@ -40,7 +80,7 @@ type Interval struct {
 	LengthNanos int64 `json:"length_ns"`
 	Final       bool  `json:"final,omitempty"` // no further interval of this instance and VM follows
 
-	Directions [DirectionCount]Traffic `json:"dirs"`
+	Directions Traffics `json:"dirs"` // the Engine of the load names them
 
 	// Due counts operations whose intended start lies in this interval; NotIssued those due and dropped, never issued.
 	// Backlog is how many were due and not yet issued at the end. All are 0 for a closed loop.
@@ -57,8 +97,11 @@ type Interval struct {
 	Effort
 
 	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its
-	// operations and bytes add up to Directions. Nil where the generator cannot tell devices apart.
+	// operations and bytes add up to Directions. Nil where the generator cannot tell devices apart, or does no I/O on them.
 	Devices map[string]DeviceTraffic `json:"devices,omitempty"`
+
+	// Gauges are values at the end of the interval; the Engine of the load names them.
+	Gauges []float64 `json:"gauges,omitempty"`
 }
 
 // DeviceTraffic is what one device completed in an Interval.

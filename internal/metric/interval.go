@@ -1,10 +1,11 @@
 package metric
 
 import (
+	"maps"
+
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
-	"maps"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
@@ -23,6 +24,7 @@ const (
 	InFlight     = "bragg_in_flight_operations"
 	CPU          = "bragg_generator_cpu_seconds_total"
 	Stalled      = "bragg_generator_stalled_seconds_total"
+	Gauge        = "bragg_load_gauge"
 )
 
 // loadKey names what one generator on one VM does over all its starts: its counters never fall.
@@ -32,13 +34,18 @@ type loadKey struct {
 }
 
 type loadSeries struct {
+	engine   interval.Engine
 	labels   map[string]string
 	lastT    int64 // milliseconds of the newest values
 	counters map[counterKey]*counter
 	times    map[counterKey]*timeSeries
 }
 
-type counterKey struct{ name, direction, class string }
+// counterKey is one series of a load; gauge is the number of a gauge, from 1.
+type counterKey struct {
+	name, operation, class string
+	gauge                  int
+}
 
 // counter is one series; gauges use it too.
 type counter struct {
@@ -66,7 +73,7 @@ func (s *Store) AppendInterval(iv *interval.Interval) error {
 		m.holdAt(start)
 	}
 	for d := range iv.Directions {
-		m.direction(interval.Direction(d), &iv.Directions[d])
+		m.operation(l.engine.Operation(d), &iv.Directions[d])
 	}
 	m.add(counterKey{name: Due}, float64(iv.Due))
 	m.add(counterKey{name: NotIssued}, float64(iv.NotIssued))
@@ -74,6 +81,9 @@ func (s *Store) AppendInterval(iv *interval.Interval) error {
 	m.add(counterKey{name: Stalled}, float64(iv.StalledNanos)/1e9)
 	m.set(counterKey{name: Backlog}, float64(iv.Backlog))
 	m.set(counterKey{name: InFlight}, float64(iv.InFlight))
+	for i, v := range iv.Gauges[:min(len(iv.Gauges), len(l.engine.Gauges))] {
+		m.set(counterKey{name: Gauge, gauge: i + 1}, v)
+	}
 	m.finish()
 	l.lastT = end
 	return s.hand()
@@ -83,7 +93,7 @@ func (s *Store) load(iv *interval.Interval) *loadSeries {
 	key := loadKey{iv.Workload, iv.VM, iv.Prefill}
 	l := s.loads[key]
 	if l == nil {
-		l = &loadSeries{counters: map[counterKey]*counter{}, times: map[counterKey]*timeSeries{}}
+		l = &loadSeries{engine: s.engines[iv.Workload], counters: map[counterKey]*counter{}, times: map[counterKey]*timeSeries{}}
 		l.labels = s.vmLabels(iv.Group, iv.VM)
 		l.labels["workload"] = iv.Workload
 		if iv.Prefill {
@@ -109,18 +119,19 @@ type moment struct {
 	start, end int64
 }
 
-func (m *moment) direction(d interval.Direction, t *interval.Traffic) {
-	name := d.String()
-	if _, seen := m.load.counters[counterKey{Operations, name, ""}]; !seen && t.Operations == 0 && len(t.Errors) == 0 {
-		return // a direction that this load never had makes no series
+func (m *moment) operation(name string, t *interval.Traffic) {
+	if _, seen := m.load.counters[counterKey{name: Operations, operation: name}]; !seen && t.Operations == 0 && len(t.Errors) == 0 {
+		return // an operation that this load never had makes no series
 	}
-	m.add(counterKey{Operations, name, ""}, float64(t.Operations))
-	m.add(counterKey{Bytes, name, ""}, float64(t.Bytes))
+	m.add(counterKey{name: Operations, operation: name}, float64(t.Operations))
+	if m.load.engine.DoesIO() || t.Bytes > 0 {
+		m.add(counterKey{name: Bytes, operation: name}, float64(t.Bytes))
+	}
 	for class, n := range t.Errors {
-		m.add(counterKey{Errors, name, class}, float64(n))
+		m.add(counterKey{name: Errors, operation: name, class: class}, float64(n))
 	}
-	m.times(counterKey{ServiceTime, name, ""}, t.Service)
-	m.times(counterKey{ResponseTime, name, ""}, t.Response)
+	m.times(counterKey{name: ServiceTime, operation: name}, t.Service)
+	m.times(counterKey{name: ResponseTime, operation: name}, t.Response)
 }
 
 // add raises a counter. A counter begins at 0 at the start of its first interval, so that rate sees that one too. It
@@ -169,7 +180,7 @@ func (m *moment) times(key counterKey, h *stat.Histogram) {
 // between, and what is counted now belongs behind this moment.
 func (m *moment) holdAt(t int64) {
 	for key, c := range m.load.counters {
-		if key.name != Backlog && key.name != InFlight {
+		if key.name != Backlog && key.name != InFlight && key.gauge == 0 {
 			m.float(c, t)
 		}
 	}
@@ -209,8 +220,17 @@ func (m *moment) labels(key counterKey) labels.Labels {
 			b.Add(name, value)
 		}
 	}
-	if key.direction != "" {
-		b.Add("direction", key.direction)
+	switch {
+	case key.gauge > 0:
+		g := m.load.engine.Gauges[key.gauge-1]
+		b.Add("gauge", g.Name)
+		if g.Unit != "" {
+			b.Add("unit", g.Unit)
+		}
+	case key.operation != "" && m.load.engine.DoesIO():
+		b.Add("direction", key.operation)
+	case key.operation != "":
+		b.Add("operation", key.operation)
 	}
 	if key.class != "" {
 		b.Add("class", key.class)

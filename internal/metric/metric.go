@@ -48,8 +48,9 @@ const (
 // Store is the metric store of one run. Its methods may be called from several goroutines.
 type Store struct {
 	run        string
-	own        map[string]string // labels that everything has
-	zeroMillis int64             // wall time of zero on the run's axis
+	own        map[string]string          // labels that everything has
+	engines    map[string]interval.Engine // by workload; they name operations and gauges
+	zeroMillis int64                      // wall time of zero on the run's axis
 
 	disk   *disk
 	engine *promql.Engine
@@ -92,7 +93,7 @@ func newStore(d *disk, m result.Manifest) *Store {
 		NoStepSubqueryIntervalFn: func(int64) int64 { return 1000 },
 	})
 	return &Store{
-		run: m.Run, own: ownLabels(m), zeroMillis: m.Created.UnixMilli(), disk: d, engine: engine, parser: p,
+		run: m.Run, own: ownLabels(m), engines: m.Engines, zeroMillis: m.Created.UnixMilli(), disk: d, engine: engine, parser: p,
 		nodes: map[string]string{}, loads: map[loadKey]*loadSeries{}, scraped: map[string]*scrapedSeries{},
 	}
 }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"math"
+	"slices"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -47,7 +49,7 @@ func loadFigures(loads []*Workload) []Figure {
 		return figure(name, unitName, values)
 	}
 	list := []Figure{
-		get(figureRate, "IOPS", func(w *Workload) result.Number { return w.OperationsRate }),
+		get(figureRate, rateUnitOf(loads), func(w *Workload) result.Number { return w.OperationsRate }),
 		get("bandwidth", "B/s", func(w *Workload) result.Number { return w.BytesRate }),
 		get(figureCompletion, "ns", func(w *Workload) result.Number {
 			if w.CompletionNanos == 0 {
@@ -64,7 +66,17 @@ func loadFigures(loads []*Workload) []Figure {
 			return w.CPUCores
 		}),
 	}
-	for _, direction := range []string{"read", "write", "trim"} {
+	for _, g := range gaugesOf(loads) {
+		list = append(list, get(g.Name, g.Unit, func(w *Workload) result.Number {
+			for _, own := range w.Gauges {
+				if own.Gauge == g {
+					return own.Mean
+				}
+			}
+			return result.Number(math.NaN())
+		}))
+	}
+	for _, direction := range operationsOf(loads) {
 		for _, kind := range []string{"service", "response"} {
 			for _, p := range latencyPercentiles {
 				list = append(list, get(direction+" "+kind+" time, "+p.name, "ns", func(w *Workload) result.Number {
@@ -79,6 +91,41 @@ func loadFigures(loads []*Workload) []Figure {
 		}
 	}
 	return present(list)
+}
+
+// rateUnitOf is the unit of operations per second of a load in several runs.
+func rateUnitOf(loads []*Workload) string {
+	for _, w := range loads {
+		if w != nil {
+			return w.rateUnit()
+		}
+	}
+	return ""
+}
+
+// operationsOf lists the operations that have latencies in any of the runs, those of I/O first.
+func operationsOf(loads []*Workload) []string {
+	list := []string{"read", "write", "trim"}
+	for _, w := range loads {
+		for i := 0; w != nil && i < len(w.Latency); i++ {
+			if !slices.Contains(list, w.Latency[i].Direction) {
+				list = append(list, w.Latency[i].Direction)
+			}
+		}
+	}
+	return list
+}
+
+func gaugesOf(loads []*Workload) []interval.Gauge {
+	var list []interval.Gauge
+	for _, w := range loads {
+		for i := 0; w != nil && i < len(w.Gauges); i++ {
+			if !slices.Contains(list, w.Gauges[i].Gauge) {
+				list = append(list, w.Gauges[i].Gauge)
+			}
+		}
+	}
+	return list
 }
 
 var latencyPercentiles = []struct {

@@ -410,6 +410,9 @@ func (p *page) workloads(d *Document) {
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
 		p.item(w.Title(), w.EngineText())
+		for _, line := range w.GaugeTexts() {
+			p.item("", line)
+		}
 		for _, class := range sortedKeys(w.Errors) {
 			p.item("", fmt.Sprintf("%s errors: %s", class, draw.Count(w.Errors[class])))
 		}

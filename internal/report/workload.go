@@ -35,17 +35,18 @@ type Workload struct {
 	NotIssued       uint64            `json:"not_issued,omitempty"`
 	CPUNanos        int64             `json:"cpu_ns,omitempty"`
 	// CPUCores is the mean over the time of the workload, all VMs together; null for less than half a second.
-	CPUCores     result.Number `json:"cpu_cores"`
-	CPUCoresMax  int           `json:"cpu_cores_max,omitempty"` // how many there are; 0: not known
-	StalledNanos int64         `json:"stalled_ns,omitempty"`
-	Error        string        `json:"error,omitempty"`
-	Start        int           `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
-	Latency      []Latency     `json:"latency"`
+	CPUCores     result.Number       `json:"cpu_cores"`
+	CPUCoresMax  int                 `json:"cpu_cores_max,omitempty"` // how many there are; 0: not known
+	StalledNanos int64               `json:"stalled_ns,omitempty"`
+	Error        string              `json:"error,omitempty"`
+	Start        int                 `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
+	Latency      []Latency           `json:"latency"`
+	Gauges       []result.GaugeStats `json:"gauges"`
 }
 
 // Latency is the distribution of one direction in nanoseconds.
 type Latency struct {
-	Direction string        `json:"direction"` // "read", "write", "trim"
+	Direction string        `json:"direction"` // operation: "read", "write", "trim", or as the engine names it
 	Kind      string        `json:"kind"`      // "service", "response"
 	Count     uint64        `json:"count"`
 	Mean      result.Number `json:"mean"`
@@ -73,7 +74,7 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 			FromNanos: l.FromNanos, ToNanos: l.ToNanos, CompletionNanos: l.CompletionNanos,
 			Operations: l.Total.Operations, Bytes: l.Total.Bytes, Errors: l.Total.Errors,
 			ErrorCount: l.Total.ErrorCount(), Due: l.Due, NotIssued: l.NotIssued, CPUNanos: l.CPUNanos,
-			StalledNanos: l.StalledNanos, Error: l.Error, Latency: []Latency{},
+			StalledNanos: l.StalledNanos, Error: l.Error, Latency: []Latency{}, Gauges: notNil(l.Gauges),
 			OperationsRate: result.Number(math.NaN()), BytesRate: result.Number(math.NaN()),
 			CPUCores: result.Number(math.NaN()),
 		}
@@ -92,7 +93,7 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 		w.CPUCoresMax = cores(l)
 		for dir := range l.Directions {
 			t := &l.Directions[dir]
-			name := interval.Direction(dir).String()
+			name := l.Operation(dir)
 			w.addLatency(name, "service", t.Service)
 			w.addLatency(name, "response", t.Response)
 		}
@@ -142,6 +143,24 @@ func (w *Workload) addLatency(direction, kind string, h *stat.Histogram) {
 
 // EngineText says what drove it.
 func (w *Workload) EngineText() string { return interval.EngineText(w.Engines) }
+
+// GaugeTexts are its gauges, a line each.
+func (w *Workload) GaugeTexts() []string {
+	var lines []string
+	for _, g := range w.Gauges {
+		lines = append(lines, fmt.Sprintf("%s: mean %s, from %s to %s", g.Name, draw.Quantity(float64(g.Mean), g.Unit),
+			draw.Quantity(float64(g.Min), g.Unit), draw.Quantity(float64(g.Max), g.Unit)))
+	}
+	return lines
+}
+
+// rateUnit is that of its operations per second.
+func (w *Workload) rateUnit() string {
+	if len(w.Engines) > 0 && !w.Engines[0].DoesIO() {
+		return "operations/s"
+	}
+	return "IOPS"
+}
 
 // Title names one start of a workload: "OLTP", "OLTP (start 2)", "OLTP (prefill)".
 func (w *Workload) Title() string {

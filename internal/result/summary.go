@@ -153,6 +153,14 @@ type IntervalStats struct {
 	CV     Number `json:"cv"`
 }
 
+// GaugeStats is a gauge of a load over all its intervals and VMs; the mean is by time.
+type GaugeStats struct {
+	interval.Gauge
+	Mean Number `json:"mean"`
+	Min  Number `json:"min"`
+	Max  Number `json:"max"`
+}
+
 // LoadSummary is one start of one workload. Engines are what really drove it, all distinct ones of its VMs.
 type LoadSummary struct {
 	Workload  string            `json:"workload"`
@@ -165,12 +173,21 @@ type LoadSummary struct {
 	ToNanos   int64             `json:"to_ns"`
 	// CompletionNanos is the time to complete of a size-bound workload: from the start to the last operation.
 	// 0: time-bound.
-	CompletionNanos int64                                     `json:"completion_ns,omitempty"`
-	Total           interval.Traffic                          `json:"total"`
-	Directions      [interval.DirectionCount]interval.Traffic `json:"dirs"`
-	Due             uint64                                    `json:"due,omitempty"`
-	NotIssued       uint64                                    `json:"not_issued,omitempty"`
-	CPUNanos        int64                                     `json:"cpu_ns,omitempty"`
-	StalledNanos    int64                                     `json:"stalled_ns,omitempty"`
-	Error           string                                    `json:"error,omitempty"`
+	CompletionNanos int64             `json:"completion_ns,omitempty"`
+	Total           interval.Traffic  `json:"total"`
+	Directions      interval.Traffics `json:"dirs"`
+	Gauges          []GaugeStats      `json:"gauges,omitempty"`
+	Due             uint64            `json:"due,omitempty"`
+	NotIssued       uint64            `json:"not_issued,omitempty"`
+	CPUNanos        int64             `json:"cpu_ns,omitempty"`
+	StalledNanos    int64             `json:"stalled_ns,omitempty"`
+	Error           string            `json:"error,omitempty"`
+}
+
+// Operation names an operation by its number in Directions.
+func (l *LoadSummary) Operation(number int) string {
+	if len(l.Engines) == 0 {
+		return interval.Engine{}.Operation(number)
+	}
+	return l.Engines[0].Operation(number) // they differ by machine, not by what is done
 }

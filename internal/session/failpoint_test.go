@@ -24,6 +24,8 @@ import (
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest/simdb"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -39,12 +41,15 @@ const (
 	dieTarget   = "BRAGG_TEST_DIE_TARGET"
 )
 
+// generators are those of this program, and one that does no I/O.
+func generators() load.Kinds { return append(session.Catalog().Generators, simdb.Kind) }
+
 // TestMain lets the test binary stand in for an agent, and for a program that dies at a failpoint.
 func TestMain(m *testing.M) {
 	labtest.Main()
 	if len(os.Args) > 2 && os.Args[1] == "__agent" {
 		os.Exit(agent.Command(context.Background(), os.Args[2:], agent.Program{
-			Generators: session.Catalog().Generators.ByName(), Version: "test", Stderr: os.Stderr, Failpoint: agentFailpoint(),
+			Generators: generators().ByName(), Version: "test", Stderr: os.Stderr, Failpoint: agentFailpoint(),
 		}))
 	}
 	if os.Getenv(session.AgentsVariable) != "" {

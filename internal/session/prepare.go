@@ -103,7 +103,7 @@ func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List
 	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
 		return nil
 	}
-	return run.CheckOn(sc, p.Inventory, target.Capabilities(p.target), Catalog(), o.Plan)
+	return run.CheckOn(sc, p.Inventory, target.Capabilities(p.target), o.Program.catalog(), o.Plan)
 }
 
 func (p *Prepared) compile(ctx context.Context) error {
@@ -111,7 +111,7 @@ func (p *Prepared) compile(ctx context.Context) error {
 	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
 		return err
 	}
-	p.Plan, err = run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), Catalog(), p.Order.Plan)
+	p.Plan, err = run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), p.Order.Plan)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (p *Prepared) rehearsal() (flags string, plan *run.Plan) {
 	o.Rehearse = cmp.Or(o.Rehearse, rehearseSuggested)
 	asked := cmp.Or(o.RehearseBytes, 2*sizeSuggested)
 	for _, o.RehearseBytes = range append([]int64{o.RehearseBytes}, sizesBelow(asked)...) {
-		plan, err := run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), Catalog(), o)
+		plan, err := run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), o)
 		if err != nil || run.Preflight(plan) != nil {
 			continue
 		}

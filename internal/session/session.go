@@ -12,6 +12,7 @@ import (
 	"errors"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
 	loadbuiltin "github.com/braggdev/bragg/internal/load/builtin"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -45,6 +46,17 @@ type Program struct {
 	Executable string // this program
 	// Leases names the leases of machines that exclude each other; see target.OpenOptions.
 	Leases string
+	// Generators are those that scenarios may name, and its agents have; nil: all.
+	Generators load.Kinds
+}
+
+// catalog is what scenarios may use.
+func (p *Program) catalog() verb.Catalog {
+	c := Catalog()
+	if p.Generators != nil {
+		c.Generators = p.Generators
+	}
+	return c
 }
 
 // Watcher follows a run while it goes on. Its methods are called from several goroutines, never two at once, and must

@@ -186,6 +186,9 @@ func checkInterval(iv *interval.Interval) error {
 	if iv.LengthNanos < 0 || iv.LengthNanos > UptimeMax || iv.StartNanos < -UptimeMax || iv.StartNanos > UptimeMax {
 		return errors.New("time out of bounds")
 	}
+	if len(iv.Gauges) > interval.GaugesMax {
+		return fmt.Errorf("%d gauges, want at most %d", len(iv.Gauges), interval.GaugesMax)
+	}
 	if len(iv.Devices) > DevicesMax {
 		return fmt.Errorf("%d devices, want at most %d", len(iv.Devices), DevicesMax)
 	}

@@ -36,7 +36,7 @@ type sample struct {
 // add takes one interval of a clone whose operations count from the moment from on.
 func (t *tally) add(iv *interval.Interval, from int64) {
 	s := sample{end: iv.EndNanos(), length: min(iv.LengthNanos, iv.EndNanos()-from)}
-	for d := range iv.Directions {
+	for d := range s.operations {
 		s.operations[d], s.bytes[d] = float64(iv.Directions[d].Operations), float64(iv.Directions[d].Bytes)
 		t.traffic[d].Add(&iv.Directions[d])
 	}

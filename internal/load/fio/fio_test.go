@@ -86,7 +86,7 @@ func checkSequence(t *testing.T, w load.Workload, got []interval.Interval) {
 		if i > 0 && iv.StartNanos != got[i-1].EndNanos() {
 			t.Errorf("interval %d starts at %d, the one before ends at %d", i, iv.StartNanos, got[i-1].EndNanos())
 		}
-		for d := range iv.Directions {
+		for d := range interval.DirectionCount {
 			tr := &iv.Directions[d]
 			var ops, bytes uint64
 			for _, dev := range iv.Devices {
@@ -108,7 +108,7 @@ func checkSequence(t *testing.T, w load.Workload, got []interval.Interval) {
 
 func totals(ivs []interval.Interval) (sum interval.Interval) {
 	for i := range ivs {
-		for d := range sum.Directions {
+		for d := range interval.DirectionCount {
 			sum.Directions[d].Add(&ivs[i].Directions[d])
 		}
 		sum.CPUNanos += ivs[i].CPUNanos

@@ -73,7 +73,7 @@ func observed(t *testing.T, options, backend string, slat bool) (*counting, inte
 	}
 	var sum interval.Interval
 	err = run.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
-		for d := range iv.Directions {
+		for d := range interval.DirectionCount {
 			sum.Directions[d].Add(&iv.Directions[d])
 		}
 	}))
@@ -93,14 +93,14 @@ func TestObserverSeesEveryOperation(t *testing.T) {
 		{"ioengine=null rw=randrw bs=4k iodepth=16 size=1m", ""},
 	} {
 		seen, sum, account := observed(t, c.options, c.backend, true)
-		for d := range sum.Directions {
+		for d := range interval.DirectionCount {
 			if got, want := seen.operations[d], sum.Directions[d].Operations; got != want {
 				t.Errorf("%s: %d observed, %d recorded", c.options, got, want)
 			}
 		}
 		var service float64
 		var submissions uint64
-		for d := range sum.Directions {
+		for d := range interval.DirectionCount {
 			if h := sum.Directions[d].Service; h != nil {
 				service += h.Sum()
 			}

@@ -27,7 +27,7 @@ func TestRampBySize(t *testing.T) {
 	} {
 		seen, sum, _ := observed(t, c.options+" ramp_size=256k", "", false)
 		var counted, noted uint64
-		for d := range sum.Directions {
+		for d := range seen.operations {
 			counted += sum.Directions[d].Operations
 			noted += seen.operations[d]
 		}

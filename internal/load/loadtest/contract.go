@@ -2,7 +2,6 @@ package loadtest
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"slices"
 	"testing"
@@ -55,7 +54,7 @@ iodepth=4
 ioengine=libaio
 direct=1
 `)
-	plan, err := s.generator.Plan(w)
+	plan, err := s.Generator.Plan(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,92 +122,4 @@ func testReads(t *testing.T, s suite) {
 	if got := changedBlocks(t, w, 0); len(got) != 0 {
 		t.Errorf("%d blocks were changed by reading", len(got))
 	}
-}
-
-// A workload starts at its moment of the run's time axis, not before.
-func testStart(t *testing.T, s suite) {
-	w := s.workload(t, "[job]\nfilename=/dev/sdb\nrw=read\nbs=1m\nioengine=libaio\ndirect=1\n")
-	w.ZeroUnixNanos = time.Now().UnixNano()
-	w.StartNanos = int64(400 * time.Millisecond)
-	all, err := s.run(t, t.Context(), w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	CheckIntervals(t, w, all)
-	if all[0].StartNanos < w.StartNanos {
-		t.Errorf("started at %d ns, asked for %d", all[0].StartNanos, w.StartNanos)
-	}
-}
-
-// A cancelled context stops the load in the middle; that is no error, and nothing is left.
-func testCancel(t *testing.T, s suite) {
-	w := s.workload(t, "[job]\nfilename=/dev/sdb\nrw=randwrite\nbs=4k\niodepth=4\nioengine=libaio\ndirect=1\ntime_based\n")
-	w.Runtime = time.Hour
-	w.IntervalLength = 100 * time.Millisecond
-	nothingLeft := NothingLeft(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var all []interval.Interval
-	instance, err := s.generator.Prepare(ctx, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log Log
-	err = instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
-		log.Interval(iv)
-		if iv.Sequence >= 2 {
-			cancel()
-		}
-	}))
-	cancel()
-	if err != nil {
-		t.Errorf("run returned %v after it was cancelled", err)
-	}
-	if err := instance.Close(); err != nil {
-		t.Errorf("close after run: %v", err)
-	}
-	all = log.Intervals()
-	CheckIntervals(t, w, all)
-	if time.Duration(Add(all).LengthNanos) > hangGuard {
-		t.Error("the load went on")
-	}
-	nothingLeft()
-}
-
-// A workload that is cancelled before its start delivers its last interval and does nothing.
-func testCancelBeforeStart(t *testing.T, s suite) {
-	w := s.workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=1m\nioengine=libaio\ndirect=1\n")
-	w.ZeroUnixNanos = time.Now().UnixNano()
-	w.StartNanos = int64(time.Hour)
-	nothingLeft := NothingLeft(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	var log Log
-	instance, err := s.generator.Prepare(t.Context(), w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := instance.Run(ctx, &log); err != nil {
-		t.Errorf("run returned %v", err)
-	}
-	CheckIntervals(t, w, log.Intervals())
-	if got := changedBlocks(t, w, 0); len(got) != 0 {
-		t.Errorf("%d blocks were written", len(got))
-	}
-	nothingLeft()
-}
-
-func testCloseWithoutRun(t *testing.T, s suite) {
-	nothingLeft := NothingLeft(t)
-	w := s.workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=1m\nioengine=libaio\ndirect=1\niodepth=8\n")
-	instance, err := s.generator.Prepare(t.Context(), w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := instance.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if got := changedBlocks(t, w, 0); len(got) != 0 {
-		t.Errorf("prepare wrote %d blocks", len(got))
-	}
-	nothingLeft()
 }

@@ -115,7 +115,7 @@ func (s suite) testBlockDevice(t *testing.T, c DeviceCase) {
 	w := s.changed(c.Workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=64k\nsize=1m\noffset=2m\nioengine=libaio\ndirect=1\n"))
 	before := read(t, w.Devices[0].Path)
 	nothingLeft := NothingLeft(t)
-	instance, err := s.generator.Prepare(t.Context(), w)
+	instance, err := s.Generator.Prepare(t.Context(), w)
 	if c.Want != nil {
 		if err == nil {
 			_ = instance.Close()
@@ -152,16 +152,16 @@ func (s suite) testShared(t *testing.T) {
 	second := first
 	second.Devices = slices.Clone(first.Devices)
 	nothingLeft := NothingLeft(t)
-	one, err := s.generator.Prepare(t.Context(), first)
+	one, err := s.Generator.Prepare(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := s.generator.Prepare(t.Context(), second)
+	two, err := s.Generator.Prepare(t.Context(), second)
 	if err != nil {
 		t.Fatalf("a second load on the device: %v", err)
 	}
 	second.Devices[0].Consent.Serial = "S4EVNF0M"
-	_, err = s.generator.Prepare(t.Context(), second)
+	_, err = s.Generator.Prepare(t.Context(), second)
 	CheckRefusal(t, err, []string{"wrong-device"})
 	if err := one.Close(); err != nil {
 		t.Error(err)

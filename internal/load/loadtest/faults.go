@@ -32,10 +32,10 @@ func testRefusals(t *testing.T, s suite) {
 	} {
 		w := s.workload(t, c.config)
 		nothingLeft := NothingLeft(t)
-		if _, err := s.generator.Plan(w); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := s.Generator.Plan(w); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: plan says %v, want an error with %q", name, err, c.says)
 		}
-		instance, err := s.generator.Prepare(t.Context(), w)
+		instance, err := s.Generator.Prepare(t.Context(), w)
 		if err == nil {
 			t.Errorf("%s: prepare accepts it", name)
 			_ = instance.Close()
@@ -81,7 +81,7 @@ func testScale(t *testing.T, s suite) {
 	w := s.workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=64k\noffset=1g\nsize=4g\nioengine=libaio\ndirect=1\niodepth=4\n")
 	w.Devices[0].SizeBytes = 8 << 30
 	w.Scale = load.Scale{Factor: 1.0 / 1024, BlocksMin: 16}
-	plan, err := s.generator.Plan(w)
+	plan, err := s.Generator.Plan(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func testScale(t *testing.T, s suite) {
 func testRateScale(t *testing.T, s suite) {
 	w := s.workload(t, "[j]\nfilename=/dev/sdb\nrw=randread\nbs=4k\nsize=4m\nrate_iops=100\nruntime=2\ntime_based\n")
 	w.Options = map[string]string{load.OptionRateScale: "2.5"}
-	plan, err := s.generator.Plan(w)
+	plan, err := s.Generator.Plan(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func testRateScale(t *testing.T, s suite) {
 	}
 	for _, bad := range []string{"", "0", "-1", "fast", "NaN", "1e7"} {
 		w.Options[load.OptionRateScale] = bad
-		if _, err := s.generator.Plan(w); err == nil || !strings.Contains(err.Error(), load.OptionRateScale) {
+		if _, err := s.Generator.Plan(w); err == nil || !strings.Contains(err.Error(), load.OptionRateScale) {
 			t.Errorf("factor %q: %v", bad, err)
 		}
 	}
