@@ -32,7 +32,7 @@ const (
 	cloudTemplate = "cloud"
 	cloudVolume   = "cloud.qcow2"
 	cloudUser     = "tester"
-	// bakedID is the machine-id of a template that nobody emptied, which all clones begin with.
+	// bakedID is the machine-id of a template that was not emptied, with which all clones begin.
 	bakedID = "0123456789abcdef0123456789abcdef"
 )
 
@@ -84,7 +84,7 @@ type clones struct {
 	vms    []target.VM
 	static bool
 	key    string   // path of the private key that guests let in
-	on     sync.Map // when a VM was switched on whose agent was not met since, by name
+	on     sync.Map // when VMs were switched on whose agents did not answer since, by name
 }
 
 func newClones(t *testing.T, r *rig, path string, config target.Config) *clones {

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-// Most of the contract is about VMs whose guest does not matter; only who dials an agent needs one that boots.
+// Most of the contract does not need a guest; only dialling an agent needs one that boots.
 func TestContract(t *testing.T) {
 	r := newRig(t)
 	authority := r.withGuests(t)

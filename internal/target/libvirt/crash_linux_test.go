@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-// A guest whose kernel panics has stopped: libvirt is told of it, callers of its agent are too, and it starts again when it is
-// powered on. The other one goes on.
+// A guest whose kernel panics has stopped: libvirt and callers of its agent hear of it, and it starts again when it is powered on.
+// The other guest keeps running.
 func TestCrashedGuest(t *testing.T) {
 	r := newRig(t)
 	authority := r.withGuests(t)
@@ -66,7 +66,7 @@ func TestCrashedGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := bootOf(t, l, vms[0]); now == boots[0] {
-		t.Error("the guest did not start anew")
+		t.Error("the guest did not restart")
 	}
 	if err := l.Delete(t.Context(), tag, vms); err != nil {
 		t.Fatal(err)

@@ -20,11 +20,11 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// eventWithin is how far the moment that a host tells may be from the truth. Both are clocks of one machine.
+// eventWithin is how far the moment of an event may be from the truth. Both are clocks of one machine.
 const eventWithin = time.Second
 
-// A guest that is switched off by somebody else, and one that panics: connections to their agents end, and the moments are those of
-// the events, whenever somebody asks.
+// A guest that another program switches off, and one that panics: connections to their agents end, and the moments are those of
+// the events, also when they are noticed later.
 func TestMomentsOfStoppedGuests(t *testing.T) {
 	r := newRig(t)
 	authority := r.withGuests(t)
@@ -94,7 +94,7 @@ func (r *rig) offSince(ctx context.Context, t *testing.T, host int, vm target.VM
 // listeningVariable makes the test's program one that listens until it is killed.
 const listeningVariable = "BRAGG_TEST_LISTENS"
 
-// TestListeningEndsWithTheProgram: virsh does not go on listening for a controller that was killed, nor for one that closes its target.
+// TestListeningEndsWithTheProgram: virsh stops listening when its controller is killed, or closes its target.
 func TestListeningEndsWithTheProgram(t *testing.T) {
 	c := target.Config{Nodes: []target.NodeConfig{{ID: "n", Endpoint: "qemu:///system"}}}
 	own := func(ctx context.Context, c virsh.Call) ([]byte, error) {
@@ -150,7 +150,7 @@ func listening(t *testing.T, parent int) int {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatal("nobody listens")
+	t.Fatal("no virsh listens")
 	return 0
 }
 
@@ -164,5 +164,5 @@ func gone(t *testing.T, pid int) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Errorf("process %d goes on", pid)
+	t.Errorf("process %d still runs", pid)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// On a host that tells no events, the moment of a stop is that of noticing.
+// On a host without events, the moment of a stop is when it was noticed.
 func TestHostWithoutEvents(t *testing.T) {
 	t.Parallel()
-	run, vm := standingAs(t, false, "shut off (crashed)")
+	run, vm := hostWith(t, false, "shut off (crashed)")
 	l, err := prepare(target.Config{Nodes: []target.NodeConfig{{ID: "n", Endpoint: "qemu:///system"}}}, target.OpenOptions{}, run)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ type storm struct {
 	random  *rand.Rand
 	odds    float64
 	refused int // calls that were not made
-	lost    int // calls that were made and whose answer was lost
+	lost    int // calls that were made, without an answer
 }
 
 func (s *storm) run(ctx context.Context, c virsh.Call) ([]byte, error) {
@@ -96,7 +96,7 @@ func TestTeardownConverges(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.set(0.3)
-		// All that can leave something behind; what fails is told, and found by the teardown.
+		// All operations that can leave something behind, for the teardown to find.
 		_ = l.(target.VMPower).PowerOnVMs(t.Context(), tag, vms)
 		_ = l.(target.Snapshotter).SnapshotVMs(t.Context(), tag, vms[:2], "s")
 		_, _ = l.(target.Cloner).CloneVM(t.Context(), tag, vms[0], specsOn(r.config, "LINKED", 2), true)
@@ -133,7 +133,7 @@ func TestTeardownConverges(t *testing.T) {
 	}
 }
 
-// What looks like ours and is not stays, whatever we delete.
+// Foreign objects with similar names stay.
 func TestLookalikesStay(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()
@@ -157,7 +157,7 @@ func TestLookalikesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A domain of the same form as ours, whose metadata is somebody else's.
+	// A domain of the same form as ours, with foreign metadata.
 	twin := domain.Domain{
 		Type: domain.TCG, Name: domain.Name(vms[0].ID, vms[0].Name) + "-copy", UUID: domain.ID("another", "vm"), RAMBytes: 64 << 20, VCPUs: 1,
 	}
@@ -179,7 +179,7 @@ func TestLookalikesStay(t *testing.T) {
 		}
 	}
 	if slices.ContainsFunc(others, func(o target.Other) bool { return o.Name == mine || o.Name == domain.Name(vms[0].ID, vms[0].Name) }) {
-		t.Errorf("what is ours is listed as somebody else's: %+v", others)
+		t.Errorf("an own object is listed as foreign: %+v", others)
 	}
 	owned, err := l.Owned(t.Context(), tag)
 	if err != nil || len(owned) != 2 {
@@ -207,7 +207,7 @@ func TestLookalikesStay(t *testing.T) {
 	}
 }
 
-// Volumes without a domain, as a host leaves them that was installed anew, are found by their tag.
+// Volumes without a domain, as on a host that was reinstalled, are found by their tag.
 func TestOrphansAreFound(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()
@@ -230,7 +230,7 @@ func TestOrphansAreFound(t *testing.T) {
 	}
 }
 
-// A node that does not answer is no node without VMs: nothing on it counts as gone, and nothing of it as left over.
+// A node that does not answer is not empty: nothing on it counts as gone or as left over.
 func TestSilentNode(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()

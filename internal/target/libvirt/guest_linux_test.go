@@ -91,13 +91,13 @@ func TestRunningGuest(t *testing.T) {
 	must(l.(target.Migrator).MigrateVMs(t.Context(), tag, vms[:1], one))
 	same("live migration back")
 
-	// Somebody else moves it: the next look shows where it is.
+	// Another program migrates it: the next survey shows where it is.
 	r.virsh(t, 0, "migrate", "--live", "--unsafe", "--persistent", "--undefinesource", vms[0].ID, r.Hosts[1].URI())
 	owned, err := l.Owned(t.Context(), tag)
 	if err != nil || owned[0].NodeID != two || owned[0].Power != target.PowerOn {
 		t.Errorf("owned are %+v, %v", owned, err)
 	}
-	same("a migration that nobody asked for")
+	same("an unexpected migration")
 
 	answersAt(t, r, vms)
 	must(l.(powered).ShutdownVMs(t.Context(), tag, vms[:1]))
@@ -111,7 +111,7 @@ func TestRunningGuest(t *testing.T) {
 	}
 }
 
-// answersAt checks that an address at which somebody answers is given to nobody else.
+// answersAt checks that an address that answers is not given to another VM.
 func answersAt(t *testing.T, r *rig, vms []target.VM) {
 	t.Helper()
 	ctx := t.Context()
@@ -138,7 +138,7 @@ func answersAt(t *testing.T, r *rig, vms []target.VM) {
 	addresses.Release("x")
 	inventory, err := other.Inventory(ctx)
 	if err != nil || !strings.Contains(fmtFacts(inventory.Facts), "already in use") {
-		t.Errorf("the inventory does not tell that an address was left out: %v", err)
+		t.Errorf("the inventory does not report a skipped address: %v", err)
 	}
 	if err := other.Delete(ctx, theirs, more); err != nil {
 		t.Error(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// What a host's own network can give away is read from the host; a bridge and a network that is not there tell nothing.
-func TestRoomOfHosts(t *testing.T) {
+// The number of addresses of a host's own network is read from the host; of a bridge, or a missing network, it is not known.
+func TestAddressesOfHosts(t *testing.T) {
 	r := newRig(t)
 	path := filepath.Join(t.TempDir(), "few.xml")
 	text := "<network><name>few</name><ip address='10.99.0.1' prefix='24'><dhcp><range start='10.99.0.10' end='10.99.0.14'/></dhcp></ip></network>"

@@ -50,6 +50,7 @@ var (
 	_ target.ReadyChecker     = (*Target)(nil)
 	_ target.DatastoreChecker = (*Target)(nil)
 	_ target.SpaceMeter       = (*Target)(nil)
+	_ target.NodeMeter        = (*Target)(nil)
 	_ target.VMMeter          = (*Target)(nil)
 	_ target.Locker           = (*Target)(nil)
 	_ target.OtherLister      = (*Target)(nil)

@@ -43,7 +43,7 @@ func TestLeaseOfADeadController(t *testing.T) {
 		t.Errorf("got %v: %+v", err, held)
 	}
 	if got := r.secrets(t, 0); got != "" {
-		t.Errorf("whoever lost has left %s", got)
+		t.Errorf("the loser has left %s", got)
 	}
 	// A holder of this machine that is dead.
 	c := exec.Command("true")

@@ -16,12 +16,12 @@ func powerOf(t *testing.T, hosts int) (*simulated, powered) {
 		t.Skip("a power cut is watched for seconds")
 	}
 	s := newSimulated(t, hosts, true)
-	// This machine may say nothing of itself, and then nobody knows that it is none of the hosts.
+	// This machine may have no identity, and then it could be one of the hosts.
 	s.config.Allow.Overrides = []string{target.OverrideController}
 	return s, s.open(t.TempDir()).(powered)
 }
 
-// A node whose cut was refused still has to answer before another one is cut, and so does one whose BMC did nothing.
+// A node still has to answer before another one is cut if its own cut was refused or had no effect.
 func TestRefusedCutExcusesNobody(t *testing.T) {
 	t.Parallel()
 	s, p := powerOf(t, 3)
@@ -39,7 +39,7 @@ func TestRefusedCutExcusesNobody(t *testing.T) {
 	}
 	for _, h := range s.hosts {
 		if orders := h.bmc.Resets(); len(orders) > 0 {
-			t.Errorf("%s was told to %q", h.name, orders)
+			t.Errorf("%s was ordered to %q", h.name, orders)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestNodeThatIsOffCounts(t *testing.T) {
 	if err := p.PowerOffNode(t.Context(), "host-1"); err != nil {
 		t.Fatal(err)
 	}
-	s.hosts[0].bmc.SetOff(false) // somebody presses the button
+	s.hosts[0].bmc.SetOff(false) // as by its button
 	if err := p.PowerOffNode(t.Context(), "host-2"); diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), "at most 1") {
 		t.Errorf("a second node was cut: %v", err)
 	}

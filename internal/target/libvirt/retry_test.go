@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// A VM that stays busy is not asked for a snapshot without pause, and not for ever.
+// Snapshots of a busy VM are tried with pauses, and not for ever.
 func TestSnapshotOfBusyVM(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,12 +28,12 @@ func TestSnapshotOfBusyVM(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if n, took := s.count("", "snapshot-create"), time.Since(began); n != virsh.AttemptsMax || took < virsh.AttemptsMax*virsh.AttemptDelay {
-			t.Errorf("it was asked %d times within %v", n, took)
+			t.Errorf("%d attempts within %v", n, took)
 		}
 	})
 }
 
-// A snapshot whose answer was lost is there, and no second one is made; one that a call cut short left files of is passed over.
+// After a lost answer no second snapshot is made; the files of an interrupted one are skipped.
 func TestSnapshotWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestSnapshotWhoseAnswerIsLost(t *testing.T) {
 			t.Error(err)
 		}
 		if n := s.count("", "snapshot-create"); n != 2 || !strings.Contains(h.domains[vm.ID], volume+".2") {
-			t.Errorf("it was asked %d times", n)
+			t.Errorf("%d attempts", n)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestDomainsThatWent(t *testing.T) {
 			t.Errorf("%+v, %v", vms, err)
 		}
 		if silent := l.(*Target).nodes[0].domains.Silent(); silent || s.count("", "list") != 2 {
-			t.Errorf("the host is silent: %v, after %d looks", silent, s.count("", "list"))
+			t.Errorf("the host is silent: %v, after %d lists", silent, s.count("", "list"))
 		}
 	})
 }

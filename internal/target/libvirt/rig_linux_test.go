@@ -66,7 +66,7 @@ var agentBinary = sync.OnceValues(func() (string, error) {
 
 const guestTemplate = "guest"
 
-// withGuests adds a template whose guests are agents, and returns the identities of their run.
+// withGuests adds a template with agents as guests, and returns the identities of their run.
 func (r *rig) withGuests(t *testing.T) *trust.Authority {
 	t.Helper()
 	kernel := testreq.KernelPackage(t)

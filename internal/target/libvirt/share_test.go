@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// Whole groups of VMs are dialled at once. They share looks at the hosts, none of which began before it was asked for.
+// Whole groups of VMs are dialled at once. They share surveys, none of which began before its caller asked for one.
 func TestSurveysAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,13 +59,13 @@ func TestSurveysAreShared(t *testing.T) {
 			t.Error("before it was powered on it had power")
 		}
 		if n := s.count("host-1", "list"); n != 2 {
-			t.Errorf("%d looks for %d callers", n, dialers)
+			t.Errorf("%d surveys for %d callers", n, dialers)
 		}
 	})
 }
 
-// One caller who gives up, while it waits or while it looks, takes nobody along.
-func TestSurveyOfSomebodyWhoGivesUp(t *testing.T) {
+// A caller that gives up, while it waits or makes the survey, does not fail the others.
+func TestCancelledSurvey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g sharedSurvey
@@ -100,10 +100,10 @@ func TestSurveyOfSomebodyWhoGivesUp(t *testing.T) {
 	})
 }
 
-// What is the same for all clones is asked once.
+// Calls that are the same for all clones are made once.
 func TestClonesAskOnce(t *testing.T) {
 	t.Parallel()
-	asked := map[string]int{}
+	calls := map[string]int{}
 	for _, linked := range []bool{false, true} {
 		for _, clones := range []int{1, 20} {
 			s := newSimulated(t, 1, false)
@@ -127,16 +127,16 @@ func TestClonesAskOnce(t *testing.T) {
 			for _, command := range []string{"pool-dumpxml", "vol-dumpxml", "pool-refresh"} {
 				key := fmt.Sprint(command, linked)
 				if n := s.count("", command); clones == 1 {
-					asked[key] = n
-				} else if n != asked[key] {
-					t.Errorf("linked %v: %s %d times for one clone and %d times for %d", linked, command, asked[key], n, clones)
+					calls[key] = n
+				} else if n != calls[key] {
+					t.Errorf("linked %v: %s %d times for one clone and %d times for %d", linked, command, calls[key], n, clones)
 				}
 			}
 		}
 	}
 }
 
-// VMs that are in one place are looked for in no other when they move, and not at all when they are there.
+// A migration calls the nodes of the VM alone, and a VM that is there already costs one survey.
 func TestMigrationAsksTheNodesThatMatter(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 5, false)
@@ -160,14 +160,14 @@ func TestMigrationAsksTheNodesThatMatter(t *testing.T) {
 		t.Errorf("%d definitions at its former place and %d at the other", len(s.hosts[0].domains), len(s.hosts[1].domains))
 	}
 	if n := s.count("host-3", "dumpxml") + s.count("host-5", "dumpxml"); n != 0 {
-		t.Errorf("nodes that never had it were asked for it %d times", n)
+		t.Errorf("nodes that never had it were called %d times", n)
 	}
 	s.forgetCalls()
 	if err := l.MigrateVMs(t.Context(), testTag(), []target.VM{vm}, "host-2"); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.count("", "dumpxml"); n != 1 { // of the survey
-		t.Errorf("a VM that is there already was asked for %d times", n)
+		t.Errorf("a VM that is there already was described %d times", n)
 	}
 }
 

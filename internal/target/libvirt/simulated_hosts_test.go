@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// A host that has answered before is asked again whether it is up.
+// HostUp calls the host each time, also after it has answered.
 func TestHostUpAsksTheHost(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2, false)

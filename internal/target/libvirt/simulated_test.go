@@ -160,7 +160,7 @@ func (h *simulatedHost) answer(t *testing.T, c virsh.Call) ([]byte, error) {
 	case "pool-dumpxml":
 		return fmt.Appendf(nil, "<pool type='dir'><name>default</name><uuid>%s</uuid><capacity>1000</capacity><available>900</available>"+
 			"<target><path>/pool</path></target></pool>", h.pool), nil
-	case "secret-list": // nobody has a lease
+	case "secret-list": // there is no lease
 		return []byte(" UUID   Usage\n-------------\n"), nil
 	case "pool-refresh":
 		return nil, nil
@@ -201,14 +201,14 @@ func (h *simulatedHost) answer(t *testing.T, c virsh.Call) ([]byte, error) {
 	return nil, simulatedError(c, "unknown command: '"+c.Name()+"'")
 }
 
-// inside returns what stands between two texts.
+// inside returns the text between two others.
 func inside(text, begin, end string) string {
 	_, text, _ = strings.Cut(text, begin)
 	text, _, _ = strings.Cut(text, end)
 	return text
 }
 
-// dump describes domains: virsh goes on after an error, and its exit code is that of the last command.
+// dump describes domains: virsh continues after an error, and its exit code is that of the last command.
 func (h *simulatedHost) dump(c virsh.Call) ([]byte, error) {
 	var out, errs []string
 	last := ""

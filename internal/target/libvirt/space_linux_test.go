@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-// A real pool on a small file system: what somebody else writes there shows at the next look, and so does what a disk takes that
-// took nothing when it was made.
+// A real pool on a small file system: files of others show at the next reading, and so does the growth of a disk that took no space
+// when it was made.
 func TestSpaceOfARealPool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a lab of two hosts")
@@ -67,11 +67,11 @@ func TestSpaceOfARealPool(t *testing.T) {
 		return spaces[0].FreeBytes
 	}
 	before := free()
-	if err := os.WriteFile(filepath.Join(small, "somebody's"), bytes.Repeat([]byte("x"), junk), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(small, "others"), bytes.Repeat([]byte("x"), junk), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if after := free(); after != before-junk {
-		t.Errorf("somebody wrote %d bytes, and of %d are %d left", junk, before, after)
+		t.Errorf("others wrote %d bytes, and of %d are %d left", junk, before, after)
 	}
 	if i, err := l.Inventory(t.Context()); err != nil || i.FreeBytes != before-junk {
 		t.Errorf("preflight counts %d bytes, %v", i.FreeBytes, err)
@@ -84,7 +84,7 @@ func TestSpaceOfARealPool(t *testing.T) {
 	if after := free(); after != before-2*junk {
 		t.Errorf("a disk grew by %d bytes, and of %d are %d left", junk, before-junk, after)
 	}
-	// Until nothing is left: a look works on a storage that is full.
+	// Until nothing is left: a full storage can be read.
 	err = os.WriteFile(filepath.Join(small, "the rest"), bytes.Repeat([]byte("x"), size), 0o600)
 	if after := free(); !errors.Is(err, unix.ENOSPC) || after != 0 {
 		t.Errorf("a full pool has %d bytes free, %v", after, err)
@@ -97,7 +97,7 @@ func TestSpaceOfARealPool(t *testing.T) {
 	}
 }
 
-// libvirt stops a pool that it cannot read. A look at the space must not leave it so, nor keep VMs from being removed.
+// libvirt stops a pool that it cannot read. Reading the space must not leave it so, nor keep VMs from being removed.
 func TestPoolThatCannotBeReadForAMoment(t *testing.T) {
 	r := newRig(t)
 	place := filepath.Join(t.TempDir(), "place")

@@ -14,8 +14,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// Free space is what the pool has now, not what it had when libvirt last looked.
-func TestSpaceIsReadAnew(t *testing.T) {
+// Free space is what the pool has now, not as of the last refresh.
+func TestSpaceIsRefreshed(t *testing.T) {
 	s := newSimulated(t, 2, false)
 	free, seen := int64(900), map[string]int64{} // as libvirt has last seen it
 	s.instead = func(h *simulatedHost, c virsh.Call) ([]byte, error, bool) {
@@ -53,7 +53,7 @@ func TestSpaceIsReadAnew(t *testing.T) {
 }
 
 // What preflight counts is what there is now, too.
-func TestInventoryReadsSpaceAnew(t *testing.T) {
+func TestInventoryRefreshesSpace(t *testing.T) {
 	s := newSimulated(t, 1, false)
 	refreshed := false
 	s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) {
@@ -67,7 +67,7 @@ func TestInventoryReadsSpaceAnew(t *testing.T) {
 	if i, err := s.open(t.TempDir()).Inventory(t.Context()); err != nil || i.FreeBytes != 7 {
 		t.Errorf("%d bytes are free, %v", i.FreeBytes, err)
 	}
-	// Where it cannot be read anew, the old figure is better than none.
+	// Where it cannot be refreshed, the old figure is better than none.
 	s = newSimulated(t, 1, false)
 	s.instead = func(_ *simulatedHost, c virsh.Call) ([]byte, error, bool) {
 		return nil, simulatedError(c, "pool 'default' has asynchronous jobs running."), c.Name() == "pool-refresh"
@@ -77,8 +77,7 @@ func TestInventoryReadsSpaceAnew(t *testing.T) {
 	}
 }
 
-// Nothing waits for a look at the space, and a look waits for nothing: not for volumes that are being made, not for a host that is
-// silent.
+// A reading of the space delays nothing and waits for nothing: neither for volumes that are being made nor for a silent host.
 func TestSpaceWaitsForNothing(t *testing.T) {
 	s := newSimulated(t, 1, false)
 	l := s.open(t.TempDir()).(*Target)

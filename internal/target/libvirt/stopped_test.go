@@ -12,8 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// standingAs is a host with one domain, of which virsh says the state.
-func standingAs(t *testing.T, active bool, state string) (virsh.Runner, target.VM) {
+// hostWith is a host with one domain in a state.
+func hostWith(t *testing.T, active bool, state string) (virsh.Runner, target.VM) {
 	t.Helper()
 	vm := target.VM{ID: domain.ID(testTag().Mark(), "OLTP-0001"), Name: "OLTP-0001", NodeID: "n"}
 	own, err := domain.NewMetadata(testTag(), domain.Record{VM: vm})
@@ -38,7 +38,7 @@ func standingAs(t *testing.T, active bool, state string) (virsh.Runner, target.V
 }
 
 // What libvirt says of a domain decides whether its agent is called again.
-func TestStandingOfVMs(t *testing.T) {
+func TestStatesOfVMs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		active, inVain bool
@@ -46,7 +46,7 @@ func TestStandingOfVMs(t *testing.T) {
 		stopped        bool
 		want           string // in the error
 	}{
-		{true, false, "never asked", false, ""},
+		{true, false, "not queried", false, ""},
 		{true, true, "running (booted)", false, ""},
 		{true, true, "paused (user)", false, ""},
 		{true, true, "paused (migrating)", false, ""},
@@ -58,7 +58,7 @@ func TestStandingOfVMs(t *testing.T) {
 	} {
 		t.Run(c.state, func(t *testing.T) {
 			t.Parallel()
-			run, vm := standingAs(t, c.active, c.state)
+			run, vm := hostWith(t, c.active, c.state)
 			l, err := prepare(target.Config{Nodes: []target.NodeConfig{{ID: "n", Endpoint: "qemu:///system"}}}, target.OpenOptions{}, run)
 			if err != nil {
 				t.Fatal(err)
@@ -75,16 +75,16 @@ func TestStandingOfVMs(t *testing.T) {
 }
 
 // A VM that is nowhere for a moment only, as one that moves, has not stopped.
-func TestStandingIsConfirmed(t *testing.T) {
+func TestStopIsConfirmed(t *testing.T) {
 	t.Parallel()
-	off, vm := standingAs(t, false, "shut off (unknown)")
-	on, _ := standingAs(t, true, "running (migrated)")
-	looks := 0
+	off, vm := hostWith(t, false, "shut off (unknown)")
+	on, _ := hostWith(t, true, "running (migrated)")
+	lists := 0
 	run := func(ctx context.Context, c virsh.Call) ([]byte, error) {
 		if c.Args[0] == "list" {
-			looks++
+			lists++
 		}
-		if looks == 1 {
+		if lists == 1 {
 			return off(ctx, c)
 		}
 		return on(ctx, c)
@@ -93,7 +93,7 @@ func TestStandingIsConfirmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.mayAnswer(t.Context(), vm, false); err != nil || looks != 2 {
-		t.Errorf("after %d looks: %v", looks, err)
+	if err := l.mayAnswer(t.Context(), vm, false); err != nil || lists != 2 {
+		t.Errorf("after %d lists: %v", lists, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-// counting is what a simulated host tells of one domain that runs.
+// counting is the statistics of one running domain on a simulated host.
 type counting struct {
 	id, name string
 	seconds  float64 // of CPU
@@ -37,7 +37,7 @@ func (c counting) text() string {
 	return text + "\n"
 }
 
-// counters makes the hosts tell of domains, by the name of the host.
+// domainCounters are the domains of hosts, by the name of the host.
 type domainCounters map[string][]counting
 
 func (all domainCounters) answer(t *testing.T) func(h *simulatedHost, c virsh.Call) ([]byte, error, bool) {
@@ -91,7 +91,7 @@ func TestVMAverages(t *testing.T) {
 		a := counting{id: vm.ID, name: domain.Name(vm.ID, "A"), seconds: 10, writes: 1000, rss: 2048}
 		s.instead = domainCounters{"host-1": {a}}.answer(t)
 		l := s.open(t.TempDir())
-		wantMetrics(t, "at the first look", vmMetrics(t, l, ""), "host-1 A memory_resident_bytes 2.09715e+06")
+		wantMetrics(t, "at the first reading", vmMetrics(t, l, ""), "host-1 A memory_resident_bytes 2.09715e+06")
 		time.Sleep(2 * time.Second)
 		a.seconds, a.writes = 13, 1100
 		s.instead = domainCounters{"host-1": {a}}.answer(t)
@@ -108,7 +108,7 @@ func TestVMAverages(t *testing.T) {
 		wantMetrics(t, "idle", vmMetrics(t, l, target.VMWriteTime))
 		time.Sleep(time.Second)
 		wantMetrics(t, "idle", vmMetrics(t, l, target.VMWrites), "host-1 A disk_writes_per_second 0")
-		// While libvirt works on the domain, what it leaves out is no zero, and the next average is of the whole time.
+		// While libvirt works on the domain, a missing value is not a zero, and the next average is of the whole time.
 		time.Sleep(time.Second)
 		a.busy, a.writes = true, 1200
 		s.instead = domainCounters{"host-1": {a}}.answer(t)
@@ -154,8 +154,8 @@ func TestVMCountersThatBeginAnew(t *testing.T) {
 		s.set(func() { s.hosts[1].down = true })
 		wantMetrics(t, "its node is silent", look("host-2", more))
 		s.set(func() { s.hosts[1].down = false })
-		wantMetrics(t, "its node answers again, which is found out beside", look("host-2", more))
-		wantMetrics(t, "the first look at it", look("host-2", more))
+		wantMetrics(t, "its node answers again, which a probe in the background finds out", look("host-2", more))
+		wantMetrics(t, "its first reading", look("host-2", more))
 		wantMetrics(t, "after that", look("host-2", more), "host-2 A disk_writes_per_second 70")
 	})
 }
@@ -205,7 +205,7 @@ func TestVMsOfStrangers(t *testing.T) {
 		name := domain.Name(ours.ID, "A")
 		const stranger = "99999999-2222-4333-8444-555555555555"
 		h.domains[stranger] = "<domain id='7'><name>x</name><uuid>" + stranger + "</uuid></domain>"
-		// It shows the mark of our run, which everybody on the host can read, and is none of its VMs.
+		// It has the mark of our run, which every user of the host can read, and is not one of its VMs.
 		const copied = "88888888-2222-4333-8444-555555555555"
 		h.domains[copied] = strings.ReplaceAll(h.domains[ours.ID], ours.ID, copied)
 		all := func() domainCounters {
@@ -224,7 +224,7 @@ func TestVMsOfStrangers(t *testing.T) {
 		wantMetrics(t, "among strangers", vmMetrics(t, l, target.VMMemory), want)
 		time.Sleep(time.Second)
 		wantMetrics(t, "later", vmMetrics(t, l, target.VMWrites), "host-1 A disk_writes_per_second 0")
-		// What names cannot tell apart is nobody's: a libvirt that allows a line's end in names lets them forge lines.
+		// Domains with ambiguous names are left out: a libvirt that allows line feeds in names lets them forge lines.
 		forged := all()
 		forged["host-1"] = append(forged["host-1"], counting{id: stranger, name: "x\n" + ours.ID + " y"})
 		s.instead = func(h *simulatedHost, c virsh.Call) ([]byte, error, bool) {
@@ -236,7 +236,7 @@ func TestVMsOfStrangers(t *testing.T) {
 	})
 }
 
-// Of a hundred VMs and more, all are told with one call, and their owners are asked for once.
+// All VMs of a host are read with one call, and their owners once.
 func TestManyVMs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const count = 1500 // more than are described by one call
@@ -325,6 +325,6 @@ func TestSilentNodesHaveNoVMs(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, _, err := l.(target.VMMeter).SampleVMs(t.Context(), target.Tag{}); err == nil {
-		t.Error("a tag that is none was taken")
+		t.Error("an invalid tag was taken")
 	}
 }

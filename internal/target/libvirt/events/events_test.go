@@ -34,7 +34,7 @@ func TestParseLifecycle(t *testing.T) {
 	}
 }
 
-// The moment of a stop is the one that the host told; where it told none, how long nobody had heard the agent is told with it.
+// The moment of a stop is that of the event; without an event it is uncertain by the time since the agent was last heard.
 func TestMomentsOfStops(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
@@ -48,7 +48,7 @@ func TestMomentsOfStops(t *testing.T) {
 		at        int
 		uncertain time.Duration
 	}{
-		{"nothing was told", func(*Listener) []string { return nil }, false, 30, 30 * time.Second},
+		{"no event", func(*Listener) []string { return nil }, false, 30, 30 * time.Second},
 		{"its power was cut", func(l *Listener) []string { return l.note(here, event("Stopped", "Destroyed"), at(8)) }, true, 8, 0},
 		{"a panic, and then its power is cut", func(l *Listener) []string {
 			l.note(here, event("Crashed", "Panicked"), at(8))
@@ -59,7 +59,7 @@ func TestMomentsOfStops(t *testing.T) {
 			l.note(here, event("Suspended", "I/O Error"), at(8))
 			return l.note(here, event("Stopped", "Destroyed"), at(9))
 		}, true, 9, 0},
-		{"somebody paused it", func(l *Listener) []string { return l.note(here, event("Suspended", "Paused"), at(8)) }, false, 30, 30 * time.Second},
+		{"a user paused it", func(l *Listener) []string { return l.note(here, event("Suspended", "Paused"), at(8)) }, false, 30, 30 * time.Second},
 		{"it moved", func(l *Listener) []string { return l.note(here, event("Stopped", "Migrated"), at(8)) }, false, 30, 30 * time.Second},
 		{"it moved, and was switched off there", func(l *Listener) []string {
 			l.note(there, event("Resumed", "Migrated"), at(8))
@@ -71,7 +71,7 @@ func TestMomentsOfStops(t *testing.T) {
 			l.note(here, event("Stopped", "Destroyed"), at(8))
 			return l.note(here, event("Started", "Booted"), at(9))
 		}, false, 30, 30 * time.Second},
-		{"nobody listens any more", func(l *Listener) []string {
+		{"listening ended", func(l *Listener) []string {
 			gone := l.note(here, event("Stopped", "Destroyed"), at(8))
 			l.forget("n1")
 			return gone

@@ -87,24 +87,24 @@ func faultsOfSSH(t *testing.T, r *lab.Lab) {
 		uri    func(string) string
 		keys   string // authorized, before the right one
 		code   string
-		told   string
+		text   string
 		passes bool
 	}{
-		{name: "wrong host key", uri: replaced(r.KnownHostsFile(), known), code: sshlink.CodeHostKey, told: "another key"},
-		{name: "unknown host key", uri: replaced(r.KnownHostsFile(), none), code: sshlink.CodeHostKey, told: "not known"},
-		{name: "wrong key", uri: replaced(r.SSHKeyFile(), stranger), code: sshlink.CodeRefused, told: "Permission denied"},
-		{name: "no server", uri: replaced("/system", ":1/system"), code: "ssh", told: "Connection refused", passes: true},
-		{name: "no libvirt", uri: replaced("/system?", "/system?socket=/run/nobody&"), code: "libvirt-ssh-socket", told: "/run/nobody", passes: true},
-		{name: "no forwarding", uri: asItIs, keys: "no-port-forwarding ", code: "libvirt-ssh-socket", told: "no libvirt answers", passes: true},
+		{name: "wrong host key", uri: replaced(r.KnownHostsFile(), known), code: sshlink.CodeHostKey, text: "another key"},
+		{name: "unknown host key", uri: replaced(r.KnownHostsFile(), none), code: sshlink.CodeHostKey, text: "not known"},
+		{name: "wrong key", uri: replaced(r.SSHKeyFile(), stranger), code: sshlink.CodeRefused, text: "Permission denied"},
+		{name: "no server", uri: replaced("/system", ":1/system"), code: "ssh", text: "Connection refused", passes: true},
+		{name: "no libvirt", uri: replaced("/system?", "/system?socket=/run/nobody&"), code: "libvirt-ssh-socket", text: "/run/nobody", passes: true},
+		{name: "no forwarding", uri: asItIs, keys: "no-port-forwarding ", code: "libvirt-ssh-socket", text: "no libvirt answers", passes: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(forbidden, []byte(c.keys+string(allowed)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			_, err := open(t, r, 0, c.uri).Run(t.Context(), Call{Args: []string{"nodeinfo"}, Limit: QueryLimit})
-			var told *diag.Error
-			if !errors.As(err, &told) || told.Code != c.code || told.Hint == "" || !strings.Contains(err.Error(), c.told) {
-				t.Errorf("got %v: %+v", err, told)
+			var e *diag.Error
+			if !errors.As(err, &e) || e.Code != c.code || e.Hint == "" || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v: %+v", err, e)
 			}
 			if IsLost(err) != c.passes {
 				t.Errorf("it may pass: %v, want %v", !c.passes, c.passes)
@@ -149,7 +149,7 @@ func cutsOfSSH(t *testing.T, r *lab.Lab) {
 			t.Errorf("got %v", err)
 		}
 		for _, p := range testreq.ProcessesNaming(t, socket) {
-			t.Errorf("a call that was given up goes on: %s", p)
+			t.Errorf("a call that was given up still runs: %s", p)
 		}
 		if err := r.Link(t.Context(), h, true); err != nil {
 			t.Fatal(err)

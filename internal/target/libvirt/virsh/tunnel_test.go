@@ -64,7 +64,7 @@ func TestTunnelOfURI(t *testing.T) {
 	}
 }
 
-// Whatever stands in a URI, ssh takes it for nothing but what it is.
+// No part of a URI reaches ssh as an option or is expanded by it.
 func FuzzTunnel(f *testing.F) {
 	for _, text := range []string{
 		"qemu+ssh://root@host/system?keyfile=/k&known_hosts=/h&socket=/s", "qemu+ssh://[fe80::1%25eth0]:22/system", "qemu+ssh://-x/system",

@@ -78,7 +78,7 @@ func FuzzCheckURI(f *testing.F) {
 	})
 }
 
-// TestLinesAsTheyCome: what a host tells is known at once, in whole lines, and a line without an end takes no memory.
+// TestLinesAsTheyCome: lines arrive at once and whole, and a line without an end takes no memory.
 func TestLinesAsTheyCome(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -148,7 +148,7 @@ func TestSweepSockets(t *testing.T) {
 	}
 }
 
-// A virsh that is ended by writing to a closed connection lost its answer; one that somebody killed did not say so.
+// A virsh that is ended by writing to a closed connection lost its answer; one that was killed otherwise did not.
 func TestHungUp(t *testing.T) {
 	t.Parallel()
 	for signal, want := range map[syscall.Signal]bool{syscall.SIGPIPE: true, syscall.SIGKILL: false} {
