@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
+	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
@@ -41,5 +42,32 @@ func TestProbe(t *testing.T) {
 	}
 	if left, err := c.All(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("the probe left %+v, %v", left, err)
+	}
+	t.Run("definition", func(t *testing.T) { defined(t, c) })
+}
+
+// defined wants libvirt to accept what other tests do not use: a bridge, and a CD drive after the last disk.
+func defined(t *testing.T, c *Client) {
+	id := ID(testTag().Mark(), "a")
+	m, err := NewMetadata(testTag(), Record{VM: target.VM{ID: id, Name: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Domain{
+		Type: TCG, Name: Name(id, "a"), UUID: id, Metadata: m, RAMBytes: 1 << 30, VCPUs: 2, Guest: &Guest{MAC: MAC(id), Bridge: "br0"},
+		Disks: []Disk{
+			{Index: 0, Path: "/pool/a&b", Format: "qcow2", Cache: "none", Boot: true},
+			{Index: DisksMax, Path: "/pool/seed", Format: "raw", Cache: "writeback", CDROM: true, ReadOnly: true},
+		},
+	}
+	if err := c.Define(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.Get(t.Context(), id)
+	if err != nil || info.Mark() != testTag().Mark() || len(info.Disks) != 2 || info.Disks[0].Source.File != "/pool/a&b" || info.Disks[1].Target.Dev != DiskName(DisksMax) {
+		t.Errorf("got %+v, %v", info, err)
+	}
+	if err := c.Undefine(t.Context(), id); err != nil {
+		t.Error(err)
 	}
 }
