@@ -27,7 +27,6 @@ var ceilings = map[string]int{
 	"internal/run":           5900,
 	"internal/report":        5400,
 	"internal/fio/fiojob":    5800,
-	"internal/fio/iojob":     5700,
 	"internal/scenario":      3700,
 	"internal/step":          3400,
 	"internal/lab":           3300,

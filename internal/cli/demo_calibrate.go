@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
@@ -182,7 +184,7 @@ func chooseRates(ctx context.Context, scratch string, c *calibrated) (rates demo
 }
 
 // runCalibration runs jobs on the files of the scratch folder. What is late is dropped: the rate is a bound.
-func runCalibration(ctx context.Context, scratch, jobs string) (*iojob.Report, error) {
+func runCalibration(ctx context.Context, scratch, jobs string) (*fioreport.Report, error) {
 	file, issues := fiojob.Parse("calibration", calibrationFiles+jobs, fiojob.Options{})
 	if err := issues.Err(); err != nil {
 		return nil, err

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/console"
@@ -140,13 +142,13 @@ func runJobs(ctx context.Context, p *console.Process, o *invocation) (err error)
 		return errors.Join(err, closeOutput())
 	}
 	if slices.Contains(o.formats, "normal") {
-		if err := iojob.WriteHead(out, o.jobs); err != nil {
+		if err := fioreport.WriteHead(out, o.jobs); err != nil {
 			return errors.Join(err, closeStreams(), closeOutput())
 		}
 	}
 	o.notes.showIn(out, o)
 	var watchErr error
-	options.Watch = func(r *iojob.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) }
+	options.Watch = func(r *fioreport.Report) { watchErr = errors.Join(watchErr, o.write(out, r)) }
 	report, err := iojob.Run(stop.Begun, o.jobs, options)
 	err = errors.Join(err, closeStreams())
 	if report != nil {
@@ -159,7 +161,7 @@ func runJobs(ctx context.Context, p *console.Process, o *invocation) (err error)
 }
 
 // outcome is the exit code: interrupted, or undecided where a job failed.
-func (o *invocation) outcome(report *iojob.Report, stopped bool) error {
+func (o *invocation) outcome(report *fioreport.Report, stopped bool) error {
 	if stopped {
 		return console.ExitWith(diag.ExitInterrupted)
 	}
@@ -201,12 +203,12 @@ func (o *invocation) allows(path string) bool {
 // report is what jobs did, here or on hosts.
 type report interface {
 	WriteText(w io.Writer) error
-	WriteTerse(w io.Writer, o iojob.Terse) error
-	WriteJSON(w io.Writer, l iojob.Labels) error
+	WriteTerse(w io.Writer, o fioreport.Terse) error
+	WriteJSON(w io.Writer, l fioreport.Labels) error
 }
 
 func (o *invocation) write(w io.Writer, r report) error {
-	labels := iojob.Labels{
+	labels := fioreport.Labels{
 		Version: versionText(false), Notes: o.notes.all(), Global: o.global,
 		Own: func(j *fiojob.Job) []fiojob.Option { return o.own[j.Pos.String()] },
 	}
@@ -218,7 +220,7 @@ func (o *invocation) write(w io.Writer, r report) error {
 		case "normal":
 			errs = append(errs, r.WriteText(w))
 		case "terse":
-			errs = append(errs, r.WriteTerse(w, iojob.Terse{Layout: o.terse, Release: iojob.FormatVersion}))
+			errs = append(errs, r.WriteTerse(w, fioreport.Terse{Layout: o.terse, Release: fioreport.FormatVersion}))
 		default:
 			labels.Bins = format == "json+"
 			errs = append(errs, r.WriteJSON(w, labels))

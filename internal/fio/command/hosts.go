@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
-	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
@@ -116,7 +117,7 @@ func runOnHosts(ctx context.Context, p *console.Process, o *invocation) error {
 		return err
 	}
 	if slices.Contains(o.formats, "normal") {
-		if err := iojob.WriteHead(out, o.jobs); err != nil {
+		if err := fioreport.WriteHead(out, o.jobs); err != nil {
 			return errors.Join(err, closeOutput())
 		}
 	}
@@ -126,7 +127,7 @@ func runOnHosts(ctx context.Context, p *console.Process, o *invocation) error {
 		Hosts: o.hosts.list, Jobs: o.hosts.jobs, SSHOptions: o.hosts.sshOptions, Folder: o.hosts.folder, Keep: o.hosts.keep,
 		WithoutFailed: o.hosts.withoutFailed, Version: console.Version(), Executable: p.Executable, Surroundings: o.machine,
 		Say:        o.notes.add,
-		WatchEvery: o.every, Watch: func(c *iojob.Clients) { watchErr = errors.Join(watchErr, o.write(out, c)) },
+		WatchEvery: o.every, Watch: func(c *fioreport.Clients) { watchErr = errors.Join(watchErr, o.write(out, c)) },
 	})
 	if err == nil {
 		err = errors.Join(watchErr, o.write(out, clients))

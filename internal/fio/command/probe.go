@@ -6,10 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
@@ -55,9 +56,9 @@ func probe(p *console.Process, args []string) (bool, error) {
 // it is nothing else.
 func versionText(exact bool) string {
 	if exact {
-		return iojob.FormatVersion
+		return fioreport.FormatVersion
 	}
-	return iojob.FormatVersion + " (bragg " + console.Version() + ")"
+	return fioreport.FormatVersion + " (bragg " + console.Version() + ")"
 }
 
 // commandHelp describes one option of jobs, or lists all.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
@@ -25,7 +27,7 @@ type controller struct {
 	phase    int // that runs, -1 before the first
 	begun    time.Time
 	stopping bool
-	clients  iojob.Clients
+	clients  fioreport.Clients
 }
 
 // member is what the controller knows of one host.
@@ -38,8 +40,8 @@ type member struct {
 	over    bool
 	err     error
 	nominal []int64 // start of each phase on the axis of the run
-	periods [][]iojob.Period
-	report  *iojob.Report
+	periods [][]fioreport.Period
+	report  *fioreport.Report
 	offset  time.Duration
 	error   time.Duration // of the clock
 }
@@ -54,10 +56,10 @@ type event struct {
 // Run runs jobs on hosts and reports. All of them are reached and prepared before any load starts, and each phase (what
 // stands between two stonewalls) starts on all at the same moment. The error says that nothing was run. A host that is
 // lost later has its error in the report, with what it had done; the others go on. A cancelled ctx ends all jobs early.
-func Run(ctx context.Context, o Options) (*iojob.Clients, error) {
+func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
 	c := &controller{
 		options: &o, programs: programs{executable: o.Executable, known: map[string]*sshlink.Build{}}, events: make(chan event), quit: make(chan struct{}),
-		phase: -1, clients: iojob.Clients{Period: o.Jobs.Sample},
+		phase: -1, clients: fioreport.Clients{Period: o.Jobs.Sample},
 	}
 	if err := CheckDevices(o.Jobs.Devices, o.Hosts); err != nil {
 		return nil, err
@@ -294,7 +296,7 @@ func (m *member) takePeriods(p *periods) {
 	m.periods[p.Row] = append(row[:min(p.From, len(row))], p.List...)
 }
 
-func (m *member) takeReport(r *iojob.Report) {
+func (m *member) takeReport(r *fioreport.Report) {
 	if err := r.Attach(m.jobs); err != nil {
 		m.err = errors.Join(m.err, sshlink.HostError(m.host, err, ""))
 		return
@@ -400,11 +402,11 @@ func (c *controller) say(format string, args ...any) {
 }
 
 // report puts together what hosts have reported.
-func (c *controller) report(done bool) *iojob.Clients {
+func (c *controller) report(done bool) *fioreport.Clients {
 	out := c.clients
 	out.Done, out.Started, out.Elapsed = done, c.begun, max(0, time.Since(c.begun))
 	for _, m := range c.members {
-		one := iojob.Client{
+		one := fioreport.Client{
 			Name: m.host.Name, Address: m.host.Address, Port: m.host.PortNumber(), Report: m.report, Own: m.own, Err: m.err,
 			ClockOffset: m.offset, ClockError: m.error, StartLate: m.late(),
 		}

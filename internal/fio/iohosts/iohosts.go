@@ -7,7 +7,7 @@
 // is package iojob with a start that the controller names. When the connection ends, so does the load.
 //
 // What to read: controller.go is the course of a run, serve.go the host's half; session.go one connection (package sshlink made it),
-// message.go what is said. How clocks are compared is in package clock. It renders nothing: see iojob.Clients.
+// message.go what is said. How clocks are compared is in package clock. It renders nothing: see fioreport.Clients.
 package iohosts
 
 import (
@@ -19,8 +19,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
@@ -46,7 +47,7 @@ type Options struct {
 	// Say receives what happens on the way; may be nil.
 	Say func(text string)
 	// Watch receives the report as it stands, every WatchEvery; may be nil.
-	Watch      func(c *iojob.Clients)
+	Watch      func(c *fioreport.Clients)
 	WatchEvery time.Duration
 }
 

@@ -8,7 +8,8 @@ import (
 	"math"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/fio/iojob"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -16,14 +17,14 @@ import (
 // message is set.
 type message struct {
 	// From the host.
-	Hello    *hello           `json:"hello,omitempty"`
-	Pong     *pong            `json:"pong,omitempty"`
-	Say      *string          `json:"say,omitempty"`
-	Ready    *ready           `json:"ready,omitempty"`
-	Progress *iojob.Report    `json:"progress,omitempty"` // as it stands; Done: the last
-	Periods  *periods         `json:"periods,omitempty"`
-	Fault    *iojob.WireError `json:"fault,omitempty"` // the jobs cannot be run
-	End      *struct{}        `json:"end,omitempty"`   // everything was said
+	Hello    *hello               `json:"hello,omitempty"`
+	Pong     *pong                `json:"pong,omitempty"`
+	Say      *string              `json:"say,omitempty"`
+	Ready    *ready               `json:"ready,omitempty"`
+	Progress *fioreport.Report    `json:"progress,omitempty"` // as it stands; Done: the last
+	Periods  *periods             `json:"periods,omitempty"`
+	Fault    *fioreport.WireError `json:"fault,omitempty"` // the jobs cannot be run
+	End      *struct{}            `json:"end,omitempty"`   // everything was said
 
 	// From the controller.
 	Ping  *int64    `json:"ping,omitempty"`
@@ -57,8 +58,8 @@ type order struct {
 
 // ready says that the jobs of a phase are prepared, but for the faults.
 type ready struct {
-	Phase  int                `json:"phase"`
-	Faults []*iojob.WireError `json:"faults,omitempty"`
+	Phase  int                    `json:"phase"`
+	Faults []*fioreport.WireError `json:"faults,omitempty"`
 }
 
 // start names the moment on the host's clock at which a phase starts.
@@ -69,9 +70,9 @@ type start struct {
 
 // periods replaces what is known of a row's periods from the given one on.
 type periods struct {
-	Row  int            `json:"row"`
-	From int            `json:"from"`
-	List []iojob.Period `json:"list"`
+	Row  int                `json:"row"`
+	From int                `json:"from"`
+	List []fioreport.Period `json:"list"`
 }
 
 const (

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
@@ -17,9 +18,9 @@ func number[T any](v T) *T { return &v }
 
 var messages = []message{
 	{Hello: &hello{Version: "1", Platform: "linux/amd64", Hostname: "h", Boot: "b", Surroundings: Surroundings{1, 2, 3}}},
-	{Pong: &pong{1, 2, 3}}, {Say: number("laying out")}, {Ready: &ready{Phase: 1, Faults: []*iojob.WireError{{Wire: diag.Wire{Message: "no", Exit: 69}}}}},
-	{Progress: &iojob.Report{Done: true, Elapsed: time.Second, Disks: []iojob.Disk{{Name: "sda", Reads: 7}}}},
-	{Periods: &periods{Row: 1, From: 2, List: []iojob.Period{{EndNanos: 500, LengthNanos: 500}}}}, {Fault: &iojob.WireError{Wire: diag.Wire{Message: "no"}}},
+	{Pong: &pong{1, 2, 3}}, {Say: number("laying out")}, {Ready: &ready{Phase: 1, Faults: []*fioreport.WireError{{Wire: diag.Wire{Message: "no", Exit: 69}}}}},
+	{Progress: &fioreport.Report{Done: true, Elapsed: time.Second, Disks: []fioreport.Disk{{Name: "sda", Reads: 7}}}},
+	{Periods: &periods{Row: 1, From: 2, List: []fioreport.Period{{EndNanos: 500, LengthNanos: 500}}}}, {Fault: &fioreport.WireError{Wire: diag.Wire{Message: "no"}}},
 	{End: &struct{}{}}, {Ping: number(int64(1))}, {Start: &start{Phase: 1, MonoNanos: 5}}, {Stop: &struct{}{}},
 	{Jobs: &order{Host: 1, Name: "a", Jobs: Jobs{
 		Inputs: []fiojob.Input{{Name: "f", Text: "[a]\n"}, {Words: []string{"--rw=read"}}}, Reading: fiojob.Strict, Sections: []string{"a"},
@@ -90,9 +91,9 @@ func FuzzMessage(f *testing.F) {
 			c.take(event{member: to, message: more})
 		}
 		clients := c.report(true)
-		_ = clients.WriteJSON(discard{}, iojob.Labels{})
+		_ = clients.WriteJSON(discard{}, fioreport.Labels{})
 		_ = clients.WriteText(discard{})
-		_ = clients.WriteTerse(discard{}, iojob.Terse{})
+		_ = clients.WriteTerse(discard{}, fioreport.Terse{})
 	})
 }
 

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
-	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -105,7 +106,7 @@ func (r *rig) jobs(t *testing.T, text string) *rig {
 	return r
 }
 
-func (r *rig) run(t *testing.T) (*iojob.Clients, error) {
+func (r *rig) run(t *testing.T) (*fioreport.Clients, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // only against hanging
 	defer cancel()

@@ -14,9 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
-	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -59,10 +60,10 @@ type document struct {
 	} `json:"bragg"`
 }
 
-func documentOf(t *testing.T, c *iojob.Clients) *document {
+func documentOf(t *testing.T, c *fioreport.Clients) *document {
 	t.Helper()
 	var b bytes.Buffer
-	if err := c.WriteJSON(&b, iojob.Labels{Version: iojob.FormatVersion}); err != nil {
+	if err := c.WriteJSON(&b, fioreport.Labels{Version: fioreport.FormatVersion}); err != nil {
 		t.Fatal(err)
 	}
 	var d document
@@ -100,7 +101,7 @@ func TestHostsStartTogetherAndMerge(t *testing.T) {
 		t.Errorf("%d operations", operations)
 	}
 	d := documentOf(t, clients)
-	if n := len(d.Stats); n != 4 || d.Stats[n-1].Name != iojob.AllClients || d.Stats[n-1].Options != nil {
+	if n := len(d.Stats); n != 4 || d.Stats[n-1].Name != fioreport.AllClients || d.Stats[n-1].Options != nil {
 		t.Fatalf("rows %+v", d.Stats)
 	}
 	all := d.Stats[3].Read
@@ -157,7 +158,7 @@ const endless = "[global]\ndirectory=@\nsize=4m\nbs=4k\nioengine=psync\n[read]\n
 func (r *rig) whenRunning(f func()) {
 	var once sync.Once
 	r.options.WatchEvery = 100 * time.Millisecond
-	r.options.Watch = func(c *iojob.Clients) {
+	r.options.Watch = func(c *fioreport.Clients) {
 		for _, h := range c.Hosts {
 			if h.Err == nil && (h.Report == nil || h.Report.Rows[0].Directions[interval.Read].Operations == 0) {
 				return

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
@@ -81,7 +83,7 @@ func Serve(ctx context.Context, p Program) int {
 		err = s.run(ctx, o, hostname)
 	}
 	if err != nil {
-		_ = s.out.send(&message{Fault: iojob.NewWireError(err)}) // if nobody hears it, the input has ended too
+		_ = s.out.send(&message{Fault: fioreport.NewWireError(err)}) // if nobody hears it, the input has ended too
 	}
 	_ = s.out.send(&message{End: &struct{}{}})
 	select { // the controller closes the input when it has read everything
@@ -169,7 +171,7 @@ func (s *server) run(ctx context.Context, o *order, hostname string) error {
 	options := iojob.Options{
 		Backend: o.Backend, DropAfter: o.DropAfter, Sample: o.Sample, Host: o.Host, Start: s.start, WatchEvery: time.Second, WatchSeldom: true,
 		Say:        func(text string) { _ = s.out.send(&message{Say: &text}) },
-		Watch:      func(r *iojob.Report) { _ = s.report(r) }, // the next one may get through
+		Watch:      func(r *fioreport.Report) { _ = s.report(r) }, // the next one may get through
 		OpenDevice: func(path string) (*os.File, error) { return openDevice(o.Devices, path) },
 		AllowDevice: func(path string) bool {
 			return slices.ContainsFunc(o.Devices, func(d Device) bool { return d.Path == path })
@@ -202,7 +204,7 @@ func openDevice(devices []Device, path string) (*os.File, error) {
 func (s *server) start(ctx context.Context, r iojob.Ready) (time.Time, error) {
 	m := ready{Phase: r.Phase}
 	for _, fault := range r.Faults {
-		m.Faults = append(m.Faults, iojob.NewWireError(fault))
+		m.Faults = append(m.Faults, fioreport.NewWireError(fault))
 	}
 	if err := s.out.send(&message{Ready: &m}); err != nil {
 		return time.Time{}, err
@@ -221,7 +223,7 @@ func (s *server) start(ctx context.Context, r iojob.Ready) (time.Time, error) {
 }
 
 // report sends a report, and before it the periods that the controller does not have.
-func (s *server) report(r *iojob.Report) error {
+func (s *server) report(r *fioreport.Report) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if i == len(s.sent) {

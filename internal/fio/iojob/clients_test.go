@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
@@ -56,16 +58,16 @@ func fioServer(t *testing.T) int {
 }
 
 // clientsOf runs jobs as if on two hosts.
-func clientsOf(t *testing.T, text string) *iojob.Clients {
+func clientsOf(t *testing.T, text string) *fioreport.Clients {
 	t.Helper()
-	c := &iojob.Clients{Done: true, Started: time.Now()}
+	c := &fioreport.Clients{Done: true, Started: time.Now()}
 	for host := range 2 {
 		_, file := parse(t, t.TempDir(), text)
 		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Host: host})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Hosts = append(c.Hosts, iojob.Client{Name: fmt.Sprint("host", host), Address: "127.0.0.1", Port: 22 + host, Report: report})
+		c.Hosts = append(c.Hosts, fioreport.Client{Name: fmt.Sprint("host", host), Address: "127.0.0.1", Port: 22 + host, Report: report})
 	}
 	return c
 }
@@ -137,7 +139,7 @@ func TestClientsJSONHasFioKeys(t *testing.T) {
 func TestClientsAreMerged(t *testing.T) {
 	clients := clientsOf(t, "[global]\ndirectory=@\nsize=1m\nioengine=psync\n[a]\nrw=read\nbs=4k\n[b]\nstonewall\nrw=write\nbs=64k\n")
 	var b bytes.Buffer
-	if err := clients.WriteJSON(&b, iojob.Labels{}); err != nil {
+	if err := clients.WriteJSON(&b, fioreport.Labels{}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -191,9 +193,9 @@ func TestClientsAreMerged(t *testing.T) {
 
 // With nothing to show, a report is still a document.
 func TestClientsWithoutReports(t *testing.T) {
-	c := &iojob.Clients{Started: time.Now(), Hosts: []iojob.Client{{Name: "a", Err: errors.New("gone")}, {Name: "b"}}}
+	c := &fioreport.Clients{Started: time.Now(), Hosts: []fioreport.Client{{Name: "a", Err: errors.New("gone")}, {Name: "b"}}}
 	var b bytes.Buffer
-	if err := errors.Join(c.WriteText(&b), c.WriteTerse(&b, iojob.Terse{}), c.WriteJSON(&b, iojob.Labels{})); err != nil {
+	if err := errors.Join(c.WriteText(&b), c.WriteTerse(&b, fioreport.Terse{}), c.WriteJSON(&b, fioreport.Labels{})); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Failed(); err == nil || !strings.Contains(b.String(), "missing") || !strings.Contains(b.String(), "gone") {

@@ -1,12 +1,12 @@
 package iojob
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iolog"
@@ -33,7 +33,7 @@ type clone struct {
 	mu      sync.Mutex
 	started int64 // on the axis of the run
 	ended   int64 // 0: still going on
-	tally   tally
+	tally   fioreport.Tally
 	account ioengine.Account
 	live    liveTotals
 	logWait time.Duration // for the files of its logs
@@ -103,7 +103,7 @@ func (c *clone) foundDepth(run ioengine.Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d.FoundNanos > 0 && c.depth.FoundNanos == 0 {
-		c.tally = tally{}
+		c.tally = fioreport.Tally{}
 		c.started = d.FoundNanos
 	}
 	c.depth = d
@@ -126,7 +126,7 @@ func (c *clone) foundRamp(run ioengine.Run, at int64) {
 func (c *clone) add(iv *interval.Interval) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tally.add(iv, c.started)
+	c.tally.Add(iv, c.started)
 	c.live.add(iv)
 }
 
@@ -141,16 +141,4 @@ func (c *clone) end(at time.Duration, account ioengine.Account, err error) {
 		c.ended = account.EndNanos
 	}
 	c.account, c.err = account, err
-}
-
-// errno is the number of the error that ended a clone, as fio reports it; EIO where there is no number.
-func errno(err error) int {
-	var number syscall.Errno
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &number):
-		return int(number)
-	}
-	return int(syscall.EIO)
 }

@@ -29,7 +29,7 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 		}
 		for k := range max(1, j.NumJobs) {
 			c := &clone{job: j, ordinal: i, number: len(out), index: k, phase: phase, course: course{done: make(chan struct{}), stop: func() {}}}
-			c.tally.period = int64(o.Sample)
+			c.tally.Period = int64(o.Sample)
 			c.made = made
 			err := c.plan(o, logs)
 			var faults *diag.ListError

@@ -1,7 +1,7 @@
 // Package iojob runs fio job files on this machine with the native engine and tells what came of them, as fio would: every
 // clone of a job has its own files, statistics and row, jobs between two stonewalls run at the same time.
 //
-//	[]fiojob.Job ──expand──▶ clones with files ──layOut──▶ files that exist ──run──▶ Report ──▶ text, JSON, terse
+//	[]fiojob.Job ──expand──▶ clones with files ──layOut──▶ files that exist ──run──▶ fioreport.Report
 //
 // It is what `bragg io` does; scenarios and agents use the engine without it. It makes and fills regular files as fio
 // does, and never writes to a block device unless the caller has said that this is meant.
@@ -16,6 +16,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
@@ -43,7 +45,7 @@ type Options struct {
 	Say func(text string)
 	// Watch receives the report as it stands, every WatchEvery; may be nil. With WatchSeldom it comes less often where making
 	// it takes more than a hundredth of the time.
-	Watch       func(r *Report)
+	Watch       func(r *fioreport.Report)
 	WatchEvery  time.Duration
 	WatchSeldom bool
 	// Intervals receives what each row did, a line of JSON an interval, while it runs; may be nil. IntervalLength is a
@@ -64,14 +66,12 @@ type Options struct {
 	Start func(ctx context.Context, r Ready) (time.Time, error)
 }
 
-const sampleDefault = 500 * time.Millisecond
-
 // Run runs jobs and reports. The error says that jobs could not be run at all (no such file, an option that the engine
 // lacks); a job that fails while it runs has its error in its row. A cancelled ctx ends all jobs early, and the report
 // is of what they did.
-func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
+func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*fioreport.Report, error) {
 	if o.Sample <= 0 {
-		o.Sample = sampleDefault
+		o.Sample = fioreport.SampleDefault
 	}
 	if err := checkWaits(jobs); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.axis.set(time.Now())
-	r.disks.add(r.holdings.files)
+	r.disks.Add(r.holdings.watched())
 	if r.logs, err = r.openLogs(); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ type runner struct {
 	options   Options
 	clones    []*clone
 	axis      axis
-	disks     disks
+	disks     fioreport.Disks
 	logs      *fiolog.Set
 	stream    *stream // nil: nobody reads it
 	iologs    *ioLogs

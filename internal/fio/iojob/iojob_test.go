@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
@@ -36,13 +38,13 @@ func parse(t *testing.T, dir, text string) (string, *fiojob.File) {
 	return text, file
 }
 
-func run(t *testing.T, dir, text string) *iojob.Report {
+func run(t *testing.T, dir, text string) *fioreport.Report {
 	t.Helper()
 	_, file := parse(t, dir, text)
 	return runJobs(t, file)
 }
 
-func runJobs(t *testing.T, file *fiojob.File) *iojob.Report {
+func runJobs(t *testing.T, file *fiojob.File) *fioreport.Report {
 	t.Helper()
 	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
 	if err != nil {
@@ -51,8 +53,8 @@ func runJobs(t *testing.T, file *fiojob.File) *iojob.Report {
 	return report
 }
 
-func labels(file *fiojob.File) iojob.Labels {
-	l := iojob.Labels{Version: iojob.FormatVersion}
+func labels(file *fiojob.File) fioreport.Labels {
+	l := fioreport.Labels{Version: fioreport.FormatVersion}
 	own := map[string][]fiojob.Option{}
 	for _, s := range file.Sections {
 		if s.Global {
@@ -317,7 +319,7 @@ func TestTerseHasFioFields(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	report := run(t, ours, mixed)
 	var b bytes.Buffer
-	if err := report.WriteTerse(&b, iojob.Terse{Release: iojob.FormatVersion}); err != nil {
+	if err := report.WriteTerse(&b, fioreport.Terse{Release: fioreport.FormatVersion}); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := parse(t, theirs, mixed)

@@ -39,6 +39,16 @@ type holdings struct {
 	files   map[string]*plannedFile // all that were laid out, by path
 }
 
+// watched are the files whose devices are in the report.
+func (h *holdings) watched() (paths []string) {
+	for _, p := range h.files {
+		if p.watched {
+			paths = append(paths, p.path)
+		}
+	}
+	return paths
+}
+
 // layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
 // a file shorter. Clones whose files are known only when they begin are laid out then. What is held stays so until release,
 // also where this fails.

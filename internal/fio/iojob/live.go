@@ -54,12 +54,12 @@ func (r *runner) live() []Live {
 		c.mu.Lock()
 		if c.started != 0 {
 			l := Live{
-				Job: c.job.Name, Clone: c.number + 1, Due: c.tally.due, NotIssued: c.tally.never, Backlog: c.live.backlog,
-				InFlight: c.live.inFlight, CPUNanos: c.live.cpu, StalledNanos: c.tally.stalled, Devices: maps.Clone(c.live.devices),
+				Job: c.job.Name, Clone: c.number + 1, Due: c.tally.Due, NotIssued: c.tally.Never, Backlog: c.live.backlog,
+				InFlight: c.live.inFlight, CPUNanos: c.live.cpu, StalledNanos: c.tally.Stalled, Devices: maps.Clone(c.live.devices),
 			}
 			for d := range l.Traffic {
 				l.OpenLoop = l.OpenLoop || c.job.Rate[d] > 0 || c.job.RateIOPS[d] > 0
-				l.Traffic[d].Add(&c.tally.traffic[d])
+				l.Traffic[d].Add(&c.tally.Traffic[d])
 			}
 			out = append(out, l)
 		}

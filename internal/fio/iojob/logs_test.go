@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/fio/iojob/fiolog"
 	"github.com/braggdev/bragg/internal/interval"
@@ -57,7 +59,7 @@ func logLines(t *testing.T, path string) [][]int64 {
 }
 
 // runIn runs jobs whose logs and files go to a folder.
-func runIn(t *testing.T, dir, text string) *iojob.Report {
+func runIn(t *testing.T, dir, text string) *fioreport.Report {
 	t.Helper()
 	_, file := parse(t, dir, text)
 	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir})

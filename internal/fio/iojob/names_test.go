@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
 // runLocal runs jobs that may name files of this machine.
-func runLocal(t *testing.T, dir, text string) (*iojob.Report, error) {
+func runLocal(t *testing.T, dir, text string) (*fioreport.Report, error) {
 	t.Helper()
 	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Host: true})
 	if list.HasErrors() {

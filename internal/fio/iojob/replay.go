@@ -154,7 +154,7 @@ func (r *runner) planLater(ctx context.Context, clones []*clone) map[*clone]erro
 			faults[c] = err
 		}
 	}
-	r.disks.add(r.holdings.files)
+	r.disks.Add(r.holdings.watched())
 	return faults
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
@@ -23,7 +25,7 @@ import (
 )
 
 // replay runs a job file whose @ stands for dir, as bragg io does.
-func replay(t *testing.T, dir, text string, o iojob.Options) (*iojob.Report, error) {
+func replay(t *testing.T, dir, text string, o iojob.Options) (*fioreport.Report, error) {
 	t.Helper()
 	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Host: true})
 	if list.HasErrors() {
@@ -41,7 +43,7 @@ func replay(t *testing.T, dir, text string, o iojob.Options) (*iojob.Report, err
 	return report, err
 }
 
-func mustReplay(t *testing.T, dir, text string) *iojob.Report {
+func mustReplay(t *testing.T, dir, text string) *fioreport.Report {
 	t.Helper()
 	report, err := replay(t, dir, text, iojob.Options{})
 	if err != nil {

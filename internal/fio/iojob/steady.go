@@ -4,120 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 )
-
-// Steady is whether, and how nearly, a row has settled; see SNIA's Solid State Storage Performance Test Specification, which
-// asks the same of the window's values: little distance from their mean, little slope of the line through them.
-type Steady struct {
-	Criterion fiojob.SteadyState
-	Attained  bool
-	// Window holds the values of the window, the oldest first; fewer than it has room for where the job ended before.
-	Window []SteadyValue
-	// Deviation is the largest distance from the mean, Slope that of the line of least squares for each check; only the one
-	// that the criterion is about is set, in the unit of the measure. Share is it in percent of the mean.
-	Deviation, Slope, Share float64
-}
-
-// SteadyValue is what was done from one check to the next: operations and bytes a second, mean latency in nanoseconds.
-type SteadyValue struct{ IOPS, Bandwidth, Latency float64 }
-
-// values returns those that the criterion is about.
-func (s *Steady) values() []float64 {
-	out := make([]float64, len(s.Window))
-	for i, v := range s.Window {
-		switch s.Criterion.Measure {
-		case "bw":
-			out[i] = v.Bandwidth
-		case "lat":
-			out[i] = v.Latency
-		default:
-			out[i] = v.IOPS
-		}
-	}
-	return out
-}
-
-// capacity is how many values the window holds.
-func capacity(s fiojob.SteadyState) int {
-	return max(1, int(s.Duration/cmp.Or(s.CheckInterval, time.Second)))
-}
-
-// add takes the next value and judges the window, once it is full.
-func (s *Steady) add(v SteadyValue) {
-	s.Window = append(s.Window, v)
-	full := capacity(s.Criterion)
-	if len(s.Window) > full {
-		s.Window = slices.Delete(s.Window, 0, 1)
-	}
-	s.measure()
-	distance := max(s.Deviation, math.Abs(s.Slope))
-	if s.Criterion.Percent {
-		distance = math.Abs(s.Share)
-	}
-	s.Attained = len(s.Window) == full && !math.IsNaN(distance) && distance < s.Criterion.Limit
-}
-
-// measure works out deviation or slope of the window.
-func (s *Steady) measure() {
-	values := s.values()
-	mean := meanOf(values)
-	s.Deviation, s.Slope = 0, 0
-	figure := &s.Slope
-	if s.Criterion.Slope {
-		s.Slope = slopeOf(values)
-	} else {
-		for _, v := range values {
-			s.Deviation = max(s.Deviation, math.Abs(v-mean))
-		}
-		figure = &s.Deviation
-	}
-	s.Share = 100 * *figure / mean
-}
-
-func meanOf(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v / float64(len(values))
-	}
-	return sum
-}
-
-// slopeOf returns that of the line of least squares through (0, v0), (1, v1), …
-func slopeOf(values []float64) float64 {
-	n := float64(len(values))
-	if n < 2 {
-		return 0
-	}
-	middle, mean := (n-1)/2, meanOf(values)
-	var over, under float64
-	for i, v := range values {
-		x := float64(i) - middle
-		over += x * (v - mean)
-		under += x * x
-	}
-	return over / under
-}
-
-// figure prints deviation or slope as fio does: "0.049975%", "0.500000".
-func (s *Steady) figure(decimals int) string {
-	v, unit := max(s.Deviation, s.Slope), ""
-	if s.Criterion.Slope {
-		v = s.Slope
-	}
-	if s.Criterion.Percent {
-		v, unit = s.Share, "%"
-	}
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		v = 0
-	}
-	return strconv.FormatFloat(v, 'f', decimals, 64) + unit
-}
 
 // judge watches the clones of one row and ends them when they have settled. The zero pointer watches nothing. Periods of all
 // clones end at the same moments, so what they did between two checks adds up exactly.
@@ -129,7 +23,7 @@ type judge struct {
 	members map[*clone]*judged
 	from    int64 // number of the first period that counts; 0: not known yet
 	next    int64 // number of the first period of the next check
-	steady  Steady
+	steady  fioreport.Steady
 }
 
 // judged is what one clone has delivered.
@@ -155,7 +49,7 @@ func newJudges(clones []*clone, period time.Duration) {
 			j = groups[c.job.Group]
 		}
 		if j == nil {
-			j = &judge{period: int64(period), members: map[*clone]*judged{}, steady: Steady{Criterion: criterion}}
+			j = &judge{period: int64(period), members: map[*clone]*judged{}, steady: fioreport.Steady{Criterion: criterion}}
 			j.perStep = max(1, int64(cmp.Or(criterion.CheckInterval, time.Second)/period))
 			if c.job.GroupReporting {
 				groups[c.job.Group] = j
@@ -246,7 +140,7 @@ func (j *judge) check() {
 		}
 	}
 	for alive && j.next+j.perStep <= reached && !j.steady.Attained {
-		j.steady.add(j.step())
+		j.steady.Add(j.step())
 		j.next += j.perStep
 		if j.steady.Attained {
 			for c := range j.members {
@@ -257,7 +151,7 @@ func (j *judge) check() {
 }
 
 // step adds up the periods of one check interval.
-func (j *judge) step() SteadyValue {
+func (j *judge) step() fioreport.SteadyValue {
 	var sum judgedPeriod
 	for number := j.next; number < j.next+j.perStep; number++ {
 		for _, m := range j.members {
@@ -269,7 +163,7 @@ func (j *judge) step() SteadyValue {
 		}
 	}
 	seconds := float64(j.perStep*j.period) / 1e9
-	v := SteadyValue{IOPS: sum.operations / seconds, Bandwidth: sum.bytes / seconds}
+	v := fioreport.SteadyValue{IOPS: sum.operations / seconds, Bandwidth: sum.bytes / seconds}
 	if sum.operations > 0 {
 		v.Latency = sum.latency / sum.operations
 	}
@@ -277,7 +171,7 @@ func (j *judge) step() SteadyValue {
 }
 
 // result returns a copy of what was found.
-func (j *judge) result() *Steady {
+func (j *judge) result() *fioreport.Steady {
 	if j == nil {
 		return nil
 	}

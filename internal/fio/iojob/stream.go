@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
@@ -254,8 +256,8 @@ type jsonStreamed struct {
 type jsonStreamedDirection struct {
 	Operations uint64            `json:"ops"`
 	Bytes      uint64            `json:"bytes"`
-	IOPS       fixed             `json:"iops"`
-	BytesRate  fixed             `json:"bw_bytes"`
+	IOPS       fioreport.Decimal `json:"iops"`
+	BytesRate  fioreport.Decimal `json:"bw_bytes"`
 	Errors     map[string]uint64 `json:"errors,omitempty"`
 	Service    *jsonQuantiles    `json:"service_ns,omitempty"`
 	Response   *jsonQuantiles    `json:"response_ns,omitempty"`
@@ -263,14 +265,14 @@ type jsonStreamedDirection struct {
 
 // jsonQuantiles sums up latencies; missing where nothing completed.
 type jsonQuantiles struct {
-	Mean fixed  `json:"mean"`
-	Min  uint64 `json:"min"`
-	P50  uint64 `json:"p50"`
-	P90  uint64 `json:"p90"`
-	P95  uint64 `json:"p95"`
-	P99  uint64 `json:"p99"`
-	P999 uint64 `json:"p99.9"`
-	Max  uint64 `json:"max"`
+	Mean fioreport.Decimal `json:"mean"`
+	Min  uint64            `json:"min"`
+	P50  uint64            `json:"p50"`
+	P90  uint64            `json:"p90"`
+	P95  uint64            `json:"p95"`
+	P99  uint64            `json:"p99"`
+	P999 uint64            `json:"p99.9"`
+	Max  uint64            `json:"max"`
 }
 
 func streamedDirection(t *interval.Traffic, length int64) *jsonStreamedDirection {
@@ -278,7 +280,7 @@ func streamedDirection(t *interval.Traffic, length int64) *jsonStreamedDirection
 		Operations: t.Operations, Bytes: t.Bytes, Errors: t.Errors, Service: quantiles(t.Service), Response: quantiles(t.ResponseOrService()),
 	}
 	if length > 0 {
-		out.IOPS, out.BytesRate = fixed(float64(t.Operations)*1e9/float64(length)), fixed(float64(t.Bytes)*1e9/float64(length))
+		out.IOPS, out.BytesRate = fioreport.Decimal(float64(t.Operations)*1e9/float64(length)), fioreport.Decimal(float64(t.Bytes)*1e9/float64(length))
 	}
 	return out
 }
@@ -289,6 +291,6 @@ func quantiles(h *stat.Histogram) *jsonQuantiles {
 	}
 	at := func(q float64) uint64 { return uint64(h.Quantile(q)) }
 	return &jsonQuantiles{
-		Mean: fixed(h.Mean()), Min: h.Min(), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: h.Max(),
+		Mean: fioreport.Decimal(h.Mean()), Min: h.Min(), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: h.Max(),
 	}
 }

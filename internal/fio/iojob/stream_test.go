@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -55,7 +57,7 @@ type streamedLine struct {
 }
 
 // streamOf runs jobs and returns the lines of their intervals.
-func streamOf(t *testing.T, text string, o iojob.Options) (*iojob.Report, []streamedLine) {
+func streamOf(t *testing.T, text string, o iojob.Options) (*fioreport.Report, []streamedLine) {
 	t.Helper()
 	dir := t.TempDir()
 	_, file := parse(t, dir, text)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -213,7 +215,7 @@ func TestStopCountsMissingHeaders(t *testing.T) {
 	defer stop()
 	var said strings.Builder
 	report, err := iojob.Run(ctx, file.Jobs(), iojob.Options{Folder: dir, Say: func(s string) { said.WriteString(s + "\n") },
-		WatchEvery: time.Millisecond, Watch: func(r *iojob.Report) {
+		WatchEvery: time.Millisecond, Watch: func(r *fioreport.Report) {
 			if r.Rows[0].Directions[interval.Read].Operations > 0 {
 				stop()
 			}

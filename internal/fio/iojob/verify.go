@@ -6,48 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/unit"
 )
-
-// splitRuntimes gives each direction of a row, made of others or of itself, the time in which it ran: what was written is
-// read back afterwards, and neither writes nor these reads went on for all of the row's runtime. The survey of a job that
-// only reads is none of its reads.
-func (row *Row) splitRuntimes(of ...*Row) {
-	back := time.Duration(row.Account.VerifyNanos)
-	read, write := &row.Directions[interval.Read], &row.Directions[interval.Write]
-	if back > 0 && write.Runtime > 0 {
-		write.Runtime = max(time.Nanosecond, row.Runtime-back)
-	}
-	if read.Runtime <= 0 {
-		return
-	}
-	apart, surveyed := true, true
-	for _, r := range of {
-		if r.Directions[interval.Read].Runtime > 0 {
-			mixed := r.Job.ReadWrite == "rw" || r.Job.ReadWrite == "randrw"
-			apart, surveyed = apart && r.Account.VerifyNanos > 0 && !mixed, surveyed && r.Account.SurveyNanos > 0
-		}
-	}
-	switch {
-	case apart:
-		read.Runtime = min(row.Runtime, back)
-	case surveyed:
-		read.Runtime = max(time.Nanosecond, row.Runtime-time.Duration(row.Account.SurveyNanos))
-	}
-}
-
-// firstErrno is the number of the error that ended a row, or of the first one that its jobs were to outlive.
-func (row *Row) firstErrno() int {
-	if row.Err == nil && outlives(&row.Job) {
-		return row.Account.FirstError
-	}
-	return errno(row.Err)
-}
 
 // sayMismatches tells what verification found.
 func (o *Options) sayMismatches(job string, account *ioengine.Account) {

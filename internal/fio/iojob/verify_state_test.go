@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
@@ -30,7 +32,7 @@ func stopped(t *testing.T, dir, text string) uint64 {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	report, err := iojob.Run(ctx, file.Jobs(), iojob.Options{Folder: dir, WatchEvery: 20 * time.Millisecond, Watch: func(r *iojob.Report) {
+	report, err := iojob.Run(ctx, file.Jobs(), iojob.Options{Folder: dir, WatchEvery: 20 * time.Millisecond, Watch: func(r *fioreport.Report) {
 		if r.Rows[0].Directions[interval.Write].Operations > 100 {
 			stop()
 		}
@@ -244,7 +246,7 @@ func TestStatesThatAreNone(t *testing.T) {
 }
 
 // runHere runs jobs whose files and states are in dir.
-func runHere(t *testing.T, dir, text string) (*iojob.Report, error) {
+func runHere(t *testing.T, dir, text string) (*fioreport.Report, error) {
 	t.Helper()
 	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Host: true})
 	if list.HasErrors() {

@@ -12,13 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/fio/fioreport"
+
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // runSaying runs jobs in a folder and returns what was said too.
-func runSaying(t *testing.T, dir, text string) (*iojob.Report, string) {
+func runSaying(t *testing.T, dir, text string) (*fioreport.Report, string) {
 	t.Helper()
 	_, file := parse(t, dir, text)
 	var said strings.Builder

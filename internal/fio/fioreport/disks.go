@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 // Disk is what the counters of a block device say of a run. Sectors have 512 bytes.
 type Disk struct {
@@ -8,14 +8,14 @@ type Disk struct {
 	QueueMillis                                    uint64
 	Utilization                                    float64 // percent of the time in which it had work
 
-	busy uint64 // milliseconds
+	Busy uint64 // milliseconds
 }
 
-func (d *Disk) minus(o *Disk) Disk {
+func (d *Disk) Minus(o *Disk) Disk {
 	return Disk{
 		Name: d.Name, Reads: d.Reads - o.Reads, ReadMerges: d.ReadMerges - o.ReadMerges, ReadSectors: d.ReadSectors - o.ReadSectors,
 		ReadMillis: d.ReadMillis - o.ReadMillis, Writes: d.Writes - o.Writes, WriteMerges: d.WriteMerges - o.WriteMerges,
 		WriteSectors: d.WriteSectors - o.WriteSectors, WriteMillis: d.WriteMillis - o.WriteMillis,
-		QueueMillis: d.QueueMillis - o.QueueMillis, busy: d.busy - o.busy,
+		QueueMillis: d.QueueMillis - o.QueueMillis, Busy: d.Busy - o.Busy,
 	}
 }

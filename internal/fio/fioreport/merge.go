@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"time"
@@ -33,11 +33,11 @@ func mergeRows(name string, rows []*Row, period time.Duration) Row {
 		out.BacklogMax += row.BacklogMax
 		out.Stalled += row.Stalled
 		out.LogWait = max(out.LogWait, row.LogWait)
-		out.Strain.add(&row.Strain)
-		whole.add(row)
+		out.Strain.Add(&row.Strain)
+		whole.Add(row)
 	}
 	out.StartNanos, out.Runtime = whole.from, whole.length()
-	sum := tally{samples: joined(rows, int64(period)), apart: out.Account.VerifyNanos > 0, surveyed: out.Account.SurveyNanos > 0}
+	sum := Tally{samples: joined(rows, int64(period)), apart: out.Account.VerifyNanos > 0, surveyed: out.Account.SurveyNanos > 0}
 	for d := range out.Directions {
 		out.Directions[d] = mergeDirections(rows, interval.Direction(d))
 		if out.Directions[d].Runtime > 0 {
@@ -58,7 +58,7 @@ func mergeDirections(rows []*Row, d interval.Direction) Direction {
 			Operations: dir.Operations, Bytes: dir.Bytes, Errors: dir.Errors, Service: dir.Service, Response: dir.Response,
 		})
 		if dir.Runtime > 0 {
-			busy.add(row)
+			busy.Add(row)
 		}
 	}
 	return Direction{
@@ -70,7 +70,7 @@ func mergeDirections(rows []*Row, d interval.Direction) Direction {
 // window is the time from the first start of rows to their last end.
 type window struct{ from, to int64 }
 
-func (w *window) add(row *Row) {
+func (w *window) Add(row *Row) {
 	if row.StartNanos == 0 {
 		return // its turn has not come
 	}

@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"cmp"
@@ -9,20 +9,20 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// tally adds up what a clone delivers.
-type tally struct {
+// Tally adds up what a clone delivers.
+type Tally struct {
 	// apart: directions ran one after the other; periods with none or both of them say nothing about their rates.
 	apart bool
 	// surveyed: after the last operation a job that only reads looked for headers, which says nothing about its rates.
 	surveyed bool
 
-	traffic    [interval.DirectionCount]interval.Traffic
+	Traffic    [interval.DirectionCount]interval.Traffic
 	samples    []sample
-	period     int64  // length of a period, as intervals come
-	due, never uint64 // operations that had a time; those of them that were never issued
+	Period     int64  // length of a period, as intervals come
+	Due, Never uint64 // operations that had a time; those of them that were never issued
 	backlogMax uint64
-	stalled    int64
-	last       int64 // end of the last interval
+	Stalled    int64
+	Last       int64 // end of the last interval
 	strain     Strain
 }
 
@@ -33,25 +33,25 @@ type sample struct {
 	bytes       [interval.DirectionCount]float64
 }
 
-// add takes one interval of a clone whose operations count from the moment from on.
-func (t *tally) add(iv *interval.Interval, from int64) {
+// Add takes one interval of a clone whose operations count from the moment from on.
+func (t *Tally) Add(iv *interval.Interval, from int64) {
 	s := sample{end: iv.EndNanos(), length: min(iv.LengthNanos, iv.EndNanos()-from)}
 	for d := range s.operations {
 		s.operations[d], s.bytes[d] = float64(iv.Directions[d].Operations), float64(iv.Directions[d].Bytes)
-		t.traffic[d].Add(&iv.Directions[d])
+		t.Traffic[d].Add(&iv.Directions[d])
 	}
 	if s.length > 0 {
 		t.samples = append(t.samples, s)
 	}
-	if len(t.samples) > samplesMax && t.period > 0 {
-		t.samples = coarsen(t.samples, 2*resolution(t.samples, t.period))
+	if len(t.samples) > samplesMax && t.Period > 0 {
+		t.samples = coarsen(t.samples, 2*resolution(t.samples, t.Period))
 	}
-	t.due += iv.Due
-	t.never += iv.NotIssued
+	t.Due += iv.Due
+	t.Never += iv.NotIssued
 	t.backlogMax = max(t.backlogMax, iv.Backlog)
-	t.stalled += iv.StalledNanos
+	t.Stalled += iv.StalledNanos
 	t.strain.count(iv)
-	t.last = max(t.last, iv.EndNanos())
+	t.Last = max(t.Last, iv.EndNanos())
 }
 
 // samplesMax bounds the memory of a long run: above it, half of them are joined with their neighbours.
@@ -86,17 +86,17 @@ func coarsen(samples []sample, period int64) []sample {
 	return out
 }
 
-// merge adds another clone's tally; period is the length of a sample.
-func (t *tally) merge(o *tally, period int64) {
-	for d := range t.traffic {
-		t.traffic[d].Add(&o.traffic[d])
+// Merge adds another clone's tally; period is the length of a sample.
+func (t *Tally) Merge(o *Tally, period int64) {
+	for d := range t.Traffic {
+		t.Traffic[d].Add(&o.Traffic[d])
 	}
-	t.due += o.due
-	t.never += o.never
+	t.Due += o.Due
+	t.Never += o.Never
 	t.backlogMax += o.backlogMax
-	t.stalled += o.stalled
-	t.strain.add(&o.strain)
-	t.last = max(t.last, o.last)
+	t.Stalled += o.Stalled
+	t.strain.Add(&o.strain)
+	t.Last = max(t.Last, o.Last)
 	t.samples = joinSamples(period, t.samples, o.samples)
 }
 
@@ -138,7 +138,7 @@ type Spread struct {
 
 // spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or
 // the end of the load says little about the rate and is left out, unless there is no other.
-func (t *tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
+func (t *Tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
 	samples := t.samples
 	for t.surveyed && len(samples) > 0 && samples[len(samples)-1].operations[d] == 0 {
 		samples = samples[:len(samples)-1]
@@ -189,6 +189,6 @@ func spreadOf(values []float64) Spread {
 }
 
 // latencies returns service and response times of one direction; both may be empty, never nil.
-func (t *tally) latencies(d interval.Direction) (service, response *stat.Histogram) {
-	return t.traffic[d].Service.CloneOrNew(), t.traffic[d].ResponseOrService().CloneOrNew()
+func (t *Tally) latencies(d interval.Direction) (service, response *stat.Histogram) {
+	return t.Traffic[d].Service.CloneOrNew(), t.Traffic[d].ResponseOrService().CloneOrNew()
 }

@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"math"
@@ -39,7 +39,7 @@ func TestSteadyStateOfSeries(t *testing.T) {
 	} {
 		s := Steady{Criterion: c.criterion}
 		for _, v := range c.values {
-			s.add(SteadyValue{IOPS: v, Bandwidth: v, Latency: v})
+			s.Add(SteadyValue{IOPS: v, Bandwidth: v, Latency: v})
 		}
 		raw := s
 		raw.Criterion.Percent = false
@@ -67,32 +67,11 @@ func TestSlopeOfLines(t *testing.T) {
 	}
 }
 
-// Check intervals are whole numbers of the periods that clones deliver.
-func TestPeriodsDivideCheckIntervals(t *testing.T) {
-	for _, c := range []struct{ check, other, want time.Duration }{
-		{time.Second, 0, 500 * time.Millisecond}, {10 * time.Second, time.Second, 500 * time.Millisecond},
-		{700 * time.Millisecond, 0, 350 * time.Millisecond}, {200 * time.Millisecond, 300 * time.Millisecond, 100 * time.Millisecond},
-	} {
-		jobs := []fiojob.Job{{}, {}}
-		for i, interval := range []time.Duration{c.check, c.other} {
-			if interval > 0 {
-				jobs[i].Control.SteadyState = fiojob.SteadyState{Measure: "iops", Duration: time.Second, CheckInterval: interval}
-			}
-		}
-		if got := samplePeriod(jobs, 500*time.Millisecond); got != c.want {
-			t.Errorf("%v and %v: periods of %v, want %v", c.check, c.other, got, c.want)
-		}
-	}
-	if got := samplePeriod([]fiojob.Job{{}}, 300*time.Millisecond); got != 300*time.Millisecond {
-		t.Errorf("without a steady state: periods of %v", got)
-	}
-}
-
 // The document lists all that the window has room for, and its means are of that, as fio prints them.
 func TestSteadyDocument(t *testing.T) {
 	s := Steady{Criterion: fiojob.SteadyState{Measure: "iops", Percent: true, Limit: 5, Duration: 4 * time.Second}}
-	s.add(SteadyValue{IOPS: 100, Bandwidth: 409600})
-	s.add(SteadyValue{IOPS: 102, Bandwidth: 417792})
+	s.Add(SteadyValue{IOPS: 100, Bandwidth: 409600})
+	s.Add(SteadyValue{IOPS: 102, Bandwidth: 417792})
 	data := s.json().Data
 	if data.IOPSMean != 50 || data.BandwidthMean != 206848 || !slices.Equal(data.IOPS, []uint64{100, 102, 0, 0}) ||
 		!slices.Equal(data.Bandwidth, []uint64{409600, 417792, 0, 0}) {

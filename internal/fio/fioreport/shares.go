@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ type share struct {
 func (s shares) MarshalJSON() ([]byte, error) {
 	var p pairs
 	for _, c := range s {
-		p = append(p, pair{c.label, fixed(c.percent)})
+		p = append(p, pair{c.label, Decimal(c.percent)})
 	}
 	return p.MarshalJSON()
 }

@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"fmt"
@@ -13,21 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disks watches the counters of the devices that files lie on. The zero value watches none.
-type disks struct {
+// Disks watches the counters of the devices that files lie on. The zero value watches none.
+type Disks struct {
 	mu     sync.Mutex
 	before []Disk // by name
 }
 
-// add watches the devices below files from now on, but for those that it watches already.
-func (d *disks) add(files map[string]*plannedFile) {
+// Add watches the devices below files from now on, but for those that it watches already.
+func (d *Disks) Add(paths []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, p := range files {
-		if !p.watched {
-			continue
-		}
-		name, ok := diskOf(p.path)
+	for _, path := range paths {
+		name, ok := diskOf(path)
 		if !ok || slices.ContainsFunc(d.before, func(k Disk) bool { return k.Name == name }) {
 			continue
 		}
@@ -38,8 +35,8 @@ func (d *disks) add(files map[string]*plannedFile) {
 	slices.SortFunc(d.before, func(a, b Disk) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// used returns what the devices did since they were added.
-func (d *disks) used(elapsed time.Duration) []Disk {
+// Used returns what the devices did since they were added.
+func (d *Disks) Used(elapsed time.Duration) []Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []Disk
@@ -48,9 +45,9 @@ func (d *disks) used(elapsed time.Duration) []Disk {
 		if err != nil {
 			continue
 		}
-		used := now.minus(&before)
+		used := now.Minus(&before)
 		if elapsed > 0 {
-			used.Utilization = min(100, 100*float64(used.busy)/float64(elapsed.Milliseconds()+1))
+			used.Utilization = min(100, 100*float64(used.Busy)/float64(elapsed.Milliseconds()+1))
 		}
 		out = append(out, used)
 	}
@@ -96,6 +93,6 @@ func readDisk(name string) (Disk, error) {
 	}
 	return Disk{
 		Name: name, Reads: n[0], ReadMerges: n[1], ReadSectors: n[2], ReadMillis: n[3], Writes: n[4], WriteMerges: n[5],
-		WriteSectors: n[6], WriteMillis: n[7], busy: n[9], QueueMillis: n[10],
+		WriteSectors: n[6], WriteMillis: n[7], Busy: n[9], QueueMillis: n[10],
 	}, nil
 }

@@ -1,6 +1,13 @@
-package iojob
+// Package fioreport is what came of jobs, in fio's forms: rows of clones, their merging over hosts, and text, JSON and terse
+// lines as fio prints them.
+//
+//	intervals ──Tally, RowBuilder──▶ Report ──▶ WriteText, WriteJSON, WriteTerse
+//	Reports of hosts ──Merge──▶ Clients ──▶ the same forms, as fio's client writes them
+package fioreport
 
 import (
+	"errors"
+	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
@@ -75,78 +82,21 @@ func (d *Direction) PerSecond(n uint64) float64 {
 	return float64(n) / d.Runtime.Seconds()
 }
 
-// report makes the rows of what has been delivered so far.
-func (r *runner) report() *Report {
-	now := r.axis.now()
-	out := &Report{Started: r.axis.zero(), Elapsed: now, Disks: r.disks.used(now)}
-	var open *rowBuilder
-	period := int64(r.options.Sample)
-	for _, c := range r.clones {
-		joins := open != nil && sameRow(&open.row.Job, &c.job)
-		if !joins {
-			if open != nil {
-				out.Rows = append(out.Rows, open.finish(r.options.Sample))
-			}
-			open = &rowBuilder{row: Row{Name: c.job.Name, Job: c.job, JobIndex: c.ordinal, PID: pid, Number: c.number, Group: c.job.Group}}
-		}
-		open.add(c, period)
-	}
-	if open != nil {
-		out.Rows = append(out.Rows, open.finish(r.options.Sample))
-	}
-	for i := range out.Rows {
-		out.Rows[i].DropAfter = r.options.DropAfter
-	}
-	return out
+// RowBuilder adds up clones.
+type RowBuilder struct {
+	Row      Row
+	Tally    Tally
+	From, To int64
 }
 
-// rowBuilder adds up clones.
-type rowBuilder struct {
-	row      Row
-	tally    tally
-	from, to int64
-}
-
-func (b *rowBuilder) add(c *clone, period int64) {
-	if b.row.Steady == nil {
-		b.row.Steady = c.judge.result() // which locks clones itself
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b.row.Clones++
-	if b.row.Engine == "" {
-		b.row.Engine = c.engine
-	}
-	b.row.LogWait = max(b.row.LogWait, c.logWait)
-	if b.row.Err == nil {
-		b.row.Err = c.err
-	}
-	if d := c.depth; d.Depth > 0 && b.row.Depth == nil {
-		b.row.Depth = &d
-	}
-	if c.started == 0 {
-		return // its turn has not come
-	}
-	end := c.ended
-	if end == 0 {
-		end = max(c.tally.last, c.started)
-	}
-	if b.to == 0 || c.started < b.from {
-		b.from = c.started
-	}
-	b.to = max(b.to, end)
-	b.tally.merge(&c.tally, period)
-	b.row.Account.Add(&c.account)
-}
-
-func (b *rowBuilder) finish(period time.Duration) Row {
-	row, t := b.row, &b.tally
-	row.StartNanos, row.Runtime, row.samples = b.from, time.Duration(max(0, b.to-b.from)), t.samples
-	row.Due, row.NotIssued, row.BacklogMax, row.Stalled = t.due, t.never, t.backlogMax, time.Duration(t.stalled)
+func (b *RowBuilder) Finish(period time.Duration) Row {
+	row, t := b.Row, &b.Tally
+	row.StartNanos, row.Runtime, row.samples = b.From, time.Duration(max(0, b.To-b.From)), t.samples
+	row.Due, row.NotIssued, row.BacklogMax, row.Stalled = t.Due, t.Never, t.backlogMax, time.Duration(t.Stalled)
 	row.Strain = t.strain
 	t.apart, t.surveyed = row.Account.VerifyNanos > 0, row.Account.SurveyNanos > 0
 	for d := range row.Directions {
-		traffic, out := &t.traffic[d], &row.Directions[d]
+		traffic, out := &t.Traffic[d], &row.Directions[d]
 		out.Operations, out.Bytes, out.Errors = traffic.Operations, traffic.Bytes, traffic.Errors
 		out.Service, out.Response = t.latencies(interval.Direction(d))
 		if traffic.Operations == 0 && traffic.ErrorCount() == 0 {
@@ -157,4 +107,51 @@ func (b *rowBuilder) finish(period time.Duration) Row {
 	}
 	row.splitRuntimes(&row)
 	return row
+}
+
+// splitRuntimes gives each direction of a row, made of others or of itself, the time in which it ran: what was written is
+// read back afterwards, and neither writes nor these reads went on for all of the row's runtime. The survey of a job that
+// only reads is none of its reads.
+func (row *Row) splitRuntimes(of ...*Row) {
+	back := time.Duration(row.Account.VerifyNanos)
+	read, write := &row.Directions[interval.Read], &row.Directions[interval.Write]
+	if back > 0 && write.Runtime > 0 {
+		write.Runtime = max(time.Nanosecond, row.Runtime-back)
+	}
+	if read.Runtime <= 0 {
+		return
+	}
+	apart, surveyed := true, true
+	for _, r := range of {
+		if r.Directions[interval.Read].Runtime > 0 {
+			mixed := r.Job.ReadWrite == "rw" || r.Job.ReadWrite == "randrw"
+			apart, surveyed = apart && r.Account.VerifyNanos > 0 && !mixed, surveyed && r.Account.SurveyNanos > 0
+		}
+	}
+	switch {
+	case apart:
+		read.Runtime = min(row.Runtime, back)
+	case surveyed:
+		read.Runtime = max(time.Nanosecond, row.Runtime-time.Duration(row.Account.SurveyNanos))
+	}
+}
+
+// firstErrno is the number of the error that ended a row, or of the first one that its jobs were to outlive.
+func (row *Row) firstErrno() int {
+	if row.Err == nil && outlives(&row.Job) {
+		return row.Account.FirstError
+	}
+	return errno(row.Err)
+}
+
+// errno is the number of the error that ended a clone, as fio reports it; EIO where there is no number.
+func errno(err error) int {
+	var number syscall.Errno
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &number):
+		return int(number)
+	}
+	return int(syscall.EIO)
 }

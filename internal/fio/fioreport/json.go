@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"encoding/json"
@@ -89,8 +89,8 @@ type jsonJob struct {
 	Sync        *jsonSync         `json:"sync,omitempty"`
 	Mixed       *jsonDirection    `json:"mixed,omitempty"`
 	Runtime     int64             `json:"job_runtime"`
-	User        fixed             `json:"usr_cpu"`
-	System      fixed             `json:"sys_cpu"`
+	User        Decimal           `json:"usr_cpu"`
+	System      Decimal           `json:"sys_cpu"`
 	Switches    int64             `json:"ctx"`
 	MajorFaults int64             `json:"majf"`
 	MinorFaults int64             `json:"minf"`
@@ -102,7 +102,7 @@ type jsonJob struct {
 	Millis      shares            `json:"latency_ms"`
 	Depth       int               `json:"latency_depth"`
 	Target      int64             `json:"latency_target"` // nanoseconds
-	Percentile  fixed             `json:"latency_percentile"`
+	Percentile  Decimal           `json:"latency_percentile"`
 	Window      int64             `json:"latency_window"` // microseconds
 	ErrorsTotal *uint64           `json:"total_err,omitempty"`
 	FirstError  *int              `json:"first_error,omitempty"`
@@ -115,7 +115,7 @@ type jsonDirection struct {
 	Kilobytes  uint64         `json:"io_kbytes"`
 	BytesRate  uint64         `json:"bw_bytes"`
 	Rate       uint64         `json:"bw"`
-	IOPS       fixed          `json:"iops"`
+	IOPS       Decimal        `json:"iops"`
 	Runtime    int64          `json:"runtime"`
 	Total      uint64         `json:"total_ios"`
 	Short      uint64         `json:"short_ios"`
@@ -126,22 +126,22 @@ type jsonDirection struct {
 	Priorities []jsonPriority `json:"prios,omitempty"`
 	BWMin      uint64         `json:"bw_min"`
 	BWMax      uint64         `json:"bw_max"`
-	BWShare    fixed          `json:"bw_agg"`
-	BWMean     fixed          `json:"bw_mean"`
-	BWDev      fixed          `json:"bw_dev"`
+	BWShare    Decimal        `json:"bw_agg"`
+	BWMean     Decimal        `json:"bw_mean"`
+	BWDev      Decimal        `json:"bw_dev"`
 	BWSamples  int            `json:"bw_samples"`
 	IOPSMin    uint64         `json:"iops_min"`
 	IOPSMax    uint64         `json:"iops_max"`
-	IOPSMean   fixed          `json:"iops_mean"`
-	IOPSDev    fixed          `json:"iops_stddev"`
+	IOPSMean   Decimal        `json:"iops_mean"`
+	IOPSDev    Decimal        `json:"iops_stddev"`
 	IOPSCount  int            `json:"iops_samples"`
 }
 
 type jsonLatency struct {
 	Min        uint64            `json:"min"`
 	Max        uint64            `json:"max"`
-	Mean       fixed             `json:"mean"`
-	StdDev     fixed             `json:"stddev"`
+	Mean       Decimal           `json:"mean"`
+	StdDev     Decimal           `json:"stddev"`
 	Count      uint64            `json:"N"`
 	Percentile pairs             `json:"percentile,omitempty"`
 	Bins       map[string]uint64 `json:"bins,omitempty"`
@@ -153,15 +153,15 @@ type jsonSync struct {
 }
 
 type jsonDisk struct {
-	Name        string `json:"name"`
-	Reads       uint64 `json:"read_ios"`
-	Writes      uint64 `json:"write_ios"`
-	ReadMerges  uint64 `json:"read_merges"`
-	WriteMerges uint64 `json:"write_merges"`
-	ReadMillis  uint64 `json:"read_ticks"`
-	WriteMillis uint64 `json:"write_ticks"`
-	Queue       uint64 `json:"in_queue"`
-	Utilization fixed  `json:"util"`
+	Name        string  `json:"name"`
+	Reads       uint64  `json:"read_ios"`
+	Writes      uint64  `json:"write_ios"`
+	ReadMerges  uint64  `json:"read_merges"`
+	WriteMerges uint64  `json:"write_merges"`
+	ReadMillis  uint64  `json:"read_ticks"`
+	WriteMillis uint64  `json:"write_ticks"`
+	Queue       uint64  `json:"in_queue"`
+	Utilization Decimal `json:"util"`
 }
 
 // jsonOurs is what fio has no key for. Latencies are nanoseconds.
@@ -182,11 +182,11 @@ type jsonOurs struct {
 	Errors       map[string]map[string]uint64 `json:"errors,omitempty"`
 }
 
-// fixed is a number with six decimals, as fio prints it; what is none is 0.
-type fixed float64
+// Decimal is a number with six decimals, as fio prints it; what is none is 0.
+type Decimal float64
 
 // MarshalJSON implements json.Marshaler.
-func (f fixed) MarshalJSON() ([]byte, error) {
+func (f Decimal) MarshalJSON() ([]byte, error) {
 	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		v = 0
@@ -249,7 +249,7 @@ func (r *Report) jsonJob(row *Row, l Labels) jsonJob {
 		j.Bragg.Backlog = backlogPolicy(row.DropAfter)
 	}
 	row.jsonControl(&j)
-	j.User, j.System = fixed(row.cpuShare(row.Account.UserNanos)), fixed(row.cpuShare(row.Account.SystemNanos))
+	j.User, j.System = Decimal(row.cpuShare(row.Account.UserNanos)), Decimal(row.cpuShare(row.Account.SystemNanos))
 	j.Nanos, j.Micros, j.Millis = row.latencyClasses()
 	for _, d := range row.shown() {
 		*j.place(d.name) = d.json(percentiles, l.Bins)
@@ -296,29 +296,29 @@ func (row *Row) ours(percentiles []float64, l Labels) jsonOurs {
 
 func (d *Disk) json() jsonDisk {
 	return jsonDisk{
-		d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, fixed(d.Utilization),
+		d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, Decimal(d.Utilization),
 	}
 }
 
 func (d *namedDirection) json(p percentiles, bins bool) *jsonDirection {
 	out := &jsonDirection{
 		Bytes: d.Bytes, Kilobytes: d.Bytes >> 10, BytesRate: uint64(d.PerSecond(d.Bytes)), Rate: uint64(d.PerSecond(d.Bytes)) >> 10,
-		IOPS: fixed(d.PerSecond(d.Operations)), Runtime: millis(d.Runtime), Total: d.Operations, Short: d.Errors["short-read"] + d.Errors["short-write"],
+		IOPS: Decimal(d.PerSecond(d.Operations)), Runtime: millis(d.Runtime), Total: d.Operations, Short: d.Errors["short-read"] + d.Errors["short-write"],
 		Completion: latencyOf(d.Service, p.clat, bins), Latency: latencyOf(d.Response, p.lat, bins),
 		Submission: latencyOf(d.submissions, p.slat, bins), Priorities: d.jsonPriorities(p, bins),
-		BWMin: uint64(d.Bandwidth.Min) >> 10, BWMax: uint64(d.Bandwidth.Max) >> 10, BWMean: fixed(d.Bandwidth.Mean / 1024),
-		BWDev: fixed(d.Bandwidth.StdDev / 1024), BWSamples: d.Bandwidth.Samples,
-		IOPSMin: uint64(d.IOPS.Min), IOPSMax: uint64(d.IOPS.Max), IOPSMean: fixed(d.IOPS.Mean), IOPSDev: fixed(d.IOPS.StdDev),
+		BWMin: uint64(d.Bandwidth.Min) >> 10, BWMax: uint64(d.Bandwidth.Max) >> 10, BWMean: Decimal(d.Bandwidth.Mean / 1024),
+		BWDev: Decimal(d.Bandwidth.StdDev / 1024), BWSamples: d.Bandwidth.Samples,
+		IOPSMin: uint64(d.IOPS.Min), IOPSMax: uint64(d.IOPS.Max), IOPSMean: Decimal(d.IOPS.Mean), IOPSDev: Decimal(d.IOPS.StdDev),
 		IOPSCount: d.IOPS.Samples,
 	}
 	if rate := d.PerSecond(d.Bytes); rate > 0 {
-		out.BWShare = fixed(min(100, 100*d.Bandwidth.Mean/rate))
+		out.BWShare = Decimal(min(100, 100*d.Bandwidth.Mean/rate))
 	}
 	return out
 }
 
 func latencyOf(h *stat.Histogram, percentiles []float64, bins bool) jsonLatency {
-	out := jsonLatency{Min: h.Min(), Max: h.Max(), Mean: fixed(h.Mean()), StdDev: fixed(h.StdDev()), Count: h.Count()}
+	out := jsonLatency{Min: h.Min(), Max: h.Max(), Mean: Decimal(h.Mean()), StdDev: Decimal(h.StdDev()), Count: h.Count()}
 	if h.Count() == 0 {
 		return out
 	}
@@ -356,5 +356,5 @@ func percentilesOf(j *fiojob.Job) []float64 {
 	return percentilesDefault
 }
 
-// pid stands where fio has the process of a clone: here all clones are threads of one.
-var pid = os.Getpid()
+// PID stands where fio has the process of a clone: here all clones are threads of one.
+var PID = os.Getpid()

@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"cmp"
@@ -149,7 +149,7 @@ func (c *Clients) merged() []merged {
 
 func (c *Clients) period() time.Duration {
 	if c.Period <= 0 {
-		return sampleDefault
+		return SampleDefault
 	}
 	return c.Period
 }
@@ -175,3 +175,6 @@ func (c *Clients) Failed() error {
 	}
 	return nil
 }
+
+// SampleDefault is how long the periods are that bandwidth and IOPS are of.
+const SampleDefault = 500 * time.Millisecond

@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // jsonControl fills in what fio has keys for: the search of a queue depth, and errors that the job outlived.
 func (row *Row) jsonControl(j *jsonJob) {
 	c := &row.Job.Control
-	j.Depth, j.Percentile = row.Job.IODepth, fixed(cmp.Or(c.LatencyPercentile, 100))
+	j.Depth, j.Percentile = row.Job.IODepth, Decimal(cmp.Or(c.LatencyPercentile, 100))
 	j.Target, j.Window = int64(c.LatencyTarget), int64(c.LatencyWindow/time.Microsecond)
 	if row.Depth != nil {
 		j.Depth = row.Depth.Depth

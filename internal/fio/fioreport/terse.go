@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"cmp"
@@ -27,13 +27,13 @@ func (r *Report) WriteTerse(w io.Writer, o Terse) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		f := &terse{layout: layout}
-		f.add(layout)
+		f.Add(layout)
 		if layout != 2 {
-			f.add(o.Release)
+			f.Add(o.Release)
 		}
-		f.add(strings.ReplaceAll(row.Name, ";", ","), row.Group, errno(row.Err))
+		f.Add(strings.ReplaceAll(row.Name, ";", ","), row.Group, errno(row.Err))
 		f.directions(row)
-		f.add(fmt.Sprintf("%f%%", row.cpuShare(row.Account.UserNanos)), fmt.Sprintf("%f%%", row.cpuShare(row.Account.SystemNanos)),
+		f.Add(fmt.Sprintf("%f%%", row.cpuShare(row.Account.UserNanos)), fmt.Sprintf("%f%%", row.cpuShare(row.Account.SystemNanos)),
 			row.Account.Switches, row.Account.MajorFaults, row.Account.MinorFaults)
 		f.shares(row.levels(), 1)
 		_, micros, millis := row.latencyClasses()
@@ -43,11 +43,11 @@ func (r *Report) WriteTerse(w io.Writer, o Terse) error {
 			if layout == 2 {
 				break
 			}
-			f.add(d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis,
+			f.Add(d.Name, d.Reads, d.Writes, d.ReadMerges, d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis,
 				fmt.Sprintf("%.2f%%", d.Utilization))
 		}
 		if outlives(&row.Job) {
-			f.add(row.errorCount(), row.Account.FirstError)
+			f.Add(row.errorCount(), row.Account.FirstError)
 		}
 		line := strings.Join(f.fields, ";")
 		if text := valueOf(&row.Job, "description"); text != "" {
@@ -84,7 +84,7 @@ func (f *terse) directions(row *Row) {
 	}
 }
 
-func (f *terse) add(values ...any) {
+func (f *terse) Add(values ...any) {
 	for _, v := range values {
 		f.fields = append(f.fields, fmt.Sprint(v))
 	}
@@ -92,18 +92,18 @@ func (f *terse) add(values ...any) {
 
 func (f *terse) direction(d *Direction, slat *stat.Histogram, percentiles []float64) {
 	rate := d.PerSecond(d.Bytes)
-	f.add(d.Bytes>>10, uint64(rate)>>10, uint64(d.PerSecond(d.Operations)), millis(d.Runtime))
+	f.Add(d.Bytes>>10, uint64(rate)>>10, uint64(d.PerSecond(d.Operations)), millis(d.Runtime))
 	f.latency(slat)
 	f.latency(d.Service)
 	for i := range tersePercentiles {
 		switch {
 		case i >= len(percentiles):
-			f.add("0%=0")
+			f.Add("0%=0")
 		case d.Service.Count() == 0:
-			f.add(fmt.Sprintf("%f%%=0", percentiles[i]))
+			f.Add(fmt.Sprintf("%f%%=0", percentiles[i]))
 		default:
 			// Cut off and not rounded, as fio does.
-			f.add(fmt.Sprintf("%f%%=%d", percentiles[i], uint64(d.Service.Quantile(percentiles[i]/100))/1000))
+			f.Add(fmt.Sprintf("%f%%=%d", percentiles[i], uint64(d.Service.Quantile(percentiles[i]/100))/1000))
 		}
 	}
 	f.latency(d.Response)
@@ -111,24 +111,24 @@ func (f *terse) direction(d *Direction, slat *stat.Histogram, percentiles []floa
 	if rate > 0 {
 		share = min(100, 100*d.Bandwidth.Mean/rate)
 	}
-	f.add(uint64(d.Bandwidth.Min)>>10, uint64(d.Bandwidth.Max)>>10, fmt.Sprintf("%f%%", share),
+	f.Add(uint64(d.Bandwidth.Min)>>10, uint64(d.Bandwidth.Max)>>10, fmt.Sprintf("%f%%", share),
 		fmt.Sprintf("%f", d.Bandwidth.Mean/1024), fmt.Sprintf("%f", d.Bandwidth.StdDev/1024))
 	if f.layout == 5 {
-		f.add(d.Bandwidth.Samples, uint64(d.IOPS.Min), uint64(d.IOPS.Max), fmt.Sprintf("%f", d.IOPS.Mean), fmt.Sprintf("%f", d.IOPS.StdDev),
+		f.Add(d.Bandwidth.Samples, uint64(d.IOPS.Min), uint64(d.IOPS.Max), fmt.Sprintf("%f", d.IOPS.Mean), fmt.Sprintf("%f", d.IOPS.StdDev),
 			d.IOPS.Samples)
 	}
 }
 
 func (f *terse) latency(h *stat.Histogram) {
 	if h.Count() == 0 {
-		f.add("0", "0", "0.000000", "0.000000")
+		f.Add("0", "0", "0.000000", "0.000000")
 		return
 	}
-	f.add(h.Min()/1000, h.Max()/1000, fmt.Sprintf("%f", h.Mean()/1e3), fmt.Sprintf("%f", h.StdDev()/1e3))
+	f.Add(h.Min()/1000, h.Max()/1000, fmt.Sprintf("%f", h.Mean()/1e3), fmt.Sprintf("%f", h.StdDev()/1e3))
 }
 
 func (f *terse) shares(list shares, decimals int) {
 	for _, s := range list {
-		f.add(fmt.Sprintf("%.*f%%", decimals, s.percent))
+		f.Add(fmt.Sprintf("%.*f%%", decimals, s.percent))
 	}
 }

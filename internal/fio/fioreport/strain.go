@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func (s *Strain) count(iv *interval.Interval) {
 	s.Worst.Join(iv.Effort)
 }
 
-func (s *Strain) add(o *Strain) {
+func (s *Strain) Add(o *Strain) {
 	s.Periods += o.Periods
 	s.Saturated += o.Saturated
 	s.Starved += o.Starved

@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"testing"
@@ -16,13 +16,13 @@ func TestSamplesOfLongRunsAreFew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Int64Range(0, 20).Draw(t, "first") * period
 		count := rapid.IntRange(1, 5*samplesMax).Draw(t, "count")
-		tallies := [2]tally{{period: period}, {period: period}}
+		tallies := [2]Tally{{Period: period}, {Period: period}}
 		var operations, bytes uint64
-		add := func(to *tally, end int64) {
+		add := func(to *Tally, end int64) {
 			iv := interval.Interval{StartNanos: end - period, LengthNanos: period}
 			iv.Directions[0].Operations, iv.Directions[0].Bytes = 7, 7*4096
 			operations, bytes = operations+7, bytes+7*4096
-			to.add(&iv, 0)
+			to.Add(&iv, 0)
 		}
 		for i := range int64(count) {
 			add(&tallies[0], (i+1)*period)
@@ -30,9 +30,9 @@ func TestSamplesOfLongRunsAreFew(t *testing.T) {
 		for i := range int64(rapid.IntRange(1, 3000).Draw(t, "other")) {
 			add(&tallies[1], first+(i+1)*period)
 		}
-		var sum tally
-		sum.merge(&tallies[0], period)
-		sum.merge(&tallies[1], period)
+		var sum Tally
+		sum.Merge(&tallies[0], period)
+		sum.Merge(&tallies[1], period)
 		var gotOperations, gotBytes float64
 		long := resolution(sum.samples, period)
 		for i, s := range sum.samples {

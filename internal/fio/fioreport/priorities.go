@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"fmt"

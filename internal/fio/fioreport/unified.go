@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"

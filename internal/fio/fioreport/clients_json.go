@@ -1,4 +1,4 @@
-package iojob
+package fioreport
 
 import (
 	"cmp"
@@ -56,9 +56,9 @@ type jsonJobOfHosts struct {
 type jsonSpread struct {
 	Slowest     string  `json:"slowest"`
 	Fastest     string  `json:"fastest"`
-	SlowestIOPS fixed   `json:"slowest_iops"`
-	FastestIOPS fixed   `json:"fastest_iops"`
-	Ratio       fixed   `json:"ratio"` // of the fastest to the slowest, 0 where the slowest did nothing
+	SlowestIOPS Decimal `json:"slowest_iops"`
+	FastestIOPS Decimal `json:"fastest_iops"`
+	Ratio       Decimal `json:"ratio"` // of the fastest to the slowest, 0 where the slowest did nothing
 	BestP99     float64 `json:"p99_lowest_ns"`
 	WorstP99    float64 `json:"p99_highest_ns"`
 }
@@ -190,10 +190,10 @@ func (m *merged) standings(d interval.Direction) []standing {
 func spreadOfHosts(list []standing) jsonSpread {
 	slowest, fastest := &list[0], &list[len(list)-1]
 	out := jsonSpread{
-		Slowest: slowest.host, Fastest: fastest.host, SlowestIOPS: fixed(slowest.iops()), FastestIOPS: fixed(fastest.iops()),
+		Slowest: slowest.host, Fastest: fastest.host, SlowestIOPS: Decimal(slowest.iops()), FastestIOPS: Decimal(fastest.iops()),
 	}
 	if slowest.iops() > 0 {
-		out.Ratio = fixed(fastest.iops() / slowest.iops())
+		out.Ratio = Decimal(fastest.iops() / slowest.iops())
 	}
 	for i := range list {
 		if list[i].dir.Service.Count() == 0 {
