@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/metric"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -105,7 +105,7 @@ func (o *order) make(p *console.Process, word, label string) (session.Order, err
 	return session.Order{
 		RemoteWrite: remote,
 		Source:      source, Variables: variables, Target: targets.Path(p, o.target), Runs: p.RunsDirectory(o.runs), Label: label,
-		Plan: run.Options{
+		Plan: planner.Options{
 			Engine: o.engine, Seed: o.seed, Rehearse: o.rehearse, RehearseBytes: size, AllowShell: o.allowShell,
 			FullPercentMax: o.maxFull,
 		},

@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -15,15 +15,15 @@ import (
 // Facts are what rules look at.
 type Facts struct {
 	Scenario *scenario.Scenario
-	Dry      run.Dry // what a plan says of the scenario on any target
-	Calls    []Call  // of all phases, in the order of execution
+	Dry      planner.Dry // what a plan says of the scenario on any target
+	Calls    []Call      // of all phases, in the order of execution
 	catalog  verb.Catalog
 	files    map[string]jobFile
 }
 
 // Call is a step of the scenario with its place in Facts.Calls.
 type Call struct {
-	run.DryCall
+	planner.DryCall
 	Index int
 }
 
@@ -32,7 +32,7 @@ type jobFile struct {
 	list diag.List
 }
 
-func newFacts(sc *scenario.Scenario, catalog verb.Catalog, dry run.Dry) *Facts {
+func newFacts(sc *scenario.Scenario, catalog verb.Catalog, dry planner.Dry) *Facts {
 	f := &Facts{Scenario: sc, Dry: dry, catalog: catalog, files: map[string]jobFile{}}
 	for i, c := range dry.Calls {
 		f.Calls = append(f.Calls, Call{c, i})

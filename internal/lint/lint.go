@@ -18,7 +18,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -62,13 +62,13 @@ func Rules() []Rule {
 
 // Check applies every rule and returns the findings in the order of the text.
 func Check(sc *scenario.Scenario, catalog verb.Catalog) []finding.Finding {
-	return check(newFacts(sc, catalog, run.DryCompile(sc, catalog, false)), Rules())
+	return check(newFacts(sc, catalog, planner.DryCompile(sc, catalog, false)), Rules())
 }
 
 // Faults says what is wrong in the steps and job files of a scenario, each taken alone, with the user's own lines. It
 // makes sense for a scenario that has other faults, as far as it was read: whoever mends it sees all of them together.
 func Faults(sc *scenario.Scenario, catalog verb.Catalog) diag.List {
-	f := newFacts(sc, catalog, run.DryCompile(sc, catalog, true))
+	f := newFacts(sc, catalog, planner.DryCompile(sc, catalog, true))
 	all := slices.Clone(f.Dry.Faults)
 	for _, name := range slices.Sorted(maps.Keys(f.files)) {
 		all = append(all, f.files[name].list...)

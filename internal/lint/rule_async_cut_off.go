@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -30,12 +30,12 @@ var ruleAsyncCutOff = Rule{
 // for another load counts.
 func cutOff(f *Facts, start Call) (finding.Finding, bool) {
 	name := start.startsAsync()
-	if name == "" || start.Phase == run.Teardown {
+	if name == "" || start.Phase == plan.Teardown {
 		return finding.Finding{}, false
 	}
 	sure := true
 	for _, c := range f.Calls[start.Index+1:] {
-		if c.Phase == run.Teardown {
+		if c.Phase == plan.Teardown {
 			break
 		}
 		if c.ends() == name || c.Effect.Starts() == name {

@@ -2,7 +2,7 @@ package lint
 
 import "github.com/braggdev/bragg/internal/finding"
 
-const codeUnknownWindow = "unknown-window" // of run.DryCompile
+const codeUnknownWindow = "unknown-window" // of planner.DryCompile
 
 var ruleExpectWindow = Rule{
 	Code:     "expect-window",

@@ -6,7 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// generatorCodes are those of run.DryCompile.
+// generatorCodes are those of planner.DryCompile.
 var generatorCodes = []string{"unknown-generator", "bad-workload", "two-engines"}
 
 var ruleGenerator = Rule{

@@ -2,7 +2,7 @@ package lint
 
 import "github.com/braggdev/bragg/internal/finding"
 
-const codeBadQuery = "bad-query" // of run.DryCompile
+const codeBadQuery = "bad-query" // of planner.DryCompile
 
 var ruleQuery = Rule{
 	Code:     "query",

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -34,6 +34,6 @@ func groupBusy(f *Facts, group string) bool {
 		}
 	}
 	return slices.ContainsFunc(f.Calls, func(c Call) bool {
-		return c.Phase == run.Run && (c.Kind.RunsPrograms() || c.prefills()) && slices.Contains(c.Groups, group)
+		return c.Phase == plan.Run && (c.Kind.RunsPrograms() || c.prefills()) && slices.Contains(c.Groups, group)
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 var ruleResultIdle = Rule{
@@ -31,7 +31,7 @@ var ruleResultIdle = Rule{
 // starts tells whether setup or the run phase starts a workload, other than to prefill.
 func starts(f *Facts, workload string) bool {
 	return slices.ContainsFunc(f.Calls, func(c Call) bool {
-		return c.Effect.Starts() == workload && c.Phase != run.Teardown
+		return c.Effect.Starts() == workload && c.Phase != plan.Teardown
 	})
 }
 
@@ -40,11 +40,11 @@ func runsInRun(f *Facts, workload string) bool {
 	running := false
 	for _, c := range f.Calls {
 		switch {
-		case c.Effect.Starts() == workload && c.Phase == run.Run:
+		case c.Effect.Starts() == workload && c.Phase == plan.Run:
 			return true
-		case c.Effect.Starts() == workload && c.Phase == run.Setup:
+		case c.Effect.Starts() == workload && c.Phase == plan.Setup:
 			running = c.Effect.Load.Async
-		case c.ends() == workload && c.Phase == run.Setup:
+		case c.ends() == workload && c.Phase == plan.Setup:
 			running = false
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 var ruleTeardownCleanUp = Rule{
@@ -15,7 +15,7 @@ var ruleTeardownCleanUp = Rule{
 	Check: func(f *Facts) []finding.Finding {
 		makes := slices.ContainsFunc(f.Calls, func(c Call) bool { return c.Effect.Deploys != "" })
 		removes := slices.ContainsFunc(f.Calls, func(c Call) bool {
-			return c.Phase == run.Teardown && c.Effect.CleansUp
+			return c.Phase == plan.Teardown && c.Effect.CleansUp
 		})
 		if !makes || removes {
 			return nil

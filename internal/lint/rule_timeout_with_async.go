@@ -2,7 +2,7 @@ package lint
 
 import "github.com/braggdev/bragg/internal/finding"
 
-const codeTimeoutWithAsync = "timeout-with-async" // of run.DryCompile
+const codeTimeoutWithAsync = "timeout-with-async" // of planner.DryCompile
 
 var ruleTimeoutWithAsync = Rule{
 	Code:     codeTimeoutWithAsync,

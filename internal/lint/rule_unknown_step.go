@@ -2,7 +2,7 @@ package lint
 
 import "github.com/braggdev/bragg/internal/finding"
 
-const codeUnknownStep = "unknown-step" // of run.DryCompile
+const codeUnknownStep = "unknown-step" // of planner.DryCompile
 
 var ruleUnknownStep = Rule{
 	Code:     codeUnknownStep,

@@ -9,23 +9,24 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 )
 
 // repeats says which steps of a run come too late for their repeat. Branches ask at the same time.
 type repeats struct {
 	mu   sync.Mutex
-	pace pace
+	pace planner.Pace
 }
 
 // skips tells whether a step belongs to an iteration that would begin too late, and logs the end of a repeat once.
 func (e *Engine) skips(p plan.Step) bool {
 	e.repeats.mu.Lock()
 	defer e.repeats.mu.Unlock()
-	b := e.plan.bound[p.ID-1]
-	over := len(e.repeats.pace.over)
-	late := e.repeats.pace.skips(b, time.Since(e.cfg.Zero), func(r *repeat) time.Duration { return r.planned })
-	if late && len(e.repeats.pace.over) > over {
-		e.emit(interval.Event{Kind: interval.EventLog, Phase: string(p.Phase), Step: b.within,
+	b := e.plan.Bound[p.ID-1]
+	over := len(e.repeats.pace.Over)
+	late := e.repeats.pace.Skips(b, time.Since(e.cfg.Zero), func(r *planner.Repeat) time.Duration { return r.Planned })
+	if late && len(e.repeats.pace.Over) > over {
+		e.emit(interval.Event{Kind: interval.EventLog, Phase: string(p.Phase), Step: b.Within,
 			Message: fmt.Sprintf("the repetition ends before iteration %s: its time is over", p.Iteration)})
 	}
 	return late
@@ -90,7 +91,7 @@ func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 	e.progress.begin(p.ID)
 	act := func() error { return e.callStep(ctx, p) }
 	var err error
-	if e.plan.bound[p.ID-1].parallel {
+	if e.plan.Bound[p.ID-1].Parallel {
 		err = e.runBranches(ctx, p) // each of its steps is waited for by itself
 	} else {
 		err = patient(ctx, act)

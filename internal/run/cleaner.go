@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fleet"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -19,7 +22,7 @@ type Cleaner struct {
 	Runs    string // the runs directory
 	Target  target.Target
 	Catalog verb.Catalog      // to bind Undoers and the steps of teardown again
-	Plan    *Plan             // of the run, read from its bundle; nil leaves out the scenario's own teardown
+	Plan    *planner.Plan     // of the run, read from its bundle; nil leaves out the scenario's own teardown
 	Dir     string            // in which programs of the teardown run; "" with a plan that allows none
 	Say     func(text string) // may be nil
 	Files   control.Files     // nil: the real file system
@@ -65,7 +68,7 @@ func (c *Cleaner) Undo(ctx context.Context, run string) error {
 		cancel()
 		if item == undoPower && phaseOrder(left.Phase) >= 0 {
 			c.teardown(ctx, u, inventory)
-			_ = journal.Begin(Undoing)
+			_ = journal.Begin(plan.Undoing)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -91,15 +94,14 @@ func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *
 		done = &known
 	}
 	done.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
-	f := &fleet{plan: done, target: c.Target, tag: journal.Header().Tag, journal: journal, fail: c.Failpoint,
-		runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }, cuts: map[string]int{},
-		placed: func(target.VM) {}, moves: newMoves(func(stray) {})}
-	n := &nodes{list: inventory.Nodes, fleet: f}
+	f := fleet.New(fleet.Config{Plan: done, Target: c.Target, Journal: journal, Failpoint: c.Failpoint,
+		Runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }})
+	n := f.Nodes(inventory.Nodes)
 	say := c.Say
 	if say == nil {
 		say = func(string) {}
 	}
-	u := &undoer{fleet: f, nodes: n, journal: journal, fail: c.Failpoint, say: say}
+	u := &undoer{plan: done, fleet: f, nodes: n, journal: journal, fail: c.Failpoint, say: say}
 	u.env = func(thing control.Thing) (*verb.Env, verb.Step, error) {
 		kind, ok := c.Catalog.Kind(thing.Call.Name)
 		if !ok {
@@ -108,8 +110,8 @@ func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *
 		if err := f.Refresh(context.Background()); err != nil {
 			return nil, nil, err
 		}
-		step := boundStep{kind: kind, call: *thing.Call}.rebind(1)
-		return c.env(u, plan.Step{ID: thing.Step, Phase: Undoing, Name: kind.Name}), step, nil
+		step := kind.Bind(*thing.Call, 1, &verb.Problems{List: new(diag.List), Scenario: &scenario.Scenario{}, Call: *thing.Call})
+		return c.env(u, plan.Step{ID: thing.Step, Phase: plan.Undoing, Name: kind.Name}), step, nil
 	}
 	return u
 }
@@ -118,13 +120,13 @@ func (c *Cleaner) scenario() *scenario.Scenario {
 	if c.Plan == nil {
 		return &scenario.Scenario{}
 	}
-	return c.Plan.scenario
+	return c.Plan.Document
 }
 
 // env is what a step sees after the death of its run.
 func (c *Cleaner) env(u *undoer, p plan.Step) *verb.Env {
-	return &verb.Env{Operations: timing{u.fleet.ops, c.Target}, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
-		Target: c.Target, Tag: u.fleet.tag, Plan: u.fleet.plan, Step: p, Scenario: c.scenario(),
+	return &verb.Env{Operations: u.fleet, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
+		Target: c.Target, Tag: u.fleet.Tag(), Plan: u.plan, Step: p, Scenario: c.scenario(),
 		Dir: c.Dir, Private: u.journal.Private()}
 }
 

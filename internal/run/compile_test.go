@@ -16,7 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -56,7 +56,7 @@ func goldens(t *testing.T, folder string, produce func(t *testing.T, a *txtar.Ar
 type setting struct {
 	inventory    target.Inventory
 	capabilities []target.Capability
-	options      run.Options
+	options      planner.Options
 }
 
 func readSetting(t *testing.T, comment string) setting {
@@ -135,7 +135,7 @@ func fileOf(a *txtar.Archive, name string) string {
 func TestRefusals(t *testing.T) {
 	goldens(t, "compile", func(t *testing.T, a *txtar.Archive) string {
 		s := readSetting(t, string(a.Comment))
-		_, err := run.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
+		_, err := planner.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
 		var list *diag.ListError
 		if !errors.As(err, &list) {
 			t.Fatalf("compile: %v", err)
@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 func TestPlanText(t *testing.T) {
 	goldens(t, "plan", func(t *testing.T, a *txtar.Archive) string {
 		s := readSetting(t, string(a.Comment))
-		planned, err := run.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
+		planned, err := planner.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestPlanText(t *testing.T) {
 		if err := planned.WriteText(&b, plan.TextOptions{Commands: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := run.Preflight(planned); err != nil {
+		if err := planner.Preflight(planned); err != nil {
 			fmt.Fprintf(&b, "\npreflight: %v (exit code %d)\n", err, diag.ExitCode(err))
 		}
 		if data, err := json.Marshal(planned); err != nil || bytes.Contains(data, []byte("null")) {

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/fleet"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -79,13 +82,13 @@ type Outcome struct {
 
 // Engine executes one plan once.
 type Engine struct {
-	plan *Plan
+	plan *planner.Plan
 	cfg  Config
 
 	outcomes chan outcome
 	finished chan struct{} // closed when the loop has ended
-	fleet    *fleet
-	nodes    *nodes
+	fleet    *fleet.Fleet
+	nodes    *fleet.Nodes
 	loads    *loads
 	repeats  repeats
 	progress progress
@@ -95,11 +98,11 @@ type Engine struct {
 	stopBackground context.CancelFunc
 
 	emitMu sync.Mutex
-	phase  Phase // guarded by emitMu: loads name it in their events
+	phase  plan.Phase // guarded by emitMu: loads name it in their events
 }
 
 // New prepares an engine. Nothing happens before Run.
-func New(plan *Plan, cfg Config) (*Engine, error) {
+func New(plan *planner.Plan, cfg Config) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -110,15 +113,13 @@ func New(plan *Plan, cfg Config) (*Engine, error) {
 		cfg.UndoDeadline = undoDeadlineDefault
 	}
 	e := &Engine{plan: plan, cfg: cfg, outcomes: make(chan outcome), finished: make(chan struct{})}
-	ops := newOperations(plan.Target, func(ev interval.Event, at time.Time) {
-		ev.Phase = e.phaseName()
-		e.emitAt(ev, at)
-	})
-	e.cfg.Runner = ops.watching(cfg.Runner)
-	e.fleet = &fleet{ops: ops, plan: &plan.Plan, target: cfg.Target, tag: cfg.Journal.Header().Tag, journal: cfg.Journal,
-		fail: cfg.fail(), runner: e.cfg.Runner, gone: cfg.Gone, cuts: map[string]int{}, placed: e.placed,
-		moves: newMoves(e.strayed)}
-	e.nodes = &nodes{list: plan.Target.Nodes, fleet: e.fleet}
+	e.fleet = fleet.New(fleet.Config{Plan: &plan.Plan, Target: cfg.Target, Journal: cfg.Journal, Runner: cfg.Runner, Gone: cfg.Gone,
+		Placed: e.placed, Strayed: e.strayed, Failpoint: cfg.fail(), Emit: func(ev interval.Event, at time.Time) {
+			ev.Phase = e.phaseName()
+			e.emitAt(ev, at)
+		}})
+	e.cfg.Runner = e.fleet.Runner
+	e.nodes = e.fleet.Nodes(plan.Target.Nodes)
 	if l, ok := cfg.Target.(target.NodeLimiter); ok {
 		l.LimitNodesOff(plan.NodesOffMax())
 	}
@@ -190,8 +191,35 @@ func (e *Engine) phaseName() string {
 	return string(e.phase)
 }
 
-func (e *Engine) setPhase(p Phase) {
+func (e *Engine) setPhase(p plan.Phase) {
 	e.emitMu.Lock()
 	defer e.emitMu.Unlock()
 	e.phase = p
 }
+
+// strayed tells that a VM has moved although no step moved it.
+func (e *Engine) strayed(s fleet.Stray) {
+	told := interval.Event{Kind: interval.EventDisturbance, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name,
+		Message: fmt.Sprintf("%s is on %s and no longer on %s, and no step moved it", s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))}
+	if s.AfterCut() {
+		told.Kind = interval.EventAnnotation
+		told.Message = fmt.Sprintf("%s is on %s and no longer on %s: the platform moved it, since this run switched off a node that it was on",
+			s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))
+	}
+	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name, Node: s.VM.NodeID,
+		From: s.From, SpanNanos: s.Ago.Nanoseconds(), Unasked: true, AfterCut: s.AfterCut()})
+	e.emit(told)
+}
+
+func (e *Engine) nodeName(id string) string {
+	for _, n := range e.plan.Target.Nodes {
+		if n.ID == id {
+			return n.Name
+		}
+	}
+	return id
+}
+
+// PowerCuts returns how often this run has taken the power from a VM, or was about to. Whoever sees the VM without power can tell by
+// it whether the run wanted that.
+func (e *Engine) PowerCuts(vm string) int { return e.fleet.CutsOf(vm) }

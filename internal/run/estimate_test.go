@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -48,19 +48,19 @@ func TestEstimateCountsRatesAndRuntimes(t *testing.T) {
 	} {
 		catalog := catalog()
 		catalog.Generators = load.Kinds{{Name: "native", Generator: paced{least: c.least, most: c.most}, JobFiles: true}}
-		compile := func(options run.Options, more string) *run.Plan {
-			plan, err := run.Compile(loadText(t, head+deployed+"run:\n"+c.steps+more), inventory, target.Capabilities(l.fake), catalog, options)
+		compile := func(options planner.Options, more string) *planner.Plan {
+			plan, err := planner.Compile(loadText(t, head+deployed+"run:\n"+c.steps+more), inventory, target.Capabilities(l.fake), catalog, options)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return plan
 		}
-		if e := compile(run.Options{}, "").Estimate; e.Run != c.want || e.Rough != c.rough {
+		if e := compile(planner.Options{}, "").Estimate; e.Run != c.want || e.Rough != c.rough {
 			t.Errorf("%v to %v: the run takes %v (rough: %t), want %v", c.least, c.most, e.Run, e.Rough, c.want)
 		}
 		// In a rehearsal the wait behind the load gets what is left.
 		asked := c.want + 10*time.Second
-		rehearsal := compile(run.Options{Rehearse: asked}, "  - test.Wait: {duration_secs: 1000}\n")
+		rehearsal := compile(planner.Options{Rehearse: asked}, "  - test.Wait: {duration_secs: 1000}\n")
 		if off := rehearsal.Estimate.Run - asked; off.Abs() > time.Second && c.steps[len(c.steps)-4:] != "60}\n" {
 			t.Errorf("%v to %v: the rehearsal takes %v, asked for %v", c.least, c.most, rehearsal.Estimate.Run, asked)
 		}
@@ -78,7 +78,7 @@ run:
   - workload.Start: {workload_name: Load}
 `
 	l := newLab(t, 2)
-	plan := l.plan(loadText(t, head+grows), run.Options{})
+	plan := l.plan(loadText(t, head+grows), planner.Options{})
 	one := 671088640 * time.Nanosecond // 128 MiB at 200 MB/s
 	if got := plan.Steps[2].Duration; got != 2*one {
 		t.Errorf("the prefill of two VMs takes %v, want %v", got, 2*one)
@@ -108,7 +108,7 @@ func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
 			l := newLab(t, c.nodes)
 			text := strings.Replace(head, "count_per_node: 1", fmt.Sprintf("count_per_node: %d", c.perNode), 1) + deployed +
 				"  - " + c.step + "\nrun:\n  - test.Wait: {duration_secs: 1}\n"
-			plan := l.plan(loadText(t, text), run.Options{})
+			plan := l.plan(loadText(t, text), planner.Options{})
 			if got := plan.Workloads[0].Prefill.Notes; len(got) != 1 || got[0] != "depth "+c.want {
 				t.Errorf("%s on %d VMs per node: planned with %q, want a depth of %s", c.step, c.perNode, got, c.want)
 			}
@@ -144,14 +144,14 @@ run:
   - vm_group.PowerOff: {vm_group_name: Workers}
   - vm_group.PowerOn: {vm_group_name: Workers}
 `
-	compile := func(options run.Options) *run.Plan {
-		plan, err := run.Compile(loadText(t, head+steps), inventory, target.Capabilities(l.fake), catalog(), options)
+	compile := func(options planner.Options) *planner.Plan {
+		plan, err := planner.Compile(loadText(t, head+steps), inventory, target.Capabilities(l.fake), catalog(), options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return plan
 	}
-	plan := compile(run.Options{})
+	plan := compile(planner.Options{})
 	// One VM per node takes 90 s; four more on each have four minutes of two processors, and five have five.
 	for i, want := range []time.Duration{90e9, 0, 600e9, 240e9, 0, 0, 300e9, 0, 300e9} {
 		if s := plan.Steps[i]; s.Duration != want || s.Rough != (want > 0 && s.Name != "test.Wait") {
@@ -161,7 +161,7 @@ run:
 	if text := planText(t, plan); !strings.Contains(text, "; a VM boots in 1 m 30 s and 2 m of a processor (emulated))") {
 		t.Errorf("plan without what boots take:\n%s", text)
 	}
-	rehearsal := compile(run.Options{Rehearse: time.Minute})
+	rehearsal := compile(planner.Options{Rehearse: time.Minute})
 	if wait := rehearsal.Steps[2].Duration; (wait-time.Minute).Abs() > time.Second || rehearsal.Steps[0].Duration != 90*time.Second {
 		t.Errorf("a rehearsal waits %v and boots in %v", wait, rehearsal.Steps[0].Duration)
 	}

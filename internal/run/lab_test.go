@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -128,13 +129,13 @@ func newLab(t *testing.T, nodes int) *lab {
 	return l
 }
 
-func (l *lab) plan(sc *scenario.Scenario, options run.Options) *run.Plan {
+func (l *lab) plan(sc *scenario.Scenario, options planner.Options) *planner.Plan {
 	l.t.Helper()
 	inventory, err := l.fake.Inventory(l.t.Context())
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog(), options)
+	plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog(), options)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -153,10 +154,10 @@ func (l *lab) journal(files control.Files, failpoint func(string) error) (*contr
 // engine prepares a run of the scenario in text.
 func (l *lab) engine(text string, change func(*run.Config)) *run.Engine {
 	l.t.Helper()
-	return l.engineOf(l.plan(loadText(l.t, text), run.Options{Seed: 7}), change)
+	return l.engineOf(l.plan(loadText(l.t, text), planner.Options{Seed: 7}), change)
 }
 
-func (l *lab) engineOf(plan *run.Plan, change func(*run.Config)) *run.Engine {
+func (l *lab) engineOf(plan *planner.Plan, change func(*run.Config)) *run.Engine {
 	l.t.Helper()
 	journal, err := l.journal(nil, nil)
 	if err != nil {

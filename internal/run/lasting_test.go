@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -32,7 +34,7 @@ func (s *slowStep) Run(ctx context.Context, _ *verb.Env) error {
 }
 
 // rehearse compiles and runs a scenario with slow steps as a rehearsal of that length.
-func (l *lab) rehearse(text string, length time.Duration) (*run.Plan, run.Outcome) {
+func (l *lab) rehearse(text string, length time.Duration) (*planner.Plan, run.Outcome) {
 	l.t.Helper()
 	inventory, err := l.fake.Inventory(l.t.Context())
 	if err != nil {
@@ -41,7 +43,7 @@ func (l *lab) rehearse(text string, length time.Duration) (*run.Plan, run.Outcom
 	with := catalog()
 	with.Steps = append(slices.Clone(with.Steps), verb.Kind{Name: "lab.Slow", Needs: []target.Capability{target.CapVMPower},
 		New: func() verb.Step { return new(slowStep) }})
-	plan, err := run.Compile(loadText(l.t, text), inventory, target.Capabilities(l.fake), with, run.Options{Rehearse: length})
+	plan, err := planner.Compile(loadText(l.t, text), inventory, target.Capabilities(l.fake), with, planner.Options{Rehearse: length})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func (l *lab) spans() (steps map[int]span, loads map[string]span, phase span) {
 		load := fmt.Sprint(e.Workload, " ", e.Instance)
 		switch e.Kind {
 		case interval.EventPhaseStarted, interval.EventPhaseEnded:
-			if e.Phase == string(run.Run) {
+			if e.Phase == string(plan.Run) {
 				phase = span{max(phase.from, phase.to), at}
 			}
 		case interval.EventStepStarted:
@@ -174,8 +176,8 @@ func TestPowerOffEndsLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compile := func(steps string, o run.Options) *run.Plan {
-		plan, err := run.Compile(loadText(t, head+deployed+"run:\n"+steps), inventory, target.Capabilities(l.fake), catalog(), o)
+	compile := func(steps string, o planner.Options) *planner.Plan {
+		plan, err := planner.Compile(loadText(t, head+deployed+"run:\n"+steps), inventory, target.Capabilities(l.fake), catalog(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +191,7 @@ func TestPowerOffEndsLoads(t *testing.T) {
 		wait = "  - test.Wait: {duration_secs: 50}\n"
 	)
 	for name, steps := range map[string]string{"group": load + off + wait + on + load + wait, "all": load + all + wait + on + load} {
-		plan := compile(steps, run.Options{Rehearse: 30 * time.Second})
+		plan := compile(steps, planner.Options{Rehearse: 30 * time.Second})
 		if got := plan.Steps[2].Lasting.String(); !strings.Contains(got, "PowerOff") || !strings.HasSuffix(got, "is over") {
 			t.Errorf("%s: the load lasts until %q", name, got)
 		}
@@ -199,7 +201,7 @@ func TestPowerOffEndsLoads(t *testing.T) {
 			}
 		}
 	}
-	if plan := compile(load+wait+load, run.Options{}); len(plan.Warnings) == 0 || plan.Warnings[0].Code != "still-running" {
+	if plan := compile(load+wait+load, planner.Options{}); len(plan.Warnings) == 0 || plan.Warnings[0].Code != "still-running" {
 		t.Errorf("without a cut: %v", plan.Warnings)
 	}
 }

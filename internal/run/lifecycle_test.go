@@ -16,6 +16,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -149,7 +151,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 			t.Errorf("the waits ended with %q", why)
 		}
 		left, err := control.Recover(l.runs)
-		if err != nil || len(left) != 1 || !left[0].Abandoned || left[0].Phase != run.Teardown {
+		if err != nil || len(left) != 1 || !left[0].Abandoned || left[0].Phase != plan.Teardown {
 			t.Fatalf("left %+v, %v", left, err)
 		}
 		l.clean()
@@ -285,7 +287,7 @@ func passes(t *testing.T) map[string]int {
 // runWith runs a scenario with a journal of the caller's.
 func (l *lab) runWith(text string, journal *control.Journal, failpoint func(string) error) run.Outcome {
 	l.t.Helper()
-	engine, err := run.New(l.plan(loadText(l.t, text), run.Options{Seed: 7}), run.Config{Target: l.fake, Journal: journal,
+	engine, err := run.New(l.plan(loadText(l.t, text), planner.Options{Seed: 7}), run.Config{Target: l.fake, Journal: journal,
 		Runner: l.runner, Zero: time.Now(), Events: l.event, Intervals: discard{}, Failpoint: failpoint})
 	if err != nil {
 		l.t.Fatal(err)

@@ -91,7 +91,7 @@ func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Las
 func (l *loads) gather(ctx context.Context, run *loadRun) error {
 	e := l.engine
 	for _, vm := range e.fleet.Of(run.group) {
-		run.members = append(run.members, &member{vm: vm, cuts: e.fleet.cutsOf(vm.Name)})
+		run.members = append(run.members, &member{vm: vm, cuts: e.fleet.CutsOf(vm.Name)})
 	}
 	if len(run.members) == 0 {
 		return fmt.Errorf("start workload %q: group %q has no VM", run.spec.Workload, run.group)
@@ -238,7 +238,7 @@ func (l *loads) settle(run *loadRun, m *member) {
 
 // expected tells whether this run itself took the VM away under the load.
 func (l *loads) expected(m *member) bool {
-	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.cutsOf(m.vm.Name) > m.cuts
+	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.CutsOf(m.vm.Name) > m.cuts
 }
 
 // judge decides what came of the run; fatal when the load runs nowhere although nobody wanted that.
@@ -261,13 +261,13 @@ func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
 func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 	e := l.engine
 	v := load.Workload{
-		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.workloadNumber(w.Name),
-		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.scenario.Files[w.ConfigFile],
+		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.WorkloadNumber(w.Name),
+		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.Document.Files[w.ConfigFile],
 		Options: w.Options, Runtime: run.lasting.Longest(run.spec.Runtime), Prefill: run.spec.Prefill,
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
 	}
 	if run.spec.Prefill {
-		v.Options = verb.WithPrefillDepth(v.Options, e.plan.workloads[w.Name].kind, run.prefillDepth())
+		v.Options = verb.WithPrefillDepth(v.Options, e.plan.GeneratorOf(w.Name), run.prefillDepth())
 	}
 	for _, d := range m.vm.Disks {
 		path := d.Path

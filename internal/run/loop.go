@@ -26,7 +26,7 @@ func (e *Engine) Run(ctx context.Context) (Outcome, error) {
 	var watched context.Context
 	watched, l.stopWatch = context.WithCancel(base)
 	defer l.stopWatch()
-	e.work.Go(func() { e.fleet.watch(watched) })
+	e.work.Go(func() { e.fleet.Watch(watched) })
 	l.turn(outcome{Start: true})
 	if err := e.cfg.fail().At("run.start"); err != nil {
 		l.turn(outcome{Guard: err.Error()})
@@ -127,10 +127,10 @@ func (l *loop) perform(a action) {
 	}
 }
 
-func (l *loop) beginPhase(p Phase) {
+func (l *loop) beginPhase(p plan.Phase) {
 	e := l.engine
 	e.setPhase(p)
-	if p == Teardown {
+	if p == plan.Teardown {
 		l.stopWatch()
 		// Loads of setup and run have ended; teardown may start its own.
 		e.stopBackground()
@@ -141,7 +141,7 @@ func (l *loop) beginPhase(p Phase) {
 	if err == nil {
 		err = e.cfg.fail().At("phase." + string(p))
 	}
-	if err != nil && p != Teardown {
+	if err != nil && p != plan.Teardown {
 		l.report(outcome{Journal: true, Err: err.Error()})
 	}
 }
@@ -153,7 +153,7 @@ func (l *loop) runStep(id int) {
 	e := l.engine
 	p := e.plan.Steps[id-1]
 	ctx, cancel := l.base, context.CancelFunc(func() {})
-	if p.Phase == Teardown {
+	if p.Phase == plan.Teardown {
 		ctx, cancel = context.WithTimeout(l.base, p.Duration+e.cfg.TeardownDeadline)
 	}
 	ctx, done := context.WithCancelCause(ctx)
@@ -209,13 +209,13 @@ func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 	if err := e.cfg.fail().At("step.before"); err != nil {
 		return err
 	}
-	b := e.plan.bound[p.ID-1]
-	if _, ok := b.step.(verb.Undoer); ok {
-		call := b.call
+	b := e.plan.Bound[p.ID-1]
+	if _, ok := b.Step.(verb.Undoer); ok {
+		call := b.Call
 		thing := control.Thing{Kind: control.ThingStep, Call: &call, Step: p.ID}
-		err = e.cfg.Journal.Intend(thing, func() error { return b.step.Run(ctx, env) })
+		err = e.cfg.Journal.Intend(thing, func() error { return b.Step.Run(ctx, env) })
 	} else {
-		err = b.step.Run(ctx, env)
+		err = b.Step.Run(ctx, env)
 	}
 	if err != nil {
 		return err
@@ -224,8 +224,8 @@ func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 }
 
 func (e *Engine) env(p plan.Step) *verb.Env {
-	return &verb.Env{Operations: timing{e.fleet.ops, e.cfg.Target}, VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
-		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.tag, Plan: &e.plan.Plan, Step: p, Scenario: e.plan.scenario, Dir: e.cfg.Dir,
+	return &verb.Env{Operations: e.fleet, VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
+		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.Tag(), Plan: &e.plan.Plan, Step: p, Scenario: e.plan.Document, Dir: e.cfg.Dir,
 		Private: e.cfg.Journal.Private(), Logs: e.cfg.Collect}
 }
 

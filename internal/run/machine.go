@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 // stage is where a run stands. A run goes through all stages from top to bottom; failure and stop skip what is left of
@@ -59,7 +61,7 @@ type state struct {
 // stepRef is what the machine knows of a step.
 type stepRef struct {
 	ID    int
-	Phase Phase
+	Phase plan.Phase
 	Name  string
 }
 
@@ -84,7 +86,7 @@ type outcome struct {
 type action struct {
 	Kind   actionKind
 	Step   int
-	Phase  Phase
+	Phase  plan.Phase
 	Undo   undoItem
 	Handle int
 	Err    string
@@ -116,7 +118,7 @@ func (s state) next(o outcome) (state, []action) {
 	switch {
 	case o.Start:
 		s.Stage = stageSetup
-		do = append(do, action{Kind: actBeginPhase, Phase: Setup})
+		do = append(do, action{Kind: actBeginPhase, Phase: plan.Setup})
 	case o.StepDone != 0:
 		s, do = s.stepDone(o)
 	case o.Wanted != "":
@@ -128,7 +130,7 @@ func (s state) next(o outcome) (state, []action) {
 		s = s.problem("undo "+string(o.UndoDone), o.Err)
 		if s.Stage == stageRestore {
 			s.Stage = stageTeardown
-			do = append(do, action{Kind: actBeginPhase, Phase: Teardown})
+			do = append(do, action{Kind: actBeginPhase, Phase: plan.Teardown})
 		}
 	case o.Stop != 0:
 		s, do = s.stop(o.Stop)
@@ -226,7 +228,7 @@ func (s state) leave(ended, reason string) (state, []action) {
 	if s.Running != 0 {
 		do = append(do, action{Kind: actCancelStep, Step: s.Running, Err: reason})
 	}
-	do = append(do, action{Kind: actEndPhase, Phase: Phase(s.Stage), Err: reason})
+	do = append(do, action{Kind: actEndPhase, Phase: plan.Phase(s.Stage), Err: reason})
 	s.Ended, s.Reason, s.Stage = ended, reason, stageQuiesce
 	return s, append(do, s.stopBackground()...)
 }
@@ -291,7 +293,7 @@ func (s state) advance(o outcome, do []action) (state, []action) {
 
 // nextStep starts the next step of the present phase, or leaves the phase when there is none.
 func (s state) nextStep(do []action) (state, []action, bool) {
-	phase := Phase(s.Stage)
+	phase := plan.Phase(s.Stage)
 	for s.Next < len(s.steps) && phaseOrder(s.steps[s.Next].Phase) < phaseOrder(phase) {
 		s.Next++ // left over from a phase that was broken off
 	}
@@ -304,7 +306,7 @@ func (s state) nextStep(do []action) (state, []action, bool) {
 	switch s.Stage {
 	case stageSetup:
 		s.Stage = stageRun
-		do = append(do, action{Kind: actBeginPhase, Phase: Run})
+		do = append(do, action{Kind: actBeginPhase, Phase: plan.Run})
 	case stageRun:
 		s.Ended, s.Stage = Completed, stageQuiesce
 		do = append(do, s.stopBackground()...)
@@ -315,7 +317,9 @@ func (s state) nextStep(do []action) (state, []action, bool) {
 	return s, do, false
 }
 
-func phaseOrder(p Phase) int { return slices.Index([]Phase{Setup, Run, Teardown}, p) }
+func phaseOrder(p plan.Phase) int {
+	return slices.Index([]plan.Phase{plan.Setup, plan.Run, plan.Teardown}, p)
+}
 
 func (s state) undo(item undoItem, do []action) (state, []action) {
 	s.Undoing = string(item)

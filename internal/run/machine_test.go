@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/braggdev/bragg/internal/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite goldens")
@@ -85,7 +87,7 @@ func traceSteps(t *testing.T, words []string) []stepRef {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refs = append(refs, stepRef{Phase: Phase(w[0]), ID: id, Name: w[2]})
+		refs = append(refs, stepRef{Phase: plan.Phase(w[0]), ID: id, Name: w[2]})
 	}
 	return refs
 }
@@ -132,8 +134,8 @@ type world struct {
 	background []int
 	undoing    undoItem
 	undone     []undoItem
-	begun      []Phase
-	ended      []Phase
+	begun      []plan.Phase
+	ended      []plan.Phase
 	grace      bool
 	finished   int
 	abandoned  bool
@@ -190,7 +192,7 @@ func TestMachineAlwaysUndoes(t *testing.T) {
 		var s state
 		s.Stage = stageIdle
 		id := 0
-		for _, p := range []Phase{Setup, Run, Teardown} {
+		for _, p := range []plan.Phase{plan.Setup, plan.Run, plan.Teardown} {
 			for range rapid.IntRange(0, 3).Draw(t, string(p)) {
 				id++
 				s.steps = append(s.steps, stepRef{ID: id, Phase: p, Name: fmt.Sprint("step", id)})
@@ -274,16 +276,16 @@ func checkEnd(t *rapid.T, w *world, s state) {
 	if want := []undoItem{undoPower, undoSteps, undoVMs}; !slices.Equal(w.undone, want) {
 		t.Fatalf("undone %v, want %v", w.undone, want)
 	}
-	if !slices.Equal(w.begun, w.ended) || w.begun[len(w.begun)-1] != Teardown {
+	if !slices.Equal(w.begun, w.ended) || w.begun[len(w.begun)-1] != plan.Teardown {
 		t.Fatalf("began phases %v, ended %v", w.begun, w.ended)
 	}
 	for i, id := range w.ran {
-		if phase := s.steps[id-1].Phase; (phase == Teardown) != (i >= w.restored) {
+		if phase := s.steps[id-1].Phase; (phase == plan.Teardown) != (i >= w.restored) {
 			t.Fatalf("step %d of %s ran at place %d, nodes were powered on at %d", id, phase, i, w.restored)
 		}
 	}
 	for _, ref := range s.steps {
-		if ref.Phase == Teardown && !slices.Contains(w.ran, ref.ID) {
+		if ref.Phase == plan.Teardown && !slices.Contains(w.ran, ref.ID) {
 			t.Fatalf("step %d of teardown did not run", ref.ID)
 		}
 	}

@@ -18,7 +18,7 @@ func (n notes) event(kind interval.EventKind, text string) interval.Event {
 
 func (n notes) Annotate(text string) {
 	kind := interval.EventAnnotation
-	if n.step.Phase != Run {
+	if n.step.Phase != plan.Run {
 		kind = interval.EventLog
 	}
 	n.engine.emit(n.event(kind, text))

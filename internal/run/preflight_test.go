@@ -9,7 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -26,7 +26,7 @@ func (h hungry) Plan(w load.Workload) (load.Plan, error) {
 }
 
 // planOnMachine plans on a target of one machine with 2 CPUs and 24 GiB, which has its VMs as processes.
-func planOnMachine(t *testing.T, group string, buffers int64, options run.Options) *run.Plan {
+func planOnMachine(t *testing.T, group string, buffers int64, options planner.Options) *planner.Plan {
 	t.Helper()
 	l := newLab(t, 4)
 	inventory, err := l.fake.Inventory(t.Context())
@@ -41,7 +41,7 @@ func planOnMachine(t *testing.T, group string, buffers int64, options run.Option
 		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
 	catalog := catalog()
 	catalog.Generators = load.Kinds{{Name: "native", Generator: hungry{bytes: buffers}, JobFiles: true}}
-	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog, options)
+	plan, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestProcessesFitTheMachine(t *testing.T) {
 		{"large VMs take nothing", "      count_per_cluster: 1\n      vcpus: 128\n      ram_mb: 262144\n", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := run.Preflight(planOnMachine(t, c.group, c.buffers, run.Options{}))
+			err := planner.Preflight(planOnMachine(t, c.group, c.buffers, planner.Options{}))
 			var told *diag.Error
 			switch {
 			case c.refused == "" && err == nil:
@@ -76,7 +76,7 @@ func TestProcessesFitTheMachine(t *testing.T) {
 			}
 		})
 	}
-	if err := run.Preflight(planOnMachine(t, "      count_per_cluster: 5000\n", 0, run.Options{Rehearse: 10e9})); err != nil {
+	if err := planner.Preflight(planOnMachine(t, "      count_per_cluster: 5000\n", 0, planner.Options{Rehearse: 10e9})); err != nil {
 		t.Errorf("rehearsal: %v", err)
 	}
 }
@@ -85,14 +85,14 @@ func TestProcessesFitTheMachine(t *testing.T) {
 func TestOversizedVMsAreNoted(t *testing.T) {
 	for vcpus, want := range map[int]bool{16: false, 17: true} {
 		group := fmt.Sprintf("      count_per_cluster: 1\n      vcpus: %d\n", vcpus)
-		notes := planOnMachine(t, group, 0, run.Options{}).Notes
+		notes := planOnMachine(t, group, 0, planner.Options{}).Notes
 		if slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "17 vCPUs") }) != want {
 			t.Errorf("%d vCPUs: notes %q", vcpus, notes)
 		}
 	}
 	for mib, want := range map[int]bool{8 * 24 << 10: false, 8*24<<10 + 1024: true} {
 		group := fmt.Sprintf("      count_per_cluster: 1\n      ram_mb: %d\n", mib)
-		notes := planOnMachine(t, group, 0, run.Options{}).Notes
+		notes := planOnMachine(t, group, 0, planner.Options{}).Notes
 		if slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "193 GiB of memory") }) != want {
 			t.Errorf("%d MiB: notes %q", mib, notes)
 		}
@@ -100,7 +100,7 @@ func TestOversizedVMsAreNoted(t *testing.T) {
 }
 
 // planWith plans four VMs with two disks each, of which 1 GiB is touched in all, on a target of 4 nodes that change makes what it is.
-func planWith(t *testing.T, options run.Options, change func(*target.Inventory)) *run.Plan {
+func planWith(t *testing.T, options planner.Options, change func(*target.Inventory)) *planner.Plan {
 	t.Helper()
 	l := newLab(t, 4)
 	inventory, err := l.fake.Inventory(t.Context())
@@ -110,7 +110,7 @@ func planWith(t *testing.T, options run.Options, change func(*target.Inventory))
 	inventory.TotalBytes, inventory.FreeBytes = 100<<30, 100<<30
 	change(&inventory)
 	text := head + deployed + "run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
-	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), options)
+	plan, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestAddressesAndCopiesFit(t *testing.T) {
 		{"one copy fits", func(i *target.Inventory) { i.FreeBytes, i.Replication = 31<<30, 1 }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := planWith(t, run.Options{}, c.change)
+			plan := planWith(t, planner.Options{}, c.change)
 			told := ""
 			for _, u := range plan.Unfit {
 				told += u.Resource + " " + u.Subject + ": " + u.Message
@@ -151,7 +151,7 @@ func TestAddressesAndCopiesFit(t *testing.T) {
 			if !strings.HasPrefix(told, c.refused) || c.refused == "" && told != "" {
 				t.Errorf("told %q, want %q", told, c.refused)
 			}
-			if err := run.Preflight(plan); (err != nil) != (c.refused != "") {
+			if err := planner.Preflight(plan); (err != nil) != (c.refused != "") {
 				t.Errorf("preflight: %v", err)
 			}
 		})
@@ -160,7 +160,7 @@ func TestAddressesAndCopiesFit(t *testing.T) {
 
 // TestRehearsalCountsCopies: a rehearsal takes a quarter of the free space, copies included.
 func TestRehearsalCountsCopies(t *testing.T) {
-	plan := planWith(t, run.Options{Rehearse: 10e9}, func(i *target.Inventory) { i.FreeBytes, i.Replication = 1<<30, 2 })
+	plan := planWith(t, planner.Options{Rehearse: 10e9}, func(i *target.Inventory) { i.FreeBytes, i.Replication = 1<<30, 2 })
 	if f := plan.Footprint; f.BoundBytes != 128<<20 || f.StoredBytes() > 256<<20 || f.StoredBytes() != 2*f.Bytes() {
 		t.Errorf("bound %d, taken %d, with copies %d", f.BoundBytes, f.Bytes(), f.StoredBytes())
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -33,12 +33,12 @@ func TestRehearsalKeepsItsBound(t *testing.T) {
 		{bound: 1 << 30, free: 4*least - 4, hint: "free some space"},
 	} {
 		inventory.FreeBytes, inventory.TotalBytes = c.free, 0
-		plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog(),
-			run.Options{Rehearse: 10 * time.Second, RehearseBytes: c.bound})
+		plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog(),
+			planner.Options{Rehearse: 10 * time.Second, RehearseBytes: c.bound})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = run.Preflight(plan)
+		err = planner.Preflight(plan)
 		var told *diag.Error
 		switch {
 		case c.hint == "":

@@ -9,7 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -39,7 +39,7 @@ func TestRehearsalShrinksVMs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			full := planOnNodes(t, c.cpus, c.ram, c.vcpus, c.mib, 0)
 			var told *diag.Error
-			if err := run.Preflight(full); c.refused == "" && err != nil ||
+			if err := planner.Preflight(full); c.refused == "" && err != nil ||
 				c.refused != "" && (!errors.As(err, &told) || !strings.Contains(told.Message, c.refused)) {
 				t.Errorf("full run: %v, want %q", err, c.refused)
 			}
@@ -47,7 +47,7 @@ func TestRehearsalShrinksVMs(t *testing.T) {
 				t.Errorf("a full run has VMs with %d vCPUs and %d bytes", g.VCPUs, g.RAMBytes)
 			}
 			plan := planOnNodes(t, c.cpus, c.ram, c.vcpus, c.mib, 10*time.Second)
-			if err := run.Preflight(plan); err != nil {
+			if err := planner.Preflight(plan); err != nil {
 				t.Errorf("rehearsal: %v", err)
 			}
 			g, r := plan.Groups[0], plan.Rehearsal
@@ -68,7 +68,7 @@ func TestRehearsalShrinksVMs(t *testing.T) {
 }
 
 // planOnNodes plans on two nodes that give VMs what they ask for, with one VM on each.
-func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse time.Duration) *run.Plan {
+func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse time.Duration) *planner.Plan {
 	t.Helper()
 	l := newLab(t, 2)
 	inventory, err := l.fake.Inventory(t.Context())
@@ -82,14 +82,14 @@ func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse tim
 	text := strings.Replace(head, "      count_per_node: 1\n",
 		fmt.Sprintf("      count_per_node: 1\n      vcpus: %d\n      ram_mb: %d\n", vcpus, mib), 1) + deployed +
 		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
-	plan, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), run.Options{Rehearse: rehearse})
+	plan, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), planner.Options{Rehearse: rehearse})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return plan
 }
 
-func planText(t *testing.T, p *run.Plan) string {
+func planText(t *testing.T, p *planner.Plan) string {
 	t.Helper()
 	var b strings.Builder
 	if err := p.WriteText(&b, plan.TextOptions{Commands: true}); err != nil {
@@ -114,7 +114,7 @@ func TestRehearsalTellsNodes(t *testing.T) {
 		4: {[2]int{4, 4}, [2]int{100, 16}, "16 VMs instead of 100", "× 1\n"},
 	} {
 		l := newLab(t, nodes)
-		plan := l.plan(loadText(t, text), run.Options{Rehearse: time.Minute})
+		plan := l.plan(loadText(t, text), planner.Options{Rehearse: time.Minute})
 		if r := plan.Rehearsal; r.Nodes != want.nodes || r.Counts["Workers"] != want.count {
 			t.Errorf("%d nodes: record of %v nodes and %v VMs, want %v and %v", nodes, r.Nodes, r.Counts, want.nodes, want.count)
 		}
@@ -124,7 +124,7 @@ func TestRehearsalTellsNodes(t *testing.T) {
 		if text := planText(t, plan); !strings.Contains(text, want.said) || !strings.Contains(text, want.head) {
 			t.Errorf("%d nodes: plan without %q or %q:\n%s", nodes, want.said, want.head, text)
 		}
-		if full := l.plan(loadText(t, text), run.Options{}); full.Groups[0].CountFinal != want.count[0] || len(full.Target.Nodes) != nodes {
+		if full := l.plan(loadText(t, text), planner.Options{}); full.Groups[0].CountFinal != want.count[0] || len(full.Target.Nodes) != nodes {
 			t.Errorf("%d nodes: a full run has %d VMs", nodes, full.Groups[0].CountFinal)
 		}
 	}

@@ -95,7 +95,7 @@ func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.prepare(ctx, run, w)
 	at, ahead, clockError := agree(run.members)
-	run.stagger = run.spec.Staggered(len(run.members), l.engine.plan.timeFactor())
+	run.stagger = run.spec.Staggered(len(run.members), l.engine.plan.TimeFactor())
 	l.began(run, at)
 	run.starts.clockError = clockError
 	for i, m := range run.members {

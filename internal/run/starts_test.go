@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -245,7 +246,7 @@ func TestStaggerAsXRay(t *testing.T) {
   - workload.Start: {workload_name: Load, runtime_secs: 2000, stagger_secs: `+c.stagger+`, async: true}
   - test.Wait: {duration_secs: 1}
   - workload.Wait: {workload_name: Load}
-`), run.Options{Seed: 7})
+`), planner.Options{Seed: 7})
 			if outcome, err := l.engineOf(plan, p.in).Run(t.Context()); err != nil || outcome.Ended != run.Completed {
 				t.Fatal(outcome, err)
 			}
@@ -280,7 +281,7 @@ func TestStaggerOfRehearsal(t *testing.T) {
 		plan := l.plan(loadText(t, head+deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 3000, stagger_secs: `+stagger+`, async: true}
   - test.Wait: {duration_secs: 10000}
-`), run.Options{Rehearse: 100*time.Second + want})
+`), planner.Options{Rehearse: 100*time.Second + want})
 		if got := plan.Steps[2].Duration; (got - want).Abs() > 300*time.Millisecond {
 			t.Errorf("a stagger of %s s holds the step for %v, want about %v", stagger, got, want)
 		}

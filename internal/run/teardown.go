@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -17,7 +18,7 @@ func (c *Cleaner) teardown(ctx context.Context, u *undoer, inventory target.Inve
 	if c.Plan == nil {
 		return
 	}
-	steps, problems := c.teardownSteps(inventory)
+	steps, problems := c.Plan.BindTeardown(inventory, target.Capabilities(c.Target), c.Catalog)
 	for _, d := range problems {
 		if d.Severity == diag.SeverityError {
 			u.say(fmt.Sprintf("teardown, line %d is left out: %s", d.Pos.Line, d.Message))
@@ -31,31 +32,17 @@ func (c *Cleaner) teardown(ctx context.Context, u *undoer, inventory target.Inve
 		return
 	}
 	for i, b := range steps {
-		p := plan.Step{ID: len(c.Plan.Steps) + i + 1, Phase: Teardown, Name: b.kind.Name, Line: b.call.Pos.Line}
-		p.Group, p.Workload = b.kind.References(b.step)
+		p := plan.Step{ID: len(c.Plan.Steps) + i + 1, Phase: plan.Teardown, Name: b.Kind.Name, Line: b.Call.Pos.Line}
+		p.Group, p.Workload = b.Kind.References(b.Step)
 		if err := c.teardownStep(ctx, u, b, p); err != nil {
-			u.say(fmt.Sprintf("teardown, %s: %v", b.kind.Name, err))
+			u.say(fmt.Sprintf("teardown, %s: %v", b.Kind.Name, err))
 			continue
 		}
-		u.say(fmt.Sprintf("teardown, %s: done", b.kind.Name))
+		u.say(fmt.Sprintf("teardown, %s: done", b.Kind.Name))
 	}
 }
 
-// teardownSteps binds the calls of teardown anew: a plan on disk holds no steps.
-func (c *Cleaner) teardownSteps(inventory target.Inventory) ([]boundStep, diag.List) {
-	// Slices of nodes count those that the plan used.
-	inventory.Nodes = inventory.Nodes[:min(len(inventory.Nodes), len(c.Plan.Target.Nodes))]
-	binder := &compiler{sc: c.Plan.scenario, inventory: inventory, capabilities: target.Capabilities(c.Target),
-		catalog: c.Catalog, options: Options{AllowShell: c.Plan.AllowShell}, factor: 1, plan: c.Plan}
-	v := binder.newView(&binder.problems)
-	v.Unsure = true // what the run had deployed and started is not known
-	for _, call := range binder.sc.Teardown {
-		binder.bindCall(v, boundStep{call: call, phase: Teardown}, 0)
-	}
-	return binder.steps, binder.problems
-}
-
-func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b boundStep, p plan.Step) (err error) {
+func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b planner.Bound, p plan.Step) (err error) {
 	bounded, cancel := context.WithTimeout(ctx, c.deadline())
 	defer cancel()
 	defer func() {
@@ -63,15 +50,15 @@ func (c *Cleaner) teardownStep(ctx context.Context, u *undoer, b boundStep, p pl
 			err = fmt.Errorf("defect: %v", r)
 		}
 	}()
-	step := b.step
+	step := b.Step
 	if r := c.Plan.Rehearsal; r != nil {
-		step = b.rebind(r.TimeFactor)
+		step = b.Rebind(r.TimeFactor)
 	}
 	env := c.env(u, p)
 	act := func() error { return step.Run(bounded, env) }
 	if _, ok := step.(verb.Undoer); !ok {
 		return act()
 	}
-	call := b.call
+	call := b.Call
 	return u.journal.Intend(control.Thing{Kind: control.ThingStep, Call: &call, Step: p.ID}, act)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 )
 
@@ -22,10 +23,10 @@ teardown:
 `
 
 // recorded is a plan as a bundle holds it.
-func (l *lab) recorded(text string) *run.Plan {
+func (l *lab) recorded(text string) *planner.Plan {
 	l.t.Helper()
 	sc := loadText(l.t, text)
-	data, err := json.Marshal(l.plan(sc, run.Options{}))
+	data, err := json.Marshal(l.plan(sc, planner.Options{}))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func (l *lab) recorded(text string) *run.Plan {
 		l.t.Fatal(err)
 	}
 	kept.Files, kept.Source, kept.Rendered = nil, "", "" // a bundle's JSON has them not
-	plan, err := run.ReadPlan(data, &kept)
+	plan, err := planner.ReadPlan(data, &kept)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 // A plan from a release that this program does not know is refused, and one that is cut is too.
 func TestReadPlanRefuses(t *testing.T) {
 	for _, text := range []string{`{"format": 99}`, `{"format": 1,`, `[]`} {
-		if p, err := run.ReadPlan([]byte(text), nil); err == nil {
+		if p, err := planner.ReadPlan([]byte(text), nil); err == nil {
 			t.Errorf("%s: %+v", text, p)
 		}
 	}

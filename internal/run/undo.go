@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/fleet"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -19,22 +21,22 @@ func (l *loop) undo(item undoItem) {
 	ctx, cancel := context.WithTimeout(l.base, e.cfg.UndoDeadline)
 	l.cancelUndo = cancel
 	if item == undoSteps {
-		e.setPhase(Undoing)
-		e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(Undoing)})
+		e.setPhase(plan.Undoing)
+		e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(plan.Undoing)})
 		// Whoever finishes the job after a kill need not tear down again.
-		_ = e.cfg.Journal.Begin(Undoing)
+		_ = e.cfg.Journal.Begin(plan.Undoing)
 	}
 	e.work.Go(func() {
 		defer cancel()
-		u := undoer{fleet: e.fleet, nodes: e.nodes, journal: e.cfg.Journal, fail: e.cfg.fail(),
+		u := undoer{plan: &e.plan.Plan, fleet: e.fleet, nodes: e.nodes, journal: e.cfg.Journal, fail: e.cfg.fail(),
 			env: func(thing control.Thing) (*verb.Env, verb.Step, error) { return e.undoEnv(thing) },
 			say: func(text string) {
-				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(Undoing), Message: text})
+				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(plan.Undoing), Message: text})
 			},
 			goOn: true}
 		err := patient(ctx, func() error { return u.item(ctx, item) })
 		if item == undoVMs {
-			ev := interval.Event{Kind: interval.EventPhaseEnded, Phase: string(Undoing)}
+			ev := interval.Event{Kind: interval.EventPhaseEnded, Phase: string(plan.Undoing)}
 			if err != nil {
 				ev.Error = err.Error()
 			}
@@ -50,14 +52,15 @@ func (l *loop) undo(item undoItem) {
 
 func (e *Engine) undoEnv(thing control.Thing) (*verb.Env, verb.Step, error) {
 	p := e.plan.Steps[thing.Step-1]
-	p.Phase = Undoing
-	return e.env(p), e.plan.bound[thing.Step-1].step, nil
+	p.Phase = plan.Undoing
+	return e.env(p), e.plan.Bound[thing.Step-1].Step, nil
 }
 
 // undoer takes back what a journal says is changed outside. The engine uses it at the end of a run, Undo after a kill.
 type undoer struct {
-	fleet   *fleet
-	nodes   *nodes
+	plan    *plan.Plan // with the nodes that indexes count
+	fleet   *fleet.Fleet
+	nodes   *fleet.Nodes
 	journal *control.Journal
 	fail    control.Failpoint
 	env     func(thing control.Thing) (*verb.Env, verb.Step, error)
@@ -94,11 +97,11 @@ func (u *undoer) power(ctx context.Context) error {
 }
 
 func (u *undoer) powerNode(ctx context.Context, t control.Thing) error {
-	index := slices.IndexFunc(u.nodes.list, func(n target.Node) bool { return n.ID == t.Node })
+	index := slices.IndexFunc(u.plan.Target.Nodes, func(n target.Node) bool { return n.ID == t.Node })
 	if index < 0 {
 		return fmt.Errorf("power on node %q: the target no longer has it", t.Node)
 	}
-	u.say(fmt.Sprintf("powering on node %q, which this run powered off", u.nodes.list[index].Name))
+	u.say(fmt.Sprintf("powering on node %q, which this run powered off", u.plan.Target.Nodes[index].Name))
 	var err error
 	for attempt := range powerAttemptsMax {
 		if attempt > 0 {

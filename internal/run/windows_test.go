@@ -9,7 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -23,7 +23,7 @@ func TestLabelsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), run.Options{})
+	p, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
 		for _, extra := range []string{"", "x"} {
 			result := fmt.Sprintf("results:\n  - Rate: {workload_name: Load, result_type: iops, expect: [{that: mean > 1, window: %q}]}\n", name+extra)
 			text := strings.Replace(head, "results: []\n", result, 1) + steps
-			_, err := run.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), run.Options{})
+			_, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), planner.Options{})
 			if (err != nil) != (extra != "") {
 				t.Errorf("window %q: %v", name+extra, err)
 			}

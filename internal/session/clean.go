@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/trust"
@@ -187,7 +188,7 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 }
 
 // planOf reads what a dead run was about; nil when it died before it had written that.
-func planOf(dir string) (*run.Plan, error) {
+func planOf(dir string) (*planner.Plan, error) {
 	b, err := result.Open(dir)
 	if err != nil {
 		return nil, err
@@ -201,12 +202,12 @@ func planOf(dir string) (*run.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run.ReadPlan(text, sc)
+	return planner.ReadPlan(text, sc)
 }
 
 // outputOf is the folder of a dead run's bundle in which programs of its teardown run, as they would have in the run.
 // A sealed bundle takes no more, and its run's teardown is over.
-func outputOf(dir string, plan *run.Plan) (string, error) {
+func outputOf(dir string, plan *planner.Plan) (string, error) {
 	if plan == nil || !plan.AllowShell {
 		return "", nil
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/loadtest/simdb"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -117,7 +118,7 @@ func runFolder(folder, runs, where string, failpoint func(string) error) (sessio
 	ctx := context.Background()
 	p, err := session.Prepare(ctx, session.Order{
 		Source: scenario.Source{Path: folder, Trusted: true}, Runs: runs, Target: where,
-		Plan: run.Options{FullPercentMax: 100, AllowShell: true}, Program: program(runs),
+		Plan: planner.Options{FullPercentMax: 100, AllowShell: true}, Program: program(runs),
 	})
 	if err != nil {
 		return session.Outcome{}, err

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
@@ -43,7 +43,7 @@ func TestPlanForeseesCuts(t *testing.T) {
 	many := []string{"vm-1", "vm-2", "vm-3", "vm-4", "vm-5", "vm-6"}
 	on := map[string][]string{"id-1": {"theirs"}, "id-2": {"not asked for"}, "id-3": many, "id-4": {}}
 	tgt := &neighbours{on: on}
-	p := &Prepared{target: tgt, Plan: &run.Plan{}}
+	p := &Prepared{target: tgt, Plan: &planner.Plan{}}
 	for i := 1; i <= 5; i++ {
 		p.Inventory.Nodes = append(p.Inventory.Nodes, target.Node{ID: fmt.Sprint("id-", i), Name: fmt.Sprint("node-", i)})
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 )
@@ -38,7 +38,7 @@ func TestKilledAgentOnHost(t *testing.T) {
 	killed := 0
 	p, err := session.Prepare(t.Context(), session.Order{
 		Source: scenario.Source{Path: filepath.Join("testdata", "hosts"), Trusted: true}, Runs: runs, Target: h.file,
-		Plan: run.Options{FullPercentMax: 100}, Program: program(runs),
+		Plan: planner.Options{FullPercentMax: 100}, Program: program(runs),
 	})
 	if err != nil {
 		t.Fatal(err)

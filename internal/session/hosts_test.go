@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -116,7 +116,7 @@ func TestRunOnHosts(t *testing.T) {
 	w := &breaker{cut: func() { broken = h.Break(0) + h.Break(1) }}
 	p, err := session.Prepare(t.Context(), session.Order{
 		Source: scenario.Source{Path: filepath.Join("testdata", "hosts"), Trusted: true}, Runs: runs, Target: h.file,
-		Plan: run.Options{FullPercentMax: 100}, Program: program(runs),
+		Plan: planner.Options{FullPercentMax: 100}, Program: program(runs),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lint"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
@@ -28,7 +28,7 @@ type Prepared struct {
 	ID        string // of the run, if it comes to one
 	Scenario  *scenario.Scenario
 	Inventory target.Inventory
-	Plan      *run.Plan
+	Plan      *planner.Plan
 
 	config     target.Config
 	target     target.Target
@@ -36,7 +36,7 @@ type Prepared struct {
 }
 
 // Prepare loads the scenario, opens the target and makes the plan. Errors are those of scenario.Load, of the provider
-// and of run.Compile.
+// and of planner.Compile.
 func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 	sc, err := scenario.Load(ctx, o.Source, o.Variables)
 	if err != nil {
@@ -82,7 +82,7 @@ func withFurtherFaults(err error, sc *scenario.Scenario, more diag.List) error {
 	if len(all) > len(known.List) {
 		return all.Err()
 	}
-	known.List = all // of a *run.Refusal, which knows the exit code
+	known.List = all // of a *planner.Refusal, which knows the exit code
 	return err
 }
 
@@ -103,7 +103,7 @@ func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List
 	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
 		return nil
 	}
-	return run.CheckOn(sc, p.Inventory, target.Capabilities(p.target), o.Program.catalog(), o.Plan)
+	return planner.CheckOn(sc, p.Inventory, target.Capabilities(p.target), o.Program.catalog(), o.Plan)
 }
 
 func (p *Prepared) compile(ctx context.Context) error {
@@ -111,7 +111,7 @@ func (p *Prepared) compile(ctx context.Context) error {
 	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
 		return err
 	}
-	p.Plan, err = run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), p.Order.Plan)
+	p.Plan, err = planner.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), p.Order.Plan)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (p *Prepared) compile(ctx context.Context) error {
 
 // Preflight refuses a plan that does not fit its target with a *diag.Error. Its hint names a rehearsal that fits, where one does.
 func (p *Prepared) Preflight() error {
-	err := run.Preflight(p.Plan)
+	err := planner.Preflight(p.Plan)
 	var told *diag.Error
 	if !errors.As(err, &told) {
 		return err
@@ -145,13 +145,13 @@ const (
 
 // rehearsal looks for a rehearsal that fits, and returns the flags that ask for it: one of the length asked for, with as much data
 // as fits.
-func (p *Prepared) rehearsal() (flags string, plan *run.Plan) {
+func (p *Prepared) rehearsal() (flags string, plan *planner.Plan) {
 	o := p.Order.Plan
 	o.Rehearse = cmp.Or(o.Rehearse, rehearseSuggested)
 	asked := cmp.Or(o.RehearseBytes, 2*sizeSuggested)
 	for _, o.RehearseBytes = range append([]int64{o.RehearseBytes}, sizesBelow(asked)...) {
-		plan, err := run.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), o)
-		if err != nil || run.Preflight(plan) != nil {
+		plan, err := planner.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), o)
+		if err != nil || planner.Preflight(plan) != nil {
 			continue
 		}
 		flags = fmt.Sprintf("--rehearse %gs", o.Rehearse.Seconds())

@@ -18,8 +18,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/session"
 )
 
@@ -60,7 +60,7 @@ func sabotaged(t *testing.T, runs, seconds string, s *saboteur) (session.Outcome
 	source := fullSource("", "")
 	source.FS.(fstest.MapFS)["test.yml"].Data = []byte(text)
 	p, err := session.Prepare(t.Context(), session.Order{Source: source, Runs: runs, Target: "local",
-		Plan: run.Options{FullPercentMax: 100}, Program: program(runs), RemoteWrite: metric.RemoteOptions{URL: s.remote}})
+		Plan: planner.Options{FullPercentMax: 100}, Program: program(runs), RemoteWrite: metric.RemoteOptions{URL: s.remote}})
 	if err != nil {
 		t.Fatal(err)
 	}

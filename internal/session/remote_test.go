@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/metric"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 )
@@ -23,7 +23,7 @@ func TestRemoteEndsWithARunThatBreaksOff(t *testing.T) {
 	runs := t.TempDir()
 	p, err := session.Prepare(t.Context(), session.Order{
 		Source: scenario.Source{Path: tiny, Trusted: true}, Runs: runs, Target: "local", RemoteWrite: metric.RemoteOptions{URL: store.URL},
-		Plan: run.Options{FullPercentMax: 100, AllowShell: true}, Program: program(runs),
+		Plan: planner.Options{FullPercentMax: 100, AllowShell: true}, Program: program(runs),
 	})
 	if err != nil {
 		t.Fatal(err)

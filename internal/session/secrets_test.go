@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -102,7 +103,7 @@ func runSecretive(t *testing.T, dir, where string) session.Outcome {
 	p, err := session.Prepare(t.Context(), session.Order{
 		Source: scenario.Source{Path: dir, Trusted: true}, Runs: runs, Target: where, Program: self,
 		Variables: scenario.Options{Set: map[string]string{"db_password": "hunter2given"}},
-		Plan:      run.Options{FullPercentMax: 100, AllowShell: true},
+		Plan:      planner.Options{FullPercentMax: 100, AllowShell: true},
 	})
 	if err != nil {
 		t.Fatal(err)

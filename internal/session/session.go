@@ -16,7 +16,7 @@ import (
 	loadbuiltin "github.com/braggdev/bragg/internal/load/builtin"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/verb"
@@ -28,7 +28,7 @@ type Order struct {
 	Variables scenario.Options
 	Target    string // "local", "local:8", "fake:4" or the path of a target file; "" is local
 	Runs      string // the runs directory
-	Plan      run.Options
+	Plan      planner.Options
 	Label     string
 	// RemoteWrite says where samples are written besides the bundle; without a URL nowhere.
 	RemoteWrite metric.RemoteOptions

@@ -18,8 +18,8 @@ import (
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -83,7 +83,7 @@ func full(t *testing.T, source scenario.Source, file, dir, where string, p sessi
 	before := entries(t, dir)
 	w := &intruder{dir: dir}
 	prepared, err := session.Prepare(t.Context(), session.Order{Source: source, Runs: filepath.Join(t.TempDir(), "runs"), Target: file,
-		Plan: run.Options{FullPercentMax: 100}, Program: p})
+		Plan: planner.Options{FullPercentMax: 100}, Program: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 )
@@ -61,7 +61,7 @@ func TestGeneratorWithoutIO(t *testing.T) {
 	var runs []*report.Run
 	for range 2 {
 		dir := t.TempDir()
-		order := session.Order{Source: source, Runs: dir, Target: "local", Plan: run.Options{FullPercentMax: 100}, Program: program(dir)}
+		order := session.Order{Source: source, Runs: dir, Target: "local", Plan: planner.Options{FullPercentMax: 100}, Program: program(dir)}
 		order.Program.Generators = generators()
 		runs = append(runs, carryOut(t, order))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -70,7 +71,7 @@ func (l *lab) spans() []string {
 	return out
 }
 
-func runBlocks(t *testing.T, text string, options run.Options, change func(*run.Config, *target.Inventory)) (run.Outcome, []string) {
+func runBlocks(t *testing.T, text string, options planner.Options, change func(*run.Config, *target.Inventory)) (run.Outcome, []string) {
 	t.Helper()
 	l := newLab(t, 3)
 	out := l.run(parse(t, blockHead+text), options, change)
@@ -95,7 +96,7 @@ func TestBranchesRunAtOnce(t *testing.T) {
         - - workload.Start: {workload_name: LoadB, runtime_secs: 30}
         - - meta.Repeat: {count: 2, steps: [{test.Wait: {duration_secs: 4}}]}
   - test.Wait: {duration_secs: 1}
-`, run.Options{}, nil)
+`, planner.Options{}, nil)
 		if out.Ended != run.Completed {
 			t.Fatalf("%+v", out)
 		}
@@ -115,7 +116,7 @@ func TestFirstFailureCancelsOtherBranches(t *testing.T) {
         - - test.Wait: {duration_secs: 5}
           - workload.Start: {workload_name: LoadB, runtime_secs: 5}
   - test.Wait: {duration_secs: 1}
-`, run.Options{}, func(c *run.Config, _ *target.Inventory) {
+`, planner.Options{}, func(c *run.Config, _ *target.Inventory) {
 			c.Failpoint = func(name string) error {
 				if name == "load.start" {
 					calls++
@@ -146,7 +147,7 @@ func TestStopCancelsBranches(t *testing.T) {
       branches:
         - - workload.Start: {workload_name: LoadA, runtime_secs: 3600}
         - - test.Wait: {duration_secs: 3600}
-`), run.Options{}, nil)
+`), planner.Options{}, nil)
 		if out.Ended != run.Interrupted || len(out.Problems)+len(out.Left) > 0 {
 			t.Errorf("%+v", out)
 		}
@@ -168,7 +169,7 @@ func TestRepeatForATime(t *testing.T) {
         - workload.Start: {workload_name: LoadA, runtime_secs: 7}
         - test.Wait: {duration_secs: 3}
   - test.Wait: {duration_secs: 1}
-`, run.Options{}, nil)
+`, planner.Options{}, nil)
 		if out.Ended != run.Completed {
 			t.Fatalf("%+v", out)
 		}
@@ -187,7 +188,7 @@ func TestRepeatLeavesOutWhatComesTooLate(t *testing.T) {
         - test.Wait: {duration_secs: 5}
         - workload.Start: {workload_name: LoadA, runtime_secs: 1}
   - test.Wait: {duration_secs: 1}
-`, run.Options{}, func(c *run.Config, _ *target.Inventory) {
+`, planner.Options{}, func(c *run.Config, _ *target.Inventory) {
 			c.Failpoint = func(name string) error {
 				if name == "load.start" {
 					time.Sleep(10 * time.Second)
@@ -206,14 +207,14 @@ func TestRepeatLeavesOutWhatComesTooLate(t *testing.T) {
 }
 
 // compileBlocks makes a plan on the fake target.
-func compileBlocks(t *testing.T, text string, options run.Options) (*run.Plan, error) {
+func compileBlocks(t *testing.T, text string, options planner.Options) (*planner.Plan, error) {
 	t.Helper()
 	l := newLab(t, 3)
 	inventory, err := l.fake.Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Compile(parse(t, blockHead+text), inventory, target.Capabilities(l.fake),
+	return planner.Compile(parse(t, blockHead+text), inventory, target.Capabilities(l.fake),
 		verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}, options)
 }
 
@@ -230,7 +231,7 @@ func TestBlocksThatMakeNoSense(t *testing.T) {
 		"block-in-teardown": "  - test.Wait: {duration_secs: 1}\nteardown:\n  - meta.Repeat: {count: 2, steps: [{test.Wait: {duration_secs: 1}}]}",
 		"unknown-step":      `  - meta.Repeat: {count: 2, steps: [{test.Wiat: {duration_secs: 1}}]}`,
 	} {
-		_, err := compileBlocks(t, text+"\n", run.Options{})
+		_, err := compileBlocks(t, text+"\n", planner.Options{})
 		if err == nil {
 			t.Errorf("%s: there is a plan", want)
 			continue
@@ -256,7 +257,7 @@ func TestEstimateOfBlocks(t *testing.T) {
 			text += fmt.Sprintf("              - [{test.Wait: {duration_secs: %d}}, {test.Wait: {duration_secs: %d}}]\n",
 				rapid.IntRange(1, 90).Draw(r, "first"), rapid.IntRange(1, 90).Draw(r, "second"))
 		}
-		options := run.Options{}
+		options := planner.Options{}
 		if rapid.Bool().Draw(r, "rehearse") {
 			options.Rehearse = time.Duration(rapid.IntRange(5, 200).Draw(r, "asked")) * time.Second
 		}
@@ -294,7 +295,7 @@ func TestNodesOffOfBranches(t *testing.T) {
         - [{nodes.PowerOff: {nodes: 1}}, {nodes.PowerOn: {nodes: 1}}]
   - nodes.PowerOff: {nodes: 2}
   - nodes.PowerOn: {nodes: 2}
-`, run.Options{})
+`, planner.Options{})
 	if err != nil {
 		t.Fatal(describe(t, err))
 	}
@@ -318,7 +319,7 @@ func TestUndoOfBranches(t *testing.T) {
           - nodes.PowerOff: {nodes: 0}
         - - vm_group.PowerOff: {vm_group_name: B}
           - nodes.PowerOff: {nodes: 1}
-`), run.Options{}, nil)
+`), planner.Options{}, nil)
 		if out.Ended != run.Completed || len(out.Problems)+len(out.Left) > 0 {
 			t.Fatalf("%+v", out)
 		}
@@ -345,7 +346,7 @@ func TestBranchesChangeDifferentGroups(t *testing.T) {
 	ha := []string{"vm_group.EnableHA: {vm_group_name: A}", "vm_group.DisableHA: {vm_group_name: B}"}
 	check := func(one, other string, conflict bool) {
 		t.Helper()
-		_, err := compileBlocks(t, "  - meta.Parallel: {branches: [[{"+one+"}], [{"+other+"}]]}\n", run.Options{})
+		_, err := compileBlocks(t, "  - meta.Parallel: {branches: [[{"+one+"}], [{"+other+"}]]}\n", planner.Options{})
 		told := ""
 		if err != nil {
 			told = describe(t, err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	generators "github.com/braggdev/bragg/internal/load/builtin"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -28,7 +28,7 @@ func realCatalog() verb.Catalog {
 }
 
 // planOn compiles sc for a target such as "fake:4".
-func planOn(t *testing.T, sc *scenario.Scenario, spec string, options run.Options) (*run.Plan, error) {
+func planOn(t *testing.T, sc *scenario.Scenario, spec string, options planner.Options) (*planner.Plan, error) {
 	t.Helper()
 	tgt, err := targets.Open(t.Context(), spec, target.OpenOptions{Dir: t.TempDir()})
 	if err != nil {
@@ -39,7 +39,7 @@ func planOn(t *testing.T, sc *scenario.Scenario, spec string, options run.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Compile(sc, inventory, target.Capabilities(tgt), realCatalog(), options)
+	return planner.Compile(sc, inventory, target.Capabilities(tgt), realCatalog(), options)
 }
 
 func describe(t *testing.T, err error) string {
@@ -94,7 +94,7 @@ func everyScenario(t *testing.T, check func(t *testing.T, sc *scenario.Scenario)
 
 func TestEveryScenarioCompilesOnFake(t *testing.T) {
 	everyScenario(t, func(t *testing.T, sc *scenario.Scenario) {
-		plan, err := planOn(t, sc, "fake:4", run.Options{})
+		plan, err := planOn(t, sc, "fake:4", planner.Options{})
 		if err != nil {
 			t.Fatal(describe(t, err))
 		}
@@ -105,7 +105,7 @@ func TestEveryScenarioCompilesOnFake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := planOn(t, sc, "fake:4", run.Options{})
+		again, _ := planOn(t, sc, "fake:4", planner.Options{})
 		if second, _ := json.Marshal(again); !bytes.Equal(first, second) {
 			t.Error("the same input gives two different plans")
 		}
@@ -115,11 +115,11 @@ func TestEveryScenarioCompilesOnFake(t *testing.T) {
 func TestEveryScenarioRehearses(t *testing.T) {
 	const asked = 30 * time.Second
 	everyScenario(t, func(t *testing.T, sc *scenario.Scenario) {
-		full, err := planOn(t, sc, "fake:8", run.Options{})
+		full, err := planOn(t, sc, "fake:8", planner.Options{})
 		if err != nil {
 			t.Fatal(describe(t, err))
 		}
-		plan, err := planOn(t, sc, "fake:8", run.Options{Rehearse: asked})
+		plan, err := planOn(t, sc, "fake:8", planner.Options{Rehearse: asked})
 		if err != nil {
 			t.Fatal(describe(t, err))
 		}
@@ -127,7 +127,7 @@ func TestEveryScenarioRehearses(t *testing.T) {
 	})
 }
 
-func checkRehearsal(t *testing.T, full, plan *run.Plan, asked time.Duration) {
+func checkRehearsal(t *testing.T, full, plan *planner.Plan, asked time.Duration) {
 	t.Helper()
 	notes := strings.Join(plan.Notes, "\n")
 	if plan.Rehearsal == nil || len(plan.Target.Nodes) > 4 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	targets "github.com/braggdev/bragg/internal/target/builtin"
@@ -96,7 +96,7 @@ func onLocal(t *testing.T, k verb.Kind) string {
 	if k.Name == "experimental.Shell" {
 		return "real, with `--allow-shell` only"
 	}
-	plan, err := run.Compile(parse(t, k.Example), inventory, target.Capabilities(tgt), catalog, run.Options{AllowShell: true})
+	plan, err := planner.Compile(parse(t, k.Example), inventory, target.Capabilities(tgt), catalog, planner.Options{AllowShell: true})
 	if err != nil {
 		if code := diag.ExitCode(err); code != diag.ExitUnavailable {
 			t.Fatalf("%s on the local target: exit code %d\n%s", k.Name, code, describe(t, err))

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -80,7 +81,7 @@ func newLab(t *testing.T, nodes int) *lab {
 }
 
 // run compiles and executes a scenario. change may replace the target, so that one lacks what the fake has.
-func (l *lab) run(sc *scenario.Scenario, options run.Options, change func(*run.Config, *target.Inventory)) run.Outcome {
+func (l *lab) run(sc *scenario.Scenario, options planner.Options, change func(*run.Config, *target.Inventory)) run.Outcome {
 	l.t.Helper()
 	inventory, err := l.fake.Inventory(l.t.Context())
 	if err != nil {
@@ -92,7 +93,7 @@ func (l *lab) run(sc *scenario.Scenario, options run.Options, change func(*run.C
 		change(&cfg, &inventory)
 	}
 	catalog := verb.Catalog{Steps: append(step.All(), l.steps...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
-	plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, options)
+	plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		l.t.Fatal(describe(l.t, err))
 	}

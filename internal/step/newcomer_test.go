@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
@@ -124,7 +125,7 @@ func TestNewStepIsOneFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		l.steps = newcomers()
-		if outcome := l.run(parse(t, text(600, end+teardown)), run.Options{}, nil); outcome.Ended != run.Completed {
+		if outcome := l.run(parse(t, text(600, end+teardown)), planner.Options{}, nil); outcome.Ended != run.Completed {
 			t.Fatalf("the run ended with %+v", outcome)
 		}
 		var windows, marks []string

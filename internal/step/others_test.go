@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -59,7 +60,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 			note(e)
 		}
 	}
-	if outcome := l.run(sc, run.Options{}, watch); outcome.Ended != run.Completed || len(outcome.Problems)+len(outcome.Left) > 0 {
+	if outcome := l.run(sc, planner.Options{}, watch); outcome.Ended != run.Completed || len(outcome.Problems)+len(outcome.Left) > 0 {
 		t.Fatal(outcome)
 	}
 	var left []string
@@ -95,7 +96,7 @@ func (mute) Others(context.Context, target.Tag) ([]target.Other, error) {
 // Not to know what else there is fails no clean-up, and is told.
 func TestCleanUpWithoutSight(t *testing.T) {
 	l := newLab(t, 1)
-	outcome := l.run(parse(t, strings.Replace(cleanUpOnly, "nodes.PowerOff: {nodes: 0}", "test.Wait: {duration_secs: 0.01}", 1)), run.Options{},
+	outcome := l.run(parse(t, strings.Replace(cleanUpOnly, "nodes.PowerOff: {nodes: 0}", "test.Wait: {duration_secs: 0.01}", 1)), planner.Options{},
 		func(c *run.Config, _ *target.Inventory) { c.Target = mute{c.Target} })
 	if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
 		t.Fatal(outcome)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -56,7 +57,7 @@ func TestPlaybook(t *testing.T) {
 		t.Fatal(describe(t, err))
 	}
 	l := newLab(t, 3)
-	outcome := l.run(sc, run.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
+	outcome := l.run(sc, planner.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
 		real(cfg, inventory)
 		for i := range inventory.Nodes {
 			inventory.Nodes[i].Address = "192.0.2." + string(rune('1'+i))
@@ -99,7 +100,7 @@ func TestPlaybook(t *testing.T) {
 		t.Errorf("%s is left: %v", private, err)
 	}
 	// Passwords of a scenario stand in no plan.
-	plan, err := planOn(t, sc, "fake:3", run.Options{})
+	plan, err := planOn(t, sc, "fake:3", planner.Options{})
 	if err != nil {
 		t.Fatal(describe(t, err))
 	}
@@ -138,7 +139,7 @@ func TestPlaybookOfAZipFile(t *testing.T) {
 		t.Fatal(describe(t, err))
 	}
 	l := newLab(t, 3)
-	wantCompleted(t, l.run(sc, run.Options{AllowShell: true}, real))
+	wantCompleted(t, l.run(sc, planner.Options{AllowShell: true}, real))
 	if got, err := os.ReadFile(filepath.Join(kept, "files")); err != nil || string(got) != "load.fio\nmore\nmore/tool\nsite.yml\ntest.yml\n" {
 		t.Errorf("the playbook found %q, %v", got, err)
 	}
@@ -162,7 +163,7 @@ func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
 	for _, simulated := range []bool{true, false} {
 		inventory.Simulated = simulated
 		catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
-		_, err := run.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, run.Options{AllowShell: true})
+		_, err := planner.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, planner.Options{AllowShell: true})
 		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
 			t.Errorf("simulated %v: %v", simulated, err)
 		}

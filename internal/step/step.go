@@ -3,7 +3,7 @@
 // A step is a struct whose exported fields are its arguments, with X-Ray's names and defaults, and one method that
 // runs. It acts through verb.Env only: what it creates or switches is journalled there and undone at the end.
 //
-//	All() ──▶ verb.Catalog ──▶ run.Compile binds ──▶ Step.Run
+//	All() ──▶ verb.Catalog ──▶ planner.Compile binds ──▶ Step.Run
 //
 // To add a step: one file with a Kind, one line in All.
 package step

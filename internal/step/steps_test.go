@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -53,7 +54,7 @@ setup:
 func play(t *testing.T, phases string, change func(*run.Config, *target.Inventory)) (*lab, run.Outcome) {
 	t.Helper()
 	l := newLab(t, 3)
-	return l, l.run(parse(t, begin+phases), run.Options{AllowShell: true}, change)
+	return l, l.run(parse(t, begin+phases), planner.Options{AllowShell: true}, change)
 }
 
 func wantOperations(t *testing.T, l *lab, want []string, names ...string) {
@@ -86,7 +87,7 @@ func TestCloneFromTemplateSetsPlacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
 		text := strings.ReplaceAll(begin, "vm_group_name: B", "vm_group_name: B, disable_ha: False, disable_drs: False")
-		wantCompleted(t, l.run(parse(t, text+"run:\n  - test.Wait: {duration_secs: 1}\n"), run.Options{}, nil))
+		wantCompleted(t, l.run(parse(t, text+"run:\n  - test.Wait: {duration_secs: 1}\n"), planner.Options{}, nil))
 		if n := len(l.operations("SetHA", "SetBalancing")); n != 6 {
 			t.Errorf("%d placement operations, want two for each of 3 VMs", n)
 		}
@@ -206,7 +207,7 @@ func TestAsyncSnapshotsEndWithThePhase(t *testing.T) {
 		outcome := l.run(parse(t, begin+`run:
   - vm_group.CreatePeriodicSnapshots: {vm_group_name: A, num_snapshots: 2, interval_minutes: 1, async: True}
   - test.Wait: {duration_secs: 90}
-`), run.Options{}, nil)
+`), planner.Options{}, nil)
 		if len(outcome.Problems) != 1 || !strings.Contains(outcome.Problems[0], "no space") {
 			t.Errorf("a snapshot that fails in the background: %+v", outcome)
 		}
@@ -229,7 +230,7 @@ func TestPowerOnTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
 		began := time.Now()
-		outcome := l.run(parse(t, begin+"run:\n  - test.Wait: {duration_secs: 1}\n"), run.Options{}, func(cfg *run.Config, _ *target.Inventory) {
+		outcome := l.run(parse(t, begin+"run:\n  - test.Wait: {duration_secs: 1}\n"), planner.Options{}, func(cfg *run.Config, _ *target.Inventory) {
 			inner := cfg.Runner
 			cfg.Runner = func(ctx context.Context, vm target.VM) (load.Runner, error) {
 				if vm.Name == "A-0002" {
@@ -259,7 +260,7 @@ func TestNodePowerOnFails(t *testing.T) {
 			}
 			return nil
 		})
-		outcome := l.run(parse(t, begin+"run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0, wait_secs: 30}\n"), run.Options{}, nil)
+		outcome := l.run(parse(t, begin+"run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0, wait_secs: 30}\n"), planner.Options{}, nil)
 		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "BMC does not answer") || len(outcome.Left) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
@@ -339,7 +340,7 @@ func TestShellIsOnlyNotedOnASimulatedTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dir string
 		l := newLab(t, 3)
-		outcome := l.run(parse(t, begin+"run:\n  - experimental.Shell: {cmd: 'echo hello > made'}\n"), run.Options{},
+		outcome := l.run(parse(t, begin+"run:\n  - experimental.Shell: {cmd: 'echo hello > made'}\n"), planner.Options{},
 			func(cfg *run.Config, _ *target.Inventory) { dir = cfg.Dir })
 		wantCompleted(t, outcome)
 		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
@@ -354,7 +355,7 @@ func TestShellIsKilled(t *testing.T) {
 	text := begin + "run:\n  - experimental.Shell: {cmd: 'sleep 1000 & echo $! > child; wait'}\n"
 	var child string
 	began := time.Now()
-	outcome := l.run(parse(t, text), run.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
+	outcome := l.run(parse(t, text), planner.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
 		real(cfg, inventory)
 		child = filepath.Join(cfg.Dir, "child")
 		l.ready = func(engine *run.Engine) {
@@ -387,7 +388,7 @@ func TestRunCommandFailure(t *testing.T) {
 				}
 				return nil
 			})
-			outcome := l.run(parse(t, begin+"run:\n  - vm_group.RunCommand: {vm_group_name: A, command: sync"+name+"}\n"), run.Options{}, nil)
+			outcome := l.run(parse(t, begin+"run:\n  - vm_group.RunCommand: {vm_group_name: A, command: sync"+name+"}\n"), planner.Options{}, nil)
 			if outcome.Ended != want {
 				t.Errorf("%q: outcome %+v, want %s", name, outcome, want)
 			}
@@ -504,7 +505,7 @@ func TestWaitForVMsThatStayOff(t *testing.T) {
 				catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
 				for _, elsewhere := range []bool{true, false} {
 					inventory.RestartsElsewhere = elsewhere
-					plan, err := run.Compile(sc, inventory, target.Capabilities(l.fake), catalog, run.Options{})
+					plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog, planner.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -514,7 +515,7 @@ func TestWaitForVMsThatStayOff(t *testing.T) {
 					}
 				}
 				began := time.Now()
-				outcome := l.run(sc, run.Options{}, nil)
+				outcome := l.run(sc, planner.Options{}, nil)
 				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("the run took %v", took)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -88,7 +89,7 @@ func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := run.Compile(sc, inventory, target.Capabilities(c), verb.Catalog{Steps: step.All()}, run.Options{})
+	plan, err := planner.Compile(sc, inventory, target.Capabilities(c), verb.Catalog{Steps: step.All()}, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/braggdev/bragg/internal/load/builtin"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -55,7 +55,7 @@ func treatment(t *testing.T, kind verb.Kind, catalog verb.Catalog, l target.Targ
 	if err != nil {
 		t.Fatalf("%s: %v", kind.Name, err)
 	}
-	_, err = run.Compile(sc, inventory, target.Capabilities(l), catalog, run.Options{})
+	_, err = planner.Compile(sc, inventory, target.Capabilities(l), catalog, planner.Options{})
 	switch {
 	case err != nil && strings.Contains(err.Error(), kind.Name):
 		return "not offered"

@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"errors"
@@ -32,16 +32,16 @@ const codePowerNotAllowed = "power-not-allowed"
 // targetCodes are the codes of diagnostics where the scenario is right and the target is wrong.
 var targetCodes = []string{"lacks-capability", codePowerNotAllowed, "shell-not-allowed", "node-range", "lacks-template"}
 
-// boundStep is a call with its kind and a factory, so that it can be bound again with another time factor.
-type boundStep struct {
-	kind   verb.Kind
-	call   scenario.Call
-	phase  Phase
-	within string
-	step   verb.Step
+// Bound is a call with its kind and a factory, so that it can be bound again with another time factor.
+type Bound struct {
+	Kind   verb.Kind
+	Call   scenario.Call
+	phase  plan.Phase
+	Within string
+	Step   verb.Step
 
 	expanded  bool   // a step that was expanded stands for it in the scenario
-	parallel  bool   // the head of branches, which stand behind it
+	Parallel  bool   // the head of branches, which stand behind it
 	branch    int    // from 1, of the head before; 0: it is in none
 	iteration string // of the repetitions around it, outermost first: "2", "2.1"
 	turns     []turn // in repetitions that last for a time, outermost first
@@ -56,7 +56,7 @@ type compiler struct {
 	catalog      verb.Catalog
 	options      Options
 	problems     diag.List
-	steps        []boundStep
+	steps        []Bound
 	plan         *Plan
 	factor       float64          // time factor, 1 in a full run
 	lasting      map[int]*lasting // of a rehearsal, by index of the step that starts the load
@@ -120,7 +120,7 @@ func (c *compiler) newPlan() *Plan {
 		Seed: c.options.Seed, AllowShell: c.options.AllowShell,
 		Windows: []string{}, Power: []plan.PowerOperation{}, Undo: []string{}, Unfit: []plan.Unfit{}, Notes: []string{}, Warnings: diag.List{},
 		Groups: []plan.Group{}, Workloads: []plan.Workload{}, Steps: []plan.Step{}},
-		workloads: map[string]*workloadPlan{}, inventory: inv, scenario: sc,
+		workloads: map[string]*workloadPlan{}, inventory: inv, Document: sc,
 	}
 }
 
@@ -181,18 +181,18 @@ func (c *compiler) bindAll(partial bool) {
 	c.checkTemplates()
 	for _, p := range phasesOf(c.sc) {
 		for _, call := range p.calls {
-			c.bindCall(v, boundStep{call: call, phase: p.phase}, 0)
+			c.bindCall(v, Bound{Call: call, phase: p.phase}, 0)
 		}
 	}
 }
 
 type phaseCalls struct {
-	phase Phase
+	phase plan.Phase
 	calls []scenario.Call
 }
 
 func phasesOf(sc *scenario.Scenario) []phaseCalls {
-	return []phaseCalls{{Setup, sc.Setup}, {Run, sc.Run}, {Teardown, sc.Teardown}}
+	return []phaseCalls{{plan.Setup, sc.Setup}, {plan.Run, sc.Run}, {plan.Teardown, sc.Teardown}}
 }
 
 // expandDepthMax bounds steps that expand into steps that expand; stepsMax bounds a plan as a whole.
@@ -201,37 +201,37 @@ const (
 	stepsMax       = 20_000
 )
 
-func (c *compiler) bindCall(v *verb.View, b boundStep, depth int) {
+func (c *compiler) bindCall(v *verb.View, b Bound, depth int) {
 	if len(c.steps) >= stepsMax {
 		if len(c.steps) == stepsMax {
-			c.problems.Errorf(b.call.Pos, "too-many-steps", "the scenario has more than %d steps", stepsMax)
+			c.problems.Errorf(b.Call.Pos, "too-many-steps", "the scenario has more than %d steps", stepsMax)
 			c.steps = append(c.steps, b) // once
 		}
 		return
 	}
-	kind, ok := c.catalog.Kind(b.call.Name)
+	kind, ok := c.catalog.Kind(b.Call.Name)
 	if !ok {
-		c.problems.Add(unknownStep(c.sc, c.catalog, b.call))
+		c.problems.Add(unknownStep(c.sc, c.catalog, b.Call))
 		v.Unsure, c.actsUnknown = true, true
 		return
 	}
-	b.kind = kind
-	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
+	b.Kind = kind
+	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 	before := countErrors(c.problems)
 	c.checkCapabilities(kind, problems)
 	capable := countErrors(c.problems)
-	b.step = kind.Bind(b.call, 1, problems)
-	kind.CheckReferences(b.step, v, problems)
-	if checker, ok := b.step.(verb.Checker); ok && countErrors(c.problems) == capable {
+	b.Step = kind.Bind(b.Call, 1, problems)
+	kind.CheckReferences(b.Step, v, problems)
+	if checker, ok := b.Step.(verb.Checker); ok && countErrors(c.problems) == capable {
 		checker.Check(v, problems)
 	}
-	expander, expands := b.step.(verb.Expander)
+	expander, expands := b.Step.(verb.Expander)
 	if countErrors(c.problems) > before {
 		v.Unsure, c.actsUnknown = true, c.actsUnknown || expands
 		c.nameAct(v, b, -1)
 		return
 	}
-	if block, ok := b.step.(verb.Blocker); ok {
+	if block, ok := b.Step.(verb.Blocker); ok {
 		c.bindBlock(v, b, block.Block(), depth)
 		return
 	}
@@ -242,17 +242,17 @@ func (c *compiler) bindCall(v *verb.View, b boundStep, depth int) {
 		}
 		for _, call := range expander.Expand(v) {
 			if call.Pos.Line == 0 {
-				call.Pos = b.call.Pos
+				call.Pos = b.Call.Pos
 			}
 			next := b
-			next.call, next.within, next.expanded = call, kind.Name, true
+			next.Call, next.Within, next.expanded = call, kind.Name, true
 			c.bindCall(v, next, depth+1)
 		}
 		return
 	}
 	c.steps = append(c.steps, b)
 	c.nameAct(v, b, len(c.steps)-1)
-	v.Play(b.step)
+	v.Play(b.Step)
 }
 
 func countErrors(l diag.List) int {
@@ -305,10 +305,10 @@ func (c *compiler) checkTemplates() {
 	}
 }
 
-// rebind returns the step of b with its durations shrunk by factor.
-func (b boundStep) rebind(factor float64) verb.Step {
+// Rebind returns the step of b with its durations shrunk by factor.
+func (b Bound) Rebind(factor float64) verb.Step {
 	var ignored diag.List // the call was checked when it was bound first
-	return b.kind.Bind(b.call, factor, &verb.Problems{List: &ignored, Scenario: &scenario.Scenario{}, Call: b.call})
+	return b.Kind.Bind(b.Call, factor, &verb.Problems{List: &ignored, Scenario: &scenario.Scenario{}, Call: b.Call})
 }
 
 // timeline plays all steps with a time factor and returns where each starts and how long it takes, with or without the boots
@@ -328,4 +328,18 @@ func unknownStep(sc *scenario.Scenario, catalog verb.Catalog, call scenario.Call
 		d.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return sc.Point(d, call.RenderedLine)
+}
+
+// BindTeardown binds the calls of teardown anew, on the target as it is now: a plan on disk holds no steps.
+func (p *Plan) BindTeardown(inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog) ([]Bound, diag.List) {
+	// Slices of nodes count those that the plan used.
+	inventory.Nodes = inventory.Nodes[:min(len(inventory.Nodes), len(p.Target.Nodes))]
+	binder := &compiler{sc: p.Document, inventory: inventory, capabilities: capabilities,
+		catalog: catalog, options: Options{AllowShell: p.AllowShell}, factor: 1, plan: p}
+	v := binder.newView(&binder.problems)
+	v.Unsure = true // what the run had deployed and started is not known
+	for _, call := range p.Document.Teardown {
+		binder.bindCall(v, Bound{Call: call, phase: plan.Teardown}, 0)
+	}
+	return binder.steps, binder.problems
 }

@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -22,7 +23,7 @@ type Dry struct {
 // DryCall is a call of a scenario with what its step says of it.
 type DryCall struct {
 	scenario.Call
-	Phase    Phase
+	Phase    plan.Phase
 	Kind     verb.Kind   // its zero value where there is no such step
 	Effect   verb.Effect // as far as the arguments can be read, on a target with 16 nodes
 	Workload string      // that an argument names
@@ -126,10 +127,10 @@ func (d *Dry) time(c *compiler) {
 		t := &times[i]
 		t.Length = lengths[i]
 		d.End = max(d.End, t.Start+t.Length)
-		if b.phase == Run {
+		if b.phase == plan.Run {
 			d.RunEnd = max(d.RunEnd, t.Start+t.Length)
 		}
-		for _, k := range calls[place{b.call.Pos, b.call.RenderedLine, b.call.Name}] {
+		for _, k := range calls[place{b.Call.Pos, b.Call.RenderedLine, b.Call.Name}] {
 			d.Calls[k].Times = append(d.Calls[k].Times, *t)
 		}
 	}

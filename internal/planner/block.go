@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"fmt"
@@ -7,47 +7,48 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// repeat is one repetition that lasts for a time. It is shared by all its steps.
-type repeat struct {
-	head    boundStep
-	planned time.Duration // with the time factor of the plan
+// Repeat is one repetition that lasts for a time. It is shared by all its steps.
+type Repeat struct {
+	head    Bound
+	Planned time.Duration // with the time factor of the plan
 }
 
 // length returns for how long iterations may begin.
-func (r *repeat) length(factor float64) time.Duration {
-	return r.head.rebind(factor).(verb.Blocker).Block().Duration
+func (r *Repeat) length(factor float64) time.Duration {
+	return r.head.Rebind(factor).(verb.Blocker).Block().Duration
 }
 
 // turn places a step in one iteration of a repeat.
 type turn struct {
-	repeat    *repeat
+	repeat    *Repeat
 	iteration int // from 1
 }
 
-// pace follows repeats through time and says which iterations are left out. The zero value is ready.
-type pace struct {
-	began map[*repeat]time.Duration
-	at    map[*repeat]int
-	over  map[*repeat]bool
+// Pace follows repeats through time and says which iterations are left out. The zero value is ready.
+type Pace struct {
+	began map[*Repeat]time.Duration
+	at    map[*Repeat]int
+	Over  map[*Repeat]bool
 }
 
-// skips tells whether step b, which would begin at now, belongs to an iteration that comes too late. It is asked about
+// Skips tells whether step b, which would begin at now, belongs to an iteration that comes too late. It is asked about
 // every step in order. The first iteration always runs.
-func (p *pace) skips(b boundStep, now time.Duration, length func(*repeat) time.Duration) bool {
-	if p.over == nil {
-		p.began, p.at, p.over = map[*repeat]time.Duration{}, map[*repeat]int{}, map[*repeat]bool{}
+func (p *Pace) Skips(b Bound, now time.Duration, length func(*Repeat) time.Duration) bool {
+	if p.Over == nil {
+		p.began, p.at, p.Over = map[*Repeat]time.Duration{}, map[*Repeat]int{}, map[*Repeat]bool{}
 	}
 	for _, t := range b.turns {
 		switch r := t.repeat; {
-		case p.over[r]:
+		case p.Over[r]:
 			return true
 		case t.iteration == p.at[r]:
 		case t.iteration > 1 && now-p.began[r] >= length(r):
-			p.over[r] = true
+			p.Over[r] = true
 			return true
 		case t.iteration == 1:
 			p.began[r], p.at[r] = now, 1
@@ -64,23 +65,23 @@ func (p *pace) skips(b boundStep, now time.Duration, length func(*repeat) time.D
 func (c *compiler) walk(v *verb.View, factor float64, visit func(i int, step verb.Step, late bool)) []time.Duration {
 	lengths := make([]time.Duration, len(c.steps))
 	// Steps that were bound with the plan's own factor are played with factor 1.
-	length := func(r *repeat) time.Duration { return r.length(min(factor, c.factor)) }
-	var p pace
+	length := func(r *Repeat) time.Duration { return r.length(min(factor, c.factor)) }
+	var p Pace
 	head, end := -1, time.Duration(0) // of the branches at hand, and when the longest so far ends
 	var began time.Duration
 	for i, b := range c.steps {
 		if head >= 0 && b.branch != c.steps[i-1].branch { // a branch is through
 			end = max(end, v.Clock)
 			v.Clock = began
-			if b.branch == 0 || b.parallel {
+			if b.branch == 0 || b.Parallel {
 				v.Clock, lengths[head], head = end, end-began, -1
 			}
 		}
-		step := b.step
+		step := b.Step
 		if factor < 1 {
-			step = b.rebind(factor)
+			step = b.Rebind(factor)
 		}
-		late := p.skips(b, v.Clock, length)
+		late := p.Skips(b, v.Clock, length)
 		visit(i, step, late)
 		if late {
 			continue
@@ -90,7 +91,7 @@ func (c *compiler) walk(v *verb.View, factor float64, visit func(i int, step ver
 		start := v.Clock
 		v.Play(step)
 		lengths[i] = v.Clock - start
-		if b.parallel {
+		if b.Parallel {
 			head, began, end = i, start, start
 		}
 	}
@@ -102,16 +103,16 @@ func (c *compiler) walk(v *verb.View, factor float64, visit func(i int, step ver
 }
 
 // bindBlock binds the steps below a block.
-func (c *compiler) bindBlock(v *verb.View, b boundStep, block verb.Block, depth int) {
-	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
+func (c *compiler) bindBlock(v *verb.View, b Bound, block verb.Block, depth int) {
+	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 	switch {
-	case b.phase == Teardown:
+	case b.phase == plan.Teardown:
 		problems.Hint("", "block-in-teardown", "write the steps one below the other: each runs, whatever the others do",
-			b.kind.Name+" cannot stand in teardown")
+			b.Kind.Name+" cannot stand in teardown")
 	case depth >= expandDepthMax:
-		problems.Errorf("", "too-deep", "%s stands too deep within other steps", b.kind.Name)
+		problems.Errorf("", "too-deep", "%s stands too deep within other steps", b.Kind.Name)
 	case block.Parallel && b.branch > 0:
-		problems.Errorf("", "nested-parallel", "%s cannot stand in a branch of another one", b.kind.Name)
+		problems.Errorf("", "nested-parallel", "%s cannot stand in a branch of another one", b.Kind.Name)
 	case block.Parallel:
 		c.bindBranches(v, b, block, depth)
 	default:
@@ -120,18 +121,18 @@ func (c *compiler) bindBlock(v *verb.View, b boundStep, block verb.Block, depth 
 }
 
 // bindIterations writes a repetition out. Problems of an iteration that a former one had are told once.
-func (c *compiler) bindIterations(v *verb.View, b boundStep, block verb.Block, depth int) {
+func (c *compiler) bindIterations(v *verb.View, b Bound, block verb.Block, depth int) {
 	before, first := countErrors(c.problems), len(c.problems)
 	most := block.Count
-	var timed *repeat
+	var timed *Repeat
 	if block.Duration > 0 {
-		timed = &repeat{head: b}
-		c.actsUnknown = c.actsUnknown || b.phase == Run // how many there will be is not known
+		timed = &Repeat{head: b}
+		c.actsUnknown = c.actsUnknown || b.phase == plan.Run // how many there will be is not known
 	}
 	for n := 1; n == 1 || n <= most; n++ {
 		from := v.Clock
 		for _, call := range block.Branches[0] {
-			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: b.branch, turns: b.turns,
+			next := Bound{Call: call, phase: b.phase, Within: b.Kind.Name, branch: b.branch, turns: b.turns,
 				iteration: strings.TrimPrefix(fmt.Sprintf("%s.%d", b.iteration, n), ".")}
 			if timed != nil {
 				next.turns = append(slices.Clone(b.turns), turn{timed, n})
@@ -145,7 +146,7 @@ func (c *compiler) bindIterations(v *verb.View, b boundStep, block verb.Block, d
 		if n == 1 && timed != nil {
 			fit := iterationsThatFit(block.Duration, v.Clock-from)
 			if most == 0 && fit == 0 {
-				problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
+				problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 				problems.Hint("duration_secs", "repeat-length", "give count too, or add test.Wait",
 					"no step of the repetition says how long it takes, so it cannot be planned by time alone")
 				return
@@ -179,8 +180,8 @@ func distinctProblems(list diag.List) diag.List {
 
 // bindBranches binds each branch to the state before the block, because branches know nothing of each other, and refuses
 // branches that would fight over one thing.
-func (c *compiler) bindBranches(v *verb.View, b boundStep, block verb.Block, depth int) {
-	b.parallel = true
+func (c *compiler) bindBranches(v *verb.View, b Bound, block verb.Block, depth int) {
+	b.Parallel = true
 	c.steps = append(c.steps, b)
 	end := v.Clock
 	after := v.Clone()
@@ -190,7 +191,7 @@ func (c *compiler) bindBranches(v *verb.View, b boundStep, block verb.Block, dep
 		branch := v.Clone()
 		branch.Branch = true
 		for _, call := range calls {
-			next := boundStep{call: call, phase: b.phase, within: b.kind.Name, branch: n + 1, turns: b.turns, iteration: b.iteration}
+			next := Bound{Call: call, phase: b.phase, Within: b.Kind.Name, branch: n + 1, turns: b.turns, iteration: b.iteration}
 			from := len(c.steps)
 			c.bindCall(branch, next, depth+1)
 			for _, bound := range c.steps[from:] {
@@ -202,15 +203,15 @@ func (c *compiler) bindBranches(v *verb.View, b boundStep, block verb.Block, dep
 	}
 	*v = *after
 	v.Clock = end
-	if b.phase == Run && len(c.acts) > acts+1 {
+	if b.phase == plan.Run && len(c.acts) > acts+1 {
 		c.actsUnknown = true // which of them comes first is not known
 	}
 }
 
 // claim notes what a step of a branch changes, and reports what another branch changes too.
-func (c *compiler) claim(owners map[string]int, v *verb.View, b boundStep, branch int) {
-	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.call}
-	effect := v.Effect(b.step)
+func (c *compiler) claim(owners map[string]int, v *verb.View, b Bound, branch int) {
+	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
+	effect := v.Effect(b.Step)
 	for _, thing := range thingsOf(effect, c.inventory.Nodes) {
 		if other, taken := owners[thing]; taken && other != branch {
 			problems.Hint("", "parallel-conflict", "put both into one branch, or one of them before or behind the branches",
@@ -220,7 +221,7 @@ func (c *compiler) claim(owners map[string]int, v *verb.View, b boundStep, branc
 		owners[thing] = branch
 	}
 	if effect.CleansUp {
-		problems.Errorf("", "parallel-conflict", "%s takes away what other branches work on", b.kind.Name)
+		problems.Errorf("", "parallel-conflict", "%s takes away what other branches work on", b.Kind.Name)
 	}
 }
 

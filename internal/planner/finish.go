@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"fmt"
@@ -35,19 +35,19 @@ func (c *compiler) finishSteps() {
 	c.walk(v, 1, func(i int, _ verb.Step, late bool) {
 		b := c.steps[i]
 		for _, t := range b.turns {
-			t.repeat.planned = t.repeat.length(c.factor)
+			t.repeat.Planned = t.repeat.length(c.factor)
 		}
-		s := plan.Step{ID: i + 1, Phase: b.phase, Name: b.kind.Name, Within: b.within, Line: b.call.Pos.Line, Branch: b.branch,
-			Label: labels[i], Iteration: b.iteration, Args: b.kind.Values(b.step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].said()}
-		s.Group, s.Workload = b.kind.References(b.step)
-		s.Nodes = slices.ContainsFunc(b.kind.Arguments(), func(a verb.Argument) bool { return a.Type == "nodes" })
-		for _, need := range b.kind.Needs {
+		s := plan.Step{ID: i + 1, Phase: b.phase, Name: b.Kind.Name, Within: b.Within, Line: b.Call.Pos.Line, Branch: b.branch,
+			Label: labels[i], Iteration: b.iteration, Args: b.Kind.Values(b.Step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].said()}
+		s.Group, s.Workload = b.Kind.References(b.Step)
+		s.Nodes = slices.ContainsFunc(b.Kind.Arguments(), func(a verb.Argument) bool { return a.Type == "nodes" })
+		for _, need := range b.Kind.Needs {
 			if text, ok := c.inventory.Imitated[need]; ok && !c.inventory.Simulated {
 				s.Imitated = text
 				c.imitate(need, text)
 			}
 		}
-		e := v.Effect(b.step)
+		e := v.Effect(b.Step)
 		s.Subject = e.Subject
 		if e.Load != nil {
 			s.Starts = &plan.LoadStart{Prefill: e.Load.Prefill, Runtime: e.Load.Runtime}
@@ -61,7 +61,7 @@ func (c *compiler) finishSteps() {
 		}
 		c.addEstimate(s)
 		c.plan.Steps = append(c.plan.Steps, s)
-		c.plan.bound = append(c.plan.bound, b)
+		c.plan.Bound = append(c.plan.Bound, b)
 	})
 }
 
@@ -89,11 +89,11 @@ func (c *compiler) addEstimate(s plan.Step) {
 		return // the head of the branches has the time of the longest
 	}
 	switch s.Phase {
-	case Setup:
+	case plan.Setup:
 		e.Setup += s.Duration
-	case Run:
+	case plan.Run:
 		e.Run += s.Duration
-	case Teardown:
+	case plan.Teardown:
 		e.Teardown += s.Duration
 	}
 	e.Total += s.Duration
@@ -203,8 +203,8 @@ func (c *compiler) finishUndo() {
 		*undo = append(*undo, "power on the nodes that this run powered off: "+diag.Quoted(off, 5))
 	}
 	for _, b := range slices.Backward(c.steps) {
-		if _, ok := b.step.(verb.Undoer); ok {
-			if text := fmt.Sprintf("take back %s (line %d)", b.kind.Name, b.call.Pos.Line); !slices.Contains(*undo, text) {
+		if _, ok := b.Step.(verb.Undoer); ok {
+			if text := fmt.Sprintf("take back %s (line %d)", b.Kind.Name, b.Call.Pos.Line); !slices.Contains(*undo, text) {
 				*undo = append(*undo, text) // once for all iterations of a repetition
 			}
 		}

@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -22,15 +23,15 @@ type act struct {
 // nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it starts,
 // else the step and what the scenario says it is about: a workload, a group, or nodes as they are written, because what they are
 // called is another matter on every target.
-func (c *compiler) nameAct(v *verb.View, b boundStep, index int) {
-	if b.phase != Run || b.kind.Waits {
+func (c *compiler) nameAct(v *verb.View, b Bound, index int) {
+	if b.phase != plan.Run || b.Kind.Waits {
 		return
 	}
-	group, workload := b.kind.References(b.step)
-	nodes := strings.Join(strings.Fields(b.kind.NodesWritten(b.step)), "")
-	name := strings.TrimSpace(b.kind.Name + " " + cmp.Or(workload, nodes, group))
+	group, workload := b.Kind.References(b.Step)
+	nodes := strings.Join(strings.Fields(b.Kind.NodesWritten(b.Step)), "")
+	name := strings.TrimSpace(b.Kind.Name + " " + cmp.Or(workload, nodes, group))
 	c.actsOfNodes = c.actsOfNodes || b.expanded
-	c.acts = append(c.acts, act{cmp.Or(v.Effect(b.step).Starts(), name), index})
+	c.acts = append(c.acts, act{cmp.Or(v.Effect(b.Step).Starts(), name), index})
 }
 
 // actNames returns the names of all acts, with numbers where several would have the same: "Load", "Load (2)".

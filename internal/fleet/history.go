@@ -1,4 +1,4 @@
-package run
+package fleet
 
 import "github.com/braggdev/bragg/internal/target"
 
@@ -19,16 +19,16 @@ type history struct {
 // listing is a list that was asked for.
 type listing struct{ number, since int }
 
-func (f *fleet) ask() listing {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.history.asked++
-	return listing{f.history.asked, f.history.changes}
+func (t *table) ask() listing {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.history.asked++
+	return listing{t.history.asked, t.history.changes}
 }
 
 // touch notes that this run changed VMs. The caller holds the lock.
-func (f *fleet) touch(vms []target.VM) {
-	h := &f.history
+func (t *table) touch(vms []target.VM) {
+	h := &t.history
 	h.changes++
 	if h.changed == nil {
 		h.changed = map[string]int{}
@@ -39,22 +39,22 @@ func (f *fleet) touch(vms []target.VM) {
 }
 
 // empty notes that this run took all VMs away. The caller holds the lock.
-func (f *fleet) empty() {
-	f.history.changes++
-	f.history.emptied, f.history.changed, f.vms = f.history.changes, nil, nil
-	clear(f.moves.wanted) // others may get the names
-	clear(f.moves.fled)
+func (t *table) empty() {
+	t.history.changes++
+	t.history.emptied, t.history.changed, t.vms = t.history.changes, nil, nil
+	clear(t.moves.wanted) // others may get the names
+	clear(t.moves.fled)
 }
 
 // present returns the VMs as they are now, by a list and by what this run did since; false where a list that was asked for later is in
 // the table already. The caller holds the lock.
-func (f *fleet) present(l listing, list []target.VM) ([]target.VM, bool) {
-	h := &f.history
+func (t *table) present(l listing, list []target.VM) ([]target.VM, bool) {
+	h := &t.history
 	if l.number < h.shown {
 		return nil, false
 	}
 	own := map[string]target.VM{}
-	for _, vm := range f.vms {
+	for _, vm := range t.vms {
 		if h.changed[vm.Name] > l.since {
 			own[vm.Name] = vm
 		}
@@ -68,7 +68,7 @@ func (f *fleet) present(l listing, list []target.VM) ([]target.VM, bool) {
 			out = append(out, vm)
 		}
 	}
-	for _, vm := range f.vms {
+	for _, vm := range t.vms {
 		if _, missing := own[vm.Name]; missing {
 			out = append(out, vm)
 		}

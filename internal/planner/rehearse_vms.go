@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"github.com/braggdev/bragg/internal/plan"

@@ -1,4 +1,4 @@
-package run
+package fleet
 
 import (
 	"context"
@@ -196,6 +196,9 @@ type reacher func(ctx context.Context, vm target.VM) (load.Runner, error)
 
 // watching listens to whoever reaches an agent.
 func (o *operations) watching(reach reacher) reacher {
+	if o == nil {
+		return reach
+	}
 	return func(ctx context.Context, vm target.VM) (load.Runner, error) {
 		put := time.Now()
 		r, err := reach(ctx, vm)
@@ -330,17 +333,3 @@ func (o *operations) waiting(op interval.Operation) []string {
 	slices.Sort(nodes)
 	return nodes
 }
-
-// timing is what a step sees of operations.
-type timing struct {
-	ops    *operations
-	target target.Target
-}
-
-// Timed implements verb.Operations.
-func (t timing) Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error {
-	return t.ops.Do(ctx, call{operation: op, vms: vms}, act)
-}
-
-// Ready implements verb.Operations.
-func (t timing) Ready(ctx context.Context) error { return t.ops.ready(ctx, t.target) }

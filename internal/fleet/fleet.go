@@ -1,4 +1,14 @@
-package run
+// Package fleet has the VMs of one run and switches its nodes. What is changed outside is journalled first; how long it took, and what
+// moved although no step moved it, is told.
+//
+//	Config ──New──▶ Fleet: Deploy, Grow, On, Off, Move, Delete ──▶ journal ──▶ target ──▶ table
+//	                Nodes: Off, Shutdown, On
+//	                Watch: where the VMs are, from time to time ──▶ Strayed
+//
+//	fleet.go, nodes.go     what is done to VMs and nodes
+//	history.go, moves.go   the table of VMs against lists that are older, and against somebody else's hand
+//	operations.go          how long what is done takes
+package fleet
 
 import (
 	"context"
@@ -16,32 +26,88 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// fleet is the table of this run's VMs. Every change outside goes through it and is journalled first. The table is
-// guarded by mu, because loads look up who was switched off while steps change it.
-type fleet struct {
+// Config is what a fleet needs.
+type Config struct {
+	Plan    *plan.Plan
+	Target  target.Target
+	Journal *control.Journal // its header holds the tag
+	// Runner reaches the agent of a VM.
+	Runner func(ctx context.Context, vm target.VM) (load.Runner, error)
+	// Gone is told of VMs that have lost their power, Placed whenever a VM is on another node than before, Strayed when no step
+	// moved it there, and Emit of operations. All may be nil.
+	Gone    func(vm target.VM)
+	Placed  func(vm target.VM)
+	Strayed func(s Stray)
+	Emit    func(e interval.Event, at time.Time)
+	// Failpoint makes named places fail in tests; nil otherwise.
+	Failpoint control.Failpoint
+}
+
+// Fleet has the VMs of one run. Every change outside goes through it and is journalled first.
+type Fleet struct {
+	table
 	plan    *plan.Plan
 	target  target.Target
 	tag     target.Tag
 	journal *control.Journal
 	fail    control.Failpoint
-	runner  func(ctx context.Context, vm target.VM) (load.Runner, error)
-	gone    func(vm target.VM) // told of VMs that have lost their power; may be nil
+	runner  reacher
+	gone    func(vm target.VM)
 	ops     *operations
-	placed  func(vm target.VM) // told whenever a VM is on another node than before
+}
 
-	moves moves
+// New begins with no VM.
+func New(c Config) *Fleet {
+	f := &Fleet{plan: c.Plan, target: c.Target, tag: c.Journal.Header().Tag, journal: c.Journal, fail: c.Failpoint, gone: c.Gone,
+		table: table{cuts: map[string]int{}, placed: func(target.VM) {}, moves: newMoves(func(Stray) {})}}
+	if c.Placed != nil {
+		f.placed = c.Placed
+	}
+	if c.Strayed != nil {
+		f.moves.tell = c.Strayed
+	}
+	if c.Emit != nil {
+		f.ops = newOperations(c.Plan.Target, c.Emit)
+	}
+	f.runner = f.ops.watching(c.Runner)
+	return f
+}
+
+// Runner reaches the agent of a VM.
+func (f *Fleet) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
+	return f.runner(ctx, vm)
+}
+
+// Tag is what the run's VMs carry.
+func (f *Fleet) Tag() target.Tag { return f.tag }
+
+// Nodes returns what switches the nodes.
+func (f *Fleet) Nodes(list []target.Node) *Nodes { return &Nodes{list: list, fleet: f} }
+
+// Timed implements verb.Operations.
+func (f *Fleet) Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error {
+	return f.ops.Do(ctx, call{operation: op, vms: vms}, act)
+}
+
+// Ready implements verb.Operations.
+func (f *Fleet) Ready(ctx context.Context) error { return f.ops.ready(ctx, f.target) }
+
+// table is what is known of the VMs. It is guarded by mu, because loads look up who was switched off while steps change it.
+type table struct {
+	placed func(vm target.VM) // told whenever a VM is on another node than before
 
 	mu      sync.Mutex
 	history history
+	moves   moves
 	vms     []target.VM
 	cuts    map[string]int // by VM name: how often this run cut its power
 }
 
-func (f *fleet) Of(group string) []target.VM {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *table) Of(group string) []target.VM {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var out []target.VM
-	for _, vm := range f.vms {
+	for _, vm := range t.vms {
 		if group == "" || vm.Group == group {
 			out = append(out, vm)
 		}
@@ -55,34 +121,34 @@ func (f *fleet) Of(group string) []target.VM {
 	return out
 }
 
-func (f *fleet) add(vms []target.VM) {
-	f.mu.Lock()
-	f.touch(vms)
+func (t *table) add(vms []target.VM) {
+	t.mu.Lock()
+	t.touch(vms)
 	// A branch that refreshed the table meanwhile may have found them already.
-	f.vms = slices.DeleteFunc(slices.Clone(f.vms), func(have target.VM) bool {
+	t.vms = slices.DeleteFunc(slices.Clone(t.vms), func(have target.VM) bool {
 		return slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == have.Name })
 	})
-	f.vms = append(f.vms, vms...)
-	f.moves.looked = time.Now()
-	f.mu.Unlock()
+	t.vms = append(t.vms, vms...)
+	t.moves.looked = time.Now()
+	t.mu.Unlock()
 	for _, vm := range vms {
-		f.placed(vm)
+		t.placed(vm)
 	}
 }
 
 // update changes the table's entries of vms.
-func (f *fleet) update(vms []target.VM, change func(vm *target.VM)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.touch(vms)
-	for i := range f.vms {
-		if slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == f.vms[i].Name }) {
-			change(&f.vms[i])
+func (t *table) update(vms []target.VM, change func(vm *target.VM)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.touch(vms)
+	for i := range t.vms {
+		if slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == t.vms[i].Name }) {
+			change(&t.vms[i])
 		}
 	}
 }
 
-func (f *fleet) Refresh(ctx context.Context) error {
+func (f *Fleet) Refresh(ctx context.Context) error {
 	asked := f.ask()
 	list, err := f.target.Owned(ctx, f.tag)
 	if err != nil {
@@ -97,20 +163,20 @@ func (f *fleet) Refresh(ctx context.Context) error {
 }
 
 // take puts a list into the table, and returns which VMs are elsewhere than they were there.
-func (f *fleet) take(asked listing, list []target.VM) (strays []stray, placed []target.VM) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	vms, ok := f.present(asked, list)
+func (t *table) take(asked listing, list []target.VM) (strays []Stray, placed []target.VM) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	vms, ok := t.present(asked, list)
 	if !ok {
 		return nil, nil
 	}
-	f.history.shown = asked.number
-	strays = f.strays(asked, vms)
+	t.history.shown = asked.number
+	strays = t.strays(asked, vms)
 	before := map[string]string{}
-	for _, vm := range f.vms {
+	for _, vm := range t.vms {
 		before[vm.Name] = vm.NodeID
 	}
-	f.vms = vms
+	t.vms = vms
 	for _, vm := range vms {
 		if before[vm.Name] != vm.NodeID {
 			placed = append(placed, vm)
@@ -119,7 +185,7 @@ func (f *fleet) take(asked listing, list []target.VM) (strays []stray, placed []
 	return strays, placed
 }
 
-func (f *fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {
+func (f *Fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {
 	g, ok := f.plan.Group(group)
 	if !ok {
 		return nil, fmt.Errorf("deploy group %q: not in the plan", group)
@@ -137,7 +203,7 @@ func (f *fleet) Deploy(ctx context.Context, group string) ([]target.VM, error) {
 		})
 }
 
-func (f *fleet) Grow(ctx context.Context, group string, scenarioCount int, linked bool) ([]target.VM, error) {
+func (f *Fleet) Grow(ctx context.Context, group string, scenarioCount int, linked bool) ([]target.VM, error) {
 	if err := f.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -174,7 +240,7 @@ func planned(specs []target.VMSpec) []target.VM {
 }
 
 // create journals the names, makes the VMs and notes them.
-func (f *fleet) create(ctx context.Context, before, after string, specs []target.VMSpec,
+func (f *Fleet) create(ctx context.Context, before, after string, specs []target.VMSpec,
 	act func([]target.VMSpec) ([]target.VM, error)) ([]target.VM, error) {
 	if len(specs) == 0 {
 		return nil, nil
@@ -198,7 +264,7 @@ func (f *fleet) create(ctx context.Context, before, after string, specs []target
 	return vms, err
 }
 
-func (f *fleet) On(ctx context.Context, vms []target.VM) error {
+func (f *Fleet) On(ctx context.Context, vms []target.VM) error {
 	p, ok := f.target.(target.VMPower)
 	if !ok {
 		return errors.New("power on VMs: the target cannot")
@@ -215,7 +281,7 @@ func (f *fleet) On(ctx context.Context, vms []target.VM) error {
 	return f.fail.At("vms.powered-on")
 }
 
-func (f *fleet) Off(ctx context.Context, vms []target.VM) error {
+func (f *Fleet) Off(ctx context.Context, vms []target.VM) error {
 	p, ok := f.target.(target.VMPower)
 	if !ok {
 		return errors.New("power off VMs: the target cannot")
@@ -233,16 +299,16 @@ func (f *fleet) Off(ctx context.Context, vms []target.VM) error {
 }
 
 // cut notes, before it happens, that this run takes the power from VMs: loads that are lost there are no failure.
-func (f *fleet) cut(vms []target.VM) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *table) cut(vms []target.VM) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, vm := range vms {
-		f.cuts[vm.Name]++
+		t.cuts[vm.Name]++
 	}
 }
 
 // lose tells that VMs have lost their power.
-func (f *fleet) lose(vms []target.VM) {
+func (f *Fleet) lose(vms []target.VM) {
 	for _, vm := range vms {
 		f.ops.lost(vm.Name)
 	}
@@ -250,7 +316,7 @@ func (f *fleet) lose(vms []target.VM) {
 }
 
 // hangUp ends the connections to the agents of VMs, which may take its time.
-func (f *fleet) hangUp(vms []target.VM) {
+func (f *Fleet) hangUp(vms []target.VM) {
 	if f.gone == nil {
 		return
 	}
@@ -259,19 +325,19 @@ func (f *fleet) hangUp(vms []target.VM) {
 	}
 }
 
-// cutsOf returns how often this run has cut the VM's power.
-func (f *fleet) cutsOf(name string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.cuts[name]
+// CutsOf returns how often this run has cut the VM's power.
+func (t *table) CutsOf(name string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cuts[name]
 }
 
 // onNode returns the VMs that the table places on a node.
-func (f *fleet) onNode(nodeID string) []target.VM {
-	return slices.DeleteFunc(f.Of(""), func(vm target.VM) bool { return vm.NodeID != nodeID })
+func (t *table) onNode(nodeID string) []target.VM {
+	return slices.DeleteFunc(t.Of(""), func(vm target.VM) bool { return vm.NodeID != nodeID })
 }
 
-func (f *fleet) Reach(ctx context.Context, vm target.VM) error {
+func (f *Fleet) Reach(ctx context.Context, vm target.VM) error {
 	if err := f.fail.At("load.reach"); err != nil {
 		return err
 	}
@@ -279,7 +345,7 @@ func (f *fleet) Reach(ctx context.Context, vm target.VM) error {
 	return err
 }
 
-func (f *fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error {
+func (f *Fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error {
 	m, ok := f.target.(target.Migrator)
 	if !ok {
 		return errors.New("migrate VMs: the target cannot")
@@ -303,7 +369,7 @@ func (f *fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error 
 }
 
 // Delete removes every VM that carries the run's tag, also those that the table does not know.
-func (f *fleet) Delete(ctx context.Context) error {
+func (f *Fleet) Delete(ctx context.Context) error {
 	if err := f.fail.At("vms.delete"); err != nil {
 		return err
 	}

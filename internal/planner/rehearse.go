@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"cmp"
@@ -318,7 +318,7 @@ func (c *compiler) chooseTimes() {
 	}
 	r.TimeFactor = c.factor
 	for i := range c.steps {
-		c.steps[i].step = c.steps[i].rebind(c.factor)
+		c.steps[i].Step = c.steps[i].Rebind(c.factor)
 	}
 	c.keepLasting()
 	for _, p := range c.plan.workloads {
@@ -336,7 +336,7 @@ func (c *compiler) runLength(factor float64) time.Duration {
 	_, lengths := c.timeline(factor, false)
 	var sum time.Duration
 	for i, b := range c.steps {
-		if b.phase == Run && b.branch == 0 {
+		if b.phase == plan.Run && b.branch == 0 {
 			sum += lengths[i]
 		}
 	}

@@ -1,4 +1,4 @@
-package run
+package planner
 
 import (
 	"slices"
@@ -121,7 +121,7 @@ func (m *meanwhile) cutShort() {
 // covers tells whether a step begins while the load goes on: one behind its start or, in branches, beside it.
 func (m meanwhile) covers(j int) bool {
 	s, own := m.steps[j], m.steps[m.start]
-	if j == m.start || s.late || m.c.steps[j].phase == Teardown || s.from >= m.ends && j != m.halt {
+	if j == m.start || s.late || m.c.steps[j].phase == plan.Teardown || s.from >= m.ends && j != m.halt {
 		return false
 	}
 	if m.halt > 0 && j > m.halt && m.c.steps[m.halt].branch == 0 {
@@ -140,7 +140,7 @@ func (c *compiler) block(i int) (head, end int) {
 	if c.steps[i].branch == 0 {
 		return i, i
 	}
-	for head = i; !c.steps[head].parallel; head-- {
+	for head = i; !c.steps[head].Parallel; head-- {
 	}
 	return head, c.blockEnd(head)
 }
@@ -179,9 +179,9 @@ func (m meanwhile) over() []lastingOver {
 
 func (m meanwhile) overStep(j int) []lastingOver {
 	step := m.steps[j]
-	out := lastingOver{LastingOver: plan.LastingOver{Step: j + 1, Name: m.c.steps[j].kind.Name}}
+	out := lastingOver{LastingOver: plan.LastingOver{Step: j + 1, Name: m.c.steps[j].Kind.Name}}
 	switch {
-	case m.c.steps[j].parallel:
+	case m.c.steps[j].Parallel:
 		return m.overBranches(j)
 	case step.to <= m.ends && !m.endsByLoad(j):
 	default:
@@ -218,7 +218,7 @@ func (m meanwhile) overBranches(head int) []lastingOver {
 func (m meanwhile) unsteady() int {
 	count := 0
 	for j := range m.steps {
-		if m.covers(j) && !m.c.steps[j].parallel && !m.c.steps[j].kind.KeepsTime() && !m.endsByLoad(j) {
+		if m.covers(j) && !m.c.steps[j].Parallel && !m.c.steps[j].Kind.KeepsTime() && !m.endsByLoad(j) {
 			count++
 		}
 	}
@@ -232,7 +232,7 @@ func (c *compiler) extend(v *verb.View, i int, factor float64) {
 			if over.Step != i+1 || !over.Partly {
 				continue
 			}
-			_, workload := c.steps[start].kind.References(c.steps[start].step)
+			_, workload := c.steps[start].Kind.References(c.steps[start].Step)
 			v.Prolong(workload, v.Clock+scaleRest(over.rest, factor))
 		}
 	}

@@ -1,11 +1,9 @@
-package run
+package fleet
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -28,10 +26,10 @@ type moves struct {
 	wanted map[string]errand // by VM, until it is there
 	fled   map[string]flight // by VM
 	looked time.Time         // when VMs were last seen where they are
-	tell   func(stray)
+	tell   func(Stray)
 }
 
-func newMoves(tell func(stray)) moves {
+func newMoves(tell func(Stray)) moves {
 	return moves{wanted: map[string]errand{}, fled: map[string]flight{}, tell: tell}
 }
 
@@ -57,37 +55,40 @@ const (
 	causeAfterCut              // the platform did, because this run switched the node off
 )
 
-// stray is a VM that is on another node although no step has said so.
-type stray struct {
-	vm    target.VM // where it is
-	from  string    // id of the node where it was
-	ago   time.Duration
+// Stray is a VM that is on another node although no step has said so.
+type Stray struct {
+	VM    target.VM // where it is
+	From  string    // id of the node where it was
+	Ago   time.Duration
 	cause cause
 }
 
+// AfterCut tells that the platform moved the VM because this run had switched off the node where it was.
+func (s Stray) AfterCut() bool { return s.cause == causeAfterCut }
+
 // strays returns the VMs of a list that are on other nodes than in the table although no step moved them there, and notes where
 // they are now. The caller holds the lock.
-func (f *fleet) strays(asked listing, vms []target.VM) []stray {
+func (t *table) strays(asked listing, vms []target.VM) []Stray {
 	now := time.Now()
-	var out []stray
+	var out []Stray
 	for _, vm := range vms {
-		for i := range f.vms {
-			have := &f.vms[i]
+		for i := range t.vms {
+			have := &t.vms[i]
 			if have.Name != vm.Name || have.NodeID == "" || vm.NodeID == "" {
 				continue
 			}
 			if have.NodeID == vm.NodeID {
-				f.moves.stays(asked, vm)
+				t.moves.stays(asked, vm)
 				continue
 			}
-			if e, ok := f.moves.wanted[vm.Name]; ok && e.node == vm.NodeID && e.until.IsZero() {
+			if e, ok := t.moves.wanted[vm.Name]; ok && e.node == vm.NodeID && e.until.IsZero() {
 				continue
 			}
-			out = append(out, stray{vm: vm, from: have.NodeID, ago: now.Sub(f.moves.looked), cause: f.moves.why(vm, have.NodeID)})
+			out = append(out, Stray{VM: vm, From: have.NodeID, Ago: now.Sub(t.moves.looked), cause: t.moves.why(vm, have.NodeID)})
 			have.NodeID = vm.NodeID
 		}
 	}
-	f.moves.looked = now
+	t.moves.looked = now
 	return out
 }
 
@@ -115,38 +116,38 @@ func (m *moves) why(vm target.VM, from string) cause {
 }
 
 // tellStrays is called without the lock.
-func (f *fleet) tellStrays(list []stray) {
+func (t *table) tellStrays(list []Stray) {
 	for _, s := range list {
 		if s.cause == causeStep {
-			f.placed(s.vm)
+			t.placed(s.VM)
 			continue
 		}
-		f.moves.tell(s)
+		t.moves.tell(s)
 	}
 }
 
 // moving notes that a step moves VMs to a node; arrived that they are there; strand that the step failed, and looks where they
 // are. A list that was read meanwhile is outdated.
-func (f *fleet) moving(vms []target.VM, nodeID string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.touch(vms)
+func (t *table) moving(vms []target.VM, nodeID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.touch(vms)
 	for _, vm := range vms {
-		f.moves.wanted[vm.Name] = errand{node: nodeID}
+		t.moves.wanted[vm.Name] = errand{node: nodeID}
 	}
 }
 
-func (f *fleet) arrived(vms []target.VM) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.touch(vms)
+func (t *table) arrived(vms []target.VM) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.touch(vms)
 	for _, vm := range vms {
-		delete(f.moves.wanted, vm.Name)
-		delete(f.moves.fled, vm.Name)
+		delete(t.moves.wanted, vm.Name)
+		delete(t.moves.fled, vm.Name)
 	}
 }
 
-func (f *fleet) strand(ctx context.Context, vms []target.VM) {
+func (f *Fleet) strand(ctx context.Context, vms []target.VM) {
 	f.mu.Lock()
 	f.touch(vms)
 	for _, vm := range vms {
@@ -162,36 +163,36 @@ func (f *fleet) strand(ctx context.Context, vms []target.VM) {
 
 // flee notes that this run is about to switch off the node that VMs are on; stay that it did not; restored that the node is on
 // again.
-func (f *fleet) flee(vms []target.VM, nodeID string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *table) flee(vms []target.VM, nodeID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, vm := range vms {
-		f.moves.fled[vm.Name] = flight{node: nodeID}
+		t.moves.fled[vm.Name] = flight{node: nodeID}
 	}
 }
 
-func (f *fleet) stay(vms []target.VM) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *table) stay(vms []target.VM) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, vm := range vms {
-		delete(f.moves.fled, vm.Name)
+		delete(t.moves.fled, vm.Name)
 	}
 }
 
-func (f *fleet) restored(nodeID string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.history.changes++
-	for name, e := range f.moves.fled {
+func (t *table) restored(nodeID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.history.changes++
+	for name, e := range t.moves.fled {
 		if e.node == nodeID {
-			e.back = f.history.changes
-			f.moves.fled[name] = e
+			e.back = t.history.changes
+			t.moves.fled[name] = e
 		}
 	}
 }
 
 // look asks the target where the VMs are. What it cannot tell now it may tell the next time.
-func (f *fleet) look(ctx context.Context) {
+func (f *Fleet) look(ctx context.Context) {
 	f.mu.Lock()
 	count := len(f.vms)
 	f.mu.Unlock()
@@ -205,21 +206,21 @@ func (f *fleet) look(ctx context.Context) {
 }
 
 // compare tells which VMs of a list have strayed, and leaves the table as it is but for that.
-func (f *fleet) compare(asked listing, list []target.VM) {
-	f.mu.Lock()
-	var strays []stray
-	if vms, ok := f.present(asked, list); ok {
-		strays = f.strays(asked, vms)
+func (t *table) compare(asked listing, list []target.VM) {
+	t.mu.Lock()
+	var strays []Stray
+	if vms, ok := t.present(asked, list); ok {
+		strays = t.strays(asked, vms)
 		for _, s := range strays {
-			f.touch([]target.VM{s.vm}) // a list that was asked for before shows it where it was
+			t.touch([]target.VM{s.VM}) // a list that was asked for before shows it where it was
 		}
 	}
-	f.mu.Unlock()
-	f.tellStrays(strays)
+	t.mu.Unlock()
+	t.tellStrays(strays)
 }
 
-// watch looks from time to time until ctx ends, where VMs can move at all.
-func (f *fleet) watch(ctx context.Context) {
+// Watch looks from time to time until ctx ends, where VMs can move at all.
+func (f *Fleet) Watch(ctx context.Context) {
 	if _, ok := f.target.(target.Migrator); !ok {
 		return
 	}
@@ -233,27 +234,4 @@ func (f *fleet) watch(ctx context.Context) {
 			f.look(ctx)
 		}
 	}
-}
-
-// strayed tells that a VM has moved although no step moved it.
-func (e *Engine) strayed(s stray) {
-	told := interval.Event{Kind: interval.EventDisturbance, Phase: e.phaseName(), Group: s.vm.Group, Subject: s.vm.Name,
-		Message: fmt.Sprintf("%s is on %s and no longer on %s, and no step moved it", s.vm.Name, e.nodeName(s.vm.NodeID), e.nodeName(s.from))}
-	if s.cause == causeAfterCut {
-		told.Kind = interval.EventAnnotation
-		told.Message = fmt.Sprintf("%s is on %s and no longer on %s: the platform moved it, since this run switched off a node that it was on",
-			s.vm.Name, e.nodeName(s.vm.NodeID), e.nodeName(s.from))
-	}
-	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: s.vm.Group, Subject: s.vm.Name, Node: s.vm.NodeID,
-		From: s.from, SpanNanos: s.ago.Nanoseconds(), Unasked: true, AfterCut: s.cause == causeAfterCut})
-	e.emit(told)
-}
-
-func (e *Engine) nodeName(id string) string {
-	for _, n := range e.plan.Target.Nodes {
-		if n.ID == id {
-			return n.Name
-		}
-	}
-	return id
 }

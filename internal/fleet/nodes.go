@@ -1,4 +1,4 @@
-package run
+package fleet
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// nodes switches nodes and remembers, in the journal, which ones this run switched off.
-type nodes struct {
+// Nodes switches nodes and remembers, in the journal, which ones this run switched off.
+type Nodes struct {
 	list  []target.Node
-	fleet *fleet
+	fleet *Fleet
 }
 
-func (n *nodes) power() (target.NodePower, error) {
+func (n *Nodes) power() (target.NodePower, error) {
 	p, ok := n.fleet.target.(target.NodePower)
 	if !ok {
 		return nil, errors.New("switch nodes: the target cannot")
@@ -27,7 +27,7 @@ func (n *nodes) power() (target.NodePower, error) {
 	return p, nil
 }
 
-func (n *nodes) Off(ctx context.Context, index int) error {
+func (n *Nodes) Off(ctx context.Context, index int) error {
 	p, err := n.power()
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (n *nodes) Off(ctx context.Context, index int) error {
 	return n.down(ctx, index, taking{interval.OperationNodeOff, "node.power-off", "node.powered-off", p.PowerOffNode})
 }
 
-func (n *nodes) Shutdown(ctx context.Context, index int) error {
+func (n *Nodes) Shutdown(ctx context.Context, index int) error {
 	p, err := n.power()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ type taking struct {
 	act           func(ctx context.Context, nodeID string) error
 }
 
-func (n *nodes) down(ctx context.Context, index int, how taking) error {
+func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 	node := n.list[index]
 	if err := n.fleet.fail.At(how.before); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (n *nodes) down(ctx context.Context, index int, how taking) error {
 	})
 }
 
-func (n *nodes) On(ctx context.Context, index int) error {
+func (n *Nodes) On(ctx context.Context, index int) error {
 	p, err := n.power()
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (n *nodes) On(ctx context.Context, index int) error {
 	return n.fleet.journal.Undone(control.Thing{Kind: control.ThingNodeOff, Node: node.ID})
 }
 
-func (n *nodes) State(ctx context.Context, index int) (target.PowerState, error) {
+func (n *Nodes) State(ctx context.Context, index int) (target.PowerState, error) {
 	p, err := n.power()
 	if err != nil {
 		return target.PowerUnknown, err
@@ -110,7 +110,7 @@ func (n *nodes) State(ctx context.Context, index int) (target.PowerState, error)
 	return p.NodePowerState(ctx, n.list[index].ID)
 }
 
-func (n *nodes) SwitchedOff() []int {
+func (n *Nodes) SwitchedOff() []int {
 	var out []int
 	for _, t := range n.fleet.journal.Left() {
 		if t.Kind != control.ThingNodeOff {

@@ -1,4 +1,4 @@
-package run
+package fleet
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func TestTableAfterFailedMigration(t *testing.T) {
 				f, s := newSlowFleet("a", "b")
 				var placed, strays []string
 				f.placed = func(vm target.VM) { placed = append(placed, vm.Name+" "+vm.NodeID) }
-				f.moves.tell = func(s stray) { strays = append(strays, s.vm.Name+" "+s.vm.NodeID) }
+				f.moves.tell = func(s Stray) { strays = append(strays, s.VM.Name+" "+s.VM.NodeID) }
 				m := &failingMover{slowTarget: s, moves: c.moves, late: c.late}
 				f.target = m
 				if err := f.Move(t.Context(), f.Of(""), "node-2"); err == nil {
@@ -87,7 +87,7 @@ func TestTableAfterFailedMigration(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
-				f.watch(ctx)
+				f.Watch(ctx)
 				expectAt(t, f, c.at)
 				if !slices.Equal(placed, c.placed) || !slices.Equal(strays, c.strays) {
 					t.Errorf("placed %q, strays %q, want %q and %q", placed, strays, c.placed, c.strays)
@@ -97,7 +97,7 @@ func TestTableAfterFailedMigration(t *testing.T) {
 	}
 }
 
-func expectAt(t *testing.T, f *fleet, at map[string]string) {
+func expectAt(t *testing.T, f *Fleet, at map[string]string) {
 	t.Helper()
 	for _, vm := range f.Of("") {
 		if vm.NodeID != at[vm.Name] {

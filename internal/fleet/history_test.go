@@ -1,4 +1,4 @@
-package run
+package fleet
 
 import (
 	"context"
@@ -32,9 +32,9 @@ func (s *slowTarget) Owned(context.Context, target.Tag) ([]target.VM, error) {
 	return list, nil
 }
 
-func newSlowFleet(names ...string) (*fleet, *slowTarget) {
+func newSlowFleet(names ...string) (*Fleet, *slowTarget) {
 	s := &slowTarget{vms: map[string]target.VM{}}
-	f := &fleet{target: s, placed: func(target.VM) {}, moves: newMoves(func(stray) {})}
+	f := &Fleet{target: s, table: table{placed: func(target.VM) {}, moves: newMoves(func(Stray) {})}}
 	for _, name := range names {
 		s.vms[name] = target.VM{Name: name, NodeID: "node-1", Power: target.PowerOff}
 		f.add([]target.VM{s.vms[name]})
@@ -43,7 +43,7 @@ func newSlowFleet(names ...string) (*fleet, *slowTarget) {
 }
 
 // change does to the target and then to the table what a step of another branch does.
-func (s *slowTarget) change(f *fleet, name string, how func(*target.VM)) {
+func (s *slowTarget) change(f *Fleet, name string, how func(*target.VM)) {
 	vm := s.vms[name]
 	how(&vm)
 	s.vms[name] = vm
@@ -64,7 +64,7 @@ func TestRefreshKeepsWhatOthersDidMeanwhile(t *testing.T) {
 		s.change(f, "b", func(vm *target.VM) { vm.NodeID = "node-2" })
 		f.arrived([]target.VM{moved})
 	}
-	f.moves.tell = func(s stray) { t.Errorf("a step's move was told as %+v", s) }
+	f.moves.tell = func(s Stray) { t.Errorf("a step's move was told as %+v", s) }
 	if err := f.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestRefreshKeepsWhatOthersDidMeanwhile(t *testing.T) {
 func TestOlderListComesLater(t *testing.T) {
 	f, s := newSlowFleet("a")
 	told := 0
-	f.moves.tell = func(stray) { told++ }
+	f.moves.tell = func(Stray) { told++ }
 	for _, node := range []string{"node-2", "node-3"} {
 		s.after = func() {
 			s.vms["a"] = target.VM{Name: "a", NodeID: node, Power: target.PowerOn} // by somebody else's hand
@@ -114,7 +114,7 @@ func TestOlderListComesLater(t *testing.T) {
 func TestTableFollowsTheTarget(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f, s := newSlowFleet("a", "b", "c")
-		f.moves.tell = func(s stray) { r.Errorf("%+v is no stray", s) }
+		f.moves.tell = func(s Stray) { r.Errorf("%+v is no stray", s) }
 		var step func(deep int)
 		step = func(deep int) {
 			name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(r, "vm")

@@ -1,0 +1,72 @@
+// Package planner makes plans: it binds a scenario to a target, or to imagined ones, and says everything that a run would do, or all that
+// is wrong with it. It touches nothing and runs nothing.
+//
+//	Compile:    Scenario + Inventory + Catalog ──▶ Plan, or all diagnostics at once
+//	DryCompile: Scenario + Catalog ──▶ what every target would refuse, and what each step does and when
+//
+//	compile.go, block.go     calls ──▶ bound steps, those within others written out ──▶ their times
+//	engines.go, workplan.go, place.go  which generator drives what, what it touches, and on which VMs
+//	rehearse.go, rehearse_vms.go, lasting.go  how a run is made smaller; loads that then last over slow steps
+//	windows.go, queries.go   what expectations and results may name
+//	finish.go, preflight.go  sums, undo order and notes; does it fit
+package planner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// Options of a plan. The zero value plans a full run.
+type Options struct {
+	Engine string // name of a generator for all job files; "" is the scenario's choice, else the default
+	Seed   uint64
+	// Rehearse is about how long the run phase of a rehearsal takes; 0 plans a full run.
+	Rehearse time.Duration
+	// RehearseBytes bounds what a rehearsal touches on the target's storage; 0 is 2 GiB.
+	RehearseBytes int64
+	// AllowShell: the user lets the scenario run programs.
+	AllowShell bool
+	// FullPercentMax is how full the storage may be afterwards, in percent; 0 is 70.
+	FullPercentMax float64
+}
+
+// Plan is a plan that can be run: what it says, and what that was made of.
+type Plan struct {
+	plan.Plan
+
+	Bound     []Bound `json:"-"` // parallel to Steps
+	workloads map[string]*workloadPlan
+	inventory target.Inventory
+	Document  *scenario.Scenario `json:"-"`
+}
+
+// ReadPlan reads a plan that was written as JSON, for Cleaner: together with its scenario it tells what was to be done,
+// but it cannot be run.
+func ReadPlan(text []byte, sc *scenario.Scenario) (*Plan, error) {
+	p, err := plan.Read(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Plan: *p, Document: sc}, nil
+}
+
+// WorkloadNumber returns the place of a workload in the scenario.
+func (p *Plan) WorkloadNumber(name string) int {
+	return max(0, slices.IndexFunc(p.Workloads, func(w plan.Workload) bool { return w.Name == name }))
+}
+
+// TimeFactor is that of a rehearsal, 1 in a full run.
+func (p *Plan) TimeFactor() float64 {
+	if p.Rehearsal == nil {
+		return 1
+	}
+	return p.Rehearsal.TimeFactor
+}
+
+// GeneratorOf is the registration of the generator that drives a workload.
+func (p *Plan) GeneratorOf(workload string) load.Kind { return p.workloads[workload].kind }
