@@ -104,7 +104,7 @@ func (c *crowd) enter(m *member) (wait time.Duration) {
 	return 0
 }
 
-// outnumbered tells whether the address of goes has so many places that one whose address has few need not wait for its grace: who
+// outnumbered reports whether the address of goes has so many places that one whose address has few need not wait for its grace: who
 // connects without end waits behind itself.
 func (c *crowd) outnumbered(m, goes *member) bool {
 	const times = 8

@@ -57,7 +57,7 @@ func outward(class string, by map[string][]string) []string {
 // stackMax bounds how many interfaces are looked at one below the other: a bridge over a VLAN over a bond has three.
 const stackMax = 8
 
-// onDevice tells whether an interface is a device, or a bridge, bond or VLAN over one. A tunnel over one is another network.
+// onDevice reports whether an interface is a device, or a bridge, bond or VLAN over one. A tunnel over one is another network.
 func onDevice(class, name string, deep int) bool {
 	dir := filepath.Join(class, name)
 	if _, err := os.Stat(filepath.Join(dir, "device")); err == nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread tells whether the kernel holds bytes of a connection that nobody has read.
+// unread reports whether the kernel holds bytes of a connection that nobody has read.
 func unread(conn net.Conn) bool {
 	s, ok := conn.(syscall.Conn)
 	if !ok {

@@ -89,13 +89,13 @@ func checkControl(runs string) error {
 	return nil
 }
 
-// ownEntry tells whether Bragg makes such an entry in the control directory. Reading a pipe waits for ever, and a link leads
+// ownEntry reports whether Bragg makes such an entry in the control directory. Reading a pipe waits for ever, and a link leads
 // elsewhere.
 func ownEntry(e fs.DirEntry) bool {
 	return e.Type().IsRegular() || e.IsDir() && strings.HasSuffix(e.Name(), privateSuffix)
 }
 
-// keepsModes tells whether the file system of a directory keeps who may write: FAT, NTFS and shares show one mode for everything,
+// keepsModes reports whether the file system of a directory keeps who may write: FAT, NTFS and shares show one mode for everything,
 // which says nothing about who made the directory. Taking the right to write away, and looking, tells.
 func keepsModes(dir string, was fs.FileInfo, chmod func(name string, mode fs.FileMode) error) bool {
 	if err := chmod(dir, was.Mode().Perm()&^0o022); err != nil {

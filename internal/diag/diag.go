@@ -77,7 +77,7 @@ func (l *List) Warnf(pos Position, code, format string, args ...any) {
 	l.Add(Diagnostic{Code: code, Severity: SeverityWarning, Pos: pos, Message: fmt.Sprintf(format, args...)})
 }
 
-// HasErrors tells whether any diagnostic is an error.
+// HasErrors reports whether any diagnostic is an error.
 func (l List) HasErrors() bool {
 	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == SeverityError })
 }

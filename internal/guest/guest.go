@@ -168,7 +168,7 @@ func (l Link) Check() error {
 	return errors.Join(faults...)
 }
 
-// ValidInstanceID tells whether id can be an instance's: cloud-init makes a folder of this name.
+// ValidInstanceID reports whether id can be an instance's: cloud-init makes a folder of this name.
 func ValidInstanceID(id string) bool {
 	if len(id) == 0 || len(id) > 128 {
 		return false

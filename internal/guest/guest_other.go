@@ -7,5 +7,5 @@ import "github.com/braggdev/bragg/internal/diag"
 // Init is for Linux only: elsewhere no program of ours is the first process.
 func Init() int { return diag.ExitUnavailable }
 
-// IsInit tells whether this process is the first one of a machine that package image made.
+// IsInit reports whether this process is the first one of a machine that package image made.
 func IsInit() bool { return false }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsInit tells whether this process is the first one of a machine that package image made. A container's first process
+// IsInit reports whether this process is the first one of a machine that package image made. A container's first process
 // is an agent like any other.
 func IsInit() bool {
 	if os.Getpid() != 1 {

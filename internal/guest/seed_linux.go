@@ -66,7 +66,7 @@ func lookForSeed() (s Seed, found bool, err error) {
 	return Seed{}, false, nil
 }
 
-// labelled tells whether a device holds an ISO 9660 file system with our label. ECMA-119, 8.4: the primary volume
+// labelled reports whether a device holds an ISO 9660 file system with our label. ECMA-119, 8.4: the primary volume
 // descriptor is sector 16, with "CD001" at byte 1 and the label in the 32 bytes from byte 40 on.
 func labelled(device string) bool {
 	f, err := os.Open(device)

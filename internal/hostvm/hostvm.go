@@ -40,7 +40,7 @@ const (
 	OpPowerOff Operation = "power-off"
 	OpClone    Operation = "clone"
 	OpSnapshot Operation = "snapshot"
-	// OpCheck tells whether all VMs that exist carry the tag, so that nothing is done on any host for a list with a foreign one.
+	// OpCheck reports whether all VMs that exist carry the tag, so that nothing is done on any host for a list with a foreign one.
 	OpCheck  Operation = "check"
 	OpSample Operation = "sample"
 	OpDial   Operation = "dial"

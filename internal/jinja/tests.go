@@ -79,7 +79,7 @@ func testDivisible(m *machine, x any, args callArgs) (any, error) {
 	return m.divides(x, other, 0)
 }
 
-// divides tells whether x % by is rest.
+// divides reports whether x % by is rest.
 func (m *machine) divides(x, by any, rest int64) (any, error) {
 	if n, ok := by.(int); ok {
 		by = int64(n)

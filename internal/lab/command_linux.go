@@ -8,7 +8,7 @@ import (
 // childMark in the environment marks what a lab has started.
 const childMark = "BRAGG_LAB_CHILD"
 
-// Started tells whether a program with these arguments was started by a lab, as a part of it. For people Verb is none.
+// Started reports whether a program with these arguments was started by a lab, as a part of it. For people Verb is none.
 func Started(arguments []string) bool {
 	return len(arguments) > 0 && arguments[0] == Verb && os.Getenv(childMark) != ""
 }

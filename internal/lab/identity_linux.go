@@ -58,13 +58,13 @@ func statFields(text []byte) ([]string, error) {
 	return fields, nil
 }
 
-// Alive tells whether the keeper of a lab runs.
+// Alive reports whether the keeper of a lab runs.
 func (l *Lab) Alive() bool {
 	here, err := thisMachine()
 	return err == nil && here == l.Machine && l.Keeper.runs()
 }
 
-// runs tells whether a process of this machine runs.
+// runs reports whether a process of this machine runs.
 func (p process) runs() bool {
 	if p.ID == 0 {
 		return false

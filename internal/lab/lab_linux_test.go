@@ -127,7 +127,7 @@ func (b *bmc) power() string {
 	return fmt.Sprint(system["PowerState"])
 }
 
-// listens tells whether a host's server of ssh answers.
+// listens reports whether a host's server of ssh answers.
 func listens(h lab.Host) bool {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(h.Address.String(), "22"), time.Second)
 	if err != nil {
@@ -298,7 +298,7 @@ func gone(path string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// hasInterface tells whether this machine has a network interface.
+// hasInterface reports whether this machine has a network interface.
 func hasInterface(t *testing.T, name string) bool {
 	t.Helper()
 	all, err := net.Interfaces()

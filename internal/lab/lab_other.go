@@ -27,5 +27,5 @@ func Up(context.Context, Options) (*Lab, io.Closer, error) { return nil, nil, un
 // Down has no labs to remove here.
 func Down(string, []string, bool) ([]string, error) { return nil, unavailable() }
 
-// Alive tells whether the keeper of a lab runs.
+// Alive reports whether the keeper of a lab runs.
 func (l *Lab) Alive() bool { return false }

@@ -48,7 +48,7 @@ func (n *nursery) work() {
 	}
 }
 
-// reap waits for all that ended, and tells whether no process is left.
+// reap waits for all that ended, and reports whether no process is left.
 func (n *nursery) reap() (empty bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

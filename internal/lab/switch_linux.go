@@ -188,7 +188,7 @@ func buildHostNetwork(l *Lab, h Host, number int) error {
 	return nil
 }
 
-// interfaceExists tells whether this network namespace has an interface of that name.
+// interfaceExists reports whether this network namespace has an interface of that name.
 func interfaceExists(name string) (bool, error) {
 	_, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

@@ -78,5 +78,5 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// Here tells whether the holder's process is one of this machine, so that it can be stopped from here.
+// Here reports whether the holder's process is one of this machine, so that it can be stopped from here.
 func (e *HeldError) Here() bool { return e.By.Process.here() }

@@ -43,13 +43,13 @@ func startOf(pid int) (ticks uint64, ok bool) {
 	return ticks, err == nil
 }
 
-// here tells whether the process is, or was, of this machine, and in sight.
+// here reports whether the process is, or was, of this machine, and in sight.
 func (p Process) here() bool {
 	own := thisProcess()
 	return own.Boot != "" && own.Namespace != "" && p.Boot == own.Boot && p.Namespace == own.Namespace
 }
 
-// gone tells whether the holder of a lease is known to have ended without giving it back. Of a process on another machine
+// gone reports whether the holder of a lease is known to have ended without giving it back. Of a process on another machine
 // nothing is known.
 func (h Holder) gone() bool {
 	if !h.Process.here() {

@@ -26,7 +26,7 @@ func credentials(conn net.Conn) (process, user int, err error) {
 	return int(c.Pid), int(c.Uid), nil
 }
 
-// mayChange tells whether a user may end what this process keeps: it could kill it as well.
+// mayChange reports whether a user may end what this process keeps: it could kill it as well.
 func mayChange(user int) bool { return user == 0 || user == os.Getuid() }
 
 func shutdown(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }

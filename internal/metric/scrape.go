@@ -58,7 +58,7 @@ type Scraper struct {
 	Interval time.Duration // default: 5 s
 	// Now returns the present moment on the run's axis. A sample carries the moment at which its scrape began.
 	Now func() int64
-	// Keep tells whether a metric is wanted; nil keeps all. up and scrape_duration_seconds are made in any case.
+	// Keep reports whether a metric is wanted; nil keeps all. up and scrape_duration_seconds are made in any case.
 	Keep func(name string) bool
 	// Sink takes the samples of one scrape. It is called from several goroutines, and owns what it is given.
 	Sink func([]result.Sample)

@@ -123,7 +123,7 @@ func (b *Bundle) Dir() string { return b.dir }
 // Manifest returns the manifest.
 func (b *Bundle) Manifest() Manifest { return b.manifest }
 
-// State tells whether the bundle is sealed.
+// State reports whether the bundle is sealed.
 func (b *Bundle) State() State {
 	if b.seal == nil {
 		return StateRunning
@@ -131,7 +131,7 @@ func (b *Bundle) State() State {
 	return b.seal.State
 }
 
-// Live tells whether a process is writing the bundle now.
+// Live reports whether a process is writing the bundle now.
 func (b *Bundle) Live() bool {
 	f, err := b.openRegular(eventsFile)
 	if err != nil {

@@ -158,7 +158,7 @@ func lockFile(f *os.File) error {
 // descriptor until it executes its program, and the lock with it.
 func unlockFile(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
-// locked tells whether a writer holds the lock of f.
+// locked reports whether a writer holds the lock of f.
 func locked(f *os.File) bool {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if err == nil {
@@ -181,7 +181,7 @@ func checkAttachmentName(name string) error {
 	return nil
 }
 
-// stillThere tells whether the bundle's files are still found under their names. What is written to a file that somebody removed is
+// stillThere reports whether the bundle's files are still found under their names. What is written to a file that somebody removed is
 // gone with the program, and the kernel reports no error for it.
 func (w *Writer) stillThere() error {
 	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {

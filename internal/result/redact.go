@@ -109,7 +109,7 @@ func (r *Redactor) walk(v any, parent, key string) any {
 	return v
 }
 
-// namesMachine tells whether a member of JSON holds the name of a machine and nothing else.
+// namesMachine reports whether a member of JSON holds the name of a machine and nothing else.
 func namesMachine(parent, key string) bool {
 	switch key {
 	case "node", "nodes", "node_id", "host", "subject":

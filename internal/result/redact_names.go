@@ -164,7 +164,7 @@ func (r *Redactor) alias(name, pseudonym string) {
 	}
 }
 
-// tells tells whether a name says whose machine it is: the numbers by which nodes are counted do not.
+// tells reports whether a name says whose machine it is: the numbers by which nodes are counted do not.
 func tells(name string) bool {
 	if strings.ContainsFunc(name, isLetter) {
 		return true
@@ -179,7 +179,7 @@ func (r *Redactor) pseudonymOf(name string) string {
 	return r.fields[name]
 }
 
-// searchable tells whether a name may be replaced wherever it stands as a word. Numbers, letters alone that are as
+// searchable reports whether a name may be replaced wherever it stands as a word. Numbers, letters alone that are as
 // short as a unit ("ms"), and words that a bundle's own fields hold, would be found where they mean something else.
 func searchable(name string) bool {
 	if !strings.ContainsFunc(name, isLetter) || len(name) < 2 || len(name) == 2 && !strings.ContainsAny(name, "0123456789") {

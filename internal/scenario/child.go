@@ -45,7 +45,7 @@ const thisProgram = "/proc/self/exe"
 // childGreeting stands before the answer, so that a program that does not know the verb is not taken for a child.
 const childGreeting = "bragg render 1\n"
 
-// IsChild tells whether this process was started to read a scenario.
+// IsChild reports whether this process was started to read a scenario.
 func IsChild() bool { return len(os.Args) > 1 && os.Args[len(os.Args)-1] == ChildVerb }
 
 // ChildMain reads one request, answers it and returns the exit code of the process.

@@ -175,7 +175,7 @@ func (u units) names() string {
 	return strings.Join(out, ", ")
 }
 
-// Holds tells whether a measured value, in the unit of the result, meets the expectation. A missing value never does.
+// Holds reports whether a measured value, in the unit of the result, meets the expectation. A missing value never does.
 func (x Expectation) Holds(measured float64) bool {
 	switch x.Operator {
 	case "<":

@@ -60,13 +60,13 @@ func parseFloat(s string) (float64, bool) {
 	return f, err == nil && !math.IsInf(f, 0)
 }
 
-// leadingZero tells whether s is something like "010", which two versions of YAML read differently.
+// leadingZero reports whether s is something like "010", which two versions of YAML read differently.
 func leadingZero(s string) bool {
 	s = strings.TrimLeft(s, "+-")
 	return len(s) > 1 && s[0] == '0' && !strings.ContainsAny(s, ".eE")
 }
 
-// isNull tells whether n is there without a value.
+// isNull reports whether n is there without a value.
 func isNull(n node) bool { return n.Kind == scalarNode && !n.Quoted && resolve(n) == nil }
 
 // asNumber reads n as a number; text that is one counts, since templates are often quoted.

@@ -109,7 +109,7 @@ func (s *surveyor) mark(text string, at int) string {
 	return ""
 }
 
-// opensBlockText tells whether a line ends in | or >, perhaps with - + or a digit, behind a key or a dash.
+// opensBlockText reports whether a line ends in | or >, perhaps with - + or a digit, behind a key or a dash.
 func opensBlockText(body string) bool {
 	if at := strings.Index(body, " #"); at >= 0 {
 		body = body[:at]

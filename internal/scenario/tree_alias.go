@@ -35,7 +35,7 @@ func (b *treeBuilder) countText(y *yaml.Node) {
 	}
 }
 
-// full tells whether a bound is passed: the document is refused and nothing more of it is built.
+// full reports whether a bound is passed: the document is refused and nothing more of it is built.
 func (b *treeBuilder) full() bool { return b.refused || b.count > nodesMax || b.text > aliasTextMax }
 
 // mapping returns the keys and values of a mapping. A key "<<" brings in the keys of one mapping or of several, as YAML 1.1 and

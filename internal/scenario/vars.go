@@ -283,7 +283,7 @@ func (p *parser) variableNames() []string {
 	return names
 }
 
-// isIdentifier tells whether a template can use s as a name.
+// isIdentifier reports whether a template can use s as a name.
 func isIdentifier(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {

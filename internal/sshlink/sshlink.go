@@ -104,7 +104,7 @@ func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) 
 	return l, nil
 }
 
-// Broken tells whether an error of reading or writing means that the other end is gone.
+// Broken reports whether an error of reading or writing means that the other end is gone.
 func Broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
@@ -134,7 +134,7 @@ func HostError(h Host, err error, printed string) error {
 	return e
 }
 
-// Why says how the connection ended. reached tells whether the program at the other end has ever spoken.
+// Why says how the connection ended. reached reports whether the program at the other end has ever spoken.
 func (l *Link) Why(reached bool) error {
 	select {
 	case <-l.exited:

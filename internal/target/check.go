@@ -2,17 +2,17 @@ package target
 
 import "context"
 
-// DatastoreChecker tells whether a node sees a datastore: nil, or why not.
+// DatastoreChecker reports whether a node sees a datastore: nil, or why not.
 type DatastoreChecker interface {
 	DatastoreVisible(ctx context.Context, nodeID, datastore string) error
 }
 
-// HostChecker tells whether the system of a node answers: nil, or why not. A node can have power long before.
+// HostChecker reports whether the system of a node answers: nil, or why not. A node can have power long before.
 type HostChecker interface {
 	HostUp(ctx context.Context, nodeID string) error
 }
 
-// DrainChecker tells whether the cluster's write cache (on Nutanix the oplog) is empty.
+// DrainChecker reports whether the cluster's write cache (on Nutanix the oplog) is empty.
 type DrainChecker interface {
 	WriteCacheEmpty(ctx context.Context) (bool, error)
 }

@@ -207,7 +207,7 @@ type CutForesight struct {
 	SameAs  []string // other nodes, by name, that are the same machine
 }
 
-// ReadyChecker tells whether the cluster services are up: nil, or why not.
+// ReadyChecker reports whether the cluster services are up: nil, or why not.
 type ReadyChecker interface {
 	Ready(ctx context.Context) error
 }

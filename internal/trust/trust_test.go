@@ -45,7 +45,7 @@ func connected(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// speak connects client to server and tells whether a byte of the client's reached the server.
+// speak connects client to server and reports whether a byte of the client's reached the server.
 func speak(t *testing.T, server, client *tls.Config) bool {
 	t.Helper()
 	near, far := connected(t)

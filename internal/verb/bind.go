@@ -443,7 +443,7 @@ func (k Kind) NodesWritten(step Step) string {
 	return ""
 }
 
-// KeepsTime tells whether steps of a kind only wait for as long as they are told.
+// KeepsTime reports whether steps of a kind only wait for as long as they are told.
 func (k Kind) KeepsTime() bool {
 	return len(k.Needs) == 0 && slices.ContainsFunc(k.Arguments(), func(a Argument) bool { return a.Required && a.scale == scaleWait })
 }

@@ -105,7 +105,7 @@ type Effect struct {
 	CleansUp bool
 }
 
-// AllOff tells whether all VMs of a group are off or gone afterwards, and their loads over with them.
+// AllOff reports whether all VMs of a group are off or gone afterwards, and their loads over with them.
 func (e Effect) AllOff(group string) bool {
 	return e.HaltsAll || e.CleansUp || e.Halts != "" && e.Halts == group
 }
@@ -121,12 +121,12 @@ func (e Effect) Starts() string {
 // ShellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
 var ShellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
 
-// RunsPrograms tells whether the step runs programs of the scenario, whose effect nobody knows beforehand.
+// RunsPrograms reports whether the step runs programs of the scenario, whose effect nobody knows beforehand.
 func (k Kind) RunsPrograms() bool {
 	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(ShellCapabilities, need) })
 }
 
-// Expands tells whether other steps stand for it in the plan, as many as the target asks for.
+// Expands reports whether other steps stand for it in the plan, as many as the target asks for.
 func (k Kind) Expands() bool {
 	if k.New == nil {
 		return false

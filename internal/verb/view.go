@@ -110,18 +110,18 @@ func (v *View) Lasts(l LoadSpec) time.Duration {
 	return v.staggered(l).Last + length
 }
 
-// Deployed tells whether a step before this one deployed the group. After a wrong step the answer is yes, so that one
+// Deployed reports whether a step before this one deployed the group. After a wrong step the answer is yes, so that one
 // mistake is not reported many times over.
 func (v *View) Deployed(group string) bool {
 	return v.Unsure || v.groups[group] != nil && v.groups[group].deployed
 }
 
-// DeployedForSure tells whether a step before this one deployed the group, whatever wrong steps would have done.
+// DeployedForSure reports whether a step before this one deployed the group, whatever wrong steps would have done.
 func (v *View) DeployedForSure(group string) bool {
 	return v.groups[group] != nil && v.groups[group].deployed
 }
 
-// PoweredOn tells whether a step before this one powered the VMs of the group on, and none off again. What becomes of VMs
+// PoweredOn reports whether a step before this one powered the VMs of the group on, and none off again. What becomes of VMs
 // whose node is switched off is not followed. After a wrong step the answer is yes.
 func (v *View) PoweredOn(group string) bool {
 	return v.Unsure || v.groups[group] != nil && v.groups[group].on
@@ -136,7 +136,7 @@ func (v *View) GroupNames() []string {
 	return names
 }
 
-// Started tells whether a step before this one started the workload (or its prefill).
+// Started reports whether a step before this one started the workload (or its prefill).
 func (v *View) Started(workload string, prefill bool) bool {
 	_, ok := v.loads[LoadKey(workload, prefill)]
 	return ok || v.Unsure
@@ -172,7 +172,7 @@ func (v *View) Within(workload string, runtime time.Duration) time.Duration {
 	return runtime
 }
 
-// Fixed tells whether the configuration of a load says how long it takes.
+// Fixed reports whether the configuration of a load says how long it takes.
 func (v *View) Fixed(l LoadSpec) bool {
 	size := v.Sizes[LoadKey(l.Workload, l.Prefill)]
 	return size.Most > 0 && size.Least == size.Most

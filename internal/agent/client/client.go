@@ -187,7 +187,7 @@ func (c *Client) checkBoot(boot string) error {
 	return nil
 }
 
-// known tells whether the agent has answered before.
+// known reports whether the agent has answered before.
 func (c *Client) known() bool {
 	c.agentMu.Lock()
 	defer c.agentMu.Unlock()

@@ -323,7 +323,7 @@ func (c *connector) Close() error {
 	return nil
 }
 
-// isOver tells whether calling again is no use.
+// isOver reports whether calling again is no use.
 func (c *connector) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

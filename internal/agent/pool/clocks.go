@@ -76,7 +76,7 @@ type ownClock struct {
 	known time.Duration // how far it was stepped, as far as reported
 }
 
-// jumped tells whether a step is news.
+// jumped reports whether a step is news.
 func (c *ownClock) jumped(step time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -183,7 +183,7 @@ func (l *link) greet(ctx context.Context, c *client.Client) (wire.Hello, error) 
 	}
 }
 
-// isLost tells whether the agent behind a client is gone for good.
+// isLost reports whether the agent behind a client is gone for good.
 func isLost(c *client.Client) bool {
 	select {
 	case <-c.Lost():
@@ -193,7 +193,7 @@ func isLost(c *client.Client) bool {
 	}
 }
 
-// overNetwork tells whether a connection can break while the agent goes on, and be restored. An inherited one cannot: the agent
+// overNetwork reports whether a connection can break while the agent goes on, and be restored. An inherited one cannot: the agent
 // ends with it, and shares our clock. Every connection over a network is encrypted.
 func overNetwork(conn net.Conn) bool {
 	_, ok := conn.(interface{ ConnectionState() tls.ConnectionState })

@@ -218,7 +218,7 @@ func NewID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// ValidID tells whether id has the form of NewID's.
+// ValidID reports whether id has the form of NewID's.
 func ValidID(id string) bool {
 	if len(id) != 2*idBytes {
 		return false

@@ -195,7 +195,7 @@ func (o *invocation) open(path string) (*os.File, error) {
 	return f, err
 }
 
-// allows tells whether a device was named on the command line.
+// allows reports whether a device was named on the command line.
 func (o *invocation) allows(path string) bool {
 	return slices.ContainsFunc(o.devices, func(d device) bool { return d.path == path })
 }

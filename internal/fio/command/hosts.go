@@ -29,7 +29,7 @@ type hosts struct {
 	withoutFailed bool
 }
 
-// wanted tells whether jobs run on hosts instead of here.
+// wanted reports whether jobs run on hosts instead of here.
 func (h *hosts) wanted() bool { return len(h.named) > 0 }
 
 // ioHostOptions are those of the command line that are about hosts; all take a value but the last three.

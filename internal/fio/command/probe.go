@@ -17,7 +17,7 @@ import (
 // probes are options that ask what the program is and has, and run nothing. Wrappers of fio ask before they choose options.
 var probes = []string{"version", "cmdhelp", "enghelp"}
 
-// probe answers such an option, and tells whether one is there.
+// probe answers such an option, and reports whether one is there.
 func probe(p *console.Process, args []string) (bool, error) {
 	exact := slices.Contains(args, "--fio-exact")
 	for i, word := range args {

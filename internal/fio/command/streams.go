@@ -25,7 +25,7 @@ type streams struct {
 	metrics        string // address of /metrics
 }
 
-// option takes an option of the command line and tells whether it is one of these.
+// option takes an option of the command line and reports whether it is one of these.
 func (s *streams) option(key, value string) (known bool, err error) {
 	switch key {
 	case "plan":

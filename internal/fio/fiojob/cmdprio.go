@@ -23,7 +23,7 @@ type PrioritySplit struct {
 	Class, Level int // 0 best effort where there is a level; -1: those of cmdprio_class and cmdprio
 }
 
-// Active tells whether any operation has a priority of its own.
+// Active reports whether any operation has a priority of its own.
 func (c *CommandPriority) Active() bool {
 	return c.Percent != [2]int{} || len(c.Split[Read])+len(c.Split[Write]) > 0
 }

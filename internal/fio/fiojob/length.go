@@ -29,7 +29,7 @@ func Length(jobs []Job) (least, most time.Duration) {
 	return least, most
 }
 
-// Timed tells whether any job ends by time.
+// Timed reports whether any job ends by time.
 func Timed(jobs []Job) bool {
 	return slices.ContainsFunc(jobs, func(j Job) bool { return j.Runtime > 0 })
 }

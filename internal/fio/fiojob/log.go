@@ -110,5 +110,5 @@ func setPerJobLogs(j *Job, a *arg) {
 	j.Logs.Shared = !perJob
 }
 
-// Any tells whether the job writes a log.
+// Any reports whether the job writes a log.
 func (l *Logs) Any() bool { return l.Bandwidth.On || l.Latency.On || l.IOPS.On || l.Histogram.On }

@@ -352,13 +352,13 @@ func (j *Job) Directions() []Direction {
 	return []Direction{Read, Write}
 }
 
-// Random tells whether offsets are drawn, at least in part (percentage_random), and not only counted up.
+// Random reports whether offsets are drawn, at least in part (percentage_random), and not only counted up.
 func (j *Job) Random() bool { return strings.HasPrefix(j.ReadWrite, "rand") }
 
-// Writes tells whether the job changes its files: it writes or trims.
+// Writes reports whether the job changes its files: it writes or trims.
 func (j *Job) Writes() bool { return j.ReadWrite != "read" && j.ReadWrite != "randread" }
 
-// Reads tells whether the job reads, besides reading back what it wrote.
+// Reads reports whether the job reads, besides reading back what it wrote.
 func (j *Job) Reads() bool {
 	switch j.ReadWrite {
 	case "write", "randwrite", "trim", "randtrim", "trimwrite", "randtrimwrite":
@@ -413,12 +413,12 @@ func (j Job) With(key, value string) (Job, error) {
 	return j, nil
 }
 
-// Has tells whether the file sets the option, by its canonical name, for this job.
+// Has reports whether the file sets the option, by its canonical name, for this job.
 func (j *Job) Has(key string) bool {
 	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key })
 }
 
-// On tells whether the file switches an option on for this job, by its canonical name.
+// On reports whether the file switches an option on for this job, by its canonical name.
 func (j *Job) On(key string) bool {
 	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key && o.Exact == "1" })
 }

@@ -199,7 +199,7 @@ func wordOption(word string, number int) rawOption {
 	return raw
 }
 
-// takesValue tells whether an option of a command line goes on in the next word where it has no equals sign.
+// takesValue reports whether an option of a command line goes on in the next word where it has no equals sign.
 func takesValue(key string) bool {
 	s, known := lookup(key)
 	return known && s.kind != kindFlag && !(strings.HasPrefix(s.name, "write_") && s.report)

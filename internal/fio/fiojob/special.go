@@ -407,7 +407,7 @@ func setSeed(j *Job, a *arg) {
 	}
 }
 
-// UsesFiles tells whether an I/O engine of fio works on the files and devices that a job names, and on nothing else.
+// UsesFiles reports whether an I/O engine of fio works on the files and devices that a job names, and on nothing else.
 func UsesFiles(engine string) bool {
 	return nativeEngines[engine] || strings.Contains(deviceEngines, " "+engine+" ")
 }

@@ -123,7 +123,7 @@ func (a *arg) expand() bool {
 	return true
 }
 
-// emptyAllowed tells whether fio takes an option without a text: a log gets its usual name.
+// emptyAllowed reports whether fio takes an option without a text: a log gets its usual name.
 func (a *arg) emptyAllowed() bool {
 	return strings.HasPrefix(a.option.Key, "write_") && a.option.Report
 }

@@ -39,7 +39,7 @@ func (row *Row) errorCount() (total uint64) {
 	return total
 }
 
-// outlives tells whether errors of operations need not end a job.
+// outlives reports whether errors of operations need not end a job.
 func outlives(j *fiojob.Job) bool {
 	if j.ContinueOnError != "none" && j.ContinueOnError != "" {
 		return true

@@ -51,7 +51,7 @@ type Row struct {
 	Stalled time.Duration
 	// LogWait is how long a clone waited for the files of its logs, the longest of all.
 	LogWait time.Duration
-	// Strain tells whether it kept up.
+	// Strain reports whether it kept up.
 	Strain Strain
 	// DropAfter is how late operations of a rate could be before they were dropped; 0: they were worked off.
 	DropAfter time.Duration `json:",omitempty"`

@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Strain tells whether the generator kept up, over the periods of all clones of a row.
+// Strain reports whether the generator kept up, over the periods of all clones of a row.
 type Strain struct {
 	Periods   int // of every clone, those that are long enough to judge or not
 	Saturated int // in which a thread was busy all the time

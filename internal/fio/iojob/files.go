@@ -235,7 +235,7 @@ func (c *clone) names(folder string) ([]string, error) {
 	return j.CloneFiles(c.index), nil
 }
 
-// endless tells whether a file has no end: /dev/null, /dev/zero.
+// endless reports whether a file has no end: /dev/null, /dev/zero.
 func endless(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && blockdev.Endless(info)
@@ -268,7 +268,7 @@ func isDevice(path string) bool {
 	return err == nil && info.Mode()&os.ModeDevice != 0
 }
 
-// amongDevices tells whether a path leads into the folder of devices, other than to the file system for shared memory there.
+// amongDevices reports whether a path leads into the folder of devices, other than to the file system for shared memory there.
 func amongDevices(path string) bool {
 	path, err := filepath.Abs(path)
 	if folder, followed := filepath.EvalSymlinks(filepath.Dir(path)); followed == nil {

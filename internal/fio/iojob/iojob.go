@@ -54,7 +54,7 @@ type Options struct {
 	IntervalLength time.Duration
 	// Live receives, before the first operation, what tells at any moment what all clones have done; may be nil.
 	Live func(now func() []Live)
-	// AllowDevice tells whether a log that is replayed may name this block device, which its job does not; nil: it may not.
+	// AllowDevice reports whether a log that is replayed may name this block device, which its job does not; nil: it may not.
 	AllowDevice func(path string) bool
 	// ReadOnly refuses to replay a log that writes or trims.
 	ReadOnly bool

@@ -161,7 +161,7 @@ func (h *holdings) hold(path string, open func(path string) (*os.File, error)) (
 	return f, err
 }
 
-// sameDevice tells whether a path leads to an open device.
+// sameDevice reports whether a path leads to an open device.
 func sameDevice(path string, f *os.File) bool {
 	a, errPath := os.Stat(path)
 	b, errFile := f.Stat()
@@ -217,7 +217,7 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 	return nil
 }
 
-// leavesHoles tells whether a job wants its files without space of their own until they are written.
+// leavesHoles reports whether a job wants its files without space of their own until they are written.
 func leavesHoles(j *fiojob.Job) bool {
 	return j.Layout.Fallocate == "none" || j.Layout.Fallocate == "truncate"
 }

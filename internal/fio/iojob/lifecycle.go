@@ -146,7 +146,7 @@ func endComputing(phase []*clone) {
 	}
 }
 
-// isOver tells whether the end of a clone has ended the run.
+// isOver reports whether the end of a clone has ended the run.
 func (l *lifecycle) isOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-// forNames tells whether a job times what is done with names of files: filecreate, filestat, filedelete,
+// forNames reports whether a job times what is done with names of files: filecreate, filestat, filedelete,
 // dircreate, dirstat, dirdelete.
 func forNames(j *fiojob.Job) bool {
 	switch j.IOEngine {
@@ -20,15 +20,15 @@ func forNames(j *fiojob.Job) bool {
 	return forFolders(j)
 }
 
-// forFolders tells whether these names are of folders.
+// forFolders reports whether these names are of folders.
 func forFolders(j *fiojob.Job) bool {
 	return j.IOEngine == "dircreate" || j.IOEngine == "dirstat" || j.IOEngine == "dirdelete"
 }
 
-// madeByJob tells whether making the names is what the job times.
+// madeByJob reports whether making the names is what the job times.
 func madeByJob(j *fiojob.Job) bool { return j.IOEngine == "filecreate" || j.IOEngine == "dircreate" }
 
-// layOutNames makes what has to be there before a job for names begins, but for files that have content, and tells whether
+// layOutNames makes what has to be there before a job for names begins, but for files that have content, and reports whether
 // that is all.
 func (c *clone) layOutNames() (all bool, err error) {
 	switch {

@@ -77,7 +77,7 @@ func (r *runner) planClone(out *bufio.Writer, c *clone, most int64) error {
 	return err
 }
 
-// paced tells whether an operation is due at a time.
+// paced reports whether an operation is due at a time.
 func (c *clone) paced(o ioengine.Operation) bool {
 	if c.log != nil {
 		return o.Sync == "" && !c.job.Replay.NoStall

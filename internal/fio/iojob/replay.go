@@ -138,7 +138,7 @@ func (c *clone) replayed(o *Options) string {
 	return path
 }
 
-// makes tells whether a job above writes a log.
+// makes reports whether a job above writes a log.
 func (l *ioLogs) makes(path string) bool { return slices.Contains(l.written, path) }
 
 // planLater works out the files of clones that replay what jobs before them have written, and lays them out. It returns what
@@ -269,7 +269,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// kernelFile tells whether a path leads below /proc or /sys, where a write is a command.
+// kernelFile reports whether a path leads below /proc or /sys, where a write is a command.
 func kernelFile(path string) bool {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
@@ -278,7 +278,7 @@ func kernelFile(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/sys/")
 }
 
-// touches tells whether a clone reads from or writes to one of its files.
+// touches reports whether a clone reads from or writes to one of its files.
 func (c *clone) touches(f *cloneFile) (reads, writes bool) {
 	if c.log != nil {
 		return f.reads, f.writes

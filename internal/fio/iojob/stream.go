@@ -66,7 +66,7 @@ type streamed struct {
 	backlogOf, inFlightOf, stalledOf map[int]uint64
 }
 
-// sameRow tells whether clones of two jobs, the second behind the first, are reported as one.
+// sameRow reports whether clones of two jobs, the second behind the first, are reported as one.
 func sameRow(a, b *fiojob.Job) bool {
 	return a.GroupReporting && b.GroupReporting && a.Group == b.Group
 }

@@ -86,5 +86,5 @@ func (c *clone) span(file int) (from, to int64) {
 	return from, to
 }
 
-// verifiesOnly tells whether a job only reads back what an earlier run wrote.
+// verifiesOnly reports whether a job only reads back what an earlier run wrote.
 func verifiesOnly(j *fiojob.Job) bool { return j.Verify.Only && j.Verify.Method != "" }

@@ -30,7 +30,7 @@ type File struct {
 	Operations [KindCount]int64
 }
 
-// Writes tells whether the log changes the file.
+// Writes reports whether the log changes the file.
 func (f *File) Writes() bool { return f.Operations[Write] > 0 || f.Operations[Trim] > 0 }
 
 // Data is the number of reads, writes and trims.
@@ -84,7 +84,7 @@ func Scan(name string, in io.Reader, o Options) (Summary, error) {
 // faults are those of one log.
 type faults diag.List
 
-// fault takes a fault of the log up and tells whether nothing behind it can be read; other is an error of another kind.
+// fault takes a fault of the log up and reports whether nothing behind it can be read; other is an error of another kind.
 func (l *faults) fault(err error) (final bool, other error) {
 	var f *fault
 	if !errors.As(err, &f) {

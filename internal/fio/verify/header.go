@@ -62,10 +62,10 @@ func putHeader(to []byte, method Method, offset int64, s Stamp) {
 // FullNumber is the number of the write in a header that was written here.
 func (h *Header) FullNumber() uint64 { return uint64(h.Seconds)<<32 | uint64(h.Nanos) }
 
-// Marked tells whether a header seems to be there: its magic is right.
+// Marked reports whether a header seems to be there: its magic is right.
 func (h *Header) Marked() bool { return h.Magic == magic }
 
-// Valid tells whether a header is there and undamaged, whatever it says.
+// Valid reports whether a header is there and undamaged, whatever it says.
 func (h *Header) Valid() bool { return h.Marked() && h.valid }
 
 // ReadHeader returns what stands at an offset of an interval as a header; an interval that is too short has none.

@@ -66,6 +66,6 @@ func (m Method) String() string {
 	return "unknown"
 }
 
-// Covers tells whether the digest depends on every byte after it. What fio 3.33 stores as sha512 is not one: it is the
+// Covers reports whether the digest depends on every byte after it. What fio 3.33 stores as sha512 is not one: it is the
 // last bytes of the interval and a part of its first 128, because the last step of the computation is missing.
 func (m Method) Covers() bool { return m != Meta && m != SHA512 && m != Null }

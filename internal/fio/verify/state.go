@@ -59,7 +59,7 @@ func StateName(job string, index int) string {
 // MarkOurs notes that bragg wrote it, in an order that fio does not know.
 func (s *State) MarkOurs() { copy(s.Random[:], stateOurs) }
 
-// Ours tells whether bragg wrote it.
+// Ours reports whether bragg wrote it.
 func (s *State) Ours() bool { return bytes.HasPrefix(s.Random[:], []byte(stateOurs)) }
 
 // ReadState reads a state file.

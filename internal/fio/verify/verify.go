@@ -125,7 +125,7 @@ type Place struct {
 	Position int64 // of the interval in the operation
 }
 
-// Check tells whether interval, read at a place, is what was written there: nil, or what is wrong. Want, if it is not
+// Check reports whether interval, read at a place, is what was written there: nil, or what is wrong. Want, if it is not
 // nil, is what the header has to say; Strict says of what.
 func (c *Codec) Check(interval []byte, at Place, want *Stamp, strict Strict) *Mismatch {
 	switch {
@@ -186,7 +186,7 @@ func (c *Codec) digestFault(interval []byte, h *Header) string {
 	return fmt.Sprintf("its %v is %x, and the header says %x", c.format.Method, c.shown(c.want[:]), c.shown(stored))
 }
 
-// SameDigest tells whether an interval that is as it was written has a digest, and it is the given one.
+// SameDigest reports whether an interval that is as it was written has a digest, and it is the given one.
 func (c *Codec) SameDigest(interval, digest []byte) bool {
 	at := c.format.HeaderOffset + headerBytes
 	return len(digest) > 0 && int64(len(interval)) >= at+int64(len(digest)) && bytes.Equal(interval[at:at+int64(len(digest))], digest)

@@ -55,7 +55,7 @@ func identityReasons(s State, c Consent) []Reason {
 	return reasons
 }
 
-// proven tells whether what the user said is enough. That it is true was found out before.
+// proven reports whether what the user said is enough. That it is true was found out before.
 func proven(s State, c Consent) bool {
 	if c.Serial != "" || c.WWN != "" || ownClaim(s, c) || c.Own && c.SizeBytes != 0 {
 		return true
@@ -63,7 +63,7 @@ func proven(s State, c Consent) bool {
 	return s.Identity() == "" && c.SizeBytes != 0 && c.Link != ""
 }
 
-// ownClaim tells whether the device carries a tag of the controller that asks, made for this very device.
+// ownClaim reports whether the device carries a tag of the controller that asks, made for this very device.
 func ownClaim(s State, c Consent) bool {
 	tag := s.Content.Claim
 	return tag != nil && c.Controller != "" && tag.Controller == c.Controller &&

@@ -45,7 +45,7 @@ func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Con
 	}
 }
 
-// HasCut tells whether this program took the power of a node, which has none since. While the node is being switched, the
+// HasCut reports whether this program took the power of a node, which has none since. While the node is being switched, the
 // answer waits for the end of that.
 func (n *Nodes) HasCut(ctx context.Context, nodeID string) bool {
 	s, err := n.of(nodeID)

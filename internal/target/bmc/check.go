@@ -54,7 +54,7 @@ func Check(ctx context.Context, c target.Config) ([]Reading, diag.List) {
 	return readings, list
 }
 
-// Away tells whether a code means that a BMC cannot be used now, rather than that the target file is wrong.
+// Away reports whether a code means that a BMC cannot be used now, rather than that the target file is wrong.
 func Away(code string) bool {
 	switch code {
 	case CodeCredential, CodeUnreachable, CodeLogin, CodeForbidden, CodeCertificate, CodeProgram, CodeGarbage, CodeRefused, CodeLacks:

@@ -51,7 +51,7 @@ func (c *count) off(nodeID string) {
 	c.fallen[nodeID] = true
 }
 
-// fell tells whether a node counts as off because of this program.
+// fell reports whether a node counts as off because of this program.
 func (c *count) fell(nodeID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

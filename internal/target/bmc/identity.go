@@ -27,7 +27,7 @@ func (i Identity) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Known tells whether there is anything that only one machine can have.
+// Known reports whether there is anything that only one machine can have.
 func (i Identity) Known() bool { return uuidKey(i.UUID) != "" || len(serialKeys(i.Serials)) > 0 }
 
 // Match is what comparing two identities comes to.
@@ -104,7 +104,7 @@ var madeUpUUIDs = []string{
 	"000102030405060708090a0b0c0d0e0f",
 }
 
-// madeUpUUID tells whether a UUID is no machine's own: a list of what is known, and what has few different bytes.
+// madeUpUUID reports whether a UUID is no machine's own: a list of what is known, and what has few different bytes.
 func madeUpUUID(raw []byte) bool {
 	different := map[byte]bool{}
 	for _, b := range raw {

@@ -107,7 +107,7 @@ func (s *Switch) Soft(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "shut down", want: target.PowerOff, send: s.controller.Soft, timeout: s.o.SoftTimeout, once: true})
 }
 
-// staysOff tells whether the node is off and stays so, without sending anything.
+// staysOff reports whether the node is off and stays so, without sending anything.
 func (s *Switch) staysOff(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "see that it stays off", want: target.PowerOff, timeout: s.o.ReadTimeout})
 }
@@ -279,7 +279,7 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 	return nil
 }
 
-// settled tells whether the state is what is wanted for long enough.
+// settled reports whether the state is what is wanted for long enough.
 func (s *Switch) settled(op *operation) bool {
 	if op.since.IsZero() || op.sawAt.Sub(op.since) < s.o.Settle {
 		return false
@@ -292,7 +292,7 @@ func (s *Switch) settled(op *operation) bool {
 // nothing. The power is never cut without knowing it.
 const blindAfter = 2
 
-// due tells whether to send the command now.
+// due reports whether to send the command now.
 func (s *Switch) due(op *operation) bool {
 	opposite := target.PowerOn
 	if op.want == target.PowerOn {

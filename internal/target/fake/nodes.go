@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// NodePowerState tells whether a node is switched on.
+// NodePowerState reports whether a node is switched on.
 func (c *cluster) NodePowerState(ctx context.Context, nodeID string) (target.PowerState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,7 +96,7 @@ func (o *operations) sharedWith(ctx context.Context, one *vmInfo, to *node) erro
 	return nil
 }
 
-// arrived tells whether a VM is on the node although its migration seemed to fail.
+// arrived reports whether a VM is on the node although its migration seemed to fail.
 func (o *operations) arrived(ctx context.Context, tag target.Tag, one *vmInfo, to *node) bool {
 	s, err := o.cluster.survey(ctx)
 	if err != nil {

@@ -87,7 +87,7 @@ func (p *nodePower) running(ctx context.Context, nodeID string) []string {
 	return list
 }
 
-// off tells whether a node is known to be switched off.
+// off reports whether a node is known to be switched off.
 func (p *nodePower) off(ctx context.Context, nodeID string) bool {
 	if p.bmcs == nil {
 		return false
@@ -188,7 +188,7 @@ func parseSysinfo(text []byte) bmc.Identity {
 	return id
 }
 
-// controllerOn tells whether this program runs on a host: on the machine itself, or in one of its VMs. machine is the
+// controllerOn reports whether this program runs on a host: on the machine itself, or in one of its VMs. machine is the
 // UUID of the machine of this program.
 func controllerOn(machine string, host bmc.Identity, domains []domain.Info) bmc.Answer {
 	own := bmc.Identity{UUID: machine}

@@ -108,7 +108,7 @@ func copyRange(ctx context.Context, out, in *os.File, start, end int64) error {
 	return nil
 }
 
-// canShareBlocks tells whether copies in dir share blocks.
+// canShareBlocks reports whether copies in dir share blocks.
 func canShareBlocks(dir string) bool {
 	var files [2]*os.File
 	for i := range files {

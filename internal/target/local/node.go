@@ -51,7 +51,7 @@ func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
-// NodePowerState tells whether a node is switched on.
+// NodePowerState reports whether a node is switched on.
 func (n *nodes) NodePowerState(_ context.Context, nodeID string) (target.PowerState, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

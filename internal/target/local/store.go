@@ -53,7 +53,7 @@ type record struct {
 	Spec target.VMSpec `json:"spec"`
 }
 
-// complete tells whether the creation of the VM came to its end: the record is written last.
+// complete reports whether the creation of the VM came to its end: the record is written last.
 func (r record) complete() bool { return r.VM.NodeID != "" && len(r.VM.Addresses) > 0 }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)

@@ -145,7 +145,7 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 	}
 }
 
-// repeatable tells whether an operation may be done twice: making VMs and snapshots may not.
+// repeatable reports whether an operation may be done twice: making VMs and snapshots may not.
 func repeatable(o hostvm.Operation) bool {
 	switch o {
 	case hostvm.OpCreate, hostvm.OpClone, hostvm.OpSnapshot:

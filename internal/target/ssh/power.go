@@ -103,7 +103,7 @@ func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error)
 	return s, nil
 }
 
-// others tells whether all hosts answer but the one that is to be cut, and those that this program switched off; and which of
+// others reports whether all hosts answer but the one that is to be cut, and those that this program switched off; and which of
 // them are the same machine as that one.
 func (p *Powered) others(ctx context.Context, cut *host, what *hostvm.Info) (all bmc.Answer, health string, same []string) {
 	var mu sync.Mutex
@@ -128,7 +128,7 @@ func (p *Powered) others(ctx context.Context, cut *host, what *hostvm.Info) (all
 	return bmc.Yes, "the other hosts that were not switched off answer", same
 }
 
-// controllerIs tells whether this program runs on a host. One with the same start of the system and another network is a
+// controllerIs reports whether this program runs on a host. One with the same start of the system and another network is a
 // part of this machine, such as a host of a lab, and nobody can tell what a cut comes to: its owner has to say it.
 func controllerIs(info *hostvm.Info) bmc.Answer {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -170,7 +170,7 @@ func (p *Powered) dropped(nodeID string, failed error) error {
 // offPatience bounds how long a BMC may take to say whether its host is off, when that does not answer.
 const offPatience = 30 * time.Second
 
-// isOff tells whether a host that does not answer is known to have no power.
+// isOff reports whether a host that does not answer is known to have no power.
 func (p *Powered) isOff(ctx context.Context, nodeID string) bool {
 	ctx, cancel := context.WithTimeout(ctx, offPatience)
 	defer cancel()
@@ -214,7 +214,7 @@ func (p *Powered) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error
 	return vms, nil
 }
 
-// meet notes that this program acts for a tag, and tells whether it has not done so before.
+// meet notes that this program acts for a tag, and reports whether it has not done so before.
 func (p *Powered) meet(tag target.Tag) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -114,7 +114,7 @@ func (s *suite) finish() {
 	}
 }
 
-// needs tells whether the target offers a capability.
+// needs reports whether the target offers a capability.
 func (s *suite) needs(c target.Capability) bool { return slices.Contains(s.caps, c) }
 
 // require returns the target as the interface of a capability, which Capabilities has found before.

@@ -170,7 +170,7 @@ func (a *Allocator) Facts() []target.Fact {
 	return slices.Clone(a.skipped)
 }
 
-// Answers tells whether a host has the address. A port that refuses is an answer too.
+// Answers reports whether a host has the address. A port that refuses is an answer too.
 func Answers(ctx context.Context, address string) bool {
 	d := net.Dialer{Timeout: answerMax}
 	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(AgentPort)))

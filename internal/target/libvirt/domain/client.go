@@ -24,7 +24,7 @@ type Client struct {
 // NewClient returns the client of a host. It calls nothing.
 func NewClient(h *virsh.Host) *Client { return &Client{Host: h} }
 
-// Silent tells whether the host did not answer when its domains were listed the last time.
+// Silent reports whether the host did not answer when its domains were listed the last time.
 func (c *Client) Silent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,7 +56,7 @@ type Disk struct {
 func (d Disk) Name() string   { return DiskName(d.Index) }
 func (d Disk) Serial() string { return SerialOf(d.Index) }
 
-// Direct tells whether the host does not cache the disk, which native I/O needs.
+// Direct reports whether the host does not cache the disk, which native I/O needs.
 func (d Disk) Direct() bool { return d.Cache == "none" || d.Cache == "directsync" }
 
 //go:embed domain.xml.tmpl

@@ -106,7 +106,7 @@ func Parse(text []byte) ([]Info, error) {
 	}
 }
 
-// Active tells whether the domain has power.
+// Active reports whether the domain has power.
 func (s Info) Active() bool { return s.ID != "" }
 
 // owner returns the metadata of a domain that one of our controllers made.

@@ -72,7 +72,7 @@ func (s stats) sum(kind, value string) float64 {
 	return total
 }
 
-// has tells whether there is a value at all.
+// has reports whether there is a value at all.
 func (s stats) has(key string) bool { return s.values[key] != "" }
 
 // sumHad is sum over as many devices as the value count says, and whether any of them has the value.

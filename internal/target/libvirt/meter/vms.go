@@ -170,7 +170,7 @@ func (m *vmMeter) one(id string, n *node, r *reading) []target.VMSample {
 	return samples
 }
 
-// restarted tells whether a counter is less than it was. Then all began at zero, with a new emulator.
+// restarted reports whether a counter is less than it was. Then all began at zero, with a new emulator.
 func restarted(before map[string]counted, now map[string]float64) bool {
 	for name, value := range now {
 		if value < before[name].value {

@@ -44,7 +44,7 @@ func ParseVolumeName(name string) (Owner, bool) {
 	}, true
 }
 
-// Template tells whether the volume belongs to a template rather than to one VM.
+// Template reports whether the volume belongs to a template rather than to one VM.
 func (o Owner) Template() bool { return o.Role == "kernel" || o.Role == "initrd" }
 
 // Formats of volumes.

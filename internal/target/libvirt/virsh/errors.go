@@ -61,7 +61,7 @@ func tidy(text string) string {
 	}, strings.Join(parts, "; "))
 }
 
-// Says tells whether the message of an error of virsh contains one of the texts.
+// Says reports whether the message of an error of virsh contains one of the texts.
 func Says(err error, texts ...string) bool {
 	var e *Error
 	if !errors.As(err, &e) {

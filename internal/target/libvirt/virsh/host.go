@@ -152,7 +152,7 @@ func parseFacts(info, memory, capabilities, version []byte) (Facts, error) {
 
 var uuidText = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// IsUUID tells whether a text is a UUID as libvirt prints it.
+// IsUUID reports whether a text is a UUID as libvirt prints it.
 func IsUUID(text string) bool { return uuidText.MatchString(text) }
 
 // ParsePairs reads lines of "name: value", as virsh nodeinfo and its relatives print them. Lines without a colon are left out.

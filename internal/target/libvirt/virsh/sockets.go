@@ -46,7 +46,7 @@ func sweepSockets(parent string) {
 	}
 }
 
-// isDead tells whether no program listens on a socket.
+// isDead reports whether no program listens on a socket.
 func isDead(path string) bool {
 	conn, err := net.Dial("unix", path)
 	if err == nil {
