@@ -28,7 +28,6 @@ var ceilings = map[string]int{
 	"internal/fio/fiojob":    5800,
 	"internal/scenario":      3700,
 	"internal/step":          3400,
-	"internal/lab":           3300,
 }
 
 // methodCeilings are of types with too many methods, by package and name.

@@ -11,16 +11,18 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
 // HostStatus is what a keeper knows of a host.
 type HostStatus struct {
-	Name    string `json:"name"`
-	Power   Power  `json:"power"`
-	Up      bool   `json:"up"`                // its servers have answered since it was switched on
-	Process int    `json:"process,omitempty"` // its first process, as the keeper numbers them
-	Fault   string `json:"fault,omitempty"`   // what crashed; it has power, and no operating system
+	Name    string        `json:"name"`
+	Power   chassis.Power `json:"power"`
+	Up      bool          `json:"up"`                // its servers have answered since it was switched on
+	Process int           `json:"process,omitempty"` // its first process, as the keeper numbers them
+	Fault   string        `json:"fault,omitempty"`   // what crashed; it has power, and no operating system
 }
 
 // controlTimeLimit bounds one request; the longest is a power cut while a disk is slow.
@@ -35,7 +37,7 @@ func (l *Lab) Status(ctx context.Context) ([]HostStatus, error) {
 }
 
 // Reset does something to the power of a host, beside its BMC. It returns when power was cut, or switched on.
-func (l *Lab) Reset(ctx context.Context, name string, kind Reset) error {
+func (l *Lab) Reset(ctx context.Context, name string, kind chassis.Reset) error {
 	if _, err := l.Host(name); err != nil {
 		return err
 	}

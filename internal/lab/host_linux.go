@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +25,7 @@ type host struct {
 	switching sync.Mutex // one reset at a time
 
 	mu    sync.Mutex
-	power Power
+	power chassis.Power
 	life  *life // nil while it is off
 	fault string
 }
@@ -36,7 +38,7 @@ type life struct {
 	over   chan struct{} // closed when nothing of it is left
 }
 
-func (h *host) Power() Power {
+func (h *host) Power() chassis.Power {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.power
@@ -53,30 +55,30 @@ func (h *host) status() HostStatus {
 	return s
 }
 
-func (h *host) Reset(_ context.Context, kind Reset) error {
-	if err := checkReset(kind); err != nil {
+func (h *host) Reset(_ context.Context, kind chassis.Reset) error {
+	if err := chassis.CheckReset(kind); err != nil {
 		return err
 	}
 	h.switching.Lock()
 	defer h.switching.Unlock()
-	if kind == ResetPushPowerButton {
-		if kind = ResetOn; h.Power() != PowerOff {
-			kind = ResetGracefulShutdown
+	if kind == chassis.ResetPushPowerButton {
+		if kind = chassis.ResetOn; h.Power() != chassis.PowerOff {
+			kind = chassis.ResetGracefulShutdown
 		}
 	}
 	switch kind {
-	case ResetForceOff:
+	case chassis.ResetForceOff:
 		return h.cut()
-	case ResetForceRestart, ResetPowerCycle:
+	case chassis.ResetForceRestart, chassis.ResetPowerCycle:
 		if err := h.cut(); err != nil {
 			return err
 		}
 		return h.boot()
-	case ResetGracefulShutdown:
+	case chassis.ResetGracefulShutdown:
 		h.askToStop()
 		return nil
 	}
-	if h.Power() != PowerOff {
+	if h.Power() != chassis.PowerOff {
 		return nil
 	}
 	return h.boot()
@@ -96,15 +98,15 @@ func (h *host) cut() error {
 	<-running.over
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.power, h.life, h.fault = PowerOff, nil, ""
+	h.power, h.life, h.fault = chassis.PowerOff, nil, ""
 	return err
 }
 
 func (h *host) askToStop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.life != nil && h.power == PowerOn {
-		h.power = PowerPoweringOff
+	if h.life != nil && h.power == chassis.PowerOn {
+		h.power = chassis.PowerPoweringOff
 		h.nursery.signal(h.life.init, unix.SIGTERM)
 	}
 }
@@ -138,7 +140,7 @@ func (h *host) boot() error {
 	}
 	born := &life{init: init, booted: make(chan struct{}), over: make(chan struct{})}
 	h.mu.Lock()
-	h.power, h.life, h.fault = PowerOn, born, ""
+	h.power, h.life, h.fault = chassis.PowerOn, born, ""
 	h.mu.Unlock()
 	go h.watch(born, progress)
 	if err := plugHost(h.Name, init.id); err != nil {
@@ -166,7 +168,7 @@ func (h *host) watch(l *life, progress *os.File) {
 		if err := unplugHost(h.Name); err != nil {
 			h.fault = err.Error()
 		}
-		h.power, h.life = PowerOff, nil
+		h.power, h.life = chassis.PowerOff, nil
 	} else {
 		h.fault = err.Error()
 	}

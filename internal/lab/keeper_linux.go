@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -109,7 +111,7 @@ func (k *keeper) follow(orders *bufio.Reader, stop <-chan os.Signal) {
 // end removes the lab: the folder here, everything else with this process.
 func (k *keeper) end() {
 	for _, h := range k.hosts {
-		if err := h.Reset(context.Background(), ResetForceOff); err != nil {
+		if err := h.Reset(context.Background(), chassis.ResetForceOff); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
@@ -144,7 +146,7 @@ func (k *keeper) serve(ctx context.Context, outside *os.File) error {
 	k.tell(news{Connected: true})
 	k.nursery = newNursery()
 	for _, h := range k.lab.Hosts {
-		k.hosts = append(k.hosts, &host{Host: h, lab: k.lab, nursery: k.nursery, power: PowerOff})
+		k.hosts = append(k.hosts, &host{Host: h, lab: k.lab, nursery: k.nursery, power: chassis.PowerOff})
 	}
 	server, err := findProgram("dnsmasq")
 	if err != nil {
@@ -161,7 +163,7 @@ func (k *keeper) serve(ctx context.Context, outside *os.File) error {
 	booted := make(chan error, len(k.hosts))
 	for _, h := range k.hosts {
 		go func() {
-			err := h.Reset(ctx, ResetOn)
+			err := h.Reset(ctx, chassis.ResetOn)
 			if err == nil {
 				err = h.waitUp(ctx)
 			}

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -95,7 +97,6 @@ const (
 // Names that the hosts of all labs have in common.
 const (
 	PoolName = "lab" // libvirt's pool, and the network with its bridge
-	BMCUser  = "bragg"
 	SSHUser  = "root"
 
 	sshPool = "/var/tmp/bragg" // for disks of VMs, a folder of each host
@@ -214,4 +215,9 @@ func checkLabs(o *Options) (wrong []string) {
 		return []string{fmt.Sprintf("folder %q: the path is too long for sockets", o.Labs)}
 	}
 	return nil
+}
+
+// machine is the host as its BMC describes it.
+func (h Host) machine() chassis.Machine {
+	return chassis.Machine{Name: h.Name, UUID: h.UUID, Serial: h.Serial, BMC: h.BMC}
 }

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -100,7 +102,7 @@ func (b *bmc) ask(method, path, body string) (int, map[string]any) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	request.SetBasicAuth(lab.BMCUser, b.password)
+	request.SetBasicAuth(chassis.User, b.password)
 	response, err := b.client.Do(request)
 	if err != nil {
 		b.t.Fatal(err)
@@ -217,14 +219,14 @@ func TestLinkOfAHost(t *testing.T) {
 		t.Error("it is reached without a cable")
 	}
 	status, err := l.Status(t.Context())
-	if err != nil || len(status) != 1 || status[0].Power != lab.PowerOn || !status[0].Up {
+	if err != nil || len(status) != 1 || status[0].Power != chassis.PowerOn || !status[0].Up {
 		t.Errorf("%+v, %v", status, err)
 	}
 	if err := l.Link(t.Context(), "host-1", true); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is reached again", func() bool { return listens(l.Hosts[0]) })
-	if err := l.Reset(t.Context(), "host-2", lab.ResetForceOff); diag.ExitCode(err) != diag.ExitUsage {
+	if err := l.Reset(t.Context(), "host-2", chassis.ResetForceOff); diag.ExitCode(err) != diag.ExitUsage {
 		t.Errorf("a host that is not there: %v", err)
 	}
 	if err := l.Reset(t.Context(), "host-1", "Explode"); err == nil {
@@ -239,7 +241,7 @@ func TestIPMI(t *testing.T) {
 	l := labtest.New(t, o)
 	ipmi := func(words ...string) string {
 		cmd := exec.CommandContext(t.Context(), testreq.Program(t, "ipmitool"), append([]string{
-			"-I", "lanplus", "-C", "3", "-H", l.Hosts[0].BMC.String(), "-U", lab.BMCUser, "-f", l.BMCPasswordFile(),
+			"-I", "lanplus", "-C", "3", "-H", l.Hosts[0].BMC.String(), "-U", chassis.User, "-f", l.BMCPasswordFile(),
 		}, words...)...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

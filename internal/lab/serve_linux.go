@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/braggdev/bragg/internal/lab/chassis"
 )
 
 const (
@@ -42,7 +44,7 @@ func (k *keeper) serveControl() error {
 		_ = json.NewEncoder(w).Encode(all) // the client is gone when it fails
 	})
 	mux.HandleFunc("POST /hosts/{name}/reset", k.act(func(h *host, q *http.Request) error {
-		return h.Reset(q.Context(), Reset(q.FormValue("kind")))
+		return h.Reset(q.Context(), chassis.Reset(q.FormValue("kind")))
 	}))
 	mux.HandleFunc("POST /hosts/{name}/link", k.act(func(h *host, q *http.Request) error {
 		return setLink(h.Name, q.FormValue("up") == "true")
@@ -91,7 +93,7 @@ func (k *keeper) serveBMCs(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("serve the BMC of host %q: %w", h.Name, err)
 		}
-		k.listen(listener, newRedfish(h.Host, string(password), h))
+		k.listen(listener, chassis.Redfish(h.machine(), string(password), h))
 		if k.lab.IPMI {
 			if err := k.serveIPMI(ctx, h, string(password)); err != nil {
 				return err
@@ -110,8 +112,8 @@ func (k *keeper) serveIPMI(ctx context.Context, h *host, password string) error 
 	dir := filepath.Join(h.Dir, "ipmi")
 	err = errors.Join(
 		os.MkdirAll(filepath.Join(dir, "state"), 0o700),
-		os.WriteFile(filepath.Join(dir, "lan.conf"), []byte(ipmiLAN(k.lab, h.Host, password)), 0o600),
-		os.WriteFile(filepath.Join(dir, "bmc.emu"), []byte(ipmiController(h.Host)), 0o600),
+		os.WriteFile(filepath.Join(dir, "lan.conf"), []byte(chassis.IPMILAN(h.machine(), password, Verb, roleChassis, k.lab.Dir, h.Name)), 0o600),
+		os.WriteFile(filepath.Join(dir, "bmc.emu"), []byte(chassis.IPMIController(h.machine())), 0o600),
 	)
 	if err != nil {
 		return fmt.Errorf("serve the BMC of host %q: %w", h.Name, err)
@@ -160,8 +162,8 @@ func runChassis(socketDir, name string, words []string, out io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), controlTimeLimit)
 	defer cancel()
-	return chassisCommand(words, out, ipmiChassis{
-		power: func() (Power, error) {
+	return chassis.Command(words, out, chassis.IPMI{
+		Power: func() (chassis.Power, error) {
 			all, err := l.Status(ctx)
 			if err != nil {
 				return "", err
@@ -173,6 +175,6 @@ func runChassis(socketDir, name string, words []string, out io.Writer) error {
 			}
 			return "", fmt.Errorf("no host %q", name)
 		},
-		reset: func(kind Reset) error { return l.Reset(ctx, name, kind) },
+		Reset: func(kind chassis.Reset) error { return l.Reset(ctx, name, kind) },
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/lab/chassis"
 )
 
 // TargetFile is a target file of a lab.
@@ -96,7 +98,7 @@ func (l *Lab) writeBMC(b *strings.Builder, h Host) {
 }
 
 func (l *Lab) writeEnd(b *strings.Builder) {
-	fmt.Fprintf(b, "credentials:\n  bmc:\n    user: %q\n    secret: {file: %q}\n", BMCUser, l.BMCPasswordFile())
+	fmt.Fprintf(b, "credentials:\n  bmc:\n    user: %q\n    secret: {file: %q}\n", chassis.User, l.BMCPasswordFile())
 	fmt.Fprintf(b, "facts:\n  hosts: %q\nallow:\n  node_power: true\n",
 		fmt.Sprintf("%d in namespaces of one machine, which share its processors, memory and disk", len(l.Hosts)))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -82,7 +84,7 @@ func leftOnLab(t *testing.T, l *lab.Lab) []string {
 	}
 	var left []string
 	for i, s := range states {
-		if s.Power != lab.PowerOn {
+		if s.Power != chassis.PowerOn {
 			left = append(left, s.Name+" is "+string(s.Power))
 			continue
 		}

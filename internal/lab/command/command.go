@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/console"
@@ -311,8 +313,8 @@ func printLabTarget(p *console.Process, file string, pathAlone bool) error {
 
 func newPower(p *console.Process) *cobra.Command {
 	var name string
-	kinds := map[string]lab.Reset{
-		"on": lab.ResetOn, "off": lab.ResetForceOff, "restart": lab.ResetForceRestart, "shutdown": lab.ResetGracefulShutdown,
+	kinds := map[string]chassis.Reset{
+		"on": chassis.ResetOn, "off": chassis.ResetForceOff, "restart": chassis.ResetForceRestart, "shutdown": chassis.ResetGracefulShutdown,
 	}
 	cmd := &cobra.Command{
 		Use:   "power HOST on|off|restart|shutdown",
@@ -330,7 +332,7 @@ func newPower(p *console.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := l.Reset(cmd.Context(), args[0], kind); err != nil || kind == lab.ResetForceOff || kind == lab.ResetGracefulShutdown {
+			if err := l.Reset(cmd.Context(), args[0], kind); err != nil || kind == chassis.ResetForceOff || kind == chassis.ResetGracefulShutdown {
 				return err
 			}
 			return l.WaitUp(cmd.Context(), args[0])

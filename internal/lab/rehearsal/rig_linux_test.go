@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
@@ -130,7 +132,7 @@ func (r *rig) leftovers(t *testing.T, runs string) {
 		t.Fatal(err)
 	}
 	for _, s := range states {
-		if s.Power != lab.PowerOn {
+		if s.Power != chassis.PowerOn {
 			t.Errorf("host %s is %s", s.Name, s.Power)
 		}
 	}

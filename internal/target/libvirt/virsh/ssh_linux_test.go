@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
+
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -157,14 +159,14 @@ func cutsOfSSH(t *testing.T, r *lab.Lab) {
 		awaitAnswer(t, ask)
 	})
 	t.Run("power is cut", func(t *testing.T) {
-		if err := r.Reset(t.Context(), h, lab.ResetForceOff); err != nil {
+		if err := r.Reset(t.Context(), h, chassis.ResetForceOff); err != nil {
 			t.Fatal(err)
 		}
 		n.tunnel.drop()
 		if err := ask(time.Second); !IsLost(err) {
 			t.Errorf("got %v", err)
 		}
-		if err := errors.Join(r.Reset(t.Context(), h, lab.ResetOn), r.WaitUp(t.Context(), h)); err != nil {
+		if err := errors.Join(r.Reset(t.Context(), h, chassis.ResetOn), r.WaitUp(t.Context(), h)); err != nil {
 			t.Fatal(err)
 		}
 		awaitAnswer(t, ask)

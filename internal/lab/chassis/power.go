@@ -1,10 +1,24 @@
-package lab
+// Package chassis is the BMC of one simulated host: a Redfish service, and the configuration and commands of OpenIPMI's
+// simulator. Whose power it switches it learns as a Chassis.
+//
+//	Redfish, IPMI ──Reset──▶ Chassis
+package chassis
 
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 )
+
+// User is who may switch power.
+const User = "bragg"
+
+// Machine is a host as its BMC describes it.
+type Machine struct {
+	Name, UUID, Serial string
+	BMC                netip.Addr
+}
 
 // Power is the state of a host's power, as Redfish calls it.
 type Power string
@@ -37,15 +51,15 @@ var resets = []Reset{
 // errReset is the error for a kind of reset that nobody knows.
 var errReset = errors.New("there is no such kind of reset")
 
-// chassis is what a BMC front switches: one host. Its methods may be called at the same time.
-type chassis interface {
+// Chassis is what a BMC front switches: one host. Its methods may be called at the same time.
+type Chassis interface {
 	Power() Power
 	// Reset returns when power was cut, or switched on: a host that was switched on is not up yet.
 	Reset(ctx context.Context, kind Reset) error
 }
 
-// checkReset refuses what is not in the list.
-func checkReset(kind Reset) error {
+// CheckReset refuses what is not in the list.
+func CheckReset(kind Reset) error {
 	if !slices.Contains(resets, kind) {
 		return errReset
 	}

@@ -1,4 +1,4 @@
-package lab
+package chassis
 
 import (
 	"bytes"
@@ -56,9 +56,9 @@ func TestChassisCommand(t *testing.T) {
 	} {
 		box := &fakeChassis{power: c.power}
 		var out bytes.Buffer
-		err := chassisCommand(strings.Fields(c.words), &out, ipmiChassis{
-			power: func() (Power, error) { return box.Power(), nil },
-			reset: func(kind Reset) error { return box.Reset(t.Context(), kind) },
+		err := Command(strings.Fields(c.words), &out, IPMI{
+			Power: func() (Power, error) { return box.Power(), nil },
+			Reset: func(kind Reset) error { return box.Reset(t.Context(), kind) },
 		})
 		asked := ""
 		if len(box.asked) > 0 {
@@ -69,9 +69,9 @@ func TestChassisCommand(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	fail := ipmiChassis{power: func() (Power, error) { return "", broken }, reset: func(Reset) error { return broken }}
+	fail := IPMI{Power: func() (Power, error) { return "", broken }, Reset: func(Reset) error { return broken }}
 	for _, words := range []string{"get power", "set power 0"} {
-		if err := chassisCommand(strings.Fields(words), &bytes.Buffer{}, fail); !errors.Is(err, broken) {
+		if err := Command(strings.Fields(words), &bytes.Buffer{}, fail); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}

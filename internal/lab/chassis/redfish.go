@@ -1,4 +1,4 @@
-package lab
+package chassis
 
 import (
 	"crypto/rand"
@@ -13,9 +13,9 @@ import (
 // redfish is the Redfish service of one host (DMTF DSP0266): a system, its chassis and its manager, basic authentication
 // and sessions. It has what switching needs and what programs look for on the way there.
 type redfish struct {
-	host     Host
+	host     Machine
 	password string
-	chassis  chassis
+	chassis  Chassis
 
 	mu       sync.Mutex
 	sessions map[string]string // token → id
@@ -42,7 +42,7 @@ func links(paths ...string) []object {
 	return out
 }
 
-func newRedfish(h Host, password string, c chassis) http.Handler {
+func Redfish(h Machine, password string, c Chassis) http.Handler {
 	r := &redfish{host: h, password: password, chassis: c, sessions: map[string]string{}}
 	open := http.NewServeMux() // without authentication, as the standard has it
 	open.HandleFunc("GET /redfish", func(w http.ResponseWriter, _ *http.Request) {
@@ -95,7 +95,7 @@ func (r *redfish) guard(next http.Handler) http.Handler {
 }
 
 func (r *redfish) knows(user, password string) bool {
-	rightUser := subtle.ConstantTimeCompare([]byte(user), []byte(BMCUser))
+	rightUser := subtle.ConstantTimeCompare([]byte(user), []byte(User))
 	return rightUser&subtle.ConstantTimeCompare([]byte(password), []byte(r.password)) == 1
 }
 
@@ -185,7 +185,7 @@ func (r *redfish) login(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("X-Auth-Token", token)
 	w.Header().Set("Location", sessionsPath+"/"+id)
 	answer(w, http.StatusCreated, object{
-		"@odata.id": sessionsPath + "/" + id, "@odata.type": "#Session.v1_6_0.Session", "Id": id, "Name": "session", "UserName": BMCUser,
+		"@odata.id": sessionsPath + "/" + id, "@odata.type": "#Session.v1_6_0.Session", "Id": id, "Name": "session", "UserName": User,
 	})
 }
 

@@ -1,4 +1,4 @@
-package lab
+package chassis
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (c *fakeChassis) Power() Power {
 }
 
 func (c *fakeChassis) Reset(_ context.Context, kind Reset) error {
-	if err := checkReset(kind); err != nil {
+	if err := CheckReset(kind); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -41,7 +41,7 @@ func (c *fakeChassis) Reset(_ context.Context, kind Reset) error {
 func TestRedfish(t *testing.T) {
 	t.Parallel()
 	box := &fakeChassis{power: PowerOn}
-	service := newRedfish(Host{Name: "host-1", UUID: "4c4c4544-0031-4e10-8051-b4c04f4e3232", Serial: "S1"}, "right", box)
+	service := Redfish(Machine{Name: "host-1", UUID: "4c4c4544-0031-4e10-8051-b4c04f4e3232", Serial: "S1"}, "right", box)
 	for _, c := range []struct {
 		method, path, user, password, body string
 		code                               int
@@ -88,7 +88,7 @@ func TestRedfish(t *testing.T) {
 
 func TestRedfishSessions(t *testing.T) {
 	t.Parallel()
-	service := newRedfish(Host{}, "right", &fakeChassis{power: PowerOn})
+	service := Redfish(Machine{}, "right", &fakeChassis{power: PowerOn})
 	ask := func(method, path, token, body string) *httptest.ResponseRecorder {
 		request := httptest.NewRequest(method, path, strings.NewReader(body))
 		request.Header.Set("X-Auth-Token", token)

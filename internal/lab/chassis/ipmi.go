@@ -1,4 +1,4 @@
-package lab
+package chassis
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ipmiLAN is the configuration of OpenIPMI's simulator, ipmi_lan(5). The password is of letters and digits; so are paths
+// IPMILAN is the configuration of OpenIPMI's simulator, ipmi_lan(5). The password is of letters and digits; so are paths
 // (plainPath), because the simulator hands the command of chassis_control to a shell. The command is the keeper's own
-// program: the simulator runs in its PID namespace, where it is number 1.
-func ipmiLAN(l *Lab, h Host, password string) string {
+// program with the arguments in command: the simulator runs in its PID namespace, where it is number 1.
+func IPMILAN(h Machine, password string, command ...string) string {
 	return fmt.Sprintf(`name "%s"
 set_working_mc 0x20
   startlan 1
@@ -21,14 +21,14 @@ set_working_mc 0x20
     allowed_auths_admin md5
     guid %s
   endlan
-  chassis_control "/proc/1/exe %s %s %s %s"
+  chassis_control "/proc/1/exe %s"
   user 2 true "%s" "%s" admin 10 md5
-`, h.Name, h.BMC, guid(h.UUID), Verb, roleChassis, l.Dir, h.Name, BMCUser, password)
+`, h.Name, h.BMC, guid(h.UUID), strings.Join(command, " "), User, password)
 }
 
-// ipmiController describes the BMC to the simulator, ipmi_sim_cmd(5): one management controller with the host's UUID,
+// IPMIController describes the BMC to the simulator, ipmi_sim_cmd(5): one management controller with the host's UUID,
 // and its serial number in the FRU of the product and the board.
-func ipmiController(h Host) string {
+func IPMIController(h Machine) string {
 	fru := fruData(h.Serial)
 	hex := make([]string, len(fru))
 	for i, b := range fru {
@@ -97,15 +97,15 @@ func fruSum(area []byte) byte {
 	return -sum
 }
 
-// ipmiChassis is a host as ipmi_sim's command switches it.
-type ipmiChassis struct {
-	power func() (Power, error)
-	reset func(Reset) error
+// IPMI is a host as ipmi_sim's command switches it.
+type IPMI struct {
+	Power func() (Power, error)
+	Reset func(Reset) error
 }
 
-// chassisCommand does what the simulator asks for: "get NAME…", "set NAME VALUE…" or "check NAME VALUE…". Answers are
+// Command does what the simulator asks for: "get NAME…", "set NAME VALUE…" or "check NAME VALUE…". Answers are
 // lines "NAME:VALUE". What a lab has no use for (boot device, identify light) is taken and forgotten.
-func chassisCommand(words []string, out io.Writer, c ipmiChassis) error {
+func Command(words []string, out io.Writer, c IPMI) error {
 	if len(words) < 2 {
 		return fmt.Errorf("chassis command %q: want get, set or check with a name", words)
 	}
@@ -118,7 +118,7 @@ func chassisCommand(words []string, out io.Writer, c ipmiChassis) error {
 			value := "0"
 			switch name {
 			case "power":
-				p, err := c.power()
+				p, err := c.Power()
 				if err != nil {
 					return err
 				}
@@ -136,7 +136,7 @@ func chassisCommand(words []string, out io.Writer, c ipmiChassis) error {
 	case "set":
 		for i := 0; i+1 < len(words); i += 2 {
 			if kind, ok := ipmiResets[words[i]+" "+words[i+1]]; ok {
-				if err := c.reset(kind); err != nil {
+				if err := c.Reset(kind); err != nil {
 					return err
 				}
 			}
