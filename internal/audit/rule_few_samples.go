@@ -35,7 +35,7 @@ func checkFewSamples(in *Input) []finding.Finding {
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim: fmt.Sprintf("%s has only %s %s operations: its %s rests on %s of them.", in.name(l), whole(n),
-					l.Operation(d), percentile, orFewer(beyond)),
+					l.Engine().Operation(d), percentile, orFewer(beyond)),
 				Advice: "Run it longer, or read lower percentiles.",
 			})
 		}

@@ -43,7 +43,7 @@ func checkNotSteady(in *Input) []finding.Finding {
 			if p == nil || float64(len(values))*float64(p.width)/1e9 < steadySeconds {
 				continue
 			}
-			if text, degree := unsteadiness(fit(values), w); degree > worstDegree {
+			if text, degree := unsteadiness(l.Engine().RateUnit(), fit(values), w); degree > worstDegree {
 				worstDegree = degree
 				worst = &finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
 					Claim: fmt.Sprintf("%s was not steady %s: %s.", in.name(l), windowName(w), text)}
@@ -79,7 +79,7 @@ func windowName(w result.Window) string {
 }
 
 // unsteadiness says what is not steady, and how much as a multiple of what is tolerated; degree 0 is steady.
-func unsteadiness(tr trend, w result.Window) (text string, degree float64) {
+func unsteadiness(rate string, tr trend, w result.Window) (text string, degree float64) {
 	if !(tr.mean > 0) {
 		return "", 0
 	}
@@ -88,10 +88,10 @@ func unsteadiness(tr trend, w result.Window) (text string, degree float64) {
 		if tr.drift < 0 {
 			verb = "fell"
 		}
-		return fmt.Sprintf("its IOPS %s by %s over %s", verb, percent(math.Round(drift*100)/100), span(w.ToNanos-w.FromNanos)), drift / driftNoticed
+		return fmt.Sprintf("its %s %s by %s over %s", rate, verb, percent(math.Round(drift*100)/100), span(w.ToNanos-w.FromNanos)), drift / driftNoticed
 	}
 	if tr.cv >= scatterNoticed {
-		return fmt.Sprintf("its IOPS scatter by %s around their mean", percent(math.Round(tr.cv*100)/100)), tr.cv / scatterNoticed
+		return fmt.Sprintf("its %s scatter by %s around their mean", rate, percent(math.Round(tr.cv*100)/100)), tr.cv / scatterNoticed
 	}
 	return "", 0
 }

@@ -34,7 +34,7 @@ func checkResponse(in *Input) []finding.Finding {
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim: fmt.Sprintf("p99 of %ss of %s is %s in service and %s in response time: operations waited before they were submitted.",
-					l.Operation(d), in.name(l), unit.FormatLatency(service), unit.FormatLatency(response)),
+					l.Engine().Operation(d), in.name(l), unit.FormatLatency(service), unit.FormatLatency(response)),
 				Advice: "Judge by response time; compare service time only with tools that measure nothing else.",
 			})
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 )
@@ -37,10 +38,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 	default:
 		ev.trafficResult(ctx, r, &e)
 	}
-	e.Unit = cmp.Or(e.Unit, unitOf(r.Type))
-	if engine := ev.manifest.Engines[r.Workload]; e.Unit == "IOPS" && !engine.DoesIO() {
-		e.Unit = "operations/s"
-	}
+	e.Unit = cmp.Or(e.Unit, unitOf(r.Type, ev.manifest.Engines[r.Workload]))
 	scale := 1.0
 	if r.Type == "latency" {
 		scale = 1e3 // X-Ray states expected latencies in microseconds
@@ -57,10 +55,10 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 	return e.Evaluated
 }
 
-func unitOf(kind string) string {
+func unitOf(kind string, engine interval.Engine) string {
 	switch kind {
 	case "iops":
-		return "IOPS"
+		return engine.RateUnit()
 	case "bandwidth":
 		return "B/s"
 	case "latency":

@@ -3,6 +3,7 @@ package interval_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -114,6 +115,19 @@ func TestEveryFieldIsDrawn(t *testing.T) {
 	for i := range typ.NumField() {
 		if !seen[typ.Field(i).Name] {
 			t.Errorf("field %s is never drawn", typ.Field(i).Name)
+		}
+	}
+}
+
+// The two numbers of operations that a reader must tell apart: as many as there may be, and one more.
+func TestNumberOfOperations(t *testing.T) {
+	for count, ok := range map[int]bool{interval.OperationsMax: true, interval.OperationsMax + 1: false} {
+		line := `{"workload":"a","group":"b","vm":"c","instance":1,"seq":0,"start_ns":0,"length_ns":0,"dirs":[` +
+			strings.Repeat(`{"ops":1},`, count-1) + `{"ops":2}]}`
+		var d interval.Decoder
+		iv, err := d.Line([]byte(line))
+		if (err == nil) != ok || ok && iv.Directions[count-1].Operations != 2 {
+			t.Errorf("%d operations: %v, %+v", count, err, iv.Directions)
 		}
 	}
 }

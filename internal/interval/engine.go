@@ -31,6 +31,14 @@ type Gauge struct {
 // DoesIO tells whether its operations are those of I/O.
 func (e Engine) DoesIO() bool { return len(e.Operations) == 0 }
 
+// RateUnit is that of its operations per second.
+func (e Engine) RateUnit() string {
+	if e.DoesIO() {
+		return "IOPS"
+	}
+	return "operations/s"
+}
+
 // Operation is the name of the operation with that number: "read", "new-order".
 func (e Engine) Operation(number int) string {
 	switch {

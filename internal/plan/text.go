@@ -169,7 +169,11 @@ func (p *Plan) textWorkloads(b *strings.Builder, o TextOptions) {
 		b.WriteString("  none\n")
 	}
 	for _, w := range p.Workloads {
-		fmt.Fprintf(b, "  %s on %s: %s with %s\n", textio.Line(w.Name), textio.Line(w.Group), textio.Line(w.ConfigFile), w.Generator)
+		what := "with " + w.Generator
+		if w.ConfigFile != "" {
+			what = textio.Line(w.ConfigFile) + " " + what
+		}
+		fmt.Fprintf(b, "  %s on %s: %s\n", textio.Line(w.Name), textio.Line(w.Group), what)
 		if w.Load == nil && w.Prefill == nil {
 			b.WriteString("    not used by any step\n")
 		}
@@ -198,11 +202,17 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 	var lines []string
 	names := map[string][]string{}
 	for _, j := range jobs {
-		line := fmt.Sprintf("%s %s, depth %d", j.Pattern, j.BlockSizes, j.QueueDepth)
+		line := j.Pattern
+		if j.BlockSizes != "" { // without them it is no I/O
+			line += " " + j.BlockSizes
+		}
+		line += fmt.Sprintf(", depth %d", j.QueueDepth)
 		if j.RateIOPS > 0 {
 			line += fmt.Sprintf(", %s IOPS", unit.FormatCount(j.RateIOPS))
 		}
-		line += ", " + unit.FormatBytes(j.SizeBytes)
+		if j.BlockSizes != "" {
+			line += ", " + unit.FormatBytes(j.SizeBytes)
+		}
 		if j.Clones > 1 {
 			line += fmt.Sprintf(", %d clones", j.Clones)
 		}

@@ -96,11 +96,11 @@ func loadFigures(loads []*Workload) []Figure {
 // rateUnitOf is the unit of operations per second of a load in several runs.
 func rateUnitOf(loads []*Workload) string {
 	for _, w := range loads {
-		if w != nil {
-			return w.rateUnit()
+		if w != nil && len(w.Engines) > 0 {
+			return w.Engines[0].RateUnit()
 		}
 	}
-	return ""
+	return interval.Engine{}.RateUnit()
 }
 
 // operationsOf lists the operations that have latencies in any of the runs, those of I/O first.

@@ -93,7 +93,7 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 		w.CPUCoresMax = cores(l)
 		for dir := range l.Directions {
 			t := &l.Directions[dir]
-			name := l.Operation(dir)
+			name := l.Engine().Operation(dir)
 			w.addLatency(name, "service", t.Service)
 			w.addLatency(name, "response", t.Response)
 		}
@@ -152,14 +152,6 @@ func (w *Workload) GaugeTexts() []string {
 			draw.Quantity(float64(g.Min), g.Unit), draw.Quantity(float64(g.Max), g.Unit)))
 	}
 	return lines
-}
-
-// rateUnit is that of its operations per second.
-func (w *Workload) rateUnit() string {
-	if len(w.Engines) > 0 && !w.Engines[0].DoesIO() {
-		return "operations/s"
-	}
-	return "IOPS"
 }
 
 // Title names one start of a workload: "OLTP", "OLTP (start 2)", "OLTP (prefill)".

@@ -184,10 +184,10 @@ type LoadSummary struct {
 	Error           string            `json:"error,omitempty"`
 }
 
-// Operation names an operation by its number in Directions.
-func (l *LoadSummary) Operation(number int) string {
+// Engine is one of Engines; they differ by machine, not by what is done. It is zero where none is known.
+func (l *LoadSummary) Engine() interval.Engine {
 	if len(l.Engines) == 0 {
-		return interval.Engine{}.Operation(number)
+		return interval.Engine{}
 	}
-	return l.Engines[0].Operation(number) // they differ by machine, not by what is done
+	return l.Engines[0]
 }

@@ -95,7 +95,7 @@ func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
 }
 
 func catalog() verb.Catalog {
-	return verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}, {Name: "fio", Generator: plain{}, JobFiles: true}}}
+	return verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}, {Name: "fio", Generator: plain{}, JobFiles: true}, {Name: "transactions", Generator: plain{}}}}
 }
 
 // lab is a fake target with agents that pass the time, and a place for runs. Its fields are guarded by mu.

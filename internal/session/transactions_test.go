@@ -86,9 +86,6 @@ func TestGeneratorWithoutIO(t *testing.T) {
 	if err := report.Terminal(&text, runs[0], 120, false); err != nil {
 		t.Error(err)
 	}
-	if testing.Verbose() {
-		t.Log(text.String())
-	}
 	for _, want := range []string{"new-order", "buffer hits", "no database answers"} {
 		if !strings.Contains(page.String(), want) || !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q", want)
@@ -147,7 +144,7 @@ func checkTransactions(t *testing.T, r *report.Run) {
 	}
 	for i := range s.Loads {
 		l := &s.Loads[i]
-		if l.Operation(0) != "new-order" || l.Directions[0].Operations == 0 || l.Directions[3].Operations == 0 || len(l.Gauges) != 2 {
+		if l.Engine().Operation(0) != "new-order" || l.Directions[0].Operations == 0 || l.Directions[3].Operations == 0 || len(l.Gauges) != 2 {
 			t.Errorf("load %+v", l)
 		} else if g := l.Gauges[0]; g.Name != "buffer hits" || g.Mean < 90 || g.Mean > 99 || g.Min > g.Mean || g.Max < g.Mean {
 			t.Errorf("gauge %+v", g)

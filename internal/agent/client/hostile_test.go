@@ -148,6 +148,7 @@ func TestGarbledStreams(t *testing.T) {
 		"time overflows":              changed(func(iv *interval.Interval) { iv.StartNanos, iv.LengthNanos = 1<<62, 1<<62 }),
 		"histogram that is none":      `{"interval":{"dirs":[{"service":{"n":5,"b":[1,2,3]}},{},{}]}}` + "\n",
 		"histogram with far bucket":   `{"interval":{"dirs":[{"service":{"n":1,"b":[99999999999,1]}},{},{}]}}` + "\n",
+		"too many gauges":             changed(func(iv *interval.Interval) { iv.Gauges = make([]float64, interval.GaugesMax+1) }),
 		"too many classes of errors":  changed(func(iv *interval.Interval) { iv.Directions[0].Errors = classes }),
 		"deep nesting":                strings.Repeat("[", 20_000) + "\n",
 		"a line without end":          strings.Repeat("x", wire.LineBytesMax+1),
