@@ -206,15 +206,11 @@ type memberKey struct{}
 // on their way that nobody means to read the answers of.
 func crowdHandler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		serve := func() { next.ServeHTTP(w, r) }
-		if m, ok := r.Context().Value(memberKey{}).(*member); ok {
-			if m.crowd.full() {
-				w.Header().Set("Connection", "close")
-			}
-			m.answer(serve)
-			return
+		m := r.Context().Value(memberKey{}).(*member)
+		if m.crowd.full() {
+			w.Header().Set("Connection", "close")
 		}
-		serve()
+		m.answer(func() { next.ServeHTTP(w, r) })
 	})
 }
 

@@ -28,14 +28,9 @@ func reportMetrics(r scenario.Result, e *result.Evaluated) []result.Metric {
 			switch name {
 			case "Variability":
 				m.Value, m.Unit = s.CV*100, "%"
-			case "Min":
-				m.Value = s.Min
-			case "Mean":
-				m.Value = s.Mean
-			case "Median":
-				m.Value = s.Median
-			case "Max":
-				m.Value = s.Max
+			case "Min", "Mean", "Median", "Max":
+				v, _ := statistic(s, strings.ToLower(name))
+				m.Value = result.Number(v)
 			case "AnyFail":
 				m.Value = max(s.Max, -s.Min)
 				if s.Count > 0 {
@@ -205,7 +200,7 @@ func compare(v float64, operator string, bound float64) (met, known bool) {
 	return false, false
 }
 
-// worse tells whether a is further on the wrong side than b.
+// worse reports whether a is further on the wrong side than b.
 func worse(a, b float64, x scenario.Expectation) bool {
 	switch x.Operator {
 	case ">", ">=":

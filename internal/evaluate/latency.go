@@ -107,7 +107,7 @@ func anyValue(points result.Points) bool {
 	return slices.ContainsFunc(points, func(p result.Point) bool { return !math.IsNaN(p.Value) })
 }
 
-// open tells whether any load had a rate, so that response times differ from service times.
+// open reports whether any load had a rate, so that response times differ from service times.
 func (l *latencyResult) open() bool {
 	has := func(times []analysis.Times) bool {
 		return slices.ContainsFunc(times, func(t analysis.Times) bool { return t.Response() != nil })

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -79,30 +80,19 @@ func (n *nodeRecord) fullCPU(aggregate string) float64 {
 }
 
 // order lists nodes in the target's order, then any that it does not know.
-func (n *nodeRecord) order(byNode map[string][]result.Sample) []string {
-	var order []string
+func (n *nodeRecord) order(byNode map[string][]result.Sample) []result.NodeInfo {
+	var list []result.NodeInfo
 	for _, node := range n.nodes {
 		if byNode[node.ID] != nil {
-			order = append(order, node.ID)
+			list = append(list, node)
 		}
 	}
-	var rest []string
-	for node := range byNode {
-		if !slices.Contains(order, node) {
-			rest = append(rest, node)
+	for _, id := range slices.Sorted(maps.Keys(byNode)) {
+		if !slices.ContainsFunc(list, func(node result.NodeInfo) bool { return node.ID == id }) {
+			list = append(list, result.NodeInfo{ID: id})
 		}
 	}
-	slices.Sort(rest)
-	return append(order, rest...)
-}
-
-func (n *nodeRecord) name(id string) string {
-	for _, node := range n.nodes {
-		if node.ID == id {
-			return cmp.Or(node.Name, node.ID)
-		}
-	}
-	return id
+	return list
 }
 
 // holdPeriods is for how many periods of sampling a reading holds when the next one does not come.
@@ -129,12 +119,12 @@ func (ev *evaluator) metricResult(r *shown, e *sheet) {
 	stretch := result.Window{FromNanos: r.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
 	var lines []analysis.Line
 	for _, node := range ev.nodes.order(byNode) {
-		samples := within(byNode[node], r.window, period, period)
+		samples := within(byNode[node.ID], r.window, period, period)
 		if len(samples) == 0 {
 			continue
 		}
 		l := nodeLine(centred(samples, period), stretch, step, time.Duration(holdPeriods*float64(period)))
-		l.Name = ev.nodes.name(node)
+		l.Name = cmp.Or(node.Name, node.ID)
 		for i := range l.Values {
 			l.Values[i] *= factor
 		}
@@ -208,12 +198,17 @@ func nodeLine(samples []result.Sample, in result.Window, step, hold time.Duratio
 
 // samplingPeriod is the median distance of two readings of one node, at least a second.
 func samplingPeriod(byNode map[string][]result.Sample) time.Duration {
-	var gaps []int64
+	var gaps []float64
 	for _, samples := range byNode {
 		for i := 1; i < len(samples); i++ {
-			gaps = append(gaps, samples[i].AtNanos-samples[i-1].AtNanos)
+			gaps = append(gaps, float64(samples[i].AtNanos-samples[i-1].AtNanos))
 		}
 	}
+	return medianPeriod(gaps)
+}
+
+// medianPeriod is the median of gaps in nanoseconds, at least a second.
+func medianPeriod(gaps []float64) time.Duration {
 	if len(gaps) == 0 {
 		return time.Second
 	}

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -39,25 +40,15 @@ func (ev *evaluator) newShown(r scenario.Result) *shown {
 // X-Ray, a mask shows the whole of a run that began in setup, and one that setup alone ran. What a workload recorded is
 // shown from its own first start when it did not run in the run phase.
 func (ev *evaluator) extentOf(r scenario.Result) analysis.Extent {
+	all := ev.startsOf(cmp.Or(r.Mask, r.Workload))
+	inPhase := slices.DeleteFunc(slices.Clone(all), func(w result.Window) bool {
+		return w.ToNanos <= ev.phase.FromNanos || w.FromNanos >= ev.phase.ToNanos
+	})
 	switch {
-	case r.Mask != "":
-		all := startsExtent(ev.timeline.StartsOf(r.Mask))
-		inPhase := analysis.Extent{}
-		for _, w := range all {
-			if w.ToNanos > ev.phase.FromNanos && w.FromNanos < ev.phase.ToNanos {
-				inPhase = append(inPhase, w)
-			}
-		}
-		if len(inPhase) > 0 {
-			return inPhase
-		}
+	case r.Mask != "" && len(inPhase) > 0:
+		return inPhase
+	case r.Mask != "", r.Source == scenario.FromWorkload && len(all) > 0 && len(inPhase) == 0:
 		return all
-	case r.Source == scenario.FromWorkload:
-		all := startsExtent(ev.timeline.StartsOf(r.Workload))
-		meets := func(w result.Window) bool { return w.ToNanos > ev.phase.FromNanos && w.FromNanos < ev.phase.ToNanos }
-		if len(all) > 0 && !slices.ContainsFunc(all, meets) {
-			return all
-		}
 	}
 	if ev.phase.ToNanos <= ev.phase.FromNanos {
 		return analysis.Extent{}
@@ -65,10 +56,10 @@ func (ev *evaluator) extentOf(r scenario.Result) analysis.Extent {
 	return analysis.Extent{ev.phase}
 }
 
-// startsExtent returns the stretches in which a workload ran.
-func startsExtent(starts []analysis.LoadStart) analysis.Extent {
+// startsOf returns the stretches in which a workload ran.
+func (ev *evaluator) startsOf(workload string) analysis.Extent {
 	x := analysis.Extent{}
-	for _, s := range starts {
+	for _, s := range ev.timeline.StartsOf(workload) {
 		if s.ToNanos > s.FromNanos {
 			x = append(x, result.Window{FromNanos: s.FromNanos, ToNanos: s.ToNanos})
 		}
@@ -103,7 +94,7 @@ func (ev *evaluator) grids() []*analysis.Grid {
 	return list
 }
 
-// takes tells whether the latencies of an interval belong to the result.
+// takes reports whether the latencies of an interval belong to the result.
 func (s *shown) takes(iv *interval.Interval) bool {
 	keep, _ := choose(s.Result)
 	return keep(iv.Workload, iv.Group, iv.Prefill) && s.extent.Holds(iv)

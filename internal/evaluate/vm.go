@@ -156,17 +156,13 @@ func (ev *evaluator) fillVMs(e *sheet, byVM map[string]*vmReadings, m target.VMM
 
 // periodOfVMs is samplingPeriod of what may be very many readings.
 func periodOfVMs(byVM map[string]*vmReadings) time.Duration {
-	var gaps []float32
+	var gaps []float64
 	for _, r := range byVM {
 		for i := 1; i < min(len(r.points), periodReadings); i++ {
-			gaps = append(gaps, r.points[i].seconds-r.points[i-1].seconds)
+			gaps = append(gaps, 1e9*float64(r.points[i].seconds-r.points[i-1].seconds))
 		}
 	}
-	if len(gaps) == 0 {
-		return time.Second
-	}
-	slices.Sort(gaps)
-	return max(time.Duration(float64(gaps[len(gaps)/2])*1e9), time.Second)
+	return medianPeriod(gaps)
 }
 
 // periodReadings is how many readings of a VM tell its period.

@@ -23,25 +23,21 @@ func (x *execution) outputDir() (string, error) {
 	return x.record.writer.AttachFolder(outputFolder)
 }
 
-// collectLogs copies what the agents of running VMs had to say into the bundle. Every VM is asked, whatever became of
-// the others.
+// collectLogs copies the logs of the agents of running VMs into the bundle. One that fails does not keep others out.
 func (x *execution) collectLogs(ctx context.Context, vms []target.VM) error {
-	var first error
-	asked, failed := 0, 0
+	var errs []error
+	asked := 0
 	for _, vm := range vms {
 		if vm.Power != target.PowerOn {
 			continue
 		}
 		asked++
 		if err := x.collectLog(ctx, vm); err != nil {
-			failed++
-			if first == nil {
-				first = err
-			}
+			errs = append(errs, err)
 		}
 	}
-	if first != nil {
-		return fmt.Errorf("collect logs: %d of %d VMs failed: %w", failed, asked, first)
+	if len(errs) > 0 {
+		return fmt.Errorf("collect logs: %d of %d VMs failed: %w", len(errs), asked, errs[0])
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -135,9 +136,9 @@ func (c Cleaning) undo(ctx context.Context, left control.Leftover, done *Cleaned
 	if err != nil {
 		return err
 	}
-	// While the lease was fetched the run may have ended by itself.
+	// The run may have ended by itself before the lease was acquired.
 	if left, err = control.RecoverRun(c.Runs, done.Run); err == nil && !left.Ended {
-		err = c.undoHeld(ctx, left, lease, done)
+		err = c.undoHeld(ctx, left, lease, how.Config, done)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -149,17 +150,13 @@ func isLocked(err error) bool {
 	return errors.As(err, &locked) && locked.Exit == diag.ExitLocked
 }
 
-func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, done *Cleaned) error {
-	var how journalTarget
-	if err := json.Unmarshal(left.Header.Target, &how); err != nil {
-		return fmt.Errorf("read the target of run %q: %w", done.Run, err)
-	}
+func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, config target.Config, done *Cleaned) error {
 	// A teardown may switch VMs on: those get identities of an authority that ends with this cleaning.
 	identities, err := trust.New(done.Run, identityLife)
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, done.Run), c.Program, identities})
+	t, err := openTarget(ctx, opening{config, machinesDir(c.Runs, done.Run), c.Program, identities})
 	if err != nil {
 		return err
 	}

@@ -178,8 +178,7 @@ func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
 		return run.Outcome{}, errors.New("connect to agents: the target offers no connections")
 	}
 	meter := newNodeMeter(x.target, x.record, x.Plan.Estimate.Total, x.journal.Header().Tag)
-	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.record)
-	scraped.watchNodes(x.config.Nodes)
+	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.config.Nodes, x.record)
 	x.agents = pool.New(dialer, pool.Options{
 		Fence: x.lease.Fence, Zero: x.record.zero, Systems: x.Inventory.Systems, SilentFor: silentFor(&x.Plan.Plan),
 		Observer: &observer{x.record, scraped, x},
@@ -214,8 +213,7 @@ func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
 	work.Go(func() { meter.run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
 	work.Go(func() { x.passStops(beside) })
-	work.Go(func() { x.watchBundle(beside) })
-	work.Go(func() { x.watchLease(beside) })
+	work.Go(func() { x.watchReasons(beside) })
 	work.Go(func() { x.watchMeetings(beside) })
 	work.Go(func() { x.watchPauses(beside) })
 	work.Go(func() { guard{place: x.Order.Runs, space: Space}.watch(beside, x.lowSpace) })
@@ -253,15 +251,6 @@ func (x *execution) lowSpace(err error) {
 	x.engine.Guard(reason)
 }
 
-// watchLease stops the load once another controller has the target.
-func (x *execution) watchLease(ctx context.Context) {
-	select {
-	case h := <-x.lease.Lost():
-		x.engine.Guard(fmt.Sprintf("lost the lease of the target, which was unreachable for too long; run %q of %s holds it now", h.Run, h.User))
-	case <-ctx.Done():
-	}
-}
-
 // watchMeetings records which other runs use the machine, and when.
 func (x *execution) watchMeetings(ctx context.Context) {
 	for {
@@ -280,9 +269,12 @@ func (x *execution) watchMeetings(ctx context.Context) {
 	}
 }
 
-// watchBundle stops the load once the bundle cannot be written: what cannot be recorded need not be done.
-func (x *execution) watchBundle(ctx context.Context) {
+// watchReasons stops the load once another controller has the target, or the bundle cannot be written: what cannot be recorded need
+// not be done.
+func (x *execution) watchReasons(ctx context.Context) {
 	select {
+	case h := <-x.lease.Lost():
+		x.engine.Guard(fmt.Sprintf("lost the lease of the target, which was unreachable for too long; run %q of %s holds it now", h.Run, h.User))
 	case <-x.record.writer.Failed():
 		x.engine.Guard(x.record.writer.Err().Error())
 	case <-ctx.Done():

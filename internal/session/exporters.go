@@ -40,18 +40,8 @@ type scrapedVM struct {
 // nodeExporterPort is where node_exporter answers, whose names agents use too.
 const nodeExporterPort = "9100"
 
-// watchNodes adds the exporters on nodes that a target file names.
-func (x *exporters) watchNodes(nodes []target.NodeConfig) {
-	for _, n := range nodes {
-		if n.ExporterPort > 0 {
-			address := net.JoinHostPort(n.Address, strconv.Itoa(n.ExporterPort))
-			x.nodes = append(x.nodes, metric.NodeExporter(address, n.ID, cmp.Or(n.Name, n.ID)))
-		}
-	}
-	x.change(func() {})
-}
-
-func newExporters(p *plan.Plan, queries []string, r *recorder) *exporters {
+// newExporters returns the list with the exporters on nodes that a target file names, and no VM yet.
+func newExporters(p *plan.Plan, queries []string, nodes []target.NodeConfig, r *recorder) *exporters {
 	x := &exporters{ports: map[string][]int{}, byVM: map[string]*scrapedVM{}}
 	for _, g := range p.Groups {
 		x.ports[g.Name] = g.ExporterPorts
@@ -60,6 +50,13 @@ func newExporters(p *plan.Plan, queries []string, r *recorder) *exporters {
 	if p.Estimate.Total < meterShortRun {
 		x.scraper.Interval = scrapePeriodShort
 	}
+	for _, n := range nodes {
+		if n.ExporterPort > 0 {
+			address := net.JoinHostPort(n.Address, strconv.Itoa(n.ExporterPort))
+			x.nodes = append(x.nodes, metric.NodeExporter(address, n.ID, cmp.Or(n.Name, n.ID)))
+		}
+	}
+	x.change(func() {})
 	return x
 }
 

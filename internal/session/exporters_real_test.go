@@ -78,8 +78,8 @@ func TestRealNodeExporters(t *testing.T) {
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.0.0.1"}
 	planned := &plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{port}}}}
-	x := newExporters(planned, nil, m.record)
-	x.watchNodes([]target.NodeConfig{{ID: "n-7", Name: "seven", Address: "127.0.0.1", ExporterPort: port}, {ID: "n-8", Address: "127.0.0.1"}})
+	nodes := []target.NodeConfig{{ID: "n-7", Name: "seven", Address: "127.0.0.1", ExporterPort: port}, {ID: "n-8", Address: "127.0.0.1"}}
+	x := newExporters(planned, nil, nodes, m.record)
 	m.observer.exporters = x
 	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestAgentStandsInForNodeExporter(t *testing.T) {
 	m := newManyAgents(t, 1)
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.255.0.9"} // nobody listens there
-	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, m.record)
+	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, nil, m.record)
 	m.observer.exporters = x
 	if _, err := m.agents.Runner(t.Context(), vm); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 // TestOnlyWhatIsAskedOfAnExporterIsRecorded: a node_exporter has a thousand series.
 func TestOnlyWhatIsAskedOfAnExporterIsRecorded(t *testing.T) {
 	s := &scenario.Scenario{Results: []scenario.Result{{Type: "iops"}, {Type: "generic", Query: "sum(node_load15)"}}}
-	x := newExporters(&plan.Plan{}, queriesOf(s), &recorder{})
+	x := newExporters(&plan.Plan{}, queriesOf(s), nil, &recorder{})
 	for name, want := range map[string]bool{
 		"node_load15": true, "node_load5": false, "node_disk_reads_completed_total": true, "mysql_up": true,
 	} {
@@ -35,7 +35,7 @@ func TestEverythingOfAnAgentIsRecorded(t *testing.T) {
 		fmt.Fprint(w, "node_load15 2\nnode_uname_info{simulated=\"true\"} 1\n")
 	}))
 	defer server.Close()
-	x := newExporters(&plan.Plan{}, nil, &recorder{})
+	x := newExporters(&plan.Plan{}, nil, nil, &recorder{})
 	recorded := map[string]bool{}
 	x.scraper.Now = func() int64 { return 0 }
 	x.scraper.Sink = func(samples []result.Sample) {

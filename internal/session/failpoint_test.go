@@ -301,7 +301,7 @@ func TestFailureAtEveryFailpoint(t *testing.T) {
 	}
 }
 
-// unharmed tells whether a run came out as if nothing had failed. The verdict alone does not tell: on a busy machine the
+// unharmed reports whether a run came out as if nothing had failed. The verdict alone does not tell: on a busy machine the
 // numbers may be in doubt.
 func unharmed(o session.Outcome) bool {
 	return o.Ended == result.EndedCompleted && len(o.Problems) == 0 && len(o.Left) == 0 &&

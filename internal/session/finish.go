@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
@@ -85,7 +86,7 @@ func (x *execution) summarise(ctx context.Context, out run.Outcome) result.Summa
 	}
 	if incomplete != nil {
 		s.Caveats = append(s.Caveats, fmt.Sprintf("Not everything could be recorded: %v.", incomplete))
-		s.Reason = joinSentences("Not everything could be recorded.", s.Reason)
+		s.Reason = strings.TrimSpace("Not everything could be recorded. " + s.Reason)
 		if s.Verdict == result.Pass {
 			s.Verdict = result.Undecided
 		}
@@ -108,15 +109,8 @@ func summaryOf(ctx context.Context, in evaluate.Input) result.Summary {
 func undecided(in evaluate.Input, err error) result.Summary {
 	return result.Summary{
 		Verdict: result.Undecided, Ended: in.Ended, Results: []result.Evaluated{},
-		Reason: joinSentences(in.Reason, fmt.Sprintf("The run could not be evaluated: %v", err)),
+		Reason: strings.TrimSpace(fmt.Sprintf("%s The run could not be evaluated: %v", in.Reason, err)),
 	}
-}
-
-func joinSentences(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + " " + b
 }
 
 // exitCode derives the exit code of the process from a sealed summary.

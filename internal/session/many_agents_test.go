@@ -295,7 +295,7 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 			t.Error(err)
 		}
 	})
-	m.observer = &recordingObserver{m.record, newExporters(&plan.Plan{}, nil, m.record)}
+	m.observer = &recordingObserver{m.record, newExporters(&plan.Plan{}, nil, nil, m.record)}
 	m.agents = pool.New(dialer, pool.Options{Fence: 1, Zero: m.record.zero, SilentFor: silentForRun, Observer: m.observer})
 	t.Cleanup(m.agents.Close)
 	m.sink = &lagSink{record: m.record, seen: map[string]int64{}}

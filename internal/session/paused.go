@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -37,13 +39,23 @@ func (x *execution) watchPauses(ctx context.Context) {
 	}
 }
 
-// pulse is one look at the clocks: the monotonic one stands still while the machine sleeps, on Linux.
+// pulse is one look at the clocks: the monotonic one stands still while the machine sleeps.
 type pulse struct {
 	running time.Time
 	asleep  time.Duration // how much of the time since the machine's start it slept
 }
 
-// pauseBetween tells whether this program stood still between two looks.
+// now looks at the clocks.
+func now() pulse {
+	p := pulse{running: time.Now()}
+	var boot, mono unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) == nil && unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) == nil {
+		p.asleep = time.Duration(boot.Nano() - mono.Nano())
+	}
+	return p
+}
+
+// pauseBetween reports whether this program stood still between two looks.
 func pauseBetween(last, next pulse) (interval.Event, bool) {
 	slept := next.asleep - last.asleep
 	stopped := next.running.Sub(last.running)

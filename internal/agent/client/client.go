@@ -106,20 +106,27 @@ func New(conn net.Conn, o Options) *Client {
 
 // Hello asks the agent who it is and compares its clock with ours.
 func (c *Client) Hello(ctx context.Context) (wire.Hello, error) {
-	const exchanges = 5
-	var last wire.Hello
-	best := time.Duration(-1)
-	for range exchanges {
+	h, r, err := c.fastest(ctx)
+	if err == nil {
+		c.offset.Store(clockOffset(r.Offset, r.Trip))
+	}
+	return h, err
+}
+
+// exchanges make one comparison of clocks; the fastest counts.
+const exchanges = 5
+
+func (c *Client) fastest(ctx context.Context) (best wire.Hello, fastest clock.Reading, err error) {
+	for i := range exchanges {
 		h, r, err := c.greet(ctx)
 		if err != nil {
-			return wire.Hello{}, err
+			return wire.Hello{}, clock.Reading{}, err
 		}
-		if best < 0 || r.Trip < best {
-			last, best = h, r.Trip
-			c.offset.Store(clockOffset(r.Offset, r.Trip))
+		if i == 0 || r.Trip < fastest.Trip {
+			best, fastest = h, r
 		}
 	}
-	return last, nil
+	return best, fastest, nil
 }
 
 // greet makes one exchange.

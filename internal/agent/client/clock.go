@@ -115,20 +115,11 @@ type Clock struct {
 	Error time.Duration // of Wall and Standstill: half the trip
 }
 
-// clockExchanges is how many exchanges make one reading; the fastest counts.
-const clockExchanges = 4
-
 // AskClock compares the agent's clocks with the run's. The client must have a Zero.
 func (c *Client) AskClock(ctx context.Context) (Clock, error) {
-	var best clock.Reading
-	for i := range clockExchanges {
-		_, r, err := c.greet(ctx)
-		if err != nil {
-			return Clock{}, err
-		}
-		if i == 0 || r.Trip < best.Trip {
-			best = r
-		}
+	_, best, err := c.fastest(ctx)
+	if err != nil {
+		return Clock{}, err
 	}
 	zero := c.options.Zero
 	passed := best.At.Sub(zero)

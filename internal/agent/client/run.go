@@ -75,17 +75,14 @@ func (h *held) Run(ctx context.Context, at time.Time) error {
 	stopped := context.AfterFunc(ctx, h.cancel)
 	defer stopped()
 	h.follower.start <- at
-	return h.ended()
+	return <-h.done
 }
 
-// Discard gives the workload up.
+// Discard gives the workload up and waits for its end.
 func (h *held) Discard() {
 	h.cancel()
-	_ = h.ended() // by cancelling
+	<-h.done
 }
-
-// ended waits for the workload's end and returns why it failed.
-func (h *held) ended() error { return <-h.done }
 
 // follower is one run of a workload: it prepares and starts it, follows its stream over as many connections as it takes, and
 // stops it.

@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent/client"
@@ -63,28 +62,17 @@ func (p *Pool) compareClocks(vm target.VM, before *client.Clock, now client.Cloc
 		switch {
 		case e.Subject == "":
 			e.Group, e.Subject = vm.Group, vm.Name
-		case !p.own.jumped(now.Own):
+		case !p.ownJumped(now.Own):
 			continue
 		}
 		p.options.Observer.Event(e)
 	}
 }
 
-// ownClock is the wall clock of this machine. Its jump shows at every agent, and is reported once.
-type ownClock struct {
-	mu    sync.Mutex
-	known time.Duration // how far it was stepped, as far as reported
-}
-
-// jumped reports whether a step is news.
-func (c *ownClock) jumped(step time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if (step - c.known).Abs() <= clockJumpMin {
-		return false
-	}
-	c.known = step
-	return true
+// ownJumped reports whether a step of this machine's wall clock is news: it shows at every agent, and is reported once.
+func (p *Pool) ownJumped(step time.Duration) bool {
+	known := p.ownClock.Load()
+	return (step-time.Duration(known)).Abs() > clockJumpMin && p.ownClock.CompareAndSwap(known, int64(step))
 }
 
 // clockJumps returns what has jumped between two comparisons, without its moment; an event without a subject is about the agent. A

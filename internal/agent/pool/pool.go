@@ -71,7 +71,7 @@ type Pool struct {
 	dialer     target.AgentDialer
 	options    Options
 	identities *identityCheck
-	own        ownClock
+	ownClock   atomic.Int64 // how far this machine's wall clock was stepped, as far as reported
 
 	mu    sync.Mutex
 	byVM  map[string]*link

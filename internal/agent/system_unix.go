@@ -2,7 +2,12 @@
 
 package agent
 
-import "golang.org/x/sys/unix"
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // processTimes returns seconds of CPU time and context switches of this process and its ended children.
 func processTimes() (user, system, switches float64) {
@@ -27,4 +32,21 @@ func machineKernel() kernel {
 		unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:]),
 		unix.ByteSliceToString(u.Machine[:]),
 	}
+}
+
+// unread reports whether the kernel holds bytes of a connection that nobody has read.
+func unread(conn net.Conn) bool {
+	s, ok := conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	err = raw.Control(func(fd uintptr) {
+		n, _, _ = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	})
+	return err == nil && n > 0
 }
