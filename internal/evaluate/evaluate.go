@@ -61,6 +61,7 @@ type evaluator struct {
 	digest    *audit.Digest
 	nodes     nodeRecord
 	vms       vmRecord
+	gauges    gaugeRecord // of the run phase
 	shown     []*shown
 	caveats   []string
 }
@@ -68,7 +69,7 @@ type evaluator struct {
 // Run makes everything that reports read: each result of the scenario with its series and statistics, windows,
 // roll-ups per workload, findings, and the verdict. It reads the record once.
 func Run(ctx context.Context, in Input) (result.Summary, error) {
-	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest()}
+	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest(), gauges: gaugeRecord{}}
 	if err := ev.read(ctx); err != nil {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
 	}
@@ -87,6 +88,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		}
 		s.Results = append(s.Results, ev.result(ctx, r, s.Loads))
 	}
+	s.Results = append(s.Results, ev.gaugeResults()...)
 	s.Results = append(s.Results, ev.vmResults()...)
 	s.Findings = audit.Check(audit.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,
@@ -191,6 +193,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		ev.digest.Add(&iv)
 		ev.loads.Add(&iv)
 		ev.recover.Add(&iv)
+		ev.gauges.add(&iv, ev.phase)
 		for _, g := range grids {
 			g.Add(&iv)
 		}

@@ -139,6 +139,10 @@ func checkTransactions(t *testing.T, r *report.Run) {
 			t.Errorf("%q has the windows %v", e.Name, windows)
 		}
 	}
+	last := s.Results[len(s.Results)-1]
+	if last.Name != "TPC: connections" || len(last.Stats) == 0 || last.Stats[0].Mean != 16 {
+		t.Errorf("the last result is %q: %+v", last.Name, last.Stats)
+	}
 	if unit := s.Results[0].Unit; unit != "operations/s" {
 		t.Errorf("transactions are in %q", unit)
 	}

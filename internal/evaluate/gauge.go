@@ -1,0 +1,77 @@
+package evaluate
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// gaugeGroup heads what generators measured besides operations.
+const gaugeGroup = "Gauges of loads"
+
+// gaugeRecord holds the values of each gauge in the seconds of the run phase, over all VMs together: a line for each VM would take
+// as much memory as the record.
+type gaugeRecord map[gaugeKey][]gaugeCell
+
+type gaugeKey struct {
+	workload string
+	number   int
+}
+
+type gaugeCell struct {
+	sum   float64
+	count int
+}
+
+func (g gaugeRecord) add(iv *interval.Interval, phase result.Window) {
+	at := iv.EndNanos() - 1
+	if iv.Prefill || at < phase.FromNanos || at >= phase.ToNanos {
+		return
+	}
+	cell := int((at - phase.FromNanos) / int64(analysis.CellLength))
+	for i, v := range iv.Gauges {
+		cells := g[gaugeKey{iv.Workload, i}]
+		for len(cells) <= cell {
+			cells = append(cells, gaugeCell{})
+		}
+		cells[cell].sum, cells[cell].count = cells[cell].sum+v, cells[cell].count+1
+		g[gaugeKey{iv.Workload, i}] = cells
+	}
+}
+
+// gaugeResults returns a result for each gauge that the engine of a load names.
+func (ev *evaluator) gaugeResults() []result.Evaluated {
+	var all []result.Evaluated
+	for _, workload := range slices.Sorted(maps.Keys(ev.manifest.Engines)) {
+		for i, gauge := range ev.manifest.Engines[workload].Gauges {
+			cells := ev.gauges[gaugeKey{workload, i}]
+			if len(cells) == 0 {
+				continue
+			}
+			name := workload + ": " + gauge.Name
+			e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
+				Name: name, Title: name, Type: "metric", Unit: gauge.Unit, Aggregate: "mean", ReportGroup: gaugeGroup,
+				Source:    fmt.Sprintf("What the generator of workload %q measured, the mean over its VMs", workload),
+				Simulated: ev.manifest.Target.Simulated, FromNanos: ev.phase.FromNanos, ToNanos: ev.phase.ToNanos,
+				Series: []result.Series{}, Stats: []result.Stats{},
+			}}
+			var points result.Points
+			for c, cell := range cells {
+				value := math.NaN()
+				if cell.count > 0 {
+					value = cell.sum / float64(cell.count)
+				}
+				middle := ev.phase.FromNanos + int64(c)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
+				points = append(points, result.Point{Seconds: float64(middle) / 1e9, Value: value})
+			}
+			e.addSeries(result.Series{Name: workload, Points: points}, 1)
+			all = append(all, e.Evaluated)
+		}
+	}
+	return all
+}
