@@ -88,7 +88,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		}
 		s.Results = append(s.Results, ev.result(ctx, r, s.Loads))
 	}
-	s.Results = append(s.Results, ev.gaugeResults()...)
+	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, ev.phase, ev.windows)...)
 	s.Results = append(s.Results, ev.vmResults()...)
 	s.Findings = audit.Check(audit.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,

@@ -44,20 +44,20 @@ func (g gaugeRecord) add(iv *interval.Interval, phase result.Window) {
 	}
 }
 
-// gaugeResults returns a result for each gauge that the engine of a load names.
-func (ev *evaluator) gaugeResults() []result.Evaluated {
+// results returns a result for each gauge that the engine of a load names.
+func (g gaugeRecord) results(m *result.Manifest, phase result.Window, windows []result.Window) []result.Evaluated {
 	var all []result.Evaluated
-	for _, workload := range slices.Sorted(maps.Keys(ev.manifest.Engines)) {
-		for i, gauge := range ev.manifest.Engines[workload].Gauges {
-			cells := ev.gauges[gaugeKey{workload, i}]
+	for _, workload := range slices.Sorted(maps.Keys(m.Engines)) {
+		for i, gauge := range m.Engines[workload].Gauges {
+			cells := g[gaugeKey{workload, i}]
 			if len(cells) == 0 {
 				continue
 			}
 			name := workload + ": " + gauge.Name
-			e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
+			e := sheet{windows: windows, Evaluated: result.Evaluated{
 				Name: name, Title: name, Type: "metric", Unit: gauge.Unit, Aggregate: "mean", ReportGroup: gaugeGroup,
 				Source:    fmt.Sprintf("What the generator of workload %q measured, the mean over its VMs", workload),
-				Simulated: ev.manifest.Target.Simulated, FromNanos: ev.phase.FromNanos, ToNanos: ev.phase.ToNanos,
+				Simulated: m.Target.Simulated, FromNanos: phase.FromNanos, ToNanos: phase.ToNanos,
 				Series: []result.Series{}, Stats: []result.Stats{},
 			}}
 			var points result.Points
@@ -66,7 +66,7 @@ func (ev *evaluator) gaugeResults() []result.Evaluated {
 				if cell.count > 0 {
 					value = cell.sum / float64(cell.count)
 				}
-				middle := ev.phase.FromNanos + int64(c)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
+				middle := phase.FromNanos + int64(c)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
 				points = append(points, result.Point{Seconds: float64(middle) / 1e9, Value: value})
 			}
 			e.addSeries(result.Series{Name: workload, Points: points}, 1)
