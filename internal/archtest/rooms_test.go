@@ -26,7 +26,6 @@ var ceilings = map[string]int{
 	"internal/load/ioengine": 7200,
 	"internal/report":        5400,
 	"internal/fio/fiojob":    5800,
-	"internal/scenario":      3700,
 	"internal/step":          3400,
 }
 

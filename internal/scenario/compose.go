@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"go.yaml.in/yaml/v4"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -20,7 +22,7 @@ type request struct {
 // response is what the child gives back: the rendered text and its tree, and the variables with their values.
 type response struct {
 	Rendered  string
-	Root      *node // nil when the text could not be read
+	Root      *yamltree.Node // nil when the text could not be read
 	Variables []Variable
 	Presets   []string
 	Preset    string
@@ -55,31 +57,31 @@ func compose(req request) response {
 }
 
 // tree parses YAML and reports what keeps it from being a scenario.
-func (p *parser) tree(text string, place placer) *node {
-	b := treeBuilder{lines: splitLines(text), place: place}
-	if f := survey(b.lines); f != nil {
-		f.Line, f.Column, f.Width = place.place(f.RenderedLine, f.Column)
-		p.faults([]fault{*f})
+func (p *parser) tree(text string, place yamltree.Placer) *yamltree.Node {
+	b := yamltree.Builder{Lines: splitLines(text), Place: place}
+	if f := yamltree.Survey(b.Lines); f != nil {
+		f.Line, f.Column, f.Width = place.Place(f.RenderedLine, f.Column)
+		p.faults([]yamltree.Fault{*f})
 		return nil
 	}
 	var y yaml.Node
 	if err := yaml.Load([]byte(text), &y); err != nil {
-		p.faults([]fault{b.yamlFault(err)})
+		p.faults([]yamltree.Fault{b.FaultOf(err)})
 		return nil
 	}
 	if y.Kind != yaml.DocumentNode || len(y.Content) == 0 {
-		p.faults([]fault{{Code: "empty", Message: "the document is empty", Line: 1, Column: 1}})
+		p.faults([]yamltree.Fault{{Code: "empty", Message: "the document is empty", Line: 1, Column: 1}})
 		return nil
 	}
-	root := b.build(y.Content[0])
-	p.faults(b.faults)
-	if len(b.faults) > 0 {
+	root := b.Build(y.Content[0])
+	p.faults(b.Faults)
+	if len(b.Faults) > 0 {
 		return nil
 	}
 	return &root
 }
 
-func (p *parser) faults(faults []fault) {
+func (p *parser) faults(faults []yamltree.Fault) {
 	for _, f := range faults {
 		d := p.diagnostic(f.Line, f.Column, f.Width, f.RenderedLine)
 		d.Code, d.Message, d.Hint = f.Code, f.Message, f.Hint
@@ -89,7 +91,7 @@ func (p *parser) faults(faults []fault) {
 
 // rawSection cuts a top-level section out of the raw text, which as a whole is no YAML, and parses it. It ends at the
 // next line that begins in the first column and is no comment.
-func (p *parser) rawSection(source, name string) *node {
+func (p *parser) rawSection(source, name string) *yamltree.Node {
 	head := regexp.MustCompile(`(?m)^` + name + `[ \t]*:`)
 	loc := head.FindStringIndex(source)
 	if loc == nil {
@@ -104,12 +106,12 @@ func (p *parser) rawSection(source, name string) *node {
 	if at := strings.Index(section, "{{"); at >= 0 {
 		line := first + strings.Count(section[:at], "\n")
 		column := strings.Index(p.source[line], "{{") + 1
-		p.faults([]fault{{Code: "template-in-vars", Line: line + 1, Column: column, Width: 2,
+		p.faults([]yamltree.Fault{{Code: "template-in-vars", Line: line + 1, Column: column, Width: 2,
 			Message: fmt.Sprintf("the section %s is read before the template is rendered and cannot have {{ … }}", name)}})
 		return nil
 	}
 	root := p.tree(section, offset(first))
-	if root == nil || root.Kind != mappingNode || len(root.Items) < 2 || isNull(root.Items[1]) {
+	if root == nil || root.Kind != yamltree.Mapping || len(root.Items) < 2 || yamltree.IsNull(root.Items[1]) {
 		return nil
 	}
 	return &root.Items[1]
@@ -118,7 +120,7 @@ func (p *parser) rawSection(source, name string) *node {
 // offset places a text that was cut out of the user's text as whole lines.
 type offset int
 
-func (o offset) place(line, column int) (int, int, int) { return int(o) + line, column, 0 }
+func (o offset) Place(line, column int) (int, int, int) { return int(o) + line, column, 0 }
 
 // splitLines cuts text into lines without their ends.
 func splitLines(text string) []string {

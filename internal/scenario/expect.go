@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // expectKeys are those of the long form of an expectation.
@@ -23,13 +25,13 @@ func (p *parser) expectations(f fields, r *Result) {
 	if !ok {
 		return
 	}
-	items := []node{n}
-	if n.Kind == sequenceNode {
+	items := []yamltree.Node{n}
+	if n.Kind == yamltree.Sequence {
 		items = n.Items
 	}
 	for _, item := range items {
 		text, window, at := item, "", item
-		if item.Kind == mappingNode {
+		if item.Kind == yamltree.Mapping {
 			e := p.fields(item, f.key["expect"], "an expectation of "+f.what, expectKeys)
 			e.require("that")
 			text, window = e.value["that"], e.text("window")
@@ -40,7 +42,7 @@ func (p *parser) expectations(f fields, r *Result) {
 				continue
 			}
 		}
-		if text.Kind != scalarNode {
+		if text.Kind != yamltree.Scalar {
 			p.report(text, "wrong-type", `for example "p99 < 5 ms"`, "%s: an expectation is %s where text is wanted", f.what, text.Kind)
 			continue
 		}
@@ -140,7 +142,7 @@ func parseQuantity(text string, u units) (float64, error) {
 		end += 1 + len(rest[1:]) - len(strings.TrimLeft(rest[1:], "+-0123456789"))
 	}
 	number, unit := text[:end], strings.TrimSpace(text[end:])
-	v, ok := asNumber(node{Text: number})
+	v, ok := yamltree.AsNumber(yamltree.Node{Text: number})
 	if !ok {
 		return 0, fmt.Errorf("%q does not begin with a number", text)
 	}

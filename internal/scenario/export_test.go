@@ -1,6 +1,10 @@
 package scenario
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+)
 
 // RecordChildren collects what the child processes of a test take.
 func RecordChildren(t *testing.T) *[]Usage {
@@ -37,7 +41,7 @@ func PlainValue(text string) any {
 	if root == nil {
 		return nil
 	}
-	return asAny(*root)
+	return yamltree.AsAny(*root)
 }
 
 // Statistics of expectations.

@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -31,16 +33,16 @@ type placeAndCode struct {
 type repeated struct{ index, renderedLine, passes int }
 
 // report adds an error at n.
-func (p *parser) report(n node, code, hint, format string, args ...any) {
+func (p *parser) report(n yamltree.Node, code, hint, format string, args ...any) {
 	p.add(n, diag.Diagnostic{Code: code, Hint: hint, Message: fmt.Sprintf(format, args...)})
 }
 
 // warn adds a warning at n.
-func (p *parser) warn(n node, code, hint, format string, args ...any) {
+func (p *parser) warn(n yamltree.Node, code, hint, format string, args ...any) {
 	p.add(n, diag.Diagnostic{Severity: diag.SeverityWarning, Code: code, Hint: hint, Message: fmt.Sprintf(format, args...)})
 }
 
-func (p *parser) add(n node, d diag.Diagnostic) {
+func (p *parser) add(n yamltree.Node, d diag.Diagnostic) {
 	key := placeAndCode{n.Line, n.Column, d.Code}
 	if first := p.reported[key]; first != nil && first.renderedLine != n.RenderedLine && n.Line > 0 {
 		first.passes++
@@ -82,33 +84,33 @@ func (p *parser) diagnostic(line, column, width, renderedLine int) diag.Diagnost
 	return d
 }
 
-func (p *parser) pos(n node) diag.Position {
+func (p *parser) pos(n yamltree.Node) diag.Position {
 	return diag.Position{File: p.file, Line: n.Line, Column: n.Column}
 }
 
 // fields are the keys of one mapping.
 type fields struct {
 	p     *parser
-	what  string // "VM group \"OLTP\"", for messages
-	at    node   // where a missing key is reported
+	what  string        // "VM group \"OLTP\"", for messages
+	at    yamltree.Node // where a missing key is reported
 	names []string
-	key   map[string]node
-	value map[string]node
+	key   map[string]yamltree.Node
+	value map[string]yamltree.Node
 	meant []string // known keys that unknown ones are probably meant to be
 }
 
 // fields reads a mapping whose keys are known beforehand; it reports unknown keys and keys that stand twice.
-func (p *parser) fields(n, at node, what string, known []string) fields {
-	f := fields{p: p, what: what, at: at, key: map[string]node{}, value: map[string]node{}}
-	if n.Kind != mappingNode {
-		if !isNull(n) {
+func (p *parser) fields(n, at yamltree.Node, what string, known []string) fields {
+	f := fields{p: p, what: what, at: at, key: map[string]yamltree.Node{}, value: map[string]yamltree.Node{}}
+	if n.Kind != yamltree.Mapping {
+		if !yamltree.IsNull(n) {
 			p.report(n, "wrong-shape", "", "%s is %s where a mapping of keys is wanted", what, n.Kind)
 		}
 		return f
 	}
 	for i := 0; i+1 < len(n.Items); i += 2 {
 		key, value := n.Items[i], n.Items[i+1]
-		if key.Kind != scalarNode {
+		if key.Kind != yamltree.Scalar {
 			p.report(key, "wrong-shape", "", "a key of %s is %s where a name is wanted", what, key.Kind)
 			continue
 		}
@@ -129,14 +131,14 @@ func (p *parser) fields(n, at node, what string, known []string) fields {
 
 // topFields reads the keys of the whole document. X-Ray's reader ignores those that it does not know, and people keep notes and
 // anchors there, so they are warnings; but one that is probably a key that has to be there is an error.
-func (p *parser) topFields(root, at node) fields {
-	known := node{Kind: mappingNode}
-	var strange []node
+func (p *parser) topFields(root, at yamltree.Node) fields {
+	known := yamltree.Node{Kind: yamltree.Mapping}
+	var strange []yamltree.Node
 	have := map[string]bool{}
 	for i := 0; i+1 < len(root.Items); i += 2 {
 		key := root.Items[i]
 		have[key.Text] = true
-		if key.Kind == scalarNode && !slices.Contains(topKeys, key.Text) {
+		if key.Kind == yamltree.Scalar && !slices.Contains(topKeys, key.Text) {
 			strange = append(strange, key, root.Items[i+1])
 		} else {
 			known.Items = append(known.Items, key, root.Items[i+1])
@@ -158,7 +160,7 @@ func (p *parser) topFields(root, at node) fields {
 }
 
 // unknownKey reports a key and returns the one that is probably meant, or "".
-func (p *parser) unknownKey(key node, what string, known []string) string {
+func (p *parser) unknownKey(key yamltree.Node, what string, known []string) string {
 	hint, near := "", diag.Nearest(key.Text, known)
 	if near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
@@ -185,16 +187,16 @@ func (f fields) require(names ...string) {
 		case slices.Contains(f.meant, name): // its misspelling is already reported
 		case !ok:
 			f.p.report(f.at, "missing-key", "", "%s has no %q", f.what, name)
-		case isNull(value):
+		case yamltree.IsNull(value):
 			f.p.report(f.key[name], "missing-value", "", "%s: %q has no value", f.what, name)
 		}
 	}
 }
 
 // get returns the value of name; a key without a value counts as absent.
-func (f fields) get(name string) (node, bool) {
+func (f fields) get(name string) (yamltree.Node, bool) {
 	n, ok := f.value[name]
-	return n, ok && !isNull(n)
+	return n, ok && !yamltree.IsNull(n)
 }
 
 // text reads a value as text; numbers and booleans are taken as they are written.
@@ -203,7 +205,7 @@ func (f fields) text(name string) string {
 	if !ok {
 		return ""
 	}
-	if n.Kind != scalarNode {
+	if n.Kind != yamltree.Scalar {
 		f.p.report(n, "wrong-type", "", "%s: %s is %s where text is wanted", f.what, name, n.Kind)
 		return ""
 	}
@@ -216,7 +218,7 @@ func (f fields) integer(name string, low, high, fallback int64) int64 {
 	if !ok {
 		return fallback
 	}
-	i, ok := asInt(n)
+	i, ok := yamltree.AsInt(n)
 	if !ok {
 		f.p.report(n, "wrong-type", "", "%s: %s is %s where a whole number is wanted", f.what, name, quoteNode(n))
 		return fallback
@@ -234,7 +236,7 @@ func (f fields) number(name string) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	v, ok := asNumber(n)
+	v, ok := yamltree.AsNumber(n)
 	if !ok {
 		f.p.report(n, "wrong-type", "", "%s: %s is %s where a number is wanted", f.what, name, quoteNode(n))
 	}
@@ -264,8 +266,8 @@ func (f fields) duration(name string) time.Duration {
 	return d
 }
 
-func parseDuration(n node) (time.Duration, bool) {
-	if n.Kind != scalarNode {
+func parseDuration(n yamltree.Node) (time.Duration, bool) {
+	if n.Kind != yamltree.Scalar {
 		return 0, false
 	}
 	text, scale := strings.TrimSpace(n.Text), time.Second
@@ -275,7 +277,7 @@ func parseDuration(n node) (time.Duration, bool) {
 			break
 		}
 	}
-	v, ok := asNumber(node{Text: text})
+	v, ok := yamltree.AsNumber(yamltree.Node{Text: text})
 	if !ok || v < -secondsMax || v > secondsMax {
 		return 0, ok
 	}
@@ -295,7 +297,7 @@ var durationUnits = []struct {
 func (f fields) texts(name string) []string {
 	var out []string
 	for _, n := range f.list(name) {
-		if n.Kind != scalarNode || isNull(n) {
+		if n.Kind != yamltree.Scalar || yamltree.IsNull(n) {
 			f.p.report(n, "wrong-type", "", "%s: an entry of %s is %s where text is wanted", f.what, name, quoteNode(n))
 			continue
 		}
@@ -305,12 +307,12 @@ func (f fields) texts(name string) []string {
 }
 
 // list returns the entries of a list.
-func (f fields) list(name string) []node {
+func (f fields) list(name string) []yamltree.Node {
 	n, ok := f.get(name)
 	if !ok {
 		return nil
 	}
-	if n.Kind != sequenceNode {
+	if n.Kind != yamltree.Sequence {
 		f.p.report(n, "wrong-type", `begin each entry with "- "`, "%s: %s is %s where a list is wanted", f.what, name, quoteNode(n))
 		return nil
 	}
@@ -343,20 +345,20 @@ func suggest(text string, choices []string) string {
 }
 
 // quoteNode names a value in a message.
-func quoteNode(n node) string {
-	if n.Kind != scalarNode {
+func quoteNode(n yamltree.Node) string {
+	if n.Kind != yamltree.Scalar {
 		return n.Kind.String()
 	}
-	if isNull(n) {
+	if yamltree.IsNull(n) {
 		return "empty"
 	}
 	return fmt.Sprintf("%q", shorten(n.Text))
 }
 
 // checkName reports a name that cannot be shown or used in a file name.
-func (p *parser) checkName(n node, what string, longest int) {
+func (p *parser) checkName(n yamltree.Node, what string, longest int) {
 	switch {
-	case n.Kind != scalarNode || strings.TrimSpace(n.Text) == "":
+	case n.Kind != yamltree.Scalar || strings.TrimSpace(n.Text) == "":
 		p.report(n, "bad-name", "", "%s has no name", what)
 	case utf8.RuneCountInString(n.Text) > longest:
 		p.report(n, "bad-name", "", "the name of %s has %d characters and at most %d are allowed",

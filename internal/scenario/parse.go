@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // keys of each mapping; the JSON Schema names the same ones, which a test compares.
@@ -23,13 +25,13 @@ const (
 )
 
 // document reads the whole document. References between sections are checked when all of them are known.
-func (p *parser) document(root node) {
-	if root.Kind != mappingNode {
+func (p *parser) document(root yamltree.Node) {
+	if root.Kind != yamltree.Mapping {
 		p.report(root, "wrong-shape", "it begins with name:, display_name:, summary: …",
 			"the document is %s where a mapping is wanted", root.Kind)
 		return
 	}
-	at := node{Line: 1, Column: 1, Width: 1}
+	at := yamltree.Node{Line: 1, Column: 1, Width: 1}
 	if len(root.Items) > 0 {
 		at = root.Items[0]
 	}
@@ -51,7 +53,7 @@ func (p *parser) identity(f fields) {
 	sc.Summary, sc.Description = f.text("summary"), f.text("description")
 	sc.Tags = f.texts("tags")
 	sc.EstimatedRuntime = f.duration("estimated_runtime")
-	if n, ok := f.get("name"); ok && n.Kind == scalarNode {
+	if n, ok := f.get("name"); ok && n.Kind == yamltree.Scalar {
 		p.checkName(n, "the scenario", scenarioNameMax)
 		if strings.ContainsFunc(n.Text, badInFileName) {
 			p.report(n, "bad-name", "use letters, digits, - and _",
@@ -66,16 +68,16 @@ func badInFileName(r rune) bool {
 
 // entry is one "- name: {…}" of a section.
 type entry struct {
-	name  node
-	value node
+	name  yamltree.Node
+	value yamltree.Node
 }
 
 // section reads a list of named entries. Entries of the same name are an error, and the later one is left out.
 func (p *parser) section(f fields, name string) []entry {
 	var out []entry
-	seen := map[string]node{}
+	seen := map[string]yamltree.Node{}
 	for _, item := range f.list(name) {
-		if item.Kind != mappingNode || len(item.Items) == 0 {
+		if item.Kind != yamltree.Mapping || len(item.Items) == 0 {
 			p.report(item, "wrong-shape", fmt.Sprintf("write %q", "- name:")+" and its keys below, indented",
 				"an entry of %s is %s where a name with its keys is wanted", name, quoteNode(item))
 			continue
@@ -98,8 +100,8 @@ func (p *parser) section(f fields, name string) []entry {
 }
 
 // misindented recognises the commonest slip: the keys of an entry stand at the depth of its name.
-func (p *parser) misindented(item node, section string) bool {
-	if len(item.Items) < 4 || !isNull(item.Items[1]) {
+func (p *parser) misindented(item yamltree.Node, section string) bool {
+	if len(item.Items) < 4 || !yamltree.IsNull(item.Items[1]) {
 		return false
 	}
 	p.report(item.Items[2], "wrong-indent", fmt.Sprintf("indent the keys of %q deeper than the name", item.Items[0].Text),
@@ -123,7 +125,7 @@ func (p *parser) variablesUnused() {
 	}
 	for _, v := range p.sc.Variables {
 		if !used[v.Name] {
-			n := node{Line: v.Pos.Line, Column: v.Pos.Column, Width: len(v.Name)}
+			n := yamltree.Node{Line: v.Pos.Line, Column: v.Pos.Column, Width: len(v.Name)}
 			p.warn(n, "unused-variable", "", "the variable %q is never used", v.Name)
 		}
 	}

@@ -3,12 +3,14 @@ package scenario
 import (
 	"fmt"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // phase reads the steps of setup, run or teardown. What a step means is not known here; only its shape is checked.
 func (p *parser) phase(f fields, name string, wanted bool) []Call {
 	items := f.list(name)
-	if n, ok := f.get(name); ok && wanted && len(items) == 0 && n.Kind == sequenceNode {
+	if n, ok := f.get(name); ok && wanted && len(items) == 0 && n.Kind == yamltree.Sequence {
 		p.report(f.key[name], "no-steps", "", "the phase %q has no steps", name)
 	}
 	var calls []Call
@@ -27,18 +29,18 @@ const (
 )
 
 // blocks reads the steps below a step: a list of lists, or one list.
-func (p *parser) blocks(n node, name string, one bool) Blocks {
+func (p *parser) blocks(n yamltree.Node, name string, one bool) Blocks {
 	out := Blocks{}
-	lists := []node{n}
+	lists := []yamltree.Node{n}
 	if !one {
 		lists = n.Items
-		if n.Kind != sequenceNode {
+		if n.Kind != yamltree.Sequence {
 			p.report(n, "wrong-shape", "each branch is a list of steps", "%s is %s where a list of branches is wanted", name, quoteNode(n))
 			return out
 		}
 	}
 	for _, list := range lists {
-		if list.Kind != sequenceNode || len(list.Items) == 0 {
+		if list.Kind != yamltree.Sequence || len(list.Items) == 0 {
 			p.report(list, "wrong-shape", `begin every step with "- "`, "%s holds %s where a list of steps is wanted", name, quoteNode(list))
 			continue
 		}
@@ -53,10 +55,10 @@ func (p *parser) blocks(n node, name string, one bool) Blocks {
 	return out
 }
 
-func (p *parser) call(item node, phase string) (Call, bool) {
-	if item.Kind != mappingNode || len(item.Items) == 0 {
+func (p *parser) call(item yamltree.Node, phase string) (Call, bool) {
+	if item.Kind != yamltree.Mapping || len(item.Items) == 0 {
 		hint := "write the name of the step, a colon, and its arguments below"
-		if item.Kind == scalarNode && !isNull(item) {
+		if item.Kind == yamltree.Scalar && !yamltree.IsNull(item) {
 			hint = fmt.Sprintf("write \"%s: {}\"", item.Text)
 		}
 		p.report(item, "wrong-shape", hint, "an entry of %s is %s where a step is wanted", phase, quoteNode(item))
@@ -65,13 +67,13 @@ func (p *parser) call(item node, phase string) (Call, bool) {
 	name, args := item.Items[0], item.Items[1]
 	if len(item.Items) > 2 {
 		second, hint := item.Items[2], `begin every step with "- "`
-		if isNull(args) && !strings.Contains(second.Text, ".") {
+		if yamltree.IsNull(args) && !strings.Contains(second.Text, ".") {
 			hint = fmt.Sprintf("indent the arguments of %q deeper than its name", name.Text)
 		}
 		p.report(second, "wrong-indent", hint, "%q stands beside the step %q, not below it", second.Text, name.Text)
 		return Call{}, false
 	}
-	if left, right, ok := strings.Cut(name.Text, "."); name.Kind != scalarNode || !ok || left == "" || right == "" {
+	if left, right, ok := strings.Cut(name.Text, "."); name.Kind != yamltree.Scalar || !ok || left == "" || right == "" {
 		p.report(name, "bad-step-name", "for example workload.Start", "%s is no name of a step", quoteNode(name))
 		return Call{}, false
 	}
@@ -83,7 +85,7 @@ func (p *parser) call(item node, phase string) (Call, bool) {
 		if c.Name+" "+arg == branchesOf || c.Name+" "+arg == stepsOf {
 			a.Value = p.blocks(value, arg, c.Name+" "+arg == stepsOf)
 		} else {
-			a.Value = asAny(value)
+			a.Value = yamltree.AsAny(value)
 		}
 		c.Args = append(c.Args, a)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -48,7 +50,7 @@ func (p *parser) group(e entry) Group {
 	p.disks(f, &g)
 	p.placement(f, &g)
 	for _, n := range f.list("exporter_ports") {
-		port, ok := asInt(n)
+		port, ok := yamltree.AsInt(n)
 		if !ok || port < 1 || port > 65535 {
 			p.report(n, "out-of-range", "", "%s: %s is no port; ports are from 1 to 65535", f.what, quoteNode(n))
 			continue
@@ -63,14 +65,14 @@ func (p *parser) disks(f fields, g *Group) {
 	n, ok := f.get("data_disks")
 	switch {
 	case !ok:
-	case n.Kind == mappingNode:
+	case n.Kind == yamltree.Mapping:
 		d := p.fields(n, f.key["data_disks"], "data_disks of "+f.what, diskKeys)
 		d.require(diskKeys...)
 		g.DiskCount = int(d.integer("count", 0, disksMax, 0))
 		g.DiskBytes = d.integer("size", 1, diskGiBMax, 0) * unit.GiB
-	case n.Kind == sequenceNode:
+	case n.Kind == yamltree.Sequence:
 		for _, item := range n.Items {
-			size, ok := asInt(item)
+			size, ok := yamltree.AsInt(item)
 			switch {
 			case !ok || size < 1 || size > diskGiBMax:
 				p.report(item, "wrong-type", "", "%s: the disk size %s is no whole number of GiB", f.what, quoteNode(item))
@@ -93,7 +95,7 @@ func (p *parser) placement(f fields, g *Group) {
 	if n, ok := f.get("nodes"); ok {
 		g.Nodes = f.text("nodes")
 		p.blankNodes(n, f.what)
-		if _, err := ParseNodes(g.Nodes); err != nil && n.Kind == scalarNode {
+		if _, err := ParseNodes(g.Nodes); err != nil && n.Kind == yamltree.Scalar {
 			p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: %v", f.what, err)
 			g.Nodes = ""
 		}
@@ -105,8 +107,8 @@ func (p *parser) placement(f fields, g *Group) {
 
 // blankNodes reports a node slice that is written and says nothing, as a variable without a value leaves it. Only a key that
 // is not there means all nodes: a step that cuts the power must not take a slip for "all".
-func (p *parser) blankNodes(n node, what string) {
-	if n.Kind == scalarNode && strings.TrimSpace(n.Text) == "" {
+func (p *parser) blankNodes(n yamltree.Node, what string) {
+	if n.Kind == yamltree.Scalar && strings.TrimSpace(n.Text) == "" {
 		p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: nodes is empty", what)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 var (
@@ -127,7 +129,7 @@ func (p *parser) resultType(f fields, r *Result) {
 
 func (p *parser) reportMetrics(f fields, r *Result) {
 	for _, n := range f.list("report_metrics") {
-		if n.Kind != scalarNode || !slices.Contains(reportMetrics, n.Text) {
+		if n.Kind != yamltree.Scalar || !slices.Contains(reportMetrics, n.Text) {
 			p.report(n, "unknown-value", suggest(n.Text, reportMetrics), "%s: %s is no report metric", f.what, quoteNode(n))
 			continue
 		}

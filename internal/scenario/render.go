@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/jinja"
 )
@@ -17,12 +19,12 @@ type renderedText struct {
 }
 
 // render fills the variables in. With faults there is no text.
-func render(source string, values map[string]any) (*renderedText, []fault) {
+func render(source string, values map[string]any) (*renderedText, []yamltree.Fault) {
 	table := newLineTable(source)
-	out, problems := jinja.Render(source, values, jinja.Limits{OutputBytes: renderedBytesMax})
-	var faults []fault
+	out, problems := jinja.Render(source, values, jinja.Limits{OutputBytes: yamltree.RenderedBytesMax})
+	var faults []yamltree.Fault
 	for _, problem := range problems {
-		f := fault{Code: problem.Code, Message: problem.Message, Hint: problem.Hint, Width: problem.Width}
+		f := yamltree.Fault{Code: problem.Code, Message: problem.Message, Hint: problem.Hint, Width: problem.Width}
 		f.Line, f.Column = table.position(problem.Offset)
 		if f.Hint == "" && problem.Subject != "" {
 			f.Hint = suggestName(problem)
@@ -35,9 +37,6 @@ func render(source string, values map[string]any) (*renderedText, []fault) {
 	return &renderedText{out: out, lineStarts: newLineTable(out.Text), sourceLines: table}, nil
 }
 
-// renderedBytesMax bounds the text after rendering.
-const renderedBytesMax = 4 << 20
-
 func suggestName(problem jinja.Fault) string {
 	if near := diag.Nearest(problem.Subject, problem.Choices); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -48,8 +47,8 @@ func suggestName(problem jinja.Fault) string {
 	return suggest(problem.Subject, problem.Choices)
 }
 
-// place finds where a byte of the rendered text stands in the template.
-func (r *renderedText) place(line, column int) (int, int, int) {
+// Place finds where a byte of the rendered text stands in the template.
+func (r *renderedText) Place(line, column int) (int, int, int) {
 	if line < 1 || line > len(r.lineStarts) {
 		return 0, 0, 0
 	}

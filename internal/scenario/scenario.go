@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -191,12 +193,12 @@ func Flatten(calls []Call) []Call {
 type place struct{ line, column int }
 
 // noteWidths notes how much of the source each value below n takes.
-func (s *Scenario) noteWidths(n node) {
+func (s *Scenario) noteWidths(n yamltree.Node) {
 	if s.widths == nil {
 		s.widths = map[place]int{}
 	}
 	at := place{n.Line, n.Column}
-	if n.Kind == scalarNode {
+	if n.Kind == yamltree.Scalar {
 		s.widths[at] = max(s.widths[at], n.Width)
 	}
 	for _, item := range n.Items {

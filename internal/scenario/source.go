@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -51,7 +53,7 @@ type folder struct {
 // wantedFile is a file that the document names.
 type wantedFile struct {
 	name string
-	at   node
+	at   yamltree.Node
 	what string
 }
 

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
+
 	"github.com/braggdev/bragg/internal/diag"
 )
 
@@ -17,7 +19,7 @@ var (
 
 // variables reads the sections vars and presets, which are plain YAML in the raw text, and chooses the values: the
 // command line before the preset before the default.
-func (p *parser) variables(vars, presets *node, chosen Options) {
+func (p *parser) variables(vars, presets *yamltree.Node, chosen Options) {
 	if vars != nil {
 		f := p.fields(*vars, *vars, "vars", nil)
 		for _, name := range f.names {
@@ -34,7 +36,7 @@ func (p *parser) variables(vars, presets *node, chosen Options) {
 	}
 }
 
-func (p *parser) variable(key, value node) Variable {
+func (p *parser) variable(key, value yamltree.Node) Variable {
 	v := Variable{Name: key.Text, Origin: "default", Hidden: strings.HasPrefix(key.Text, "_"), Pos: p.pos(key)}
 	p.checkName(key, "the variable", entryNameMax)
 	if !isIdentifier(key.Text) {
@@ -46,11 +48,11 @@ func (p *parser) variable(key, value node) Variable {
 	v.Default = p.plainValue(f, "default")
 	v.Min, v.Max = p.plainValue(f, "min"), p.plainValue(f, "max")
 	for _, n := range f.list("options") {
-		if n.Kind != scalarNode || isNull(n) {
+		if n.Kind != yamltree.Scalar || yamltree.IsNull(n) {
 			p.report(n, "wrong-type", "", "%s: an option is %s where a single value is wanted", f.what, quoteNode(n))
 			continue
 		}
-		v.Options = append(v.Options, resolve(n))
+		v.Options = append(v.Options, yamltree.Resolve(n))
 	}
 	if n, ok := f.get("default"); ok && v.Default != nil {
 		p.checkValue(&v, v.Default, n, "default")
@@ -64,18 +66,18 @@ func (p *parser) plainValue(f fields, name string) any {
 	if !ok {
 		return nil
 	}
-	if n.Kind == sequenceNode && len(n.Items) == 1 {
+	if n.Kind == yamltree.Sequence && len(n.Items) == 1 {
 		n = n.Items[0]
 	}
-	if n.Kind != scalarNode || isNull(n) {
+	if n.Kind != yamltree.Scalar || yamltree.IsNull(n) {
 		p.report(n, "wrong-type", "", "%s: %s is %s where a single value is wanted", f.what, name, quoteNode(n))
 		return nil
 	}
-	return resolve(n)
+	return yamltree.Resolve(n)
 }
 
 // checkValue reports a value outside of the bounds or options of its variable.
-func (p *parser) checkValue(v *Variable, value any, at node, origin string) bool {
+func (p *parser) checkValue(v *Variable, value any, at yamltree.Node, origin string) bool {
 	if why := v.refuses(value); why != "" {
 		p.report(at, "bad-value", v.allowed(), "variable %q: the value %v (%s) %s", v.Name, value, origin, why)
 		return false
@@ -162,7 +164,7 @@ func toFloat(v any) (float64, bool) {
 }
 
 // presets reads the section and applies the one that was chosen.
-func (p *parser) presets(section *node, chosen string) {
+func (p *parser) presets(section *yamltree.Node, chosen string) {
 	if section != nil {
 		f := p.fields(*section, *section, "presets", nil)
 		for _, name := range f.names {
@@ -190,22 +192,22 @@ func (p *parser) presets(section *node, chosen string) {
 	p.sc.Preset = chosen
 }
 
-func (p *parser) presetValue(preset string, key, value node, apply bool) {
+func (p *parser) presetValue(preset string, key, value yamltree.Node, apply bool) {
 	v := p.find(key.Text)
 	if v == nil {
 		p.report(key, "unknown-variable", suggest(key.Text, p.variableNames()),
 			"preset %q sets %q, which is no variable", preset, key.Text)
 		return
 	}
-	if value.Kind == sequenceNode && len(value.Items) == 1 {
+	if value.Kind == yamltree.Sequence && len(value.Items) == 1 {
 		value = value.Items[0]
 	}
-	if value.Kind != scalarNode || isNull(value) {
+	if value.Kind != yamltree.Scalar || yamltree.IsNull(value) {
 		p.report(value, "wrong-type", "", "preset %q: %q is %s where a single value is wanted", preset, key.Text,
 			quoteNode(value))
 		return
 	}
-	chosen := resolve(value)
+	chosen := yamltree.Resolve(value)
 	if p.checkValue(v, chosen, value, "preset "+preset) && apply {
 		v.Value, v.Origin = chosen, "preset "+preset
 	}
@@ -245,20 +247,20 @@ func (p *parser) overrides(set map[string]string) {
 
 // typedLike reads text as a value of the same type as like.
 func typedLike(text string, like any) (any, error) {
-	n := node{Text: strings.TrimSpace(text)}
+	n := yamltree.Node{Text: strings.TrimSpace(text)}
 	switch like.(type) {
 	case int64:
-		if i, ok := asInt(n); ok {
+		if i, ok := yamltree.AsInt(n); ok {
 			return i, nil
 		}
 		return nil, fmt.Errorf("%q is no whole number, as the default %v is", text, like)
 	case float64:
-		if f, ok := asNumber(n); ok {
+		if f, ok := yamltree.AsNumber(n); ok {
 			return f, nil
 		}
 		return nil, fmt.Errorf("%q is no number, as the default %v is", text, like)
 	case bool:
-		if b, ok := resolve(n).(bool); ok {
+		if b, ok := yamltree.Resolve(n).(bool); ok {
 			return b, nil
 		}
 		return nil, fmt.Errorf("%q is neither true nor false", text)

@@ -1,4 +1,4 @@
-package scenario
+package yamltree
 
 import (
 	"math"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// resolve gives a scalar the value that X-Ray's YAML 1.1 reader gives it: nil, bool, int64, float64 or string.
+// Resolve gives a scalar the value that X-Ray's YAML 1.1 reader gives it: nil, bool, int64, float64 or string.
 // "1:30" stays text: YAML 1.1 would read it in base sixty, which nobody who writes a node slice means.
-func resolve(n node) any {
+func Resolve(n Node) any {
 	if n.Quoted {
 		return n.Text
 	}
@@ -66,17 +66,17 @@ func leadingZero(s string) bool {
 	return len(s) > 1 && s[0] == '0' && !strings.ContainsAny(s, ".eE")
 }
 
-// isNull reports whether n is there without a value.
-func isNull(n node) bool { return n.Kind == scalarNode && !n.Quoted && resolve(n) == nil }
+// IsNull reports whether n is there without a value.
+func IsNull(n Node) bool { return n.Kind == Scalar && !n.Quoted && Resolve(n) == nil }
 
-// asNumber reads n as a number; text that is one counts, since templates are often quoted.
-func asNumber(n node) (float64, bool) {
-	if n.Kind != scalarNode {
+// AsNumber reads n as a number; text that is one counts, since templates are often quoted.
+func AsNumber(n Node) (float64, bool) {
+	if n.Kind != Scalar {
 		return 0, false
 	}
 	n.Quoted = false
 	n.Text = strings.TrimSpace(n.Text)
-	switch v := resolve(n).(type) {
+	switch v := Resolve(n).(type) {
 	case int64:
 		return float64(v), true
 	case float64:
@@ -85,14 +85,14 @@ func asNumber(n node) (float64, bool) {
 	return 0, false
 }
 
-// asInt reads n as a whole number; 3600.0, which a division in a template gives, is one.
-func asInt(n node) (int64, bool) {
-	if n.Kind != scalarNode {
+// AsInt reads n as a whole number; 3600.0, which a division in a template gives, is one.
+func AsInt(n Node) (int64, bool) {
+	if n.Kind != Scalar {
 		return 0, false
 	}
 	n.Quoted = false
 	n.Text = strings.TrimSpace(n.Text)
-	switch v := resolve(n).(type) {
+	switch v := Resolve(n).(type) {
 	case int64:
 		return v, true
 	case float64:
@@ -103,21 +103,21 @@ func asInt(n node) (int64, bool) {
 	return 0, false
 }
 
-// asAny turns n into plain Go values: nil, string, int64, float64, bool, []any, map[string]any.
-func asAny(n node) any {
+// AsAny turns n into plain Go values: nil, string, int64, float64, bool, []any, map[string]any.
+func AsAny(n Node) any {
 	switch n.Kind {
-	case sequenceNode:
+	case Sequence:
 		list := make([]any, 0, len(n.Items))
 		for _, item := range n.Items {
-			list = append(list, asAny(item))
+			list = append(list, AsAny(item))
 		}
 		return list
-	case mappingNode:
+	case Mapping:
 		m := make(map[string]any, len(n.Items)/2)
 		for i := 0; i+1 < len(n.Items); i += 2 {
-			m[n.Items[i].Text] = asAny(n.Items[i+1])
+			m[n.Items[i].Text] = AsAny(n.Items[i+1])
 		}
 		return m
 	}
-	return resolve(n)
+	return Resolve(n)
 }

@@ -1,4 +1,4 @@
-package scenario
+package yamltree
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 
 // aliasTextMax bounds the text that a document has with all its aliases written out. Without aliases it cannot be longer than
 // the rendered text.
-const aliasTextMax = 2 * renderedBytesMax
+const aliasTextMax = 2 * RenderedBytesMax
 
 // alias writes out what an alias stands for. Its values keep their place at the anchor, because there they are written. Each
 // counts again towards the bound of the document, so that a small text with aliases of aliases is refused, not written out.
-func (b *treeBuilder) alias(y *yaml.Node) node {
+func (b *Builder) alias(y *yaml.Node) Node {
 	if b.aliases++; b.aliases > nestingMax {
 		if !b.refused {
 			b.refused = true
@@ -20,15 +20,15 @@ func (b *treeBuilder) alias(y *yaml.Node) node {
 				"an anchor cannot hold an alias of itself")
 		}
 		b.aliases--
-		return node{}
+		return Node{}
 	}
-	n := b.build(y.Alias)
+	n := b.Build(y.Alias)
 	b.aliases--
 	return n
 }
 
 // countText adds up the text of all values.
-func (b *treeBuilder) countText(y *yaml.Node) {
+func (b *Builder) countText(y *yaml.Node) {
 	before := b.text
 	if b.text += len(y.Value); b.text > aliasTextMax && before <= aliasTextMax {
 		b.fault(y, "too-many-values", fmt.Sprintf("the document has more than %d MiB of text with its aliases", aliasTextMax>>20), "")
@@ -36,28 +36,28 @@ func (b *treeBuilder) countText(y *yaml.Node) {
 }
 
 // full reports whether a bound is passed: the document is refused and nothing more of it is built.
-func (b *treeBuilder) full() bool { return b.refused || b.count > nodesMax || b.text > aliasTextMax }
+func (b *Builder) full() bool { return b.refused || b.count > nodesMax || b.text > aliasTextMax }
 
 // mapping returns the keys and values of a mapping. A key "<<" brings in the keys of one mapping or of several, as YAML 1.1 and
 // X-Ray's reader have it: keys of the mapping itself win, then earlier ones of a list before later ones.
-func (b *treeBuilder) mapping(y *yaml.Node) []node {
-	var own, merged []node
+func (b *Builder) mapping(y *yaml.Node) []Node {
+	var own, merged []Node
 	taken := map[string]bool{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
 		if isMerge(key) {
 			continue
 		}
-		k := b.build(key)
-		own = append(own, k, b.build(value))
-		if k.Kind == scalarNode {
+		k := b.Build(key)
+		own = append(own, k, b.Build(value))
+		if k.Kind == Scalar {
 			taken[k.Text] = true
 		}
 	}
 	for i := len(y.Content)/2*2 - 2; i >= 0; i -= 2 { // of several "<<" the last wins
 		if key := y.Content[i]; isMerge(key) && !b.full() {
 			for _, source := range b.mergeSources(y.Content[i+1]) {
-				merged = append(merged, b.missing(b.build(source), taken)...)
+				merged = append(merged, b.missing(b.Build(source), taken)...)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func isMerge(key *yaml.Node) bool {
 }
 
 // mergeSources returns the mappings that the value of "<<" names, and reports what is none.
-func (b *treeBuilder) mergeSources(value *yaml.Node) []*yaml.Node {
+func (b *Builder) mergeSources(value *yaml.Node) []*yaml.Node {
 	sources := []*yaml.Node{value}
 	if list := behindAlias(value); list.Kind == yaml.SequenceNode {
 		sources = list.Content
@@ -92,10 +92,10 @@ func behindAlias(y *yaml.Node) *yaml.Node {
 }
 
 // missing returns the keys of n that are not taken, with their values, and takes them.
-func (b *treeBuilder) missing(n node, taken map[string]bool) []node {
-	var out []node
+func (b *Builder) missing(n Node, taken map[string]bool) []Node {
+	var out []Node
 	for i := 0; i+1 < len(n.Items); i += 2 {
-		if key := n.Items[i]; key.Kind != scalarNode || !taken[key.Text] {
+		if key := n.Items[i]; key.Kind != Scalar || !taken[key.Text] {
 			out = append(out, key, n.Items[i+1])
 			taken[key.Text] = true
 		}

@@ -1,4 +1,8 @@
-package scenario
+// Package yamltree reads YAML text into plain values that know their place in the user's own text. It refuses what scenarios do
+// not have, and bounds what aliases and nesting can make of a small text.
+//
+//	rendered text ──Survey: nesting──▶ YAML library ──TreeBuilder──▶ Node, or Faults
+package yamltree
 
 import (
 	"fmt"
@@ -8,42 +12,45 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// RenderedBytesMax bounds the text after rendering.
+const RenderedBytesMax = 4 << 20
+
 // kind is the shape of a node.
 type kind uint8
 
 const (
-	scalarNode kind = iota
-	sequenceNode
-	mappingNode
+	Scalar kind = iota
+	Sequence
+	Mapping
 )
 
 func (k kind) String() string { return [...]string{"a single value", "a list", "a mapping"}[k] }
 
-// node is one value of the rendered document with its place in the user's own text. It is what the child process hands
+// Node is one value of the rendered document with its place in the user's own text. It is what the child process hands
 // to its parent, so that the parent never runs the YAML parser on text from outside.
-type node struct {
+type Node struct {
 	Kind         kind
 	Text         string // of a scalar
 	Quoted       bool   // a scalar that is text whatever it looks like
 	Line, Column int    // in test.yml as written, from 1; the column counts bytes
 	Width        int    // bytes to underline there
 	RenderedLine int    // line in the rendered text, from 1
-	Items        []node // of a sequence; of a mapping: key, value, key, value, …
+	Items        []Node // of a sequence; of a mapping: key, value, key, value, …
 }
 
 // nodesMax bounds the values of one document; the corpus has at most some thousand.
 const nodesMax = 100_000
 
-// placer finds where a place of the rendered text stands in the user's text. All count from 1, columns in bytes.
-type placer interface {
-	place(line, column int) (srcLine, srcColumn, width int)
+// Placer finds where a place of the rendered text stands in the user's text. All count from 1, columns in bytes.
+type Placer interface {
+	Place(line, column int) (srcLine, srcColumn, width int)
 }
 
-// treeBuilder turns the YAML library's nodes into ours and refuses what scenarios do not have.
-type treeBuilder struct {
-	lines  []string // of the rendered text
-	place  placer
-	faults []fault
+// Builder turns the YAML library's nodes into ours and refuses what scenarios do not have.
+type Builder struct {
+	Lines  []string // of the rendered text
+	Place  Placer
+	Faults []Fault
 	cursor columnCursor
 
 	count, text int  // of values, and of bytes of scalars
@@ -51,14 +58,14 @@ type treeBuilder struct {
 	refused     bool // for its aliases
 }
 
-// fault is a problem that the child found. Line and Column are in the user's text; 0 means unknown.
-type fault struct {
+// Fault is a problem that the child found. Line and Column are in the user's text; 0 means unknown.
+type Fault struct {
 	Code, Message, Hint string
 	Line, Column, Width int
 	RenderedLine        int
 }
 
-func (b *treeBuilder) build(y *yaml.Node) node {
+func (b *Builder) Build(y *yaml.Node) Node {
 	b.count++
 	if b.count == nodesMax+1 {
 		hint := ""
@@ -68,40 +75,40 @@ func (b *treeBuilder) build(y *yaml.Node) node {
 		b.fault(y, "too-many-values", fmt.Sprintf("the document has more than %d values", nodesMax), hint)
 	}
 	if b.full() {
-		return node{}
+		return Node{}
 	}
 	if y.Kind == yaml.AliasNode {
 		return b.alias(y)
 	}
 	b.countText(y)
 	column := b.byteColumn(y.Line, y.Column)
-	n := node{Text: y.Value, RenderedLine: y.Line}
-	n.Line, n.Column, n.Width = b.place.place(y.Line, column)
+	n := Node{Text: y.Value, RenderedLine: y.Line}
+	n.Line, n.Column, n.Width = b.Place.Place(y.Line, column)
 	n.Width = max(n.Width, 1)
 	b.refuse(y)
 	switch y.Kind {
 	case yaml.ScalarNode:
-		n.Kind = scalarNode
+		n.Kind = Scalar
 		n.Quoted = y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 		n.Width = b.extent(n, column, scalarWidth(b.line(y.Line), column, y.Value))
 		return n
 	case yaml.SequenceNode:
-		n.Kind = sequenceNode
+		n.Kind = Sequence
 	case yaml.MappingNode:
-		n.Kind = mappingNode
+		n.Kind = Mapping
 		n.Items = b.mapping(y)
 		return n
 	}
 	for _, c := range y.Content {
-		n.Items = append(n.Items, b.build(c))
+		n.Items = append(n.Items, b.Build(c))
 	}
 	return n
 }
 
 // extent is the width in the user's text of what takes width bytes of the rendered line: "group_1" may be written as
 // "group_{{ g }}".
-func (b *treeBuilder) extent(n node, column, width int) int {
-	line, last, tag := b.place.place(n.RenderedLine, column+width-1)
+func (b *Builder) extent(n Node, column, width int) int {
+	line, last, tag := b.Place.Place(n.RenderedLine, column+width-1)
 	if line != n.Line || last < n.Column {
 		return n.Width
 	}
@@ -109,30 +116,30 @@ func (b *treeBuilder) extent(n node, column, width int) int {
 }
 
 // refuse reports tags: scenarios have no use for them.
-func (b *treeBuilder) refuse(y *yaml.Node) {
+func (b *Builder) refuse(y *yaml.Node) {
 	if y.Style&yaml.TaggedStyle != 0 {
 		b.fault(y, "yaml-tag", fmt.Sprintf("tags are not allowed: %s", y.Tag), "quote the value to make it text")
 	}
 }
 
-func (b *treeBuilder) fault(y *yaml.Node, code, message, hint string) {
-	f := fault{Code: code, Message: message, Hint: hint, RenderedLine: y.Line}
-	f.Line, f.Column, f.Width = b.place.place(y.Line, b.byteColumn(y.Line, y.Column))
-	b.faults = append(b.faults, f)
+func (b *Builder) fault(y *yaml.Node, code, message, hint string) {
+	f := Fault{Code: code, Message: message, Hint: hint, RenderedLine: y.Line}
+	f.Line, f.Column, f.Width = b.Place.Place(y.Line, b.byteColumn(y.Line, y.Column))
+	b.Faults = append(b.Faults, f)
 }
 
-func (b *treeBuilder) line(n int) string {
-	if n < 1 || n > len(b.lines) {
+func (b *Builder) line(n int) string {
+	if n < 1 || n > len(b.Lines) {
 		return ""
 	}
-	return b.lines[n-1]
+	return b.Lines[n-1]
 }
 
 // columnCursor remembers how far into a line the last value stood, so that a long line is walked once, not once per value.
 type columnCursor struct{ line, column, at int }
 
 // byteColumn turns the library's column, which counts characters from 1, into one that counts bytes.
-func (b *treeBuilder) byteColumn(number, column int) int {
+func (b *Builder) byteColumn(number, column int) int {
 	line, c := b.line(number), &b.cursor
 	if c.line != number || c.column > column {
 		*c = columnCursor{line: number, column: 1}

@@ -1,4 +1,4 @@
-package scenario
+package yamltree
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package scenario
+package yamltree
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// yamlFault puts the YAML library's complaint at the user's line and in words of this world.
-func (b *treeBuilder) yamlFault(err error) fault {
+// FaultOf puts the YAML library's complaint at the user's line and in words of this world.
+func (b *Builder) FaultOf(err error) Fault {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) || load.Mark.Line == 0 {
 		return b.documentFault(err)
@@ -17,14 +17,14 @@ func (b *treeBuilder) yamlFault(err error) fault {
 	if strings.Contains(load.Message, "end of stream") && load.ContextMark.Line > 0 {
 		mark = load.ContextMark // where the quote opens, not where the text ends
 	}
-	if line, column, found := openQuote(b.lines); found && line <= mark.Line {
-		f := fault{Code: "yaml-syntax", RenderedLine: line, Message: "the quote is never closed"}
-		f.Line, f.Column, f.Width = b.place.place(line, column)
+	if line, column, found := openQuote(b.Lines); found && line <= mark.Line {
+		f := Fault{Code: "yaml-syntax", RenderedLine: line, Message: "the quote is never closed"}
+		f.Line, f.Column, f.Width = b.Place.Place(line, column)
 		return f
 	}
-	f := fault{Code: "yaml-syntax", RenderedLine: mark.Line}
+	f := Fault{Code: "yaml-syntax", RenderedLine: mark.Line}
 	line, column := b.line(mark.Line), b.byteColumn(mark.Line, mark.Column)
-	f.Line, f.Column, f.Width = b.place.place(mark.Line, column)
+	f.Line, f.Column, f.Width = b.Place.Place(mark.Line, column)
 	f.Message, f.Hint = plainWords(load.Message, load.ContextMsg)
 	if column <= len(line) && strings.Contains(load.Message, "cannot start any token") {
 		f.Message = "unexpected character " + string([]rune(line[column-1:])[:1])
@@ -65,8 +65,8 @@ func plainWords(message, context string) (words, hint string) {
 }
 
 // documentFault is for complaints without a place.
-func (b *treeBuilder) documentFault(err error) fault {
-	f := fault{Code: "yaml-syntax", Line: 1, Column: 1}
+func (b *Builder) documentFault(err error) Fault {
+	f := Fault{Code: "yaml-syntax", Line: 1, Column: 1}
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "no documents"):
@@ -74,9 +74,9 @@ func (b *treeBuilder) documentFault(err error) fault {
 	case strings.Contains(text, "found multiple"):
 		f.Message, f.Hint = "the file holds more than one document", "--- begins another; a scenario is one"
 		seen := false
-		for i, line := range b.lines {
+		for i, line := range b.Lines {
 			if strings.HasPrefix(line, "---") && seen {
-				f.Line, f.Column, f.Width = b.place.place(i+1, 1)
+				f.Line, f.Column, f.Width = b.Place.Place(i+1, 1)
 				f.Width = max(f.Width, len("---"))
 				break
 			}

@@ -1,4 +1,4 @@
-package scenario
+package yamltree
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ const (
 	anchorsMax = 5000         // and aliases; the YAML parser takes seconds over very many
 )
 
-// survey looks at the structure of a document before any YAML parser sees it. It counts indentation, dashes, brackets,
+// Survey looks at the structure of a document before any YAML parser sees it. It counts indentation, dashes, brackets,
 // commas and anchors, so it may be stricter than YAML, never laxer: quoted text counts too, block text (after | or >)
 // does not. The fault that it returns stands in the rendered text.
-func survey(lines []string) *fault {
+func Survey(lines []string) *Fault {
 	s := surveyor{textIndent: -1}
 	for i, text := range lines {
 		column, problem := s.line(text)
@@ -24,7 +24,7 @@ func survey(lines []string) *fault {
 			if problem == problemDeep {
 				code = "too-deep"
 			}
-			return &fault{Code: code, Message: problem, RenderedLine: i + 1, Column: column}
+			return &Fault{Code: code, Message: problem, RenderedLine: i + 1, Column: column}
 		}
 	}
 	return nil
