@@ -62,7 +62,7 @@ func (p *Pace) Skips(b Bound, now time.Duration, length func(*Repeat) time.Durat
 // walk plays the steps in order on the state v with a time factor and shows each before it is played. Branches begin at
 // the same time, and what follows them begins when the last has ended. Steps that come too late for their repeat are shown
 // with late set and not played. It returns how long each step takes; a head of branches takes as long as the longest.
-func (c *compiler) walk(v *verb.View, factor float64, visit func(i int, step verb.Step, late bool)) []time.Duration {
+func (c *script) walk(v *verb.View, factor float64, visit func(i int, step verb.Step, late bool)) []time.Duration {
 	lengths := make([]time.Duration, len(c.steps))
 	// Steps that were bound with the plan's own factor are played with factor 1.
 	length := func(r *Repeat) time.Duration { return r.length(min(factor, c.factor)) }
@@ -103,7 +103,7 @@ func (c *compiler) walk(v *verb.View, factor float64, visit func(i int, step ver
 }
 
 // bindBlock binds the steps below a block.
-func (c *compiler) bindBlock(v *verb.View, b Bound, block verb.Block, depth int) {
+func (c *binder) bindBlock(v *verb.View, b Bound, block verb.Block, depth int) {
 	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 	switch {
 	case b.phase == plan.Teardown:
@@ -121,7 +121,7 @@ func (c *compiler) bindBlock(v *verb.View, b Bound, block verb.Block, depth int)
 }
 
 // bindIterations writes a repetition out. Problems of an iteration that a former one had are told once.
-func (c *compiler) bindIterations(v *verb.View, b Bound, block verb.Block, depth int) {
+func (c *binder) bindIterations(v *verb.View, b Bound, block verb.Block, depth int) {
 	before, first := countErrors(c.problems), len(c.problems)
 	most := block.Count
 	var timed *Repeat
@@ -180,7 +180,7 @@ func distinctProblems(list diag.List) diag.List {
 
 // bindBranches binds each branch to the state before the block, because branches know nothing of each other, and refuses
 // branches that would fight over one thing.
-func (c *compiler) bindBranches(v *verb.View, b Bound, block verb.Block, depth int) {
+func (c *binder) bindBranches(v *verb.View, b Bound, block verb.Block, depth int) {
 	b.Parallel = true
 	c.steps = append(c.steps, b)
 	end := v.Clock
@@ -209,7 +209,7 @@ func (c *compiler) bindBranches(v *verb.View, b Bound, block verb.Block, depth i
 }
 
 // claim notes what a step of a branch changes, and reports what another branch changes too.
-func (c *compiler) claim(owners map[string]int, v *verb.View, b Bound, branch int) {
+func (c *binder) claim(owners map[string]int, v *verb.View, b Bound, branch int) {
 	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 	effect := v.Effect(b.Step)
 	for _, thing := range thingsOf(effect, c.inventory.Nodes) {

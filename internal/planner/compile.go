@@ -47,68 +47,87 @@ type Bound struct {
 	turns     []turn // in repetitions that last for a time, outermost first
 }
 
-// compiler holds what one Compile works on.
-type compiler struct {
-	sc           *scenario.Scenario
-	inventory    target.Inventory
-	nodes        []target.Node // all of the target; a rehearsal uses fewer
+// draft is a plan while it is made, with what it is made of.
+type draft struct {
+	sc        *scenario.Scenario
+	inventory target.Inventory
+	nodes     []target.Node // all of the target; a rehearsal uses fewer
+	catalog   verb.Catalog
+	options   Options
+	problems  diag.List
+	plan      *Plan
+}
+
+// script is the bound steps of a draft, which can be played on the clock of a plan.
+type script struct {
+	*draft
+	steps   []Bound
+	factor  float64          // time factor, 1 in a full run
+	lasting map[int]*lasting // of a rehearsal, by index of the step that starts the load
+}
+
+// binder makes steps of calls.
+type binder struct {
+	*script
 	capabilities []target.Capability
-	catalog      verb.Catalog
-	options      Options
-	problems     diag.List
-	steps        []Bound
-	plan         *Plan
-	factor       float64          // time factor, 1 in a full run
-	lasting      map[int]*lasting // of a rehearsal, by index of the step that starts the load
+	imagined     bool // there is no target
 
 	// acts are what the run phase does, actsOfNodes that the target decides on some, actsUnknown that a step could not be named.
 	acts                     []act
 	actsOfNodes, actsUnknown bool
-	imagined                 bool // there is no target
 }
 
 // Compile binds the scenario to a target. It reports everything that is wrong at once, as a *Refusal, and touches
 // nothing. capabilities are those of target.Capabilities, fewer when the user forbids some.
 func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) (*Plan, error) {
-	c := newCompiler(sc, inventory, capabilities, catalog, options)
+	c := newBinder(sc, inventory, capabilities, catalog, options)
 	if len(c.inventory.Nodes) == 0 {
 		return nil, &diag.Error{Code: "no-nodes", Exit: diag.ExitUnavailable,
 			Message: fmt.Sprintf("target %q has no node", inventory.Name)}
 	}
+	w := workloads{c.script}
+	r := rehearsing{w}
 	c.bindAll(false)
 	c.checkWindows()
 	c.checkQueries()
-	c.chooseGenerators()
+	w.chooseGenerators()
 	if err := c.refusal(); err != nil {
 		return nil, err
 	}
-	c.planGroups()
-	c.planWorkloads()
+	w.planGroups()
+	r.rehearseVMs()
+	w.planWorkloads()
+	if options.Rehearse > 0 && !c.problems.HasErrors() {
+		c.findLasting()
+		r.rehearseSizes()
+	}
 	if err := c.refusal(); err != nil {
 		return nil, err
 	}
-	c.chooseTimes()
-	c.listWorkloads()
-	c.finish()
+	for i := range c.plan.Groups {
+		c.plan.Groups[i].TouchedBytes = extentBytes(c.plan.groupExtents(c.plan.Groups[i].Name))
+	}
+	r.chooseTimes()
+	w.listWorkloads()
+	finisher{c}.finish()
 	if err := c.refusal(); err != nil {
 		return nil, err
 	}
 	return c.plan, nil
 }
 
-func newCompiler(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
-	options Options) *compiler {
-	c := &compiler{sc: sc, inventory: inventory, nodes: inventory.Nodes, capabilities: capabilities, catalog: catalog, options: options,
-		factor: 1}
+func newBinder(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
+	options Options) *binder {
+	d := &draft{sc: sc, inventory: inventory, nodes: inventory.Nodes, catalog: catalog, options: options}
 	if options.Rehearse > 0 && len(inventory.Nodes) > rehearsalNodesMax {
-		c.inventory.Nodes = slices.Clone(inventory.Nodes[:rehearsalNodesMax])
+		d.inventory.Nodes = slices.Clone(inventory.Nodes[:rehearsalNodesMax])
 	}
-	c.plan = c.newPlan()
-	return c
+	d.plan = d.newPlan()
+	return &binder{script: &script{draft: d, factor: 1}, capabilities: capabilities}
 }
 
-func (c *compiler) newPlan() *Plan {
+func (c *draft) newPlan() *Plan {
 	sc, inv := c.sc, c.inventory
 	return &Plan{Plan: plan.Plan{
 		Format: plan.Format,
@@ -125,7 +144,7 @@ func (c *compiler) newPlan() *Plan {
 }
 
 // refusal returns the problems found so far as an error, with the user's own lines filled in.
-func (c *compiler) refusal() error {
+func (c *draft) refusal() error {
 	c.point()
 	if !c.problems.HasErrors() {
 		return nil
@@ -151,7 +170,7 @@ func exitOf(problems diag.List) int {
 }
 
 // point fills in the user's own lines.
-func (c *compiler) point() {
+func (c *draft) point() {
 	for i, d := range c.problems {
 		if used := len(c.inventory.Nodes); d.Code == "node-range" && d.Hint == "" && used < len(c.nodes) {
 			c.problems[i].Hint = fmt.Sprintf("a rehearsal uses the first %d of the target's %d nodes", used, len(c.nodes))
@@ -164,7 +183,7 @@ func (c *compiler) point() {
 }
 
 // newView returns the state before the first step.
-func (c *compiler) newView(problems *diag.List) *verb.View {
+func (c *script) newView(problems *diag.List) *verb.View {
 	v := &verb.View{Scenario: c.sc, Inventory: c.inventory, AllowShell: c.options.AllowShell, Scaled: map[string]map[int]int{}, Factor: c.factor}
 	for _, g := range c.plan.Groups {
 		v.Scaled[g.Name] = g.Counts
@@ -175,7 +194,7 @@ func (c *compiler) newView(problems *diag.List) *verb.View {
 
 // bindAll binds, checks and expands every call, in order, while it plays their effects on groups and loads. Of a
 // scenario that was read in part, calls may be missing.
-func (c *compiler) bindAll(partial bool) {
+func (c *binder) bindAll(partial bool) {
 	v := c.newView(&c.problems)
 	v.Unsure, c.actsUnknown = partial, partial
 	c.checkTemplates()
@@ -201,7 +220,7 @@ const (
 	stepsMax       = 20_000
 )
 
-func (c *compiler) bindCall(v *verb.View, b Bound, depth int) {
+func (c *binder) bindCall(v *verb.View, b Bound, depth int) {
 	if len(c.steps) >= stepsMax {
 		if len(c.steps) == stepsMax {
 			c.problems.Errorf(b.Call.Pos, "too-many-steps", "the scenario has more than %d steps", stepsMax)
@@ -265,7 +284,7 @@ func countErrors(l diag.List) int {
 	return n
 }
 
-func (c *compiler) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
+func (c *binder) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 	for _, need := range kind.Needs {
 		shell := slices.Contains(verb.ShellCapabilities, need)
 		if shell && c.inventory.Simulated {
@@ -288,7 +307,7 @@ func (c *compiler) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 	}
 }
 
-func (c *compiler) checkTemplates() {
+func (c *draft) checkTemplates() {
 	if c.inventory.AnyTemplate {
 		return
 	}
@@ -313,10 +332,10 @@ func (b Bound) Rebind(factor float64) verb.Step {
 
 // timeline plays all steps with a time factor and returns where each starts and how long it takes, with or without the boots
 // of VMs.
-func (c *compiler) timeline(factor float64, boots bool) (starts, lengths []time.Duration) {
+func (c *script) timeline(factor float64, boots bool) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.Sizes, v.Boots = c.loadSizes(), boots
+	v.Sizes, v.Boots = c.plan.loadSizes(), boots
 	lengths = c.walk(v, factor, func(int, verb.Step, bool) { starts = append(starts, v.Clock) })
 	return starts, lengths
 }
@@ -334,12 +353,12 @@ func unknownStep(sc *scenario.Scenario, catalog verb.Catalog, call scenario.Call
 func (p *Plan) BindTeardown(inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog) ([]Bound, diag.List) {
 	// Slices of nodes count those that the plan used.
 	inventory.Nodes = inventory.Nodes[:min(len(inventory.Nodes), len(p.Target.Nodes))]
-	binder := &compiler{sc: p.Document, inventory: inventory, capabilities: capabilities,
-		catalog: catalog, options: Options{AllowShell: p.AllowShell}, factor: 1, plan: p}
-	v := binder.newView(&binder.problems)
+	c := newBinder(p.Document, inventory, capabilities, catalog, Options{AllowShell: p.AllowShell})
+	c.plan = p
+	v := c.newView(&c.problems)
 	v.Unsure = true // what the run had deployed and started is not known
 	for _, call := range p.Document.Teardown {
-		binder.bindCall(v, Bound{Call: call, phase: plan.Teardown}, 0)
+		c.bindCall(v, Bound{Call: call, phase: plan.Teardown}, 0)
 	}
-	return binder.steps, binder.problems
+	return c.steps, c.problems
 }

@@ -44,11 +44,11 @@ type DryTime struct {
 // judged one by one, without windows, queries and order.
 func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
 	few, many := imagined(sc, catalog, 3), imagined(sc, catalog, 250)
-	for _, c := range []*compiler{few, many} {
+	for _, c := range []*binder{few, many} {
 		c.bindAll(partial)
 		c.checkWindows()
 		c.checkQueries()
-		c.checkGenerators()
+		workloads{c.script}.checkGenerators()
 		c.point()
 	}
 	var d Dry
@@ -67,19 +67,20 @@ func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
 	return d
 }
 
-// imagined returns a compiler for a target with that many nodes that can do everything.
-func imagined(sc *scenario.Scenario, catalog verb.Catalog, nodes int) *compiler {
-	c := &compiler{sc: sc, catalog: catalog, options: Options{AllowShell: true}, factor: 1, imagined: true,
-		inventory: imaginedInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))}
+// imagined returns a binder for a target with that many nodes that can do everything.
+func imagined(sc *scenario.Scenario, catalog verb.Catalog, nodes int) *binder {
+	var capabilities []target.Capability
 	for _, k := range catalog.Steps {
-		c.capabilities = append(c.capabilities, k.Needs...)
+		capabilities = append(capabilities, k.Needs...)
 	}
-	c.plan = c.newPlan()
+	inventory := imaginedInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))
+	c := newBinder(sc, inventory, capabilities, catalog, Options{AllowShell: true})
+	c.imagined = true
 	return c
 }
 
 // describe lists the calls with what their steps say.
-func (d *Dry) describe(c *compiler) {
+func (d *Dry) describe(c *binder) {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	for _, p := range phasesOf(c.sc) {
@@ -101,7 +102,7 @@ func (d *Dry) describe(c *compiler) {
 }
 
 // time plays the steps and notes their times at the calls.
-func (d *Dry) time(c *compiler) {
+func (d *Dry) time(c *binder) {
 	type place struct {
 		at       diag.Position
 		rendered int
@@ -148,7 +149,7 @@ func imaginedInventory(count int, name string) target.Inventory {
 // CheckOn says what is wrong with the calls and groups of a scenario that was read in part only, on a target.
 func CheckOn(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) diag.List {
-	c := newCompiler(sc, inventory, capabilities, catalog, options)
+	c := newBinder(sc, inventory, capabilities, catalog, options)
 	c.bindAll(true)
 	c.point()
 	return slices.DeleteFunc(c.problems, func(d diag.Diagnostic) bool { return d.Severity != diag.SeverityError })

@@ -12,7 +12,7 @@ import (
 
 // generatorOf returns the name of the generator that drives a workload: what the user chose, what it names itself, or
 // what other workloads of the scenario name.
-func (c *compiler) generatorOf(w scenario.Workload) string {
+func (c workloads) generatorOf(w scenario.Workload) string {
 	if k, known := c.catalog.Generators.Find(w.Generator); known && !k.JobFiles {
 		return w.Generator // whatever engine the user chose
 	}
@@ -24,7 +24,7 @@ func (c *compiler) generatorOf(w scenario.Workload) string {
 }
 
 // engineChooser returns the first workload that names an engine, which is a generator that runs job files.
-func (c *compiler) engineChooser() (scenario.Workload, bool) {
+func (c workloads) engineChooser() (scenario.Workload, bool) {
 	i := slices.IndexFunc(c.sc.Workloads, func(w scenario.Workload) bool { return c.catalog.Generators.RunsJobFiles(w.Generator) })
 	if i < 0 {
 		return scenario.Workload{}, false
@@ -34,7 +34,7 @@ func (c *compiler) engineChooser() (scenario.Workload, bool) {
 
 // checkEngines reports workloads that name different engines, unless the user has chosen one for all, which the plan then
 // says.
-func (c *compiler) checkEngines() {
+func (c workloads) checkEngines() {
 	chooser, _ := c.engineChooser()
 	several := slices.ContainsFunc(c.sc.Workloads, func(w scenario.Workload) bool {
 		return c.catalog.Generators.RunsJobFiles(w.Generator) && w.Generator != chooser.Generator
@@ -55,7 +55,7 @@ func (c *compiler) checkEngines() {
 }
 
 // checkGenerator finds the generator of a workload, or reports that there is none.
-func (c *compiler) checkGenerator(p *workloadPlan) bool {
+func (c workloads) checkGenerator(p *workloadPlan) bool {
 	kind, ok := c.catalog.Generators.Find(p.generator)
 	if ok {
 		p.kind = kind
@@ -75,7 +75,7 @@ func (c *compiler) checkGenerator(p *workloadPlan) bool {
 const probe = "[probe]\nfilename=/dev/sdb\nrw=read\nbs=4k\nsize=1m\n"
 
 // checkGenerators reports workloads whose generator does not exist or does not take their options.
-func (c *compiler) checkGenerators() {
+func (c workloads) checkGenerators() {
 	if len(c.catalog.Generators) == 0 {
 		return // a catalog of steps only
 	}

@@ -15,22 +15,25 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
+// finisher writes into the plan what its steps and workloads come to.
+type finisher struct{ *binder }
+
 // finish writes steps, sums, undo order and notes into the plan.
-func (c *compiler) finish() {
+func (c finisher) finish() {
 	c.finishSteps()
 	c.plan.Windows = c.windows()
 	c.finishFootprint()
 	c.finishUndo()
-	c.fit()
+	fitting{c.draft}.fit()
 	c.plan.Warnings = append(c.plan.Warnings, c.problems...)
 	c.plan.Warnings = append(c.plan.Warnings, c.sc.Warnings...)
 }
 
-func (c *compiler) finishSteps() {
+func (c finisher) finishSteps() {
 	starts, lengths := c.timeline(c.factor, true)
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.Sizes = c.loadSizes()
+	v.Sizes = c.plan.loadSizes()
 	labels := c.labels()
 	c.walk(v, 1, func(i int, _ verb.Step, late bool) {
 		b := c.steps[i]
@@ -65,14 +68,14 @@ func (c *compiler) finishSteps() {
 	})
 }
 
-func (c *compiler) imitate(need target.Capability, text string) {
+func (c finisher) imitate(need target.Capability, text string) {
 	if c.plan.Target.Imitated == nil {
 		c.plan.Target.Imitated = map[target.Capability]string{}
 	}
 	c.plan.Target.Imitated[need] = text
 }
 
-func (c *compiler) finishPower(id int, e verb.Effect) {
+func (c finisher) finishPower(id int, e verb.Effect) {
 	add := func(indexes []int, action string) {
 		for _, i := range indexes {
 			c.plan.Power = append(c.plan.Power, plan.PowerOperation{StepID: id, Node: c.inventory.Nodes[i].Name, Action: action})
@@ -82,7 +85,7 @@ func (c *compiler) finishPower(id int, e verb.Effect) {
 	add(e.PowersOn, "on")
 }
 
-func (c *compiler) addEstimate(s plan.Step) {
+func (c finisher) addEstimate(s plan.Step) {
 	e := &c.plan.Estimate
 	e.Rough = e.Rough || s.Rough
 	if s.Branch > 0 {
@@ -99,7 +102,7 @@ func (c *compiler) addEstimate(s plan.Step) {
 	e.Total += s.Duration
 }
 
-func (c *compiler) finishFootprint() {
+func (c finisher) finishFootprint() {
 	f := &c.plan.Footprint
 	f.Replication = c.inventory.Replication
 	snapshots := c.snapshotCounts()
@@ -166,7 +169,7 @@ type loadStart struct {
 }
 
 // loadStarts returns every load that a step begins.
-func (c *compiler) loadStarts() []loadStart {
+func (c *script) loadStarts() []loadStart {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	var out []loadStart
@@ -179,7 +182,7 @@ func (c *compiler) loadStarts() []loadStart {
 }
 
 // snapshotCounts returns how many snapshots are taken of each VM of a group.
-func (c *compiler) snapshotCounts() map[string]int {
+func (c *script) snapshotCounts() map[string]int {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	out := map[string]int{}
@@ -191,7 +194,7 @@ func (c *compiler) snapshotCounts() map[string]int {
 	return out
 }
 
-func (c *compiler) finishUndo() {
+func (c finisher) finishUndo() {
 	undo := &c.plan.Undo
 	var off []string
 	for _, p := range c.plan.Power {
@@ -215,7 +218,7 @@ func (c *compiler) finishUndo() {
 }
 
 // bootBasis says what the estimate of boots rests on; "" where nothing boots.
-func (c *compiler) bootBasis() string {
+func (c finisher) bootBasis() string {
 	var said []string
 	for _, g := range c.plan.Groups {
 		b, ok := c.inventory.Boots[g.Template]

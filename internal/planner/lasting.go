@@ -52,10 +52,10 @@ type plannedStep struct {
 }
 
 // plannedSteps plays all steps as they are bound at present.
-func (c *compiler) plannedSteps() []plannedStep {
+func (c *script) plannedSteps() []plannedStep {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.Sizes = c.loadSizes()
+	v.Sizes = c.plan.loadSizes()
 	out := make([]plannedStep, len(c.steps))
 	lengths := c.walk(v, 1, func(i int, step verb.Step, late bool) {
 		out[i].from, out[i].late = v.Clock, late
@@ -74,7 +74,7 @@ func (c *compiler) plannedSteps() []plannedStep {
 }
 
 // findLasting notes which loads the scenario has last over later steps. It is asked before any time is scaled.
-func (c *compiler) findLasting() {
+func (c *script) findLasting() {
 	steps := c.plannedSteps()
 	found := map[int]*lasting{}
 	for i := range steps {
@@ -93,7 +93,7 @@ func (c *compiler) findLasting() {
 
 // meanwhile looks at the steps that begin while a load goes on.
 type meanwhile struct {
-	c     *compiler
+	c     *script
 	steps []plannedStep
 	start int // index of the step that starts the load
 	load  verb.LoadSpec
@@ -136,7 +136,7 @@ func (m meanwhile) covers(j int) bool {
 }
 
 // block returns the index of the head of the branches that step i is in and the index behind them; i twice for none.
-func (c *compiler) block(i int) (head, end int) {
+func (c *script) block(i int) (head, end int) {
 	if c.steps[i].branch == 0 {
 		return i, i
 	}
@@ -146,7 +146,7 @@ func (c *compiler) block(i int) (head, end int) {
 }
 
 // blockEnd returns the index behind the branches of a head.
-func (c *compiler) blockEnd(head int) int {
+func (c *script) blockEnd(head int) int {
 	end := head + 1
 	for end < len(c.steps) && c.steps[end].branch > 0 {
 		end++
@@ -226,7 +226,7 @@ func (m meanwhile) unsteady() int {
 }
 
 // extend lets loads of a view go on as far as the step at hand asks for.
-func (c *compiler) extend(v *verb.View, i int, factor float64) {
+func (c *script) extend(v *verb.View, i int, factor float64) {
 	for start, l := range c.lasting {
 		for _, over := range l.over {
 			if over.Step != i+1 || !over.Partly {
@@ -247,7 +247,7 @@ const lastingLeast = 100 * time.Millisecond
 
 // keepLasting keeps what matters with the time factor chosen: where some step does not keep to a time, or where the least
 // lengths of waits let a load end too early by the plan itself.
-func (c *compiler) keepLasting() {
+func (c *script) keepLasting() {
 	if len(c.lasting) == 0 {
 		return
 	}
@@ -272,7 +272,7 @@ func (c *compiler) keepLasting() {
 }
 
 // noteLasting tells of the loads that last, each workload once.
-func (c *compiler) noteLasting(steps []plannedStep) {
+func (c *script) noteLasting(steps []plannedStep) {
 	var told []string
 	for i := range c.steps {
 		l := c.lasting[i]

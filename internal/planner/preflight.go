@@ -32,8 +32,11 @@ func Preflight(p *Plan) error {
 	return &diag.Error{Code: "does-not-fit", Message: message, Hint: first.Hint, Exit: diag.ExitUnavailable}
 }
 
+// fitting compares a plan with its target.
+type fitting struct{ *draft }
+
 // fit compares what the plan takes with what the target has. What the target does not tell is not checked.
-func (c *compiler) fit() {
+func (c fitting) fit() {
 	if c.inventory.Overcommits {
 		c.fitProcesses()
 	} else {
@@ -44,7 +47,7 @@ func (c *compiler) fit() {
 }
 
 // fitAddresses counts VMs where nodes or the target say how many of them can get an address.
-func (c *compiler) fitAddresses() {
+func (c fitting) fitAddresses() {
 	vms, all := map[string]int{}, 0
 	for _, g := range c.plan.Groups {
 		for _, vm := range g.VMs {
@@ -65,7 +68,7 @@ func (c *compiler) fitAddresses() {
 }
 
 // fitNodes is for a target that gives VMs what they ask for.
-func (c *compiler) fitNodes() {
+func (c fitting) fitNodes() {
 	ram, cpus, largest := map[string]int64{}, map[string]int{}, map[string]int{}
 	for _, g := range c.plan.Groups {
 		for _, vm := range g.VMs {
@@ -89,7 +92,7 @@ func (c *compiler) fitNodes() {
 	}
 }
 
-func (c *compiler) fitSpace() {
+func (c fitting) fitSpace() {
 	total, free := c.inventory.TotalBytes, c.inventory.FreeBytes
 	need := c.plan.Footprint.StoredBytes()
 	if total <= 0 || need == 0 {
@@ -115,6 +118,6 @@ func (c *compiler) fitSpace() {
 		unit.FormatBytes(need), c.plan.Footprint.Copies(), unit.FormatBytes(free), unit.FormatBytes(total), after, limit), hint)
 }
 
-func (c *compiler) unfit(resource, subject, message, hint string) {
+func (c *draft) unfit(resource, subject, message, hint string) {
 	c.plan.Unfit = append(c.plan.Unfit, plan.Unfit{Resource: resource, Subject: subject, Message: message, Hint: hint})
 }

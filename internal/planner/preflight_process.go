@@ -2,7 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"slices"
 	"syscall"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -23,7 +22,7 @@ const (
 
 // fitProcesses is for a target that overcommits: the CPUs and memory of its VMs are not taken, but their processes and
 // the buffers of their loads are. Its nodes share one machine.
-func (c *compiler) fitProcesses() {
+func (c fitting) fitProcesses() {
 	var cpus int
 	var ram int64
 	for _, n := range c.inventory.Nodes {
@@ -33,7 +32,7 @@ func (c *compiler) fitProcesses() {
 	var need, asked int64
 	for _, g := range c.plan.Groups {
 		vms, vcpus = vms+len(g.VMs), vcpus+len(g.VMs)*g.VCPUs
-		need += int64(len(g.VMs)) * (processBytes + c.bufferBytes(g.Name))
+		need += int64(len(g.VMs)) * (processBytes + c.plan.bufferBytes(g.Name))
 		asked += int64(len(g.VMs)) * g.RAMBytes
 	}
 	name, hint := c.inventory.Name, "choose smaller counts, or --rehearse"
@@ -60,16 +59,14 @@ func (c *compiler) fitProcesses() {
 }
 
 // bufferBytes bounds what the loads of one VM of a group have in buffers when all run at once.
-func (c *compiler) bufferBytes(group string) int64 {
+func (p *Plan) bufferBytes(group string) int64 {
 	var sum int64
-	for _, w := range c.sc.Workloads {
-		p := c.plan.workloads[w.Name]
-		if w.Group != group || p == nil {
-			continue
-		}
+	for _, w := range p.workloads {
 		var largest int64
-		for _, answer := range slices.DeleteFunc([]*load.Plan{p.loadPlan, p.fillPlan}, func(l *load.Plan) bool { return l == nil }) {
-			largest = max(largest, answer.MemoryBytes)
+		for _, answer := range []*load.Plan{w.loadPlan, w.fillPlan} {
+			if answer != nil && w.scenario.Group == group {
+				largest = max(largest, answer.MemoryBytes)
+			}
 		}
 		sum += largest
 	}

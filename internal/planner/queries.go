@@ -10,7 +10,7 @@ import (
 )
 
 // checkQueries reports results whose query cannot be parsed. A catalog without a parser accepts all.
-func (c *compiler) checkQueries() {
+func (c *draft) checkQueries() {
 	if c.catalog.CheckQuery == nil {
 		return
 	}
@@ -28,7 +28,7 @@ func (c *compiler) checkQueries() {
 
 // underline moves a diagnostic at a query to the place of the fault in it, where the query's line stands in the user's
 // text as it is: not folded, rendered or escaped.
-func (c *compiler) underline(d diag.Diagnostic, query string, fault *verb.QueryFault) diag.Diagnostic {
+func (c *draft) underline(d diag.Diagnostic, query string, fault *verb.QueryFault) diag.Diagnostic {
 	if fault.Offset < 0 || fault.Offset > len(query) {
 		return d
 	}

@@ -82,10 +82,13 @@ type groupShare struct {
 	factor float64
 }
 
+// rehearsing makes a run smaller: fewer and smaller disks and VMs, shorter loads and waits.
+type rehearsing struct{ workloads }
+
 // rehearseSizes finds the size factor of each group: VMs that touch little keep their size, the others share what is
 // left of the bound equally. The floor of 64 blocks gives way before the bound does; where one block per extent is too
 // much, the plan does not fit.
-func (c *compiler) rehearseSizes() {
+func (c rehearsing) rehearseSizes() {
 	bound := c.rehearsalBound()
 	c.plan.Footprint.BoundBytes = bound
 	shares := c.groupShares()
@@ -125,7 +128,7 @@ const factorTriesMax = 64
 
 // chooseFactors finds factors with which all groups together stay below the bound. The generators round to blocks, so
 // the first answer may be a little too large.
-func (c *compiler) chooseFactors(shares []groupShare, bound int64, blocks int) {
+func (c rehearsing) chooseFactors(shares []groupShare, bound int64, blocks int) {
 	share := waterLevel(shares, bound)
 	for try := range factorTriesMax {
 		if try == factorTriesMax-1 {
@@ -148,7 +151,7 @@ func (c *compiler) chooseFactors(shares []groupShare, bound int64, blocks int) {
 }
 
 // unfitRehearsal says that not even the floors stay below the bound, and what would.
-func (c *compiler) unfitRehearsal(least, bound int64) {
+func (c rehearsing) unfitRehearsal(least, bound int64) {
 	asked := cmp.Or(c.options.RehearseBytes, int64(rehearsalBytesDefault))
 	allowed, hint := "--rehearse-size allows", "--rehearse-size "+exactSize(least)+" is the least that works"
 	if bound < asked {
@@ -179,7 +182,7 @@ func scaleOf(factor float64, blocks int) load.Scale {
 	return load.Scale{Factor: factor, BlocksMin: blocks}
 }
 
-func (c *compiler) rehearsalBound() int64 {
+func (c rehearsing) rehearsalBound() int64 {
 	bound := cmp.Or(c.options.RehearseBytes, int64(rehearsalBytesDefault))
 	if free := c.inventory.FreeBytes; free > 0 {
 		bound = min(bound, free/rehearsalFreeDivisor/int64(max(1, c.inventory.Replication)))
@@ -187,11 +190,11 @@ func (c *compiler) rehearsalBound() int64 {
 	return bound
 }
 
-func (c *compiler) groupShares() []groupShare {
+func (c rehearsing) groupShares() []groupShare {
 	snapshots := c.snapshotCounts()
 	var shares []groupShare
 	for _, g := range c.plan.Groups {
-		shares = append(shares, groupShare{name: g.Name, factor: 1, full: extentBytes(c.groupExtents(g.Name)),
+		shares = append(shares, groupShare{name: g.Name, factor: 1, full: extentBytes(c.plan.groupExtents(g.Name)),
 			copies: int64(g.CountFinal) * int64(1+snapshots[g.Name])})
 	}
 	return shares
@@ -216,13 +219,13 @@ func waterLevel(shares []groupShare, bound int64) float64 {
 }
 
 // touchedAt returns how many bytes a VM of the group would touch with the given scale.
-func (c *compiler) touchedAt(group string, scale load.Scale) int64 {
+func (c rehearsing) touchedAt(group string, scale load.Scale) int64 {
 	c.setScale(group, scale)
-	return extentBytes(c.groupExtents(group))
+	return extentBytes(c.plan.groupExtents(group))
 }
 
 // setScale shrinks the workloads and disks of a group and asks the generators again.
-func (c *compiler) setScale(group string, scale load.Scale) {
+func (c rehearsing) setScale(group string, scale load.Scale) {
 	g := &c.plan.Groups[slices.IndexFunc(c.plan.Groups, func(g plan.Group) bool { return g.Name == group })]
 	var members []*workloadPlan
 	var blockMax int64 = diskStep // a prefill writes blocks of this size
@@ -253,13 +256,13 @@ func shrunkDisk(size int64, scale load.Scale, blockMax int64) int64 {
 	return min(size, short)
 }
 
-func (c *compiler) applySizes(shares []groupShare, blocks int) {
+func (c rehearsing) applySizes(shares []groupShare, blocks int) {
 	r := c.rehearsal()
 	for _, s := range shares {
 		c.setScale(s.name, scaleOf(s.factor, blocks))
 		r.SizeFactor[s.name] = s.factor
 		if s.factor <= factorLeast { // the floors decide
-			r.SizeFactor[s.name] = float64(extentBytes(c.groupExtents(s.name))) / float64(s.full)
+			r.SizeFactor[s.name] = float64(extentBytes(c.plan.groupExtents(s.name))) / float64(s.full)
 		}
 		g, _ := c.plan.Group(s.name)
 		r.Counts[s.name] = [2]int{g.ScenarioCountFinal, g.CountFinal}
@@ -271,7 +274,7 @@ func (c *compiler) applySizes(shares []groupShare, blocks int) {
 }
 
 // rehearsal returns the record of factors, made when first asked for.
-func (c *compiler) rehearsal() *result.Rehearsal {
+func (c *draft) rehearsal() *result.Rehearsal {
 	if c.plan.Rehearsal == nil {
 		c.plan.Rehearsal = &result.Rehearsal{Asked: c.options.Rehearse, TimeFactor: 1,
 			SizeFactor: map[string]float64{}, Counts: map[string][2]int{}, VCPUs: map[string][2]int{}, RAMBytes: map[string][2]int64{},
@@ -281,7 +284,7 @@ func (c *compiler) rehearsal() *result.Rehearsal {
 }
 
 // note adds a remark to the plan and, in a rehearsal, to its record.
-func (c *compiler) note(format string, args ...any) {
+func (c *draft) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	c.plan.Notes = append(c.plan.Notes, text)
 	if c.plan.Rehearsal != nil {
@@ -291,7 +294,7 @@ func (c *compiler) note(format string, args ...any) {
 
 // chooseTimes finds the one time factor with which the run phase takes about as long as was asked for. Floors are part
 // of the search; where they alone take longer, the factor is the plain ratio and the plan says what it comes to.
-func (c *compiler) chooseTimes() {
+func (c rehearsing) chooseTimes() {
 	if c.options.Rehearse == 0 {
 		return
 	}
@@ -332,7 +335,7 @@ func (c *compiler) chooseTimes() {
 }
 
 // runLength estimates the run phase with a time factor.
-func (c *compiler) runLength(factor float64) time.Duration {
+func (c *script) runLength(factor float64) time.Duration {
 	_, lengths := c.timeline(factor, false)
 	var sum time.Duration
 	for i, b := range c.steps {

@@ -11,7 +11,7 @@ const rehearsalRAMBytesMin = 512 << 20
 // rehearseVMs gives the VMs of a rehearsal no more vCPUs than their nodes have CPUs, and no more memory than all VMs of
 // a node share out: a scenario that was written for servers can then be tried on a laptop, unchanged. Full runs are
 // refused instead, because a smaller VM is another test.
-func (c *compiler) rehearseVMs() {
+func (c rehearsing) rehearseVMs() {
 	if c.options.Rehearse == 0 || c.inventory.Overcommits {
 		return
 	}
@@ -39,7 +39,7 @@ func (c *compiler) rehearseVMs() {
 }
 
 // rehearsalRAMFactor is the one factor with which the VMs of every node fit its memory; 1 where they fit as they are.
-func (c *compiler) rehearsalRAMFactor() float64 {
+func (c rehearsing) rehearsalRAMFactor() float64 {
 	asked := map[string]int64{}
 	for _, g := range c.plan.Groups {
 		for _, vm := range g.VMs {

@@ -17,13 +17,13 @@ const windowActsMax = 45
 // act is a step of the run phase that windows are named after.
 type act struct {
 	name string
-	step int // index in compiler.steps; -1: the step is wrong
+	step int // index in script.steps; -1: the step is wrong
 }
 
 // nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it starts,
 // else the step and what the scenario says it is about: a workload, a group, or nodes as they are written, because what they are
 // called is another matter on every target.
-func (c *compiler) nameAct(v *verb.View, b Bound, index int) {
+func (c *binder) nameAct(v *verb.View, b Bound, index int) {
 	if b.phase != plan.Run || b.Kind.Waits {
 		return
 	}
@@ -35,7 +35,7 @@ func (c *compiler) nameAct(v *verb.View, b Bound, index int) {
 }
 
 // actNames returns the names of all acts, with numbers where several would have the same: "Load", "Load (2)".
-func (c *compiler) actNames() []string {
+func (c *binder) actNames() []string {
 	names := make([]string, len(c.acts))
 	for i, a := range c.acts {
 		names[i] = a.name
@@ -45,7 +45,7 @@ func (c *compiler) actNames() []string {
 }
 
 // labels returns the names of acts by the index of their step.
-func (c *compiler) labels() map[int]string {
+func (c *binder) labels() map[int]string {
 	out := map[int]string{}
 	for i, name := range c.actNames() {
 		out[c.acts[i].step] = name
@@ -55,7 +55,7 @@ func (c *compiler) labels() map[int]string {
 
 // windows lists the names of the windows that a run to the end can have, as analysis.Timeline.Windows makes them, for the
 // first acts. Which of them it has depends on how long the steps take.
-func (c *compiler) windows() []string {
+func (c *binder) windows() []string {
 	acts := c.actNames()
 	complete := len(acts) <= windowActsMax
 	acts = acts[:min(len(acts), windowActsMax)]
@@ -101,7 +101,7 @@ const windowsShownMax = 24
 
 // checkWindows reports expectations about windows that no step of the run phase makes. Where steps are not known or very
 // many, or another number of nodes would make other steps, only names that no step could have are reported.
-func (c *compiler) checkWindows() {
+func (c *binder) checkWindows() {
 	exact := !c.actsUnknown && len(c.acts) <= windowActsMax && (c.options.Rehearse == 0 && !c.imagined || !c.actsOfNodes)
 	names := c.windows()
 	for _, r := range c.sc.Results {

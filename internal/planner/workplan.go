@@ -29,8 +29,11 @@ type workloadPlan struct {
 	scale     load.Scale
 }
 
+// workloads asks the generators what the steps of a script make them do, and places the VMs for it.
+type workloads struct{ *script }
+
 // planGroups places the VMs of every group, with the counts of a rehearsal where one was asked for.
-func (c *compiler) planGroups() {
+func (c workloads) planGroups() {
 	counts, deployed := c.groupCounts(c.inventory.Nodes)
 	whole, _ := c.groupCounts(c.nodes)
 	scaled := map[string]map[int]int{}
@@ -61,12 +64,11 @@ func (c *compiler) planGroups() {
 		}
 		c.plan.Groups = append(c.plan.Groups, p)
 	}
-	c.rehearseVMs()
 }
 
 // groupCounts returns for each group the counts that it goes through on so many nodes, as the scenario counts, and whether a
 // step deploys it at all.
-func (c *compiler) groupCounts(nodes []target.Node) (map[string][]int, map[string]bool) {
+func (c workloads) groupCounts(nodes []target.Node) (map[string][]int, map[string]bool) {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.Inventory.Nodes = nodes
@@ -91,25 +93,15 @@ func (c *compiler) groupCounts(nodes []target.Node) (map[string][]int, map[strin
 }
 
 // planWorkloads asks each generator what its workloads would touch, shrinks them for a rehearsal, and sums up.
-func (c *compiler) planWorkloads() {
+func (c workloads) planWorkloads() {
 	c.noteUses()
 	for _, w := range c.sc.Workloads {
 		c.planWorkload(c.plan.workloads[w.Name], true)
 	}
-	if c.problems.HasErrors() {
-		return
-	}
-	if c.options.Rehearse > 0 {
-		c.findLasting()
-		c.rehearseSizes()
-	}
-	for i := range c.plan.Groups {
-		c.plan.Groups[i].TouchedBytes = extentBytes(c.groupExtents(c.plan.Groups[i].Name))
-	}
 }
 
 // listWorkloads puts the workloads into the plan, when sizes and times are chosen.
-func (c *compiler) listWorkloads() {
+func (c workloads) listWorkloads() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]
 		c.plan.Workloads = append(c.plan.Workloads, plan.Workload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
@@ -117,7 +109,7 @@ func (c *compiler) listWorkloads() {
 	}
 }
 
-func (c *compiler) chooseGenerators() {
+func (c workloads) chooseGenerators() {
 	c.checkEngines()
 	for _, w := range c.sc.Workloads {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
@@ -127,7 +119,7 @@ func (c *compiler) chooseGenerators() {
 }
 
 // noteUses finds out which workloads are started and prefilled, and for how long.
-func (c *compiler) noteUses() {
+func (c workloads) noteUses() {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	c.walk(v, 1, func(_ int, step verb.Step, _ bool) {
@@ -137,7 +129,7 @@ func (c *compiler) noteUses() {
 	})
 }
 
-func (c *compiler) noteUse(l verb.LoadSpec, v *verb.View) {
+func (c workloads) noteUse(l verb.LoadSpec, v *verb.View) {
 	p := c.plan.workloads[l.Workload]
 	switch {
 	case !l.Prefill:
@@ -151,7 +143,7 @@ func (c *compiler) noteUse(l verb.LoadSpec, v *verb.View) {
 
 // planWorkload fills in what the generator says for the present sizes. Errors are reported when report is set; those of
 // a workload that no step uses are warnings.
-func (c *compiler) planWorkload(p *workloadPlan, report bool) {
+func (c workloads) planWorkload(p *workloadPlan, report bool) {
 	p.loadPlan, p.fillPlan = nil, nil
 	used := p.load || p.prefill
 	if p.load || !used {
@@ -165,7 +157,7 @@ func (c *compiler) planWorkload(p *workloadPlan, report bool) {
 	}
 }
 
-func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *load.Plan {
+func (c workloads) askGenerator(p *workloadPlan, prefill, used, report bool) *load.Plan {
 	group, ok := c.plan.Group(p.scenario.Group)
 	if !ok {
 		if report {
@@ -189,7 +181,7 @@ func (c *compiler) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 	return &answer
 }
 
-func (c *compiler) workloadValue(p *workloadPlan, group plan.Group) load.Workload {
+func (c workloads) workloadValue(p *workloadPlan, group plan.Group) load.Workload {
 	w := load.Workload{
 		Name: p.scenario.Name, Group: group.Name, VM: plan.VMName(group.Prefix, 0), Instance: 1, Generator: p.generator,
 		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: p.scenario.Options,
@@ -203,7 +195,7 @@ func (c *compiler) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 	return w
 }
 
-func (c *compiler) reportGenerator(p *workloadPlan, issues diag.List, err error, used bool) {
+func (c workloads) reportGenerator(p *workloadPlan, issues diag.List, err error, used bool) {
 	add := func(d diag.Diagnostic) {
 		if !used && d.Severity == diag.SeverityError {
 			d.Severity = diag.SeverityWarning
@@ -235,15 +227,11 @@ func (c *compiler) reportGenerator(p *workloadPlan, issues diag.List, err error,
 }
 
 // groupExtents merges the extents of all workloads of a group.
-func (c *compiler) groupExtents(group string) []load.Extent {
+func (p *Plan) groupExtents(group string) []load.Extent {
 	var all []load.Extent
-	for _, w := range c.sc.Workloads {
-		p := c.plan.workloads[w.Name]
-		if w.Group != group || p == nil {
-			continue
-		}
-		for _, answer := range []*load.Plan{p.loadPlan, p.fillPlan} {
-			if answer != nil {
+	for _, w := range p.workloads {
+		for _, answer := range []*load.Plan{w.loadPlan, w.fillPlan} {
+			if answer != nil && w.scenario.Group == group {
 				all = append(all, answer.Extents...)
 			}
 		}
@@ -280,10 +268,10 @@ func extentBytes(extents []load.Extent) int64 {
 
 // loadSizes returns for each load how many bytes one run of it moves on each VM, where its size bounds it, and what its
 // configuration says of its length.
-func (c *compiler) loadSizes() map[string]verb.LoadSize {
+func (p *Plan) loadSizes() map[string]verb.LoadSize {
 	out := map[string]verb.LoadSize{}
-	for name, p := range c.plan.workloads {
-		for prefill, answer := range map[bool]*load.Plan{false: p.loadPlan, true: p.fillPlan} {
+	for name, w := range p.workloads {
+		for prefill, answer := range map[bool]*load.Plan{false: w.loadPlan, true: w.fillPlan} {
 			if answer == nil {
 				continue
 			}
