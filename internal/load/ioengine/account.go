@@ -104,10 +104,10 @@ type Run struct{ *instance }
 func (r Run) Prepared() bool { return r.instance != nil }
 
 // StartAt sets when to start on the workload's axis, instead of its StartNanos.
-func (r Run) StartAt(nanos int64) { r.program.workload.StartNanos = nanos }
+func (r Run) StartAt(nanos int64) { r.program.Workload.StartNanos = nanos }
 
 // ZeroAt sets the zero of the workload's axis, instead of its ZeroUnixNanos, before it runs.
-func (r Run) ZeroAt(unixNanos int64) { r.program.workload.ZeroUnixNanos = unixNanos }
+func (r Run) ZeroAt(unixNanos int64) { r.program.Workload.ZeroUnixNanos = unixNanos }
 
 // Account returns how the workload did its work. It is valid once Run has returned.
 func (r Run) Account() Account {
@@ -124,7 +124,7 @@ func (r Run) Account() Account {
 // come beside it.
 func (g Generator) CheckJobs(w load.Workload, jobs []fiojob.Job) (diag.List, error) {
 	p, err := g.compile(w, jobs)
-	return p.issues, err
+	return p.Issues, err
 }
 
 // PrepareJobs is Prepare for jobs that were parsed and worked out already: w's Config, Scale, Runtime and Prefill are not

@@ -6,7 +6,7 @@
 // A lane is one clone of one job, what fio runs as a process; a stream is a lane on one device. A worker is one thread
 // that drives some lanes through one back end; a timeline collects what the workers recorded, once per period.
 //
-// What to read: spec.go and extent.go work a job out (program); package pattern says what operation n of a clone is, package
+// What to read: package program works a job out; package pattern says what operation n of a clone is, package
 // content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; record.go and
 // timeline.go make intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
 // verified (verify.go, verifier.go), trimmed and written (trim.go), kept from overlaps (overlap.go). observe.go shows single
@@ -28,6 +28,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // Generator is the native engine as a load.Generator.
@@ -51,28 +52,28 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		return load.Plan{Issues: issues}, err
 	}
 	p, err := g.compile(w, file.Jobs())
-	issues = append(issues, p.issues...)
+	issues = append(issues, p.Issues...)
 	if err != nil {
 		return load.Plan{Issues: issues}, err
 	}
 	plan := load.Plan{
-		Engine: p.engine(), Extents: p.extents(), Command: file.CommandLine(), Issues: issues,
-		BytesWritten: p.bytesWritten(), WriteRate: fiojob.WriteRate(file.Jobs()), MemoryBytes: p.memory(), Notes: p.notes(),
+		Engine: p.Engine(), Extents: p.Extents(), Command: file.CommandLine(), Issues: issues,
+		BytesWritten: p.BytesWritten(), WriteRate: fiojob.WriteRate(file.Jobs()), MemoryBytes: p.Memory(), Notes: p.Notes(),
 	}
 	if own, err := jobsAlone(w); err == nil {
 		plan.TakesLeast, plan.TakesMost = fiojob.Length(own)
 		plan.Timed = fiojob.Timed(own)
 	}
-	for i := range p.jobs {
-		plan.Jobs = append(plan.Jobs, p.jobs[i].plan())
-		plan.BlockBytesMax = max(plan.BlockBytesMax, p.jobs[i].blockMax())
+	for i := range p.Jobs {
+		plan.Jobs = append(plan.Jobs, p.Jobs[i].Plan())
+		plan.BlockBytesMax = max(plan.BlockBytesMax, p.Jobs[i].BlockMax())
 	}
 	if w.Scale != (load.Scale{}) {
 		full := w
 		full.Scale = load.Scale{}
 		if file, _, err := readJobs(full); err == nil {
 			if unscaled, err := g.compile(full, file.Jobs()); err == nil {
-				plan.ScaledFrom = touched(unscaled.extents())
+				plan.ScaledFrom = program.Touched(unscaled.Extents())
 			}
 		}
 	}
@@ -87,18 +88,6 @@ func jobsAlone(w load.Workload) ([]fiojob.Job, error) {
 		return nil, err
 	}
 	return file.Jobs(), nil
-}
-
-// touched adds up extents; a range that is read and written counts once.
-func touched(extents []load.Extent) int64 {
-	for i := range extents {
-		extents[i].Writes = false
-	}
-	var sum int64
-	for _, e := range mergeExtents(extents) {
-		sum += e.Length
-	}
-	return sum
 }
 
 // Options of a Workload.
@@ -175,8 +164,8 @@ func prefillDepth(w load.Workload) (depth int, err error) {
 }
 
 // compile makes the program and applies the choice of a back end.
-func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error) {
-	p, err := compile(w, jobs, g.Replay)
+func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program.Program, error) {
+	p, err := program.Compile(w, jobs, g.Replay)
 	if err != nil {
 		return p, err
 	}
@@ -185,13 +174,13 @@ func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program, error)
 		choice = option
 	}
 	if choice != "" {
-		if err := p.choose(choice); err != nil {
+		if err := p.Choose(choice); err != nil {
 			return p, err
 		}
 	}
-	p.fallBack()
-	p.unverify()
-	return p, p.checkPriorities()
+	p.FallBack()
+	p.Unverify()
+	return p, p.CheckPriorities()
 }
 
 // Prepare opens the devices and allocates everything that Run needs.
@@ -219,8 +208,8 @@ func (g Generator) prepareJobs(w load.Workload, jobs []fiojob.Job) (*instance, e
 	var refused *uringError
 	if errors.As(err, &refused) {
 		// The kernel allowed a small ring and not this one: the limit of locked memory on old kernels.
-		p.refused = refused
-		p.fallBack()
+		p.Refused = refused
+		p.FallBack()
 		in, err = prepare(p)
 	}
 	if policy := w.Options[optionBacklog]; err == nil && policy != "" {
@@ -231,34 +220,6 @@ func (g Generator) prepareJobs(w load.Workload, jobs []fiojob.Job) (*instance, e
 		Run{in}.DropBacklog(after)
 	}
 	return in, err
-}
-
-// plan tells a reader what the job does.
-func (s *jobSpec) plan() load.JobPlan {
-	j := &s.job
-	plan := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: s.depth, Clones: len(s.clones), Reads: s.reads, Direct: j.Direct}
-	switch {
-	case s.reads && s.writes && blockSizes(j, fiojob.Read) != blockSizes(j, fiojob.Write):
-		plan.BlockSizes = blockSizes(j, fiojob.Read) + "," + blockSizes(j, fiojob.Write)
-	case s.reads:
-		plan.BlockSizes = blockSizes(j, fiojob.Read)
-	case s.trims:
-		plan.BlockSizes = blockSizes(j, fiojob.Trim)
-	default:
-		plan.BlockSizes = blockSizes(j, fiojob.Write)
-	}
-	for _, c := range s.clones {
-		for d, rate := range c.rate {
-			if c.inBytes && rate > 0 {
-				rate /= s.sizes[d].Mean()
-			}
-			plan.RateIOPS += rate
-		}
-		for _, stream := range c.streams {
-			plan.SizeBytes += stream.region.Used()
-		}
-	}
-	return plan
 }
 
 // BackendOf names the back end that does the work of one of fio's engines, "" where there is none.

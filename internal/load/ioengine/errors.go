@@ -2,32 +2,14 @@ package ioengine
 
 import (
 	"fmt"
-	"strconv"
 	"syscall"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // toldMax bounds how many errors of one worker are told.
 const toldMax = 1000
-
-// ignores tells whether a job's ignore_error names an error.
-func (s *jobSpec) ignores(direction uint8, class int) bool {
-	lists := &s.job.Control.IgnoreErrors
-	for _, name := range lists[min(int(direction), int(interval.Write))] {
-		if name == backend.ErrorClassName(class) || name == strconv.Itoa(class) {
-			return true
-		}
-	}
-	return false
-}
-
-// filled tells whether a write has found the end of the space that fill_device fills: no space left, or only for a part.
-func (s *jobSpec) filled(sl *backend.Slot, class int) bool {
-	return s.job.Control.FillDevice && sl.Kind == backend.OpWrite && (class == int(syscall.ENOSPC) || class == backend.ClassShortWrite)
-}
 
 // TellErrors calls say for errors that a job with error_dump outlives, on the thread that drives the load. It must be called
 // before Run.

@@ -3,6 +3,8 @@ package ioengine
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // Jobs with a weight (flow) that share a flow_id are kept in proportion: each may do its share, by weight, of what all of
@@ -43,8 +45,8 @@ const (
 )
 
 // of returns the place of a clone of a job, nil where it has no weight.
-func (f *Flows) of(job *jobSpec) *flow {
-	c := &job.job.Control
+func (f *Flows) of(job *program.Job) *flow {
+	c := &job.Fio.Control
 	if c.Flow <= 0 {
 		return nil
 	}
@@ -59,7 +61,7 @@ func (f *Flows) of(job *jobSpec) *flow {
 		f.groups[c.FlowID] = g
 	}
 	// A deep queue drains faster than its lane wakes up.
-	return &flow{group: g, weight: uint64(c.Flow), ahead: max(flowAheadMin, 2*uint64(job.depth)), sleep: int64(c.FlowSleep)}
+	return &flow{group: g, weight: uint64(c.Flow), ahead: max(flowAheadMin, 2*uint64(job.Depth)), sleep: int64(c.FlowSleep)}
 }
 
 // join begins to count; nothing where it has begun already.

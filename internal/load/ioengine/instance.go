@@ -13,12 +13,13 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // instance is one prepared workload.
 type instance struct {
-	program *program
+	program *program.Program
 	shared  shared
 	names   []string // of devices
 	phases  [][]*worker
@@ -47,7 +48,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	if in.closed {
 		return errors.New("run workload: it was closed or run before")
 	}
-	w := &in.program.workload
+	w := &in.program.Workload
 	in.shared.clock = newClock(w.ZeroUnixNanos)
 	in.shared.period = int64(w.IntervalLength)
 	if in.shared.period <= 0 {
@@ -76,7 +77,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 
 // waitForStart sleeps until the workload's moment on the run's time axis, or until ctx ends.
 func (in *instance) waitForStart(ctx context.Context) {
-	start := in.program.workload.StartNanos
+	start := in.program.Workload.StartNanos
 	if start == 0 {
 		return
 	}
@@ -174,7 +175,7 @@ func (in *instance) await(errs <-chan error, look <-chan time.Time, workers []*w
 			}
 			return &diag.Error{
 				Code: "operations-hang", Exit: diag.ExitUndecided, Err: errHang,
-				Message: fmt.Sprintf("end workload %q: %d operations hang %s after the end", in.program.workload.Name, hanging, drainMax),
+				Message: fmt.Sprintf("end workload %q: %d operations hang %s after the end", in.program.Workload.Name, hanging, drainMax),
 				Hint:    "the device does not answer; they stay with the kernel until it does",
 			}
 		}
@@ -187,19 +188,19 @@ func (in *instance) expectedEnd(start int64) int64 {
 		return 0
 	}
 	var end int64
-	for i := range in.program.jobs {
-		j := &in.program.jobs[i]
-		if j.runtime == 0 || j.job.RampSize > 0 {
+	for i := range in.program.Jobs {
+		j := &in.program.Jobs[i]
+		if j.Runtime == 0 || j.Fio.RampSize > 0 {
 			return 0
 		}
-		end = max(end, start+int64(j.job.StartDelay+j.job.RampTime+j.runtime))
+		end = max(end, start+int64(j.Fio.StartDelay+j.Fio.RampTime+j.Runtime))
 	}
 	return end
 }
 
 // Engine says what drives the load; see load.Describer.
 func (in *instance) Engine() interval.Engine {
-	e := in.program.engine()
+	e := in.program.Engine()
 	for _, o := range in.opened {
 		if o.file.Buffered != "" {
 			e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteBuffered, Device: o.device, Text: o.file.Buffered})
@@ -257,5 +258,5 @@ func (in *instance) flush() (errs []error) {
 
 // SetTime places the workload on the run's axis; see load.Timed.
 func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
-	in.program.workload.ZeroUnixNanos, in.program.workload.StartNanos = zeroUnixNanos, startNanos
+	in.program.Workload.ZeroUnixNanos, in.program.Workload.StartNanos = zeroUnixNanos, startNanos
 }

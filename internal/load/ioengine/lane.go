@@ -5,14 +5,15 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // lane is one clone of a job while it runs: its queue, its schedule and its streams, one for each device. It belongs
 // to one worker and is touched under that worker's lock only.
 type lane struct {
-	spec             *cloneSpec
-	job              *jobSpec
+	spec             *program.Clone
+	job              *program.Job
 	index            int32    // in the worker
 	clone            int      // among those of its job
 	pattern.Sequence          // of its operations
@@ -77,29 +78,29 @@ type target struct {
 	dirtyFrom, dirtyTo int64
 }
 
-func newLane(spec *cloneSpec, job *jobSpec, files []*backend.File) lane {
-	l := lane{spec: spec, job: job, Sequence: newSequence(spec, job), usual: thread.PriorityOf(&job.job)}
+func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane {
+	l := lane{spec: spec, job: job, Sequence: program.NewSequence(spec, job), usual: thread.PriorityOf(&job.Fio)}
 	l.targets = make([]target, len(l.Streams))
 	for i := range l.Streams {
 		if len(files) == 0 {
 			continue
 		}
 		f := files[l.Streams[i].Device]
-		if l.targets[i].file = f; f != nil && !f.Direct && job.dropsCache() {
+		if l.targets[i].file = f; f != nil && !f.Direct && job.DropsCache() {
 			l.Streams[i].Passes.Between = f.Forget
 		}
 	}
-	if job.replay != nil {
-		l.replay = newReplay(job.replay, job.job.Replay.NoStall)
+	if job.Replay != nil {
+		l.replay = newReplay(job.Replay, job.Fio.Replay.NoStall)
 		return l
 	}
-	l.submitMax = job.submitMax()
-	for d, rate := range spec.rate {
+	l.submitMax = job.SubmitMax()
+	for d, rate := range spec.Rate {
 		l.paced[d] = l.Active[d] && rate > 0
 	}
-	l.thinkLeft = max(1, job.job.ThinkTimeBlocks)
-	if l.low = job.job.IODepthLow; l.low <= 0 || l.low > job.depth {
-		l.low = job.depth
+	l.thinkLeft = max(1, job.Fio.ThinkTimeBlocks)
+	if l.low = job.Fio.IODepthLow; l.low <= 0 || l.low > job.Depth {
+		l.low = job.Depth
 	}
 	l.watch = newWatch(job)
 	return l
@@ -107,13 +108,13 @@ func newLane(spec *cloneSpec, job *jobSpec, files []*backend.File) lane {
 
 // begin fixes the lane's times on the run's axis.
 func (l *lane) begin(start int64) {
-	j := &l.job.job
+	j := &l.job.Fio
 	l.start = start + l.delay()
 	l.end = backend.Never
 	for d := range l.pacers {
 		if l.paced[d] {
-			key := load.Key(l.spec.key, uint64(pattern.KeyPacer+d))
-			l.pacers[d] = load.NewPacer(l.start, l.spec.rate[d], j.RateProcess == "poisson", key)
+			key := load.Key(l.spec.Key, uint64(pattern.KeyPacer+d))
+			l.pacers[d] = load.NewPacer(l.start, l.spec.Rate[d], j.RateProcess == "poisson", key)
 			l.due[d] = l.pacers[d]
 		}
 	}
@@ -154,13 +155,13 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		l.finish(w)
 		return l.verify.closed(l, w)
 	}
-	if l.recording != nil && !l.recording.ready(w, 2*l.job.depth) {
+	if l.recording != nil && !l.recording.ready(w, 2*l.job.Depth) {
 		return now + recordPollNanos
 	}
 	if l.replay != nil {
 		return l.fillReplay(w, now)
 	}
-	if l.job.kind == backend.KindCPU {
+	if l.job.Kind == backend.KindCPU {
 		return l.fillBurn(w, now)
 	}
 	switch {
@@ -233,7 +234,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			return backend.Never
 		}
 	}
-	l.draining = l.low < l.job.depth
+	l.draining = l.low < l.job.Depth
 	return backend.Never
 }
 
@@ -264,7 +265,7 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 		l.issued++
 		l.pacers[direction].Advance(l.weight(float64(size)))
 	}
-	if (l.job.job.SerializeOverlap || l.verify.orders()) && l.overlaps(&o) {
+	if (l.job.Fio.SerializeOverlap || l.verify.orders()) && l.overlaps(&o) {
 		l.held, l.holds = o, true
 	} else {
 		l.put(w, &o)
@@ -272,9 +273,9 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	if l.verify != nil {
 		l.verify.chose(direction)
 	}
-	if l.job.job.ThinkTime > 0 && !l.job.bursts() {
+	if l.job.Fio.ThinkTime > 0 && !l.job.Bursts() {
 		if l.thinkLeft--; l.thinkLeft == 0 {
-			l.thinkLeft, l.thinking = max(1, l.job.job.ThinkTimeBlocks), true
+			l.thinkLeft, l.thinking = max(1, l.job.Fio.ThinkTimeBlocks), true
 		}
 	}
 	return true
@@ -288,13 +289,13 @@ func (l *lane) put(w *worker, o *operation) {
 	sl.Device, sl.File = s.Device, l.targets[o.stream].file
 	sl.Direction, sl.Kind, sl.Intended = o.direction, backend.OpKind(o.direction), o.intended
 	sl.Busy, sl.Number = true, o.number
-	if l.job.kind == backend.KindNames {
+	if l.job.Kind == backend.KindNames {
 		sl.Size = 0
 	}
-	if every := l.job.job.ForceAsync; every > 0 {
+	if every := l.job.Fio.ForceAsync; every > 0 {
 		sl.Async = l.N%uint64(every) == 0
 	}
-	if l.job.priorities != nil {
+	if l.job.Priorities != nil {
 		l.prioritize(s, sl)
 	}
 	if o.direction == uint8(interval.Write) {

@@ -28,7 +28,7 @@ func (l *lane) dueBy(t int64) uint64 {
 		}
 		ahead := l.pacers[d].Count()
 		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
-			l.due[d].Advance(l.weight(l.job.sizes[d].Mean()))
+			l.due[d].Advance(l.weight(l.job.Sizes[d].Mean()))
 		}
 		sum += l.due[d].Count()
 	}
@@ -44,13 +44,13 @@ func (l *lane) remaining() uint64 {
 		}
 		bytes += max(0, l.Streams[i].Left)
 	}
-	mean := l.job.sizeMean()
+	mean := l.job.SizeMean()
 	return min(uint64(max(0, l.Left)), uint64(math.Ceil(float64(bytes)/mean)))
 }
 
 // weight is what an operation counts in the schedule of its rate.
 func (l *lane) weight(size float64) float64 {
-	if l.spec.inBytes {
+	if l.spec.InBytes {
 		return size
 	}
 	return 1

@@ -43,7 +43,7 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 		for _, w := range workers {
 			for i := range w.lanes {
 				l := &w.lanes[i]
-				l.observer = of(l.job.job.Name, l.clone)
+				l.observer = of(l.job.Fio.Name, l.clone)
 			}
 			w.observed = make([]Completed, 0, len(w.slots))
 		}

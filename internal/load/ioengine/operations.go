@@ -40,19 +40,19 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 	if err != nil {
 		return err
 	}
-	for i := range p.jobs {
-		job := &p.jobs[i]
-		job.depth = 1
-		for c := range job.clones {
-			l := newLane(&job.clones[c], job, nil)
+	for i := range p.Jobs {
+		job := &p.Jobs[i]
+		job.Depth = 1
+		for c := range job.Clones {
+			l := newLane(&job.Clones[c], job, nil)
 			l.free = append(l.free, 0)
 			l.begin(0)
 			if err := l.replay.startDry(); err != nil {
 				return err
 			}
-			p.dryRun(&l, func(s *backend.Slot) bool {
+			dryRun(&l, func(s *backend.Slot) bool {
 				o := Operation{
-					Job: job.job.Name, Clone: c, Device: w.Devices[s.Device].Name,
+					Job: job.Fio.Name, Clone: c, Device: w.Devices[s.Device].Name,
 					Direction: interval.Direction(s.Direction), Offset: s.Offset, Size: s.Size,
 				}
 				switch s.Kind {
@@ -80,7 +80,7 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 
 // dryRun lets a lane issue one operation after the other, each completing at once, with the clock moving from one due
 // time to the next.
-func (p *program) dryRun(l *lane, each func(*backend.Slot) bool) {
+func dryRun(l *lane, each func(*backend.Slot) bool) {
 	w := &worker{slots: make([]backend.Slot, 1), batch: make([]int32, 1)}
 	for now := int64(0); ; {
 		w.batched = 0

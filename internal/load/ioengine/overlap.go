@@ -31,7 +31,7 @@ func (l *lane) rest(w *worker) {
 	if l.closed != closedDone {
 		switch {
 		case !l.holds: // it never was issued
-		case l.held.direction == uint8(interval.Trim) && l.job.trimsBack():
+		case l.held.direction == uint8(interval.Trim) && l.job.TrimsBack():
 			l.verify.trims.issued--
 		default:
 			l.N--
@@ -49,4 +49,21 @@ func (l *lane) rest(w *worker) {
 		l.holds = false
 		l.put(w, &l.held)
 	}
+}
+
+// done notes what follows from a successful operation.
+func (l *lane) done(s *backend.Slot) {
+	if s.Kind == backend.OpTrim && l.job.Pairs() && l.closed != closedTime {
+		l.trimmed = append(l.trimmed, operation{
+			stream: s.Stream, direction: uint8(interval.Write), offset: s.Offset, size: s.Size, intended: backend.Never,
+		})
+	}
+}
+
+// issueTrimmed writes the block that was trimmed last.
+func (l *lane) issueTrimmed(w *worker) {
+	top := len(l.trimmed) - 1
+	o := l.trimmed[top]
+	l.trimmed = l.trimmed[:top]
+	l.put(w, &o)
 }

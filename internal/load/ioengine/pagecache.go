@@ -8,16 +8,10 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
-// dropsCache tells whether a job takes its files out of the page cache before each pass: fio's invalidate, which pre_read
-// clears. Without the page cache there is nothing to drop.
-func (s *jobSpec) dropsCache() bool {
-	return !s.job.Direct && !s.job.Layout.KeepCache && !s.job.Control.PreRead && !s.dataless
-}
-
 // noteCached notes that jobs read what they want to stay in the page cache.
 func (in *instance) noteCached() {
-	for i := range in.program.jobs {
-		option := KeepsCached(&in.program.jobs[i].job)
+	for i := range in.program.Jobs {
+		option := KeepsCached(&in.program.Jobs[i].Fio)
 		note := interval.EngineNote{Code: interval.NoteCached, Text: "reads may come from the page cache (" + option + ")"}
 		if option != "" && !slices.Contains(in.notes, note) {
 			in.notes = append(in.notes, note)
@@ -48,7 +42,7 @@ func dropCaches(workers []*worker) {
 			l := &w.lanes[i]
 			for k := range l.targets {
 				f := l.targets[k].file
-				if f == nil || f.Direct || dropped[f] || !l.job.dropsCache() {
+				if f == nil || f.Direct || dropped[f] || !l.job.DropsCache() {
 					continue
 				}
 				dropped[f] = true

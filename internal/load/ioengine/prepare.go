@@ -10,18 +10,19 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/content"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // prepare opens the devices and builds the workers of a program.
-func prepare(p *program) (*instance, error) {
-	in := &instance{program: p, names: make([]string, len(p.workload.Devices))}
-	for i, d := range p.workload.Devices {
+func prepare(p *program.Program) (*instance, error) {
+	in := &instance{program: p, names: make([]string, len(p.Workload.Devices))}
+	for i, d := range p.Workload.Devices {
 		in.names[i] = d.Name
 	}
-	in.shared.devices = p.workload.Devices
-	in.shared.openLoop = p.openLoop
+	in.shared.devices = p.Workload.Devices
+	in.shared.openLoop = p.OpenLoop
 	if err := in.build(); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
@@ -53,27 +54,27 @@ func (in *instance) build() error {
 func (in *instance) buildPhase(phase int) ([]*worker, error) {
 	var workers []*worker
 	groups := map[backend.Kind][]*worker{}
-	for i := range in.program.jobs {
-		job := &in.program.jobs[i]
-		if job.phase != phase {
+	for i := range in.program.Jobs {
+		job := &in.program.Jobs[i]
+		if job.Phase != phase {
 			continue
 		}
-		if err := thread.CheckNodes(job.job.Name, &job.job.Control); err != nil {
+		if err := thread.CheckNodes(job.Fio.Name, &job.Fio.Control); err != nil {
 			return nil, err
 		}
 		files, err := in.open(job)
 		if err != nil {
 			return nil, err
 		}
-		for c := range job.clones {
-			group := groups[job.kind]
+		for c := range job.Clones {
+			group := groups[job.Kind]
 			var w *worker
-			if job.own(c) {
-				w = &worker{shared: &in.shared, kind: job.kind, pool: content.Pool(), settings: thread.SettingsOf(&job.job.Control, c)}
+			if job.Own(c) {
+				w = &worker{shared: &in.shared, kind: job.Kind, pool: content.Pool(), settings: thread.SettingsOf(&job.Fio.Control, c)}
 				workers = append(workers, w)
-			} else if n := len(group); job.kind.Blocks() || n < runtime.NumCPU() {
-				w = &worker{shared: &in.shared, kind: job.kind, pool: content.Pool()}
-				groups[job.kind] = append(group, w)
+			} else if n := len(group); job.Kind.Blocks() || n < runtime.NumCPU() {
+				w = &worker{shared: &in.shared, kind: job.Kind, pool: content.Pool()}
+				groups[job.Kind] = append(group, w)
 				workers = append(workers, w)
 			} else {
 				w = group[c%n]
@@ -83,9 +84,9 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 					}
 				}
 			}
-			l := newLane(&job.clones[c], job, files)
+			l := newLane(&job.Clones[c], job, files)
 			l.clone = c
-			l.verify = newVerifier(&l, in.program.workload.Ordinal+in.lanes+1)
+			l.verify = newVerifier(&l, in.program.Workload.Ordinal+in.lanes+1)
 			in.lanes++
 			w.watched = w.watched || l.watch != nil
 			w.lanes = append(w.lanes, l)
@@ -103,32 +104,32 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 }
 
 // open returns the files of a job by device. Jobs that open a device in the same way share it.
-func (in *instance) open(job *jobSpec) ([]*backend.File, error) {
-	files := make([]*backend.File, len(in.program.workload.Devices))
-	if job.kind == backend.KindNull || job.kind == backend.KindNames || job.kind == backend.KindCPU {
+func (in *instance) open(job *program.Job) ([]*backend.File, error) {
+	files := make([]*backend.File, len(in.program.Workload.Devices))
+	if job.Kind == backend.KindNull || job.Kind == backend.KindNames || job.Kind == backend.KindCPU {
 		return files, nil
 	}
-	how := backend.Access{Mapped: job.kind == backend.KindMmap, Direct: job.job.Direct, Sync: job.job.Sync, Hint: job.job.WriteHint,
-		NoWait: job.job.NoWait, Uncached: job.job.Uncached, Atomic: job.job.Atomic && job.writes, Advice: job.advice()}
-	for _, c := range job.clones {
-		for _, s := range c.streams {
-			if files[s.device] != nil {
+	how := backend.Access{Mapped: job.Kind == backend.KindMmap, Direct: job.Fio.Direct, Sync: job.Fio.Sync, Hint: job.Fio.WriteHint,
+		NoWait: job.Fio.NoWait, Uncached: job.Fio.Uncached, Atomic: job.Fio.Atomic && job.Writes, Advice: job.Advice()}
+	for _, c := range job.Clones {
+		for _, s := range c.Streams {
+			if files[s.Device] != nil {
 				continue
 			}
-			device := in.program.workload.Devices[s.device]
-			how.Write = job.writesTo(s.device)
+			device := in.program.Workload.Devices[s.Device]
+			how.Write = job.WritesTo(s.Device)
 			f, err := in.openOnce(device, how)
 			if err == nil {
 				err = checkAccess(job, device, f)
 			}
 			if err == nil && f.Atomic != 0 {
-				err = job.checkAtomicWrites(device, f.Limits.Smallest, f.Limits.Largest)
+				err = program.CheckAtomicWrites(job, device, f.Limits.Smallest, f.Limits.Largest)
 			}
 			if err != nil {
 				return nil, err
 			}
-			files[s.device] = f
-			o, control := &in.opened[f.Index], &job.job.Control
+			files[s.Device] = f
+			o, control := &in.opened[f.Index], &job.Fio.Control
 			o.flush = o.flush || control.FSyncOnClose && how.Write
 			o.flushAll = o.flushAll || control.EndSyncFS && how.Write
 		}
@@ -137,12 +138,12 @@ func (in *instance) open(job *jobSpec) ([]*backend.File, error) {
 		return nil, err
 	}
 	for i, f := range files {
-		if f == nil || job.kind != backend.KindMmap {
+		if f == nil || job.Kind != backend.KindMmap {
 			continue
 		}
-		if err := f.MapInto(job.writesTo(i), job.advice()); err != nil {
+		if err := f.MapInto(job.WritesTo(i), job.Advice()); err != nil {
 			return nil, &diag.Error{
-				Code: "map-file", Message: fmt.Sprintf("job %q", job.job.Name), Err: err, Exit: diag.ExitUnavailable,
+				Code: "map-file", Message: fmt.Sprintf("job %q", job.Fio.Name), Err: err, Exit: diag.ExitUnavailable,
 			}
 		}
 	}
@@ -169,64 +170,64 @@ func (in *instance) openOnce(device load.Device, how backend.Access) (*backend.F
 }
 
 // checkAccess refuses what direct access would answer with EINVAL on every operation.
-func checkAccess(job *jobSpec, device load.Device, f *backend.File) error {
+func checkAccess(job *program.Job, device load.Device, f *backend.File) error {
 	if !f.Direct || f.Align <= 1 {
 		return nil
 	}
-	if job.replay != nil {
+	if job.Replay != nil {
 		return checkReplayAccess(job, device, f)
 	}
 	wrong := func(what string, n int64) error {
 		return &diag.Error{
 			Code: "misaligned", Exit: diag.ExitData,
 			Message: fmt.Sprintf("job %q: %s %d is no multiple of %d bytes, which direct access to device %q needs",
-				job.job.Name, what, n, f.Align, device.Name),
+				job.Fio.Name, what, n, f.Align, device.Name),
 			Hint: "change it, or use direct=0",
 		}
 	}
-	for d, active := range job.draws() {
+	for d, active := range job.Draws() {
 		if !active {
 			continue
 		}
-		if n := job.sizes[d].Misfit(f.Align); n != 0 {
+		if n := job.Sizes[d].Misfit(f.Align); n != 0 {
 			return wrong("block size", n)
 		}
-		if n := job.align(d); n%f.Align != 0 {
+		if n := job.Align(d); n%f.Align != 0 {
 			return wrong("alignment", n)
 		}
 	}
-	if n := job.sequel.Misfit(f.Align); n != 0 {
+	if n := job.Sequel.Misfit(f.Align); n != 0 {
 		return wrong("block size", n)
 	}
-	for _, c := range job.clones {
-		for _, s := range c.streams {
-			if n := s.region.Start; n%f.Align != 0 {
+	for _, c := range job.Clones {
+		for _, s := range c.Streams {
+			if n := s.Region.Start; n%f.Align != 0 {
 				return wrong("offset", n)
 			}
-			if n := s.region.ZoneStride; n%f.Align != 0 {
+			if n := s.Region.ZoneStride; n%f.Align != 0 {
 				return wrong("distance of zones", n)
 			}
 		}
 	}
-	if n := job.job.Sequence; !job.random && n%f.Align != 0 {
+	if n := job.Fio.Sequence; !job.Random && n%f.Align != 0 {
 		return wrong("skip", n)
 	}
 	return nil
 }
 
 // checkEnds refuses a device that is smaller than the workload was told.
-func (in *instance) checkEnds(job *jobSpec, files []*backend.File) error {
-	if job.kind == backend.KindFalloc {
+func (in *instance) checkEnds(job *program.Job, files []*backend.File) error {
+	if job.Kind == backend.KindFalloc {
 		return nil // it makes files longer
 	}
-	for _, c := range job.clones {
-		for _, s := range c.streams {
-			grows := (job.job.Layout.CreateOnOpen || Grows(&job.job)) && !files[s.device].Device
-			if end := s.region.End(); end > files[s.device].Size && !grows {
+	for _, c := range job.Clones {
+		for _, s := range c.Streams {
+			grows := (job.Fio.Layout.CreateOnOpen || Grows(&job.Fio)) && !files[s.Device].Device
+			if end := s.Region.End(); end > files[s.Device].Size && !grows {
 				return &diag.Error{
 					Code: "device-too-small", Exit: diag.ExitUnavailable,
-					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.job.Name,
-						in.names[s.device], unit.FormatBytes(end), unit.FormatBytes(files[s.device].Size)),
+					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.Fio.Name,
+						in.names[s.Device], unit.FormatBytes(end), unit.FormatBytes(files[s.Device].Size)),
 				}
 			}
 		}
@@ -245,8 +246,8 @@ func Grows(j *fiojob.Job) bool {
 func (in *instance) equip(w *worker) error {
 	total, bytes := 0, int64(0)
 	for i := range w.lanes {
-		total += w.lanes[i].job.places()
-		bytes += w.lanes[i].job.bufferCount() * w.lanes[i].job.bufferBytes()
+		total += w.lanes[i].job.Places()
+		bytes += w.lanes[i].job.BufferCount() * w.lanes[i].job.BufferBytes()
 	}
 	memory, err := backend.NewArena(int(bytes))
 	if err != nil {
@@ -266,8 +267,8 @@ func (in *instance) equip(w *worker) error {
 		if err := l.replay.start(); err != nil {
 			return err
 		}
-		size, count := l.job.bufferBytes(), l.job.bufferCount()
-		places := l.job.places()
+		size, count := l.job.BufferBytes(), l.job.BufferCount()
+		places := l.job.Places()
 		l.free = make([]int32, 0, places)
 		l.slots = w.slots[next : next+places]
 		for k := range places {
@@ -299,14 +300,14 @@ func (in *instance) equipBackend(w *worker) (err error) {
 	case backend.KindPsync, backend.KindPvsync2, backend.KindMmap:
 		b := backend.NewPsync(w.slots, w.kind)
 		b.Settings = w.settings
-		if w.lanes[0].job.chains() {
+		if w.lanes[0].job.Chains() {
 			b.Depth = 1
 		}
 		w.backend = b
 	case backend.KindNames:
-		w.backend = backend.NewNames(w.slots, w.shared.devices, w.lanes[0].job.job.IOEngine)
+		w.backend = backend.NewNames(w.slots, w.shared.devices, w.lanes[0].job.Fio.IOEngine)
 	case backend.KindFalloc, backend.KindTruncate, backend.KindCPU:
-		w.backend = backend.NewCalls(w.slots, w.kind, &w.lanes[0].job.job.Control.CPU, &w.shared.stop)
+		w.backend = backend.NewCalls(w.slots, w.kind, &w.lanes[0].job.Fio.Control.CPU, &w.shared.stop)
 	case backend.KindLibaio:
 		if w.backend, err = backend.NewLibaio(w.slots); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}
@@ -323,7 +324,19 @@ func (in *instance) equipBackend(w *worker) (err error) {
 	return nil
 }
 
-// own tells whether a clone needs threads that no other clone uses.
-func (s *jobSpec) own(clone int) bool {
-	return thread.SettingsOf(&s.job.Control, clone) != thread.Settings{} || s.job.Control.ThinkTimeSpin > 0
+// checkReplayAccess is checkAccess for a job that replays.
+func checkReplayAccess(job *program.Job, device load.Device, f *backend.File) error {
+	if job.Replay.Align%f.Align == 0 {
+		return nil
+	}
+	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.Align)
+	return &diag.Error{
+		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
+		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.Replay.Path, job.Replay.Align, device.Name, f.Align),
+	}
 }
+
+// uringError is a ring that could not be made for a worker.
+type uringError struct{ error }
+
+func (e *uringError) Unwrap() error { return e.error }

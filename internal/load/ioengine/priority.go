@@ -1,11 +1,11 @@
 package ioengine
 
 import (
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -20,77 +20,13 @@ type PriorityLatency struct {
 	Service, Response stat.Histogram
 }
 
-// priorities says which operations of a job have a priority of their own.
-type priorities struct {
-	usual  thread.Priority // of all others
-	shares [2][]priorityShare
-}
-
-// priorityShare gives operations of a size (0: of any) a priority where the draw of 100 is below upTo.
-type priorityShare struct {
-	size     int64
-	upTo     uint64
-	priority thread.Priority
-}
-
-// compilePriorities works out those of a job, nil where no operation has one.
-func compilePriorities(j *fiojob.Job) *priorities {
-	c := &j.CommandPriority
-	if !c.Active() {
-		return nil
-	}
-	p := &priorities{usual: thread.PriorityOf(j)}
-	for d := range p.shares {
-		class := c.Class[d]
-		if class == 0 {
-			class = thread.Realtime
-		}
-		if c.Percent[d] > 0 {
-			p.shares[d] = []priorityShare{{upTo: uint64(c.Percent[d]), priority: thread.NewPriority(class, c.Level[d])}}
-		}
-		sums := map[int64]uint64{}
-		for _, s := range c.Split[d] {
-			priority := thread.NewPriority(s.Class, s.Level)
-			switch {
-			case s.Class == 0 && s.Level > 0:
-				priority = thread.NewPriority(thread.BestEffort, s.Level)
-			case s.Class < 0:
-				priority = thread.NewPriority(class, c.Level[d])
-			}
-			sums[s.Bytes] += uint64(s.Percent)
-			p.shares[d] = append(p.shares[d], priorityShare{size: s.Bytes, upTo: sums[s.Bytes], priority: priority})
-		}
-	}
-	return p
-}
-
-// checkPriorities refuses priorities where the back end that was chosen has no place for them.
-func (p *program) checkPriorities() error {
-	for i := range p.jobs {
-		s := &p.jobs[i]
-		switch {
-		case s.priorities == nil || s.kind == backend.KindUring || s.kind == backend.KindLibaio:
-		case s.kind == backend.KindNull:
-			s.priorities = nil // nothing is submitted
-		default:
-			key := "cmdprio_percentage"
-			if !s.job.Has(key) {
-				key = "cmdprio_bssplit"
-			}
-			p.issues.Errorf(p.optionPos(&s.job, key), "priority-without-queue",
-				"job %q: single operations have a priority with io_uring and libaio only, and %s does this job", s.job.Name, s.kind)
-		}
-	}
-	return p.issues.Err()
-}
-
 // prioritize gives an operation its priority, by its number: that of a write in its stream, that of a read in its lane.
 func (l *lane) prioritize(s *pattern.Stream, sl *backend.Slot) {
 	sl.Priority = 0
 	if sl.Direction > uint8(interval.Write) {
 		return
 	}
-	shares := l.job.priorities.shares[sl.Direction]
+	shares := l.job.Priorities.Shares[sl.Direction]
 	if len(shares) == 0 {
 		return
 	}
@@ -100,8 +36,8 @@ func (l *lane) prioritize(s *pattern.Stream, sl *backend.Slot) {
 	}
 	drawn := load.DrawBelow(s.PriorityKey+uint64(sl.Direction), number, 100)
 	for i := range shares {
-		if of := &shares[i]; (of.size == 0 || of.size == sl.Size) && drawn < of.upTo {
-			sl.Priority = of.priority
+		if of := &shares[i]; (of.Size == 0 || of.Size == sl.Size) && drawn < of.UpTo {
+			sl.Priority = of.Priority
 			return
 		}
 	}
@@ -110,17 +46,17 @@ func (l *lane) prioritize(s *pattern.Stream, sl *backend.Slot) {
 // reservePriorities makes room for the latencies of every priority that lanes of a worker may have.
 func (w *worker) reservePriorities() {
 	for i := range w.lanes {
-		p := w.lanes[i].job.priorities
+		p := w.lanes[i].job.Priorities
 		if p == nil {
 			continue
 		}
-		for d := range p.shares {
-			if active := w.lanes[i].job.active(); !active[d] {
+		for d := range p.Shares {
+			if active := w.lanes[i].job.Active(); !active[d] {
 				continue
 			}
-			w.account.reservePriority(d, p.usual)
-			for _, s := range p.shares[d] {
-				w.account.reservePriority(d, s.priority)
+			w.account.reservePriority(d, p.Usual)
+			for _, s := range p.Shares[d] {
+				w.account.reservePriority(d, s.Priority)
 			}
 		}
 	}
@@ -146,10 +82,10 @@ func (a *Account) priority(direction int, p thread.Priority) *PriorityLatency {
 }
 
 // prioritized records one successful operation under its priority.
-func (a *Account) prioritized(p *priorities, s *backend.Slot, now int64) {
+func (a *Account) prioritized(p *program.Priorities, s *backend.Slot, now int64) {
 	of := s.Priority
 	if of == 0 {
-		of = p.usual
+		of = p.Usual
 	}
 	if into := a.priority(int(s.Direction), of); into != nil {
 		into.Service.Record(uint64(max(0, now-s.Submitted)))

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // A ramp is what a job does before its operations count. ramp_time ends it at a moment that is known before the start.
@@ -27,12 +28,12 @@ type ramp struct {
 }
 
 // of returns the ramp of a clone of a job, nil where no size ends it.
-func (r *Ramps) of(job *jobSpec) *ramp {
-	size := job.job.RampSize
+func (r *Ramps) of(job *program.Job) *ramp {
+	size := job.Fio.RampSize
 	if size <= 0 {
 		return nil
 	}
-	if !job.job.GroupReporting {
+	if !job.Fio.GroupReporting {
 		return &ramp{want: size}
 	}
 	r.mu.Lock()
@@ -40,10 +41,10 @@ func (r *Ramps) of(job *jobSpec) *ramp {
 	if r.groups == nil {
 		r.groups = map[int]*ramp{}
 	}
-	g := r.groups[job.job.Group]
+	g := r.groups[job.Fio.Group]
 	if g == nil {
 		g = &ramp{}
-		r.groups[job.job.Group] = g
+		r.groups[job.Fio.Group] = g
 	}
 	g.want = max(g.want, size)
 	return g
@@ -78,8 +79,8 @@ func (l *lane) ramping() bool { return l.measureFrom == backend.Never }
 // beginMeasuring fixes the moment from which operations count, and what follows from it.
 func (l *lane) beginMeasuring(from int64) {
 	l.measureFrom = from
-	if l.job.runtime > 0 {
-		l.end = from + int64(l.job.runtime)
+	if l.job.Runtime > 0 {
+		l.end = from + int64(l.job.Runtime)
 	}
 	l.rampDue = l.dueBy(from)
 	if l.watch != nil {
@@ -97,7 +98,7 @@ func (l *lane) beginRamp() {
 		l.watch.begin(l)
 	}
 	if l.observer != nil {
-		l.observer.Begin(l.start + int64(l.job.job.RampTime))
+		l.observer.Begin(l.start + int64(l.job.Fio.RampTime))
 	}
 }
 
@@ -113,7 +114,7 @@ func (w *worker) leaveRamps() {
 		}
 		if ended := l.ramp.endedAt.Load(); ended > 0 {
 			w.ramping--
-			l.beginMeasuring(max(ended, l.start+int64(l.job.job.RampTime), w.periodEnd-w.shared.period))
+			l.beginMeasuring(max(ended, l.start+int64(l.job.Fio.RampTime), w.periodEnd-w.shared.period))
 		}
 	}
 }

@@ -7,12 +7,9 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
-	"github.com/braggdev/bragg/internal/load/ioengine/content"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
@@ -263,7 +260,7 @@ func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 		l.replayed(s, sl, w.pool)
 	}
 	sl.Direction, sl.Kind = uint8(a.Kind), backend.OpKind(a.Kind)
-	if l.job.priorities != nil {
+	if l.job.Priorities != nil {
 		l.prioritize(s, sl)
 		l.N++
 	}
@@ -274,8 +271,8 @@ func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 
 // replayed makes the content of a write.
 func (l *lane) replayed(s *pattern.Stream, sl *backend.Slot, pool []byte) {
-	if l.job.kind != backend.KindNull {
-		l.job.content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
+	if l.job.Kind != backend.KindNull {
+		l.job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
 	s.Writes++
 	l.unsynced++
@@ -299,66 +296,4 @@ func (w *worker) replayErrors() error {
 		errs = append(errs, w.lanes[i].replayError())
 	}
 	return errors.Join(errs...)
-}
-
-// compileReplay works out a job that replays a log: its directions, sizes and files are those of the log. The devices of
-// the workload are the log's files, in their order.
-func (p *program) compileReplay(j *fiojob.Job, spec *jobSpec, key uint64) {
-	log := p.replay
-	if log == nil {
-		p.issues.Add(diag.Diagnostic{
-			Code: "engine-lacks-option", Pos: p.optionPos(j, "read_iolog"), Width: len("read_iolog"),
-			Message: fmt.Sprintf("job %q: a log is replayed by bragg io only", j.Name),
-		})
-		return
-	}
-	spec.reads = log.Operations[iolog.Read] > 0
-	spec.writes = log.Operations[iolog.Write] > 0
-	spec.trims = log.Operations[iolog.Trim] > 0
-	spec.replay, spec.runtime = log, j.Runtime
-	for d, active := range spec.active() {
-		if active {
-			spec.sizes[d] = pattern.Sizes{Smallest: log.Align, Largest: max(log.Align, log.SizeMax)}
-		}
-	}
-	if spec.writes {
-		spec.content = content.Of(j, max(log.Align, contentBlockMin))
-	}
-	for d, active := range spec.active() {
-		p.openLoop[d] = p.openLoop[d] || active && !j.Replay.NoStall
-	}
-	c := cloneSpec{key: load.Key(key, 0)}
-	for i := range log.Files {
-		if i >= len(p.workload.Devices) {
-			p.issues.Errorf(j.Pos, "iolog-file", "job %q: the log's file %q has no device", j.Name, log.Files[i].Name)
-			return
-		}
-		c.streams = append(c.streams, streamSpec{
-			device: i, region: pattern.Region{Length: log.Files[i].End}, amount: log.Bytes[iolog.Write], key: load.Key(c.key, uint64(i)),
-		})
-	}
-	spec.clones = []cloneSpec{c}
-}
-
-// contentBlockMin is the smallest unit in which repeated content is dealt out where the log's own is odd.
-const contentBlockMin = 512
-
-// checkReplayAccess is checkAccess for a job that replays.
-func checkReplayAccess(job *jobSpec, device load.Device, f *backend.File) error {
-	if job.replay.Align%f.Align == 0 {
-		return nil
-	}
-	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.Align)
-	return &diag.Error{
-		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
-		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.replay.Path, job.replay.Align, device.Name, f.Align),
-	}
-}
-
-// writesTo tells whether a job changes a device.
-func (s *jobSpec) writesTo(device int) bool {
-	if s.replay != nil {
-		return s.replay.Files[device].Writes()
-	}
-	return s.changes()
 }

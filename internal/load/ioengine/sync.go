@@ -12,15 +12,15 @@ import (
 // wrote makes the content of a write and notes the syncs that are due after it.
 func (l *lane) wrote(at int32, sl *backend.Slot, pool []byte) {
 	s := &l.Streams[at]
-	if l.job.kind != backend.KindNull && !l.job.dataless {
-		l.job.content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
+	if l.job.Kind != backend.KindNull && !l.job.Dataless {
+		l.job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
 	if l.verify != nil {
 		l.verify.stamp(s, sl)
 	}
 	s.Writes++
 	l.unsynced++
-	j := &l.job.job
+	j := &l.job.Fio
 	if j.FSync > 0 && s.Writes%uint64(j.FSync) == 0 {
 		l.syncs[0]++
 		l.syncStream = int(at)
@@ -41,7 +41,7 @@ func (l *lane) wroteRange(at int32, sl *backend.Slot) {
 		t.dirtyFrom = sl.Offset
 	}
 	t.dirtyFrom, t.dirtyTo = min(t.dirtyFrom, sl.Offset), max(t.dirtyTo, sl.Offset+sl.Size)
-	if l.Streams[at].Writes%uint64(l.job.job.SyncFileRange.Every) == 0 {
+	if l.Streams[at].Writes%uint64(l.job.Fio.SyncFileRange.Every) == 0 {
 		l.syncs[2]++
 		l.syncStream = int(at)
 	}
@@ -81,7 +81,7 @@ func (l *lane) issueSync(w *worker) {
 		l.syncs[1]--
 	default:
 		sl.Kind = backend.OpRangeSync
-		sl.Offset, sl.Span, sl.Flags = t.dirtyFrom, t.dirtyTo-t.dirtyFrom, rangeFlags(&l.job.job.SyncFileRange)
+		sl.Offset, sl.Span, sl.Flags = t.dirtyFrom, t.dirtyTo-t.dirtyFrom, rangeFlags(&l.job.Fio.SyncFileRange)
 		t.dirtyFrom, t.dirtyTo = 0, 0
 		l.syncs[2]--
 	}
@@ -90,7 +90,7 @@ func (l *lane) issueSync(w *worker) {
 // finish issues the last syncs of end_fsync, one for each file that was written, when everything before them is done. What
 // finds no free slot follows when one is.
 func (l *lane) finish(w *worker) {
-	if !l.job.job.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
+	if !l.job.Fio.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
 		return
 	}
 	l.ending = true

@@ -54,7 +54,7 @@ func newTimeline(in *instance, workers []*worker, start int64, sink load.Sink) *
 
 // begin starts an empty interval.
 func (t *timeline) begin(start int64) {
-	w := &t.instance.program.workload
+	w := &t.instance.program.Workload
 	t.now = interval.Interval{
 		Workload: w.Name, Group: w.Group, VM: w.VM, Instance: w.Instance, Prefill: w.Prefill,
 		Sequence: t.sequence, StartNanos: start,

@@ -15,7 +15,7 @@ const unwrittenNoticed = 0.01
 // noteUnwritten notes which devices answer reads without work of a medium, because nothing was ever written there. What
 // jobs of this load write before, behind a stonewall, counts as written.
 func (in *instance) noteUnwritten() {
-	for device := range in.program.workload.Devices {
+	for device := range in.program.Workload.Devices {
 		extents, bytes := in.readsOf(device)
 		var f *backend.File
 		for _, o := range in.opened {
@@ -50,15 +50,15 @@ func portion(share float64) string {
 // bytes they have.
 func (in *instance) readsOf(device int) (extents []blockdev.Extent, bytes int64) {
 	written := in.firstWrite(device)
-	for i := range in.program.jobs {
-		job := &in.program.jobs[i]
-		if !job.reads || job.kind.Dataless() || written >= 0 && written < job.phase {
+	for i := range in.program.Jobs {
+		job := &in.program.Jobs[i]
+		if !job.Reads || job.Kind.Dataless() || written >= 0 && written < job.Phase {
 			continue
 		}
-		for _, c := range job.clones {
-			for _, s := range c.streams {
-				if s.device == device {
-					extents = append(extents, extentsOf(&s.region)...)
+		for _, c := range job.Clones {
+			for _, s := range c.Streams {
+				if s.Device == device {
+					extents = append(extents, extentsOf(&s.Region)...)
 				}
 			}
 		}
@@ -68,12 +68,12 @@ func (in *instance) readsOf(device int) (extents []blockdev.Extent, bytes int64)
 
 // firstWrite returns the first phase in which a device is written to, -1 where it never is.
 func (in *instance) firstWrite(device int) int {
-	for i := range in.program.jobs { // in the order of phases
-		job := &in.program.jobs[i]
-		for _, c := range job.clones {
-			for _, s := range c.streams {
-				if s.device == device && job.writes {
-					return job.phase
+	for i := range in.program.Jobs { // in the order of phases
+		job := &in.program.Jobs[i]
+		for _, c := range job.Clones {
+			for _, s := range c.Streams {
+				if s.Device == device && job.Writes {
+					return job.Phase
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // verifier is the verification of one lane while it runs. It belongs to the lane's worker.
@@ -18,7 +19,7 @@ import (
 // Before the last reading the files are synced and their pages dropped, so that it is the medium that is read. Building is
 // there only where writes may overlap.
 type verifier struct {
-	spec   *verification
+	spec   *program.Verification
 	codec  *verify.Codec
 	thread uint16
 	state  verifyState
@@ -81,29 +82,29 @@ type written struct {
 }
 
 func newVerifier(l *lane, thread int) *verifier {
-	s := l.job.verify
+	s := l.job.Verify
 	if s == nil {
 		return nil
 	}
-	v := &verifier{spec: s, codec: verify.New(s.format), thread: uint16(thread), loopsLeft: s.loops - 1}
-	v.recording = s.after && l.Active[interval.Read] && l.Active[interval.Write] && l.paced != [interval.DirectionCount]bool{}
+	v := &verifier{spec: s, codec: verify.New(s.Format), thread: uint16(thread), loopsLeft: s.Loops - 1}
+	v.recording = s.After && l.Active[interval.Read] && l.Active[interval.Write] && l.paced != [interval.DirectionCount]bool{}
 	for i := range l.Streams {
-		amount := l.spec.streams[i].amount / int64(s.loops)
-		v.mayOverlap = v.mayOverlap || l.job.writes && l.Streams[i].MayOverlap(amount)
+		amount := l.spec.Streams[i].Amount / int64(s.Loops)
+		v.mayOverlap = v.mayOverlap || l.job.Writes && l.Streams[i].MayOverlap(amount)
 	}
-	v.recent = make([]written, max(1, l.job.depth))
-	if v.trims = newTrimmer(s.trims); v.trims != nil {
+	v.recent = make([]written, max(1, l.job.Depth))
+	if v.trims = newTrimmer(s.Trims); v.trims != nil {
 		v.mayOverlap = true
 	}
-	if s.backlog > 0 {
-		v.queue = make([]written, 0, s.backlog+1)
+	if s.Backlog > 0 {
+		v.queue = make([]written, 0, s.Backlog+1)
 	}
 	v.survey.exact = len(l.Streams) > 0 && v.countable(l)
 	v.survey.possible = v.surveyable(l)
-	if s.reads && s.limit != nil {
-		l.Left = min(l.Left, int64(s.limit.Writes))
+	if s.Reads && s.Limit != nil {
+		l.Left = min(l.Left, int64(s.Limit.Writes))
 	}
-	if !s.only {
+	if !s.Only {
 		rewind(&l.Sequence, l.spec, l.job)
 	} else {
 		v.loopsLeft = 0
@@ -155,9 +156,9 @@ func (v *verifier) stamp(s *pattern.Stream, sl *backend.Slot) {
 	if v.trims != nil {
 		v.trims.wrote(written{offset: sl.Offset, size: sl.Size, number: sl.Number, stream: sl.Stream})
 	}
-	if v.spec.backlog > 0 {
+	if v.spec.Backlog > 0 {
 		v.queue = append(v.queue, written{offset: sl.Offset, size: sl.Size, number: sl.Number, stream: sl.Stream})
-		if len(v.queue) >= v.spec.backlog {
+		if len(v.queue) >= v.spec.Backlog {
 			v.state, v.again = verifyDraining, true
 		}
 	}
@@ -175,7 +176,7 @@ func (v *verifier) lose(s *backend.Slot) {
 	if s.Kind == backend.OpWrite {
 		v.loseRecent(s)
 	}
-	if s.Kind != backend.OpWrite && s.Kind != backend.OpTrim || !v.spec.after {
+	if s.Kind != backend.OpWrite && s.Kind != backend.OpTrim || !v.spec.After {
 		return
 	}
 	for i := range v.queue {
@@ -209,9 +210,9 @@ func (v *verifier) closed(l *lane, w *worker) int64 {
 	switch {
 	case v == nil || l.inFlight > 0 || l.holds || v.over:
 		return backend.Never
-	case v.survey.due() && !w.shared.stop.Load() && (v.spec.only || l.closed != closedTime):
+	case v.survey.due() && !w.shared.stop.Load() && (v.spec.Only || l.closed != closedTime):
 		v.state, v.again = verifyDraining, false
-	case !v.spec.after || v.writes == 0 || w.shared.stop.Load():
+	case !v.spec.After || v.writes == 0 || w.shared.stop.Load():
 		if !w.shared.stop.Load() {
 			v.conclude(w, l)
 		}
@@ -270,7 +271,7 @@ func (v *verifier) fill(l *lane, w *worker, now int64) int64 {
 
 // sync flushes the files of a lane that wrote, and returns true when that is done. A backlog is read as it is.
 func (v *verifier) sync(l *lane, w *worker) bool {
-	if v.again || v.spec.only {
+	if v.again || v.spec.Only {
 		return true
 	}
 	for ; v.syncNext < len(l.Streams) && len(l.free) > 0; v.syncNext++ {
@@ -284,14 +285,14 @@ func (v *verifier) sync(l *lane, w *worker) bool {
 }
 
 // surveying tells whether what is read is the survey of a job that only reads: no operation of it.
-func (v *verifier) surveying() bool { return v != nil && v.spec.reads && v.state == verifyReading }
+func (v *verifier) surveying() bool { return v != nil && v.spec.Reads && v.state == verifyReading }
 
 // syncing tells whether syncs in flight are those of verification, which no job asked for.
 func (v *verifier) syncing() bool { return v != nil && v.state == verifySyncing }
 
 // prepare says what to read back.
 func (v *verifier) prepare(l *lane) {
-	if !v.again && !v.spec.keepCache {
+	if !v.again && !v.spec.KeepCache {
 		for i := range l.targets {
 			if f := l.targets[i].file; f != nil && !f.Direct {
 				f.Forget()
@@ -303,11 +304,11 @@ func (v *verifier) prepare(l *lane) {
 		v.state = verifyBuilding
 		return
 	}
-	if v.spec.backlog > 0 {
+	if v.spec.Backlog > 0 {
 		v.settleQueue()
 		v.source = &queueBack{left: len(v.queue)}
 		if v.again {
-			v.source = &queueBack{left: v.spec.batch}
+			v.source = &queueBack{left: v.spec.Batch}
 		}
 	} else {
 		v.source = newReplayBack(v, l)
@@ -350,7 +351,7 @@ func (v *verifier) finish(l *lane, w *worker, now int64) {
 	v.took(w, now)
 	v.state, v.source = verifyNot, nil
 	if v.again {
-		v.queue = slices.Delete(v.queue, 0, min(v.spec.batch, len(v.queue)))
+		v.queue = slices.Delete(v.queue, 0, min(v.spec.Batch, len(v.queue)))
 		return
 	}
 	v.queue = v.queue[:0]

@@ -22,9 +22,9 @@ func (w *worker) verified(l *lane, s *backend.Slot) error {
 		return nil
 	case v.state == verifyReading:
 		return v.check(w, l, s)
-	case v.spec.reads && v.spec.limit != nil && !v.spec.doneAs(s.Number+1, s):
+	case v.spec.Reads && v.spec.Limit != nil && !v.spec.DoneAs(s.Number+1, s.Stream, s.Offset):
 		return nil
-	case v.spec.reads:
+	case v.spec.Reads:
 		return v.check(w, l, s)
 	}
 	return nil
@@ -39,7 +39,7 @@ func (v *verifier) check(w *worker, l *lane, s *backend.Slot) error {
 		want = &stamp
 	}
 	step := v.codec.Step(s.Size)
-	if v.source != nil && v.spec.format.HeaderBytes() == 0 {
+	if v.source != nil && v.spec.Format.HeaderBytes() == 0 {
 		step = min(step, v.source.grain(s.Size))
 	}
 	wrong, absent := false, false
@@ -55,15 +55,15 @@ func (v *verifier) check(w *worker, l *lane, s *backend.Slot) error {
 		case holdsZeroes:
 			m = zeroFault(part, place)
 		default:
-			m = v.codec.Check(part, place, want, v.spec.strict)
+			m = v.codec.Check(part, place, want, v.spec.Strict)
 		}
-		if m == nil && holds == holdsWrite && want != nil && !v.spec.only && v.spec.format.Method == verify.SHA512 {
+		if m == nil && holds == holdsWrite && want != nil && !v.spec.Only && v.spec.Format.Method == verify.SHA512 {
 			m = v.compare(l, s, at, part)
 		}
 		switch {
 		case v.survey.under && !v.survey.judge(m, step), m == nil && !v.survey.possible:
 			continue
-		case !v.survey.under && holds == holdsWrite && v.survey.note(m, verify.ReadHeader(part, v.spec.format.HeaderOffset), want, step):
+		case !v.survey.under && holds == holdsWrite && v.survey.note(m, verify.ReadHeader(part, v.spec.Format.HeaderOffset), want, step):
 			absent = true
 			v.postpone(w, s, m, want)
 			continue
@@ -72,7 +72,7 @@ func (v *verifier) check(w *worker, l *lane, s *backend.Slot) error {
 		}
 		wrong = true
 		v.report(w, l, s, m, want)
-		if v.spec.fatal {
+		if v.spec.Fatal {
 			break
 		}
 	}
@@ -82,7 +82,7 @@ func (v *verifier) check(w *worker, l *lane, s *backend.Slot) error {
 		v.survey.absent++
 	}
 	settled := v.survey.own && v.settlePostponed(w, l)
-	if (wrong || settled) && v.spec.fatal && !v.spec.tolerant {
+	if (wrong || settled) && v.spec.Fatal && !v.spec.Tolerant {
 		return v.failure
 	}
 	return nil
@@ -108,7 +108,7 @@ func (v *verifier) compare(l *lane, s *backend.Slot, at int64, part []byte) *ver
 	}
 	return &verify.Mismatch{
 		Offset: s.Offset + at, Length: int64(len(part)), Place: verify.Place{Block: s.Offset, Position: at},
-		Header: verify.ReadHeader(part, v.spec.format.HeaderOffset),
+		Header: verify.ReadHeader(part, v.spec.Format.HeaderOffset),
 		Fault:  fmt.Sprintf("byte %d is %02x, and %02x was written", s.Offset+at+int64(first), part[first], expected[first]),
 	}
 }
@@ -116,11 +116,11 @@ func (v *verifier) compare(l *lane, s *backend.Slot, at int64, part []byte) *ver
 // regenerate makes what the write of an operation held.
 func (v *verifier) regenerate(l *lane, s *backend.Slot) []byte {
 	if v.expected == nil {
-		v.expected = make([]byte, l.job.bufferBytes())
+		v.expected = make([]byte, l.job.BufferBytes())
 	}
 	block := v.expected[:s.Size]
 	stream := &l.Streams[s.Stream]
-	l.job.content.Write(block, content.Pool(), stream.ContentKey, s.Number)
+	l.job.Content.Write(block, content.Pool(), stream.ContentKey, s.Number)
 	v.codec.Stamp(block, s.Offset, v.stampOf(stream, s.Number))
 	return block
 }
@@ -137,10 +137,10 @@ func (v *verifier) report(w *worker, l *lane, s *backend.Slot, m *verify.Mismatc
 	if v.survey.doubt != "" {
 		text += "; " + v.survey.doubt
 	}
-	if v.spec.dump && w.shared.dumps != "" && s.Buffer != nil {
+	if v.spec.Dump && w.shared.dumps != "" && s.Buffer != nil {
 		text += v.dump(w, l, s, m, want)
 	}
-	if v.failure == nil && !v.spec.tolerant {
+	if v.failure == nil && !v.spec.Tolerant {
 		v.failure = verificationError(text)
 	}
 	w.account.MismatchCount++
@@ -172,8 +172,8 @@ func (v *verifier) dump(w *worker, l *lane, s *backend.Slot, m *verify.Mismatch,
 // expect returns what an interval should hold, nil when that cannot be known: another tool wrote it.
 func (v *verifier) expect(l *lane, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) []byte {
 	from, to := m.Place.Position, m.Place.Position+m.Length
-	switch f := &v.spec.format; {
-	case want != nil && (!v.spec.only || m.Header.Seed == want.Seed):
+	switch f := &v.spec.Format; {
+	case want != nil && (!v.spec.Only || m.Header.Seed == want.Seed):
 		return v.regenerate(l, s)[from:to]
 	case f.Method == verify.ByPattern:
 		block := make([]byte, s.Size)
@@ -193,7 +193,7 @@ const positionsTried = 64
 func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
 	h := &m.Header
 	block := make([]byte, 0, positionsTried*m.Length)
-	for n := int64(1); n <= positionsTried && n*m.Length <= l.job.bufferBytes()*positionsTried && m.Offset >= (n-1)*m.Length; n++ {
+	for n := int64(1); n <= positionsTried && n*m.Length <= l.job.BufferBytes()*positionsTried && m.Offset >= (n-1)*m.Length; n++ {
 		block = block[:n*m.Length]
 		content.Fill(block, h.Seed)
 		v.codec.Stamp(block, m.Offset-(n-1)*m.Length, verify.Stamp{Seed: h.Seed, Number: h.FullNumber(), Thread: h.Thread})
@@ -206,7 +206,7 @@ func (v *verifier) reconstruct(l *lane, m *verify.Mismatch) []byte {
 
 // took notes how long was read back until now, apart from the time of a job that only reads.
 func (v *verifier) took(w *worker, now int64) {
-	if v.spec.reads {
+	if v.spec.Reads {
 		w.account.SurveyNanos += max(0, now-v.began)
 		return
 	}

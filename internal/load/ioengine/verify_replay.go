@@ -4,6 +4,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // readBack finds what is to be read back, operation after operation.
@@ -67,15 +68,15 @@ type rerun struct {
 }
 
 func newRerun(v *verifier, of *lane) *rerun {
-	r := &rerun{of: of, Sequence: newSequence(of.spec, of.job), limit: of.N, loops: v.spec.loops - 1}
+	r := &rerun{of: of, Sequence: program.NewSequence(of.spec, of.job), limit: of.N, loops: v.spec.Loops - 1}
 	rewind(&r.Sequence, of.spec, of.job)
-	if v.spec.only {
+	if v.spec.Only {
 		r.limit, r.loops = 0, 0
-		if v.spec.limit != nil {
-			r.limit = v.spec.limit.Writes
+		if v.spec.Limit != nil {
+			r.limit = v.spec.Limit.Writes
 		}
 	}
-	r.trims = newTrimmer(v.spec.trims)
+	r.trims = newTrimmer(v.spec.Trims)
 	return r
 }
 
@@ -117,7 +118,7 @@ func (r *rerun) next(v *verifier) *backend.Slot {
 
 // nextTrim returns the trim that comes next, nil where another operation does.
 func (r *rerun) nextTrim(v *verifier) *backend.Slot {
-	if r.trims == nil || !v.spec.only && r.trims.issued == v.trims.issued {
+	if r.trims == nil || !v.spec.Only && r.trims.issued == v.trims.issued {
 		return nil
 	}
 	t, some := r.trims.next(r.Streams)
@@ -156,11 +157,11 @@ var windowUnits = int64(1 << 22)
 const buildBatch = 1 << 16
 
 func newReplayBack(v *verifier, l *lane) *replayBack {
-	b := &replayBack{of: l, zeroes: v.trims != nil && v.spec.trims.zeroes}
+	b := &replayBack{of: l, zeroes: v.trims != nil && v.spec.Trims.Zeroes}
 	for i := range l.Streams {
 		s := &l.Streams[i]
-		amount := l.spec.streams[i].amount / int64(v.spec.loops)
-		b.overlap = b.overlap || v.trims != nil || s.MayOverlap(amount) && !(!v.spec.only && s.WrittenOnce())
+		amount := l.spec.Streams[i].Amount / int64(v.spec.Loops)
+		b.overlap = b.overlap || v.trims != nil || s.MayOverlap(amount) && !(!v.spec.Only && s.WrittenOnce())
 	}
 	if b.overlap {
 		b.stream = -1
@@ -183,11 +184,11 @@ func (b *replayBack) advance() {
 		b.streamsEnded = true
 		return
 	}
-	region := &b.of.spec.streams[b.stream].region
-	b.unit = b.of.job.verifiedUnit(region)
+	region := &b.of.spec.Streams[b.stream].Region
+	b.unit = verifiedUnit(b.of.job, region)
 	b.regionEnd = region.End()
-	b.interval = max(b.unit, b.of.job.verify.format.Interval)
-	if b.of.job.verify.format.HeaderBytes() == 0 {
+	b.interval = max(b.unit, b.of.job.Verify.Format.Interval)
+	if b.of.job.Verify.Format.HeaderBytes() == 0 {
 		b.interval = b.unit // any part of a pattern can be checked alone
 	}
 	units := min((b.regionEnd-region.Start+b.unit-1)/b.unit, max(windowUnits, 2*b.interval/b.unit))
@@ -270,7 +271,7 @@ func (b *replayBack) next(v *verifier) (written, found) {
 		if s.Kind != backend.OpWrite || b.rerun.N <= v.loopStart {
 			continue
 		}
-		if v.spec.limit != nil && !v.spec.doneAs(b.rerun.N, s) {
+		if v.spec.Limit != nil && !v.spec.DoneAs(b.rerun.N, s.Stream, s.Offset) {
 			continue
 		}
 		if _, failed := v.lost[lostWrite{s.Stream, s.Number}]; failed {
@@ -291,7 +292,7 @@ func (b *replayBack) alive(v *verifier, s *backend.Slot) bool {
 		return false
 	}
 	for _, last := range b.last[first:end] {
-		if last == s.Number+1 || last == s.Number+1|trimmedBit && v.spec.trims.zeroes {
+		if last == s.Number+1 || last == s.Number+1|trimmedBit && v.spec.Trims.Zeroes {
 			return true
 		}
 	}

@@ -3,7 +3,6 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // How far a job came with its writes, for whoever verifies them later.
@@ -24,7 +23,7 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 			}
 		}
 	}
-	if of == nil || of.verify == nil || of.verify.spec.only || of.verify.trims != nil || !of.job.writes || of.Active[interval.Read] {
+	if of == nil || of.verify == nil || of.verify.spec.Only || of.verify.trims != nil || !of.job.Writes || of.Active[interval.Read] {
 		return limit, order, false
 	}
 	v := of.verify
@@ -41,7 +40,7 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 		return limit, order, false
 	}
 	order.Files = len(of.Streams)
-	order.OfSeed = of.job.random || len(of.Streams) > 1 || !of.job.sizes[interval.Write].Fixed()
+	order.OfSeed = of.job.Random || len(of.Streams) > 1 || !of.job.Sizes[interval.Write].Fixed()
 	return limit, order, true
 }
 
@@ -49,17 +48,4 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 type Order struct {
 	Files  int
 	OfSeed bool // they follow from the seed, and not from the job alone
-}
-
-// doneAs tells whether an operation that was made again, the n-th of its lane from 1, was complete when the run ended that did it.
-func (v *verification) doneAs(n uint64, s *backend.Slot) bool {
-	if n+v.limit.Depth <= v.limit.Writes {
-		return true
-	}
-	for _, c := range v.limit.Completed {
-		if c.File == int64(s.Stream) && c.Offset == s.Offset {
-			return true
-		}
-	}
-	return false
 }

@@ -50,41 +50,41 @@ const keptBytesMax = 16 << 20
 
 // surveyable tells whether headers alone say what was written.
 func (v *verifier) surveyable(l *lane) bool {
-	format, j := &v.spec.format, &l.job.job
-	if !v.spec.only && !v.spec.reads || format.HeaderBytes() == 0 || v.trims != nil || j.Sequence != 0 || len(l.Streams) == 0 {
+	format, j := &v.spec.Format, &l.job.Fio
+	if !v.spec.Only && !v.spec.Reads || format.HeaderBytes() == 0 || v.trims != nil || j.Sequence != 0 || len(l.Streams) == 0 {
 		return false
 	}
-	if v.spec.reads && (l.job.runtime > 0 || v.spec.limit == nil && !v.survey.exact) {
+	if v.spec.Reads && (l.job.Runtime > 0 || v.spec.Limit == nil && !v.survey.exact) {
 		// The whole region is not to be read in a job of so many seconds; and a job that reads knows how much was written only where
 		// it reads as much as that, or where the state of the writer says it. What has no header is an error at once then, as in fio.
 		return false
 	}
 	direction := v.direction()
-	sizes := &l.job.sizes[direction]
-	whole := l.spec.count == 0 && v.spec.limit == nil
+	sizes := &l.job.Sizes[direction]
+	whole := l.spec.Count == 0 && v.spec.Limit == nil
 	for i := range l.Streams {
 		c := &l.Streams[i].Cursors[direction]
-		spec := &l.spec.streams[i]
-		if c.Region.ZoneBytes > 0 || l.job.align(direction)%format.Interval != 0 || sizes.Smallest%format.Interval != 0 {
+		spec := &l.spec.Streams[i]
+		if c.Region.ZoneBytes > 0 || l.job.Align(direction)%format.Interval != 0 || sizes.Smallest%format.Interval != 0 {
 			return false
 		}
-		each := c.Deck != nil || !l.job.random
-		whole = whole && each && (spec.amount == 0 || spec.amount >= spec.region.Length/sizes.Smallest*sizes.Smallest)
+		each := c.Deck != nil || !l.job.Random
+		whole = whole && each && (spec.Amount == 0 || spec.Amount >= spec.Region.Length/sizes.Smallest*sizes.Smallest)
 	}
-	return !whole && (l.job.random || !sizes.Fixed() || l.Files != nil)
+	return !whole && (l.job.Random || !sizes.Fixed() || l.Files != nil)
 }
 
 // countable tells whether any order of these options writes the same number of bytes: blocks of one size that come once, by
 // one writer.
 func (v *verifier) countable(l *lane) bool {
-	direction, j := v.direction(), &l.job.job
+	direction, j := v.direction(), &l.job.Fio
 	uncertain := j.Verify.Uncertain || j.IOSize.Percent > 0 || j.NumJobs > 1 && j.OffsetIncrement == (fiojob.Size{})
-	return !uncertain && len(l.Streams) == 1 && v.spec.limit == nil && !(l.job.reads && l.job.writes) &&
-		l.job.sizes[direction].Fixed() && !l.Streams[0].MayRepeat(direction)
+	return !uncertain && len(l.Streams) == 1 && v.spec.Limit == nil && !(l.job.Reads && l.job.Writes) &&
+		l.job.Sizes[direction].Fixed() && !l.Streams[0].MayRepeat(direction)
 }
 
 func (v *verifier) direction() int {
-	if v.spec.only {
+	if v.spec.Only {
 		return int(interval.Write)
 	}
 	return int(interval.Read)
@@ -112,8 +112,8 @@ func (v *verifier) beginSurvey(l *lane) {
 	u := &v.survey
 	u.under = true
 	direction := v.direction()
-	sizes := &l.job.sizes[direction]
-	if l.job.reads && l.job.writes {
+	sizes := &l.job.Sizes[direction]
+	if l.job.Reads && l.job.Writes {
 		// How many operations are writes is drawn too: six deviations less than half of them.
 		u.want = max(sizes.Smallest, u.want-6*int64(math.Sqrt(float64(u.want/sizes.Largest)))*sizes.Largest)
 	}
@@ -121,8 +121,8 @@ func (v *verifier) beginSurvey(l *lane) {
 		u.want = min(u.want/sizes.Largest*sizes.Smallest, u.want-sizes.Largest)
 	}
 	var regions int64
-	for i := range l.spec.streams {
-		regions += l.spec.streams[i].region.Length / sizes.Smallest * sizes.Smallest
+	for i := range l.spec.Streams {
+		regions += l.spec.Streams[i].Region.Length / sizes.Smallest * sizes.Smallest
 	}
 	u.want = min(u.want, regions)
 	for i := range l.Streams {
@@ -132,7 +132,7 @@ func (v *verifier) beginSurvey(l *lane) {
 		u.want /= 2
 		break
 	}
-	if limit := v.spec.limit; limit != nil {
+	if limit := v.spec.Limit; limit != nil {
 		u.want = min(u.want, int64(limit.Writes-min(limit.Writes, limit.Depth))*sizes.Smallest)
 	}
 	v.source = newSurveyBack(l, direction)
@@ -172,7 +172,7 @@ func (v *verifier) conclude(w *worker, l *lane) {
 func (v *verifier) postpone(w *worker, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) {
 	u := &v.survey
 	u.blanks++
-	dumps := v.spec.dump && w.shared.dumps != "" && len(u.kept) < dumpsMax
+	dumps := v.spec.Dump && w.shared.dumps != "" && len(u.kept) < dumpsMax
 	p := postponed{slot: *s, m: m}
 	p.slot.Buffer = nil
 	if want != nil {
@@ -218,8 +218,8 @@ type surveyBack struct {
 }
 
 func newSurveyBack(l *lane, direction int) *surveyBack {
-	step := l.job.verify.format.Interval
-	sizes := &l.job.sizes[direction]
+	step := l.job.Verify.Format.Interval
+	sizes := &l.job.Sizes[direction]
 	return &surveyBack{of: l, size: max(sizes.Largest/step*step, step), smallest: sizes.Smallest}
 }
 
@@ -230,7 +230,7 @@ func (b *surveyBack) holds(*backend.Slot, int64, int64) holding { return holdsWr
 
 func (b *surveyBack) next(*verifier) (written, found) {
 	for ; b.stream < len(b.of.Streams); b.stream, b.at = b.stream+1, 0 {
-		region := &b.of.spec.streams[b.stream].region
+		region := &b.of.spec.Streams[b.stream].Region
 		size := min(b.size, (region.Length-b.at)/b.smallest*b.smallest)
 		if size <= 0 {
 			continue

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // Trims of what a lane wrote and verifies. Writes collect in a backlog; when it is full, a batch of the oldest is looked at
@@ -18,29 +18,9 @@ import (
 // operations before it alone, so that making them again for verification makes the trims again too. What was trimmed is not
 // checked, or has to be zeroes.
 
-// trimming is what a job says of it.
-type trimming struct {
-	percent        uint64
-	backlog, batch int
-	zeroes         bool
-}
-
-// compileTrimming works it out, nil where nothing is trimmed.
-func (p *program) compileTrimming(j *fiojob.Job) *trimming {
-	t := &j.Verify.Trims
-	if t.Percent == 0 {
-		return nil
-	}
-	out := &trimming{percent: uint64(t.Percent), backlog: max(1, t.Backlog), batch: t.BacklogBatch, zeroes: !t.Unchecked}
-	if out.batch <= 0 || out.batch > out.backlog {
-		out.batch = out.backlog
-	}
-	return out
-}
-
 // trimmer chooses what is trimmed, while a lane runs and when its operations are made again.
 type trimmer struct {
-	spec    *trimming
+	spec    *program.Trimming
 	queue   []written
 	look    int // entries of queue that are looked at now, up to this one
 	at      int // the next of them
@@ -48,19 +28,19 @@ type trimmer struct {
 	byPlace []int // for settle
 }
 
-func newTrimmer(t *trimming) *trimmer {
+func newTrimmer(t *program.Trimming) *trimmer {
 	if t == nil {
 		return nil
 	}
-	return &trimmer{spec: t, queue: make([]written, 0, t.backlog), byPlace: make([]int, 0, t.backlog)}
+	return &trimmer{spec: t, queue: make([]written, 0, t.Backlog), byPlace: make([]int, 0, t.Backlog)}
 }
 
 // wrote notes a write. It must not be called while there is a trim to issue.
 func (t *trimmer) wrote(w written) {
 	t.queue = append(t.queue, w)
-	if len(t.queue) >= t.spec.backlog {
+	if len(t.queue) >= t.spec.Backlog {
 		t.byPlace = settle(t.queue, t.byPlace)
-		t.look, t.at = t.spec.batch, 0
+		t.look, t.at = t.spec.Batch, 0
 	}
 }
 
@@ -72,7 +52,7 @@ func (t *trimmer) next(streams []pattern.Stream) (written, bool) {
 	for t.at < t.look {
 		w := t.queue[t.at]
 		t.at++
-		if w.dead || load.DrawBelow(load.Key(streams[w.stream].ContentKey, pattern.KeyTrimmed), w.number, 100) >= t.spec.percent {
+		if w.dead || load.DrawBelow(load.Key(streams[w.stream].ContentKey, pattern.KeyTrimmed), w.number, 100) >= t.spec.Percent {
 			continue
 		}
 		t.issued++
@@ -92,7 +72,7 @@ func (w *written) operation() operation {
 
 // nextTrim returns the trim that is to be issued before anything else.
 func (v *verifier) nextTrim(l *lane) (operation, bool) {
-	if v == nil || v.trims == nil || v.spec.only {
+	if v == nil || v.trims == nil || v.spec.Only {
 		return operation{}, false
 	}
 	w, some := v.trims.next(l.Streams)
@@ -101,7 +81,7 @@ func (v *verifier) nextTrim(l *lane) (operation, bool) {
 	}
 	for i := range v.queue { // the backlog of verify_backlog
 		if q := &v.queue[i]; q.stream == w.stream && q.number == w.number {
-			q.dead, q.zero = !v.trims.spec.zeroes, v.trims.spec.zeroes
+			q.dead, q.zero = !v.trims.spec.Zeroes, v.trims.spec.Zeroes
 		}
 	}
 	return w.operation(), true
@@ -109,9 +89,6 @@ func (v *verifier) nextTrim(l *lane) (operation, bool) {
 
 // trimsFirst tells whether trims come before other operations.
 func (v *verifier) trimsFirst() bool { return v != nil && v.trims != nil && v.trims.look > 0 }
-
-// trimsBack tells whether writes of a job are trimmed again.
-func (s *jobSpec) trimsBack() bool { return s.verify != nil && s.verify.trims != nil && !s.verify.only }
 
 // settle marks entries as dead over which a later one was written. scratch is kept for the next time.
 func settle(queue []written, scratch []int) []int {

@@ -10,12 +10,13 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // watch looks at what a lane completes where its job bounds latency or rates, or searches a queue depth. Lanes of other
 // jobs have none, which costs them one comparison for each operation.
 type watch struct {
-	job        *jobSpec
+	job        *program.Job
 	latencyMax int64 // 0: any
 	failure    error
 
@@ -36,10 +37,13 @@ type rateFloor struct {
 const rateGrace = int64(2 * time.Second)
 
 // newWatch returns nil for a job that bounds nothing.
-func newWatch(job *jobSpec) *watch {
-	c := &job.job.Control
+func newWatch(job *program.Job) *watch {
+	if !job.Watched() {
+		return nil
+	}
+	c := &job.Fio.Control
 	w := &watch{job: job, latencyMax: int64(c.LatencyMax)}
-	for d, active := range job.active() {
+	for d, active := range job.Active() {
 		if !active {
 			continue
 		}
@@ -50,10 +54,7 @@ func newWatch(job *jobSpec) *watch {
 		}
 	}
 	if c.LatencyTarget > 0 {
-		w.search = newDepthSearch(c, job.depth)
-	}
-	if w.latencyMax == 0 && w.cycle == 0 && w.search == nil {
-		return nil
+		w.search = newDepthSearch(c, job.Depth)
 	}
 	return w
 }
@@ -62,7 +63,7 @@ func (w *watch) begin(l *lane) {
 	w.lookAt = max(l.start+rateGrace, l.measureFrom)
 	if w.search != nil {
 		w.search.window = l.measureFrom
-		l.reserve = l.job.depth - w.search.depth
+		l.reserve = l.job.Depth - w.search.depth
 	}
 }
 
@@ -73,7 +74,7 @@ func (w *watch) completed(s *backend.Slot, now int64) {
 		w.failure = &diag.Error{
 			Code: "max-latency", Exit: diag.ExitUndecided, Err: syscall.ETIMEDOUT,
 			Message: fmt.Sprintf("a %s at offset %d took %s, more than max_latency=%s",
-				interval.Direction(s.Direction), s.Offset, time.Duration(latency), w.job.job.Control.LatencyMax),
+				interval.Direction(s.Direction), s.Offset, time.Duration(latency), w.job.Fio.Control.LatencyMax),
 		}
 	}
 	if w.cycle > 0 {
@@ -189,7 +190,7 @@ func (d *depthSearch) look(l *lane, now int64) {
 			l.measureFrom = max(l.measureFrom, now)
 		}
 	}
-	l.reserve = l.job.depth - d.depth
+	l.reserve = l.job.Depth - d.depth
 }
 
 // step chooses the next depth of the search.

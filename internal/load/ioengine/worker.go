@@ -107,7 +107,7 @@ func (w *worker) begin(start int64) {
 
 // trims tells whether some lane trims.
 func (w *worker) trims() bool {
-	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.trims || l.job.trimsBack() })
+	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.Trims || l.job.TrimsBack() })
 }
 
 // lock is how all but the worker itself take mu.
@@ -265,7 +265,7 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 		}
 		if int64(c.Result) == s.Size || c.Result == backend.WholeSize {
 			l.failures = 0
-			if l.job.trims {
+			if l.job.Trims {
 				l.done(s)
 			}
 			switch {
@@ -277,8 +277,8 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 				if l.watch != nil && !l.verify.busy() {
 					l.watch.completed(s, now)
 				}
-				if l.job.priorities != nil {
-					w.account.prioritized(l.job.priorities, s, now)
+				if l.job.Priorities != nil {
+					w.account.prioritized(l.job.Priorities, s, now)
 				}
 				if w.submissions != nil {
 					w.account.Submissions[s.Direction].Record(uint64(max(0, s.Returned-s.Submitted)))
@@ -311,7 +311,7 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 
 func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error {
 	class := backend.ErrorClass(s.Direction, result)
-	if l.job.filled(s, class) {
+	if l.job.Filled(s.Kind, class) {
 		l.close(closedDone)
 		return nil
 	}
@@ -323,15 +323,15 @@ func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error
 		w.account.FirstError = class
 	}
 	d := w.shared.devices[s.Device]
-	if !l.job.tolerates(interval.Direction(s.Direction)) && !l.job.ignores(s.Direction, class) {
+	if !l.job.Tolerates(interval.Direction(s.Direction)) && !l.job.Ignores(s.Direction, class) {
 		return operationError(s, d.Name, d.Path, result)
 	}
-	if w.shared.say != nil && l.job.job.Control.ErrorDump && w.told < toldMax {
+	if w.shared.say != nil && l.job.Fio.Control.ErrorDump && w.told < toldMax {
 		w.told++
 		w.shared.say(operationError(s, d.Name, d.Path, result))
 	}
 	l.failures++
-	if l.failures >= 2*l.job.depth {
+	if l.failures >= 2*l.job.Depth {
 		l.pauseUntil = now + restAfterErrors
 	}
 	return nil
@@ -410,11 +410,11 @@ func (w *worker) takeSpare() *recorder {
 func (w *worker) newRecorder() *recorder {
 	var active, open [interval.DirectionCount]bool
 	for i := range w.lanes {
-		for d, has := range w.lanes[i].job.active() {
+		for d, has := range w.lanes[i].job.Active() {
 			active[d] = active[d] || has
 		}
-		active[interval.Trim] = active[interval.Trim] || w.lanes[i].job.trimsBack()
-		active[interval.Read] = active[interval.Read] || w.lanes[i].job.readsBack()
+		active[interval.Trim] = active[interval.Trim] || w.lanes[i].job.TrimsBack()
+		active[interval.Read] = active[interval.Read] || w.lanes[i].job.ReadsBack()
 	}
 	open = w.shared.openLoop
 	for d := range open {

@@ -9,7 +9,7 @@ import (
 
 // beginChains is called before the first operation. A lane that waits for others takes its operations one by one.
 func (w *worker) beginChains() {
-	if len(w.lanes) != 1 || w.lanes[0].job.places() == w.lanes[0].job.depth {
+	if len(w.lanes) != 1 || w.lanes[0].job.Places() == w.lanes[0].job.Depth {
 		return
 	}
 	l := &w.lanes[0]

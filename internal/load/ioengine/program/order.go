@@ -1,4 +1,4 @@
-package ioengine
+package program
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 )
 
 // order works out where the operations of one direction go in a region.
-func (s *jobSpec) order(direction int, r pattern.Region, key uint64) pattern.Order {
-	j := &s.job
-	o := pattern.Order{Region: r, Sizes: s.sizes[direction], Sequel: s.sequel, Align: s.align(direction)}
-	if !s.random {
+func (s *Job) order(direction int, r pattern.Region, key uint64) pattern.Order {
+	j := &s.Fio
+	o := pattern.Order{Region: r, Sizes: s.Sizes[direction], Sequel: s.Sequel, Align: s.Align(direction)}
+	if !s.Random {
 		o.Skip, o.Ends = j.Sequence, r.ZoneBytes == 0
 		return o
 	}
@@ -27,38 +27,25 @@ func (s *jobSpec) order(direction int, r pattern.Region, key uint64) pattern.Ord
 	return o
 }
 
-// align is what random offsets are a multiple of, from the start of their region.
-func (s *jobSpec) align(direction int) int64 {
-	if a := s.job.BlockAlign[direction]; a > 0 {
+// Align is what random offsets are a multiple of, from the start of their region.
+func (s *Job) Align(direction int) int64 {
+	if a := s.Fio.BlockAlign[direction]; a > 0 {
 		return a
 	}
-	return s.sizes[direction].Smallest
+	return s.Sizes[direction].Smallest
 }
 
 // mapped tells whether each block shall be touched exactly once per pass. As in fio, norandommap, an alignment of its
 // own and a distribution that is not uniform draw freely, but for the generator that makes a map of its own (lfsr); here also operations that are only partly random, because
 // the sequential ones would touch blocks again anyway.
-func (s *jobSpec) mapped(direction int, o *pattern.Order) bool {
-	return s.random && (!s.job.NoRandomMap || s.job.LFSR) && s.sizes[direction].Span == 0 && o.Percent == 100 && o.Hold <= 1 && o.Hot.Kind == pattern.HotNone &&
-		o.Align == s.sizes[direction].Smallest
-}
-
-// tolerates tells whether failed operations of a direction are counted and passed over.
-func (s *jobSpec) tolerates(d interval.Direction) bool {
-	switch s.job.ContinueOnError {
-	case "all", "io":
-		return true
-	case "read":
-		return d == interval.Read
-	case "write":
-		return d == interval.Write
-	}
-	return false
+func (s *Job) mapped(direction int, o *pattern.Order) bool {
+	return s.Random && (!s.Fio.NoRandomMap || s.Fio.LFSR) && s.Sizes[direction].Span == 0 && o.Percent == 100 && o.Hold <= 1 && o.Hot.Kind == pattern.HotNone &&
+		o.Align == s.Sizes[direction].Smallest
 }
 
 // hotspots works out a distribution that is not uniform, for one direction in one region.
-func (s *jobSpec) hotspots(direction int, o *pattern.Order, key uint64) (h pattern.Hotspots, ok bool) {
-	d := &s.job.Distribution
+func (s *Job) hotspots(direction int, o *pattern.Order, key uint64) (h pattern.Hotspots, ok bool) {
+	d := &s.Fio.Distribution
 	window := o.Region.Window()
 	blocks := uint64((window-o.Sizes.Smallest)/o.Align) + 1
 	hottest := uint64(0)
@@ -82,12 +69,12 @@ func (s *jobSpec) hotspots(direction int, o *pattern.Order, key uint64) (h patte
 }
 
 // checkZones refuses zones that lie behind the end of a region although operations should go there.
-func (s *jobSpec) checkZones(r pattern.Region) error {
-	for d, active := range s.draws() {
-		if !active || !s.random {
+func checkZones(s *Job, r pattern.Region) error {
+	for d, active := range s.Draws() {
+		if !active || !s.Random {
 			continue
 		}
-		o := pattern.Order{Region: r, Sizes: s.sizes[d], Align: s.align(d)}
+		o := pattern.Order{Region: r, Sizes: s.Sizes[d], Align: s.Align(d)}
 		if _, ok := s.hotspots(d, &o, 0); !ok {
 			return fmt.Errorf("a zone of random_distribution begins behind the end of the region of %s", unit.FormatBytes(r.Window()))
 		}
@@ -96,43 +83,43 @@ func (s *jobSpec) checkZones(r pattern.Region) error {
 }
 
 // scaleZones makes the zones of zoned_abs smaller by the factor of a rehearsal, as all other sizes of its job are.
-func (s *jobSpec) scaleZones(factor float64) {
+func scaleZones(s *Job, factor float64) {
 	if factor <= 0 || factor >= 1 {
 		return
 	}
-	for d, zones := range s.job.Distribution.Zones {
+	for d, zones := range s.Fio.Distribution.Zones {
 		zones = slices.Clone(zones)
 		for i := range zones {
 			if zones[i].SizeBytes > 0 {
 				zones[i].SizeBytes = max(1, int64(math.Round(float64(zones[i].SizeBytes)*factor)))
 			}
 		}
-		s.job.Distribution.Zones[d] = zones
+		s.Fio.Distribution.Zones[d] = zones
 	}
 }
 
 // sizesByOrder gives sequential and random operations of all directions the sizes of reads and of writes, as
 // bs_is_seq_rand asks for.
-func (s *jobSpec) sizesByOrder() {
-	if !s.job.BlockByOrder {
+func sizesByOrder(s *Job) {
+	if !s.Fio.BlockByOrder {
 		return
 	}
-	sequential, random := pattern.SizesOf(&s.job, fiojob.Read), pattern.SizesOf(&s.job, fiojob.Write)
-	for d, active := range s.active() {
+	sequential, random := pattern.SizesOf(&s.Fio, fiojob.Read), pattern.SizesOf(&s.Fio, fiojob.Write)
+	for d, active := range s.Active() {
 		switch {
-		case active && s.random:
-			s.sizes[d] = random
-			s.sequel = sequential
+		case active && s.Random:
+			s.Sizes[d] = random
+			s.Sequel = sequential
 		case active:
-			s.sizes[d] = sequential
+			s.Sizes[d] = sequential
 		}
 	}
 }
 
 // drawnAs is the direction whose draws an operation has. A job with one direction has those of writes whatever it does, so
 // that a job reads where another one in its place wrote.
-func (s *jobSpec) drawnAs(direction int) int {
-	others := s.draws()
+func (s *Job) drawnAs(direction int) int {
+	others := s.Draws()
 	others[direction] = false
 	if others == [interval.DirectionCount]bool{} {
 		return int(interval.Write)

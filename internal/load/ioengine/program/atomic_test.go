@@ -1,6 +1,6 @@
 //go:build linux
 
-package ioengine
+package program
 
 import (
 	"strings"
@@ -35,15 +35,15 @@ func TestAtomicWritesThatDoNotFit(t *testing.T) {
 			t.Fatal(list)
 		}
 		w := load.Workload{Devices: []load.Device{{Name: "/dev/sdb", SizeBytes: 1 << 30}}}
-		p, err := compile(w, parsed.Jobs(), nil)
+		p, err := Compile(w, parsed.Jobs(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := &p.jobs[0]
-		if !job.job.Direct && job.writes {
+		job := &p.Jobs[0]
+		if !job.Fio.Direct && job.Writes {
 			t.Errorf("%s: atomic=1 does not imply direct access", options)
 		}
-		err = job.checkAtomicWrites(w.Devices[0], 4096, 65536)
+		err = CheckAtomicWrites(job, w.Devices[0], 4096, 65536)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", options, err, want)
 		}

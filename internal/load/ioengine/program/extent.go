@@ -1,4 +1,4 @@
-package ioengine
+package program
 
 import (
 	"cmp"
@@ -19,12 +19,12 @@ import (
 // size is both the amount and the region; filesize makes the region its own; io_size makes the amount its own. The
 // region starts at offset + clone·offset_increment. Of several devices each gets its part of size. What goes beyond
 // the device is cut off, as fio does with block devices, and a warning says so.
-func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (streamSpec, error) {
-	j, device := &spec.job, devices[i]
-	if spec.kind == backend.KindNames {
-		return streamSpec{device: device, region: pattern.Region{Length: 1}, amount: int64(max(1, j.Loops)), pass: 1, real: 1}, nil
+func (p *Program) stream(spec *Job, clone int, devices []int, i int) (streamSpec, error) {
+	j, device := &spec.Fio, devices[i]
+	if spec.Kind == backend.KindNames {
+		return streamSpec{Device: device, Region: pattern.Region{Length: 1}, Amount: int64(max(1, j.Loops)), pass: 1, real: 1}, nil
 	}
-	size := p.workload.Devices[device].SizeBytes
+	size := p.Workload.Devices[device].SizeBytes
 	block := spec.blockMin()
 	align := block
 	if j.OffsetAlign > 0 {
@@ -51,24 +51,24 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 		}
 		if !j.FileSize.Set {
 			if start+amount > size && clone == 0 {
-				p.issues.Warnf(p.optionPos(j, "size"), "beyond-device", "job %q: %s from offset %s on goes beyond device %q of %s; "+
+				p.Issues.Warnf(p.optionPos(j, "size"), "beyond-device", "job %q: %s from offset %s on goes beyond device %q of %s; "+
 					"the job stays below its end", j.Name, unit.FormatBytes(amount), unit.FormatBytes(start),
-					p.workload.Devices[device].Name, unit.FormatBytes(size))
+					p.Workload.Devices[device].Name, unit.FormatBytes(size))
 			}
 			length = min(length, amount)
 		}
 	}
-	if !spec.random && j.ZoneSize == 0 && !j.IOSize.Set && amount > 0 {
+	if !spec.Random && j.ZoneSize == 0 && !j.IOSize.Set && amount > 0 {
 		// Going over it in order again begins at its start, so the rest of a larger file is never touched.
 		length = min(length, amount)
 	}
-	s := streamSpec{device: device, region: pattern.Region{Start: start, Length: length}, real: size - start}
+	s := streamSpec{Device: device, Region: pattern.Region{Start: start, Length: length}, real: size - start}
 	if amount == 0 || amount > length && !j.FileSize.Set {
 		amount = length
 	}
-	zoned(&s.region, j)
-	if largest := spec.blockMax(); s.region.Window() < largest {
-		return s, fmt.Errorf("%s at offset %s do not hold one block of %s", unit.FormatBytes(max(0, s.region.Window())),
+	zoned(&s.Region, j)
+	if largest := spec.BlockMax(); s.Region.Window() < largest {
+		return s, fmt.Errorf("%s at offset %s do not hold one block of %s", unit.FormatBytes(max(0, s.Region.Window())),
 			unit.FormatBytes(start), unit.FormatBytes(largest))
 	}
 	amount -= amount % block
@@ -76,18 +76,18 @@ func (p *program) stream(spec *jobSpec, clone int, devices []int, i int) (stream
 	if j.IOSize.Set {
 		amount = share(bytesOf(j.IOSize, size), block, len(devices), i)
 	}
-	if s.amount = amount * int64(max(1, j.Loops)); spec.endless {
-		s.amount = 0
+	if s.Amount = amount * int64(max(1, j.Loops)); spec.endless {
+		s.Amount = 0
 	}
 	return s, nil
 }
 
 // levelAmount is what a device of that length gets of an amount in bytes, where devices have lengths of their own: as much as
 // each of the others, and no more than it has. fio goes around its files in the same way until the amount is done.
-func (p *program) levelAmount(devices []int, start, amount, length int64) int64 {
+func (p *Program) levelAmount(devices []int, start, amount, length int64) int64 {
 	lengths := make([]int64, len(devices))
 	for k, d := range devices {
-		lengths[k] = p.workload.Devices[d].SizeBytes - start
+		lengths[k] = p.Workload.Devices[d].SizeBytes - start
 	}
 	slices.Sort(lengths)
 	for k, n := range lengths {
@@ -157,41 +157,41 @@ func zoned(r *pattern.Region, j *fiojob.Job) {
 }
 
 // blockMin and blockMax are over both directions.
-func (s *jobSpec) blockMin() int64 {
-	smallest := s.sequel.Smallest
-	for d := range s.sizes {
-		if v := s.sizes[d].Smallest; v > 0 && (smallest == 0 || v < smallest) {
+func (s *Job) blockMin() int64 {
+	smallest := s.Sequel.Smallest
+	for d := range s.Sizes {
+		if v := s.Sizes[d].Smallest; v > 0 && (smallest == 0 || v < smallest) {
 			smallest = v
 		}
 	}
 	return max(1, smallest)
 }
 
-func (s *jobSpec) blockMax() int64 {
-	return max(1, s.sizes[interval.Read].Largest, s.sizes[interval.Write].Largest, s.sizes[interval.Trim].Largest, s.sequel.Largest)
+func (s *Job) BlockMax() int64 {
+	return max(1, s.Sizes[interval.Read].Largest, s.Sizes[interval.Write].Largest, s.Sizes[interval.Trim].Largest, s.Sequel.Largest)
 }
 
 // zonesShownMax bounds how many windows of a region are listed one by one.
 const zonesShownMax = 1024
 
-// extents returns what all streams may touch, merged and sorted by device.
-func (p *program) extents() []load.Extent {
+// Extents returns what all streams may touch, merged and sorted by device.
+func (p *Program) Extents() []load.Extent {
 	var all []load.Extent
-	for i := range p.jobs {
-		spec := &p.jobs[i]
-		for _, c := range spec.clones {
-			for _, s := range c.streams {
-				if s.region.Zones > zonesShownMax {
+	for i := range p.Jobs {
+		spec := &p.Jobs[i]
+		for _, c := range spec.Clones {
+			for _, s := range c.Streams {
+				if s.Region.Zones > zonesShownMax {
 					all = append(all, load.Extent{
-						Device: p.workload.Devices[s.device].Name, Offset: s.region.Start,
-						Length: s.region.End() - s.region.Start, Writes: spec.changes(),
+						Device: p.Workload.Devices[s.Device].Name, Offset: s.Region.Start,
+						Length: s.Region.End() - s.Region.Start, Writes: spec.changes(),
 					})
 					continue
 				}
-				for z := range max(1, s.region.Zones) {
+				for z := range max(1, s.Region.Zones) {
 					all = append(all, load.Extent{
-						Device: p.workload.Devices[s.device].Name, Offset: s.region.Start + z*s.region.ZoneStride,
-						Length: s.region.Window(), Writes: spec.changes(),
+						Device: p.Workload.Devices[s.Device].Name, Offset: s.Region.Start + z*s.Region.ZoneStride,
+						Length: s.Region.Window(), Writes: spec.changes(),
 					})
 				}
 			}
@@ -228,26 +228,38 @@ func mergeExtents(all []load.Extent) []load.Extent {
 	return merged
 }
 
-// bytesWritten bounds what the jobs write: -1 where only time limits it.
-func (p *program) bytesWritten() int64 {
+// BytesWritten bounds what the jobs write: -1 where only time limits it.
+func (p *Program) BytesWritten() int64 {
 	var sum int64
-	for i := range p.jobs {
-		spec := &p.jobs[i]
-		if !spec.writes || spec.verifiesOnly() {
+	for i := range p.Jobs {
+		spec := &p.Jobs[i]
+		if !spec.Writes || spec.verifiesOnly() {
 			continue
 		}
-		for _, c := range spec.clones {
+		for _, c := range spec.Clones {
 			var amount int64
-			for _, s := range c.streams {
-				amount += s.amount
+			for _, s := range c.Streams {
+				amount += s.Amount
 			}
-			if c.count > 0 && (spec.endless || amount > c.count*spec.blockMax()) {
-				amount = c.count * spec.blockMax()
+			if c.Count > 0 && (spec.endless || amount > c.Count*spec.BlockMax()) {
+				amount = c.Count * spec.BlockMax()
 			} else if spec.endless {
 				return -1
 			}
 			sum += amount
 		}
+	}
+	return sum
+}
+
+// Touched adds up extents; a range that is read and written counts once.
+func Touched(extents []load.Extent) int64 {
+	for i := range extents {
+		extents[i].Writes = false
+	}
+	var sum int64
+	for _, e := range mergeExtents(extents) {
+		sum += e.Length
 	}
 	return sum
 }

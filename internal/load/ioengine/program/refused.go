@@ -1,4 +1,4 @@
-package ioengine
+package program
 
 import (
 	"errors"
@@ -15,43 +15,38 @@ import (
 // uringOffVariable makes this process behave as if the kernel refused io_uring.
 const uringOffVariable = "BRAGG_IO_URING"
 
-// fallBack gives jobs that want io_uring to another back end where the kernel refuses it: direct access to libaio, all
+// FallBack gives jobs that want io_uring to another back end where the kernel refuses it: direct access to libaio, all
 // others to psync, because libaio would block on them. With psync threads serve the queue depth.
-func (p *program) fallBack() {
-	for i := range p.jobs {
-		if p.jobs[i].kind != backend.KindUring {
+func (p *Program) FallBack() {
+	for i := range p.Jobs {
+		if p.Jobs[i].Kind != backend.KindUring {
 			continue
 		}
-		if p.refused == nil {
-			if p.refused = uringRefused(); p.refused == nil {
+		if p.Refused == nil {
+			if p.Refused = uringRefused(); p.Refused == nil {
 				return
 			}
 		}
-		p.jobs[i].kind = backend.KindPsync
-		if j := &p.jobs[i]; j.job.Direct && j.depth > 1 && backend.ProbeLibaio() == nil {
-			j.kind = backend.KindLibaio
+		p.Jobs[i].Kind = backend.KindPsync
+		if j := &p.Jobs[i]; j.Fio.Direct && j.Depth > 1 && backend.ProbeLibaio() == nil {
+			j.Kind = backend.KindLibaio
 		}
 	}
 }
 
 var errUringOff = errors.New(uringOffVariable + "=off")
 
-// uringError is a ring that could not be made for a worker.
-type uringError struct{ error }
-
-func (e *uringError) Unwrap() error { return e.error }
-
-// notes says what comes out otherwise than the job file asks for.
-func (p *program) notes() []string {
+// Notes says what comes out otherwise than the job file asks for.
+func (p *Program) Notes() []string {
 	notes := p.contentNotes()
-	for i := range p.jobs {
-		spec := &p.jobs[i]
-		if spec.kind.Blocks() && spec.depth > backend.PsyncThreadsMax {
-			notes = append(notes, fmt.Sprintf("job %q: %d threads serve the queue depth of %d", spec.job.Name, backend.PsyncThreadsMax, spec.depth))
+	for i := range p.Jobs {
+		spec := &p.Jobs[i]
+		if spec.Kind.Blocks() && spec.Depth > backend.PsyncThreadsMax {
+			notes = append(notes, fmt.Sprintf("job %q: %d threads serve the queue depth of %d", spec.Fio.Name, backend.PsyncThreadsMax, spec.Depth))
 		}
 	}
-	for i := range p.jobs {
-		j := &p.jobs[i].job
+	for i := range p.Jobs {
+		j := &p.Jobs[i].Fio
 		for key, value := range map[string]int{
 			"iodepth_batch": j.IODepthBatch, "iodepth_batch_complete_min": j.IODepthBatchCompleteMin,
 			"iodepth_batch_complete_max": j.IODepthBatchCompleteMax,
@@ -73,31 +68,31 @@ func uringRefused() error {
 	return backend.ProbeUring()
 }
 
-// engine describes the back ends in use.
-func (p *program) engine() interval.Engine {
+// Engine describes the back ends in use.
+func (p *Program) Engine() interval.Engine {
 	e := interval.Engine{Name: "native"}
-	for i := range p.jobs {
-		if kind := string(p.jobs[i].kind); !slices.Contains(e.Backends, kind) {
+	for i := range p.Jobs {
+		if kind := string(p.Jobs[i].Kind); !slices.Contains(e.Backends, kind) {
 			e.Backends = append(e.Backends, kind)
 		}
 	}
-	if p.refused != nil {
-		e.Fallback = &interval.Fallback{From: string(backend.KindUring), Why: p.refused.Error()}
+	if p.Refused != nil {
+		e.Fallback = &interval.Fallback{From: string(backend.KindUring), Why: p.Refused.Error()}
 	}
 	return e
 }
 
 // contentNotes says what each job writes; jobs that write alike are named together.
-func (p *program) contentNotes() []string {
+func (p *Program) contentNotes() []string {
 	var texts []string
 	jobs := map[string][]string{}
-	for i := range p.jobs {
-		if spec := &p.jobs[i]; spec.writes && spec.kind != backend.KindNull && !spec.verifiesOnly() {
-			text := spec.content.String()
+	for i := range p.Jobs {
+		if spec := &p.Jobs[i]; spec.Writes && spec.Kind != backend.KindNull && !spec.verifiesOnly() {
+			text := spec.Content.String()
 			if jobs[text] == nil {
 				texts = append(texts, text)
 			}
-			jobs[text] = append(jobs[text], strconv.Quote(spec.job.Name))
+			jobs[text] = append(jobs[text], strconv.Quote(spec.Fio.Name))
 		}
 	}
 	var notes []string
