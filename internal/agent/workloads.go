@@ -123,7 +123,7 @@ func (k *workloads) checkDevices(work load.Workload) error {
 		if !known {
 			return &diag.Error{
 				Code: codeForeignDevice, Exit: diag.ExitRefused,
-				Message: fmt.Sprintf("run workload %q: device %q is none of this VM's disks", work.Name, d.Name),
+				Message: fmt.Sprintf("run workload %q: device %q is not a disk of this VM", work.Name, d.Name),
 			}
 		}
 	}

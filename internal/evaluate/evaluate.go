@@ -269,9 +269,9 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 	case undecided != "":
 		return result.Undecided, undecided
 	case checks == 0:
-		return result.Pass, "The run completed; the scenario states no expectation."
+		return result.Pass, "Completed; no expectations defined."
 	case checks == 1:
-		return result.Pass, "The run completed and its one expectation was met."
+		return result.Pass, "Completed; the expectation was met."
 	}
-	return result.Pass, fmt.Sprintf("The run completed and all %d expectations were met.", checks)
+	return result.Pass, fmt.Sprintf("Completed; all %d expectations were met.", checks)
 }

@@ -69,7 +69,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
 	}
 	open := l.open()
 	if !open {
-		e.Source += "; all loops were closed, so response time equals service time"
+		e.Source += "; closed-loop load: response time = service time"
 	}
 	names := l.VMs()
 	if !l.PerVM {

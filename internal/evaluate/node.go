@@ -109,7 +109,7 @@ func (ev *evaluator) metricResult(r *shown, e *sheet) {
 		e.Simulated = e.Simulated || s.Labels["simulated"] == "true"
 	}
 	if len(byNode) == 0 {
-		e.Missing = fmt.Sprintf("The target delivered no %s.", r.Metric)
+		e.Missing = fmt.Sprintf("No data: the target reports no %s.", r.Metric)
 		return
 	}
 	period := samplingPeriod(byNode)
@@ -131,7 +131,7 @@ func (ev *evaluator) metricResult(r *shown, e *sheet) {
 		lines = append(lines, l)
 	}
 	if len(lines) == 0 {
-		e.Missing = fmt.Sprintf("The target delivered no %s in the time of this result.", r.Metric)
+		e.Missing = fmt.Sprintf("No data: the target reported no %s in the time of this result.", r.Metric)
 		return
 	}
 	if r.Aggregate != "" {

@@ -21,7 +21,7 @@ const queryStepsMax = 20_000
 // queryResult fills a result with the answer to PromQL.
 func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *sheet) {
 	if ev.in.Metrics == nil {
-		e.Missing = "There is no metric store to ask."
+		e.Missing = "No data: there is no metric store."
 		return
 	}
 	expr, err := ev.in.Metrics.Expand(r.Query, r.Group)
@@ -50,7 +50,7 @@ func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *sheet, e
 		return
 	}
 	if len(answer) == 0 {
-		e.Missing = "The query found no data."
+		e.Missing = "No data: the query returned nothing."
 		return
 	}
 	if r.Aggregate != "" {
@@ -93,7 +93,7 @@ func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 	ev.askFrom(ctx, r.Result, e, strings.ReplaceAll(expr, "{M}", "{"+matchers+"}"), from)
 	e.Source = fmt.Sprintf("Device counters of the VMs of group %q", r.Group)
 	if e.Missing != "" {
-		e.Missing = "Neither load generators nor exporters delivered anything for this group."
+		e.Missing = "No data from load generators or exporters for this group."
 	}
 }
 

@@ -24,9 +24,9 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 	}}
 	switch {
 	case w.ToNanos <= w.FromNanos && r.Mask != "":
-		e.Missing = fmt.Sprintf("Workload %q, which the result is cut to, did not run.", r.Mask)
+		e.Missing = fmt.Sprintf("No data: workload %q never ran.", r.Mask)
 	case w.ToNanos <= w.FromNanos:
-		e.Missing = "The run phase was not reached."
+		e.Missing = "No data: the run phase was not reached."
 	case r.Source == scenario.FromMetric:
 		e.Type = "metric"
 		ev.metricResult(r, &e)
@@ -117,7 +117,7 @@ func (ev *evaluator) trafficResult(ctx context.Context, r *shown, e *sheet) {
 	q := analysis.Quantity(r.Type)
 	lines := ev.linesOf(r, e, q)
 	_, source := choose(r.Result)
-	e.Source = source + ", as its load generators counted it"
+	e.Source = source + ", counted by its load generators"
 	if len(lines) == 0 {
 		ev.deviceResult(ctx, r, e)
 		return

@@ -104,9 +104,9 @@ func (s *shown) takes(iv *interval.Interval) bool {
 func (s *shown) nothing() string {
 	keep, _ := choose(s.Result)
 	if len(s.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })) > 0 {
-		return "No interval of a load lies wholly within the time of this result."
+		return "No data: no interval of a load lies wholly within the time of this result."
 	}
-	return "No load generator delivered anything."
+	return "No data from load generators."
 }
 
 // stepOf returns the length of one point. A rehearsal shortens windows, and a step that would leave fewer than ten

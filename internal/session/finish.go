@@ -85,8 +85,8 @@ func (x *execution) summarise(ctx context.Context, out run.Outcome) result.Summa
 		s.Caveats = append(s.Caveats, lacks)
 	}
 	if incomplete != nil {
-		s.Caveats = append(s.Caveats, fmt.Sprintf("Not everything could be recorded: %v.", incomplete))
-		s.Reason = strings.TrimSpace("Not everything could be recorded. " + s.Reason)
+		s.Caveats = append(s.Caveats, fmt.Sprintf("The record is incomplete: %v.", incomplete))
+		s.Reason = strings.TrimSpace("The record is incomplete. " + s.Reason)
 		if s.Verdict == result.Pass {
 			s.Verdict = result.Undecided
 		}

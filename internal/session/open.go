@@ -57,7 +57,7 @@ func (p Program) Agent(platform string) (string, error) {
 	return "", &diag.Error{
 		Code: "no-agent", Exit: diag.ExitUnavailable,
 		Message: fmt.Sprintf("find the agent for %s: no %s in %q", platform, strings.Join(names, " or "), dir),
-		Hint:    "it comes with bragg and lies beside it, or where $BRAGG_AGENT_DIR says; in a checkout: make build, or make bin/bragg-agent-linux-arm64 for one",
+		Hint:    "agents are installed beside bragg, or in $BRAGG_AGENT_DIR; in a checkout: make build, or make bin/bragg-agent-linux-arm64 for one platform",
 	}
 }
 

@@ -345,7 +345,7 @@ func (c *Client) promptly(ctx context.Context, link *http.ClientConn, r request,
 	return err
 }
 
-var errHangs = fmt.Errorf("%w: it takes connections and does not answer", load.ErrLost)
+var errHangs = fmt.Errorf("%w: it accepts connections but does not answer", load.ErrLost)
 
 // errForgotten says that the agent was restarted, or forgot: what ran there is gone, and calling again is no use.
 var errForgotten = fmt.Errorf("%w: it restarted and does not know the workload", load.ErrLost)

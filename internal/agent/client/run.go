@@ -75,14 +75,16 @@ func (h *held) Run(ctx context.Context, at time.Time) error {
 	stopped := context.AfterFunc(ctx, h.cancel)
 	defer stopped()
 	h.follower.start <- at
-	return <-h.done
+	return h.ended()
 }
 
 // Discard gives the workload up and waits for its end.
 func (h *held) Discard() {
 	h.cancel()
-	<-h.done
+	_ = h.ended() // by cancelling
 }
+
+func (h *held) ended() error { return <-h.done }
 
 // follower is one run of a workload: it prepares and starts it, follows its stream over as many connections as it takes, and
 // stops it.
