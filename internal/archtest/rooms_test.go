@@ -26,7 +26,6 @@ var ceilings = map[string]int{
 	"internal/load/ioengine": 5700,
 	"internal/report":        5400,
 	"internal/fio/fiojob":    5800,
-	"internal/step":          3400,
 }
 
 // methodCeilings are of types with too many methods, by package and name.

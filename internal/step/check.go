@@ -5,18 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// checkProvider reports a check that means nothing on this kind of target. A simulated target stands for any.
-func checkProvider(v *verb.View, problems *verb.Problems, step string, providers ...string) {
-	if v.Inventory.Simulated || slices.Contains(providers, v.Inventory.Provider) {
+// checkProvider reports a check of another kind of target than this one. A simulated target stands in for any.
+func checkProvider(v *verb.View, problems *verb.Problems, step, provider string) {
+	if provider == "" || v.Inventory.Simulated || v.Inventory.Provider == provider {
 		return
 	}
-	problems.Hint("", "lacks-capability", "it is meant for "+strings.Join(providers, " or "),
+	problems.Hint("", "lacks-capability", "it is meant for "+provider,
 		fmt.Sprintf("%s means nothing on a target of provider %q", step, v.Inventory.Provider))
 }
 
@@ -32,34 +31,78 @@ func ready(ctx context.Context, env *verb.Env) error {
 	return nil
 }
 
-// datastoreVisible asks the target whether a node sees a datastore, and marks that it does.
-func datastoreVisible(ctx context.Context, env *verb.Env, index int, datastore string, mark bool) error {
-	checker, ok := env.Target.(target.DatastoreChecker)
-	if !ok {
-		return errors.New("check a datastore: the target cannot tell")
+// clusterCheck checks that the target's services answer and are up. provider, where set, is the only kind of target that has
+// such services; remark marks the moment on charts.
+type clusterCheck struct {
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+
+	step, provider, remark string
+}
+
+func (s *clusterCheck) Check(v *verb.View, problems *verb.Problems) {
+	checkProvider(v, problems, s.step, s.provider)
+}
+
+func (s *clusterCheck) Run(ctx context.Context, env *verb.Env) error {
+	if err := ready(ctx, env); err != nil {
+		return err
 	}
-	node := nodeAt(index, env.Plan.Target.Nodes)
-	if err := checker.DatastoreVisible(ctx, node.ID, datastore); err != nil {
-		return fmt.Errorf("check that node %q sees datastore %q: %w", node.Name, datastore, err)
-	}
-	annotate(env, mark, "%s sees datastore %q", node.Name, datastore)
+	annotate(env, s.Annotate, "%s", s.remark)
 	return nil
 }
 
-// nodePresent checks that the target still has a node and says that it is ready, and marks that with a remark about the
-// node, in which %s is its name.
-func nodePresent(ctx context.Context, env *verb.Env, index int, mark bool, remark string) error {
-	want := nodeAt(index, env.Plan.Target.Nodes)
+// nodeCheck is clusterCheck for one node, which the target must still have; remark has its name for %s.
+type nodeCheck struct {
+	Node     int  `arg:"node_index,required" doc:"Index of the node."`
+	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+
+	step, provider, remark string
+}
+
+func (s *nodeCheck) Check(v *verb.View, problems *verb.Problems) {
+	checkNodeIndex("node_index", s.Node, v, problems)
+	checkProvider(v, problems, s.step, s.provider)
+}
+
+func (s *nodeCheck) Run(ctx context.Context, env *verb.Env) error {
+	want := nodeAt(s.Node, env.Plan.Target.Nodes)
 	inventory, err := env.Target.Inventory(ctx)
 	if err != nil {
 		return fmt.Errorf("check node %q: %w", want.Name, err)
 	}
 	if !slices.ContainsFunc(inventory.Nodes, func(n target.Node) bool { return n.ID == want.ID }) {
-		return fmt.Errorf("check node %q: it is no node of the target any more", want.Name)
+		return fmt.Errorf("check node %q: not in the target's inventory any more", want.Name)
 	}
 	if err := ready(ctx, env); err != nil {
 		return err
 	}
-	annotate(env, mark, remark, want.Name)
+	annotate(env, s.Annotate, s.remark, want.Name)
+	return nil
+}
+
+// datastoreCheck checks that a node sees a datastore.
+type datastoreCheck struct {
+	Datastore string `arg:"datastore_name,required" doc:"Name of the datastore."`
+	Node      int    `arg:"node_index,required" doc:"Index of the node."`
+	Annotate  bool   `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
+
+	step, provider string
+}
+
+func (s *datastoreCheck) Check(v *verb.View, problems *verb.Problems) {
+	checkNodeIndex("node_index", s.Node, v, problems)
+	checkProvider(v, problems, s.step, s.provider)
+}
+
+func (s *datastoreCheck) Run(ctx context.Context, env *verb.Env) error {
+	checker, ok := env.Target.(target.DatastoreChecker)
+	if !ok {
+		return errors.New("check a datastore: the target cannot tell")
+	}
+	node := nodeAt(s.Node, env.Plan.Target.Nodes)
+	if err := checker.DatastoreVisible(ctx, node.ID, s.Datastore); err != nil {
+		return fmt.Errorf("check that node %q sees datastore %q: %w", node.Name, s.Datastore, err)
+	}
+	annotate(env, s.Annotate, "%s sees datastore %q", node.Name, s.Datastore)
 	return nil
 }

@@ -1,8 +1,6 @@
 package step
 
 import (
-	"context"
-
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,26 +9,9 @@ var checkClusterReady = verb.Kind{
 	Name:    "check.ClusterReady",
 	Summary: "Check that the services of the cluster are up.",
 	Doc:     "What that means is the target's to say; one that cannot tell does not offer the step.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - check.ClusterReady: {}
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() verb.Step { return new(clusterReady) },
-}
-
-type clusterReady struct {
-	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
-}
-
-func (s *clusterReady) Run(ctx context.Context, env *verb.Env) error {
-	if err := ready(ctx, env); err != nil {
-		return err
-	}
-	annotate(env, s.Annotate, "The cluster is ready")
-	return nil
+	New:   func() verb.Step { return &clusterCheck{remark: "The cluster is ready"} },
 }

@@ -12,15 +12,10 @@ var checkNodePowerManagementConnectivity = verb.Kind{
 	Name:    "check.NodePowerManagementConnectivity",
 	Summary: "Check that the BMC of a node answers.",
 	Doc:     "The node is given by its index.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - check.NodePowerManagementConnectivity:
       node_index: 0
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapNodePower},
 	New:   func() verb.Step { return new(nodePowerManagementConnectivity) },
 }

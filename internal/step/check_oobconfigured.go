@@ -13,14 +13,9 @@ var checkOobConfigured = verb.Kind{
 	Name:    "check.OobConfigured",
 	Summary: "Check that every node has a BMC.",
 	Doc:     "The target file says so; the plan is refused when one lacks it.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - check.OobConfigured: {}
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapNodePower},
 	New:   func() verb.Step { return new(oobConfigured) },
 }

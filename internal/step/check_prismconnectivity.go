@@ -1,8 +1,6 @@
 package step
 
 import (
-	"context"
-
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,30 +9,11 @@ var checkPrismConnectivity = verb.Kind{
 	Name:    "check.PrismConnectivity",
 	Summary: "Check that Prism answers and accepts the login.",
 	Doc:     "Only on Nutanix.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - check.PrismConnectivity: {}
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapReady},
-	New:   func() verb.Step { return new(prismConnectivity) },
-}
-
-type prismConnectivity struct {
-	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
-}
-
-func (s *prismConnectivity) Check(v *verb.View, problems *verb.Problems) {
-	checkProvider(v, problems, "check.PrismConnectivity", "nutanix")
-}
-
-func (s *prismConnectivity) Run(ctx context.Context, env *verb.Env) error {
-	if err := ready(ctx, env); err != nil {
-		return err
-	}
-	annotate(env, s.Annotate, "Prism answers")
-	return nil
+	New: func() verb.Step {
+		return &clusterCheck{step: "check.PrismConnectivity", provider: "nutanix", remark: "Prism answers"}
+	},
 }

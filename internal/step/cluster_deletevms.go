@@ -11,9 +11,7 @@ var clusterDeleteCurieVMs = verb.Kind{
 	Summary: "Delete all VMs of this run with their disks and snapshots.",
 	Doc: "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched. At the end of every run this " +
 		"happens anyway.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
 run:

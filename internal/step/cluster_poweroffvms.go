@@ -11,9 +11,7 @@ var clusterPowerOffCurieVMs = verb.Kind{
 	Name:    "cluster.PowerOffCurieVMs",
 	Summary: "Power off all VMs of this run.",
 	Doc:     "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
       power_on: True

@@ -28,6 +28,23 @@ results:
       aggregate: sum
 `
 
+// exampleIdle is an example whose group does nothing.
+const exampleIdle = exampleHead + "workloads: []\nresults: []\n"
+
+// exampleDeployed is exampleLoad with the group deployed and running as the first step of setup.
+const exampleDeployed = exampleLoad + `
+setup:
+  - vm_group.CloneFromTemplate:
+      vm_group_name: Workers
+      power_on: True
+`
+
+// exampleWait is a run phase that only passes a second.
+const exampleWait = `run:
+  - test.Wait:
+      duration_secs: 1
+`
+
 // ExampleJob is the text of load.fio, the job file of all examples.
 const ExampleJob = `[global]
 ioengine=libaio

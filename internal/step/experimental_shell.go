@@ -19,10 +19,7 @@ var experimentalShell = verb.Kind{
 setup:
   - experimental.Shell:
       cmd: date
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapHostShell},
 	New:   func() verb.Step { return new(shell) },
 }

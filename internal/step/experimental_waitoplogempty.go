@@ -18,10 +18,7 @@ var experimentalWaitOplogEmpty = verb.Kind{
 setup:
   - experimental.WaitOplogEmpty:
       timeout: 60
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapDrain},
 	Waits: true,
 	New:   func() verb.Step { return new(waitOplogEmpty) },

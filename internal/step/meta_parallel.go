@@ -17,12 +17,7 @@ var metaParallel = verb.Kind{
 		"async goes on behind it. Undoing takes things back in the reverse order in which they really happened. It cannot stand in a " +
 		"branch of another one, nor in teardown.\n\n" +
 		"The name is an extension of X-Ray's language.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - meta.Parallel:
       branches:
         - - workload.Start:

@@ -18,12 +18,7 @@ var metaRepeat = verb.Kind{
 		"step. A rehearsal shortens duration_secs as it does runtimes, and leaves count alone. It cannot stand in teardown.\n\n" +
 		"With duration_secs alone, some step has to say how long it takes (runtime_secs, test.Wait). " +
 		"The name is an extension of X-Ray's language; a loop in the template does the same where the number is known.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - meta.Repeat:
       count: 3
       steps:

@@ -15,12 +15,7 @@ var metaRollingUpgrade = verb.Kind{
 	Doc: "For each node in turn: the VMs of all groups are migrated from it to the next node, the node is shut down and " +
 		"powered on again, and the VMs are migrated back. The plan shows the single steps. node_count limits how many nodes " +
 		"are restarted, from the first on; without it all are.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 60

@@ -128,3 +128,20 @@ func waitNodes(ctx context.Context, env *verb.Env, indexes []int, want target.Po
 	}
 	return err
 }
+
+// nodesWait waits for a state of nodes' power.
+type nodesWait struct {
+	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
+	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take."`
+	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+
+	want target.PowerState
+}
+
+func (s *nodesWait) Effect(v *verb.View) verb.Effect {
+	return verb.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes)}
+}
+
+func (s *nodesWait) Run(ctx context.Context, env *verb.Env) error {
+	return awaitNodes(ctx, env, nodeSwitch{nodes: s.Nodes, want: s.want, wait: s.Wait, mark: s.Annotate})
+}

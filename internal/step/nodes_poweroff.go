@@ -14,12 +14,7 @@ var nodesPowerOff = verb.Kind{
 	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
 		"Loads on VMs of these nodes end; that is annotated and no failure. Whatever happens later, the nodes are powered " +
 		"on again at the end of the run, before anything else is undone.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 5
@@ -31,13 +26,16 @@ run:
 `,
 	Needs:         nodeNeeds,
 	SwitchesNodes: true,
-	New:           func() verb.Step { return new(powerOffNodes) },
+	New:           func() verb.Step { return &powerOffNodes{doing: "Cutting the power of"} },
 }
 
 type powerOffNodes struct {
 	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
 	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be off; 0 does not wait."`
 	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
+
+	doing    string // what marks say of it
+	graceful bool   // the operating system of the node is asked to shut down
 }
 
 func (s *powerOffNodes) Check(v *verb.View, problems *verb.Problems) { checkBMC(s.Nodes, v, problems) }
@@ -47,5 +45,9 @@ func (s *powerOffNodes) Effect(v *verb.View) verb.Effect {
 }
 
 func (s *powerOffNodes) Run(ctx context.Context, env *verb.Env) error {
-	return switchNodes(ctx, env, nodeSwitch{s.Nodes, target.PowerOff, s.Wait, s.Annotate, "Cutting the power of"}, env.Nodes.Off)
+	off := env.Nodes.Off
+	if s.graceful {
+		off = env.Nodes.Shutdown
+	}
+	return switchNodes(ctx, env, nodeSwitch{s.Nodes, target.PowerOff, s.Wait, s.Annotate, s.doing}, off)
 }

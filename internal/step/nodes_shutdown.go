@@ -1,10 +1,6 @@
 package step
 
 import (
-	"context"
-	"time"
-
-	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -14,9 +10,7 @@ var nodesShutdown = verb.Kind{
 	Doc: "The requests go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
 		"Loads on VMs that are still there end; that is annotated and no failure. The nodes are powered on again at the " +
 		"end of the run at the latest.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - cluster.CleanUp: {}
 run:
   - nodes.Shutdown:
@@ -26,21 +20,5 @@ run:
 `,
 	Needs:         nodeNeeds,
 	SwitchesNodes: true,
-	New:           func() verb.Step { return new(shutdownNodes) },
-}
-
-type shutdownNodes struct {
-	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
-	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be off; 0 does not wait."`
-	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
-}
-
-func (s *shutdownNodes) Check(v *verb.View, problems *verb.Problems) { checkBMC(s.Nodes, v, problems) }
-
-func (s *shutdownNodes) Effect(v *verb.View) verb.Effect {
-	return verb.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes), PowersOff: nodeIndexes(s.Nodes, len(v.Inventory.Nodes))}
-}
-
-func (s *shutdownNodes) Run(ctx context.Context, env *verb.Env) error {
-	return switchNodes(ctx, env, nodeSwitch{s.Nodes, target.PowerOff, s.Wait, s.Annotate, "Shutting down"}, env.Nodes.Shutdown)
+	New:           func() verb.Step { return &powerOffNodes{doing: "Shutting down", graceful: true} },
 }

@@ -1,9 +1,6 @@
 package step
 
 import (
-	"context"
-	"time"
-
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -12,9 +9,7 @@ var nodesWaitForPowerOff = verb.Kind{
 	Name:    "nodes.WaitForPowerOff",
 	Summary: "Wait until nodes are off.",
 	Doc:     "For nodes that were switched off with wait_secs: 0.",
-	Example: exampleHead + `workloads: []
-results: []
-setup:
+	Example: exampleIdle + `setup:
   - cluster.CleanUp: {}
 run:
   - nodes.PowerOff:
@@ -25,19 +20,5 @@ run:
 `,
 	Needs: nodeNeeds,
 	Waits: true,
-	New:   func() verb.Step { return new(waitNodesOff) },
-}
-
-type waitNodesOff struct {
-	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
-	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take."`
-	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
-}
-
-func (s *waitNodesOff) Effect(v *verb.View) verb.Effect {
-	return verb.Effect{Subject: nodeNames(s.Nodes, v.Inventory.Nodes)}
-}
-
-func (s *waitNodesOff) Run(ctx context.Context, env *verb.Env) error {
-	return awaitNodes(ctx, env, nodeSwitch{nodes: s.Nodes, want: target.PowerOff, wait: s.Wait, mark: s.Annotate})
+	New:   func() verb.Step { return &nodesWait{want: target.PowerOff} },
 }

@@ -10,12 +10,7 @@ var testCollectCurieVMLogs = verb.Kind{
 	Name:    "test.CollectCurieVMLogs",
 	Summary: "Copy the logs of the agents on all VMs into the run's folder.",
 	Doc:     "The name is X-Ray's. VMs that are powered off are left out.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - test.Wait:
       duration_secs: 1
 teardown:

@@ -14,16 +14,8 @@ var groupCloneFromTemplate = verb.Kind{
 	Doc: "VMs are dealt to the group's nodes in turn; a group without a count has one VM per node. They have empty data " +
 		"disks and are powered off unless power_on is set. Where the target knows automatic balancing and restart after a " +
 		"node failure (DRS, HA), both are switched off for the new VMs unless the scenario says otherwise.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
-	New: func() verb.Step { return new(cloneFromTemplate) },
+	Example: exampleDeployed + exampleWait,
+	New:     func() verb.Step { return new(cloneFromTemplate) },
 }
 
 type cloneFromTemplate struct {

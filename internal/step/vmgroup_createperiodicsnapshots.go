@@ -15,12 +15,7 @@ var groupCreatePeriodicSnapshots = verb.Kind{
 	Summary: "Take snapshots of all VMs of a group at a fixed interval.",
 	Doc: "The first snapshot is taken at once, and the step ends with the last: n snapshots take n−1 intervals. With async " +
 		"they are taken beside the following steps, until the run phase ends. Snapshots are removed with their VMs.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - vm_group.CreatePeriodicSnapshots:
       vm_group_name: Workers
       num_snapshots: 2

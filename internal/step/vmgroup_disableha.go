@@ -11,17 +11,9 @@ var groupDisableHA = verb.Kind{
 	Name:    "vm_group.DisableHA",
 	Summary: "Keep the cluster from restarting the run's VMs on another node after a node failure.",
 	Doc:     "As in X-Ray the step names a group and acts on all VMs of the run.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
+	Example: exampleDeployed + `  - vm_group.DisableHA:
       vm_group_name: Workers
-      power_on: True
-  - vm_group.DisableHA:
-      vm_group_name: Workers
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapPlacement},
 	New:   func() verb.Step { return new(disableHA) },
 }

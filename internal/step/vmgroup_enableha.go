@@ -12,17 +12,9 @@ var groupEnableHA = verb.Kind{
 	Summary: "Let the cluster restart the run's VMs on another node after a node failure.",
 	Doc: "As in X-Ray the step names a group and acts on all VMs of the run. At the end of the run it is taken back before " +
 		"VMs are deleted, so that the cluster restarts none that is on its way out.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
+	Example: exampleDeployed + `  - vm_group.EnableHA:
       vm_group_name: Workers
-      power_on: True
-  - vm_group.EnableHA:
-      vm_group_name: Workers
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapPlacement},
 	New:   func() verb.Step { return new(enableHA) },
 }

@@ -11,12 +11,7 @@ var groupMigrateGroup = verb.Kind{
 	Name:    "vm_group.MigrateGroup",
 	Summary: "Migrate those VMs of a group that are on one node to another.",
 	Doc:     "Nodes are given by their index; a negative index counts from the end.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - vm_group.MigrateGroup:
       vm_group_name: Workers
       from_node: 0

@@ -11,12 +11,7 @@ var groupPowerOff = verb.Kind{
 	Name:    "vm_group.PowerOff",
 	Summary: "Cut the power of a group's VMs, without a shutdown.",
 	Doc:     "A load that still runs there ends; that is annotated and no failure.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - test.Wait:
       duration_secs: 1
   - vm_group.PowerOff:

@@ -24,10 +24,7 @@ setup:
   - vm_group.PowerOn:
       vm_group_name: Workers
       max_concurrent: 2
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapVMPower},
 	New:   func() verb.Step { return new(powerOn) },
 }

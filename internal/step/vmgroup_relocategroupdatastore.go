@@ -11,12 +11,7 @@ import (
 var groupRelocateGroupDatastore = verb.Kind{
 	Name:    "vm_group.RelocateGroupDatastore",
 	Summary: "Move the disks of a group's VMs to another datastore while they run.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - vm_group.RelocateGroupDatastore:
       vm_group_name: Workers
       dest_datastore_name: fast

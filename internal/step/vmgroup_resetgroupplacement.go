@@ -11,12 +11,7 @@ var groupResetGroupPlacement = verb.Kind{
 	Name:    "vm_group.ResetGroupPlacement",
 	Summary: "Migrate VMs of a group back to the nodes where the plan placed them.",
 	Doc:     "VMs that are where they belong are left alone.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - vm_group.MigrateGroup:
       vm_group_name: Workers
       from_node: 0

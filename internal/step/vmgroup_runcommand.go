@@ -15,12 +15,7 @@ var groupRunCommand = verb.Kind{
 	Doc: "Runs programs of the scenario, so it needs --allow-shell and a target that offers a shell in its VMs. A command " +
 		"that fails or takes longer than timeout_secs fails the step, unless fail_on_error is off. On a simulated target " +
 		"the command is only noted.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - vm_group.RunCommand:
       vm_group_name: Workers
       command: sync

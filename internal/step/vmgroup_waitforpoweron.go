@@ -18,18 +18,9 @@ var groupWaitForPowerOn = verb.Kind{
 		"Where the platform restarts no VM on another node, as with the providers local, ssh and libvirt, the step cannot succeed " +
 		"while a node with VMs of the group is off. The plan warns of it, and the run fails the step at once. libvirt starts VMs " +
 		"again with their own node where restart is on; elsewhere vm_group.PowerOn has to, once the node has power.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
+	Example: exampleDeployed + `  - vm_group.WaitForPowerOn:
       vm_group_name: Workers
-  - vm_group.PowerOn:
-      vm_group_name: Workers
-  - vm_group.WaitForPowerOn:
-      vm_group_name: Workers
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: []target.Capability{target.CapAgents},
 	Waits: true,
 	New:   func() verb.Step { return new(waitGroupOn) },

@@ -13,19 +13,10 @@ var workloadPrefillRun = verb.Kind{
 	Doc: "Each job's file, from its offset over its size, is written once in blocks of 1 MiB with random content; rates, " +
 		"patterns and run times of the job file do not count. At most max_concurrent VMs write at the same time, and each of " +
 		"them may take timeout_secs. A VM that cannot be prefilled fails the step.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-  - vm_group.PowerOn:
-      vm_group_name: Workers
-  - workload.PrefillRun:
+	Example: exampleDeployed + `  - workload.PrefillRun:
       workload_name: Load
       max_concurrent: 2
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: agentNeeds,
 	New:   func() verb.Step { return new(prefillRun) },
 }

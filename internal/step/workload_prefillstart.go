@@ -12,20 +12,12 @@ var workloadPrefillStart = verb.Kind{
 	Summary: "Begin to write everything that a workload will read, on all VMs at the same time.",
 	Doc: "What is written is what workload.PrefillRun writes. Without async the step waits for the end, 7200 seconds at " +
 		"most.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-  - workload.PrefillStart:
+	Example: exampleDeployed + `  - workload.PrefillStart:
       workload_name: Load
       async: True
   - workload.PrefillWait:
       workload_name: Load
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: agentNeeds,
 	New:   func() verb.Step { return new(prefillStart) },
 }

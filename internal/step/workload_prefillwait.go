@@ -11,21 +11,13 @@ var workloadPrefillWait = verb.Kind{
 	Name:    "workload.PrefillWait",
 	Summary: "Wait for the end of a prefill that was started with async.",
 	Doc:     "A VM that could not be prefilled fails the step.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-  - workload.PrefillStart:
+	Example: exampleDeployed + `  - workload.PrefillStart:
       workload_name: Load
       async: True
   - workload.PrefillWait:
       workload_name: Load
       timeout_secs: 3600
-run:
-  - test.Wait:
-      duration_secs: 1
-`,
+` + exampleWait,
 	Needs: agentNeeds,
 	Waits: true,
 	New:   func() verb.Step { return new(prefillWait) },

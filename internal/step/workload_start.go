@@ -22,13 +22,7 @@ var workloadStart = verb.Kind{
 		"timeout_secs is refused; workload.Wait or workload.Stop come later.\n\n" +
 		"A VM that this run itself powered off meanwhile is annotated and no failure. A VM that is lost for another reason, " +
 		"or where the workload fails, makes the step fail once the others have ended.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-  - vm_group.PowerOn:
-      vm_group_name: Workers
-run:
+	Example: exampleDeployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 5

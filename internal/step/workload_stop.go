@@ -12,12 +12,7 @@ var workloadStop = verb.Kind{
 	Doc: "The last interval of each VM is waited for, but no longer than 11 minutes (2 in a rehearsal) on one whose agent is silent: its " +
 		"part is then given up, with what has arrived of it, and the step fails once the others have ended. A workload that had ended or failed on some VM before makes no " +
 		"difference to the others; a failure is reported here.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-      power_on: True
-run:
+	Example: exampleDeployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 60

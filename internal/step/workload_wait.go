@@ -12,13 +12,7 @@ var workloadWait = verb.Kind{
 	Summary: "Wait for the end of a workload that was started with async.",
 	Doc: "The wait ends with the load, and no later than timeout_secs, 300 unless given, after the runtime and stagger_secs given to " +
 		"workload.Start. VMs that this run itself powered off are not waited for.",
-	Example: exampleLoad + `
-setup:
-  - vm_group.CloneFromTemplate:
-      vm_group_name: Workers
-  - vm_group.PowerOn:
-      vm_group_name: Workers
-run:
+	Example: exampleDeployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 5
