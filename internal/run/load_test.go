@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -283,4 +285,32 @@ func TestStartNeedsAllVMs(t *testing.T) {
 		}
 		l.mustBeClean()
 	})
+}
+
+func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
+	for _, c := range []struct {
+		nodes, perNode int
+		step           string
+		want           string
+	}{
+		{2, 1, "workload.PrefillRun: {workload_name: Load}", "4"},
+		{2, 2, "workload.PrefillRun: {workload_name: Load}", "2"},
+		{2, 8, "workload.PrefillRun: {workload_name: Load}", "1"},
+		{2, 8, "workload.PrefillRun: {workload_name: Load, max_concurrent: 2}", "4"},
+		{2, 8, "workload.PrefillStart: {workload_name: Load}", "4"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, c.nodes)
+			text := strings.Replace(head, "count_per_node: 1", fmt.Sprintf("count_per_node: %d", c.perNode), 1) + deployed +
+				"  - " + c.step + "\nrun:\n  - test.Wait: {duration_secs: 1}\n"
+			plan := l.plan(loadText(t, text), planner.Options{})
+			if got := plan.Workloads[0].Prefill.Notes; len(got) != 1 || got[0] != "depth "+c.want {
+				t.Errorf("%s on %d VMs per node: planned with %q, want a depth of %s", c.step, c.perNode, got, c.want)
+			}
+			l.run(text, nil)
+			if got := l.loads[0].Options[verb.OptionPrefillDepth]; got != c.want {
+				t.Errorf("%s on %d VMs per node: run with a depth of %s, want %s", c.step, c.perNode, got, c.want)
+			}
+		})
+	}
 }

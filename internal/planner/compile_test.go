@@ -1,4 +1,4 @@
-package run_test
+package planner_test
 
 import (
 	"bytes"
@@ -19,6 +19,8 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
 )
+
+var update = flag.Bool("update", false, "rewrite goldens")
 
 // goldens calls produce for each archive of a folder and compares its answer with the archive's file "want".
 func goldens(t *testing.T, folder string, produce func(t *testing.T, a *txtar.Archive) string) {
@@ -42,7 +44,7 @@ func goldens(t *testing.T, folder string, produce func(t *testing.T, a *txtar.Ar
 			if got == want {
 				return
 			}
-			if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+			if *update {
 				archive.Files[i].Data = []byte(got)
 				writeFile(t, file, txtar.Format(archive))
 				return

@@ -1,4 +1,4 @@
-package run_test
+package planner_test
 
 import (
 	"errors"
