@@ -70,7 +70,7 @@ type script struct {
 type binder struct {
 	*script
 	capabilities []target.Capability
-	imagined     bool // there is no target
+	dry          bool // there is no target
 
 	// acts are what the run phase does, actsOfNodes that the target decides on some, actsUnknown that a step could not be named.
 	acts                     []act

@@ -38,12 +38,12 @@ type DryTime struct {
 	Span          verb.Span
 }
 
-// DryCompile binds a scenario to imagined targets that have everything, and plays its steps as the estimate of a plan does. The
+// DryCompile binds a scenario to made-up targets that have everything, and plays its steps as the estimate of a plan does. The
 // faults are those that all such targets refuse. What the target or the size of disks decides takes no time. Steps
 // that are wrong do not run. Of a scenario that was read in part only, steps may lack others before them: its calls are
 // judged one by one, without windows, queries and order.
 func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
-	few, many := imagined(sc, catalog, 3), imagined(sc, catalog, 250)
+	few, many := dryBinder(sc, catalog, 3), dryBinder(sc, catalog, 250)
 	for _, c := range []*binder{few, many} {
 		c.bindAll(partial)
 		c.checkWindows()
@@ -58,24 +58,24 @@ func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
 			d.Faults.Add(p)
 		}
 	}
-	d.describe(imagined(sc, catalog, 16))
+	d.describe(dryBinder(sc, catalog, 16))
 	if few.problems.HasErrors() && !partial {
-		few = imagined(sc, catalog, 3)
+		few = dryBinder(sc, catalog, 3)
 		few.bindAll(true) // so that a step does not lack its time because of one before it
 	}
 	d.time(few)
 	return d
 }
 
-// imagined returns a binder for a target with that many nodes that can do everything.
-func imagined(sc *scenario.Scenario, catalog verb.Catalog, nodes int) *binder {
+// dryBinder returns a binder for a target with that many nodes that can do everything.
+func dryBinder(sc *scenario.Scenario, catalog verb.Catalog, nodes int) *binder {
 	var capabilities []target.Capability
 	for _, k := range catalog.Steps {
 		capabilities = append(capabilities, k.Needs...)
 	}
-	inventory := imaginedInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))
+	inventory := dryInventory(nodes, fmt.Sprintf("target with %d nodes", nodes))
 	c := newBinder(sc, inventory, capabilities, catalog, Options{AllowShell: true})
-	c.imagined = true
+	c.dry = true
 	return c
 }
 
@@ -137,7 +137,7 @@ func (d *Dry) time(c *binder) {
 	}
 }
 
-func imaginedInventory(count int, name string) target.Inventory {
+func dryInventory(count int, name string) target.Inventory {
 	inventory := target.Inventory{Name: name, Simulated: true, AnyTemplate: true, PowerAllowed: true, Overcommits: true}
 	for _, n := range target.VirtualNodes(count) {
 		n.HasBMC, n.Name = true, name+" "+n.Name

@@ -1,4 +1,4 @@
-// Package planner makes plans: it binds a scenario to a target, or to imagined ones, and says everything that a run would do, or all that
+// Package planner makes plans: it binds a scenario to a target, or to made-up ones, and says everything that a run would do, or all that
 // is wrong with it. It touches nothing and runs nothing.
 //
 //	Compile:    Scenario + Inventory + Catalog ──▶ Plan, or all diagnostics at once

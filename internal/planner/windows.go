@@ -102,7 +102,7 @@ const windowsShownMax = 24
 // checkWindows reports expectations about windows that no step of the run phase makes. Where steps are not known or very
 // many, or another number of nodes would make other steps, only names that no step could have are reported.
 func (c *binder) checkWindows() {
-	exact := !c.actsUnknown && len(c.acts) <= windowActsMax && (c.options.Rehearse == 0 && !c.imagined || !c.actsOfNodes)
+	exact := !c.actsUnknown && len(c.acts) <= windowActsMax && (c.options.Rehearse == 0 && !c.dry || !c.actsOfNodes)
 	names := c.windows()
 	for _, r := range c.sc.Results {
 		for _, x := range r.Expect {

@@ -295,7 +295,7 @@ func (s state) advance(o outcome, do []action) (state, []action) {
 func (s state) nextStep(do []action) (state, []action, bool) {
 	phase := plan.Phase(s.Stage)
 	for s.Next < len(s.steps) && phaseOrder(s.steps[s.Next].Phase) < phaseOrder(phase) {
-		s.Next++ // left over from a phase that was broken off
+		s.Next++ // left over from a phase that was cancelled
 	}
 	if s.Next < len(s.steps) && s.steps[s.Next].Phase == phase {
 		s.Running = s.steps[s.Next].ID
