@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -33,18 +34,8 @@ type Account struct {
 	// were measured; see Run.TimeSubmissions.
 	Submissions [interval.DirectionCount]stat.Histogram
 	// Priorities are by direction the latencies of operations by their priority, where single operations have one of their own.
-	Priorities [interval.DirectionCount][]PriorityLatency
-	// VerifyNanos is how long what was written was read back. MismatchCount counts the parts of it, and of what was read
-	// to be checked, that were not as written; Mismatches are lines about the first of them.
-	VerifyNanos   int64
-	MismatchCount uint64
-	Mismatches    []string
-	// SurveyedBytes is how much of what was to be verified was found by its headers, where it was written in another order.
-	// SurveyVague: how much was written is not known exactly there, so that a block which lost its header may not be noticed.
-	// SurveyNanos is how long a job that only reads took for that, besides its own reads; these are not counted.
-	SurveyedBytes int64
-	SurveyVague   bool
-	SurveyNanos   int64
+	Priorities        [interval.DirectionCount][]PriorityLatency
+	verifying.Outcome // of verification
 }
 
 // Add merges what other threads did.
@@ -67,12 +58,7 @@ func (a *Account) Add(o *Account) {
 		a.Submissions[d].Merge(&o.Submissions[d])
 	}
 	a.addPriorities(o)
-	a.VerifyNanos = max(a.VerifyNanos, o.VerifyNanos)
-	a.SurveyedBytes += o.SurveyedBytes
-	a.SurveyVague = a.SurveyVague || o.SurveyVague
-	a.SurveyNanos = max(a.SurveyNanos, o.SurveyNanos)
-	a.MismatchCount += o.MismatchCount
-	a.Mismatches = append(a.Mismatches, o.Mismatches...)
+	a.Outcome.Add(&o.Outcome)
 }
 
 // exchanged notes one call of the back end.

@@ -64,7 +64,7 @@ func (l *lane) dropLate(now int64) {
 				l.dropped++
 			}
 			l.issued++
-			l.pacers[d].Advance(l.weight(l.job.Sizes[d].Mean()))
+			l.pacers[d].Advance(l.weight(l.Job.Sizes[d].Mean()))
 		}
 	}
 }

@@ -53,9 +53,9 @@ func chained(t *testing.T, options string, files int) *worker {
 
 // pend makes the first operations of the batch the rest of a chain that ran out of its time.
 func pend(w *worker, n int) {
-	w.chain.Add(w.batch[:n])
+	w.chain.Add(w.batch.Slots[:n])
 	w.inFlight += n
-	w.batched = copy(w.batch, w.batch[n:w.batched])
+	w.batch.Count = copy(w.batch.Slots, w.batch.Slots[n:w.batch.Count])
 }
 
 // A stop that comes after operations were made for a chain that has some left gives all of them back.
@@ -67,8 +67,8 @@ func TestStopBetweenTwoLinksLosesNothing(t *testing.T) {
 		w.mu.Lock()
 		now := w.shared.clock.now()
 		w.fill(now)
-		if w.batched != 8 {
-			t.Fatalf("%d operations were made, want 8", w.batched)
+		if w.batch.Count != 8 {
+			t.Fatalf("%d operations were made, want 8", w.batch.Count)
 		}
 		pend(w, pending)
 		w.shared.stop.Store(true)
@@ -76,8 +76,8 @@ func TestStopBetweenTwoLinksLosesNothing(t *testing.T) {
 		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
 			t.Error(err)
 		}
-		if w.inFlight != w.chain.Left || l.inFlight != w.chain.Left || len(l.free) != len(w.slots)-w.chain.Left {
-			t.Errorf("%d pending: %d of the worker's and %d of the lane's are in flight, %d in the chain", pending, w.inFlight, l.inFlight, w.chain.Left)
+		if w.inFlight != w.chain.Left || l.InFlight != w.chain.Left || len(l.Free) != len(w.slots)-w.chain.Left {
+			t.Errorf("%d pending: %d of the worker's and %d of the lane's are in flight, %d in the chain", pending, w.inFlight, l.InFlight, w.chain.Left)
 		}
 		w.mu.Unlock()
 	}
@@ -96,12 +96,12 @@ func TestLastSyncsOutliveTheEnd(t *testing.T) {
 	w.shared.stop.Store(true)
 	l.stop(now)
 	w.fill(now)
-	if w.batched != 3 {
-		t.Fatalf("%d syncs at the end, want 3", w.batched)
+	if w.batch.Count != 3 {
+		t.Fatalf("%d syncs at the end, want 3", w.batch.Count)
 	}
 	pend(w, 2)
 	for range 3 {
-		if w.inFlight+w.batched == 0 {
+		if w.inFlight+w.batch.Count == 0 {
 			break
 		}
 		n := w.exchangeChain(backend.Never, now)
@@ -110,7 +110,7 @@ func TestLastSyncsOutliveTheEnd(t *testing.T) {
 				t.Errorf("sync of slot %d: %d", c.Slot, c.Result)
 			}
 		}
-		w.batched = 0
+		w.batch.Count = 0
 	}
 	if w.inFlight > 0 {
 		t.Errorf("%d syncs were neither done nor given back", w.inFlight)
@@ -127,16 +127,16 @@ func TestChainEndsAtItsFirstError(t *testing.T) {
 	defer w.mu.Unlock()
 	now := w.shared.clock.now()
 	w.fill(now)
-	if w.batched != 8 {
-		t.Fatalf("%d operations were made, want 8", w.batched)
+	if w.batch.Count != 8 {
+		t.Fatalf("%d operations were made, want 8", w.batch.Count)
 	}
-	closed := *w.slots[w.batch[bad]].File
+	closed := *w.slots[w.batch.Slots[bad]].File
 	closed.Fd = -1
-	w.slots[w.batch[bad]].File = &closed
+	w.slots[w.batch.Slots[bad]].File = &closed
 	var results []int32
 	for range 100 {
 		n := w.exchangeChain(backend.Never, now)
-		w.batched = 0
+		w.batch.Count = 0
 		for _, c := range w.done[:n] {
 			results = append(results, c.Result)
 		}
@@ -155,7 +155,7 @@ func TestChainEndsAtItsFirstError(t *testing.T) {
 			t.Errorf("operation %d: %d", i, result)
 		}
 	}
-	if len(results) != 8 || l.inFlight != 0 || len(l.free) != len(w.slots) {
-		t.Errorf("%d results, %d in flight, %d of %d slots free", len(results), l.inFlight, len(l.free), len(w.slots))
+	if len(results) != 8 || l.InFlight != 0 || len(l.Free) != len(w.slots) {
+		t.Errorf("%d results, %d in flight, %d of %d slots free", len(results), l.InFlight, len(l.Free), len(w.slots))
 	}
 }

@@ -9,7 +9,7 @@
 // What to read: package program works a job out; package pattern says what operation n of a clone is, package
 // content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; record.go and
 // timeline.go make intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
-// verified (verify.go, verifier.go), trimmed and written (trim.go), kept from overlaps (overlap.go). observe.go shows single
+// verified (package verifying), trimmed and written (trim.go), kept from overlaps (overlap.go). observe.go shows single
 // operations to others.
 //
 // What it is not: it emulates no option by another. What it lacks is refused with the option's name, and the caller

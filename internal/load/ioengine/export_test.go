@@ -1,6 +1,10 @@
 package ioengine
 
-import "time"
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
+)
 
 // SetDrainMax changes how long hanging operations are waited for, and returns what changes it back.
 func SetDrainMax(d time.Duration) (restore func()) {
@@ -11,7 +15,7 @@ func SetDrainMax(d time.Duration) (restore func()) {
 
 // SetWindowUnits changes how much of a region verification looks at together, and returns what changes it back.
 func SetWindowUnits(n int64) (restore func()) {
-	before := windowUnits
-	windowUnits = n
-	return func() { windowUnits = before }
+	before := verifying.WindowUnits
+	verifying.WindowUnits = n
+	return func() { verifying.WindowUnits = before }
 }

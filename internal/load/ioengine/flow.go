@@ -131,7 +131,7 @@ func (in *instance) enterFlows(flows *Flows) {
 	for _, workers := range in.phases {
 		for _, w := range workers {
 			for i := range w.lanes {
-				w.lanes[i].flow = flows.of(w.lanes[i].job)
+				w.lanes[i].flow = flows.of(w.lanes[i].Job)
 			}
 		}
 	}

@@ -6,30 +6,26 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 )
 
 // lane is one clone of a job while it runs: its queue, its schedule and its streams, one for each device. It belongs
 // to one worker and is touched under that worker's lock only.
 type lane struct {
-	spec             *program.Clone
-	job              *program.Job
-	index            int32    // in the worker
-	clone            int      // among those of its job
-	pattern.Sequence          // of its operations
-	targets          []target // of its streams
-	watch            *watch   // nil: nothing is watched
-	flow             *flow    // nil: progress is not balanced against that of others
-	ramp             *ramp    // nil: no size ends the ramp
-	free             []int32  // slots that are not in use, a stack
-	reserve          int      // of free that stay so, where a search has a depth below that of the job
+	queue.Queue
+	index   int32  // in the worker
+	clone   int    // among those of its job
+	watch   *watch // nil: nothing is watched
+	flow    *flow  // nil: progress is not balanced against that of others
+	ramp    *ramp  // nil: no size ends the ramp
+	reserve int    // of free that stay so, where a search has a depth below that of the job
 
 	pacers [interval.DirectionCount]load.Pacer
 	due    [interval.DirectionCount]load.Pacer // copies that count what is due and not yet issued
 	paced  [interval.DirectionCount]bool
-	closed closedReason
 
-	start       int64 // first operation
 	measureFrom int64 // end of the ramp: operations before do not count; never while a size has yet to end it
 	end         int64 // no operation starts from here on
 	rampDue     uint64
@@ -38,7 +34,6 @@ type lane struct {
 	dropped     uint64 // after the ramp
 
 	usual      thread.Priority // of operations without one of their own
-	inFlight   int
 	thinkLeft  int
 	thinking   bool
 	burstFrom  int64 // thinktime_iotime: when operations began after the last pause
@@ -50,43 +45,27 @@ type lane struct {
 	finished   int    // streams that end_fsync has come to
 	ending     bool   // what is in flight from here on is syncs of end_fsync
 	observer   Observer
-	verify     *verifier   // nil: nothing is verified
-	low        int         // iodepth_low: the queue is filled again when it has drained to this
-	draining   bool        // it was full and has not
-	submitMax  int         // operations that are made before they are handed over
-	trimmed    []operation // trimwrite: what is to be written next
-	held       operation   // serialize_overlap: waits for what it overlaps, where holds is set
+	verify     *verifying.Verifier // nil: nothing is verified
+	low        int                 // iodepth_low: the queue is filled again when it has drained to this
+	draining   bool                // it was full and has not
+	submitMax  int                 // operations that are made before they are handed over
+	trimmed    []operation         // trimwrite: what is to be written next
+	held       operation           // serialize_overlap: waits for what it overlaps, where holds is set
 	holds      bool
 	slots      []backend.Slot // of this lane
 	replay     *replay        // nil: operations are drawn
 	recording  *recording     // nil: no log is written
 }
 
-// closedReason says why a lane issues nothing any more.
-type closedReason uint8
-
-const (
-	stillOpen closedReason = iota
-	closedDone
-	closedTime
-)
-
-// target is where a stream goes while its lane runs.
-type target struct {
-	file *backend.File
-	// dirtyFrom and dirtyTo are what was written since the last sync_file_range; 0 and 0: nothing, or nobody asks.
-	dirtyFrom, dirtyTo int64
-}
-
 func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane {
-	l := lane{spec: spec, job: job, Sequence: program.NewSequence(spec, job), usual: thread.PriorityOf(&job.Fio)}
-	l.targets = make([]target, len(l.Streams))
+	l := lane{Queue: queue.Queue{Spec: spec, Job: job, Sequence: program.NewSequence(spec, job)}, usual: thread.PriorityOf(&job.Fio)}
+	l.Targets = make([]queue.Target, len(l.Streams))
 	for i := range l.Streams {
 		if len(files) == 0 {
 			continue
 		}
 		f := files[l.Streams[i].Device]
-		if l.targets[i].file = f; f != nil && !f.Direct && job.DropsCache() {
+		if l.Targets[i].File = f; f != nil && !f.Direct && job.DropsCache() {
 			l.Streams[i].Passes.Between = f.Forget
 		}
 	}
@@ -108,20 +87,20 @@ func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane 
 
 // begin fixes the lane's times on the run's axis.
 func (l *lane) begin(start int64) {
-	j := &l.job.Fio
-	l.start = start + l.delay()
+	j := &l.Job.Fio
+	l.Start = start + l.delay()
 	l.end = backend.Never
 	for d := range l.pacers {
 		if l.paced[d] {
-			key := load.Key(l.spec.Key, uint64(pattern.KeyPacer+d))
-			l.pacers[d] = load.NewPacer(l.start, l.spec.Rate[d], j.RateProcess == "poisson", key)
+			key := load.Key(l.Spec.Key, uint64(pattern.KeyPacer+d))
+			l.pacers[d] = load.NewPacer(l.Start, l.Spec.Rate[d], j.RateProcess == "poisson", key)
 			l.due[d] = l.pacers[d]
 		}
 	}
 	if l.ramp != nil {
 		l.beginRamp()
 	} else {
-		l.beginMeasuring(l.start + int64(j.RampTime))
+		l.beginMeasuring(l.Start + int64(j.RampTime))
 	}
 }
 
@@ -147,35 +126,38 @@ func (l *lane) choose(now int64) (direction int, intended, wait int64) {
 
 // fill puts every operation that may start now into the worker's batch, and returns when to look again.
 func (l *lane) fill(w *worker, now int64) int64 {
-	if wake, busy := l.verify.proceed(l, w, now); busy {
+	if wake, busy := l.verify.Proceed(&l.Queue, w.report, now); busy {
 		return wake
 	}
-	if l.closed != stillOpen {
+	if l.Closed != queue.StillOpen {
 		l.rest(w)
 		l.finish(w)
-		return l.verify.closed(l, w)
+		if l.holds {
+			return backend.Never
+		}
+		return l.verify.Closed(&l.Queue, w.report)
 	}
-	if l.recording != nil && !l.recording.ready(w, 2*l.job.Depth) {
+	if l.recording != nil && !l.recording.ready(w, 2*l.Job.Depth) {
 		return now + recordPollNanos
 	}
 	if l.replay != nil {
 		return l.fillReplay(w, now)
 	}
-	if l.job.Kind == backend.KindCPU {
+	if l.Job.Kind == backend.KindCPU {
 		return l.fillBurn(w, now)
 	}
 	switch {
-	case now < l.start:
-		return l.start
+	case now < l.Start:
+		return l.Start
 	case now >= l.end:
 		return l.expire(w, now)
-	case l.thinking && l.inFlight > 0:
+	case l.thinking && l.InFlight > 0:
 		return backend.Never
 	case l.thinking && l.pauseUntil == 0:
 		return l.pause(w, now)
 	case now < l.pauseUntil:
 		return l.pauseUntil
-	case l.draining && l.inFlight > l.low:
+	case l.draining && l.InFlight > l.low:
 		return backend.Never
 	}
 	l.thinking, l.draining, l.pauseUntil = false, false, 0
@@ -184,7 +166,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	}
 	l.dropLate(now)
 	if l.burstOver(now) {
-		if l.thinking = true; l.inFlight > 0 {
+		if l.thinking = true; l.InFlight > 0 {
 			return backend.Never
 		}
 		return l.pause(w, now)
@@ -194,8 +176,8 @@ func (l *lane) fill(w *worker, now int64) int64 {
 
 // fillQueue issues until the queue is full, nothing is due, or submitMax operations were made.
 func (l *lane) fillQueue(w *worker, now int64) int64 {
-	for first := w.batched; len(l.free) > l.reserve && !l.verify.busy(); {
-		if w.batched-first >= l.submitMax {
+	for first := l.Batch.Count; len(l.Free) > l.reserve && !l.verify.Busy(); {
+		if l.Batch.Count-first >= l.submitMax {
 			return now
 		}
 		if l.syncs != [3]int{} {
@@ -207,8 +189,8 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			continue
 		}
 		if !l.holds {
-			if o, some := l.verify.nextTrim(l); some {
-				l.held, l.holds = o, true
+			if write, some := l.verify.NextTrim(&l.Queue); some {
+				l.held, l.holds = trimOf(&write), true
 			}
 		}
 		if l.holds {
@@ -234,14 +216,14 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			return backend.Never
 		}
 	}
-	l.draining = l.low < l.job.Depth
+	l.draining = l.low < l.Job.Depth
 	return backend.Never
 }
 
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
 // some microseconds late would leave operations out.
 func (l *lane) catchUp(w *worker) {
-	for len(l.free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.busy() && !l.verify.trimsFirst() {
+	for len(l.Free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.Busy() && !l.verify.TrimsFirst() {
 		direction, intended, wait := l.choose(l.end - 1)
 		if wait > 0 || !l.paced[direction] || l.flow != nil && l.flow.over() || !l.issue(w, direction, intended) {
 			return
@@ -253,7 +235,7 @@ func (l *lane) catchUp(w *worker) {
 func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	at, offset, size := l.Sequence.Next(direction)
 	if at < 0 {
-		l.close(closedDone)
+		l.close(queue.ClosedDone)
 		return false
 	}
 	if l.flow != nil {
@@ -265,17 +247,17 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 		l.issued++
 		l.pacers[direction].Advance(l.weight(float64(size)))
 	}
-	if (l.job.Fio.SerializeOverlap || l.verify.orders()) && l.overlaps(&o) {
+	if (l.Job.Fio.SerializeOverlap || l.verify.Orders()) && l.overlaps(&o) {
 		l.held, l.holds = o, true
 	} else {
 		l.put(w, &o)
 	}
 	if l.verify != nil {
-		l.verify.chose(direction)
+		l.verify.Chose(direction)
 	}
-	if l.job.Fio.ThinkTime > 0 && !l.job.Bursts() {
+	if l.Job.Fio.ThinkTime > 0 && !l.Job.Bursts() {
 		if l.thinkLeft--; l.thinkLeft == 0 {
-			l.thinkLeft, l.thinking = max(1, l.job.Fio.ThinkTimeBlocks), true
+			l.thinkLeft, l.thinking = max(1, l.Job.Fio.ThinkTimeBlocks), true
 		}
 	}
 	return true
@@ -284,18 +266,18 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 // put hands one operation to the back end.
 func (l *lane) put(w *worker, o *operation) {
 	s := &l.Streams[o.stream]
-	sl := &w.slots[l.take(w)]
+	sl := l.Take()
 	sl.Offset, sl.Size, sl.Stream = o.offset, o.size, o.stream
-	sl.Device, sl.File = s.Device, l.targets[o.stream].file
+	sl.Device, sl.File = s.Device, l.Targets[o.stream].File
 	sl.Direction, sl.Kind, sl.Intended = o.direction, backend.OpKind(o.direction), o.intended
 	sl.Busy, sl.Number = true, o.number
-	if l.job.Kind == backend.KindNames {
+	if l.Job.Kind == backend.KindNames {
 		sl.Size = 0
 	}
-	if every := l.job.Fio.ForceAsync; every > 0 {
+	if every := l.Job.Fio.ForceAsync; every > 0 {
 		sl.Async = l.N%uint64(every) == 0
 	}
-	if l.job.Priorities != nil {
+	if l.Job.Priorities != nil {
 		l.prioritize(s, sl)
 	}
 	if o.direction == uint8(interval.Write) {
@@ -303,42 +285,32 @@ func (l *lane) put(w *worker, o *operation) {
 	}
 }
 
-func (l *lane) take(w *worker) int32 {
-	top := len(l.free) - 1
-	i := l.free[top]
-	l.free = l.free[:top]
-	l.inFlight++
-	w.batch[w.batched] = i
-	w.batched++
-	return i
-}
-
-func (l *lane) close(why closedReason) {
-	l.closed = why
+func (l *lane) close(why queue.ClosedReason) {
+	l.Closed = why
 	l.flow.leave()
 }
 
 // stop closes the lane before its time.
 func (l *lane) stop(now int64) {
-	if l.closed == stillOpen {
+	if l.Closed == queue.StillOpen {
 		l.end = min(l.end, max(now, l.measureFrom))
-		l.close(closedTime)
+		l.close(queue.ClosedTime)
 	}
-	l.verify.abort()
+	l.verify.Abort()
 }
 
 // expire closes the lane at its end.
 func (l *lane) expire(w *worker, now int64) int64 {
 	l.dropLate(now)
 	l.catchUp(w)
-	l.close(closedTime)
+	l.close(queue.ClosedTime)
 	l.finish(w)
 	return l.afterwards()
 }
 
 // afterwards returns when to look again once the lane has closed: at once where it has to verify.
 func (l *lane) afterwards() int64 {
-	if l.verify.pending() && l.inFlight == 0 {
+	if l.verify.Pending() && l.InFlight == 0 {
 		return 0
 	}
 	return backend.Never

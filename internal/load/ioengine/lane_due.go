@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // dueBy returns how many operations the schedules have placed before t. t never goes back. A job that is bound by its
@@ -15,7 +16,7 @@ func (l *lane) dueBy(t int64) uint64 {
 		if l.replay.noStall {
 			return 0
 		}
-		return l.replay.dueBy(t-l.start, l.issued)
+		return l.replay.dueBy(t-l.Start, l.issued)
 	}
 	limit := l.remaining()
 	var sum uint64
@@ -27,8 +28,8 @@ func (l *lane) dueBy(t int64) uint64 {
 			l.due[d] = l.pacers[d]
 		}
 		ahead := l.pacers[d].Count()
-		for l.closed != closedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
-			l.due[d].Advance(l.weight(l.job.Sizes[d].Mean()))
+		for l.Closed != queue.ClosedDone && l.due[d].Next() < t && l.due[d].Count()-ahead < limit {
+			l.due[d].Advance(l.weight(l.Job.Sizes[d].Mean()))
 		}
 		sum += l.due[d].Count()
 	}
@@ -44,13 +45,13 @@ func (l *lane) remaining() uint64 {
 		}
 		bytes += max(0, l.Streams[i].Left)
 	}
-	mean := l.job.SizeMean()
+	mean := l.Job.SizeMean()
 	return min(uint64(max(0, l.Left)), uint64(math.Ceil(float64(bytes)/mean)))
 }
 
 // weight is what an operation counts in the schedule of its rate.
 func (l *lane) weight(size float64) float64 {
-	if l.spec.InBytes {
+	if l.Spec.InBytes {
 		return size
 	}
 	return 1
@@ -59,12 +60,12 @@ func (l *lane) weight(size float64) float64 {
 // fillBurn is fill for a lane that only computes: one cycle after the other until its time is over.
 func (l *lane) fillBurn(w *worker, now int64) int64 {
 	switch {
-	case now < l.start:
-		return l.start
+	case now < l.Start:
+		return l.Start
 	case now >= l.end:
-		l.close(closedTime)
-	case len(l.free) > 0:
-		sl := &w.slots[l.take(w)]
+		l.close(queue.ClosedTime)
+	case len(l.Free) > 0:
+		sl := l.Take()
 		sl.Kind, sl.Direction, sl.Intended, sl.Size, sl.Span = backend.OpBurn, 0, backend.Never, 0, l.end-now
 	}
 	return backend.Never

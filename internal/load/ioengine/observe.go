@@ -43,7 +43,7 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 		for _, w := range workers {
 			for i := range w.lanes {
 				l := &w.lanes[i]
-				l.observer = of(l.job.Fio.Name, l.clone)
+				l.observer = of(l.Job.Fio.Name, l.clone)
 			}
 			w.observed = make([]Completed, 0, len(w.slots))
 		}
@@ -71,7 +71,7 @@ func (r Run) TimeSubmissions() {
 // noteSubmission keeps when the call returned that submitted the batch.
 func (w *worker) noteSubmission() {
 	at := w.submissions.SubmittedAt()
-	for _, i := range w.batch[:w.batched] {
+	for _, i := range w.batch.Slots[:w.batch.Count] {
 		w.slots[i].Returned = at
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // Operation is one operation of a plan.
@@ -45,7 +46,7 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 		job.Depth = 1
 		for c := range job.Clones {
 			l := newLane(&job.Clones[c], job, nil)
-			l.free = append(l.free, 0)
+			l.Free = append(l.Free, 0)
 			l.begin(0)
 			if err := l.replay.startDry(); err != nil {
 				return err
@@ -81,19 +82,20 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 // dryRun lets a lane issue one operation after the other, each completing at once, with the clock moving from one due
 // time to the next.
 func dryRun(l *lane, each func(*backend.Slot) bool) {
-	w := &worker{slots: make([]backend.Slot, 1), batch: make([]int32, 1)}
+	w := &worker{slots: make([]backend.Slot, 1), batch: queue.Batch{Slots: make([]int32, 1)}}
+	l.Batch, l.All = &w.batch, w.slots
 	for now := int64(0); ; {
-		w.batched = 0
+		w.batch.Count = 0
 		wake := l.fill(w, now)
-		if w.batched == 0 {
+		if w.batch.Count == 0 {
 			if wake == backend.Never {
 				return
 			}
 			now = max(now+1, wake)
 			continue
 		}
-		l.free = append(l.free, 0)
-		l.inFlight = 0
+		l.Free = append(l.Free, 0)
+		l.InFlight = 0
 		l.done(&w.slots[0])
 		if !each(&w.slots[0]) {
 			return

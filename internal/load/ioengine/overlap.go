@@ -3,6 +3,8 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
+	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 )
 
 // operation is one operation before it has a slot.
@@ -28,11 +30,11 @@ func (l *lane) overlaps(o *operation) bool {
 
 // rest issues what belongs to operations that were issued before the lane was done.
 func (l *lane) rest(w *worker) {
-	if l.closed != closedDone {
+	if l.Closed != queue.ClosedDone {
 		switch {
 		case !l.holds: // it never was issued
-		case l.held.direction == uint8(interval.Trim) && l.job.TrimsBack():
-			l.verify.trims.issued--
+		case l.held.direction == uint8(interval.Trim) && l.Job.TrimsBack():
+			l.verify.Untrim()
 		default:
 			l.N--
 		}
@@ -42,10 +44,10 @@ func (l *lane) rest(w *worker) {
 		l.holds = false
 		return
 	}
-	for len(l.trimmed) > 0 && len(l.free) > 0 {
+	for len(l.trimmed) > 0 && len(l.Free) > 0 {
 		l.issueTrimmed(w)
 	}
-	if l.holds && len(l.free) > 0 && !l.overlaps(&l.held) {
+	if l.holds && len(l.Free) > 0 && !l.overlaps(&l.held) {
 		l.holds = false
 		l.put(w, &l.held)
 	}
@@ -53,7 +55,7 @@ func (l *lane) rest(w *worker) {
 
 // done notes what follows from a successful operation.
 func (l *lane) done(s *backend.Slot) {
-	if s.Kind == backend.OpTrim && l.job.Pairs() && l.closed != closedTime {
+	if s.Kind == backend.OpTrim && l.Job.Pairs() && l.Closed != queue.ClosedTime {
 		l.trimmed = append(l.trimmed, operation{
 			stream: s.Stream, direction: uint8(interval.Write), offset: s.Offset, size: s.Size, intended: backend.Never,
 		})
@@ -66,4 +68,11 @@ func (l *lane) issueTrimmed(w *worker) {
 	o := l.trimmed[top]
 	l.trimmed = l.trimmed[:top]
 	l.put(w, &o)
+}
+
+// trimOf is a trim of a write as the lane issues it.
+func trimOf(w *verifying.Written) operation {
+	return operation{
+		intended: backend.Never, offset: w.Offset, size: w.Size, number: w.Number, stream: w.Stream, direction: uint8(interval.Trim),
+	}
 }

@@ -40,9 +40,9 @@ func dropCaches(workers []*worker) {
 	for _, w := range workers {
 		for i := range w.lanes {
 			l := &w.lanes[i]
-			for k := range l.targets {
-				f := l.targets[k].file
-				if f == nil || f.Direct || dropped[f] || !l.job.DropsCache() {
+			for k := range l.Targets {
+				f := l.Targets[k].File
+				if f == nil || f.Direct || dropped[f] || !l.Job.DropsCache() {
 					continue
 				}
 				dropped[f] = true

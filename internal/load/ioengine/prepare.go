@@ -7,11 +7,13 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/content"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -86,7 +88,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			}
 			l := newLane(&job.Clones[c], job, files)
 			l.clone = c
-			l.verify = newVerifier(&l, in.program.Workload.Ordinal+in.lanes+1)
+			l.verify = verifying.New(&l.Queue, l.paced != [interval.DirectionCount]bool{}, in.program.Workload.Ordinal+in.lanes+1)
 			in.lanes++
 			w.watched = w.watched || l.watch != nil
 			w.lanes = append(w.lanes, l)
@@ -246,8 +248,8 @@ func Grows(j *fiojob.Job) bool {
 func (in *instance) equip(w *worker) error {
 	total, bytes := 0, int64(0)
 	for i := range w.lanes {
-		total += w.lanes[i].job.Places()
-		bytes += w.lanes[i].job.BufferCount() * w.lanes[i].job.BufferBytes()
+		total += w.lanes[i].Job.Places()
+		bytes += w.lanes[i].Job.BufferCount() * w.lanes[i].Job.BufferBytes()
 	}
 	memory, err := backend.NewArena(int(bytes))
 	if err != nil {
@@ -258,18 +260,18 @@ func (in *instance) equip(w *worker) error {
 		return err
 	}
 	w.slots = make([]backend.Slot, total)
-	w.batch = make([]int32, total)
+	w.batch.Slots = make([]int32, total)
 	w.done = make([]backend.Completion, total)
 	next, at := 0, int64(0)
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		l.index = int32(i)
+		l.index, l.Batch, l.All = int32(i), &w.batch, w.slots
 		if err := l.replay.start(); err != nil {
 			return err
 		}
-		size, count := l.job.BufferBytes(), l.job.BufferCount()
-		places := l.job.Places()
-		l.free = make([]int32, 0, places)
+		size, count := l.Job.BufferBytes(), l.Job.BufferCount()
+		places := l.Job.Places()
+		l.Free = make([]int32, 0, places)
 		l.slots = w.slots[next : next+places]
 		for k := range places {
 			s := &w.slots[next]
@@ -278,11 +280,12 @@ func (in *instance) equip(w *worker) error {
 				from := at + int64(k)%count*size
 				s.Buffer = memory[from : from+size : from+size]
 			}
-			l.free = append(l.free, int32(next))
+			l.Free = append(l.Free, int32(next))
 			next++
 		}
 		at += count * size
 	}
+	w.report = &verifying.Report{Outcome: &w.account.Outcome, Stop: &in.shared.stop, Devices: in.shared.devices}
 	w.reservePriorities()
 	w.record = w.newRecorder()
 	for range sparesOfWorker {
@@ -300,14 +303,14 @@ func (in *instance) equipBackend(w *worker) (err error) {
 	case backend.KindPsync, backend.KindPvsync2, backend.KindMmap:
 		b := backend.NewPsync(w.slots, w.kind)
 		b.Settings = w.settings
-		if w.lanes[0].job.Chains() {
+		if w.lanes[0].Job.Chains() {
 			b.Depth = 1
 		}
 		w.backend = b
 	case backend.KindNames:
-		w.backend = backend.NewNames(w.slots, w.shared.devices, w.lanes[0].job.Fio.IOEngine)
+		w.backend = backend.NewNames(w.slots, w.shared.devices, w.lanes[0].Job.Fio.IOEngine)
 	case backend.KindFalloc, backend.KindTruncate, backend.KindCPU:
-		w.backend = backend.NewCalls(w.slots, w.kind, &w.lanes[0].job.Fio.Control.CPU, &w.shared.stop)
+		w.backend = backend.NewCalls(w.slots, w.kind, &w.lanes[0].Job.Fio.Control.CPU, &w.shared.stop)
 	case backend.KindLibaio:
 		if w.backend, err = backend.NewLibaio(w.slots); err != nil {
 			return &diag.Error{Code: "libaio", Message: err.Error(), Exit: diag.ExitUnavailable}

@@ -26,7 +26,7 @@ func (l *lane) prioritize(s *pattern.Stream, sl *backend.Slot) {
 	if sl.Direction > uint8(interval.Write) {
 		return
 	}
-	shares := l.job.Priorities.Shares[sl.Direction]
+	shares := l.Job.Priorities.Shares[sl.Direction]
 	if len(shares) == 0 {
 		return
 	}
@@ -46,12 +46,12 @@ func (l *lane) prioritize(s *pattern.Stream, sl *backend.Slot) {
 // reservePriorities makes room for the latencies of every priority that lanes of a worker may have.
 func (w *worker) reservePriorities() {
 	for i := range w.lanes {
-		p := w.lanes[i].job.Priorities
+		p := w.lanes[i].Job.Priorities
 		if p == nil {
 			continue
 		}
 		for d := range p.Shares {
-			if active := w.lanes[i].job.Active(); !active[d] {
+			if active := w.lanes[i].Job.Active(); !active[d] {
 				continue
 			}
 			w.account.reservePriority(d, p.Usual)

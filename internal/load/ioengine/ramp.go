@@ -7,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // A ramp is what a job does before its operations count. ramp_time ends it at a moment that is known before the start.
@@ -67,7 +68,7 @@ func (in *instance) enterRamps(ramps *Ramps) {
 	for _, workers := range in.phases {
 		for _, w := range workers {
 			for i := range w.lanes {
-				w.lanes[i].ramp = ramps.of(w.lanes[i].job)
+				w.lanes[i].ramp = ramps.of(w.lanes[i].Job)
 			}
 		}
 	}
@@ -79,8 +80,8 @@ func (l *lane) ramping() bool { return l.measureFrom == backend.Never }
 // beginMeasuring fixes the moment from which operations count, and what follows from it.
 func (l *lane) beginMeasuring(from int64) {
 	l.measureFrom = from
-	if l.job.Runtime > 0 {
-		l.end = from + int64(l.job.Runtime)
+	if l.Job.Runtime > 0 {
+		l.end = from + int64(l.Job.Runtime)
 	}
 	l.rampDue = l.dueBy(from)
 	if l.watch != nil {
@@ -98,7 +99,7 @@ func (l *lane) beginRamp() {
 		l.watch.begin(l)
 	}
 	if l.observer != nil {
-		l.observer.Begin(l.start + int64(l.job.Fio.RampTime))
+		l.observer.Begin(l.Start + int64(l.Job.Fio.RampTime))
 	}
 }
 
@@ -109,12 +110,12 @@ func (w *worker) leaveRamps() {
 	}
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		if !l.ramping() || l.closed != stillOpen {
+		if !l.ramping() || l.Closed != queue.StillOpen {
 			continue
 		}
 		if ended := l.ramp.endedAt.Load(); ended > 0 {
 			w.ramping--
-			l.beginMeasuring(max(ended, l.start+int64(l.job.Fio.RampTime), w.periodEnd-w.shared.period))
+			l.beginMeasuring(max(ended, l.Start+int64(l.Job.Fio.RampTime), w.periodEnd-w.shared.period))
 		}
 	}
 }

@@ -113,14 +113,14 @@ const recordPollNanos = 50_000
 
 // recordBatch notes what was put into the batch; now is when it is submitted.
 func (w *worker) recordBatch(now int64) {
-	for _, i := range w.batch[:w.batched] {
+	for _, i := range w.batch.Slots[:w.batch.Count] {
 		s := &w.slots[i]
 		c := w.lanes[s.Clone].recording
 		if c == nil || s.Kind == backend.OpRangeSync { // which iologs have no word for
 			continue
 		}
 		a := iolog.Action{
-			Nanos: now - w.lanes[s.Clone].start, File: w.lanes[s.Clone].streamOf(s), Offset: s.Offset, Size: s.Size,
+			Nanos: now - w.lanes[s.Clone].Start, File: w.lanes[s.Clone].streamOf(s), Offset: s.Offset, Size: s.Size,
 			Kind: iolog.Kind(s.Direction),
 		}
 		switch s.Kind {

@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // A replay is a lane whose operations come from a log instead of cursors. Each is due at its time in the log, whatever
@@ -186,11 +187,11 @@ func (r *replay) dueBy(nanos int64, issued uint64) uint64 {
 // fillReplay is fill for a lane that replays.
 func (l *lane) fillReplay(w *worker, now int64) int64 {
 	switch {
-	case now < l.start:
-		return l.start
+	case now < l.Start:
+		return l.Start
 	case now >= l.end:
 		l.replayDue(w, l.end-1) // what a worker that woke a little late has left out
-		l.close(closedTime)
+		l.close(queue.ClosedTime)
 		l.finish(w)
 		return backend.Never
 	case now < l.pauseUntil:
@@ -200,7 +201,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 		l.flow.join()
 	}
 	wake := l.replayDue(w, now)
-	if l.closed != stillOpen {
+	if l.Closed != queue.StillOpen {
 		l.finish(w)
 	}
 	return wake
@@ -209,21 +210,21 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 // replayDue issues what is due by now, as far as there is room, and returns when to look again.
 func (l *lane) replayDue(w *worker, now int64) int64 {
 	r := l.replay
-	for len(l.free) > l.reserve {
+	for len(l.Free) > l.reserve {
 		if l.flow != nil && l.flow.over() {
 			return l.heldBack(now)
 		}
 		a := r.peek()
 		switch {
 		case a == nil && r.ended:
-			l.close(closedDone)
+			l.close(queue.ClosedDone)
 			return backend.Never
 		case a == nil:
 			return now + replayPollNanos
 		}
 		due := int64(backend.Never)
 		if !r.noStall {
-			if due = l.start + a.Nanos; due > now {
+			if due = l.Start + a.Nanos; due > now {
 				return min(due, l.end)
 			}
 		}
@@ -246,9 +247,9 @@ func (l *lane) replayDue(w *worker, now int64) int64 {
 // issueReplayed puts one operation of the log into the batch.
 func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 	s := &l.Streams[a.File]
-	sl := &w.slots[l.take(w)]
+	sl := l.Take()
 	sl.Offset, sl.Size, sl.Stream = a.Offset, a.Size, a.File
-	sl.Device, sl.File, sl.Intended = s.Device, l.targets[a.File].file, due
+	sl.Device, sl.File, sl.Intended = s.Device, l.Targets[a.File].File, due
 	switch a.Kind {
 	case iolog.Sync:
 		sl.Direction, sl.Kind = uint8(interval.Write), backend.OpSync
@@ -260,7 +261,7 @@ func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 		l.replayed(s, sl, w.pool)
 	}
 	sl.Direction, sl.Kind = uint8(a.Kind), backend.OpKind(a.Kind)
-	if l.job.Priorities != nil {
+	if l.Job.Priorities != nil {
 		l.prioritize(s, sl)
 		l.N++
 	}
@@ -271,8 +272,8 @@ func (l *lane) issueReplayed(w *worker, a *iolog.Action, due int64) {
 
 // replayed makes the content of a write.
 func (l *lane) replayed(s *pattern.Stream, sl *backend.Slot, pool []byte) {
-	if l.job.Kind != backend.KindNull {
-		l.job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
+	if l.Job.Kind != backend.KindNull {
+		l.Job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
 	s.Writes++
 	l.unsynced++

@@ -12,15 +12,15 @@ import (
 // wrote makes the content of a write and notes the syncs that are due after it.
 func (l *lane) wrote(at int32, sl *backend.Slot, pool []byte) {
 	s := &l.Streams[at]
-	if l.job.Kind != backend.KindNull && !l.job.Dataless {
-		l.job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
+	if l.Job.Kind != backend.KindNull && !l.Job.Dataless {
+		l.Job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
 	if l.verify != nil {
-		l.verify.stamp(s, sl)
+		l.verify.Stamp(s, sl)
 	}
 	s.Writes++
 	l.unsynced++
-	j := &l.job.Fio
+	j := &l.Job.Fio
 	if j.FSync > 0 && s.Writes%uint64(j.FSync) == 0 {
 		l.syncs[0]++
 		l.syncStream = int(at)
@@ -36,12 +36,12 @@ func (l *lane) wrote(at int32, sl *backend.Slot, pool []byte) {
 
 // wroteRange notes that a write dirtied its range, and asks for a sync of what was dirtied since the last one.
 func (l *lane) wroteRange(at int32, sl *backend.Slot) {
-	t := &l.targets[at]
-	if t.dirtyTo == 0 {
-		t.dirtyFrom = sl.Offset
+	t := &l.Targets[at]
+	if t.DirtyTo == 0 {
+		t.DirtyFrom = sl.Offset
 	}
-	t.dirtyFrom, t.dirtyTo = min(t.dirtyFrom, sl.Offset), max(t.dirtyTo, sl.Offset+sl.Size)
-	if l.Streams[at].Writes%uint64(l.job.Fio.SyncFileRange.Every) == 0 {
+	t.DirtyFrom, t.DirtyTo = min(t.DirtyFrom, sl.Offset), max(t.DirtyTo, sl.Offset+sl.Size)
+	if l.Streams[at].Writes%uint64(l.Job.Fio.SyncFileRange.Every) == 0 {
 		l.syncs[2]++
 		l.syncStream = int(at)
 	}
@@ -68,10 +68,10 @@ func rangeFlags(r *fiojob.SyncFileRange) (flags uint32) {
 }
 
 func (l *lane) issueSync(w *worker) {
-	sl := &w.slots[l.take(w)]
-	t := &l.targets[l.syncStream]
+	sl := l.Take()
+	t := &l.Targets[l.syncStream]
 	sl.Offset, sl.Size, sl.Direction = 0, 0, uint8(interval.Write)
-	sl.Device, sl.File = l.Streams[l.syncStream].Device, t.file
+	sl.Device, sl.File = l.Streams[l.syncStream].Device, t.File
 	switch {
 	case l.syncs[0] > 0:
 		sl.Kind = backend.OpSync
@@ -81,8 +81,8 @@ func (l *lane) issueSync(w *worker) {
 		l.syncs[1]--
 	default:
 		sl.Kind = backend.OpRangeSync
-		sl.Offset, sl.Span, sl.Flags = t.dirtyFrom, t.dirtyTo-t.dirtyFrom, rangeFlags(&l.job.Fio.SyncFileRange)
-		t.dirtyFrom, t.dirtyTo = 0, 0
+		sl.Offset, sl.Span, sl.Flags = t.DirtyFrom, t.DirtyTo-t.DirtyFrom, rangeFlags(&l.Job.Fio.SyncFileRange)
+		t.DirtyFrom, t.DirtyTo = 0, 0
 		l.syncs[2]--
 	}
 }
@@ -90,12 +90,12 @@ func (l *lane) issueSync(w *worker) {
 // finish issues the last syncs of end_fsync, one for each file that was written, when everything before them is done. What
 // finds no free slot follows when one is.
 func (l *lane) finish(w *worker) {
-	if !l.job.Fio.EndFSync || l.unsynced == 0 || l.inFlight > 0 {
+	if !l.Job.Fio.EndFSync || l.unsynced == 0 || l.InFlight > 0 {
 		return
 	}
 	l.ending = true
 	for ; l.finished < len(l.Streams); l.finished++ {
-		if len(l.free) == 0 {
+		if len(l.Free) == 0 {
 			return
 		}
 		if l.Streams[l.finished].Writes > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // watch looks at what a lane completes where its job bounds latency or rates, or searches a queue depth. Lanes of other
@@ -60,10 +61,10 @@ func newWatch(job *program.Job) *watch {
 }
 
 func (w *watch) begin(l *lane) {
-	w.lookAt = max(l.start+rateGrace, l.measureFrom)
+	w.lookAt = max(l.Start+rateGrace, l.measureFrom)
 	if w.search != nil {
 		w.search.window = l.measureFrom
-		l.reserve = l.job.Depth - w.search.depth
+		l.reserve = l.Job.Depth - w.search.depth
 	}
 }
 
@@ -89,10 +90,10 @@ func (w *watch) completed(s *backend.Slot, now int64) {
 
 // look judges what is due to be judged at now. It returns what ends the job.
 func (w *watch) look(l *lane, now int64) error {
-	if w.cycle > 0 && now >= w.lookAt && l.closed == stillOpen {
+	if w.cycle > 0 && now >= w.lookAt && l.Closed == queue.StillOpen {
 		w.lookAtRates(l, now)
 	}
-	if w.search != nil && l.closed == stillOpen {
+	if w.search != nil && l.Closed == queue.StillOpen {
 		w.search.look(l, now)
 	}
 	err := w.failure
@@ -103,7 +104,7 @@ func (w *watch) look(l *lane, now int64) error {
 // lookAtRates compares one cycle with the least rates. The first look only ends the grace.
 func (w *watch) lookAtRates(l *lane, now int64) {
 	seconds := float64(now-w.lookAt+w.cycle) / 1e9
-	first := w.lookAt == max(l.start+rateGrace, l.measureFrom)
+	first := w.lookAt == max(l.Start+rateGrace, l.measureFrom)
 	for d := range w.rates {
 		floor := &w.rates[d]
 		bytes, operations := float64(floor.bytesDone)/seconds, float64(floor.operationsDone)/seconds
@@ -190,7 +191,7 @@ func (d *depthSearch) look(l *lane, now int64) {
 			l.measureFrom = max(l.measureFrom, now)
 		}
 	}
-	l.reserve = l.job.Depth - d.depth
+	l.reserve = l.Job.Depth - d.depth
 }
 
 // step chooses the next depth of the search.
@@ -230,7 +231,7 @@ func (d *depthSearch) follow(passes bool) {
 // closeSearch ends a lane whose search is over.
 func (l *lane) closeSearch(now int64) {
 	l.end = min(l.end, now)
-	l.close(closedTime)
+	l.close(queue.ClosedTime)
 }
 
 // Depth is what a search for a queue depth has come to.
@@ -277,7 +278,7 @@ func (w *worker) look(now int64) error {
 	var first error
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		if l.watch == nil || l.verify.busy() || l.ramping() {
+		if l.watch == nil || l.verify.Busy() || l.ramping() {
 			continue
 		}
 		found := l.watch.search != nil && l.watch.search.foundAt > 0

@@ -11,7 +11,9 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 )
 
 // worker drives some lanes from one thread of the operating system:
@@ -34,8 +36,7 @@ type worker struct {
 	wanted    atomic.Int32 // others that wait for mu
 	lanes     []lane
 	slots     []backend.Slot
-	batch     []int32
-	batched   int
+	batch     queue.Batch
 	done      []backend.Completion
 	inFlight  int
 	record    *recorder
@@ -45,6 +46,7 @@ type worker struct {
 	cpu       thread.Clock
 	cameWith  thread.Usage // of the thread, when the worker came there
 	account   Account
+	report    *verifying.Report // of verifiers
 	begun     bool
 	ramping   int         // lanes whose ramp a size has yet to end
 	watched   bool        // some lane is
@@ -64,7 +66,6 @@ type shared struct {
 	stop    atomic.Bool
 	period  int64 // length of an interval
 	devices []load.Device
-	dumps   string // folder for verify_dump; "": none
 	// openLoop says for which directions response times are recorded.
 	openLoop [interval.DirectionCount]bool
 	// forgetSearch: what a search for a queue depth does counts nowhere.
@@ -107,7 +108,7 @@ func (w *worker) begin(start int64) {
 
 // trims tells whether some lane trims.
 func (w *worker) trims() bool {
-	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.job.Trims || l.job.TrimsBack() })
+	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.Job.Trims || l.Job.TrimsBack() })
 }
 
 // lock is how all but the worker itself take mu.
@@ -161,7 +162,7 @@ func (w *worker) run() error {
 			}
 		}
 		wake := w.fill(now)
-		if w.batched == 0 && w.inFlight == 0 && w.allClosed() {
+		if w.batch.Count == 0 && w.inFlight == 0 && w.allClosed() {
 			if found := w.verdict(); failure == nil {
 				failure = found
 			}
@@ -184,7 +185,7 @@ func (w *worker) run() error {
 }
 
 func (w *worker) fill(now int64) (wake int64) {
-	w.batched = 0
+	w.batch.Count = 0
 	wake = backend.Never
 	for i := range w.lanes {
 		wake = min(wake, w.lanes[i].fill(w, now))
@@ -199,32 +200,32 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 	if w.chain != nil {
 		return w.exchangeChain(wake, now), nil
 	}
-	if w.batched > 0 {
+	if w.batch.Count > 0 {
 		if w.kind != backend.KindNull {
 			now = w.shared.clock.now()
 		}
-		for _, i := range w.batch[:w.batched] {
+		for _, i := range w.batch.Slots[:w.batch.Count] {
 			s := &w.slots[i]
 			s.Submitted = now
 			if s.Intended == backend.Never {
 				s.Intended = now
 			}
 		}
-		w.inFlight += w.batched
+		w.inFlight += w.batch.Count
 		if w.recorded {
 			w.recordBatch(now)
 		}
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)
-	hold := w.kind == backend.KindNull && w.batched > 0 && w.wanted.Load() == 0
+	hold := w.kind == backend.KindNull && w.batch.Count > 0 && w.wanted.Load() == 0
 	if !hold {
 		w.mu.Unlock()
 	}
-	count, err := w.backend.Exchange(w.batch[:w.batched], w.done, wait)
+	count, err := w.backend.Exchange(w.batch.Slots[:w.batch.Count], w.done, wait)
 	if !hold {
 		w.mu.Lock()
 	}
-	w.account.exchanged(w.inFlight, w.batched, count)
+	w.account.exchanged(w.inFlight, w.batch.Count, count)
 	w.inFlight -= count
 	if w.submissions != nil {
 		w.noteSubmission()
@@ -234,7 +235,7 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 
 func (w *worker) allClosed() bool {
 	for i := range w.lanes {
-		if w.lanes[i].closed == stillOpen || w.lanes[i].verify.pending() {
+		if w.lanes[i].Closed == queue.StillOpen || w.lanes[i].verify.Pending() {
 			return false
 		}
 	}
@@ -251,9 +252,9 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 	for _, c := range done {
 		s := &w.slots[c.Slot]
 		l := &w.lanes[s.Clone]
-		l.free = append(l.free, c.Slot)
+		l.Free = append(l.Free, c.Slot)
 		s.Busy = false
-		l.inFlight--
+		l.InFlight--
 		if c.Result == backend.Undone {
 			continue
 		}
@@ -265,20 +266,20 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 		}
 		if int64(c.Result) == s.Size || c.Result == backend.WholeSize {
 			l.failures = 0
-			if l.job.Trims {
+			if l.Job.Trims {
 				l.done(s)
 			}
 			switch {
-			case s.Kind == backend.OpBurn || s.Kind > backend.OpTrim && l.verify.syncing() || l.verify.surveying():
+			case s.Kind == backend.OpBurn || s.Kind > backend.OpTrim && l.verify.Syncing() || l.verify.Surveying():
 			case s.Kind > backend.OpTrim:
 				w.account.Syncs.Record(uint64(max(0, now-s.Submitted)))
 			case s.Intended >= l.measureFrom:
 				w.record.complete(s, now)
-				if l.watch != nil && !l.verify.busy() {
+				if l.watch != nil && !l.verify.Busy() {
 					l.watch.completed(s, now)
 				}
-				if l.job.Priorities != nil {
-					w.account.prioritized(l.job.Priorities, s, now)
+				if l.Job.Priorities != nil {
+					w.account.prioritized(l.Job.Priorities, s, now)
 				}
 				if w.submissions != nil {
 					w.account.Submissions[s.Direction].Record(uint64(max(0, s.Returned-s.Submitted)))
@@ -287,19 +288,20 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 				l.ramp.add(s.Size, now)
 			}
 			if l.verify != nil {
-				if err := w.verified(l, s); err != nil && firstErr == nil {
+				if err := l.verify.Completed(&l.Queue, w.report, s); err != nil && firstErr == nil {
 					firstErr = err
 				}
 			}
 			continue
 		}
 		if l.verify != nil {
-			l.verify.lose(s)
+			l.verify.Lose(s)
 		}
 		if err := w.failed(l, s, c.Result, now); err != nil && firstErr == nil {
 			firstErr = err
 		}
 	}
+	w.countMismatches()
 	w.tellObserver()
 	if w.watched {
 		if err := w.look(now); err != nil && firstErr == nil {
@@ -311,8 +313,8 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 
 func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error {
 	class := backend.ErrorClass(s.Direction, result)
-	if l.job.Filled(s.Kind, class) {
-		l.close(closedDone)
+	if l.Job.Filled(s.Kind, class) {
+		l.close(queue.ClosedDone)
 		return nil
 	}
 	if l.ramping() {
@@ -323,15 +325,15 @@ func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error
 		w.account.FirstError = class
 	}
 	d := w.shared.devices[s.Device]
-	if !l.job.Tolerates(interval.Direction(s.Direction)) && !l.job.Ignores(s.Direction, class) {
+	if !l.Job.Tolerates(interval.Direction(s.Direction)) && !l.Job.Ignores(s.Direction, class) {
 		return operationError(s, d.Name, d.Path, result)
 	}
-	if w.shared.say != nil && l.job.Fio.Control.ErrorDump && w.told < toldMax {
+	if w.shared.say != nil && l.Job.Fio.Control.ErrorDump && w.told < toldMax {
 		w.told++
 		w.shared.say(operationError(s, d.Name, d.Path, result))
 	}
 	l.failures++
-	if l.failures >= 2*l.job.Depth {
+	if l.failures >= 2*l.Job.Depth {
 		l.pauseUntil = now + restAfterErrors
 	}
 	return nil
@@ -344,7 +346,7 @@ func (w *worker) overdue(now int64) time.Duration {
 	ended := w.inFlight > 0
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		ended = ended && !l.verify.pending() && (l.closed != stillOpen || now >= l.end || w.shared.stop.Load())
+		ended = ended && !l.verify.Pending() && (l.Closed != queue.StillOpen || now >= l.end || w.shared.stop.Load())
 	}
 	switch {
 	case !ended:
@@ -410,15 +412,40 @@ func (w *worker) takeSpare() *recorder {
 func (w *worker) newRecorder() *recorder {
 	var active, open [interval.DirectionCount]bool
 	for i := range w.lanes {
-		for d, has := range w.lanes[i].job.Active() {
+		for d, has := range w.lanes[i].Job.Active() {
 			active[d] = active[d] || has
 		}
-		active[interval.Trim] = active[interval.Trim] || w.lanes[i].job.TrimsBack()
-		active[interval.Read] = active[interval.Read] || w.lanes[i].job.ReadsBack()
+		active[interval.Trim] = active[interval.Trim] || w.lanes[i].Job.TrimsBack()
+		active[interval.Read] = active[interval.Read] || w.lanes[i].Job.ReadsBack()
 	}
 	open = w.shared.openLoop
 	for d := range open {
 		open[d] = open[d] && active[d]
 	}
 	return newRecorder(active, open, len(w.shared.devices))
+}
+
+// countMismatches counts operations that read wrong data as failed.
+func (w *worker) countMismatches() {
+	if w.report == nil {
+		return
+	}
+	for ; w.report.Wrong > 0; w.report.Wrong-- {
+		w.record.fail(uint8(interval.Read), verifying.ErrnoMismatch)
+		if w.account.FirstError == 0 {
+			w.account.FirstError = verifying.ErrnoMismatch
+		}
+	}
+}
+
+// verdict is what verification came to in the end.
+func (w *worker) verdict() error {
+	var errs []error
+	for i := range w.lanes {
+		if l := &w.lanes[i]; l.verify != nil {
+			errs = append(errs, l.verify.Verdict(&l.Queue, w.report, w.account.EndNanos))
+		}
+	}
+	w.countMismatches()
+	return errors.Join(errs...)
 }

@@ -4,12 +4,13 @@ import (
 	"runtime"
 
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
 // beginChains is called before the first operation. A lane that waits for others takes its operations one by one.
 func (w *worker) beginChains() {
-	if len(w.lanes) != 1 || w.lanes[0].job.Places() == w.lanes[0].job.Depth {
+	if len(w.lanes) != 1 || w.lanes[0].Job.Places() == w.lanes[0].Job.Depth {
 		return
 	}
 	l := &w.lanes[0]
@@ -24,16 +25,16 @@ func (w *worker) beginChains() {
 // exchangeChain is exchange for a worker with a chain.
 func (w *worker) exchangeChain(wake, now int64) int {
 	l := &w.lanes[0]
-	w.inFlight += w.batched
+	w.inFlight += w.batch.Count
 	c := w.chain
-	c.Add(w.batch[:w.batched])
-	if c.Left > 0 && !l.ending && (l.closed == closedTime || w.shared.stop.Load()) {
+	c.Add(w.batch.Slots[:w.batch.Count])
+	if c.Left > 0 && !l.ending && (l.Closed == queue.ClosedTime || w.shared.stop.Load()) {
 		n := c.Cancel(w.done)
 		w.inFlight -= n
 		return n
 	}
 	end := int64(backend.Never)
-	if l.closed == stillOpen {
+	if l.Closed == queue.StillOpen {
 		end = l.end
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)

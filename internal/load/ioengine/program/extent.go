@@ -233,7 +233,7 @@ func (p *Program) BytesWritten() int64 {
 	var sum int64
 	for i := range p.Jobs {
 		spec := &p.Jobs[i]
-		if !spec.Writes || spec.verifiesOnly() {
+		if !spec.Writes || spec.VerifiesOnly() {
 			continue
 		}
 		for _, c := range spec.Clones {

@@ -179,7 +179,7 @@ func (p *Program) compileJob(j *fiojob.Job, key uint64) Job {
 	p.compileContent(&spec)
 	spec.Runtime = j.Runtime
 	spec.endless = j.TimeBased && spec.Runtime > 0
-	if spec.Verify = p.compileVerification(j, &spec); spec.verifiesOnly() {
+	if spec.Verify = p.compileVerification(j, &spec); spec.VerifiesOnly() {
 		spec.endless = false
 	}
 	if j.TimeBased && spec.Runtime == 0 {

@@ -87,7 +87,7 @@ func (p *Program) contentNotes() []string {
 	var texts []string
 	jobs := map[string][]string{}
 	for i := range p.Jobs {
-		if spec := &p.Jobs[i]; spec.Writes && spec.Kind != backend.KindNull && !spec.verifiesOnly() {
+		if spec := &p.Jobs[i]; spec.Writes && spec.Kind != backend.KindNull && !spec.VerifiesOnly() {
 			text := spec.Content.String()
 			if jobs[text] == nil {
 				texts = append(texts, text)

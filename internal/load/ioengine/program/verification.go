@@ -125,10 +125,10 @@ func (p *Program) Unverify() {
 
 // changes tells whether a job changes its devices.
 func (s *Job) changes() bool {
-	return s.Writes && !s.verifiesOnly() || s.Trims || s.Kind == backend.KindFalloc
+	return s.Writes && !s.VerifiesOnly() || s.Trims || s.Kind == backend.KindFalloc
 }
 
-func (s *Job) verifiesOnly() bool { return s.Verify != nil && s.Verify.Only }
+func (s *Job) VerifiesOnly() bool { return s.Verify != nil && s.Verify.Only }
 
 // ReadsBack tells whether a job reads although no operation of it is a read.
 func (s *Job) ReadsBack() bool { return s.Verify != nil && s.Verify.After }

@@ -1,18 +1,19 @@
-package ioengine
+package verifying
 
 import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // readBack finds what is to be read back, operation after operation.
 type readBack interface {
 	// build makes a part of what is needed before the next operations, and returns true when all of it is there.
-	build(v *verifier) bool
+	build(v *Verifier) bool
 	// next finds an operation. After foundNothingYet it is to be called again, after foundEnd once more was built.
-	next(v *verifier) (written, found)
+	next(v *Verifier) (Written, found)
 	// more tells whether there is another part to build.
 	more() bool
 	// holds tells what length bytes of an operation, from at on, are.
@@ -35,7 +36,7 @@ type queueBack struct {
 	left int
 }
 
-func (q *queueBack) build(*verifier) bool   { return true }
+func (q *queueBack) build(*Verifier) bool   { return true }
 func (q *queueBack) more() bool             { return false }
 func (q *queueBack) grain(size int64) int64 { return size }
 
@@ -46,7 +47,7 @@ func (q *queueBack) holds(s *backend.Slot, _, _ int64) holding {
 	return holdsWrite
 }
 
-func (q *queueBack) next(v *verifier) (written, found) {
+func (q *queueBack) next(v *Verifier) (Written, found) {
 	for q.at < min(q.left, len(v.queue)) {
 		at := q.at
 		q.at++
@@ -54,22 +55,22 @@ func (q *queueBack) next(v *verifier) (written, found) {
 			return v.queue[at], foundOne
 		}
 	}
-	return written{}, foundEnd
+	return Written{}, foundEnd
 }
 
 // rerun makes the operations of a lane again, in the order in which they were issued, without doing any.
 type rerun struct {
 	pattern.Sequence
-	of    *lane
+	of    *queue.Queue
 	slot  backend.Slot
 	trims *trimmer
 	limit uint64 // operations that were issued; 0: as many as there are
 	loops int
 }
 
-func newRerun(v *verifier, of *lane) *rerun {
-	r := &rerun{of: of, Sequence: program.NewSequence(of.spec, of.job), limit: of.N, loops: v.spec.Loops - 1}
-	rewind(&r.Sequence, of.spec, of.job)
+func newRerun(v *Verifier, of *queue.Queue) *rerun {
+	r := &rerun{of: of, Sequence: program.NewSequence(of.Spec, of.Job), limit: of.N, loops: v.spec.Loops - 1}
+	rewind(&r.Sequence, of.Spec, of.Job)
 	if v.spec.Only {
 		r.limit, r.loops = 0, 0
 		if v.spec.Limit != nil {
@@ -81,7 +82,7 @@ func newRerun(v *verifier, of *lane) *rerun {
 }
 
 // next returns the next operation; nil after the last one.
-func (r *rerun) next(v *verifier) *backend.Slot {
+func (r *rerun) next(v *Verifier) *backend.Slot {
 	if s := r.nextTrim(v); s != nil {
 		return s
 	}
@@ -103,7 +104,7 @@ func (r *rerun) next(v *verifier) *backend.Slot {
 				s.Number = r.Streams[at].Writes
 				r.Streams[at].Writes++
 				if r.trims != nil {
-					r.trims.wrote(written{offset: s.Offset, size: s.Size, number: s.Number, stream: s.Stream})
+					r.trims.wrote(Written{Offset: s.Offset, Size: s.Size, Number: s.Number, Stream: s.Stream})
 				}
 			}
 			return s
@@ -112,12 +113,12 @@ func (r *rerun) next(v *verifier) *backend.Slot {
 			return nil
 		}
 		r.loops--
-		rewind(&r.Sequence, r.of.spec, r.of.job)
+		rewind(&r.Sequence, r.of.Spec, r.of.Job)
 	}
 }
 
 // nextTrim returns the trim that comes next, nil where another operation does.
-func (r *rerun) nextTrim(v *verifier) *backend.Slot {
+func (r *rerun) nextTrim(v *Verifier) *backend.Slot {
 	if r.trims == nil || !v.spec.Only && r.trims.issued == v.trims.issued {
 		return nil
 	}
@@ -126,7 +127,7 @@ func (r *rerun) nextTrim(v *verifier) *backend.Slot {
 		return nil
 	}
 	s := &r.slot
-	s.Kind, s.Offset, s.Size, s.Number, s.Stream = backend.OpTrim, t.offset, t.size, t.number, t.stream
+	s.Kind, s.Offset, s.Size, s.Number, s.Stream = backend.OpTrim, t.Offset, t.Size, t.Number, t.Stream
 	return s
 }
 
@@ -134,7 +135,7 @@ func (r *rerun) nextTrim(v *verifier) *backend.Slot {
 // looks at one window of one stream's region at a time: it goes through the operations to note for each unit of the
 // window which write was the last, and once more to read those writes that still are the last of something.
 type replayBack struct {
-	of    *lane
+	of    *queue.Queue
 	rerun *rerun
 	built bool
 
@@ -150,17 +151,17 @@ type replayBack struct {
 	streamsEnded bool
 }
 
-// windowUnits bounds the table of one lane: 32 MiB, which is 16 GiB of blocks of 4 KiB.
-var windowUnits = int64(1 << 22)
+// WindowUnits bounds the table of one lane: 32 MiB, which is 16 GiB of blocks of 4 KiB.
+var WindowUnits = int64(1 << 22)
 
 // buildBatch is how many operations are looked at before the worker looks after its other lanes and its clock.
 const buildBatch = 1 << 16
 
-func newReplayBack(v *verifier, l *lane) *replayBack {
+func newReplayBack(v *Verifier, l *queue.Queue) *replayBack {
 	b := &replayBack{of: l, zeroes: v.trims != nil && v.spec.Trims.Zeroes}
 	for i := range l.Streams {
 		s := &l.Streams[i]
-		amount := l.spec.Streams[i].Amount / int64(v.spec.Loops)
+		amount := l.Spec.Streams[i].Amount / int64(v.spec.Loops)
 		b.overlap = b.overlap || v.trims != nil || s.MayOverlap(amount) && !(!v.spec.Only && s.WrittenOnce())
 	}
 	if b.overlap {
@@ -184,14 +185,14 @@ func (b *replayBack) advance() {
 		b.streamsEnded = true
 		return
 	}
-	region := &b.of.spec.Streams[b.stream].Region
-	b.unit = verifiedUnit(b.of.job, region)
+	region := &b.of.Spec.Streams[b.stream].Region
+	b.unit = verifiedUnit(b.of.Job, region)
 	b.regionEnd = region.End()
-	b.interval = max(b.unit, b.of.job.Verify.Format.Interval)
-	if b.of.job.Verify.Format.HeaderBytes() == 0 {
+	b.interval = max(b.unit, b.of.Job.Verify.Format.Interval)
+	if b.of.Job.Verify.Format.HeaderBytes() == 0 {
 		b.interval = b.unit // any part of a pattern can be checked alone
 	}
-	units := min((b.regionEnd-region.Start+b.unit-1)/b.unit, max(windowUnits, 2*b.interval/b.unit))
+	units := min((b.regionEnd-region.Start+b.unit-1)/b.unit, max(WindowUnits, 2*b.interval/b.unit))
 	b.last = make([]uint64, units)
 	b.from, b.to = region.Start, min(region.Start+units*b.unit, b.regionEnd)
 }
@@ -204,7 +205,7 @@ func (b *replayBack) more() bool {
 	return !b.streamsEnded
 }
 
-func (b *replayBack) build(v *verifier) bool {
+func (b *replayBack) build(v *Verifier) bool {
 	if !b.overlap {
 		b.rerun = newRerun(v, b.of)
 		return true
@@ -243,7 +244,7 @@ func (b *replayBack) note(s *backend.Slot, units []uint64) {
 }
 
 // units returns which units of the window a write or its trim covers.
-func (b *replayBack) units(v *verifier, s *backend.Slot, r *rerun) (first, end int64, mine bool) {
+func (b *replayBack) units(v *Verifier, s *backend.Slot, r *rerun) (first, end int64, mine bool) {
 	if s.Kind != backend.OpWrite && s.Kind != backend.OpTrim || s.Stream != b.stream || r.N <= v.loopStart {
 		return 0, 0, false
 	}
@@ -262,11 +263,11 @@ func (b *replayBack) grain(size int64) int64 {
 	return size
 }
 
-func (b *replayBack) next(v *verifier) (written, found) {
+func (b *replayBack) next(v *Verifier) (Written, found) {
 	for range buildBatch {
 		s := b.rerun.next(v)
 		if s == nil {
-			return written{}, foundEnd
+			return Written{}, foundEnd
 		}
 		if s.Kind != backend.OpWrite || b.rerun.N <= v.loopStart {
 			continue
@@ -280,13 +281,13 @@ func (b *replayBack) next(v *verifier) (written, found) {
 		if b.overlap && !b.alive(v, s) {
 			continue
 		}
-		return written{offset: s.Offset, size: s.Size, number: s.Number, stream: s.Stream}, foundOne
+		return Written{Offset: s.Offset, Size: s.Size, Number: s.Number, Stream: s.Stream}, foundOne
 	}
-	return written{}, foundNothingYet
+	return Written{}, foundNothingYet
 }
 
 // alive tells whether a write is the last one anywhere in the window.
-func (b *replayBack) alive(v *verifier, s *backend.Slot) bool {
+func (b *replayBack) alive(v *Verifier, s *backend.Slot) bool {
 	first, end, mine := b.units(v, s, b.rerun)
 	if !mine {
 		return false

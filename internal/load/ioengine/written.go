@@ -23,24 +23,14 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 			}
 		}
 	}
-	if of == nil || of.verify == nil || of.verify.spec.Only || of.verify.trims != nil || !of.job.Writes || of.Active[interval.Read] {
+	if of == nil || of.verify == nil || of.Job.VerifiesOnly() || of.Job.TrimsBack() || !of.Job.Writes || of.Active[interval.Read] {
 		return limit, order, false
 	}
-	v := of.verify
-	limit.Writes, limit.Depth = v.count, uint64(len(v.recent))
-	failed := v.failed
-	for back := uint64(1); back <= min(v.count, limit.Depth); back++ {
-		if w := &v.recent[(v.count-back)%limit.Depth]; w.dead {
-			failed--
-		} else {
-			limit.Completed = append(limit.Completed, fiojob.VerifyPlace{File: int64(w.stream), Offset: w.offset})
-		}
-	}
-	if failed > 0 {
+	if limit, ok = of.verify.LastWrites(); !ok {
 		return limit, order, false
 	}
 	order.Files = len(of.Streams)
-	order.OfSeed = of.job.Random || len(of.Streams) > 1 || !of.job.Sizes[interval.Write].Fixed()
+	order.OfSeed = of.Job.Random || len(of.Streams) > 1 || !of.Job.Sizes[interval.Write].Fixed()
 	return limit, order, true
 }
 
@@ -48,4 +38,13 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 type Order struct {
 	Files  int
 	OfSeed bool // they follow from the seed, and not from the job alone
+}
+
+// DumpTo lets verify_dump write its files into a folder; without it none are written. It must be called before Run.
+func (r Run) DumpTo(folder string) {
+	for _, workers := range r.phases {
+		for _, w := range workers {
+			w.report.Dumps = folder
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package ioengine
+package verifying
 
 import (
 	"cmp"
@@ -6,11 +6,10 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/fio/verify"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // Trims of what a lane wrote and verifies. Writes collect in a backlog; when it is full, a batch of the oldest is looked at
@@ -21,7 +20,7 @@ import (
 // trimmer chooses what is trimmed, while a lane runs and when its operations are made again.
 type trimmer struct {
 	spec    *program.Trimming
-	queue   []written
+	queue   []Written
 	look    int // entries of queue that are looked at now, up to this one
 	at      int // the next of them
 	issued  uint64
@@ -32,11 +31,11 @@ func newTrimmer(t *program.Trimming) *trimmer {
 	if t == nil {
 		return nil
 	}
-	return &trimmer{spec: t, queue: make([]written, 0, t.Backlog), byPlace: make([]int, 0, t.Backlog)}
+	return &trimmer{spec: t, queue: make([]Written, 0, t.Backlog), byPlace: make([]int, 0, t.Backlog)}
 }
 
 // wrote notes a write. It must not be called while there is a trim to issue.
-func (t *trimmer) wrote(w written) {
+func (t *trimmer) wrote(w Written) {
 	t.queue = append(t.queue, w)
 	if len(t.queue) >= t.spec.Backlog {
 		t.byPlace = settle(t.queue, t.byPlace)
@@ -45,14 +44,14 @@ func (t *trimmer) wrote(w written) {
 }
 
 // next returns the next trim, and false where writes come first.
-func (t *trimmer) next(streams []pattern.Stream) (written, bool) {
+func (t *trimmer) next(streams []pattern.Stream) (Written, bool) {
 	if t.look == 0 {
-		return written{}, false
+		return Written{}, false
 	}
 	for t.at < t.look {
 		w := t.queue[t.at]
 		t.at++
-		if w.dead || load.DrawBelow(load.Key(streams[w.stream].ContentKey, pattern.KeyTrimmed), w.number, 100) >= t.spec.Percent {
+		if w.dead || load.DrawBelow(load.Key(streams[w.Stream].ContentKey, pattern.KeyTrimmed), w.Number, 100) >= t.spec.Percent {
 			continue
 		}
 		t.issued++
@@ -60,54 +59,47 @@ func (t *trimmer) next(streams []pattern.Stream) (written, bool) {
 	}
 	t.queue = t.queue[:copy(t.queue, t.queue[t.look:])]
 	t.look, t.at = 0, 0
-	return written{}, false
+	return Written{}, false
 }
 
-// operation is a trim as the lane issues it.
-func (w *written) operation() operation {
-	return operation{
-		intended: backend.Never, offset: w.offset, size: w.size, number: w.number, stream: w.stream, direction: uint8(interval.Trim),
-	}
-}
-
-// nextTrim returns the trim that is to be issued before anything else.
-func (v *verifier) nextTrim(l *lane) (operation, bool) {
+// NextTrim returns the trim that is to be issued before anything else.
+func (v *Verifier) NextTrim(l *queue.Queue) (Written, bool) {
 	if v == nil || v.trims == nil || v.spec.Only {
-		return operation{}, false
+		return Written{}, false
 	}
 	w, some := v.trims.next(l.Streams)
 	if !some {
-		return operation{}, false
+		return Written{}, false
 	}
 	for i := range v.queue { // the backlog of verify_backlog
-		if q := &v.queue[i]; q.stream == w.stream && q.number == w.number {
+		if q := &v.queue[i]; q.Stream == w.Stream && q.Number == w.Number {
 			q.dead, q.zero = !v.trims.spec.Zeroes, v.trims.spec.Zeroes
 		}
 	}
-	return w.operation(), true
+	return w, true
 }
 
-// trimsFirst tells whether trims come before other operations.
-func (v *verifier) trimsFirst() bool { return v != nil && v.trims != nil && v.trims.look > 0 }
+// TrimsFirst tells whether trims come before other operations.
+func (v *Verifier) TrimsFirst() bool { return v != nil && v.trims != nil && v.trims.look > 0 }
 
 // settle marks entries as dead over which a later one was written. scratch is kept for the next time.
-func settle(queue []written, scratch []int) []int {
+func settle(queue []Written, scratch []int) []int {
 	byPlace, largest := scratch[:0], int64(0)
 	for i := range queue {
 		byPlace = append(byPlace, i)
-		largest = max(largest, queue[i].size)
+		largest = max(largest, queue[i].Size)
 	}
 	slices.SortFunc(byPlace, func(a, b int) int {
-		return cmp.Or(cmp.Compare(queue[a].stream, queue[b].stream), cmp.Compare(queue[a].offset, queue[b].offset))
+		return cmp.Or(cmp.Compare(queue[a].Stream, queue[b].Stream), cmp.Compare(queue[a].Offset, queue[b].Offset))
 	})
 	for at, i := range byPlace {
 		a := &queue[i]
 		for _, k := range byPlace[at+1:] {
 			b := &queue[k]
-			if b.stream != a.stream || b.offset >= a.offset+largest {
+			if b.Stream != a.Stream || b.Offset >= a.Offset+largest {
 				break
 			}
-			if b.offset >= a.offset+a.size {
+			if b.Offset >= a.Offset+a.Size {
 				continue
 			}
 			if i < k {
@@ -144,3 +136,6 @@ func zeroFault(part []byte, at verify.Place) *verify.Mismatch {
 	}
 	return nil
 }
+
+// Untrim takes back a trim that was never issued.
+func (v *Verifier) Untrim() { v.trims.issued-- }

@@ -1,4 +1,4 @@
-package ioengine
+package verifying
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // What another run wrote is known by its headers: each says its place, its length and a digest. Which places that run wrote to
@@ -48,48 +50,6 @@ type postponed struct {
 // keptBytesMax bounds what one lane keeps in memory until it is known whether it has to be dumped.
 const keptBytesMax = 16 << 20
 
-// surveyable tells whether headers alone say what was written.
-func (v *verifier) surveyable(l *lane) bool {
-	format, j := &v.spec.Format, &l.job.Fio
-	if !v.spec.Only && !v.spec.Reads || format.HeaderBytes() == 0 || v.trims != nil || j.Sequence != 0 || len(l.Streams) == 0 {
-		return false
-	}
-	if v.spec.Reads && (l.job.Runtime > 0 || v.spec.Limit == nil && !v.survey.exact) {
-		// The whole region is not to be read in a job of so many seconds; and a job that reads knows how much was written only where
-		// it reads as much as that, or where the state of the writer says it. What has no header is an error at once then, as in fio.
-		return false
-	}
-	direction := v.direction()
-	sizes := &l.job.Sizes[direction]
-	whole := l.spec.Count == 0 && v.spec.Limit == nil
-	for i := range l.Streams {
-		c := &l.Streams[i].Cursors[direction]
-		spec := &l.spec.Streams[i]
-		if c.Region.ZoneBytes > 0 || l.job.Align(direction)%format.Interval != 0 || sizes.Smallest%format.Interval != 0 {
-			return false
-		}
-		each := c.Deck != nil || !l.job.Random
-		whole = whole && each && (spec.Amount == 0 || spec.Amount >= spec.Region.Length/sizes.Smallest*sizes.Smallest)
-	}
-	return !whole && (l.job.Random || !sizes.Fixed() || l.Files != nil)
-}
-
-// countable tells whether any order of these options writes the same number of bytes: blocks of one size that come once, by
-// one writer.
-func (v *verifier) countable(l *lane) bool {
-	direction, j := v.direction(), &l.job.Fio
-	uncertain := j.Verify.Uncertain || j.IOSize.Percent > 0 || j.NumJobs > 1 && j.OffsetIncrement == (fiojob.Size{})
-	return !uncertain && len(l.Streams) == 1 && v.spec.Limit == nil && !(l.job.Reads && l.job.Writes) &&
-		l.job.Sizes[direction].Fixed() && !l.Streams[0].MayRepeat(direction)
-}
-
-func (v *verifier) direction() int {
-	if v.spec.Only {
-		return int(interval.Write)
-	}
-	return int(interval.Read)
-}
-
 // note looks at one interval that was read in the order of the job, and tells whether what is wrong with it may be that
 // nobody wrote it.
 func (u *survey) note(m *verify.Mismatch, header verify.Header, want *verify.Stamp, length int64) (absent bool) {
@@ -108,12 +68,12 @@ func (u *survey) note(m *verify.Mismatch, header verify.Header, want *verify.Sta
 func (u *survey) due() bool { return u.possible && u.blanks > 0 && !u.own && !u.over }
 
 // beginSurvey starts it. Of mixed sizes, and of places that may come twice, another order has other bytes.
-func (v *verifier) beginSurvey(l *lane) {
+func (v *Verifier) beginSurvey(l *queue.Queue) {
 	u := &v.survey
 	u.under = true
-	direction := v.direction()
-	sizes := &l.job.Sizes[direction]
-	if l.job.Reads && l.job.Writes {
+	direction := surveyed(v.spec)
+	sizes := &l.Job.Sizes[direction]
+	if l.Job.Reads && l.Job.Writes {
 		// How many operations are writes is drawn too: six deviations less than half of them.
 		u.want = max(sizes.Smallest, u.want-6*int64(math.Sqrt(float64(u.want/sizes.Largest)))*sizes.Largest)
 	}
@@ -121,8 +81,8 @@ func (v *verifier) beginSurvey(l *lane) {
 		u.want = min(u.want/sizes.Largest*sizes.Smallest, u.want-sizes.Largest)
 	}
 	var regions int64
-	for i := range l.spec.Streams {
-		regions += l.spec.Streams[i].Region.Length / sizes.Smallest * sizes.Smallest
+	for i := range l.Spec.Streams {
+		regions += l.Spec.Streams[i].Region.Length / sizes.Smallest * sizes.Smallest
 	}
 	u.want = min(u.want, regions)
 	for i := range l.Streams {
@@ -149,15 +109,15 @@ func (u *survey) judge(m *verify.Mismatch, length int64) (wrong bool) {
 }
 
 // conclude decides about blocks without headers when everything was read, or when nothing more will be.
-func (v *verifier) conclude(w *worker, l *lane) {
+func (v *Verifier) conclude(w *Report, l *queue.Queue) {
 	u := &v.survey
 	whole := u.under && v.source == nil
 	u.over = true
 	switch {
 	case u.blanks == 0 || whole && (u.found == u.want || u.found > u.want && !u.exact):
 		if u.under {
-			w.account.SurveyedBytes += u.found
-			w.account.SurveyVague = w.account.SurveyVague || !u.exact
+			w.SurveyedBytes += u.found
+			w.SurveyVague = w.SurveyVague || !u.exact
 		}
 		return
 	case !whole:
@@ -169,10 +129,10 @@ func (v *verifier) conclude(w *worker, l *lane) {
 }
 
 // postpone keeps an interval without a header until it is known whether it should have one.
-func (v *verifier) postpone(w *worker, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) {
+func (v *Verifier) postpone(w *Report, s *backend.Slot, m *verify.Mismatch, want *verify.Stamp) {
 	u := &v.survey
 	u.blanks++
-	dumps := v.spec.Dump && w.shared.dumps != "" && len(u.kept) < dumpsMax
+	dumps := v.spec.Dump && w.Dumps != "" && len(u.kept) < dumpsMax
 	p := postponed{slot: *s, m: m}
 	p.slot.Buffer = nil
 	if want != nil {
@@ -192,15 +152,15 @@ func (v *verifier) postpone(w *worker, s *backend.Slot, m *verify.Mismatch, want
 
 // settlePostponed reports what was postponed, because it should have headers or because that cannot be decided. It returns
 // whether there was any.
-func (v *verifier) settlePostponed(w *worker, l *lane) bool {
+func (v *Verifier) settlePostponed(w *Report, l *queue.Queue) bool {
 	u := &v.survey
 	if u.blanks == 0 {
 		return false
 	}
 	for range u.absent {
-		w.mismatched()
+		w.Wrong++
 	}
-	w.account.MismatchCount += u.blanks - uint64(len(u.kept))
+	w.MismatchCount += u.blanks - uint64(len(u.kept))
 	for i := range u.kept {
 		v.report(w, l, &u.kept[i].slot, u.kept[i].m, u.kept[i].want)
 	}
@@ -210,34 +170,77 @@ func (v *verifier) settlePostponed(w *worker, l *lane) bool {
 
 // surveyBack reads the regions of all streams from their starts to their ends.
 type surveyBack struct {
-	of       *lane
+	of       *queue.Queue
 	size     int64 // of one read
 	smallest int64
 	stream   int
 	at       int64
 }
 
-func newSurveyBack(l *lane, direction int) *surveyBack {
-	step := l.job.Verify.Format.Interval
-	sizes := &l.job.Sizes[direction]
+func newSurveyBack(l *queue.Queue, direction int) *surveyBack {
+	step := l.Job.Verify.Format.Interval
+	sizes := &l.Job.Sizes[direction]
 	return &surveyBack{of: l, size: max(sizes.Largest/step*step, step), smallest: sizes.Smallest}
 }
 
-func (b *surveyBack) build(*verifier) bool                      { return true }
+func (b *surveyBack) build(*Verifier) bool                      { return true }
 func (b *surveyBack) more() bool                                { return false }
 func (b *surveyBack) grain(size int64) int64                    { return size }
 func (b *surveyBack) holds(*backend.Slot, int64, int64) holding { return holdsWrite }
 
-func (b *surveyBack) next(*verifier) (written, found) {
+func (b *surveyBack) next(*Verifier) (Written, found) {
 	for ; b.stream < len(b.of.Streams); b.stream, b.at = b.stream+1, 0 {
-		region := &b.of.spec.Streams[b.stream].Region
+		region := &b.of.Spec.Streams[b.stream].Region
 		size := min(b.size, (region.Length-b.at)/b.smallest*b.smallest)
 		if size <= 0 {
 			continue
 		}
 		from := region.Start + b.at
 		b.at += size
-		return written{offset: from, size: size, stream: int32(b.stream)}, foundOne
+		return Written{Offset: from, Size: size, Stream: int32(b.stream)}, foundOne
 	}
-	return written{}, foundEnd
+	return Written{}, foundEnd
+}
+
+// surveyed is the direction of the operations whose data is verified.
+func surveyed(spec *program.Verification) int {
+	if spec.Only {
+		return int(interval.Write)
+	}
+	return int(interval.Read)
+}
+
+// countable tells whether any order of these options writes the same number of bytes: blocks of one size that come once, by
+// one writer.
+func countable(spec *program.Verification, l *queue.Queue) bool {
+	direction, j := surveyed(spec), &l.Job.Fio
+	uncertain := j.Verify.Uncertain || j.IOSize.Percent > 0 || j.NumJobs > 1 && j.OffsetIncrement == (fiojob.Size{})
+	return !uncertain && len(l.Streams) == 1 && spec.Limit == nil && !(l.Job.Reads && l.Job.Writes) &&
+		l.Job.Sizes[direction].Fixed() && !l.Streams[0].MayRepeat(direction)
+}
+
+// surveyable tells whether headers alone say what was written.
+func surveyable(spec *program.Verification, exact bool, l *queue.Queue) bool {
+	format, j := &spec.Format, &l.Job.Fio
+	if !spec.Only && !spec.Reads || format.HeaderBytes() == 0 || spec.Trims != nil || j.Sequence != 0 || len(l.Streams) == 0 {
+		return false
+	}
+	if spec.Reads && (l.Job.Runtime > 0 || spec.Limit == nil && !exact) {
+		// The whole region is not to be read in a job of so many seconds; and a job that reads knows how much was written only where
+		// it reads as much as that, or where the state of the writer says it. What has no header is an error at once then, as in fio.
+		return false
+	}
+	direction := surveyed(spec)
+	sizes := &l.Job.Sizes[direction]
+	whole := l.Spec.Count == 0 && spec.Limit == nil
+	for i := range l.Streams {
+		c := &l.Streams[i].Cursors[direction]
+		spec := &l.Spec.Streams[i]
+		if c.Region.ZoneBytes > 0 || l.Job.Align(direction)%format.Interval != 0 || sizes.Smallest%format.Interval != 0 {
+			return false
+		}
+		each := c.Deck != nil || !l.Job.Random
+		whole = whole && each && (spec.Amount == 0 || spec.Amount >= spec.Region.Length/sizes.Smallest*sizes.Smallest)
+	}
+	return !whole && (l.Job.Random || !sizes.Fixed() || l.Files != nil)
 }
