@@ -24,6 +24,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iojob/fiolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // Options say how to run jobs. The zero value is ready to use.
@@ -159,7 +160,7 @@ func (r *runner) checkClone(c *clone) error {
 			r.options.say("warning: %s", d.Message)
 		}
 	}
-	if option := ioengine.KeepsCached(&c.job); option != "" && r.options.Backend != "null" {
+	if option := program.KeepsCached(&c.job); option != "" && r.options.Backend != "null" {
 		r.options.say("warning: job %q: %s: reads may come from the page cache, and the numbers are then not those of a device", c.job.Name, option)
 	}
 	return err

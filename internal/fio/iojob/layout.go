@@ -12,8 +12,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
-	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/ioengine/content"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -110,7 +110,7 @@ func filesOf(clones []*clone, o *Options) (files map[string]*plannedFile, order 
 			reads, writes := c.touches(&f)
 			p.writes = p.writes || writes
 			p.holes = p.holes || leavesHoles(&c.job) || c.job.IOEngine == "falloc" || c.job.Control.FillDevice
-			p.grows = (p.grows || first) && ioengine.Grows(&c.job)
+			p.grows = (p.grows || first) && program.Grows(&c.job)
 			p.laidOut = p.laidOut || !c.job.Layout.CreateOnOpen
 			p.watched = p.watched || !c.job.NoDiskUse
 			p.flush = p.flush || !c.job.Layout.NoSync

@@ -3,34 +3,20 @@ package ioengine
 import (
 	"slices"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
 // noteCached notes that jobs read what they want to stay in the page cache.
 func (in *instance) noteCached() {
 	for i := range in.program.Jobs {
-		option := KeepsCached(&in.program.Jobs[i].Fio)
+		option := program.KeepsCached(&in.program.Jobs[i].Fio)
 		note := interval.EngineNote{Code: interval.NoteCached, Text: "reads may come from the page cache (" + option + ")"}
 		if option != "" && !slices.Contains(in.notes, note) {
 			in.notes = append(in.notes, note)
 		}
 	}
-}
-
-// KeepsCached returns the option with which a job wants its reads to be answered from the page cache, "" where it does not.
-func KeepsCached(j *fiojob.Job) string {
-	kind, _, _ := backend.Of(j.IOEngine)
-	switch {
-	case !j.Reads() || j.Direct || kind.Dataless() || kind == backend.KindNull:
-		return ""
-	case j.Control.PreRead:
-		return "pre_read=1"
-	case j.Layout.KeepCache:
-		return "invalidate=0"
-	}
-	return ""
 }
 
 // dropCaches takes files out of the page cache before the jobs of some workers begin. What is not written yet is written

@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
@@ -122,7 +121,7 @@ func (in *instance) open(job *program.Job) ([]*backend.File, error) {
 			how.Write = job.WritesTo(s.Device)
 			f, err := in.openOnce(device, how)
 			if err == nil {
-				err = checkAccess(job, device, f)
+				err = program.CheckAccess(job, device, f)
 			}
 			if err == nil && f.Atomic != 0 {
 				err = program.CheckAtomicWrites(job, device, f.Limits.Smallest, f.Limits.Largest)
@@ -171,52 +170,6 @@ func (in *instance) openOnce(device load.Device, how backend.Access) (*backend.F
 	return f, nil
 }
 
-// checkAccess refuses what direct access would answer with EINVAL on every operation.
-func checkAccess(job *program.Job, device load.Device, f *backend.File) error {
-	if !f.Direct || f.Align <= 1 {
-		return nil
-	}
-	if job.Replay != nil {
-		return checkReplayAccess(job, device, f)
-	}
-	wrong := func(what string, n int64) error {
-		return &diag.Error{
-			Code: "misaligned", Exit: diag.ExitData,
-			Message: fmt.Sprintf("job %q: %s %d is no multiple of %d bytes, which direct access to device %q needs",
-				job.Fio.Name, what, n, f.Align, device.Name),
-			Hint: "change it, or use direct=0",
-		}
-	}
-	for d, active := range job.Draws() {
-		if !active {
-			continue
-		}
-		if n := job.Sizes[d].Misfit(f.Align); n != 0 {
-			return wrong("block size", n)
-		}
-		if n := job.Align(d); n%f.Align != 0 {
-			return wrong("alignment", n)
-		}
-	}
-	if n := job.Sequel.Misfit(f.Align); n != 0 {
-		return wrong("block size", n)
-	}
-	for _, c := range job.Clones {
-		for _, s := range c.Streams {
-			if n := s.Region.Start; n%f.Align != 0 {
-				return wrong("offset", n)
-			}
-			if n := s.Region.ZoneStride; n%f.Align != 0 {
-				return wrong("distance of zones", n)
-			}
-		}
-	}
-	if n := job.Fio.Sequence; !job.Random && n%f.Align != 0 {
-		return wrong("skip", n)
-	}
-	return nil
-}
-
 // checkEnds refuses a device that is smaller than the workload was told.
 func (in *instance) checkEnds(job *program.Job, files []*backend.File) error {
 	if job.Kind == backend.KindFalloc {
@@ -224,7 +177,7 @@ func (in *instance) checkEnds(job *program.Job, files []*backend.File) error {
 	}
 	for _, c := range job.Clones {
 		for _, s := range c.Streams {
-			grows := (job.Fio.Layout.CreateOnOpen || Grows(&job.Fio)) && !files[s.Device].Device
+			grows := (job.Fio.Layout.CreateOnOpen || program.Grows(&job.Fio)) && !files[s.Device].Device
 			if end := s.Region.End(); end > files[s.Device].Size && !grows {
 				return &diag.Error{
 					Code: "device-too-small", Exit: diag.ExitUnavailable,
@@ -235,13 +188,6 @@ func (in *instance) checkEnds(job *program.Job, files []*backend.File) error {
 		}
 	}
 	return nil
-}
-
-// Grows tells whether the files of a job need not have their length before it begins: what is only written, and gets no space
-// beforehand, is as long as what was written. Memory cannot be mapped behind the end of a file.
-func Grows(j *fiojob.Job) bool {
-	return j.Layout.Fallocate == "none" && !j.Layout.Overwrite && (j.ReadWrite == "write" || j.ReadWrite == "randwrite") &&
-		j.IOEngine != "mmap" && j.IOEngine != "falloc" && !j.Control.FillDevice && !j.Verify.Only
 }
 
 // equip gives a worker its slots, buffers, recorders and back end.
@@ -325,18 +271,6 @@ func (in *instance) equipBackend(w *worker) (err error) {
 		}
 	}
 	return nil
-}
-
-// checkReplayAccess is checkAccess for a job that replays.
-func checkReplayAccess(job *program.Job, device load.Device, f *backend.File) error {
-	if job.Replay.Align%f.Align == 0 {
-		return nil
-	}
-	hint := fmt.Sprintf("replay_align=%d lowers offsets, or use direct=0", f.Align)
-	return &diag.Error{
-		Code: "misaligned", Exit: diag.ExitData, Hint: hint,
-		Message: fmt.Sprintf("offsets and lengths in iolog %q are multiples of %d bytes, and direct access to %q needs %d", job.Replay.Path, job.Replay.Align, device.Name, f.Align),
-	}
 }
 
 // uringError is a ring that could not be made for a worker.
