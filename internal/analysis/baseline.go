@@ -33,7 +33,7 @@ func (r *Recoveries) backToBaseline(c *cut, grid *Grid, windows []result.Window)
 		}
 	}
 	if len(running) == 0 {
-		p.Unknown = "no load ran over the loss"
+		p.Unknown = "no load during the power loss"
 		return p
 	}
 	if w, ok := windowBefore(windows, at); ok {
@@ -42,15 +42,15 @@ func (r *Recoveries) backToBaseline(c *cut, grid *Grid, windows []result.Window)
 	tracks := grid.Tracks(func(t *Track) bool {
 		return running[t.Workload] && !t.Prefill && (len(c.resumed) > 0 || !c.vms[t.VM])
 	})
-	p.Note = "of the VMs on other nodes"
+	p.Note = "VMs on other nodes"
 	if len(c.resumed) > 0 || len(c.vms) == 0 {
-		p.Note = "of all VMs"
+		p.Note = "all VMs"
 	}
 	b := newBaseline(grid, tracks, from, at)
 	if b.known < baselineMin {
 		p.Unknown = fmt.Sprintf("fewer than %d seconds of load before the loss", baselineMin)
 		if len(tracks) == 0 {
-			p.Unknown = "no load ran on other nodes"
+			p.Unknown = "no load on other nodes"
 		}
 		p.Note = ""
 		return p
@@ -58,13 +58,13 @@ func (r *Recoveries) backToBaseline(c *cut, grid *Grid, windows []result.Window)
 	back, state := b.back(grid.Span(at, to))
 	switch state {
 	case baselineKept:
-		p.AtNanos, p.Note = &at, p.Note+", which never left it"
+		p.AtNanos, p.Note = &at, p.Note+", never left baseline"
 	case baselineBack:
 		moment := grid.OriginNanos + int64(back)*int64(CellLength)
 		moment = max(moment, at)
 		p.AtNanos, p.Note = &moment, p.Note+", to the second"
 	default:
-		p.Unknown, p.Note = "the load had not returned to it for ten seconds before it ended or power was taken again", ""
+		p.Unknown, p.Note = "not reached before the end of the load or the next power cut (needs 10 s at baseline)", ""
 	}
 	return p
 }

@@ -156,11 +156,11 @@ func TestRecoveryThatIsNotKnown(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func([]interval.Event) []interval.Event{
-		"host up ? this target cannot tell":            without(interval.OperationHostUp),
-		"VM up ? 0 of 1 VMs were seen to answer again": without(interval.OperationVMRecovery),
-		"BMC on ? the node was not powered on again":   without(interval.OperationNodeOn, interval.OperationHostUp, interval.OperationClusterReady),
-		"back to baseline ? no load ran over the loss": without(),
-		"BMC on ? it failed: no answer":                failing(interval.OperationNodeOn),
+		"host up ? not reported by this target":            without(interval.OperationHostUp),
+		"VM up ? 0 of 1 VMs responded again":               without(interval.OperationVMRecovery),
+		"BMC on ? node not powered on again":               without(interval.OperationNodeOn, interval.OperationHostUp, interval.OperationClusterReady),
+		"back to baseline ? no load during the power loss": without(),
+		"BMC on ? failed: no answer":                       failing(interval.OperationNodeOn),
 	} {
 		if got := recoveryText(nodeLoss(change)[0]); !strings.Contains(got+"\n", want+"\n") {
 			t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -124,12 +124,12 @@ func split(rec *result.Recovery) {
 
 // command reads when the run first asked for power again.
 func (r *Recoveries) command(c *cut) result.RecoveryPhase {
-	p := result.RecoveryPhase{Name: phaseCommand, Unknown: "the node was not powered on again"}
+	p := result.RecoveryPhase{Name: phaseCommand, Unknown: "node not powered on again"}
 	for i := range r.operations {
 		o := &r.operations[i]
 		if o.Operation == interval.OperationNodeOn && o.Subject == c.operation.Subject && o.FromNanos >= c.operation.FromNanos &&
 			o.FromNanos < c.until {
-			p.AtNanos, p.Unknown, p.Note = &o.FromNanos, "", "the run left the node off until then"
+			p.AtNanos, p.Unknown, p.Note = &o.FromNanos, "", "off until this command of the run"
 			return p
 		}
 	}
@@ -138,23 +138,23 @@ func (r *Recoveries) command(c *cut) result.RecoveryPhase {
 
 // nodePhase reads the end of an operation on the node.
 func (r *Recoveries) nodePhase(c *cut, name string, op interval.Operation) result.RecoveryPhase {
-	p := result.RecoveryPhase{Name: name, Unknown: "the node was not powered on again"}
+	p := result.RecoveryPhase{Name: name, Unknown: "node not powered on again"}
 	for i := range r.operations {
 		o := &r.operations[i]
 		if o.Subject != c.operation.Subject || o.FromNanos < c.operation.FromNanos || o.FromNanos >= c.until {
 			continue
 		}
 		if o.Operation == interval.OperationNodeOn && op != interval.OperationNodeOn && p.AtNanos == nil {
-			p.Unknown = "this target cannot tell"
+			p.Unknown = "not reported by this target"
 		}
 		if o.Operation != op || p.AtNanos != nil {
 			continue
 		}
 		switch {
 		case o.ToNanos == nil:
-			p.Unknown = "nobody waited until then"
+			p.Unknown = "not waited for"
 		case o.Error != "":
-			p.Unknown = "it failed: " + o.Error
+			p.Unknown = "failed: " + o.Error
 		default:
 			p.AtNanos, p.Unknown, p.UncertainNanos = o.ToNanos, "", o.UnwatchedNanos
 		}
@@ -166,7 +166,7 @@ func (r *Recoveries) nodePhase(c *cut, name string, op interval.Operation) resul
 func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseVM}
 	if len(c.vms) == 0 {
-		p.Unknown = "no VM was on the node"
+		p.Unknown = "no VM on the node"
 		return p
 	}
 	up, last, earliest := map[string]bool{}, int64(0), int64(0)
@@ -181,7 +181,7 @@ func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
 	if len(up) == len(c.vms) {
 		p.AtNanos, p.UncertainNanos = &last, last-earliest
 	} else {
-		p.Unknown = fmt.Sprintf("%d of %d VMs were seen to answer again", len(up), len(c.vms))
+		p.Unknown = fmt.Sprintf("%d of %d VMs responded again", len(up), len(c.vms))
 	}
 	return p
 }
@@ -190,7 +190,7 @@ func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
 func (r *Recoveries) firstIO(c *cut) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseFirstIO, Unknown: "no load ran again on the VMs of the node"}
 	if len(c.vms) == 0 {
-		p.Unknown = "no VM was on the node"
+		p.Unknown = "no VM on the node"
 	}
 	for _, at := range c.resumed {
 		if p.AtNanos == nil || at < *p.AtNanos {
@@ -198,7 +198,7 @@ func (r *Recoveries) firstIO(c *cut) result.RecoveryPhase {
 		}
 	}
 	if p.AtNanos != nil {
-		p.Note = "begin of the interval that has it"
+		p.Note = "start of its interval"
 	}
 	return p
 }

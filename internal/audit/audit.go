@@ -1,6 +1,5 @@
-// Package audit asks of a finished run whether its numbers are valid: whether the generator ran when it should have,
-// whether data is missing, whether a percentile rests on enough operations, whether the load could have been served
-// from memory. It judges the measurement, never the thing measured.
+// Package audit checks the measurement of a finished run: stalls of the load generator, missing intervals, percentiles
+// with too few operations, reads that the page cache may have served. It never judges the target.
 //
 //	intervals ──Digest.Add──▶ Digest ┐
 //	manifest, plan, events, summary ─┴──Check──▶ findings, worst first
@@ -28,7 +27,7 @@ type Input struct {
 	Digest   *Digest    // of the intervals; rules that need it say nothing without it
 }
 
-// Rule is one question asked of every run.
+// Rule is one check of every run.
 type Rule struct {
 	Code          string // of its findings
 	Summary       string // one line for a list
@@ -67,15 +66,15 @@ func Rules() []Rule {
 	}
 }
 
-// Check asks all rules. The findings come ordered by severity, worst first, and then by rule.
+// Check runs all rules. It returns the findings by severity, worst first, then by rule.
 func Check(in Input) []finding.Finding {
 	list := []finding.Finding{}
 	for _, r := range Rules() {
 		for _, f := range r.Check(&in) {
 			f.Code = cmp.Or(f.Code, r.Code)
 			if f.Severity == finding.Unknown && in.Manifest.Rehearsal != nil && f.Code != runIncomplete.Code {
-				// No number of a rehearsal is a claim, so a doubt about one is said and decides nothing. A rehearsal
-				// asks whether everything works.
+				// A rehearsal checks whether everything works. Its numbers make no claim, so a doubt about one is
+				// reported and does not change the verdict.
 				f.Severity = finding.Warning
 			}
 			list = append(list, f)

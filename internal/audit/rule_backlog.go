@@ -6,16 +6,15 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// backlogSeconds is how much work may wait at the end of a load with a rate without being called a backlog.
+// backlogSeconds is the smallest backlog that is reported, in seconds of work at the rate of the load.
 const backlogSeconds = 1.0
 
 var backlogAtEnd = Rule{
 	Code:    "backlog-at-end",
-	Summary: "operations were due and still waiting when a workload ended",
-	Documentation: "The target was slower than the rate for so long that it had not caught up at the end. Response times " +
-		"grow for as long as that lasts; had the run been longer, they would be worse. A mean response time of such a " +
-		"run says nothing.",
-	Example: `At the end of OLTP 18,200 operations were waiting, the work of 4.6 s at its rate.`,
+	Summary: "a workload ended with a backlog of due operations",
+	Documentation: "The target was slower than the requested rate and had not caught up when the workload ended. Response times grow " +
+		"as long as this lasts; a longer run would show worse ones. The mean response time of such a run is meaningless.",
+	Example: `OLTP ended with a backlog of 18,200 operations (4.6 s of work at its rate).`,
 	Check:   checkBacklog,
 }
 
@@ -31,9 +30,9 @@ func checkBacklog(in *Input) []finding.Finding {
 			continue
 		}
 		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("At the end of %s %s operations were waiting, the work of %.3g s at its rate.",
+			Claim: fmt.Sprintf("%s ended with a backlog of %s operations (%.3g s of work at its rate).",
 				in.name(l), whole(waiting), float64(waiting)/rate),
-			Advice: "Lower the rate: this target cannot keep it up.",
+			Advice: "Lower the rate: this target cannot sustain it.",
 		})
 	}
 	return list

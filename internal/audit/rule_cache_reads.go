@@ -12,17 +12,18 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// unwrittenNoticed is the share of a workload's data that nothing wrote before.
+// unwrittenNoticed is the smallest share of unwritten data in a workload's range that is reported.
 const unwrittenNoticed = 0.05
 
 var cacheReads = Rule{
 	Code:    "cache-suspected",
-	Summary: "reads may have been answered without touching a disk",
-	Documentation: "Four causes are looked for. Reads of ranges that nothing wrote before, by the plan: thin storage answers them with " +
-		"zeros from its own maps. Holes and reserved space that the generator found on the disk itself, where it is a file or a " +
-		"loop device; of other block devices this cannot be known, a discarded SSD or a thin volume included. And buffered I/O (direct=0) on less data than there is memory: the page cache of the " +
-		"VM answers it. And jobs that ask for it, with invalidate=0 or pre_read=1. All give numbers that no disk can do.",
-	Example: `randread reads 4 GiB on each VM that nothing wrote before: thin storage answers that without a disk.`,
+	Summary: "reads may not have reached a disk",
+	Documentation: "The rule checks four causes. Reads of ranges that no prefill or workload of the plan wrote: thin storage returns " +
+		"zeros from its metadata. Holes and unwritten extents that the generator found on a file or loop device; on other " +
+		"block devices (a discarded SSD, a thin volume) they cannot be detected. Buffered I/O (direct=0) on a working set " +
+		"smaller than memory: the page cache of the VM serves it. Jobs with invalidate=0 or pre_read=1. All of them give " +
+		"numbers that no disk can reach.",
+	Example: `randread reads 4 GiB of unwritten data per VM: thin storage serves it without disk I/O.`,
 	Check:   checkCacheReads,
 }
 
@@ -36,9 +37,9 @@ func checkCacheReads(in *Input) []finding.Finding {
 		unwritten, all := bytes(without(w.Load.Extents, writtenBefore(in, p, w))), bytes(w.Load.Extents)
 		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
-				Claim: fmt.Sprintf("%s reads %s on each VM that nothing wrote before: thin storage answers that without a disk.",
+				Claim: fmt.Sprintf("%s reads %s of unwritten data per VM: thin storage serves it without disk I/O.",
 					w.Name, unit.FormatBytes(unwritten)),
-				Evidence: []string{fmt.Sprintf("it reads in %s", unit.FormatBytes(all))},
+				Evidence: []string{fmt.Sprintf("range read: %s", unit.FormatBytes(all))},
 				Advice:   "Add workload.PrefillRun for this workload to the setup phase.",
 			})
 		}
@@ -49,21 +50,21 @@ func checkCacheReads(in *Input) []finding.Finding {
 	return append(append(list, holes(in)...), cached(in)...)
 }
 
-// cached passes on which jobs want their reads to be answered from memory.
+// cached reports jobs whose options keep their data in the page cache.
 func cached(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
 		for _, why := range noted(l, interval.NoteCached) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim:  fmt.Sprintf("%s keeps its data in the page cache: %s.", in.name(l), why),
-				Advice: "Leave invalidate=0 and pre_read=1 out, or use direct=1.",
+				Advice: "Remove invalidate=0 and pre_read=1, or set direct=1.",
 			})
 		}
 	}
 	return list
 }
 
-// holes passes on what generators found on the disks.
+// holes reports unwritten ranges that generators found on the disks.
 func holes(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
@@ -72,7 +73,7 @@ func holes(in *Input) []finding.Finding {
 			continue
 		}
 		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim:    fmt.Sprintf("%s reads what was never written: %s. Such reads are answered without a disk.", in.name(l), found[0]),
+			Claim:    fmt.Sprintf("%s reads unwritten data: %s. Such reads need no disk I/O.", in.name(l), found[0]),
 			Evidence: found, Advice: "Add workload.PrefillRun for this workload to the setup phase."})
 	}
 	return list
@@ -130,9 +131,9 @@ func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bo
 			continue
 		}
 		return finding.Finding{Severity: finding.Warning, Subject: w.Name,
-			Claim: fmt.Sprintf("%s is buffered I/O on %s in VMs with %s of memory: the page cache can answer it.", w.Name,
+			Claim: fmt.Sprintf("%s uses buffered I/O on %s in VMs with %s of memory: reads may come from the page cache.", w.Name,
 				unit.FormatBytes(touched), unit.FormatBytes(g.RAMBytes)),
-			Advice: "Set direct=1 in the job file, or use more data than memory.",
+			Advice: "Set direct=1 in the job file, or use a working set larger than memory.",
 		}, true
 	}
 	return finding.Finding{}, false

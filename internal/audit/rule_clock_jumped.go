@@ -9,10 +9,11 @@ import (
 
 var clockJumped = Rule{
 	Code:    "clock-jumped",
-	Summary: "a clock was set, or a VM stood still",
-	Documentation: "Clocks of agents are compared with the run's every ten seconds, and one of them changed by more than a tenth of a second in " +
-		"between. Intervals are placed by monotonic clocks, so a wall clock that was set moves none; but a VM whose monotonic clock lost time stood still (it was paused, " +
-		"moved or starved), and up to ten seconds around it may be misplaced by as much.",
+	Summary: "a clock was set, or a VM was paused",
+	Documentation: "Bragg compares the clocks of agents with the clock of the run every 10 seconds. One of them changed by more than " +
+		"100 ms between two comparisons. Intervals are placed by monotonic clocks, so setting a wall clock moves no " +
+		"interval. A monotonic clock that lost time means that the VM was paused, migrated or starved of CPU; up to 10 " +
+		"seconds of its intervals may be misplaced by that amount.",
 	Example: `The clock of OLTP-0001 jumped once, by up to 2.1 s at 3:07.`,
 	Check:   checkClockJumped,
 }
@@ -45,7 +46,7 @@ func checkClockJumped(in *Input) []finding.Finding {
 			times = fmt.Sprintf("%d times", n)
 		}
 		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)), clock(worst.AtNanos))
-		f.Advice = "Keep time with a service that slews, and look whether the VM was paused or moved."
+		f.Advice = "Use a time service that slews the clock, and check whether the VM was paused or migrated."
 	}
 	return list
 }

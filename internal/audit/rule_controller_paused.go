@@ -10,20 +10,20 @@ import (
 
 var controllerPaused = Rule{
 	Code:    "controller-paused",
-	Summary: "the program that drives the run stood still",
-	Documentation: "The controller was stopped by a signal (Ctrl-Z, a debugger, a frozen control group), or its machine slept. Loads on other machines went " +
-		"on as long as their agents could keep what they measured, and stood still when they could not; steps that were due came late, and ends of " +
-		"operations in that time were noticed late. Stretches without numbers in that time are no outage of the target.",
-	Example: `The controller stood still for 1 m 2 s, from 1:10 to 2:12.`,
+	Summary: "the controller of the run was paused",
+	Documentation: "The controller was stopped by a signal (Ctrl-Z, a debugger, a frozen control group), or its machine was " +
+		"suspended. Loads on other machines continued until the buffers of their agents were full. Steps started late, " +
+		"and the ends of operations were detected late. Gaps in that time are not an outage of the target.",
+	Example: `The controller was paused for 1 m 2 s, from 1:10 to 2:12.`,
 	Check:   checkControllerPaused,
 }
 
-// pauseClaim leaves out a length that is none on the run's axis: while the machine sleeps, the axis stands still too.
+// pauseClaim omits the length of a suspend: the time axis of the run does not advance while the machine is suspended.
 func pauseClaim(e interval.Event, from int64) string {
 	if from == e.AtNanos || e.SpanNanos < int64(time.Second) {
-		return fmt.Sprintf("The controller stood still at %s: its machine slept.", clock(e.AtNanos))
+		return fmt.Sprintf("The controller was paused at %s: its machine was suspended.", clock(e.AtNanos))
 	}
-	return fmt.Sprintf("The controller stood still for %s, from %s to %s.", span(e.SpanNanos), clock(from), clock(e.AtNanos))
+	return fmt.Sprintf("The controller was paused for %s, from %s to %s.", span(e.SpanNanos), clock(from), clock(e.AtNanos))
 }
 
 func checkControllerPaused(in *Input) []finding.Finding {
@@ -36,7 +36,7 @@ func checkControllerPaused(in *Input) []finding.Finding {
 		list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: from, ToNanos: e.AtNanos,
 			Claim:    pauseClaim(e, from),
 			Evidence: []string{clock(e.AtNanos) + ": " + e.Message},
-			Advice:   "Keep the controller running (no Ctrl-Z, no sleep of its machine), and repeat the run if steps or a recovery fall into that time.",
+			Advice:   "Keep the controller running (no Ctrl-Z, no suspend). Repeat the run if steps or a recovery fall into the pause.",
 		})
 	}
 	return list

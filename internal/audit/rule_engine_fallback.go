@@ -11,10 +11,10 @@ import (
 var engineFallback = Rule{
 	Code:    "engine-fallback",
 	Summary: "the native engine ran without io_uring or through the page cache, or engines differ within a run",
-	Documentation: "Where the kernel refuses io_uring, the native engine keeps a queue with libaio, or with one thread for " +
-		"each operation in flight. That costs more CPU per operation, so that small blocks at high queue depth reach fewer " +
-		"IOPS than the target could do. A file system that refuses direct access (O_DIRECT) leaves the load buffered: reads may come from the page cache. " +
-		"Numbers of different engines are not comparable to the last per cent.",
+	Documentation: "Where the kernel refuses io_uring, the native engine uses libaio, or one thread for each operation in flight. " +
+		"Both cost more CPU per operation, so small blocks at high queue depth reach fewer IOPS than the target can " +
+		"deliver. On a file system without direct I/O (O_DIRECT) the load is buffered, and reads may come from the page " +
+		"cache. Small differences between engines are not differences of the target.",
 	Example: `OLTP ran with "native libaio (io_uring refused: operation not permitted)": io_uring was not used.`,
 	Check:   checkEngineFallback,
 }
@@ -50,7 +50,7 @@ func checkEngineFallback(in *Input) []finding.Finding {
 	}
 	if len(kinds) > 1 {
 		list = append(list, finding.Finding{Severity: finding.Warning,
-			Claim: "The workloads of this run were driven by different engines; do not compare them with each other."})
+			Claim: "Workloads of this run used different engines; do not compare them with each other."})
 	}
 	return list
 }

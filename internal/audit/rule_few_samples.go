@@ -6,7 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// A percentile wants about ten operations beyond it; with fewer it is the luck of a single one.
+// A stable percentile has about ten operations beyond it.
 const (
 	samplesP999 = 10_000
 	samplesP99  = 1_000
@@ -15,9 +15,9 @@ const (
 var fewSamples = Rule{
 	Code:    "few-samples",
 	Summary: "too few operations for a high percentile",
-	Documentation: "About ten operations should lie beyond a percentile: 10,000 operations for p99.9, 1,000 for p99. " +
-		"With fewer, the number is one unlucky operation and will differ in the next run.",
-	Example: `OLTP has only 4,210 read operations: its p99.9 rests on 4 of them.`,
+	Documentation: "A stable percentile has about ten operations beyond it: 10,000 operations for p99.9, 1,000 for p99. With fewer, " +
+		"a single slow operation decides the value, and the next run will differ.",
+	Example: `OLTP has too few read operations (4,210) for a stable p99.9: 4 lie beyond it.`,
 	Check:   checkFewSamples,
 }
 
@@ -34,18 +34,21 @@ func checkFewSamples(in *Input) []finding.Finding {
 				percentile, beyond = "p99 (and p99.9)", n/100
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("%s has only %s %s operations: its %s rests on %s of them.", in.name(l), whole(n),
-					l.Engine().Operation(d), percentile, orFewer(beyond)),
-				Advice: "Run it longer, or read lower percentiles.",
+				Claim: fmt.Sprintf("%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d), whole(n),
+					percentile, beyondText(beyond)),
+				Advice: "Run the workload longer, or use a lower percentile.",
 			})
 		}
 	}
 	return list
 }
 
-func orFewer(n uint64) string {
-	if n == 0 {
-		return "less than one"
+func beyondText(n uint64) string {
+	switch n {
+	case 0:
+		return "less than one lies"
+	case 1:
+		return "1 lies"
 	}
-	return whole(n)
+	return whole(n) + " lie"
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// busyCores is the CPU use of one VM's generator from which the generator, not the target, may be the limit, where it is
-	// not known how busy its threads were.
+	// busyCores is the CPU use of one VM's generator from which the generator may be the bottleneck. It applies
+	// where the CPU use of single threads is unknown.
 	busyCores = 0.9
 	// saturatedShareNoticed is the share of a workload's time with a thread that was busy throughout.
 	saturatedShareNoticed = 0.05
@@ -17,11 +17,11 @@ const (
 
 var generatorBusy = Rule{
 	Code:    "generator-cpu-bound",
-	Summary: "a thread of a load generator was busy all the time",
-	Documentation: "A thread that is busy all the time measures itself: throughput is limited by its CPU, and every " +
-		"latency contains its queue. Intervals count in which the busiest thread used 95 % of a CPU or more. Where that is not " +
-		"known, it is the average CPU time of all threads that counts.",
-	Example: `The generator of randread was busy all the time in 58 % of its intervals on vm-0001; it may be the limit, not the target.`,
+	Summary: "a thread of a load generator was CPU-bound",
+	Documentation: "A CPU-bound generator measures itself: its CPU limits the throughput, and every latency contains its queue. An " +
+		"interval counts when the busiest thread used 95 % of a CPU or more. Where the CPU use of single threads is " +
+		"unknown, the rule uses the average CPU time of all threads.",
+	Example: `The load generator of randread was CPU-bound in 58 % of its intervals on vm-0001; it may be the bottleneck, not the target.`,
 	Check:   checkGeneratorBusy,
 }
 
@@ -45,16 +45,16 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("The generator of %s used %.2f CPU cores on %s; it may be the limit, not the target.",
+			Claim: fmt.Sprintf("The load generator of %s used %.2f CPU cores on %s; it may be the bottleneck, not the target.",
 				in.name(l), cores(worst), worst.VM),
 			Evidence: []string{fmt.Sprintf("%s with %.1f cores or more", textio.Plural(busy, "VM"), busyCores)},
-			Advice:   "Spread the load over more jobs or VMs, or use larger blocks.",
+			Advice:   "Distribute the load over more jobs or VMs, or use larger blocks.",
 		}
 		if worst.EffortKnown {
 			f.FromNanos = worst.SaturatedAt
-			f.Claim = fmt.Sprintf("The generator of %s was busy all the time in %s of its intervals on %s; it may be the limit, not the target.",
+			f.Claim = fmt.Sprintf("The load generator of %s was CPU-bound in %s of its intervals on %s; it may be the bottleneck, not the target.",
 				in.name(l), percent(float64(worst.SaturatedNanos)/float64(worst.lasted())), worst.VM)
-			f.Evidence = []string{fmt.Sprintf("%s like this; %.2f CPU cores on average, all threads together", textio.Plural(busy, "VM"), cores(worst))}
+			f.Evidence = []string{fmt.Sprintf("%s affected; %.2f CPU cores on average over all threads", textio.Plural(busy, "VM"), cores(worst))}
 		}
 		list = append(list, f)
 	}

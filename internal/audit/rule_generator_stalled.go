@@ -16,11 +16,11 @@ const (
 
 var generatorStalled = Rule{
 	Code:    "generator-stalled",
-	Summary: "the load generator itself did not run for a while",
-	Documentation: "The generator was stopped, or another program had its CPU. Nothing was submitted in that time, so " +
-		"throughput is too low and, with a rate, response times contain the stall. It is the measuring machine's " +
-		"fault, not the target's. Above a tenth of the time the run decides nothing.",
-	Example: `The generator of OLTP did not run for 2.3 s (4.1 % of its time), longest 2.1 s at 3:07 on OLTP-0001.`,
+	Summary: "the load generator stalled",
+	Documentation: "The generator was stopped, or another program used its CPU. It submitted nothing in that time, so throughput is " +
+		"too low and, with a rate, response times contain the stall. The measuring machine caused it, not the target. " +
+		"Stalls of more than 10 % of the runtime make the run undecided.",
+	Example: `The load generator of OLTP stalled for 2.3 s (4.1 % of its runtime), longest 2.1 s at 3:07 on OLTP-0001.`,
 	Check:   checkGeneratorStalled,
 }
 
@@ -44,9 +44,9 @@ func checkGeneratorStalled(in *Input) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("The generator of %s did not run for %s (%s of its time), longest %s at %s on %s.", in.name(l),
+			Claim: fmt.Sprintf("The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.name(l),
 				span(stalled), percent(ratio), span(worst.StallMaxNanos), clock(worst.StallMaxAt), worst.VM),
-			Advice: "Give the generator's machine more CPU, or run fewer VMs on it.",
+			Advice: "Give the load generator more CPU, or run fewer VMs on its machine.",
 		}
 		if ratio >= stallShareUndecided {
 			f.Severity = finding.Unknown

@@ -17,12 +17,12 @@ const (
 
 var generatorStarved = Rule{
 	Code:    "generator-starved",
-	Summary: "the load generator waited for CPU time",
-	Documentation: "A thread of the generator was ready to run and had to wait, because other programs or too many threads had the " +
-		"CPUs, the hypervisor gave them to other machines (steal), or the limit of a control group held them back. An interval counts from " +
-		"5 % of its length on: every latency in it may be that much too long, and operations came late. Where CPUs were lacking " +
-		"for a quarter of all the time, the run decides nothing.",
-	Example: `The generator of OLTP lacked CPU time in 12 % of its intervals, first at 3:07 on OLTP-0001.`,
+	Summary: "the load generator was starved of CPU time",
+	Documentation: "A thread of the generator was runnable but had to wait: other programs or too many threads used the CPUs, the " +
+		"hypervisor gave them to other machines (steal), or a control group throttled them. An interval counts when the " +
+		"wait exceeds 5 % of its length: every latency in it may be too long by that much, and operations were submitted " +
+		"late. A wait of 25 % of the runtime or more makes the run undecided.",
+	Example: `The load generator of OLTP was CPU-starved in 12 % of its intervals, first at 3:07 on OLTP-0001.`,
 	Check:   checkGeneratorStarved,
 }
 
@@ -54,18 +54,18 @@ func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 	}
 	share := float64(nanos) / float64(max(1, lasted))
 	f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: first.StarvedAt, ToNanos: l.ToNanos,
-		Claim: fmt.Sprintf("The generator of %s lacked CPU time in %s of its intervals, first at %s on %s.", in.name(l), percent(share),
+		Claim: fmt.Sprintf("The load generator of %s was CPU-starved in %s of its intervals, first at %s on %s.", in.name(l), percent(share),
 			clock(first.StarvedAt), first.VM),
-		Advice: "Give the generator's machine more CPU, run fewer VMs on it, or let fewer threads do the load.",
+		Advice: "Give the load generator more CPU, run fewer VMs on its machine, or use fewer threads.",
 	}
 	e := worst.WorstEffort
 	for _, what := range []struct {
 		nanos int64
 		text  string
 	}{
-		{e.WaitedNanos, "a thread waited for a CPU for up to %s of one interval"},
-		{e.StolenNanos, "the hypervisor gave CPUs to others for up to %s of one interval, all CPUs together"},
-		{e.ThrottledNanos, "a control group held CPUs back for up to %s of one interval, all CPUs together"},
+		{e.WaitedNanos, "run-queue wait of a thread: up to %s in one interval"},
+		{e.StolenNanos, "CPU steal: up to %s in one interval, summed over all CPUs"},
+		{e.ThrottledNanos, "cgroup CPU throttling: up to %s in one interval, summed over all CPUs"},
 	} {
 		if what.nanos > 0 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf(what.text, span(what.nanos)))

@@ -11,9 +11,9 @@ const identicalIntervals = 5
 
 var identicalSamples = Rule{
 	Code:    "identical-samples",
-	Summary: "two series hold the very same raw samples",
-	Documentation: "Latencies in nanoseconds never repeat second by second on two VMs. Series that agree in every " +
-		"sample were copied or recorded twice, and one of them describes nothing.",
+	Summary: "two series contain identical raw samples",
+	Documentation: "Latencies in nanoseconds never repeat second by second on two VMs. Series with identical samples were copied or " +
+		"recorded twice; one of them is wrong.",
 	Example: `The raw samples of OLTP on OLTP-0001 and of OLTP on OLTP-0002 are identical in all 300 busy intervals.`,
 	Check:   checkIdenticalSamples,
 }
@@ -37,7 +37,7 @@ func checkIdenticalSamples(in *Input) []finding.Finding {
 		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: s.Workload,
 			Claim: fmt.Sprintf("The raw samples of %s on %s and of %s on %s are identical in all %d busy intervals.",
 				other.Workload, other.VM, s.Workload, s.VM, s.busy),
-			Advice: "This is a fault of the measurement. Do not use these numbers, and report it.",
+			Advice: "Do not use these numbers. This is a bug in Bragg: report it.",
 		})
 	}
 	return list

@@ -13,8 +13,8 @@ const missingShareUndecided = 0.05
 var intervalsMissing = Rule{
 	Code:    "intervals-missing",
 	Summary: "seconds of a workload were not recorded",
-	Documentation: "Intervals were lost with an agent or on the way. Charts show gaps, totals are too small, and what " +
-		"happened in the gap is not known. A VM whose power was cut records nothing meanwhile; that is expected.",
+	Documentation: "Intervals were lost with an agent or on the network. Charts show gaps, totals are too low, and the I/O in the " +
+		"gap is unknown. A VM without power records nothing; such gaps are expected and not reported.",
 	Example: `41 of 1,140 intervals of OLTP on OLTP-0003 are missing (3.6 %), the first from 5:00 to 5:41.`,
 	Check:   checkIntervalsMissing,
 }
@@ -69,7 +69,7 @@ func unfinished(in *Input) []finding.Finding {
 		if n == 0 {
 			continue
 		}
-		f.Claim = fmt.Sprintf("%s on %s ended without a last interval; what came after is not recorded.", in.name(l), textio.Plural(n, "VM"))
+		f.Claim = fmt.Sprintf("%s on %s ended without a final interval; later operations were not recorded.", in.name(l), textio.Plural(n, "VM"))
 		list = append(list, f)
 	}
 	return list

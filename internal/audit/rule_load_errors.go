@@ -12,8 +12,8 @@ import (
 var loadErrors = Rule{
 	Code:    "load-errors",
 	Summary: "operations of a workload failed",
-	Documentation: "A failed operation moved no data. It counts neither as an operation nor in any latency, so a load " +
-		"that fails fast can look quick.",
+	Documentation: "A failed operation transferred no data. It is in no operation count and no latency, so a load that fails fast " +
+		"can look fast.",
 	Example: `9 of 2,030,009 operations of OLTP failed (less than 0.01 %): 9 EIO.`,
 	Check:   checkLoadErrors,
 }

@@ -10,9 +10,9 @@ import (
 var machineShared = Rule{
 	Code:    "machine-shared",
 	Summary: "another run used the same machine at the same time",
-	Documentation: "Local runs of different users or runs folders may run side by side, because none of them can cut what the others use. They " +
-		"share CPUs, memory, page cache and often the disk, so the numbers of both are those of a machine with a second load. Both runs say so. " +
-		"When the other run ended is known to two seconds.",
+	Documentation: "Local runs of different users or runs folders may run side by side, because none of them can power off nodes of " +
+		"another. They share CPUs, memory, page cache and often the disk, so the numbers of both include a second load. " +
+		"Both runs have this finding. The end of the other run is known to within 2 seconds.",
 	Example: `Run "20260102-101500-abcdef" (process 4711 of eve@db7) used the same machine from 1:10 to 3:40.`,
 	Check:   checkMachineShared,
 }
@@ -27,7 +27,7 @@ func checkMachineShared(in *Input) []finding.Finding {
 			open[e.Subject] = len(list)
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: e.AtNanos, ToNanos: -1,
 				Evidence: []string{clock(e.AtNanos) + ": " + e.Message},
-				Advice:   "Repeat the run with the machine to itself before comparing its numbers."})
+				Advice:   "Repeat the run without other runs on this machine before comparing its numbers."})
 		case e.Kind == interval.EventAlone && known:
 			delete(open, e.Subject)
 			list[i].ToNanos = e.AtNanos

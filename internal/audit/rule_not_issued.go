@@ -11,10 +11,10 @@ const notIssuedNoticed = 0.001
 
 var notIssued = Rule{
 	Code:    "not-issued",
-	Summary: "operations were due by the rate of a workload and never issued",
-	Documentation: "A workload with a rate has a moment for each operation. When the target falls far behind, operations " +
-		"are dropped; they have no latency, so that the percentiles of those that ran are too good.",
-	Example: `1,210 of 896,040 operations of OLTP that were due (0.14 %) were never issued.`,
+	Summary: "operations of a workload with a rate were dropped",
+	Documentation: "In a workload with a rate every operation has an intended start. When the target falls far behind, the generator " +
+		"drops operations. Dropped operations are not in the percentiles; real tail latency is worse.",
+	Example: `OLTP dropped 1,210 of 896,040 due operations (0.14 %).`,
 	Check:   checkNotIssued,
 }
 
@@ -25,13 +25,13 @@ func checkNotIssued(in *Input) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s of %s operations of %s that were due (%s) were never issued.",
-				whole(l.NotIssued), whole(l.Due), in.name(l), share(l.NotIssued, l.Due)),
-			Caveats: []string{"They have no latency; the percentiles of those that ran are too good."},
+			Claim: fmt.Sprintf("%s dropped %s of %s due operations (%s).",
+				in.name(l), whole(l.NotIssued), whole(l.Due), share(l.NotIssued, l.Due)),
+			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."},
 		}
 		if float64(l.NotIssued) >= notIssuedNoticed*float64(l.Due) {
 			f.Severity = finding.Warning
-			f.Advice = "Lower the rate until all operations are issued, or read the result as the highest rate that the target can do."
+			f.Advice = "Lower the rate until no operation is dropped, or take the result as the maximum throughput of the target."
 		}
 		list = append(list, f)
 	}

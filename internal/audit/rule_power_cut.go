@@ -10,11 +10,11 @@ import (
 
 var powerCut = Rule{
 	Code:    "power-cut-unrecorded",
-	Summary: "what a load did right before its VM lost power is in no number",
-	Documentation: "A generator hands over what it did once an interval, which is a second long. When the run itself cuts the power " +
-		"of its VM, the interval that was going on dies with it: its operations are in no total, no chart and no percentile, and the slow ones that were in " +
-		"flight least of all. Nothing went wrong; but these numbers say nothing of the moment of the cut itself.",
-	Example: `OLTP on 4 VMs lost power by the run itself; what it did in up to 930 ms before that is in no number.`,
+	Summary: "I/O right before a power cut was not recorded",
+	Documentation: "A generator reports its operations once per interval of one second. When the run cuts the power of a VM, the " +
+		"current interval is lost: its operations, including the slow ones in flight, are in no total, chart or " +
+		"percentile. This is expected. The numbers do not describe the moment of the power cut.",
+	Example: `I/O of OLTP in the last 930 ms or less before the power cut was not recorded (4 VMs).`,
 	Check:   checkPowerCut,
 }
 
@@ -37,14 +37,14 @@ func checkPowerCut(in *Input) []finding.Finding {
 			longest = max(longest, lost)
 			count++
 			if len(f.Evidence) < evidenceMax {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s, the cut was noticed %s later", s.VM, clock(s.LastNanos), span(lost)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s, power cut detected %s later", s.VM, clock(s.LastNanos), span(lost)))
 			}
 		}
 		if count == 0 {
 			continue
 		}
-		f.Claim = fmt.Sprintf("%s on %s lost power by the run itself; what it did in up to %s before that is in no number.", in.name(l),
-			textio.Plural(count, "VM"), span(longest))
+		f.Claim = fmt.Sprintf("I/O of %s in the last %s or less before the power cut was not recorded (%s).", in.name(l),
+			span(longest), textio.Plural(count, "VM"))
 		list = append(list, f)
 	}
 	return list

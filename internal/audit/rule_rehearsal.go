@@ -9,11 +9,11 @@ import (
 
 var rehearsal = Rule{
 	Code:    "rehearsal",
-	Summary: "the run was a rehearsal: shorter, with fewer VMs and less data than the scenario",
-	Documentation: "A rehearsal shows that a scenario works on a target. Its data fits into caches that the real data " +
-		"would not fit into, and its phases are too short to become steady. Compare it with other rehearsals of the " +
-		"same factors at most.",
-	Example: `This is a rehearsal of 1 m: times were multiplied by 0.0249; its numbers do not describe the scenario.`,
+	Summary: "the run was a rehearsal: scaled down in time, VMs and data",
+	Documentation: "A rehearsal shows that a scenario works on a target. Its data may fit into caches that the full data set " +
+		"exceeds, and its phases are too short for a steady state. Compare it only with rehearsals of the same scale " +
+		"factors.",
+	Example: `This is a rehearsal of 1 m (time factor 0.0249); its numbers do not describe the full scenario.`,
 	Check:   checkRehearsal,
 }
 
@@ -23,8 +23,8 @@ func checkRehearsal(in *Input) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Warning,
-		Claim: fmt.Sprintf("This is a rehearsal of %s: times were multiplied by %.3g; its numbers do not describe the scenario.",
+		Claim: fmt.Sprintf("This is a rehearsal of %s (time factor %.3g); its numbers do not describe the full scenario.",
 			span(int64(r.Asked/time.Nanosecond)), r.TimeFactor),
-		Advice: "Run the scenario without --rehearse for numbers to compare.",
+		Advice: "Run the scenario without --rehearse to get comparable numbers.",
 	}}
 }

@@ -12,11 +12,11 @@ const responseFactor = 2.0
 
 var responseBeyondService = Rule{
 	Code:    "response-beyond-service",
-	Summary: "operations waited long before they could be submitted",
-	Documentation: "Service time starts when an operation is submitted, response time when it is due. Where the second " +
-		"is much larger, operations queued behind slow ones: users feel the response time, and service time alone " +
-		"hides it.",
-	Example: `p99 of reads of OLTP is 2.55 ms in service and 18.9 ms in response time: operations waited before they were submitted.`,
+	Summary: "operations queued before submission",
+	Documentation: "Service time starts when an operation is submitted, response time when it is due. Response time is much larger " +
+		"than service time when operations queue behind slow ones. Users experience the response time; service time alone " +
+		"hides the queue.",
+	Example: `OLTP: read operations queued before submission (p99: 2.55 ms service time, 18.9 ms response time).`,
 	Check:   checkResponse,
 }
 
@@ -33,9 +33,9 @@ func checkResponse(in *Input) []finding.Finding {
 				continue
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("p99 of %ss of %s is %s in service and %s in response time: operations waited before they were submitted.",
-					l.Engine().Operation(d), in.name(l), unit.FormatLatency(service), unit.FormatLatency(response)),
-				Advice: "Judge by response time; compare service time only with tools that measure nothing else.",
+				Claim: fmt.Sprintf("%s: %s operations queued before submission (p99: %s service time, %s response time).",
+					in.name(l), l.Engine().Operation(d), unit.FormatLatency(service), unit.FormatLatency(response)),
+				Advice: "Use response time; compare service time only with closed-loop figures (fio clat, X-Ray).",
 			})
 		}
 	}

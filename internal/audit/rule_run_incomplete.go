@@ -10,10 +10,10 @@ import (
 
 var runIncomplete = Rule{
 	Code:    "run-incomplete",
-	Summary: "the run did not come to its planned end, or a step or workload failed",
-	Documentation: "Statistics of a run that was cut short describe the part that ran, not the scenario. Windows after " +
-		"the failure are missing or shorter than planned.",
-	Example: `The run was interrupted after 4 m 10 s; the numbers describe only what ran until then.`,
+	Summary: "the run did not complete, or a step or workload failed",
+	Documentation: "Statistics of an incomplete run describe the part that ran, not the scenario. Windows after the failure are " +
+		"missing or shorter than planned.",
+	Example: `The run was interrupted after 4 m 10 s; its numbers cover only that time.`,
 	Check:   checkRunIncomplete,
 }
 
@@ -23,10 +23,10 @@ func checkRunIncomplete(in *Input) []finding.Finding {
 		verb := map[string]string{result.EndedFailed: "failed", result.EndedInterrupted: "was interrupted",
 			result.EndedAborted: "was aborted because its controller died"}[ended]
 		if verb == "" {
-			verb = "did not reach its end"
+			verb = "did not complete"
 		}
 		list = append(list, finding.Finding{Severity: finding.Unknown,
-			Claim: fmt.Sprintf("The run %s after %s; the numbers describe only what ran until then.", verb, span(in.Summary.Duration))})
+			Claim: fmt.Sprintf("The run %s after %s; its numbers cover only that time.", verb, span(in.Summary.Duration))})
 	}
 	for _, e := range in.Events {
 		if e.Kind == interval.EventStepEnded && e.Error != "" && (e.Phase == "setup" || e.Phase == "run") {

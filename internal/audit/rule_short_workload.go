@@ -7,14 +7,14 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// shortNanos is the shortest load whose mean is worth anything: caches and queues need seconds to fill.
+// shortNanos is the shortest runtime with a usable mean: caches and queues need seconds to fill.
 const shortNanos = int64(10e9)
 
 var shortWorkload = Rule{
 	Code:    "short-workload",
 	Summary: "a workload ran for less than ten seconds",
-	Documentation: "In the first seconds caches, queues and power states of devices are still changing. A mean over so " +
-		"short a time describes the start.",
+	Documentation: "In the first seconds caches, queues and power states of devices are still changing. The mean of so short a run " +
+		"describes the warm-up.",
 	Example: `randread ran for only 4.2 s.`,
 	Check:   checkShortWorkload,
 }
@@ -39,7 +39,7 @@ func checkShortWorkload(in *Input) []finding.Finding {
 		f.Claim = fmt.Sprintf("%s ran for only %s.", in.name(shortest), span(shortest.ToNanos-shortest.FromNanos))
 		f.Subject, f.FromNanos, f.ToNanos, f.Evidence = shortest.Workload, shortest.FromNanos, shortest.ToNanos, nil
 	default:
-		f.Claim = fmt.Sprintf("%d workloads ran for less than %s, the shortest, %s, for %s.", len(f.Evidence), span(shortNanos),
+		f.Claim = fmt.Sprintf("%d workloads ran for less than %s (shortest: %s, %s).", len(f.Evidence), span(shortNanos),
 			in.name(shortest), span(shortest.ToNanos-shortest.FromNanos))
 	}
 	if in.Manifest.Rehearsal != nil {

@@ -11,10 +11,10 @@ import (
 
 var simulated = Rule{
 	Code:    "simulated",
-	Summary: "the target is simulated, or imitates something that the scenario did",
-	Documentation: "Numbers of a simulated target describe a model, not a system. On a target that imitates an " +
-		"operation (the local target's migration moves nothing), the load is real and the effect of the operation is not.",
-	Example: `The target "fake:4" is simulated: no storage was touched.`,
+	Summary: "the target or a step of the run was simulated",
+	Documentation: "Numbers of a simulated target describe a model, not a system. Where a target simulates only an operation (the " +
+		"local target's migration moves no data), the load is real but the effect of the operation is not.",
+	Example: `The target "fake:4" is simulated: no storage was accessed.`,
 	Check:   checkSimulated,
 }
 
@@ -22,7 +22,7 @@ func checkSimulated(in *Input) []finding.Finding {
 	t := in.Manifest.Target
 	if t.Simulated {
 		return []finding.Finding{{Severity: finding.Warning, Subject: t.Name,
-			Claim: fmt.Sprintf("The target %q is simulated: no storage was touched.", t.Name)}}
+			Claim: fmt.Sprintf("The target %q is simulated: no storage was accessed.", t.Name)}}
 	}
 	steps := map[string]bool{}
 	for _, e := range in.Events {
@@ -34,7 +34,7 @@ func checkSimulated(in *Input) []finding.Finding {
 		return nil
 	}
 	f := finding.Finding{Severity: finding.Warning, Subject: t.Name,
-		Claim: fmt.Sprintf("%s only imitated on the target %q.", wereSteps(len(steps)), t.Name)}
+		Claim: fmt.Sprintf("%s simulated on the target %q.", wereSteps(len(steps)), t.Name)}
 	f.Evidence = slices.Sorted(maps.Keys(steps))
 	for _, what := range slices.Sorted(maps.Keys(t.Imitated)) {
 		f.Caveats = append(f.Caveats, what+": "+t.Imitated[what])
@@ -44,7 +44,7 @@ func checkSimulated(in *Input) []finding.Finding {
 
 func wereSteps(n int) string {
 	if n == 1 {
-		return "1 kind of step was"
+		return "1 step type was"
 	}
-	return fmt.Sprintf("%d kinds of steps were", n)
+	return fmt.Sprintf("%d step types were", n)
 }

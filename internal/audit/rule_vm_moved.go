@@ -11,13 +11,13 @@ import (
 
 var vmMoved = Rule{
 	Code:    "vm-moved",
-	Summary: "a VM moved to another node, and no step of the run moved it",
-	Documentation: "VMs stand where the scenario places them until a step moves them. One that moved by itself was restarted elsewhere after " +
-		"a failure (HA), moved to even out load (DRS), or moved by somebody. From then on its load uses another node's processors, network and " +
-		"local storage than the scenario says, beside other neighbours, and results of single nodes count it there. The target is asked every " +
-		"half a minute, so the moment is known that well only. Where the run itself had switched off the node that the VM was on, the platform " +
-		"did what it is for: that is told without a warning, and so is the way back to that node.",
-	Example: `OLTP-0001 moved from host-1 to host-2 between 3:10 and 3:40, and no step moved it: from then on OLTP is not placed as the scenario says.`,
+	Summary: "a VM moved to another node without a step of the run",
+	Documentation: "A VM stays on the node where the scenario places it until a step moves it. This one was restarted on another " +
+		"node after a failure (HA), moved by load balancing (DRS), or moved by an administrator. From then on its load " +
+		"uses the CPUs, network and local storage of another node, and per-node results count it there. Bragg polls the " +
+		"placement every 30 seconds, so the moment is known to within that time. A move after the run powered off the " +
+		"VM's node is expected, and so is the move back: its severity is info.",
+	Example: `OLTP-0001 moved from host-1 to host-2 between 3:10 and 3:40 without a step of the run. The placement of OLTP differs from the scenario from then on.`,
 	Check:   checkVMMoved,
 }
 
@@ -29,35 +29,28 @@ func checkVMMoved(in *Input) []finding.Finding {
 		}
 		earliest := max(0, e.AtNanos-e.SpanNanos)
 		f := finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: earliest, ToNanos: e.AtNanos,
-			Advice: "Pin the VMs, or switch off what moves them, and run again."}
+			Advice: "Pin the VMs or disable automatic migration (HA, DRS), then repeat the run."}
 		f.Claim = fmt.Sprintf("%s moved from %s to %s between %s and %s", e.Subject, in.node(e.From), in.node(e.Node), clock(earliest), clock(e.AtNanos))
 		loads := in.loadsAfter(e.Group, earliest)
 		switch {
 		case e.AfterCut:
-			f.Severity, f.Advice = finding.Info, "If VMs are to wait for their node, switch off their restart elsewhere, as with vm_group.DisableHA."
-			f.Claim += ": the platform moved it, after the run had switched off one of the two"
+			f.Severity, f.Advice = finding.Info, "To keep VMs on their node, disable HA for them, as with vm_group.DisableHA."
+			f.Claim += " after the run powered off one of the two nodes"
 			if len(loads) > 0 {
-				f.Claim += "; from then on it ran " + strings.Join(loads, ", ") + " there."
+				f.Claim += ". From then on it ran " + strings.Join(loads, ", ") + " there."
 			}
 		default:
-			f.Claim += ", and no step moved it"
+			f.Claim += " without a step of the run"
 			if len(loads) > 0 {
-				f.Claim += fmt.Sprintf(": from then on %s placed as the scenario says.", areNot(loads))
+				f.Claim += fmt.Sprintf(". The placement of %s differs from the scenario from then on.", strings.Join(loads, ", "))
 			}
 		}
 		if len(loads) == 0 {
-			f.Claim += "; its group had no load then."
+			f.Claim += ". Its group had no load at that time."
 		}
 		list = append(list, f)
 	}
 	return list
-}
-
-func areNot(names []string) string {
-	if len(names) == 1 {
-		return names[0] + " is not"
-	}
-	return strings.Join(names, ", ") + " are not"
 }
 
 // loadsAfter names the workloads of a group that went on after a moment.

@@ -9,11 +9,12 @@ import (
 
 var vmStopped = Rule{
 	Code:    "vm-stopped",
-	Summary: "a VM stopped, and the run had no part in it",
-	Documentation: "The provider says that a VM has no power any more, or stands still after a fault, although nobody in the run switched it off: its " +
-		"system crashed, its emulator ended, its storage is full, or somebody cut its power. From then on sums lack its part, and others had what it " +
-		"would have used. The moment is that of the hypervisor's event; where none arrived, it lies between the last sign of life and its discovery.",
-	Example: `OLTP-0002 stopped by itself at 2:21: libvirt calls it "shut off (crashed)": its system panicked, or its emulator ended.`,
+	Summary: "a VM stopped unexpectedly",
+	Documentation: "The provider reports that a VM is off or paused after a fault, although the run did not power it off: its guest " +
+		"crashed, QEMU exited, its storage is full, or it lost power. From then on sums lack its part, and other VMs have " +
+		"its resources. The time is that of the hypervisor's event; without an event, it lies between the last response " +
+		"of the VM and the detection.",
+	Example: `OLTP-0002 stopped unexpectedly at 2:21: libvirt state "shut off (crashed)": guest panic or QEMU exit.`,
 	Check:   checkVMStopped,
 }
 
@@ -28,8 +29,8 @@ func checkVMStopped(in *Input) []finding.Finding {
 			when = fmt.Sprintf("between %s and %s", clock(from), clock(e.AtNanos))
 		}
 		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: e.Subject, FromNanos: from, ToNanos: e.AtNanos,
-			Claim:  fmt.Sprintf("%s stopped by itself %s: %s.", e.Subject, when, e.Error),
-			Advice: "Find the reason in the log of its emulator and on its console; then run again.",
+			Claim:  fmt.Sprintf("%s stopped unexpectedly %s: %s.", e.Subject, when, e.Error),
+			Advice: "Check the VM's QEMU log and console, then repeat the run.",
 		})
 	}
 	return list

@@ -92,7 +92,7 @@ func TestSoundRunHasNoFinding(t *testing.T) {
 	}
 }
 
-// A start that is as even as can be asked for is no finding.
+// A start within the noticed skew gives no finding.
 func TestEvenStartHasNoFinding(t *testing.T) {
 	m := sound()
 	m.in.Events = []interval.Event{{Kind: interval.EventStarts, Workload: "w", Instance: 2, SpanNanos: 3e6}}
@@ -121,31 +121,31 @@ func TestRules(t *testing.T) {
 				{AtNanos: 15 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-2", Node: "1"}, // by a step
 				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "2", From: "1", SpanNanos: 30 * second, Unasked: true},
 			}
-		}, "vm-moved", finding.Warning, "vm-1 moved from host-1 to host-2 between 0:20 and 0:50, and no step moved it: from then on w is not placed"},
+		}, "vm-moved", finding.Warning, "vm-1 moved from host-1 to host-2 between 0:20 and 0:50 without a step of the run. The placement of w differs from the scenario"},
 		{"a VM that the platform started elsewhere after a cut by the run", func(m *made) {
 			m.in.Events = []interval.Event{
 				{Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "a"},
 				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: 30 * second, Unasked: true, AfterCut: true},
 			}
-		}, "vm-moved", finding.Info, "vm-1 moved from a to b between 0:20 and 0:50: the platform moved it, after the run had switched off one of the two; from then on it ran w there."},
+		}, "vm-moved", finding.Info, "vm-1 moved from a to b between 0:20 and 0:50 after the run powered off one of the two nodes. From then on it ran w there."},
 		{"one that it started when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true, AfterCut: true}}
-		}, "vm-moved", finding.Info, "after the run had switched off one of the two; its group had no load then."},
+		}, "vm-moved", finding.Info, "after the run powered off one of the two nodes. Its group had no load at that time."},
 		{"a VM that moved when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true}}
-		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20, and no step moved it; its group had no load then."},
-		{"rehearsal", func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, "rehearsal", finding.Warning, "rehearsal of 1 m: times were multiplied by 0.025"},
+		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20 without a step of the run. Its group had no load at that time."},
+		{"rehearsal", func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, "rehearsal", finding.Warning, "rehearsal of 1 m (time factor 0.025)"},
 		{"simulated target", func(m *made) { m.in.Manifest.Target = result.TargetInfo{Name: "fake:4", Simulated: true} }, "simulated", finding.Warning, `"fake:4" is simulated`},
 		{"imitated step", func(m *made) {
 			m.in.Manifest.Target.Name = "local"
 			m.in.Events = []interval.Event{{Kind: interval.EventStepStarted, Step: "vm_group.MigrateGroup", Simulate: true}}
-		}, "simulated", finding.Warning, `1 kind of step was only imitated on the target "local"`},
-		{"a stall", func(m *made) { m.intervals[40].StalledNanos = second / 2 }, "generator-stalled", finding.Warning, "500 ms (0.42 % of its time), longest 500 ms at 0:30 on vm-1"},
+		}, "simulated", finding.Warning, `1 step type was simulated on the target "local"`},
+		{"a stall", func(m *made) { m.intervals[40].StalledNanos = second / 2 }, "generator-stalled", finding.Warning, "stalled for 500 ms (0.42 % of its runtime), longest 500 ms at 0:30 on vm-1"},
 		{"many stalls", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].StalledNanos = second / 5
 			}
-		}, "generator-stalled", finding.Unknown, "20 % of its time"},
+		}, "generator-stalled", finding.Unknown, "20 % of its runtime"},
 		{"a busy generator", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].CPUNanos = second * 98 / 100
@@ -158,31 +158,31 @@ func TestRules(t *testing.T) {
 					m.intervals[i].BusiestNanos = second * 97 / 100
 				}
 			}
-		}, "generator-cpu-bound", finding.Warning, "was busy all the time in 50 % of its intervals on vm-1"},
+		}, "generator-cpu-bound", finding.Warning, "was CPU-bound in 50 % of its intervals on vm-1"},
 		{"a thread that waits for a CPU", func(m *made) {
 			for i := range m.intervals {
 				if i%10 == 4 {
 					m.intervals[i].WaitedNanos = second / 10
 				}
 			}
-		}, "generator-starved", finding.Warning, "lacked CPU time in 10 % of its intervals, first at 0:12 on vm-1"},
+		}, "generator-starved", finding.Warning, "was CPU-starved in 10 % of its intervals, first at 0:12 on vm-1"},
 		{"a hypervisor that steals", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].StolenNanos = second / 3
 			}
-		}, "generator-starved", finding.Unknown, "lacked CPU time in 100 % of its intervals"},
+		}, "generator-starved", finding.Unknown, "was CPU-starved in 100 % of its intervals"},
 		{"a control group that throttles", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].ThrottledNanos = second / 5
 			}
-		}, "generator-starved", finding.Warning, "lacked CPU time in 100 % of its intervals"},
-		{"few not issued", func(m *made) { m.load().NotIssued = 5 }, "not-issued", finding.Info, "5 of 60,000 operations of w that were due (less than 0.01 %)"},
-		{"many not issued", func(m *made) { m.load().NotIssued = 6000 }, "not-issued", finding.Warning, "(10 %) were never issued"},
-		{"a backlog", func(m *made) { m.intervals[len(m.intervals)-1].Backlog = 2500 }, "backlog-at-end", finding.Warning, "2,500 operations were waiting, the work of 2.5 s"},
+		}, "generator-starved", finding.Warning, "was CPU-starved in 100 % of its intervals"},
+		{"few not issued", func(m *made) { m.load().NotIssued = 5 }, "not-issued", finding.Info, "w dropped 5 of 60,000 due operations (less than 0.01 %)."},
+		{"many not issued", func(m *made) { m.load().NotIssued = 6000 }, "not-issued", finding.Warning, "due operations (10 %)"},
+		{"a backlog", func(m *made) { m.intervals[len(m.intervals)-1].Backlog = 2500 }, "backlog-at-end", finding.Warning, "a backlog of 2,500 operations (2.5 s of work"},
 		{"errors", func(m *made) { m.load().Total.Errors = map[string]uint64{"EIO": 9} }, "load-errors", finding.Warning, "9 of 60,009 operations of w failed (0.01 %): 9 EIO."},
 		{"lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[24:]...) }, "intervals-missing", finding.Warning, "4 of 120 intervals of w are missing (3.33 %)."},
 		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Unknown, "20 of 120"},
-		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a last interval"},
+		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a final interval"},
 		{"a clock that was set", func(m *made) {
 			m.in.Events = []interval.Event{
 				{AtNanos: 20 * second, Kind: interval.EventClockJump, Subject: "vm-1", SpanNanos: -second / 5, Message: "a"},
@@ -193,10 +193,10 @@ func TestRules(t *testing.T) {
 			m.in.Events = []interval.Event{
 				{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", Instance: 2, Subject: "vm-2", SpanNanos: second * 7 / 10},
 			}
-		}, "start-skew", finding.Warning, "The VMs of w began up to 700 ms apart; vm-2 was the last."},
+		}, "start-skew", finding.Warning, "Start skew of w: 700 ms; vm-2 started last."},
 		{"a controller that was stopped", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 40 * second, Kind: interval.EventPaused, Subject: "controller", SpanNanos: 30 * second}}
-		}, "controller-paused", finding.Warning, "The controller stood still for 30 s, from 0:10 to 0:40."},
+		}, "controller-paused", finding.Warning, "The controller was paused for 30 s, from 0:10 to 0:40."},
 		{"a neighbour that left", func(m *made) {
 			m.in.Events = []interval.Event{
 				{AtNanos: 10 * second, Kind: interval.EventShared, Subject: "run-2", Message: "a"},
@@ -208,31 +208,31 @@ func TestRules(t *testing.T) {
 		}, "machine-shared", finding.Warning, `Run "run-2" used the same machine from 0:10 until this run ended.`},
 		{"a VM that crashed", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
-		}, "vm-stopped", finding.Unknown, "vm-2 stopped by itself at 0:30: its system panicked."},
-		{"a VM that stopped while nobody heard of it", func(m *made) {
+		}, "vm-stopped", finding.Unknown, "vm-2 stopped unexpectedly at 0:30: its system panicked."},
+		{"a VM that stopped without an event", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 30 * second, UncertainNanos: 12 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
-		}, "vm-stopped", finding.Unknown, "vm-2 stopped by itself between 0:18 and 0:30: its system panicked."},
+		}, "vm-stopped", finding.Unknown, "vm-2 stopped unexpectedly between 0:18 and 0:30: its system panicked."},
 		{"a power cut by the run", func(m *made) {
 			m.intervals = m.intervals[:len(m.intervals)-1]
 			m.in.Events = []interval.Event{{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}}
-		}, "power-cut-unrecorded", finding.Info, "w on 1 VM lost power by the run itself; what it did in up to 500 ms before that is in no number."},
+		}, "power-cut-unrecorded", finding.Info, "I/O of w in the last 500 ms or less before the power cut was not recorded (1 VM)."},
 		{"a copied series", func(m *made) {
 			for i := 0; i < len(m.intervals); i += 2 {
 				m.intervals[i+1].Directions = m.intervals[i].Directions
 			}
 		}, "identical-samples", finding.Unknown, "w on vm-1 and of w on vm-2 are identical in all 60 busy intervals"},
-		{"few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 4210 }, "few-samples", finding.Info, "only 4,210 read operations: its p99.9 rests on 4"},
-		{"very few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 99 }, "few-samples", finding.Info, "its p99 (and p99.9) rests on less than one"},
+		{"few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 4210 }, "few-samples", finding.Info, "too few read operations (4,210) for a stable p99.9: 4 lie beyond it."},
+		{"very few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 99 }, "few-samples", finding.Info, "for a stable p99 (and p99.9): less than one lies beyond it."},
 		{"short", func(m *made) { m.load().ToNanos = 14 * second }, "short-workload", finding.Warning, "w ran for only 4 s."},
 		{"long waits", func(m *made) {
 			h := &stat.Histogram{}
 			h.RecordN(50e6, 60_000)
 			m.load().Directions[interval.Read].Response = h
-		}, "response-beyond-service", finding.Info, "50 ms in response time"},
-		{"nothing was written", func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, "cache-suspected", finding.Warning, "w reads 4 GiB on each VM that nothing wrote before"},
+		}, "response-beyond-service", finding.Info, "50 ms response time"},
+		{"nothing was written", func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, "cache-suspected", finding.Warning, "w reads 4 GiB of unwritten data per VM"},
 		{"holes on the disk", func(m *made) {
 			m.load().Engines = []interval.Engine{ring, noting(interval.NoteUnwritten, "a part of what is read of /dev/sdb was never written")}
-		}, "cache-suspected", finding.Warning, "w reads what was never written: a part of what is read of /dev/sdb was never written."},
+		}, "cache-suspected", finding.Warning, "w reads unwritten data: a part of what is read of /dev/sdb was never written."},
 		{"kept in the page cache", func(m *made) {
 			m.load().Engines = []interval.Engine{ring, noting(interval.NoteCached, "reads may come from the page cache (invalidate=0)")}
 		}, "cache-suspected", finding.Warning, "w keeps its data in the page cache: reads may come from the page cache (invalidate=0)."},
@@ -347,7 +347,7 @@ func TestPowerCutByTheRunIsNoLoss(t *testing.T) {
 	m.intervals = m.intervals[:len(m.intervals)-1] // the last one of vm-2
 	cut := interval.Event{AtNanos: 69*second + 930e6, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}
 	m.in.Events = []interval.Event{cut}
-	want := "w on 1 VM lost power by the run itself; what it did in up to 930 ms before that is in no number."
+	want := "I/O of w in the last 930 ms or less before the power cut was not recorded (1 VM)."
 	if found := m.check(); len(found) != 1 || found[0].Code != "power-cut-unrecorded" || found[0].Severity != finding.Info || found[0].Claim != want {
 		t.Errorf("cut by the run: %+v", found)
 	}

@@ -22,11 +22,11 @@ func newClean(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "clean [RUN...]",
-		Short: "Remove what runs left whose program died, and seal their bundles",
-		Long: "Clean reads the journals in the runs folder. For every run whose program died, was killed, or was told not\n" +
-			"to undo, it powers on nodes that the run powered off, carries out the scenario's teardown, takes back what\n" +
-			"steps did, deletes the run's VMs with their disks, and seals the bundle as aborted, so that it can be\n" +
-			"reported. Runs that are going on are left alone. It may be called again at any time: what is clean stays\n" +
+		Short: "Clean up after crashed runs",
+		Long: "Clean reads the journals in the runs folder. For every run that crashed, was killed or skipped its cleanup,\n" +
+			"it powers on nodes that the run powered off, executes the teardown of the scenario, undoes its steps, deletes\n" +
+			"its VMs and their disks, and seals the bundle as aborted, so that it can be reported. Active runs are\n" +
+			"skipped. Clean can be repeated at any time: what is clean stays\n" +
 			"clean.\n\n" + runref.Help,
 		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
 		Args:    console.Between(0, -1),
@@ -50,7 +50,7 @@ func newClean(p *console.Process) *cobra.Command {
 
 // cleanRuns cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
 func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string) ([]session.Cleaned, error) {
-	stop, end := p.WatchSignals(ctx, "stopping; it resumes with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...)))
+	stop, end := p.WatchSignals(ctx, "stopping; resume with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...)))
 	defer end()
 	var only []string
 	for _, word := range words {
@@ -86,7 +86,7 @@ func findJournalled(p *console.Process, runs, word string) (string, error) {
 
 func printCleaned(p *console.Process, runs string, cleaned []session.Cleaned, named bool) error {
 	if len(cleaned) == 0 {
-		text := "There is nothing to clean."
+		text := "Nothing to clean."
 		if named {
 			text = "The run is clean."
 		}
@@ -102,19 +102,19 @@ func printCleaned(p *console.Process, runs string, cleaned []session.Cleaned, na
 func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	switch {
 	case c.Live:
-		return "left alone: it is going on, or another run uses its target"
+		return "skipped: the run is active, or another run uses its target"
 	case c.Err != nil:
-		return "could not be cleaned"
+		return "cleanup failed"
 	}
 	var done []string
 	if len(c.Undone) > 0 {
-		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
+		done = append(done, "removed: "+strings.Join(c.Undone, "; "))
 	}
 	if c.Sealed {
-		done = append(done, "bundle sealed as aborted; "+runref.CommandIn(p, runs, "report", c.Run)+" shows what it recorded")
+		done = append(done, "bundle sealed as aborted (show: "+runref.CommandIn(p, runs, "report", c.Run)+")")
 	}
 	if len(done) == 0 {
-		return "nothing was left but its journal, which is removed"
+		return "journal removed; nothing else was left"
 	}
 	return strings.Join(done, "; ")
 }
@@ -127,7 +127,7 @@ func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) er
 		if c.Err != nil {
 			faults = append(faults, &diag.Error{
 				Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided,
-				Hint: "fix the cause and run it again, it resumes: " + runref.CommandIn(p, runs, "clean", c.Run),
+				Hint: "fix the cause and rerun, it resumes: " + runref.CommandIn(p, runs, "clean", c.Run),
 			})
 		}
 		live = live || c.Live

@@ -56,10 +56,10 @@ func newIO(p *console.Process) *cobra.Command { return command.New(p, session.Me
 
 func newRoot(p *console.Process) *cobra.Command {
 	root := console.HoldsVerbs(&cobra.Command{
-		Use:   "bragg VERB",
-		Short: "Run storage and virtualisation scenarios, and report numbers that hold up",
-		Long: "Bragg runs scenarios against storage and virtualised infrastructure: it deploys groups of VMs, drives\n" +
-			"load in them, does things to the platform at chosen moments, and reports how the load fared.\n\n" +
+		Use:   "bragg COMMAND",
+		Short: "Run and report storage and virtualization scenarios",
+		Long: "Bragg runs scenarios against storage and virtualized infrastructure: it deploys groups of VMs, generates\n" +
+			"load in them, injects platform operations and faults, and reports the effect on the load.\n\n" +
 			"Begin with:  bragg demo",
 	})
 	for _, group := range verbs {

@@ -38,11 +38,11 @@ func newCompletion(p *console.Process) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(names, "|"),
-		Short: "Print a script that lets a shell complete bragg's words",
-		Long: "Completion prints a script for one shell. What it offers, it asks bragg for at that moment: verbs and flags,\n" +
+		Short: "Print a shell completion script",
+		Long: "Completion prints a completion script for one shell. The script queries bragg for commands and flags,\n" +
 			"scenarios, presets and variables of the scenario on the line, runs and labels, targets and target files,\n" +
-			"engines, forms, steps, lint rules.\n\n" +
-			"bash needs the package bash-completion.",
+			"engines, formats, steps and lint rules.\n\n" +
+			"bash requires the package bash-completion.",
 		Example: "  source <(bragg completion bash)                      # in ~/.bashrc\n" +
 			"  bragg completion zsh > \"${fpath[1]}/_bragg\"\n" +
 			"  bragg completion fish > ~/.config/fish/completions/bragg.fish\n" +
@@ -60,7 +60,7 @@ func newCompletion(p *console.Process) *cobra.Command {
 				hint = "did you mean " + near + "?"
 			}
 			return &diag.Error{Code: "unknown-shell", Exit: diag.ExitUsage, Hint: hint,
-				Message: "completion knows no shell " + strconv.Quote(args[0])}
+				Message: "unknown shell " + strconv.Quote(args[0])}
 		},
 	}
 }
@@ -71,7 +71,7 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 	byFlag := map[string]console.Completer{
 		"target": targets.Complete(p), "preset": completePresets(p), "set": completeVariables(p),
 		"engine": console.Offer(session.Catalog().Generators.OfJobFiles().Names()...), "align": console.Offer(session.Catalog().StepNames()...),
-		"label": console.Offer(), "seed": console.Offer(), "rehearse": console.Offer("60s\ta short one", "5m\ta longer one"),
+		"label": console.Offer(), "seed": console.Offer(), "rehearse": console.Offer("60s\tshort", "5m\tlonger"),
 	}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {

@@ -25,11 +25,11 @@ func newDemo(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a first scenario on this machine, in about a minute",
-		Long: "Demo measures for 5 s what the storage below the runs folder can do, then runs the scenario " + demoScenario + " at a\n" +
-			"third of it, or less where this machine lacks the CPU time: a database at a fixed rate, a neighbor that scans, a\n" +
-			"VM that is killed and started again. VMs are processes and their disks are files in the runs folder. It does real\n" +
-			"I/O, writes less than 1 GiB, needs no other program and no root, and leaves only the bundle and the report. Its\n" +
-			"exit code says whether it ran, not how this machine fared.",
+		Long: "Demo calibrates the storage of the runs folder for 5 s, then runs the scenario " + demoScenario + " at a third of its\n" +
+			"throughput, or less if this machine is short of CPU: a database at a fixed rate, a scanning neighbor, and a VM\n" +
+			"that is killed and restarted. VMs are processes; their disks are files in the runs folder. Demo does real I/O,\n" +
+			"writes less than 1 GiB, needs no other program and no root, and leaves only the bundle and the report. Its exit\n" +
+			"code reports whether the demo ran, not the performance of this machine.",
 		Example: "  bragg demo\n  bragg demo --runs /mnt/ssd/runs",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,7 +50,7 @@ func newDemo(p *console.Process) *cobra.Command {
 		},
 	}
 	p.RunsFlag(cmd.Flags(), &o.runs)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome as JSON instead of a live view and the answers")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome as JSON instead of the live view and summary")
 	return cmd
 }
 

@@ -110,17 +110,17 @@ func calibrateDemo(ctx context.Context, p *console.Process, out io.Writer, dir s
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	stop, end := p.WatchSignals(ctx, "stopping")
 	defer end()
-	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes, and of 1 MiB reads, below %s\n", textio.Lines(dir))
+	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes and 1 MiB reads in %s\n", textio.Lines(dir))
 	c, err := calibrate(stop.Begun, scratch)
 	var share string
 	if err == nil {
 		rates, share, err = chooseRates(stop.Begun, scratch, c)
 	}
 	if stop.Stopped() {
-		return rates, &diag.Error{Code: "stopped", Message: "stopped while calibrating", Exit: diag.ExitInterrupted}
+		return rates, &diag.Error{Code: "stopped", Message: "interrupted during calibration", Exit: diag.ExitInterrupted}
 	}
 	if err != nil {
-		return rates, &diag.Error{Code: "calibration", Err: err, Message: "calibrate the storage below " + strconv.Quote(dir),
+		return rates, &diag.Error{Code: "calibration", Err: err, Message: "calibrate storage of " + strconv.Quote(dir),
 			Hint: "choose a folder on another file system: bragg demo --runs DIR", Exit: diag.ExitUnavailable}
 	}
 	least := ""
@@ -129,7 +129,7 @@ func calibrateDemo(ctx context.Context, p *console.Process, out io.Writer, dir s
 	}
 	fmt.Fprintf(out, "calibrated:  %s%s IOPS, p99 %s; reads of %s\n", least, unit.FormatCount(c.iops), unit.FormatLatency(c.p99),
 		unit.FormatRate(c.readBytes))
-	fmt.Fprintf(out, "             the database asks for %s: %d IOPS; the neighbor for half: %s\n\n", share, rates.database,
+	fmt.Fprintf(out, "             database rate: %s: %d IOPS; neighbor: half: %s\n\n", share, rates.database,
 		unit.FormatRate(float64(rates.neighbor*unit.MiB)))
 	return rates, nil
 }
@@ -180,7 +180,7 @@ func chooseRates(ctx context.Context, scratch string, c *calibrated) (rates demo
 			return rates, share, nil
 		}
 	}
-	return c.share(demoShares[0].part), demoShares[0].name + ", as CPU time is lacking with less too", nil
+	return c.share(demoShares[0].part), demoShares[0].name + " (CPU-starved even at less)", nil
 }
 
 // runCalibration runs jobs on the files of the scratch folder. What is late is dropped: the rate is a bound.

@@ -37,7 +37,7 @@ func readDemo(s *result.Summary) *demoStory {
 	return story
 }
 
-const demoNotReached = "not measured: the run ended before"
+const demoNotReached = "not measured: the run ended earlier"
 
 // window returns the window that a moment on the run's axis falls into.
 func (d *demoStory) window(at int64) *result.Window {
@@ -134,9 +134,9 @@ func (d *demoStory) outage() string {
 		unit.FormatDuration(time.Duration(off.FromNanos).Round(100*time.Millisecond)),
 		tenths(d.after.FromNanos-off.FromNanos), tenths(off.ToNanos-off.FromNanos))
 	if took, ok := d.recovered(); ok {
-		return text + fmt.Sprintf("; response time back in the baseline's range %s after the restart", tenths(took))
+		return text + fmt.Sprintf("; response time back at baseline %s after the restart", tenths(took))
 	}
-	return text + "; response time not back in the baseline's range within " + tenths(d.after.ToNanos-d.after.FromNanos)
+	return text + "; response time not back at baseline within " + tenths(d.after.ToNanos-d.after.FromNanos)
 }
 
 // demoRecoveredSeconds is how many seconds in a row must be as good as the baseline.
@@ -175,7 +175,7 @@ func (d *demoStory) recovered() (tookNanos int64, ok bool) {
 func (d *demoStory) validity() string {
 	findings := slices.DeleteFunc(slices.Clone(d.summary.Findings), func(f finding.Finding) bool { return f.Severity == finding.Info })
 	if len(findings) == 0 {
-		return fmt.Sprintf("valid: %d of %d expectations met, no finding against the numbers", d.met(true), d.met(false))
+		return fmt.Sprintf("valid: %d of %d thresholds met, no findings", d.met(true), d.met(false))
 	}
 	var codes []string
 	for _, f := range findings {

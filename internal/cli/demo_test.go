@@ -65,8 +65,8 @@ func TestDemoAnswers(t *testing.T) {
 	}
 	want := `  baseline  1k IOPS; response time p50 1 ms, p99 2 ms (20 s, 20k operations)
   neighbor  p50 1 ms → 5 ms (5.0×), p99 2 ms → 20 ms (10.0×), 990 IOPS, while the neighbor read 1 GB/s (11 s)
-  outage    VM killed at 36 s: no I/O for 4.0 s, 3.0 s of it before the scenario started the VM again; response time back in the baseline's range 2.5 s after the restart
-  numbers   valid: 1 of 1 expectations met, no finding against the numbers
+  outage    VM killed at 36 s: no I/O for 4.0 s, 3.0 s of it before the scenario started the VM again; response time back at baseline 2.5 s after the restart
+  numbers   valid: 1 of 1 thresholds met, no findings
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
@@ -97,7 +97,7 @@ func TestDemoAnswersOfARunCutShort(t *testing.T) {
 			p.Value = 5e6
 		}
 	}
-	if got := readDemo(late).outage(); !strings.Contains(got, "not back in the baseline's range within 14.0 s") {
+	if got := readDemo(late).outage(); !strings.Contains(got, "not back at baseline within 14.0 s") {
 		t.Errorf("a database that stays slow: %q", got)
 	}
 }

@@ -33,10 +33,10 @@ func newDoctor(p *console.Process) *cobra.Command {
 	var runs string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine can do, what is missing and what brings it",
-		Long: "Doctor looks at everything that runs on this machine depend on, and says what is missing and which\n" +
-			"Debian package brings it. It changes nothing but a small file in the runs folder, which it removes.\n" +
-			"It ends with 69 when a scenario cannot run here at all.",
+		Short: "Check prerequisites",
+		Long: "Doctor checks the prerequisites of runs on this machine and names missing ones with their Debian package.\n" +
+			"It writes and removes one small file in the runs folder and changes nothing else.\n" +
+			"The exit code is 69 if scenarios cannot run here.",
 		Example: "  bragg doctor\n  bragg doctor --runs /mnt/ssd/runs",
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
@@ -79,7 +79,7 @@ func printDoctor(p *console.Process, found []examination, code int) error {
 			continue
 		}
 		if !advised {
-			fmt.Fprintln(p.Stdout, "\nWhat would help:")
+			fmt.Fprintln(p.Stdout, "\nRecommendations:")
 			advised = true
 		}
 		line := e.Advice
@@ -90,7 +90,7 @@ func printDoctor(p *console.Process, found []examination, code int) error {
 	}
 	last := "This machine can run scenarios. Next: bragg demo"
 	if code != diag.ExitPass {
-		last = "This machine cannot run scenarios until what is marked ✗ is mended."
+		last = "This machine cannot run scenarios: fix the items marked ✗ first."
 	}
 	_, err := fmt.Fprintf(p.Stdout, "\n%s\n", last)
 	return err

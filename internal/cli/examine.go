@@ -28,7 +28,7 @@ func examine(runs string) []examination {
 	out = append(out, examineRuns(runs)...)
 	return append(out,
 		examineIOUring(), examineLoopback(), examineFiles(), examineCgroup("/sys/fs/cgroup"),
-		examineProgram("fio", "fio", "--version", "the native engine needs nothing; --engine fio needs it"),
+		examineProgram("fio", "fio", "--version", "required only for --engine fio"),
 		examineChromium(), examineUser(),
 	)
 }
@@ -66,7 +66,7 @@ func examineMemory() examination {
 	e.Found = fmt.Sprintf("%s, %s available", unit.FormatBytes(session.MemoryBytes()), unit.FormatBytes(available))
 	if available < memoryBytesMin {
 		e.Health = healthLess
-		e.Advice = "a rehearsal wants " + unit.FormatBytes(memoryBytesMin) + ": end other programs"
+		e.Advice = "a rehearsal needs " + unit.FormatBytes(memoryBytesMin) + ": stop other programs"
 	}
 	return e
 }
@@ -78,7 +78,7 @@ func examineRuns(runs string) []examination {
 	if err != nil {
 		folder.Health = healthMissing
 		folder.Found = err.Error()
-		folder.Advice = "choose a folder that you may write to with --runs DIR"
+		folder.Advice = "choose a writable folder with --runs DIR"
 		return []examination{folder}
 	}
 	defer removeFolders(made)
@@ -86,7 +86,7 @@ func examineRuns(runs string) []examination {
 		folder.Found += " on " + m.Type
 		if m.Type == "tmpfs" || m.Type == "overlay" {
 			folder.Health = healthLess
-			folder.Advice = m.Type + " is no disk: numbers say little; choose a folder on a disk with --runs DIR"
+			folder.Advice = m.Type + " is not a disk: numbers are not meaningful; choose a folder on a disk with --runs DIR"
 		}
 	}
 	return []examination{folder, examineSpace(dir), examineDirect(dir), examineReflink(dir)}
@@ -134,7 +134,7 @@ func examineSpace(dir string) examination {
 	e.Found = fmt.Sprintf("%s of %s", unit.FormatBytes(free), unit.FormatBytes(total))
 	if free < spaceBytesMin {
 		e.Health = healthLess
-		e.Advice = "a rehearsal takes at most a quarter of the free space, so this one would be smaller than 2 GiB"
+		e.Advice = "a rehearsal uses at most a quarter of the free space: less than 2 GiB here"
 	}
 	return e
 }
@@ -146,7 +146,7 @@ func examineDirect(dir string) examination {
 	if err != nil {
 		e.Health = healthMissing
 		e.Found = "refused: " + err.Error()
-		e.Advice = "this file system has no O_DIRECT, so load would measure the page cache: choose another with --runs DIR"
+		e.Advice = "no O_DIRECT on this file system: load would measure the page cache; choose another with --runs DIR"
 		_ = os.Remove(name) // open may have made the file before it refused
 		return e
 	}
@@ -160,8 +160,8 @@ func examineReflink(dir string) examination {
 	e := examination{Name: "reflink", Health: healthGood, Found: "clones and snapshots share blocks"}
 	if err := tryReflink(dir); err != nil {
 		e.Health = healthLess
-		e.Found = "no, clones and snapshots are copied"
-		e.Advice = "an XFS or Btrfs file system makes clones and snapshots as quick as on a real cluster"
+		e.Found = "not supported: clones and snapshots are full copies"
+		e.Advice = "use XFS or Btrfs for instant clones and snapshots"
 	}
 	return e
 }
@@ -199,12 +199,12 @@ func examineIOUring() examination {
 		return e
 	}
 	e.Health = healthLess
-	e.Found = "not offered: " + errno.Error() + "; load is driven by libaio or threads"
+	e.Found = "not available: " + errno.Error() + "; using libaio or threads"
 	switch errno {
 	case unix.EPERM:
-		e.Advice = "sysctl kernel.io_uring_disabled=0, or let the container's seccomp profile allow io_uring"
+		e.Advice = "sysctl kernel.io_uring_disabled=0, or allow io_uring in the seccomp profile of the container"
 	case unix.ENOSYS:
-		e.Advice = "a kernel of 5.1 or later has it"
+		e.Advice = "requires Linux 5.1 or later"
 	case unix.ENOMEM:
 		e.Advice = "raise the limit of locked memory: ulimit -l unlimited"
 	}
@@ -212,12 +212,12 @@ func examineIOUring() examination {
 }
 
 func examineLoopback() examination {
-	e := examination{Name: "loopback", Health: healthGood, Found: "every address of 127/8 can be taken"}
+	e := examination{Name: "loopback", Health: healthGood, Found: "all addresses of 127/8 available"}
 	l, err := net.Listen("tcp", "127.77.0.1:0")
 	if err != nil {
 		e.Health = healthLess
 		e.Found = err.Error()
-		e.Advice = "virtual machines of the local target share 127.0.0.1, and exporter ports may collide"
+		e.Advice = "VMs of the local target share 127.0.0.1; exporter ports may conflict"
 		return e
 	}
 	if err := l.Close(); err != nil {
@@ -239,7 +239,7 @@ func examineFiles() examination {
 	e.Found = fmt.Sprintf("at most %d", limit.Max)
 	if limit.Max < filesMin {
 		e.Health = healthLess
-		e.Advice = "runs with many virtual machines need more: ulimit -n 65536"
+		e.Advice = "runs with many VMs need more: ulimit -n 65536"
 	}
 	return e
 }
@@ -249,14 +249,14 @@ func examineCgroup(root string) examination {
 	controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	if err != nil {
 		e.Health = healthLess
-		e.Found = "no version 2 hierarchy: VMs of the local target are not limited in CPU and memory"
+		e.Found = "no cgroup v2 hierarchy: no CPU and memory limits for VMs of the local target"
 		e.Advice = "boot with systemd.unified_cgroup_hierarchy=1"
 		return e
 	}
-	e.Found = "version 2 with " + strings.Join(strings.Fields(string(controllers)), ", ")
+	e.Found = "v2 with " + strings.Join(strings.Fields(string(controllers)), ", ")
 	if err := unix.Access(root, unix.W_OK); err != nil {
 		e.Health = healthLess
-		e.Found += ", not writable: VMs of the local target are not limited in CPU and memory"
+		e.Found += ", not writable: no CPU and memory limits for VMs of the local target"
 		e.Advice = "run as root, or in a delegated scope: systemd-run --user --scope -p Delegate=yes bragg …"
 	}
 	return e
@@ -276,7 +276,7 @@ func examineProgram(name, pkg, flag, advice string) examination {
 	defer cancel()
 	text, err := exec.CommandContext(ctx, path, flag).Output()
 	if err != nil {
-		e.Health, e.Found, e.Advice = healthLess, path+" does not start: "+err.Error(), "install it anew"
+		e.Health, e.Found, e.Advice = healthLess, path+" does not start: "+err.Error(), "reinstall it"
 		return e
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
@@ -293,14 +293,14 @@ func examineChromium() examination {
 		}
 	}
 	e.Health, e.Found, e.Package = healthLess, "not installed", "chromium"
-	e.Advice = "only the project's own tests of the report need it"
+	e.Advice = "needed only by the report tests of this project"
 	return e
 }
 
 func examineUser() examination {
 	e := examination{Name: "user", Health: healthGood, Found: "root"}
 	if uid := os.Geteuid(); uid != 0 {
-		e.Found = fmt.Sprintf("uid %d: enough for everything but cgroup limits and dropping caches", uid)
+		e.Found = fmt.Sprintf("uid %d: sufficient, except for cgroup limits and dropping caches", uid)
 	}
 	return e
 }

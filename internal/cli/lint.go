@@ -23,10 +23,10 @@ func newLint(p *console.Process) *cobra.Command {
 	var asJSON, rules bool
 	cmd := &cobra.Command{
 		Use:   "lint SCENARIO...",
-		Short: "Find what is probably wrong in scenarios",
-		Long: "Lint reads scenarios and their job files and says what a plan would refuse, what would spoil numbers, and\n" +
-			"what is worth knowing. It needs no target and runs nothing. It ends with 65 when a scenario has errors;\n" +
-			"warnings alone end with 0. docs/guides/lint.md describes the rules.\n\n" + scenarioHelp,
+		Short: "Check scenarios for errors and likely mistakes",
+		Long: "Lint checks scenarios and their job files for errors that a plan refuses, for mistakes that distort results,\n" +
+			"and for other notable facts. It needs no target and runs nothing. The exit code is 65 if a scenario has errors\n" +
+			"and 0 if it has only warnings. docs/guides/lint.md describes the rules.\n\n" + scenarioHelp,
 		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint --rules\n  bragg lint --rules read-without-data",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if rules {
@@ -58,7 +58,7 @@ func newLint(p *console.Process) *cobra.Command {
 	}
 	c.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings, or the rules, as JSON")
-	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules, or describe those that are named")
+	cmd.Flags().BoolVar(&rules, "rules", false, "list all rules, or describe the named rules")
 	return cmd
 }
 
@@ -188,7 +188,7 @@ func namedRules(names []string) ([]lint.Rule, error) {
 		if near := diag.Nearest(name, codes); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		return nil, &diag.Error{Code: "unknown-rule", Message: "there is no rule " + strconv.Quote(name), Hint: hint, Exit: diag.ExitUsage}
+		return nil, &diag.Error{Code: "unknown-rule", Message: "unknown rule " + strconv.Quote(name), Hint: hint, Exit: diag.ExitUsage}
 	}
 	return out, nil
 }

@@ -42,19 +42,19 @@ func (o *order) flags(p *console.Process, cmd *cobra.Command) {
 	o.given = flags.Changed
 	o.choice.flags(flags)
 	o.targetFlags(p, flags)
-	flags.StringVar(&o.engine, "engine", "", fmt.Sprintf("`ENGINE` that drives the load: %s (default the scenario's choice, else %s)",
+	flags.StringVar(&o.engine, "engine", "", fmt.Sprintf("load `ENGINE`: %s (default: as in the scenario, else %s)",
 		strings.Join(session.Catalog().Generators.OfJobFiles().Names(), " or "), session.Catalog().Generators.Default()))
-	flags.DurationVar(&o.rehearse, "rehearse", 0, "shrink the run to about this `TIME` and to little data: 60s")
-	flags.StringVar(&o.rehearseSize, "rehearse-size", "", "`BYTES` that a rehearsal touches at most (default 2GiB or a quarter of the free space)")
-	flags.Uint64Var(&o.seed, "seed", seedDefault, "`NUMBER` from which offsets and content derive; equal seeds do equal operations")
-	flags.BoolVar(&o.allowShell, "allow-shell", false, "let the scenario run programs; only for scenarios that you trust")
-	flags.Float64Var(&o.maxFull, "max-full", 0, "`PERCENT` to which the storage may be filled (default 70)")
+	flags.DurationVar(&o.rehearse, "rehearse", 0, "scale the run down to about this `TIME` and little data: 60s")
+	flags.StringVar(&o.rehearseSize, "rehearse-size", "", "maximum `BYTES` of data in a rehearsal (default 2GiB or a quarter of the free space)")
+	flags.Uint64Var(&o.seed, "seed", seedDefault, "seed `NUMBER` of offsets and content; equal seeds give equal operations")
+	flags.BoolVar(&o.allowShell, "allow-shell", false, "allow the scenario to run programs; only for trusted scenarios")
+	flags.Float64Var(&o.maxFull, "max-full", 0, "maximum fill level of the storage in `PERCENT` (default 70)")
 }
 
 // remoteFlags are for verbs that make samples.
 func (o *order) remoteFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.remoteWrite, "remote-write", "", "also write samples, while the run goes on, to the Prometheus-compatible store at `URL`")
-	flags.BoolVar(&o.remoteQuantiles, "remote-write-quantiles", false, "write quantiles of each second there instead of native histograms")
+	flags.StringVar(&o.remoteWrite, "remote-write", "", "write samples during the run to the Prometheus-compatible store at `URL`")
+	flags.BoolVar(&o.remoteQuantiles, "remote-write-quantiles", false, "write per-second quantiles there instead of native histograms")
 }
 
 func (o *order) targetFlags(p *console.Process, flags *pflag.FlagSet) {
@@ -142,7 +142,7 @@ func (o *order) remote(p *console.Process) (metric.RemoteOptions, error) {
 		r.Authorization = strings.TrimSpace(string(text[:min(len(text), authorizationMax)]))
 	}
 	if strings.ContainsAny(r.Authorization, "\r\n") {
-		return r, console.BadFlag("what "+envAuthorization+" holds is more than one line", "it is the value of the header, such as: Bearer TOKEN")
+		return r, console.BadFlag(envAuthorization+" has more than one line", "set it to the header value, for example: Bearer TOKEN")
 	}
 	return r, nil
 }
@@ -152,5 +152,5 @@ func (o *order) checkEngine() error {
 	if o.engine == "" || slices.Contains(names, o.engine) {
 		return nil
 	}
-	return console.BadFlag("there is no engine "+strconv.Quote(o.engine), "choose one of "+strings.Join(names, ", "))
+	return console.BadFlag("unknown engine "+strconv.Quote(o.engine), "choose one of "+strings.Join(names, ", "))
 }

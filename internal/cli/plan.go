@@ -14,12 +14,11 @@ func newPlan(p *console.Process) *cobra.Command {
 	var text plan.TextOptions
 	cmd := &cobra.Command{
 		Use:   "plan SCENARIO",
-		Short: "Say everything that a run would do, without doing it",
-		Long: "Plan prints VMs and their placement, every device and byte range that would be written, the footprint,\n" +
-			"power operations, the duration, warnings, and for each workload its engine, with --fio also the equivalent\n" +
-			"fio command. Nothing is touched. Where the target is too small the plan is printed all the same, with what\n" +
-			"does not fit and a rehearsal that does, and bragg ends with 69, as it does where the target cannot do a step;\n" +
-			"bragg run refuses such a plan.\n\n" + scenarioHelp,
+		Short: "Show what a run would do",
+		Long: "Plan prints VMs and their placement, every device and byte range to be written, the footprint, power\n" +
+			"operations, the duration, warnings, and the engine of each workload; --fio adds the equivalent fio command.\n" +
+			"It changes nothing. If the target is too small, the plan shows what does not fit and a rehearsal that does.\n" +
+			"The exit code is then 69, as for a target that does not support a step; bragg run refuses such a plan.\n\n" + scenarioHelp,
 		Example: "  bragg plan four_corners\n" +
 			"  bragg plan four_corners --rehearse 60s\n" +
 			"  bragg plan vdi --set desktops_per_node=100 --target fake:8 --json",

@@ -18,10 +18,10 @@ func newResume(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Bring a run whose program died to its end: tear down, undo, seal, report",
-		Long: "Resume does for one run what clean does for all, and then reports what the run had recorded. It never goes\n" +
-			"on with the load: numbers from before and after a pause of unknown length would not be one measurement.\n" +
-			"Without RUN it takes the newest run that is not finished.\n\n" + runref.Help,
+		Short: "Clean up and report a crashed run",
+		Long: "Resume cleans up one crashed run, like clean, and reports its recorded data. It never continues the load:\n" +
+			"data from before and after a pause of unknown length is not one measurement. Without RUN it selects the\n" +
+			"newest unfinished run.\n\n" + runref.Help,
 		Example: "  bragg resume\n  bragg resume 20250301-151204-k3f9a",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,7 +33,7 @@ func newResume(p *console.Process) *cobra.Command {
 				}
 				if len(known) == 0 {
 					return &diag.Error{
-						Code: "no-runs", Message: "there is no unfinished run in " + dir, Exit: diag.ExitUsage,
+						Code: "no-runs", Message: "no unfinished run in " + dir, Exit: diag.ExitUsage,
 						Hint: "bragg runs list shows all runs",
 					}
 				}
@@ -60,7 +60,7 @@ func newResume(p *console.Process) *cobra.Command {
 			return results.Print(p, dir, args[0], false)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print the report as JSON; null where nothing was recorded")
+	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print the report as JSON; null without recorded data")
 	p.RunsFlag(cmd.Flags(), &runs)
 	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd

@@ -68,10 +68,10 @@ func TestSecondRunIsRefused(t *testing.T) {
 	if !strings.Contains(said, filepath.Base(dir)) || !strings.Contains(said, "in use by run") {
 		t.Errorf("the refusal does not name the run: %s", said)
 	}
-	if said := mustRun(t, 75, "clean", "--runs", runs); !strings.Contains(said, "left alone") {
+	if said := mustRun(t, 75, "clean", "--runs", runs); !strings.Contains(said, "skipped") {
 		t.Errorf("clean beside a run: %s", said)
 	}
-	if said := mustRun(t, 77, "runs", "rm", "last", "--runs", runs); !strings.Contains(said, "is going on") {
+	if said := mustRun(t, 77, "runs", "rm", "last", "--runs", runs); !strings.Contains(said, "is active") {
 		t.Errorf("rm of a run that goes on: %s", said)
 	}
 	if err := first.Process.Signal(os.Interrupt); err != nil {
@@ -134,7 +134,7 @@ func TestStoppedAndContinued(t *testing.T) {
 	if code := b.exitCode(t); code != 130 {
 		t.Errorf("exit code %d\n%s", code, b.out.String())
 	}
-	if said := b.out.String(); !strings.Contains(said, "controller stood still for") {
+	if said := b.out.String(); !strings.Contains(said, "controller was paused for") {
 		t.Errorf("the pause is not told:\n%s", said)
 	}
 	checkNothingLeft(t, runs, "")
@@ -143,8 +143,8 @@ func TestStoppedAndContinued(t *testing.T) {
 func TestInterruptStopsUndoesAndReports(t *testing.T) {
 	t.Parallel()
 	for signals, want := range map[int]string{
-		1: "the load ends, everything is undone and the report is written",
-		2: "what is left is removed by: bragg clean 2",
+		1: "stopping load, cleaning up, writing report",
+		2: "cleanup skipped; to clean up later: bragg clean 2",
 	} {
 		t.Run(fmt.Sprint(signals), func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestInterruptStopsUndoesAndReports(t *testing.T) {
 				if err := b.Process.Signal(os.Interrupt); err != nil {
 					t.Fatal(err)
 				}
-				b.await("everything is undone and the report is written") // two signals that are both pending count as one
+				b.await("cleaning up, writing report") // two signals that are both pending count as one
 			}
 			if code := b.exitCode(t); code != 130 {
 				t.Errorf("exit code %d\n%s", code, b.out.String())
@@ -183,7 +183,7 @@ func TestThirdInterruptExits(t *testing.T) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	b := startBragg(t, nil, endlessArguments(runs)...)
 	awaitEvent(t, b, runs, loadStarted)
-	for _, answer := range []string{"once more leaves things undone", "ending now", "never said"} {
+	for _, answer := range []string{"Ctrl-C again skips cleanup", "cleanup skipped", "never said"} {
 		if err := b.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}

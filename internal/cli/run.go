@@ -34,12 +34,12 @@ func newRun(p *console.Process) *cobra.Command {
 	var q queue
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
-		Short: "Run scenarios, one after the other, and report",
-		Long: "Run carries scenarios out and writes the bundle and the report of each into the runs folder. Several\n" +
-			"queue; after a failure the next one begins. Ctrl-C once stops, undoes and still reports; twice leaves\n" +
-			"things undone, for bragg clean; three times exits.\n\n" +
-			"It ends with 0 when all expectations were met, 1 when one was not, 3 when a run could not be decided,\n" +
-			"77 when a step was refused for safety, 130 when it was stopped.\n\n" + scenarioHelp,
+		Short: "Run scenarios and report the results",
+		Long: "Run executes scenarios and writes a bundle and a report of each to the runs folder. Several scenarios run in\n" +
+			"sequence, also after a failure. Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips\n" +
+			"the cleanup (see bragg clean); a third exits.\n\n" +
+			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 77 a step refused for safety,\n" +
+			"130 interrupted.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +
 			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
@@ -52,9 +52,9 @@ func newRun(p *console.Process) *cobra.Command {
 	}
 	o.flags(p, cmd)
 	o.remoteFlags(cmd.Flags())
-	cmd.Flags().StringVar(&q.label, "label", "", "`NAME` by which report, compare and query find the run again")
-	cmd.Flags().BoolVar(&q.json, "json", false, "print the outcomes as JSON instead of a live view and the numbers")
-	cmd.Flags().StringVar(&q.junit, "junit", "", "also write test cases for continuous integration to `FILE`, a suite per scenario")
+	cmd.Flags().StringVar(&q.label, "label", "", "`NAME` of the run for report, compare and query")
+	cmd.Flags().BoolVar(&q.json, "json", false, "print the outcomes as JSON instead of the live view and numbers")
+	cmd.Flags().StringVar(&q.junit, "junit", "", "also write JUnit test cases to `FILE`, one suite per scenario")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func runAll(ctx context.Context, p *console.Process, o *order, q queue) error {
 	outcomes := []ranRun{}
 	for i, word := range q.words {
 		if stop.Stopped() {
-			noteRun(p, q, "not run because of the stop: "+strings.Join(q.words[i:], ", "))
+			noteRun(p, q, "not run: interrupted: "+strings.Join(q.words[i:], ", "))
 			break
 		}
 		if len(q.words) > 1 {
@@ -134,7 +134,7 @@ const labelBytesMax = 80
 func checkLabel(label string) error {
 	if len(label) > labelBytesMax || textio.Lines(label) != label || label == "last" || strings.ContainsAny(label, "\n\t") || runref.IsPath(label) {
 		return console.BadFlag("--label "+strconv.Quote(label)+" cannot name a run",
-			"a label has at most 80 bytes, no line feed, is not \"last\" and does not begin as a path does (/, ./, ../)")
+			"a label has at most 80 bytes and no line feed, is not \"last\" and does not start like a path (/, ./, ../)")
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func runOne(ctx context.Context, o *order, word string, q queue, stop *stopper) 
 	stop.follow("", func(text string) { fmt.Fprintln(p.Stderr, text) })
 	outcome, err := carryOut(ctx, o, word, q, stop)
 	if errors.Is(err, context.Canceled) && stop.Stopped() {
-		err = &diag.Error{Code: "stopped", Message: "stopped before anything was touched", Exit: diag.ExitInterrupted}
+		err = &diag.Error{Code: "stopped", Message: "interrupted before any change", Exit: diag.ExitInterrupted}
 	}
 	ran.Outcome = outcome
 	if err != nil {
@@ -228,17 +228,17 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	if err := brief(p.Stdout, read); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "\nreport: %s\n  bragg report %s prints all of it here\n", textio.Lines(path), textio.Lines(outcome.Dir))
+	fmt.Fprintf(p.Stdout, "\nreport: %s\n  full report in the terminal: bragg report %s\n", textio.Lines(path), textio.Lines(outcome.Dir))
 	for _, problem := range outcome.Problems {
 		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(problem))
 	}
 	if len(outcome.Left) > 0 {
-		fmt.Fprintf(p.Stderr, "bragg: not undone: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(runref.CleanCommand(p, outcome.Dir)))
+		fmt.Fprintf(p.Stderr, "bragg: cleanup incomplete: %s\n  %s\n", textio.Lines(strings.Join(outcome.Left, "; ")), textio.Lines(runref.CleanCommand(p, outcome.Dir)))
 	}
 	return nil
 }
 
-// readRan reads the runs of a queue again, as they were sealed. What a stop left out is told, too.
+// readRan reads the sealed runs of a queue. Scenarios that an interrupt skipped are included.
 func readRan(words []string, outcomes []ranRun) []report.Ran {
 	var all []report.Ran
 	for _, o := range outcomes {
@@ -252,7 +252,7 @@ func readRan(words []string, outcomes []ranRun) []report.Ran {
 		all = append(all, ran)
 	}
 	for _, word := range words[len(outcomes):] {
-		all = append(all, report.Ran{NotRun: report.NotRun{Scenario: word, At: time.Now(), Error: "not run because of the stop"}})
+		all = append(all, report.Ran{NotRun: report.NotRun{Scenario: word, At: time.Now(), Error: "not run: interrupted"}})
 	}
 	return all
 }

@@ -25,8 +25,8 @@ import (
 )
 
 // scenarioHelp explains SCENARIO in the help of every verb that takes one.
-const scenarioHelp = "SCENARIO is the name of a shipped scenario (bragg scenarios lists them) or the path of a folder with\n" +
-	"a test.yml; a path has a slash: ./my_scenario."
+const scenarioHelp = "SCENARIO is the name of a built-in scenario (bragg scenarios lists them) or the path of a folder with\n" +
+	"a test.yml; a path contains a slash: ./my_scenario."
 
 // choice holds the flags that choose values of a scenario's variables.
 type choice struct {
@@ -35,7 +35,7 @@ type choice struct {
 }
 
 func (c *choice) flags(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&c.set, "set", nil, "value of a variable, as `NAME=VALUE`; may be given several times")
+	flags.StringArrayVar(&c.set, "set", nil, "set a variable, `NAME=VALUE`; repeatable")
 	flags.StringVar(&c.preset, "preset", "", "`NAME` of a preset of the scenario")
 }
 
@@ -51,7 +51,7 @@ func (c *choice) options() (scenario.Options, error) {
 		}
 		if _, twice := o.Set[name]; twice {
 			return o, &diag.Error{
-				Code: "bad-flag", Message: "--set gives variable " + strconv.Quote(name) + " twice", Exit: diag.ExitUsage,
+				Code: "bad-flag", Message: "--set: duplicate variable " + strconv.Quote(name), Exit: diag.ExitUsage,
 			}
 		}
 		o.Set[name] = value
@@ -89,8 +89,8 @@ func sourceOf(p *console.Process, word string) (scenario.Source, error) {
 		return scenario.Source{Path: place}, nil
 	}
 	e := &diag.Error{
-		Code: "no-scenario", Message: "there is no scenario " + strconv.Quote(word), Exit: diag.ExitUsage,
-		Hint: "bragg scenarios lists the shipped ones; anything else is the path of a folder",
+		Code: "no-scenario", Message: "unknown scenario " + strconv.Quote(word), Exit: diag.ExitUsage,
+		Hint: "bragg scenarios lists the built-in ones; otherwise give the path of a folder",
 	}
 	if near := diag.Nearest(word, names); near != "" {
 		e.Hint = "did you mean " + near + "?"
@@ -115,9 +115,9 @@ func newScenarios(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "scenarios [SCENARIO]",
-		Short: "List the shipped scenarios, or describe one",
-		Long: "Scenarios lists what ships inside bragg. With a name or a path it describes one: what it does, its\n" +
-			"groups and workloads, and the variables that --set changes.\n\n" + scenarioHelp,
+		Short: "List or describe scenarios",
+		Long: "Scenarios lists the built-in scenarios. With a name or a path it describes one scenario: its purpose, its\n" +
+			"groups and workloads, and its variables for --set.\n\n" + scenarioHelp,
 		Example: "  bragg scenarios\n  bragg scenarios four_corners\n  bragg scenarios ./my_scenario --json",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -161,7 +161,7 @@ func listScenarios(ctx context.Context, p *console.Process, asJSON bool) error {
 	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
-	const next = "bragg scenarios NAME describes one; bragg run NAME --rehearse 60s tries it here in about a minute."
+	const next = "Describe one: bragg scenarios NAME. Try it here in about a minute: bragg run NAME --rehearse 60s"
 	_, err = fmt.Fprintf(p.Stdout, "\n%s\n", console.Paragraphs(next, p.TextWidth()))
 	return err
 }
@@ -234,7 +234,7 @@ func allowed(v scenario.Variable) string {
 func vmCount(g scenario.Group) string {
 	switch {
 	case g.PerCluster > 0:
-		return fmt.Sprintf("%d in all", g.PerCluster)
+		return fmt.Sprintf("%d in total", g.PerCluster)
 	case g.PerNode > 0:
 		return fmt.Sprintf("%d per node", g.PerNode)
 	}

@@ -29,9 +29,9 @@ func newScenariosCopy(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "copy NAME DIR",
-		Short: "Copy a shipped scenario into a folder, to edit it",
-		Long: "Copy writes test.yml and the job files of a shipped scenario into DIR, which must not exist yet or be empty:\n" +
-			"nothing is overwritten. A folder that did not exist appears with all files or not at all.",
+		Short: "Copy a built-in scenario to a folder",
+		Long: "Copy writes test.yml and the job files of a built-in scenario to DIR, which must be empty or not exist.\n" +
+			"It overwrites nothing. A new folder is created with all files or not at all.",
 		Example: "  bragg scenarios copy db_colocation ./my_colocation\n  bragg plan ./my_colocation",
 		Args:    console.Between(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ func copyScenario(p *console.Process, name, dir string) (copiedScenario, error) 
 	}
 	if !slices.Contains(names, name) {
 		e := &diag.Error{Code: "no-scenario", Message: "unknown scenario " + strconv.Quote(name), Exit: diag.ExitUsage,
-			Hint: "bragg scenarios lists the shipped ones"}
+			Hint: "bragg scenarios lists the built-in ones"}
 		if near := diag.Nearest(name, names); near != "" {
 			e.Hint = "did you mean " + near + "?"
 		}
@@ -119,5 +119,5 @@ func vacant(dir string) (there bool, err error) {
 		return true, nil
 	}
 	return true, &diag.Error{Code: "exists", Message: strconv.Quote(dir) + " already exists", Exit: diag.ExitUsage,
-		Hint: "nothing is overwritten: choose another folder, or remove this one"}
+		Hint: "choose another folder, or remove this one"}
 }

@@ -19,9 +19,9 @@ func newSchema(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "schema [scenario|target|steps]",
-		Short: "Print the JSON Schema of scenarios or target files, or describe all steps",
-		Long: "Schema prints a JSON Schema for editors and checkers: that of test.yml (the default) or of target files.\n" +
-			"With steps it lists every step with its arguments; with the name of a step it describes that one.",
+		Short: "Print JSON Schemas, or describe steps",
+		Long: "Schema prints the JSON Schema of test.yml (the default) or of target files, for editors and validators.\n" +
+			"With steps it lists every step with its arguments; with the name of a step it describes that step.",
 		Example: "  bragg schema scenario > test.schema.json\n" +
 			"  bragg schema target\n" +
 			"  bragg schema steps\n" +
@@ -94,7 +94,7 @@ func printSteps(p *console.Process, asJSON bool) error {
 	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(p.Stdout, "\nbragg schema STEP describes one with its arguments and an example.\n")
+	_, err := fmt.Fprint(p.Stdout, "\nDescribe a step with its arguments and an example: bragg schema STEP\n")
 	return err
 }
 
@@ -104,7 +104,7 @@ func printStep(p *console.Process, name string, asJSON bool) error {
 	if !ok {
 		words := append([]string{"scenario", "target", "steps"}, catalog.StepNames()...)
 		e := &diag.Error{
-			Code: "unknown-schema", Message: "there is no schema and no step " + strconv.Quote(name), Exit: diag.ExitUsage,
+			Code: "unknown-schema", Message: "unknown schema or step " + strconv.Quote(name), Exit: diag.ExitUsage,
 			Hint: "choose scenario, target or steps; bragg schema steps lists the steps",
 		}
 		if near := diag.Nearest(name, words); near != "" {
@@ -117,7 +117,7 @@ func printStep(p *console.Process, name string, asJSON bool) error {
 	}
 	fmt.Fprintln(p.Stdout, console.Paragraphs(fmt.Sprintf("%s — %s\n\n%s", kind.Name, kind.Summary, kind.Doc), p.TextWidth()))
 	if len(kind.Needs) > 0 {
-		fmt.Fprintf(p.Stdout, "\nThe target must offer: %v\n", kind.Needs)
+		fmt.Fprintf(p.Stdout, "\nRequired target capabilities: %v\n", kind.Needs)
 	}
 	if err := printArguments(p, kind); err != nil {
 		return err
@@ -129,7 +129,7 @@ func printStep(p *console.Process, name string, asJSON bool) error {
 func printArguments(p *console.Process, kind verb.Kind) error {
 	arguments := kind.Arguments()
 	if len(arguments) == 0 {
-		_, err := fmt.Fprintln(p.Stdout, "\nIt takes no argument.")
+		_, err := fmt.Fprintln(p.Stdout, "\nNo arguments.")
 		return err
 	}
 	t := console.Table{Head: []string{"ARGUMENT", "TYPE", "DEFAULT", "MEANING"}, Width: p.Columns()}

@@ -31,9 +31,9 @@ func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
 func (s *stopper) signal(count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	level, text := run.StopAndUndo, "stopping: the load ends, everything is undone and the report is written; once more leaves things undone"
+	level, text := run.StopAndUndo, "interrupted: stopping load, cleaning up, writing report (Ctrl-C again skips cleanup)"
 	if count > 1 {
-		level, text = run.StopOnly, "ending now; what is left is removed by: "+s.cleanCommand()
+		level, text = run.StopOnly, "cleanup skipped; to clean up later: "+s.cleanCommand()
 	}
 	s.levels <- level
 	if s.say != nil {

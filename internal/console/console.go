@@ -45,7 +45,7 @@ func New(name string) Process {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	self, err := os.Executable()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: find this program: %v\n", name, err)
+		fmt.Fprintf(os.Stderr, "%s: locate the executable: %v\n", name, err)
 		os.Exit(diag.ExitInternal)
 	}
 	directory, err := os.Getwd()
@@ -75,7 +75,7 @@ func (p *Process) Path(name string) string {
 
 // RunsFlag adds --runs, which every verb that reads or writes runs has.
 func (p *Process) RunsFlag(flags *pflag.FlagSet, dir *string) {
-	flags.StringVar(dir, "runs", "", "folder that holds the runs (default $XDG_STATE_HOME/bragg/runs or ~/.local/state/bragg/runs)")
+	flags.StringVar(dir, "runs", "", "runs folder (default $XDG_STATE_HOME/bragg/runs or ~/.local/state/bragg/runs)")
 }
 
 // RunsDirectory returns the folder of runs: what --runs says, else the one below StateDirectory.

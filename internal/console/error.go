@@ -96,28 +96,28 @@ func explain(err error) *diag.Error {
 	told := &diag.Error{Message: err.Error(), Exit: diag.ExitUnavailable, Code: "system"}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		told.Hint = "free some space, or choose another place with --runs DIR"
+		told.Hint = "free some space, or choose another folder with --runs DIR"
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
-		told.Hint = "choose a folder that you may write to with --runs DIR, or ask bragg doctor what is missing"
+		told.Hint = "choose a writable folder with --runs DIR, or run bragg doctor"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		told.Hint = "raise the limit of open files: ulimit -n 65536"
 	case errors.Is(err, result.ErrDamaged):
-		told.Hint = "the bundle was changed or damaged after it was written; bragg runs show RUN says where"
+		told.Hint = "the bundle was modified or damaged; bragg runs show RUN lists the files"
 	case errors.Is(err, result.ErrNewer):
-		told.Hint = "a newer bragg wrote it: update this one"
+		told.Hint = "it was written by a newer bragg: update this one"
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ENOTDIR):
 	default:
 		told.Exit, told.Code = diag.ExitInternal, "defect"
-		told.Hint = "this looks like a defect of bragg: please report it with the output of bragg version"
+		told.Hint = "internal error: please report it with the output of bragg version"
 	}
 	return told
 }
 
 // PrintPanic keeps Go's stack away from people; who hunts the defect sets BRAGG_DEBUG.
 func (p *Process) PrintPanic(fault any) int {
-	fmt.Fprintf(p.Stderr, "%s: defect: %v\n", p.Name, fault)
-	fmt.Fprintf(p.Stderr, "  please report it with the output of bragg version; BRAGG_DEBUG=1 shows where it happened\n")
-	fmt.Fprintf(p.Stderr, "  if a run was going on, bragg clean removes what it left\n")
+	fmt.Fprintf(p.Stderr, "%s: internal error: %v\n", p.Name, fault)
+	fmt.Fprintf(p.Stderr, "  please report it with the output of bragg version; BRAGG_DEBUG=1 prints the stack\n")
+	fmt.Fprintf(p.Stderr, "  if a run was active, clean up with: bragg clean\n")
 	if p.Getenv("BRAGG_DEBUG") != "" {
 		fmt.Fprintf(p.Stderr, "%s\n", debug.Stack())
 	}

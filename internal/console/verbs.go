@@ -57,7 +57,7 @@ func (p *Process) Execute(ctx context.Context, root *cobra.Command) (code int) {
 
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:    "help [VERB]",
+		Use:    "help [COMMAND]",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := root.Find(args)

@@ -80,7 +80,7 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 			met, known := compare(v, x.Operator, x.Value)
 			switch {
 			case !known:
-				c.Passed, c.Reason = false, fmt.Sprintf("there is no comparison %q", x.Operator)
+				c.Passed, c.Reason = false, fmt.Sprintf("unknown comparison %q", x.Operator)
 			case math.IsNaN(v):
 				c.Passed, c.Reason = false, missingStatistic(x.Statistic)
 			case !met:
@@ -118,12 +118,12 @@ func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, 
 		windows = true
 		v, ok := statistic(s, x.Statistic)
 		if !ok {
-			return nil, fmt.Sprintf("there is no statistic %q", x.Statistic)
+			return nil, fmt.Sprintf("unknown statistic %q", x.Statistic)
 		}
 		values = append(values, v)
 	}
 	if !windows {
-		return nil, fmt.Sprintf("the result has no data in window %q", x.Window)
+		return nil, fmt.Sprintf("no data in window %q", x.Window)
 	}
 	return values, ""
 }
@@ -131,12 +131,12 @@ func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, 
 // missingStatistic says why a statistic of data that exist is missing.
 func missingStatistic(name string) string {
 	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[name]; q > 0 {
-		return fmt.Sprintf("there are too few values for %s, which needs %d", name, stat.PercentileNeeds(q))
+		return fmt.Sprintf("too few values for %s (needs %d)", name, stat.PercentileNeeds(q))
 	}
 	if name == "time_to_complete" {
-		return "not every start of the workload ran to completion"
+		return "not every start of the workload completed"
 	}
-	return "there is no " + name
+	return "no data for " + name
 }
 
 // ofIntervals begins the names of statistics of the means of intervals.
@@ -160,7 +160,7 @@ func statistic(s result.Stats, name string) (float64, bool) {
 // complete and did not.
 func (ev *evaluator) completion(r scenario.Result, x scenario.Expectation, loads []result.LoadSummary) (values []float64, reason string) {
 	if x.Window != "" {
-		return nil, "time_to_complete is of whole starts of a workload, not of a window"
+		return nil, "time_to_complete applies to whole workload starts, not to a window"
 	}
 	complete := false
 	for _, l := range loads {
@@ -177,7 +177,7 @@ func (ev *evaluator) completion(r scenario.Result, x scenario.Expectation, loads
 		}
 	}
 	if !complete {
-		return nil, "no workload of this result ran to completion"
+		return nil, "no workload of this result completed"
 	}
 	return values, ""
 }

@@ -121,7 +121,7 @@ func (ev *evaluator) readPlan() {
 		}
 	}
 	if err != nil {
-		ev.caveats = append(ev.caveats, fmt.Sprintf("The plan of this bundle cannot be read: %v.", err))
+		ev.caveats = append(ev.caveats, fmt.Sprintf("Cannot read the plan of this bundle: %v.", err))
 	}
 	count := map[string]int{} // instances of a workload count its starts in the order of the steps
 	for _, s := range ev.plan.Steps {
@@ -241,7 +241,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 			switch {
 			case c.Passed:
 			case c.Reason != "":
-				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q could not be decided: %s.", c.Text, r.Name, c.Reason))
+				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q is undecided: %s.", c.Text, r.Name, c.Reason))
 			default:
 				failed = cmp.Or(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
 			}

@@ -178,7 +178,7 @@ func TestTooFewPointsForAPercentile(t *testing.T) {
 	if !known.Passed || known.Reason != "" || known.Value != 300 {
 		t.Errorf("p95 of 30 points: %+v", known)
 	}
-	if unknown.Passed || unknown.Reason != "there are too few values for p99, which needs 100" || !math.IsNaN(float64(unknown.Value)) {
+	if unknown.Passed || unknown.Reason != "too few values for p99 (needs 100)" || !math.IsNaN(float64(unknown.Value)) {
 		t.Errorf("p99 of 30 points: %+v", unknown)
 	}
 	if s.Verdict != result.Undecided || !strings.Contains(s.Reason, unknown.Reason) {

@@ -62,7 +62,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
 	service := ev.linesOf(r, e, analysis.Service)
 	response := ev.linesOf(r, e, analysis.Response)
 	_, source := choose(r.Result)
-	e.Source = source + ", timed by its load generators"
+	e.Source = source + ", measured by its load generators"
 	if len(service) == 0 {
 		ev.deviceResult(ctx, r, e)
 		return

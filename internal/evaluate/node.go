@@ -102,7 +102,7 @@ const holdPeriods = 2.5
 func (ev *evaluator) metricResult(r *shown, e *sheet) {
 	unit, factor := nodeUnit(r.Metric)
 	e.Unit = unit
-	e.Source = fmt.Sprintf("The target's metric %s, read from every node", r.Metric)
+	e.Source = fmt.Sprintf("Target metric %s of every node", r.Metric)
 	byNode := map[string][]result.Sample{}
 	for _, s := range ev.nodes.samples[r.Metric] {
 		byNode[s.Labels["node"]] = append(byNode[s.Labels["node"]], s)

@@ -29,7 +29,7 @@ func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *shee
 		e.Missing = err.Error()
 		return
 	}
-	e.Source = "Answer to a query of the scenario"
+	e.Source = "Query of the scenario"
 	ev.ask(ctx, r, e, expr)
 }
 

@@ -73,10 +73,10 @@ func unitOf(kind string, engine interval.Engine) string {
 func choose(r scenario.Result) (func(workload, group string, prefill bool) bool, string) {
 	if r.Source == scenario.FromWorkload {
 		return func(workload, _ string, prefill bool) bool { return workload == r.Workload && !prefill },
-			fmt.Sprintf("What workload %q recorded", r.Workload)
+			fmt.Sprintf("Workload %q", r.Workload)
 	}
 	return func(_, group string, _ bool) bool { return group == r.Group },
-		fmt.Sprintf("All traffic of group %q to its disks", r.Group)
+		fmt.Sprintf("Disk traffic of group %q", r.Group)
 }
 
 // linesOf returns one line per VM.
@@ -117,7 +117,7 @@ func (ev *evaluator) trafficResult(ctx context.Context, r *shown, e *sheet) {
 	q := analysis.Quantity(r.Type)
 	lines := ev.linesOf(r, e, q)
 	_, source := choose(r.Result)
-	e.Source = source + ", counted by its load generators"
+	e.Source = source + ", measured by its load generators"
 	if len(lines) == 0 {
 		ev.deviceResult(ctx, r, e)
 		return

@@ -104,7 +104,7 @@ func (s *shown) takes(iv *interval.Interval) bool {
 func (s *shown) nothing() string {
 	keep, _ := choose(s.Result)
 	if len(s.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })) > 0 {
-		return "No data: no interval of a load lies wholly within the time of this result."
+		return "No interval lies within the time of this result."
 	}
 	return "No data from load generators."
 }

@@ -16,7 +16,7 @@ import (
 
 // hypervisorGroup heads what no scenario has asked for: what the hypervisor counted of single VMs. Results of a scenario that show
 // the same come from the load's own count or from guests, and the two need not agree: that is what this is for.
-const hypervisorGroup = "Single VMs, as the hypervisor counts them"
+const hypervisorGroup = "Per-VM hypervisor metrics"
 
 // vmLinesMax is how many VMs have a line each. Of more, each group has three: the lowest of its VMs, their mean and the highest.
 const vmLinesMax = 40
@@ -27,17 +27,17 @@ var vmTitles = map[target.VMMetric]struct {
 	factor      float64
 	note        string
 }{
-	target.VMCPUUsage:    {"CPU used", "%", 100, "100 % is all vCPUs of a VM busy; what its emulator uses counts too."},
-	target.VMCPUSteal:    {"CPU stolen", "%", 100, "How long vCPUs were ready and waited for a CPU of the host."},
-	target.VMMemory:      {"Memory resident on the host", "B", 1, "What a VM takes of the host's memory, its emulator included."},
-	target.VMReads:       {"Disk reads", "IOPS", 1, "Over all disks of a VM."},
-	target.VMWrites:      {"Disk writes", "IOPS", 1, "Over all disks of a VM."},
-	target.VMReadBytes:   {"Disk bytes read", "B/s", 1, "Over all disks of a VM."},
-	target.VMWritten:     {"Disk bytes written", "B/s", 1, "Over all disks of a VM."},
-	target.VMReadTime:    {"Time of a disk read", "ns", 1e9, "The mean of the reads that ended, from the emulator's view; a gap where none did."},
-	target.VMWriteTime:   {"Time of a disk write", "ns", 1e9, "The mean of the writes that ended, from the emulator's view; a gap where none did."},
-	target.VMReceived:    {"Network bytes received", "B/s", 1, "Over all network cards of a VM."},
-	target.VMTransmitted: {"Network bytes sent", "B/s", 1, "Over all network cards of a VM."},
+	target.VMCPUUsage:    {"CPU used", "%", 100, "100 % = all vCPUs of the VM busy; includes QEMU overhead."},
+	target.VMCPUSteal:    {"CPU steal", "%", 100, "Time for which runnable vCPUs waited for a host CPU."},
+	target.VMMemory:      {"Memory resident on the host", "B", 1, "Host memory of the VM, including QEMU."},
+	target.VMReads:       {"Disk reads", "IOPS", 1, "Sum over all disks of the VM."},
+	target.VMWrites:      {"Disk writes", "IOPS", 1, "Sum over all disks of the VM."},
+	target.VMReadBytes:   {"Disk bytes read", "B/s", 1, "Sum over all disks of the VM."},
+	target.VMWritten:     {"Disk bytes written", "B/s", 1, "Sum over all disks of the VM."},
+	target.VMReadTime:    {"Disk read latency", "ns", 1e9, "Mean of completed reads as measured by QEMU; a gap without reads."},
+	target.VMWriteTime:   {"Disk write latency", "ns", 1e9, "Mean of completed writes as measured by QEMU; a gap without writes."},
+	target.VMReceived:    {"Network bytes received", "B/s", 1, "Sum over all network interfaces of the VM."},
+	target.VMTransmitted: {"Network bytes sent", "B/s", 1, "Sum over all network interfaces of the VM."},
 }
 
 // vmReadings are the readings of one metric of one VM, as small as can be: there may be vmValuesMax of them.
@@ -99,9 +99,9 @@ func (ev *evaluator) vmResults() []result.Evaluated {
 		}
 		shown := vmTitles[m]
 		e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
-			Name: metric.HypervisorVM + string(m), Title: shown.title + ", by the hypervisor", Type: "metric", Unit: shown.unit, Unasked: true,
+			Name: metric.HypervisorVM + string(m), Title: shown.title + " (hypervisor)", Type: "metric", Unit: shown.unit, Unasked: true,
 			ReportGroup: hypervisorGroup, Hint: shown.note,
-			Source:    fmt.Sprintf("What the hypervisor counted of each VM (%s%s), not what its guest or its load did", metric.HypervisorVM, m),
+			Source:    fmt.Sprintf("Hypervisor metric %s%s of each VM, not of its guest or load", metric.HypervisorVM, m),
 			Simulated: ev.manifest.Target.Simulated || ev.vms.simulated, FromNanos: ev.phase.FromNanos, ToNanos: ev.phase.ToNanos,
 			Series: []result.Series{}, Stats: []result.Stats{},
 		}}
@@ -139,7 +139,7 @@ func (ev *evaluator) fillVMs(e *sheet, byVM map[string]*vmReadings, m target.VMM
 		groups[byVM[vm].group] = append(groups[byVM[vm].group], l)
 	}
 	if len(lines) > vmLinesMax {
-		e.Source += fmt.Sprintf("; of %d VMs each group shows the lowest, the mean and the highest, and the record has them all", len(lines))
+		e.Source += fmt.Sprintf("; minimum, mean and maximum of each group (%d VMs); the bundle has every VM", len(lines))
 		lines = nil
 		for _, group := range slices.Sorted(maps.Keys(groups)) {
 			for _, how := range []struct{ aggregate, name string }{{"min", "lowest"}, {"mean", "mean"}, {"max", "highest"}} {

@@ -46,7 +46,7 @@ func TestVMsByTheHypervisor(t *testing.T) {
 		t.Fatalf("got %+v", s.Results)
 	}
 	cpu, writes := s.Results[1], s.Results[2]
-	if !cpu.Unasked || cpu.Unit != "%" || cpu.Simulated || !strings.Contains(cpu.Source, "hypervisor counted") || !strings.Contains(cpu.Title, "hypervisor") ||
+	if !cpu.Unasked || cpu.Unit != "%" || cpu.Simulated || !strings.Contains(cpu.Source, "Hypervisor metric") || !strings.Contains(cpu.Title, "hypervisor") ||
 		cpu.Stats[0].Mean != 25 || len(cpu.Series) != 2 {
 		t.Errorf("got %+v", cpu)
 	}
@@ -69,7 +69,7 @@ func TestManyVMsByTheHypervisor(t *testing.T) {
 		return append(of, target.VMSample{VM: "h-0001", Group: "h", Metric: target.VMWrites, Value: 7})
 	})
 	s := evaluated(t, b)
-	if len(s.Results) != 1 || !s.Results[0].Simulated || !strings.Contains(s.Results[0].Source, "of 151 VMs") {
+	if len(s.Results) != 1 || !s.Results[0].Simulated || !strings.Contains(s.Results[0].Source, "(151 VMs)") {
 		t.Fatalf("got %+v", s.Results)
 	}
 	var got []string

@@ -33,9 +33,9 @@ func (f Footprint) Written() string {
 	text := f.writtenInTime()
 	switch {
 	case f.WrittenLastingFreely > 0:
-		return fmt.Sprintf("%s; loads that last over slow steps go on for %s more at most", text, unit.FormatDuration(f.WrittenLastingFreely))
+		return fmt.Sprintf("%s; worst case +%s of load if steps overrun their estimate", text, unit.FormatDuration(f.WrittenLastingFreely))
 	case f.WrittenLastingBytes > 0:
-		return fmt.Sprintf("%s; loads that last over slow steps write %s more at most", text, unit.FormatBytes(f.WrittenLastingBytes))
+		return fmt.Sprintf("%s; worst case +%s if steps overrun their estimate", text, unit.FormatBytes(f.WrittenLastingBytes))
 	}
 	return text
 }
@@ -45,11 +45,11 @@ func (f Footprint) writtenInTime() string {
 	known := unit.FormatBytes(f.WrittenKnownBytes)
 	switch {
 	case f.WrittenBytes >= 0:
-		return "at most " + known
+		return "up to " + known
 	case f.WrittenForever:
-		return "at least " + known + ", beyond that bound by time and device only"
+		return "at least " + known + "; the rest is limited only by time and device"
 	}
-	return fmt.Sprintf("at most %s, and what the storage takes in %s: %.3g GB for each GB/s", known,
+	return fmt.Sprintf("%s + unthrottled writes for %s (≈%.3g GB at 1 GB/s)", known,
 		unit.FormatDuration(f.WrittenFreely), f.WrittenFreely.Seconds())
 }
 

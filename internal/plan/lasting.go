@@ -32,11 +32,11 @@ func (l *Lasting) Longest(runtime time.Duration) time.Duration {
 	return runtime + l.Most
 }
 
-// String says until when: "step 9 (test.Wait) is over".
+// String says until when: "step 9 (test.Wait) ends".
 func (l *Lasting) String() string {
 	parts := make([]string, len(l.Over))
 	for i, o := range l.Over {
-		parts[i] = fmt.Sprintf("step %d (%s) is over", o.Step, o.Name)
+		parts[i] = fmt.Sprintf("step %d (%s) ends", o.Step, o.Name)
 		if o.Partly {
 			parts[i] = fmt.Sprintf("%s into step %d (%s)", unit.FormatDuration(o.After), o.Step, o.Name)
 		}

@@ -61,7 +61,7 @@ func Read(text []byte) (*Plan, error) {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
 	if p.Format > Format {
-		return nil, fmt.Errorf("read plan: format %d is newer than this program knows (%d)", p.Format, Format)
+		return nil, fmt.Errorf("read plan: format %d is newer than this program supports (%d)", p.Format, Format)
 	}
 	return p, nil
 }

@@ -41,7 +41,7 @@ func (p *Plan) textHead(b *strings.Builder) {
 	fmt.Fprintf(b, "Target     %s (%s%s), %d nodes\n", textio.Line(p.Target.Name), textio.Line(p.Target.Provider), kind, len(p.Target.Nodes))
 	rough := ""
 	if p.Estimate.Rough {
-		rough = " (roughly: size-bound steps assume " + unit.FormatRate(AssumedBytesPerSecond)
+		rough = " (estimate: size-bound steps assume " + unit.FormatRate(AssumedBytesPerSecond)
 		if p.Estimate.Boots != "" {
 			rough += "; a VM boots in " + p.Estimate.Boots
 		}
@@ -60,7 +60,7 @@ func (p *Plan) textHead(b *strings.Builder) {
 		if r.Nodes[0] != r.Nodes[1] {
 			nodes = fmt.Sprintf("; %d nodes instead of %d", r.Nodes[1], r.Nodes[0])
 		}
-		fmt.Fprintf(b, "\nREHEARSAL  asked for %s; all durations × %.6g%s\n", unit.FormatDuration(r.Asked), r.TimeFactor, nodes)
+		fmt.Fprintf(b, "\nREHEARSAL  requested %s; all durations × %.6g%s\n", unit.FormatDuration(r.Asked), r.TimeFactor, nodes)
 		p.textFactors(b)
 	}
 }
@@ -100,9 +100,9 @@ func few(names []string, what string) string {
 
 func (p *Plan) textFootprint(b *strings.Builder) {
 	f := p.Footprint
-	fmt.Fprintf(b, "Footprint  %d VMs, %s touched", f.VMs, unit.FormatBytes(f.TouchedBytes))
+	fmt.Fprintf(b, "Footprint  %d VMs, %s data", f.VMs, unit.FormatBytes(f.TouchedBytes))
 	if f.SnapshotBytes > 0 {
-		fmt.Fprintf(b, ", at most %s more for snapshots", unit.FormatBytes(f.SnapshotBytes))
+		fmt.Fprintf(b, ", up to %s more for snapshots", unit.FormatBytes(f.SnapshotBytes))
 	}
 	if f.Replication > 1 {
 		fmt.Fprintf(b, ", %s on the storage%s", unit.FormatBytes(f.StoredBytes()), f.Copies())
@@ -265,10 +265,10 @@ func (p *Plan) textSteps(b *strings.Builder) {
 			}
 			note := partOf(s)
 			if s.Lasting != nil {
-				note = strings.TrimPrefix(note+"; goes on until "+s.Lasting.String(), "; ")
+				note = strings.TrimPrefix(note+"; extended until "+s.Lasting.String(), "; ")
 			}
 			if s.Imitated != "" {
-				note = strings.TrimPrefix(note+"; imitated: "+textio.Line(s.Imitated), "; ")
+				note = strings.TrimPrefix(note+"; simulated: "+textio.Line(s.Imitated), "; ")
 			}
 			fmt.Fprintf(table, "  %d\t+%s\t%s\t%s\t%s\t%s\n", s.ID, unit.FormatDuration(s.Start.Round(time.Second)), s.Name,
 				textio.Line(s.Subject), lengthText(s), note)
@@ -314,7 +314,7 @@ func partOf(s Step) string {
 
 func lengthText(s Step) string {
 	if limit, ok := s.Args["wait_secs"].(float64); ok && limit > 0 {
-		return "at most " + unit.FormatDuration(time.Duration(limit*float64(time.Second)))
+		return "up to " + unit.FormatDuration(time.Duration(limit*float64(time.Second)))
 	}
 	if s.Duration == 0 {
 		return "short"
@@ -333,7 +333,7 @@ func (p *Plan) textTail(b *strings.Builder) {
 		}
 	}
 	p.textWindows(b)
-	textList(b, "Undone at the end, whatever happens", p.Undo)
+	textList(b, "Cleanup (always runs)", p.Undo)
 	textList(b, "Notes", p.Notes)
 	if len(p.Warnings) > 0 {
 		b.WriteString("\nWarnings\n")
@@ -363,5 +363,5 @@ func (p *Plan) textWindows(b *strings.Builder) {
 	if more := len(names) - windowLinesMax; more > 0 {
 		names = append(slices.Clone(names[:windowLinesMax]), fmt.Sprintf("… and %d more", more))
 	}
-	textList(b, "Windows for expectations", names)
+	textList(b, "Windows for thresholds", names)
 }

@@ -19,9 +19,8 @@ const (
 	briefSparkMax = 24
 )
 
-// Brief writes what is wanted right after a run, on about a screen: the verdict, what speaks against the numbers, and
-// one table with a row per result over its whole window. Terminal tells the rest. Width and color are those of
-// Terminal.
+// Brief writes a summary of about one screen: the verdict, findings, and one table with a row per result over its whole
+// window. Terminal writes the full report. Width and color are those of Terminal.
 func Brief(w io.Writer, run *Run, width int, color bool) error {
 	if width == 0 {
 		width = draw.WidthDefault
@@ -53,7 +52,7 @@ func (p *page) brief(d *Document) {
 	p.failures(d)
 	p.item("completed", strings.Join(completions(d), "; "))
 	if more := len(d.Results) - len(asked); more > 0 {
-		p.item("also there", fmt.Sprintf("%d charts of single VMs, as the hypervisor counts them", more))
+		p.item("HTML", fmt.Sprintf("%d more per-VM hypervisor charts", more))
 	}
 }
 
@@ -231,7 +230,7 @@ func (p *page) missing(d *Document) {
 		}
 		reason := r.Missing
 		if reason == "" {
-			reason = "nothing was recorded"
+			reason = "no data recorded"
 		}
 		if titles[reason] == nil {
 			reasons = append(reasons, reason)
@@ -265,7 +264,7 @@ func completions(d *Document) []string {
 	var list []string
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.CompletionNanos > 0 {
-			list = append(list, w.Title()+" after "+draw.Duration(w.CompletionNanos))
+			list = append(list, w.Title()+" "+draw.Duration(w.CompletionNanos))
 		}
 	}
 	return list

@@ -15,14 +15,14 @@ import (
 func manyFindings() *report.Run {
 	run := rehearsalRun()
 	list := []finding.Finding{
-		{Code: "few-samples", Severity: finding.Info, Subject: "Read", Claim: "Read has only 6,553 read operations: its p99.9 rests on 6 of them."},
-		{Code: "few-samples", Severity: finding.Info, Subject: "Write", Claim: "Write has only 5,851 write operations: its p99.9 rests on 5 of them."},
+		{Code: "few-samples", Severity: finding.Info, Subject: "Read", Claim: "Read has too few read operations (6,553) for a stable p99.9: 6 lie beyond it."},
+		{Code: "few-samples", Severity: finding.Info, Subject: "Write", Claim: "Write has too few write operations (5,851) for a stable p99.9: 5 lie beyond it."},
 	}
-	for i, stall := range []string{"505 ms (4.2 % of its time), longest 93 ms at 0:09 on vm-4.",
-		"1.01 s (8.25 % of its time), longest 202 ms at 0:20 on vm-1.", "769 ms (6.39 % of its time), longest 132 ms at 0:17 on vm-2."} {
+	for i, stall := range []string{"505 ms (4.2 % of its runtime), longest 93 ms at 0:09 on vm-4.",
+		"1.01 s (8.25 % of its runtime), longest 202 ms at 0:20 on vm-1.", "769 ms (6.39 % of its runtime), longest 132 ms at 0:17 on vm-2."} {
 		name := fmt.Sprintf("Load %c", 'A'+i)
 		list = append(list, finding.Finding{Code: "generator-stalled", Severity: finding.Warning, Subject: name,
-			Claim: "The generator of " + name + " did not run for " + stall})
+			Claim: "The load generator of " + name + " stalled for " + stall})
 	}
 	run.Summary.Findings = list
 	return run
@@ -46,21 +46,20 @@ func TestBriefIsBrief(t *testing.T) {
 	}
 }
 
-// TestFoldedFindingsAreToldApart: findings about one workload differ in the direction or in the start, and the line that
-// stands for them says so.
+// TestFoldedFindingsAreToldApart: findings about one workload differ in direction or start; their shared line names both.
 func TestFoldedFindingsAreToldApart(t *testing.T) {
 	few := func(subject, claim string) finding.Finding {
-		return finding.Finding{Code: "few-samples", Severity: finding.Info, Subject: subject, Claim: claim + ": its p99.9 rests on 7 of them."}
+		return finding.Finding{Code: "few-samples", Severity: finding.Info, Subject: subject, Claim: claim + " for a stable p99.9: 7 lie beyond it."}
 	}
-	reads := few("OLTP Warm-up", "OLTP Warm-up has only 7,113 read operations")
+	reads := few("OLTP Warm-up", "OLTP Warm-up has too few read operations (7,113)")
 	cases := []struct {
 		more []finding.Finding
 		want string
 	}{
-		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up has only 7,002 write operations")}, "And writes of OLTP Warm-up. ["},
-		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up (start 2) has only 7,002 write operations"), few("DSS", "DSS has only 12 read operations")},
-			"And writes of OLTP Warm-up (start 2) and reads of DSS. ["},
-		{[]finding.Finding{few("DSS", "DSS has only 12 write operations")}, "And 1 more like it: DSS. ["},
+		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up has too few write operations (7,002)")}, "Also: OLTP Warm-up writes. ["},
+		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up (start 2) has too few write operations (7,002)"), few("DSS", "DSS has too few read operations (12)")},
+			"Also: OLTP Warm-up (start 2) writes, DSS reads. ["},
+		{[]finding.Finding{few("DSS", "DSS has too few write operations (12)")}, "Also: DSS. ["},
 	}
 	for _, c := range cases {
 		run := smallRun()
@@ -69,7 +68,7 @@ func TestFoldedFindingsAreToldApart(t *testing.T) {
 		if err := report.Brief(&b, run, 500, false); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(b.String(), "rests on 7 of them. "+c.want) {
+		if !strings.Contains(b.String(), "7 lie beyond it. "+c.want) {
 			t.Errorf("want %q in\n%s", c.want, b.String())
 		}
 	}

@@ -149,8 +149,8 @@ func comparable(runs []*Run) error {
 	for _, run := range runs {
 		if run.Going > 0 {
 			return &diag.Error{Code: "compare-running", Exit: diag.ExitData,
-				Message: fmt.Sprintf("compare %q: the run is going on", run.Manifest.Run),
-				Hint:    "it has results when it has ended; bragg report shows how far it is"}
+				Message: fmt.Sprintf("compare %q: the run is still running", run.Manifest.Run),
+				Hint:    "results are available when it ends; bragg report shows its progress"}
 		}
 	}
 	for _, run := range runs[1:] {
@@ -163,7 +163,7 @@ func comparable(runs []*Run) error {
 		}
 		return &diag.Error{Code: "compare-rehearsal", Exit: diag.ExitData,
 			Message: fmt.Sprintf("compare %q with %q: the first is a rehearsal, the second a full run", short.Manifest.Run, full.Manifest.Run),
-			Hint:    "a rehearsal has less data, fewer VMs and no time to become steady; compare rehearsals with rehearsals",
+			Hint:    "a rehearsal has less data, fewer VMs and no steady state; compare rehearsals with rehearsals",
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func zeroOf(d *Document, event string) (int64, error) {
 		steps = append(steps, s.Name)
 	}
 	return 0, &diag.Error{Code: "compare-event", Exit: diag.ExitUsage,
-		Message: fmt.Sprintf("align run %q at %q: it has no such event", d.Run, event), Hint: alignHint(event, names, steps)}
+		Message: fmt.Sprintf("align run %q at %q: no such event", d.Run, event), Hint: alignHint(event, names, steps)}
 }
 
 func alignHint(event string, names, steps []string) string {
@@ -59,7 +59,7 @@ func alignHint(event string, names, steps []string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(names) == 0 {
-		return "this run has no event to align at"
+		return "this run has no events to align at"
 	}
-	return "its events are " + draw.JoinAnd(names)
+	return "events: " + draw.JoinAnd(names)
 }

@@ -105,16 +105,16 @@ func comparisonWarnings(documents []*Document) []string {
 		name := runName(i)
 		switch {
 		case d.Scenario.Name != first.Scenario.Name:
-			warn(fmt.Sprintf("The runs are of different scenarios (%s and %s): their numbers answer different questions.",
+			warn(fmt.Sprintf("The runs have different scenarios (%s and %s).",
 				first.Scenario.Name, d.Scenario.Name))
 		case d.Scenario.Hash != first.Scenario.Hash:
-			warn("The scenario differs between the runs, in its text or in its variables.")
+			warn("The scenario differs in its text or its variables.")
 		}
 		if d.Target.Simulated != first.Target.Simulated {
-			warn("A simulated target is compared with a real one: no ratio means anything.")
+			warn("Comparison of a simulated target with a real one: ratios are meaningless.")
 		}
 		if a, b := rehearsalFactors(first), rehearsalFactors(d); fmt.Sprint(a) != fmt.Sprint(b) {
-			warn("The rehearsals were made smaller by different factors.")
+			warn("The rehearsals have different scale factors.")
 		}
 		if d.Verdict != "PASS" {
 			warn(fmt.Sprintf("Run %s ended as %s: %s", name, d.Verdict, strings.TrimSpace(d.Reason)))

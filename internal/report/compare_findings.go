@@ -71,7 +71,7 @@ func (c *Comparison) Calm() string {
 
 // comparedValidity prints what casts doubt on the comparison.
 func (p *page) comparedValidity(c *Comparison) {
-	p.section("Can they be compared?")
+	p.section("Comparability")
 	for _, warning := range c.Warnings {
 		p.text("  ", "warning: "+warning, p.Doubt)
 	}

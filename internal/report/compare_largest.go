@@ -258,9 +258,9 @@ func (d *Difference) changeText() string {
 func (d *Difference) noiseText() string {
 	switch noise := float64(d.Noise); {
 	case math.IsNaN(noise):
-		return "not known"
+		return "unknown"
 	case !d.BeyondNoise:
-		return "±" + draw.Percent(noise) + ": within it"
+		return "±" + draw.Percent(noise) + ": within noise"
 	default:
 		return "±" + draw.Percent(noise)
 	}
@@ -296,4 +296,4 @@ func quantityOf(v result.Number, unitName string) string {
 }
 
 const differencesNote = "Ordered by relative change beyond noise. Noise is two standard errors of the difference, from the means of ten " +
-	"batches of each window; it does not cover chance between runs."
+	"batches of each window; it does not include run-to-run variance."

@@ -23,7 +23,7 @@ func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
 
 func (p *page) comparison(c *Comparison) {
 	if c.rehearsal != nil {
-		p.banner("REHEARSALS: smaller and shorter than the scenario; not comparable with a full run")
+		p.banner("REHEARSALS: scaled down; not comparable with a full run")
 	}
 	p.line(p.Bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.Dim("  aligned at "+c.Alignment()))
 	for _, r := range c.Runs {
@@ -48,7 +48,7 @@ func (p *page) comparison(c *Comparison) {
 	}
 }
 
-const factorsSame = "Scenario, variables, target, engines, versions and environment are the same, as far as they were recorded."
+const factorsSame = "Scenario, variables, target, engines, versions and environment match, as far as recorded."
 
 // Alignment names what is zero on the common axis.
 func (c *Comparison) Alignment() string {
@@ -111,7 +111,7 @@ func (p *page) comparedLines(c *Comparison, r *ComparedResult) {
 			return draw.SparkOf(draw.ColumnMeans(l.Points, from, to, columns), tops[l.Kind+l.Statistic])
 		})
 	}
-	p.line(p.Dim(draw.Clock(int64(from*1e9)) + " to " + draw.Clock(int64(to*1e9)) + "; lines of one kind are drawn on one scale from zero"))
+	p.line(p.Dim(draw.Clock(int64(from*1e9)) + " to " + draw.Clock(int64(to*1e9)) + "; lines of one kind share a scale from zero"))
 	p.line("")
 }
 

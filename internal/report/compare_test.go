@@ -149,7 +149,7 @@ func TestReducedRunsWithOtherFactorsAreWarnedOf(t *testing.T) {
 			t.Errorf("a line of %d columns: %q", n, line)
 		}
 	}
-	for _, want := range []string{"REHEARSALS", "made smaller by different factors", "rehearsal: time factor"} {
+	for _, want := range []string{"REHEARSALS", "different scale factors", "rehearsal: time factor"} {
 		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
 			t.Errorf("the comparison does not say %q", want)
 		}

@@ -116,7 +116,7 @@ func Build(run *Run) *Document {
 	d.Imitated = imitations(m, s, run.Events)
 	planned, err := readPlan(run.Plan)
 	if err != nil {
-		caveat := fmt.Sprintf("The plan of this bundle cannot be read: %v.", err)
+		caveat := fmt.Sprintf("Cannot read the plan of this bundle: %v.", err)
 		if !slices.Contains(d.Caveats, caveat) { // the run's own evaluation says the same
 			d.Caveats = append(slices.Clip(d.Caveats), caveat)
 		}

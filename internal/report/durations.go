@@ -25,7 +25,7 @@ func durationsOf(d *Document) *result.Durations {
 
 // operationTable has a row for each operation, summed up over VMs or nodes.
 func operationTable(d *Document) draw.Table {
-	t := draw.Table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "not seen"}, Left: 2}
+	t := draw.Table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "no end"}, Left: 2}
 	for _, s := range durationsOf(d).Operations {
 		name := operationName(s.Operation)
 		if s.Simulated {
@@ -45,7 +45,7 @@ func recoveryTable(d *Document) draw.Table {
 		t.Add(r.Node, "loss of power", fmt.Sprintf("%s; VMs on it: %d", operationName(r.Operation), r.VMs), draw.Clock(r.FromNanos), "–", "–")
 		for _, p := range r.Phases {
 			if p.AtNanos == nil || p.TookNanos == nil {
-				t.Add(r.Node, p.Name, "not known: "+p.Unknown, "–", "–", "–")
+				t.Add(r.Node, p.Name, "unknown: "+p.Unknown, "–", "–", "–")
 				continue
 			}
 			if p.UncertainNanos > 0 {
@@ -73,7 +73,7 @@ func singleTable(d *Document) draw.Table {
 		}
 		switch {
 		case o.TookNanos == nil:
-			outcome = "no end was seen"
+			outcome = "no end observed"
 		case o.Error != "":
 			outcome = "failed: " + o.Error
 		case o.UnwatchedNanos >= int64(time.Second):
@@ -123,10 +123,10 @@ func uncertainty(nanos int64) string {
 // operationName is what a reader calls an operation.
 func operationName(o interval.Operation) string {
 	names := map[interval.Operation]string{
-		interval.OperationDeploy: "deploy from template", interval.OperationPowerOn: "power on", interval.OperationBoot: "boot until agent answers",
+		interval.OperationDeploy: "deploy from template", interval.OperationPowerOn: "power on", interval.OperationBoot: "boot until agent responds",
 		interval.OperationVMRecovery: "VM back after node loss", interval.OperationNodeOff: "cut power of node",
 		interval.OperationNodeShutdown: "shut node down", interval.OperationNodeOn: "power node on",
-		interval.OperationHostUp: "power on until host answers", interval.OperationClusterReady: "power on until cluster is ready",
+		interval.OperationHostUp: "power on until host responds", interval.OperationClusterReady: "power on until cluster is ready",
 	}
 	if name, ok := names[o]; ok {
 		return name
@@ -134,7 +134,7 @@ func operationName(o interval.Operation) string {
 	return string(o)
 }
 
-// durationSeries are the operations that ended well, one series for each kind: begin and duration in nanoseconds.
+// durationSeries are the operations that succeeded, one series for each kind: begin and duration in nanoseconds.
 func durationSeries(d *Document) []result.Series {
 	var list []result.Series
 	at := map[interval.Operation]int{}
@@ -162,8 +162,8 @@ func newDurationsFigure(d *Document) (*figureView, chart) {
 	if len(series) == 0 {
 		return nil, chart{}
 	}
-	r := Result{Evaluated: result.Evaluated{Name: "durations", Title: "Durations of operations, by their begin", Type: "duration", Unit: "ns",
-		ToNanos: d.DurationNanos, Series: series, Source: "Differences of the times of events"}}
+	r := Result{Evaluated: result.Evaluated{Name: "durations", Title: "Operation duration by start time", Type: "duration", Unit: "ns",
+		ToNanos: d.DurationNanos, Series: series, Source: "Time between events"}}
 	shown := *d
 	shown.Results = []Result{r}
 	f, c := newFigure(&shown, 0)
@@ -215,11 +215,11 @@ func durationPoints(d *Document) [][]string {
 
 func (p *page) durations(d *Document) {
 	if t := operationTable(d); len(t.Rows) > 0 {
-		p.section("Durations of operations")
+		p.section("Operation durations")
 		p.table(&t)
 	}
 	if t := recoveryTable(d); len(t.Rows) > 0 {
-		p.section("Recovery of nodes")
+		p.section("Node recovery")
 		p.table(&t)
 	}
 }

@@ -41,7 +41,7 @@ func fixtureDurations() *result.Durations {
 	d.Recoveries = []result.Recovery{{Node: "node-3", Operation: interval.OperationNodeOff, VMs: 1, FromNanos: fixtureOff * second,
 		Phases: []result.RecoveryPhase{{Name: "power-on command", AtNanos: &asked, TookNanos: &askedTook, Note: "the run left the node off until then"},
 			{Name: "BMC on", AtNanos: &on, TookNanos: &onTook}, {Name: "host up", Unknown: "this target cannot tell"},
-			{Name: "cluster ready", Unknown: "nobody waited until then"}, {Name: "VM up", Unknown: "0 of 1 VMs were seen to answer again"},
+			{Name: "cluster ready", Unknown: "not waited for"}, {Name: "VM up", Unknown: "0 of 1 VMs responded again"},
 			{Name: "first I/O", Unknown: "no load ran again on the VMs of the node"},
 			{Name: "back to baseline", AtNanos: &back, TookNanos: &backTook, Note: "of the VMs on other nodes, to the second"}}}}
 	return d
@@ -53,8 +53,8 @@ func TestPageDrawsDurations(t *testing.T) {
 	if err := report.HTML(&page, run); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`data-chart="durations-chart"`, `"id":"durations-chart"`, "One by one (7)", "not known: nobody waited until then",
-		"boot until agent answers"} {
+	for _, want := range []string{`data-chart="durations-chart"`, `"id":"durations-chart"`, "All operations (7)", "unknown: not waited for",
+		"boot until agent responds"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}

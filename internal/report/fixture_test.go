@@ -66,7 +66,7 @@ func rehearsalRun() *report.Run {
 		"node-power": "Switching off a node kills the processes of its VMs; no machine loses its power.",
 	}
 	run.Summary.Findings = []finding.Finding{{Code: "rehearsal", Severity: finding.Warning,
-		Claim:  "This is a rehearsal of 1 m 30 s: times were multiplied by 0.0249; its numbers do not describe the scenario.",
+		Claim:  "This is a rehearsal of 1 m 30 s (time factor 0.0249); its numbers do not describe the full scenario.",
 		Advice: "Run the scenario without --rehearse for numbers to compare."}}
 	run.Summary.Verdict, run.Summary.Reason = result.Pass, "All steps ended and no expectation was broken."
 	for i := range run.Summary.Results {
@@ -311,8 +311,8 @@ func fixtureFindings() []finding.Finding {
 		{Code: "load-errors", Severity: finding.Warning, Subject: "OLTP", FromNanos: fixtureOff * second, ToNanos: (fixtureOff + 3) * second,
 			Claim:    "9 of 2,030,009 operations failed (EIO) between 5:00 and 5:03.",
 			Evidence: []string{"OLTP-0003: 9 EIO"}, Advice: "Look at the log of the hypervisor of node-3 at that moment."},
-		{Code: "not-issued", Severity: finding.Info, Subject: "OLTP", Claim: "1,210 of 8,960,400 operations that were due (0.01 %) were never issued.",
-			Caveats: []string{"Their response time is missing from the percentiles, which are therefore too good."}},
+		{Code: "not-issued", Severity: finding.Info, Subject: "OLTP", Claim: "OLTP dropped 1,210 of 8,960,400 due operations (0.01 %).",
+			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."}},
 	}
 }
 

@@ -31,7 +31,7 @@ func (d *Document) withoutSummary(run *Run) {
 	d.Ended, d.DurationNanos = endedNotYet, run.Going.Nanoseconds()
 	// A clock that was set back would make a negative length; a run of less than a second has just begun.
 	since := draw.Duration(run.Going.Round(time.Second).Nanoseconds())
-	d.Reason = fmt.Sprintf("The run is going on since %s (%s): results come when it ends.%s",
+	d.Reason = fmt.Sprintf("The run has been running since %s (%s). Results are available when it ends.%s",
 		d.Created.UTC().Format("2006-01-02 15:04:05 MST"), since, progress(d, run.Events))
 }
 
@@ -50,9 +50,9 @@ func progress(d *Document, events []interval.Event) string {
 	if len(d.Steps) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(" So far %d of %d steps are done", done, len(d.Steps))
+	text := fmt.Sprintf(" %d of %d steps are done", done, len(d.Steps))
 	if len(now) > 0 {
-		text += ", " + draw.JoinAnd(now) + " is going on"
+		text += ", " + draw.JoinAnd(now) + " is running"
 	}
 	if loads := loadsGoing(events); len(loads) > 0 {
 		text += "; load: " + draw.JoinAnd(loads)

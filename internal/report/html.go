@@ -113,7 +113,7 @@ var templateFunctions = template.FuncMap{
 	"singleTable":    singleTable,
 	"eventLines":     eventLines,
 	"latencyTable":   latencyTable,
-	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "did not end" },
+	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },
 	"lanes":          inLanes,
 	"lower":          func(v result.Verdict) string { return strings.ToLower(string(v)) },
 	"metricLabel":    metricLabel,

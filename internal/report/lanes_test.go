@@ -69,14 +69,14 @@ func TestActivityIsInLanes(t *testing.T) {
 	if names != "OLTP-0001,OLTP-0002,OLTP-0003,OLTP-0004" {
 		t.Errorf("the lanes are labelled %s", names)
 	}
-	for lane, want := range []string{"OLTP-0001completes I/O", "OLTP-0002completes none", "OLTP-0003no data"} {
+	for lane, want := range []string{"OLTP-0001I/O", "OLTP-0002no I/O", "OLTP-0003no data"} {
 		tip := eval[string](t, b, fmt.Sprintf(`(() => { const c = bragg.charts[0]; bragg.hovered = c;
 			c.u.setCursor({ left: c.u.valToPos(%d, 'x'), top: (%d + 0.5) * c.u.over.clientHeight / 4 }); return c.tip.textContent; })()`, middle, lane))
 		if !strings.HasSuffix(tip, want) {
 			t.Errorf("the tooltip of lane %d says %q, want %q", lane, tip, want)
 		}
 	}
-	if keys := eval[string](t, b, `[...document.querySelectorAll('.lane-key')].map(e => e.textContent).join()`); keys != "completes I/O,completes none,no data" {
+	if keys := eval[string](t, b, `[...document.querySelectorAll('.lane-key')].map(e => e.textContent).join()`); keys != "I/O,no I/O,no data" {
 		t.Errorf("the key is %q", keys)
 	}
 	b.check(t)

@@ -175,7 +175,7 @@ func spreads(r *Result) bool {
 func chartLabel(r *Result, from, to float64) string {
 	kind, parts := "Line chart", "lines"
 	if inLanes(r) {
-		kind, parts = "Chart", "lanes, one for each VM, filled while it completes I/O"
+		kind, parts = "Chart", "lanes, one for each VM, filled during I/O"
 	}
 	text := fmt.Sprintf("%s of %s from %s to %s with %d %s.", kind, r.Heading(), draw.Clock(int64(from*1e9)), draw.Clock(int64(to*1e9)),
 		len(r.Series), parts)

@@ -31,7 +31,7 @@ func Read(b Bundle) (*Run, error) {
 	}
 	run.Summary = summary
 	if run.Plan, err = b.Plan(); err != nil {
-		run.caveat("The plan of this bundle cannot be read: %v.", err)
+		run.caveat("Cannot read the plan of this bundle: %v.", err)
 	}
 	for e, err := range b.Events() {
 		if err != nil {

@@ -52,22 +52,22 @@ func Renderers() []Renderer {
 	return []Renderer{
 		{
 			Name: "html", Extension: ".html", Summary: "one self-contained page with interactive charts",
-			Documentation: "Needs no network and no other file; holds light, dark and print forms.",
+			Documentation: "One file that needs no network; with light, dark and print styles.",
 			Render:        func(w io.Writer, run *Run, _ Options) error { return HTML(w, run) },
 		},
 		{
 			Name: "terminal", Extension: ".txt", Summary: "tables and sparklines for a terminal",
-			Documentation: "Takes the width of the terminal; rows that do not fit are stacked, never cut.",
+			Documentation: "Fits the width of the terminal; rows that are too wide are stacked, never truncated.",
 			Render:        func(w io.Writer, run *Run, o Options) error { return Terminal(w, run, o.Width, o.Color) },
 		},
 		{
 			Name: "json", Extension: ".json", Summary: "every number, for programs",
-			Documentation: "A stable form; docs/guides/report.md describes its keys.",
+			Documentation: "A stable format; docs/formats/report.md describes its keys.",
 			Render:        func(w io.Writer, run *Run, _ Options) error { return JSON(w, run) },
 		},
 		{
 			Name: "csv", Extension: ".csv", Summary: "statistics, one row per result, window and series",
-			Documentation: "Numbers carry full precision and the unit stands in a column of its own.",
+			Documentation: "Numbers have full precision; the unit is a separate column.",
 			Render:        func(w io.Writer, run *Run, _ Options) error { return CSV(w, run) },
 		},
 		{
@@ -77,7 +77,7 @@ func Renderers() []Renderer {
 		},
 		{
 			Name: "junit", Extension: ".xml", Summary: "test cases, for continuous integration",
-			Documentation: "A suite per run; what could not be decided is an error, what was not met a failure.",
+			Documentation: "One suite per run; an undecided check is an error, a missed threshold a failure.",
 			Render:        func(w io.Writer, run *Run, _ Options) error { return JUnit(w, run) },
 		},
 	}
@@ -93,7 +93,7 @@ func RendererByName(name string) (Renderer, error) {
 		names = append(names, r.Name)
 	}
 	e := &diag.Error{Code: "unknown-format", Exit: diag.ExitUsage,
-		Message: fmt.Sprintf("report format %q is not known", name),
+		Message: fmt.Sprintf("unknown report format %q", name),
 		Hint:    fmt.Sprintf("formats are %s", draw.JoinAnd(names))}
 	if near := diag.Nearest(name, names); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)

@@ -94,7 +94,7 @@ func (p *page) document(d *Document) {
 
 func (p *page) validity(d *Document) {
 	if d.Rehearsal != nil {
-		p.banner("REHEARSAL: smaller and shorter than the scenario; not comparable with a full run")
+		p.banner("REHEARSAL: scaled down; not comparable with a full run")
 	}
 	p.line(p.Bold(displayName(d)) + p.Dim("  "+d.Run))
 	p.verdict(d)
@@ -105,13 +105,13 @@ func (p *page) validity(d *Document) {
 	p.item("label", d.Label)
 	p.item("target", targetLine(d))
 	if len(d.Reduced)+len(d.Imitated) > 0 {
-		p.section("What was not as the scenario says")
+		p.section("Deviations from the scenario")
 		for _, l := range slices.Concat(d.Reduced, d.Imitated) {
 			p.text("  ", l, nil)
 		}
 	}
 	if len(d.Findings)+len(d.Caveats) > 0 {
-		p.section("What to know before trusting the numbers")
+		p.section("Findings and caveats")
 		for _, f := range shownFindings(d.Findings) {
 			p.finding(f.Of, f.Finding)
 		}

@@ -42,15 +42,15 @@ func (s *Step) outcome(going bool) string {
 	case !s.Started && going:
 		return "not yet"
 	case !s.Ended && going:
-		return "going on"
+		return "running"
 	case !s.Started:
 		return "not run"
 	case s.Error != "":
 		return "failed: " + s.Error
 	case !s.Ended:
-		return "did not end"
+		return "no end"
 	case s.Simulated:
-		return "done, imitated"
+		return "done, simulated"
 	}
 	return "done"
 }
@@ -59,7 +59,7 @@ func (p *page) steps(d *Document) {
 	if len(d.Steps) == 0 {
 		return
 	}
-	p.section("Steps as they ran")
+	p.section("Steps")
 	t := stepTable(d)
 	p.table(&t)
 	var log []string
@@ -102,7 +102,7 @@ func eventText(e interval.Event) string {
 }
 
 func (p *page) facts(d *Document) {
-	p.section("Where and how")
+	p.section("Target and environment")
 	p.item("scenario", d.Scenario.Name+"  "+d.Scenario.Hash)
 	p.item("preset", d.Scenario.Preset)
 	for _, name := range sortedKeys(d.Scenario.Variables) {

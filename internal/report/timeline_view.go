@@ -56,7 +56,7 @@ func newTimeline(d *Document) *timelineView {
 		return nil
 	}
 	at := func(nanos int64) float64 { return 100 * float64(min(max(nanos, 0), end)) / float64(end) }
-	v := &timelineView{List: d.Marks, Label: "Phases, workloads and events of the run along its time, " + draw.Clock(end) + " in all"}
+	v := &timelineView{List: d.Marks, Label: "Timeline of phases, workloads and events over " + draw.Clock(end)}
 	for _, p := range d.Phases {
 		b := timelineBar{X: percentX(at(p.FromNanos)), Width: percentX(max(0.15, at(p.ToNanos)-at(p.FromNanos))),
 			Title: fmt.Sprintf("%s, %s to %s", p.Name, draw.Clock(p.FromNanos), draw.Clock(p.ToNanos))}

@@ -21,7 +21,7 @@ func reductions(r *result.Rehearsal) []string {
 	if r == nil {
 		return []string{}
 	}
-	list := []string{fmt.Sprintf("Time: the run was asked to take %s; every wait and runtime was multiplied by %s.",
+	list := []string{fmt.Sprintf("Time: requested length %s; every wait and runtime is multiplied by %s.",
 		draw.Duration(int64(r.Asked)), factor(r.TimeFactor))}
 	if r.Nodes[0] != r.Nodes[1] {
 		list = append(list, fmt.Sprintf("Nodes: %d instead of %d.", r.Nodes[1], r.Nodes[0]))
@@ -77,7 +77,7 @@ func factor(f float64) string {
 func imitations(m *result.Manifest, s *result.Summary, events []interval.Event) []string {
 	list := []string{}
 	if m.Target.Simulated {
-		list = append(list, fmt.Sprintf("The target %q is simulated: no storage was touched, and no number here "+
+		list = append(list, fmt.Sprintf("The target %q is simulated: no storage was accessed, and no number "+
 			"describes a real system.", m.Target.Name))
 	}
 	for _, what := range slices.Sorted(maps.Keys(m.Target.Imitated)) {
@@ -87,7 +87,7 @@ func imitations(m *result.Manifest, s *result.Summary, events []interval.Event) 
 	for _, e := range events {
 		if e.Simulate && e.Kind == interval.EventStepStarted && e.Step != "" && !seen[e.Step] {
 			seen[e.Step] = true
-			list = append(list, fmt.Sprintf("The step %s was only imitated on this target.", e.Step))
+			list = append(list, fmt.Sprintf("Step %s was only simulated on this target.", e.Step))
 		}
 	}
 	for i := range s.Results {
@@ -111,24 +111,23 @@ func methods(d *Document) []Method {
 }
 
 var methodOfStatistics = []Method{
-	{"Service time", "From the moment an operation was submitted to its completion. Comparable with fio's completion " +
+	{"Service time", "From submission to completion of an operation. Comparable with fio's completion " +
 		"latency (clat) and with X-Ray."},
-	{"Response time", "From the moment an operation was due, by its rate, to its completion. It contains the time " +
-		"spent waiting behind slow operations. A load without a rate has no due time; its response time is its " +
-		"service time."},
-	{"Percentiles of latency", "Read from the merged histograms of all operations in the window, never averaged from " +
+	{"Response time", "From the intended start of an operation, given by the rate, to its completion. It includes the time spent " +
+		"queued behind slow operations. In a load without a rate response time equals service time."},
+	{"Latency percentiles", "Computed from the merged histograms of all operations in the window, never averaged from " +
 		"other percentiles. A bucket is at most 0.79 % of its value wide, so a percentile is within 0.4 % of a " +
 		"recorded value. Minimum and maximum are exact."},
-	{"Percentiles of everything else", "Read from the points of the series in the window (nearest rank)."},
-	{"Missing percentiles", "p95 needs 20 operations or points, p99 100 and p99.9 1,000. With fewer it is missing."},
+	{"Other percentiles", "Computed from the points of the series in the window (nearest rank)."},
+	{"Missing percentiles", "p95 needs 20 operations or points, p99 100 and p99.9 1,000. With fewer, it is omitted."},
 	{"CV", "Coefficient of variation: standard deviation divided by mean."},
-	{"Windows", "The run phase is cut at every step that changes something; each stretch has its own statistics, " +
+	{"Windows", "Every step that changes something starts a new window of the run phase. Each window has its own statistics, " +
 		"because a mean over a failure and its recovery describes neither."},
-	{"Durations of operations", "Differences of the times of two events. Statistics are of those that ended well, at a moment that somebody " +
-		"was watching for: whether an agent, a host or the cluster answers is known only by asking."},
-	{"Back to baseline", "From that second on, the median of five seconds of IOPS is no lower than in the window before the loss (its 5th " +
-		"percentile, or 95 % of its median where that is lower), that of the mean response time no higher (95th, or 105 %), and " +
-		"this for ten seconds."},
-	{"Gaps", "A moment without data is drawn as a gap and counted nowhere. A zero is a measured zero."},
-	{"Units", "Rates of bytes have decimal prefixes (MB/s is 1,000,000 B/s); sizes have binary ones (GiB is 2^30 B)."},
+	{"Operation durations", "Time between two events. Statistics include successful operations with an observed end. Agents, hosts and " +
+		"clusters are polled; the resolution is the polling interval."},
+	{"Back to baseline", "The first second from which both hold for 10 seconds: the 5-second median of IOPS reaches the level before the " +
+		"loss (its 5th percentile, or 95 % of its median if lower), and the 5-second median of the mean response time is at or " +
+		"below its level before the loss (95th percentile, or 105 % of the median if higher)."},
+	{"Gaps", "Time without data is drawn as a gap and excluded from statistics. A zero is a measured zero."},
+	{"Units", "Byte rates have decimal prefixes (MB/s is 1,000,000 B/s), sizes binary ones (GiB is 2^30 B)."},
 }

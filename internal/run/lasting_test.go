@@ -97,24 +97,24 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 		ends, run int    // seconds: of the load, from its start, and of the run phase
 	}{
 		"waits alone":  {start + wait + wait + wait + until, 30, "", 30, 30},
-		"slow between": {start + wait + slow + wait + slow + wait + until, 30, "step 8 (test.Wait) is over", 110, 110},
+		"slow between": {start + wait + slow + wait + slow + wait + until, 30, "step 8 (test.Wait) ends", 110, 110},
 		"slow behind":  {start + wait + wait + wait + slow, 30, "", 30, 70},
 		"no step":      {start + until, 30, "", 30, 30},
-		"stopped":      {start + wait + slow + wait + stop + wait, 30, "step 6 (test.Wait) is over", 60, 70},
+		"stopped":      {start + wait + slow + wait + stop + wait, 30, "step 6 (test.Wait) ends", 60, 70},
 		"into a wait":  {start + wait + slow + "  - test.Wait: {duration_secs: 250}\n", 35, "20 s into step 6 (test.Wait)", 70, 75},
 		"waited for":   {start + wait + slow + until, 30, "20 s into step 6 (workload.Wait)", 70, 70},
-		"floors":       {start + strings.Repeat("  - test.Wait: {duration_secs: 25}\n", 12) + until, 3, "step 15 (test.Wait) is over", 12, 12},
+		"floors":       {start + strings.Repeat("  - test.Wait: {duration_secs: 25}\n", 12) + until, 3, "step 15 (test.Wait) ends", 12, 12},
 		"branches": {start + wait + "  - meta.Parallel:\n      branches:\n        - - lab.Slow: {takes_secs: 40}\n" +
 			"          - test.Wait: {duration_secs: 50}\n        - - test.Wait: {duration_secs: 400}\n          - lab.Slow: {takes_secs: 1}\n" + until,
-			50, "step 7 (test.Wait) is over and 20 s into step 8 (test.Wait)", 55, 55},
+			50, "step 7 (test.Wait) ends and 20 s into step 8 (test.Wait)", 55, 55},
 		"beside": {"  - meta.Parallel:\n      branches:\n        - - workload.Start: {workload_name: Load, runtime_secs: 300}\n" +
 			"        - - test.Wait: {duration_secs: 100}\n          - lab.Slow: {takes_secs: 40}\n          - test.Wait: {duration_secs: 100}\n",
-			30, "step 7 (test.Wait) is over", 60, 60},
+			30, "step 7 (test.Wait) ends", 60, 60},
 		"repeated": {start + "  - meta.Repeat:\n      duration_secs: 300\n      steps:\n        - test.Wait: {duration_secs: 100}\n" +
-			"        - lab.Slow: {takes_secs: 17}\n" + until, 30, "step 8 (test.Wait) is over", 54, 54}, // no third iteration
+			"        - lab.Slow: {takes_secs: 17}\n" + until, 30, "step 8 (test.Wait) ends", 54, 54}, // no third iteration
 		// Steps that end by loads: none waits for the other.
 		"waited for in a branch": {start + "  - meta.Parallel:\n      branches:\n        - - workload.Wait: {workload_name: Load}\n" +
-			"        - - lab.Slow: {takes_secs: 40}\n", 30, "30 s into step 5 (workload.Wait) and step 6 (lab.Slow) is over", 40, 40},
+			"        - - lab.Slow: {takes_secs: 40}\n", 30, "30 s into step 5 (workload.Wait) and step 6 (lab.Slow) ends", 40, 40},
 		"two beside each other": {"  - meta.Parallel:\n      branches:\n        - - workload.Start: {workload_name: Load, runtime_secs: 300}\n" +
 			"        - - workload.Start: {workload_name: Other, runtime_secs: 300}\n", 30, "", 30, 30},
 		"two waited for": {start + strings.ReplaceAll(start, "Load", "Other") + "  - meta.Parallel:\n      branches:\n        - - workload.Wait: {workload_name: Load}\n" +
@@ -192,7 +192,7 @@ func TestPowerOffEndsLoads(t *testing.T) {
 	)
 	for name, steps := range map[string]string{"group": load + off + wait + on + load + wait, "all": load + all + wait + on + load} {
 		plan := compile(steps, planner.Options{Rehearse: 30 * time.Second})
-		if got := plan.Steps[2].Lasting.String(); !strings.Contains(got, "PowerOff") || !strings.HasSuffix(got, "is over") {
+		if got := plan.Steps[2].Lasting.String(); !strings.Contains(got, "PowerOff") || !strings.HasSuffix(got, "ends") {
 			t.Errorf("%s: the load lasts until %q", name, got)
 		}
 		for _, w := range plan.Warnings {

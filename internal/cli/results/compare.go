@@ -17,9 +17,9 @@ func NewCompare(p *console.Process) *cobra.Command {
 	form := formChoice{names: []string{"terminal", "html", console.FormJSON}}
 	cmd := &cobra.Command{
 		Use:   "compare RUN RUN...",
-		Short: "Lay runs over each other and show what differs",
-		Long: "Compare draws the results of several runs on one axis, puts the same windows side by side, and lists the\n" +
-			"factors that differ. The first run is the base. A rehearsal is not compared with a full run.\n\n" + runref.Help,
+		Short: "Compare two or more runs",
+		Long: "Compare draws the results of several runs on one time axis, shows the same windows side by side, and lists the\n" +
+			"factors that differ. The first run is the baseline. A rehearsal cannot be compared with a full run.\n\n" + runref.Help,
 		Example: "  bragg compare before after\n" +
 			"  bragg compare monday tuesday --align nodes.PowerOff --out compare.html",
 		Args: console.Between(2, -1),
@@ -49,10 +49,10 @@ func NewCompare(p *console.Process) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&align, "align", "", "`EVENT` that is zero on the common axis: a step or an annotation (default the start of the run phase)")
+	flags.StringVar(&align, "align", "", "`EVENT` at time zero: a step or an annotation (default: start of the run phase)")
 	form.flags(flags, "of the comparison: terminal, html or json (default by the extension of --out, else terminal)")
-	flags.StringVar(&out, "out", "", "`FILE` to write; - is standard output")
-	flags.BoolVar(&pseudonyms, "redact", false, "replace names and addresses of targets and machines by pseudonyms")
+	flags.StringVar(&out, "out", "", "output `FILE`; - is standard output")
+	flags.BoolVar(&pseudonyms, "redact", false, "replace names and addresses of targets and machines with pseudonyms")
 	p.RunsFlag(flags, &runs)
 	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd

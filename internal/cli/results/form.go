@@ -29,7 +29,7 @@ func (c *formChoice) flags(flags *pflag.FlagSet, usage string) {
 func (c *formChoice) choose(out string) (string, error) {
 	switch {
 	case c.json && c.format != "" && c.format != console.FormJSON:
-		return "", console.BadFlag("--json and --format "+c.format+" ask for different forms", "give one of them")
+		return "", console.BadFlag("--json conflicts with --format "+c.format, "use one of them")
 	case c.json:
 		return console.FormJSON, nil
 	case c.format == "":
@@ -59,7 +59,7 @@ func (c *formChoice) ofFile(out string) (string, error) {
 	if extension == ".htm" && slices.Contains(c.names, "html") {
 		return "html", nil
 	}
-	return "", console.BadFlag("--out "+strconv.Quote(out)+": cannot write "+extension+" files", c.list()+"; --format FORM writes any of them to any name")
+	return "", console.BadFlag("--out "+strconv.Quote(out)+": cannot write "+extension+" files", c.list()+"; --format FORMAT overrides the extension")
 }
 
 func (c *formChoice) list() string {

@@ -37,9 +37,9 @@ func NewQuery(p *console.Process) *cobra.Command {
 	f := queryFlags{form: formChoice{names: []string{"terminal", "csv", console.FormJSON}}}
 	cmd := &cobra.Command{
 		Use:   "query RUN PROMQL",
-		Short: "Ask the metrics of a run with PromQL",
-		Long: "Query evaluates a PromQL expression over a run, or at one moment with --at. Times count from the start of\n" +
-			"the run. X-Ray's macros __curie_filter_scenario__ and __curie_filter_vm_group__ work; the latter needs\n" +
+		Short: "Query the metrics of a run with PromQL",
+		Long: "Query evaluates a PromQL expression over a run, or at one moment with --at. Times are relative to the\n" +
+			"start of the run. X-Ray's macros __curie_filter_scenario__ and __curie_filter_vm_group__ work; the latter needs\n" +
 			"--group. docs/formats/metrics.md lists the metrics.\n\n" + runref.Help,
 		Example: "  bragg query last 'sum(rate(node_disk_reads_completed_total[10s]))'\n" +
 			"  bragg query last 'bragg_node_value{metric=\"CpuUsage.Avg.Percent\"}' --at 30s\n" +
@@ -51,11 +51,11 @@ func NewQuery(p *console.Process) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.from, "from", 0, "`TIME` at which to begin")
-	flags.DurationVar(&f.to, "to", 0, "`TIME` at which to end (default the end of the run)")
-	flags.DurationVar(&f.at, "at", 0, "`TIME` of the one moment to evaluate at")
-	flags.DurationVar(&f.step, "step", 0, "`TIME` between points (default a hundredth of the stretch, at least 1s)")
-	flags.StringVar(&f.group, "group", "", "VM `GROUP` that __curie_filter_vm_group__ stands for")
+	flags.DurationVar(&f.from, "from", 0, "start `TIME`")
+	flags.DurationVar(&f.to, "to", 0, "end `TIME` (default: end of the run)")
+	flags.DurationVar(&f.at, "at", 0, "evaluate at a single `TIME`")
+	flags.DurationVar(&f.step, "step", 0, "`TIME` between points (default: 1/100 of the range, at least 1s)")
+	flags.StringVar(&f.group, "group", "", "VM `GROUP` for __curie_filter_vm_group__")
 	f.form.flags(flags, "of the answer: terminal, csv or json (default terminal)")
 	p.RunsFlag(flags, &f.runs)
 	cmd.ValidArgsFunction = runref.Complete(p, &f.runs)
@@ -91,7 +91,7 @@ func runQuery(ctx context.Context, p *console.Process, word, expr string, f quer
 		return err
 	}
 	if live && len(answer) == 0 {
-		fmt.Fprintf(p.Stderr, "bragg: the run is going on, for %s so far: more may come\n", unit.FormatDuration(length.Round(time.Second)))
+		fmt.Fprintf(p.Stderr, "bragg: the run is still running (%s so far): data is incomplete\n", unit.FormatDuration(length.Round(time.Second)))
 	}
 	switch form {
 	case "csv":
@@ -138,7 +138,7 @@ func queryWindow(f queryFlags, length time.Duration) (metric.Window, error) {
 		w.ToNanos = length.Nanoseconds()
 	}
 	if w.ToNanos < w.FromNanos {
-		return w, fmt.Errorf("the stretch ends at %v, before it begins at %v", time.Duration(w.ToNanos), f.from)
+		return w, fmt.Errorf("the range ends at %v, before its start at %v", time.Duration(w.ToNanos), f.from)
 	}
 	if w.Step <= 0 {
 		w.Step = max(time.Duration(w.ToNanos-w.FromNanos)/pointsDefault, time.Second).Round(time.Second)
@@ -158,7 +158,7 @@ func runLength(b *result.Bundle) time.Duration {
 func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 	groups := groupsOf(b)
 	if f.group != "" && len(groups) > 0 && !slices.Contains(groups, f.group) {
-		return console.BadFlag("the run has no VM group "+strconv.Quote(f.group), "its groups: "+textio.Lines(strings.Join(groups, ", ")))
+		return console.BadFlag("unknown VM group "+strconv.Quote(f.group), "groups of the run: "+textio.Lines(strings.Join(groups, ", ")))
 	}
 	for _, at := range []struct {
 		flag string
@@ -166,7 +166,7 @@ func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 	}{{"--at", f.at}, {"--from", f.from}} {
 		if at.time < 0 || at.time > length {
 			return console.BadFlag(fmt.Sprintf("%s %v is outside the run", at.flag, at.time),
-				"times count from its start; it took "+unit.FormatDuration(length.Round(time.Second)))
+				"times are relative to its start; its duration is "+unit.FormatDuration(length.Round(time.Second)))
 		}
 	}
 	return nil

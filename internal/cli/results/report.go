@@ -33,9 +33,9 @@ func NewReport(p *console.Process) *cobra.Command {
 	f := reportFlags{form: formChoice{names: rendererNames()}}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Report what a run found: on the terminal, as HTML, JSON, CSV or JUnit",
-		Long: "Report reads the bundle of a run. Without --format it prints the numbers here and writes the HTML report\n" +
-			"into the run's folder. It ends as the run did: 0 pass, 1 an expectation failed, 3 undecided.\n\n" +
+		Short: "Report a run: terminal, HTML, JSON, CSV or JUnit",
+		Long: "Report reads the bundle of a run. Without --format it prints the results and writes the HTML report to the\n" +
+			"folder of the run. The exit code is that of the run: 0 pass, 1 a threshold missed, 3 undecided.\n\n" +
 			"Formats:\n" + formatList() + "\n" + runref.Help,
 		Example: "  bragg report last\n" +
 			"  bragg report last --junit results.xml\n" +
@@ -49,9 +49,9 @@ func NewReport(p *console.Process) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.form.flags(flags, "of the report (default by the extension of --out, else html)")
-	flags.StringVar(&f.out, "out", "", "`FILE` to write; - is standard output")
-	flags.StringVar(&f.junit, "junit", "", "also write test cases for continuous integration to `FILE`")
-	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine by pseudonyms")
+	flags.StringVar(&f.out, "out", "", "output `FILE`; - is standard output")
+	flags.StringVar(&f.junit, "junit", "", "also write JUnit test cases to `FILE`")
+	flags.BoolVar(&f.redact, "redact", false, "replace names and addresses of the target and this machine with pseudonyms")
 	p.RunsFlag(flags, &f.runs)
 	cmd.ValidArgsFunction = runref.Complete(p, &f.runs)
 	return cmd
@@ -130,7 +130,7 @@ func reportHere(p *console.Process, b *result.Bundle, run *report.Run, redact bo
 	err := WriteHTML(path, run)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		fmt.Fprintf(p.Stderr, "bragg: the run's folder is read-only, so no HTML report was written there; choose a place with --out FILE\n")
+		fmt.Fprintf(p.Stderr, "bragg: the folder of the run is read-only: HTML report not written; choose a file with --out FILE\n")
 	case err != nil:
 		return err
 	default:

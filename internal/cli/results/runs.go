@@ -23,7 +23,7 @@ func NewRuns(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List, show and remove runs",
-		Long:  "Runs alone lists them, like runs list.",
+		Long:  "Without a subcommand, runs lists all runs, like runs list.",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -102,7 +102,7 @@ func newRunsList(p *console.Process) *cobra.Command {
 	list := &runsListing{}
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List all runs, the newest first",
+		Short:   "List all runs, newest first",
 		Example: "  bragg runs list\n  bragg runs list --json | jq -r '.[] | select(.verdict == \"FAIL\") | .run'",
 		Args:    console.Between(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return list.print(p) },
@@ -113,7 +113,7 @@ func newRunsList(p *console.Process) *cobra.Command {
 
 func printRuns(p *console.Process, dir string, lines []runLine) error {
 	if len(lines) == 0 {
-		_, err := fmt.Fprintf(p.Stdout, "There are no runs in %s. Make one: bragg demo\n", textio.Lines(dir))
+		_, err := fmt.Fprintf(p.Stdout, "No runs in %s. Start one: bragg demo\n", textio.Lines(dir))
 		return err
 	}
 	t := console.Table{Head: []string{"RUN", "SCENARIO", "TARGET", "STARTED", "TOOK", "VERDICT", "LABEL"}}
@@ -140,7 +140,7 @@ func printRuns(p *console.Process, dir string, lines []runLine) error {
 		return err
 	}
 	if unfinished {
-		_, err := fmt.Fprintf(p.Stdout, "\nAn unfinished run left things behind. This removes them and seals its bundle:\n  %s\n",
+		_, err := fmt.Fprintf(p.Stdout, "\nAn unfinished run needs cleanup:\n  %s\n",
 			textio.Lines(runref.CommandIn(p, dir, "clean")))
 		return err
 	}
@@ -152,9 +152,9 @@ func newRunsRemove(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "rm RUN...",
-		Short: "Remove runs with everything they recorded",
-		Long: "Rm deletes the folders of runs. It refuses a run that is going on, and one that died and was not yet\n" +
-			"cleaned, because what it left outside could then no longer be found.\n\n" + runref.Help,
+		Short: "Remove runs and their data",
+		Long: "Rm deletes the folders of runs. It refuses active runs, and crashed runs before bragg clean: their journals\n" +
+			"are needed to find what they left on the target.\n\n" + runref.Help,
 		Example: "  bragg runs rm 20250301-1512-k3f9\n  bragg runs rm last",
 		Args:    console.Between(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -197,7 +197,7 @@ func removeRun(p *console.Process, runs, word string) (string, error) {
 	}
 	if filepath.Dir(dir) != filepath.Clean(runs) {
 		return "", &diag.Error{
-			Code: "foreign-bundle", Message: strconv.Quote(word) + " does not lie in the runs folder " + runs,
+			Code: "foreign-bundle", Message: strconv.Quote(word) + " is not in the runs folder " + runs,
 			Hint: "name its folder with --runs DIR, or remove a copied bundle with rm", Exit: diag.ExitRefused,
 		}
 	}
@@ -210,15 +210,15 @@ func removeRun(p *console.Process, runs, word string) (string, error) {
 		}
 		if state == result.StateRunning && !live {
 			return "", &diag.Error{
-				Code: "unclean-run", Message: "run " + id + " died and was not cleaned",
-				Hint: "remove what the run left and seal its bundle first: " + runref.CommandIn(p, runs, "clean", id), Exit: diag.ExitRefused,
+				Code: "unclean-run", Message: "run " + id + " crashed and was not cleaned",
+				Hint: "clean it up first: " + runref.CommandIn(p, runs, "clean", id), Exit: diag.ExitRefused,
 			}
 		}
 	}
 	err = result.Remove(runs, id)
 	if errors.Is(err, result.ErrBusy) {
 		return "", &diag.Error{
-			Code: "live-run", Message: "run " + id + " is going on", Exit: diag.ExitRefused,
+			Code: "live-run", Message: "run " + id + " is active", Exit: diag.ExitRefused,
 			Hint: "stop it first with Ctrl-C or SIGTERM",
 		}
 	}

@@ -37,9 +37,9 @@ func newRunsShow(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show RUN",
-		Short: "Show what a run was, and whether its bundle is intact",
-		Long: "Show prints what identifies a run: scenario, target, variables, versions, machine. It compares every file\n" +
-			"with the seal and ends with 3 when one was changed, is missing or was added.\n\n" + runref.Help,
+		Short: "Show metadata and integrity of a run",
+		Long: "Show prints the metadata of a run: scenario, target, variables, versions, machine. It verifies every file\n" +
+			"against the seal; the exit code is 3 if a file was changed, removed or added.\n\n" + runref.Help,
 		Example: "  bragg runs show last\n  bragg runs show nightly --json",
 		Args:    console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -139,7 +139,7 @@ func printRun(p *console.Process, s shownRun) error {
 	add("preset", m.Scenario.Preset)
 	add("target", describeTarget(m.Target))
 	if m.Rehearsal != nil {
-		add("rehearsal", "of "+unit.FormatDuration(m.Rehearsal.Asked)+": numbers say little about the full scenario")
+		add("rehearsal", "of "+unit.FormatDuration(m.Rehearsal.Asked)+": numbers do not describe the full scenario")
 	}
 	add("started", m.Created.Local().Format(time.RFC3339))
 	if s.Duration > 0 {

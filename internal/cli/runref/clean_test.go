@@ -31,7 +31,7 @@ func TestRunsFolderOfOthersIsWarnedOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		WarnOfWriters(p, runs)
-		if text := stderr.String(); warned != strings.Contains(text, "others may write to the runs folder") ||
+		if text := stderr.String(); warned != strings.Contains(text, "is writable by other users") ||
 			warned != strings.Contains(text, "chmod go-w "+runs) {
 			t.Errorf("mode %o: %q", mode, text)
 		}

@@ -31,6 +31,6 @@ func WarnOfWriters(p *console.Process, runs string) {
 	if err != nil || info.Mode().Perm()&othersWrite == 0 {
 		return
 	}
-	fmt.Fprintf(p.Stderr, "%s: warning: others may write to the runs folder %s (mode %v): they can replace runs and reports\n  %s\n",
+	fmt.Fprintf(p.Stderr, "%s: warning: the runs folder %s is writable by other users (mode %v): they can replace runs and reports\n  %s\n",
 		p.Name, strconv.Quote(runs), info.Mode().Perm(), textio.Lines(textio.Shell("chmod", "go-w", runs)))
 }

@@ -50,13 +50,13 @@ func checkSeal(b *result.Bundle, word string) ([]string, error) {
 	if len(read) > 0 {
 		return nil, &diag.Error{
 			Code: "broken-seal", Exit: diag.ExitData,
-			Message: fmt.Sprintf("run %s is not as it was sealed: %s", b.Manifest().Run, strings.Join(read, ", ")),
-			Hint: "its numbers may not be those of the run: take the bundle from where it was copied, or run it again;\n" +
-				"bragg runs show " + word + " compares all files",
+			Message: fmt.Sprintf("run %s was modified after sealing: %s", b.Manifest().Run, strings.Join(read, ", ")),
+			Hint: "its numbers may be wrong: copy the bundle from its source again, or repeat the run;\n" +
+				"bragg runs show " + word + " verifies all files",
 		}
 	}
 	if len(others) > 0 {
-		return []string{fmt.Sprintf("The bundle is not as it was sealed: %s. The numbers here are the sealed ones; they "+
+		return []string{fmt.Sprintf("The bundle was modified after sealing: %s. The numbers are the sealed ones; they "+
 			"cannot be evaluated again.", strings.Join(others, ", "))}, nil
 	}
 	return nil, nil
@@ -69,7 +69,7 @@ func doubtUnsealed(b *result.Bundle, run *report.Run) {
 	if b.Sealed() != nil || s.Verdict == "" {
 		return
 	}
-	s.Reason = fmt.Sprintf("The bundle has a summary (%s: %s) and no seal: nothing shows that its numbers are those of the run.",
+	s.Reason = fmt.Sprintf("The bundle has a summary (%s: %s) but no seal: its numbers cannot be verified.",
 		s.Verdict, strings.TrimRight(s.Reason, "."))
 	s.Verdict = result.Undecided
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Help explains RUN in the help of every verb that takes one.
-const Help = "RUN is a run's id, the beginning of one, a label, \"last\", or the path of a bundle."
+const Help = "RUN is a run id or its prefix, a label, \"last\", or the path of a bundle."
 
 // Find returns the folder of the run that word means. A label that several runs carry means the newest of them.
 func Find(p *console.Process, runs, word string) (string, error) {
@@ -39,8 +39,8 @@ func Find(p *console.Process, runs, word string) (string, error) {
 	}
 	if len(all) == 0 {
 		return "", &diag.Error{
-			Code: "no-runs", Message: "there are no runs in " + runs, Exit: diag.ExitUsage,
-			Hint: "make one: bragg demo",
+			Code: "no-runs", Message: "no runs in " + runs, Exit: diag.ExitUsage,
+			Hint: "start one: bragg demo",
 		}
 	}
 	if word == "last" {
@@ -68,16 +68,16 @@ func Find(p *console.Process, runs, word string) (string, error) {
 	case len(begin) > 1:
 		return "", &diag.Error{
 			Code: "ambiguous-run", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("%d runs begin with %s", len(begin), strconv.Quote(word)),
-			Hint:    "write more of the id: " + baseNames(begin, 4),
+			Message: fmt.Sprintf("ambiguous run: %d ids start with %s", len(begin), strconv.Quote(word)),
+			Hint:    "use a longer prefix: " + baseNames(begin, 4),
 		}
 	}
-	hint := "bragg runs list shows them"
+	hint := "bragg runs list shows all runs"
 	if near := diag.Nearest(word, ids); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return "", &diag.Error{
-		Code: "unknown-run", Message: "there is no run " + strconv.Quote(word) + " in " + runs, Hint: hint, Exit: diag.ExitUsage,
+		Code: "unknown-run", Message: "unknown run " + strconv.Quote(word) + " in " + runs, Hint: hint, Exit: diag.ExitUsage,
 	}
 }
 
@@ -91,7 +91,7 @@ func bundleAt(p *console.Process, word string) (string, error) {
 	dir := filepath.Clean(p.Path(word))
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		return "", &diag.Error{
-			Code: "no-bundle", Message: "there is no bundle at " + strconv.Quote(word), Exit: diag.ExitUsage,
+			Code: "no-bundle", Message: "no bundle at " + strconv.Quote(word), Exit: diag.ExitUsage,
 			Hint: "a bundle is a folder with a manifest.json; bragg runs list shows runs and their labels",
 		}
 	}
@@ -140,7 +140,7 @@ func OpenBundle(dir string) (*result.Bundle, error) {
 	if err != nil {
 		return nil, &diag.Error{
 			Code: "unreadable-bundle", Message: "read the run", Err: err, Exit: diag.ExitUnavailable,
-			Hint: "a bundle that was changed or cut below its manifest cannot be read",
+			Hint: "the manifest is modified or truncated",
 		}
 	}
 	return b, nil

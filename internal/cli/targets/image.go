@@ -18,7 +18,7 @@ import (
 func NewImage(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
 		Use:   "image",
-		Short: "Make what VMs are started from: a small system with the agent, and seeds",
+		Short: "Build guest images and seeds",
 	}, newImageBuild(p), newImageSeed(p))
 }
 
@@ -27,17 +27,17 @@ func newImageBuild(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Build a system that boots in seconds: a kernel and the agent, nothing else",
-		Long: "Build unpacks a Debian kernel package and makes a folder of it: the kernel, an initramfs in which bragg-agent\n" +
-			"is the only program, and image.json with their hashes and the kernel's command line. The same files give the\n" +
-			"same bytes. VMs are started from it by direct kernel boot, each with a seed (bragg image seed).\n\n" +
-			"The package is a file (--kernel), or is fetched with the machine's apt-get (--download).",
+		Short: "Build a minimal guest image: a kernel and the agent",
+		Long: "Build unpacks a Debian kernel package and creates a folder with the kernel, an initramfs with bragg-agent as\n" +
+			"its only program, and image.json with their hashes and the kernel command line. Builds are reproducible. VMs\n" +
+			"boot it by direct kernel boot, each with its own seed (bragg image seed).\n\n" +
+			"The package is a file (--kernel) or is downloaded with apt-get (--download).",
 		Example: "  bragg image build --download -o image\n" +
 			"  bragg image build --kernel linux-image-6.1.0-50-cloud-amd64_6.1.176-1_amd64.deb -o image",
 		Args: console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (kernel == "") == (download == "") {
-				return console.UsageError(cmd, "give either --kernel FILE or --download")
+				return console.UsageError(cmd, "use either --kernel FILE or --download")
 			}
 			dir := p.Path(out)
 			if download != "" {
@@ -66,10 +66,10 @@ func newImageBuild(p *console.Process) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&kernel, "kernel", "", "Debian package with a kernel, such as linux-image-…-cloud-amd64_….deb")
-	f.StringVar(&download, "download", "", "fetch the package of this name with apt-get; without a name "+image.DefaultPackage)
+	f.StringVar(&download, "download", "", "download the package of this name with apt-get; default name "+image.DefaultPackage)
 	f.Lookup("download").NoOptDefVal = image.DefaultPackage
-	f.StringVar(&program, "agent", "", "the agent's program (default: that for the kernel's processors which comes with bragg)")
-	f.StringVarP(&out, "output", "o", "image", "folder to make")
+	f.StringVar(&program, "agent", "", "agent binary (default: the one shipped with bragg for the architecture of the kernel)")
+	f.StringVarP(&out, "output", "o", "image", "output folder")
 	f.BoolVar(&asJSON, "json", false, "print the manifest as JSON")
 	return cmd
 }
@@ -85,7 +85,7 @@ func printImage(p *console.Process, m image.Manifest, dir string) error {
 	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Stdout, "\nMade %s. A VM needs a seed beside it: bragg image seed --help\n", textio.Lines(dir))
+	_, err := fmt.Fprintf(p.Stdout, "\nCreated %s. Each VM also needs a seed: bragg image seed --help\n", textio.Lines(dir))
 	return err
 }
 
@@ -107,11 +107,11 @@ func newImageSeed(p *console.Process) *cobra.Command {
 	var o seedOrder
 	cmd := &cobra.Command{
 		Use:   "seed",
-		Short: "Make the small disk that tells a VM who it is",
-		Long: "Seed writes an ISO 9660 image with the label cidata: for systems of \"bragg image build\" and, with cloud-init's\n" +
-			"NoCloud source, for cloud images. It holds the VM's name, network, machine-id and the agent's certificates and\n" +
-			"key, so it is as secret as the key; the file is readable by its owner only.\n\n" +
-			"Every VM needs an --instance-id of its own. Without --address the VM asks by DHCP.",
+		Short: "Create a cloud-init seed disk for a VM",
+		Long: "Seed writes an ISO 9660 image with the label cidata, for images of \"bragg image build\" and for cloud images\n" +
+			"(cloud-init NoCloud). It contains the name, network and machine-id of the VM and the certificates and private\n" +
+			"key of the agent: keep it secret. The file is readable only by its owner.\n\n" +
+			"Every VM needs a unique --instance-id. Without --address the VM uses DHCP.",
 		Example: "  bragg image seed --vm db-1 --instance-id run7-db-1 --certificate db-1.pem --key db-1.key \\\n" +
 			"      --authority run.pem --address 10.0.2.10/24 --gateway 10.0.2.1 -o db-1.iso",
 		Args: console.Between(0, 0),
@@ -119,19 +119,19 @@ func newImageSeed(p *console.Process) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.vm, "vm", "", "name of the VM")
-	f.StringVar(&o.instance, "instance-id", "", "another one for every VM that was ever made; the machine-id derives from it")
-	f.StringVar(&o.listen, "listen", agentListen, "where the agent listens for the controller")
-	f.StringVar(&o.metrics, "metrics-listen", "", "where the agent offers metrics; empty: nowhere")
+	f.StringVar(&o.instance, "instance-id", "", "unique for every VM ever created; the machine-id is derived from it")
+	f.StringVar(&o.listen, "listen", agentListen, "listen address of the agent for the controller")
+	f.StringVar(&o.metrics, "metrics-listen", "", "listen address for metrics; empty: off")
 	f.StringVar(&o.address, "address", "", "address with its prefix, such as 10.0.2.10/24 (default: DHCP)")
-	f.StringVar(&o.gateway, "gateway", "", "router for other networks")
-	f.StringVar(&o.mac, "mac", "", "hardware address of the interface meant (default: the first one)")
+	f.StringVar(&o.gateway, "gateway", "", "default gateway")
+	f.StringVar(&o.mac, "mac", "", "MAC address of the interface (default: the first one)")
 	f.StringVar(&o.certificate, "certificate", "", "file with the agent's certificate")
 	f.StringVar(&o.key, "key", "", "file with the agent's key")
-	f.StringVar(&o.authority, "authority", "", "file with the certificate of the authority that controllers come from")
-	f.StringVar(&o.user, "user", "", "user to make in a cloud image")
-	f.StringVar(&o.keys, "ssh-keys", "", "file with the public keys that let this user in")
-	f.StringVar(&o.program, "agent", "", "bragg-agent to put on the seed, for cloud images that do not hold it")
-	f.StringVarP(&o.output, "output", "o", "", "file to write")
+	f.StringVar(&o.authority, "authority", "", "file with the CA certificate of controllers")
+	f.StringVar(&o.user, "user", "", "user to create in a cloud image")
+	f.StringVar(&o.keys, "ssh-keys", "", "file with the SSH public keys of this user")
+	f.StringVar(&o.program, "agent", "", "bragg-agent binary to include, for cloud images without it")
+	f.StringVarP(&o.output, "output", "o", "", "output file")
 	console.JSONFlag(f, &o.json)
 	for _, name := range []string{"vm", "instance-id", "certificate", "key", "authority", "output"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -180,7 +180,7 @@ func makeSeed(p *console.Process, o seedOrder) error {
 	if o.json {
 		return p.PrintJSON(map[string]any{"file": p.Path(o.output), "bytes": len(disk), "machine_id": image.MachineID(o.instance)})
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Made %s (%s): machine-id %s. It holds the agent's key.\n", textio.Lines(p.Path(o.output)),
+	_, err = fmt.Fprintf(p.Stdout, "Created %s (%s): machine-id %s. It contains the agent's private key.\n", textio.Lines(p.Path(o.output)),
 		unit.FormatBytes(int64(len(disk))), image.MachineID(o.instance))
 	return err
 }

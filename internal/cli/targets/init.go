@@ -38,11 +38,10 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 	var noCheck, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "init FILE",
-		Short: "Write a target file, and check it",
-		Long: "Init writes a commented target file for this machine (local), for hosts that ssh reaches (ssh) or for hosts\n" +
-			"with libvirt (libvirt), and checks it by opening the target, as bragg targets check does. On a terminal it\n" +
-			"asks for what no flag says. An existing file is not overwritten.\n\n" +
-			"Secrets are never in the file: --bmc-secret says where one is kept.",
+		Short: "Create and check a target file",
+		Long: "Init writes a commented target file for this machine (local), SSH hosts (ssh) or libvirt hosts (libvirt) and\n" +
+			"checks it like bragg targets check. On a terminal it prompts for missing values. It never overwrites a file.\n\n" +
+			"The file contains no secrets: --bmc-secret gives their location.",
 		Example: "  bragg targets init lab.yml\n" +
 			"  bragg targets init hosts.yml --provider ssh --node left=root@10.0.0.11 --node right=root@10.0.0.12 --pool /mnt/nvme\n" +
 			"  bragg targets init rack.yml --provider libvirt --node left=qemu+ssh://root@10.0.0.11/system --template ubuntu1604=debian-12.qcow2 \\\n" +
@@ -59,17 +58,17 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&t.provider, "provider", "", "local, ssh or libvirt")
-	f.StringVar(&t.name, "name", "", "how reports call the target (default the provider)")
-	f.StringArrayVar(&t.nodes, "node", nil, "`[ID=]ADDRESS` of a host, once for each: USER@HOST:PORT, of libvirt also a URI; of local the number of nodes")
-	f.StringVar(&t.pool, "pool", "", "storage for disks of VMs: of ssh a folder on every host, of libvirt a storage pool")
-	f.StringVar(&t.network, "network", "", "libvirt: network of VMs, or bridge:NAME (default its network default)")
+	f.StringVar(&t.name, "name", "", "name of the target in reports (default: the provider)")
+	f.StringArrayVar(&t.nodes, "node", nil, "`[ID=]ADDRESS` of a host (repeatable): USER@HOST:PORT, for libvirt also a URI; for local the number of nodes")
+	f.StringVar(&t.pool, "pool", "", "storage for VM disks: a folder on every host (ssh) or a storage pool (libvirt)")
+	f.StringVar(&t.network, "network", "", "libvirt: network of VMs, or bridge:NAME (default: default)")
 	f.StringVar(&t.addresses, "addresses", "", "libvirt: `RANGE` of static addresses, FIRST-LAST/PREFIX[,GATEWAY] (default dhcp)")
-	f.StringArrayVar(&t.templates, "template", nil, "libvirt: `NAME=IMAGE`, a template of scenarios and its image, once for each")
-	f.StringArrayVar(&t.bmcs, "bmc", nil, "`ID=PROTOCOL:ADDRESS` of the BMC of a node, redfish or ipmi, once for each")
+	f.StringArrayVar(&t.templates, "template", nil, "libvirt: `NAME=IMAGE` of a template (repeatable)")
+	f.StringArrayVar(&t.bmcs, "bmc", nil, "`ID=PROTOCOL:ADDRESS` of the BMC of a node, redfish or ipmi (repeatable)")
 	f.StringVar(&t.bmcUser, "bmc-user", "", "user of the BMCs")
-	f.StringVar(&t.bmcSecret, "bmc-secret", "", "where their password is kept: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
-	f.BoolVar(&t.power, "allow-node-power", false, "let runs cut the power of nodes")
-	f.BoolVar(&noCheck, "no-check", false, "write the file without opening the target")
+	f.StringVar(&t.bmcSecret, "bmc-secret", "", "location of the BMC password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
+	f.BoolVar(&t.power, "allow-node-power", false, "allow runs to cut the power of nodes")
+	f.BoolVar(&noCheck, "no-check", false, "write the file without checking the target")
 	console.JSONFlag(f, &asJSON)
 	p.RunsFlag(f, &runs)
 	return cmd
@@ -94,7 +93,7 @@ func writeTarget(ctx context.Context, p *console.Process, t *initTarget, where i
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &diag.Error{Code: "exists", Message: strconv.Quote(path) + " already exists", Exit: diag.ExitUsage,
-			Hint: "nothing is overwritten: choose another name, or check this one: " + textio.Shell("bragg", "targets", "check", where.file)}
+			Hint: "choose another name, or check this file: " + textio.Shell("bragg", "targets", "check", where.file)}
 	}
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func printInitialised(p *console.Process, checked checkedTarget, where initWhere
 		next = "Next: " + textio.Shell("bragg", "targets", "check", name)
 	case checked.Problems.HasErrors():
 		console.PrintDiagnostics(p.Stderr, checked.Problems)
-		next = "The target does not open as the file describes it. Edit the file, then: " + textio.Shell("bragg", "targets", "check", name)
+		next = "The target check failed. Edit the file, then: " + textio.Shell("bragg", "targets", "check", name)
 	default:
 		fmt.Fprintln(p.Stdout)
 		if err := printChecked(p, checked); err != nil {
@@ -152,7 +151,7 @@ func (t *initTarget) ask(p *console.Process) error {
 		fmt.Fprintf(p.Stderr, "%s: ", text)
 		if !lines.Scan() {
 			return "", errors.Join(lines.Err(), &diag.Error{Code: "no-answer", Message: "no answer to: " + text, Exit: diag.ExitUsage,
-				Hint: "bragg targets init --help shows the flags that answer it"})
+				Hint: "set it by a flag: bragg targets init --help"})
 		}
 		return cmp.Or(strings.TrimSpace(lines.Text()), byDefault), nil
 	}
@@ -163,9 +162,9 @@ func (t *initTarget) ask(p *console.Process) error {
 		}
 	}
 	for len(t.nodes) == 0 && t.provider != "local" {
-		text := "Hosts, as USER@HOST, separated by blanks"
+		text := "Hosts, as USER@HOST, separated by spaces"
 		if t.provider == "libvirt" {
-			text = "Hosts, as USER@HOST or qemu+ssh://USER@HOST/system, separated by blanks"
+			text = "Hosts, as USER@HOST or qemu+ssh://USER@HOST/system, separated by spaces"
 		}
 		answer, err := question(text, "")
 		if err != nil {
@@ -174,10 +173,10 @@ func (t *initTarget) ask(p *console.Process) error {
 		t.nodes = strings.Fields(answer)
 	}
 	if t.pool == "" && t.provider == "ssh" {
-		t.pool, err = question("Folder on every host for disks of VMs", sshPoolDefault)
+		t.pool, err = question("Folder on every host for VM disks", sshPoolDefault)
 	}
 	if t.pool == "" && t.provider == "libvirt" && err == nil {
-		t.pool, err = question("Storage pool for disks of VMs", "default")
+		t.pool, err = question("Storage pool for VM disks", "default")
 	}
 	if len(t.templates) == 0 && t.provider == "libvirt" && err == nil {
 		var image string

@@ -22,9 +22,9 @@ func (t *initTarget) text(file string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# A target of bragg. docs/formats/target.md describes every key; to check it:\n#   %s\n",
+	fmt.Fprintf(&b, "# Bragg target file. docs/formats/target.md describes every key. Check:\n#   %s\n",
 		textio.Shell("bragg", "targets", "check", file))
-	fmt.Fprintf(&b, "provider: %s\nname: %s  # how reports call it\n\n", t.provider, quoteYAML(cmp.Or(t.name, t.provider)))
+	fmt.Fprintf(&b, "provider: %s\nname: %s  # name in reports\n\n", t.provider, quoteYAML(cmp.Or(t.name, t.provider)))
 	var err error
 	switch t.provider {
 	case "local":
@@ -35,7 +35,7 @@ func (t *initTarget) text(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b.WriteString("\n# Free statements that reports copy: what you would want to know of these numbers in a year.\n" +
+	b.WriteString("\n# Facts for reports: conditions worth knowing about these numbers in a year.\n" +
 		"# facts:\n#   disk: Samsung 990 Pro\n#   compression: off\n")
 	return b.String(), nil
 }
@@ -50,9 +50,9 @@ func (t *initTarget) validate() error {
 	}
 	switch {
 	case t.provider == "":
-		return console.BadFlag("--provider is missing", "it is one of "+strings.Join(known, ", "))
+		return console.BadFlag("--provider is missing", "choose one of "+strings.Join(known, ", "))
 	case !slices.Contains(known, t.provider):
-		return console.BadFlag("unknown provider "+strconv.Quote(t.provider), "it is one of "+strings.Join(known, ", "))
+		return console.BadFlag("unknown provider "+strconv.Quote(t.provider), "choose one of "+strings.Join(known, ", "))
 	case t.provider != "local" && len(t.nodes) == 0:
 		return console.BadFlag("--node is missing", "name each host: --node left=root@10.0.0.11")
 	case t.provider != "libvirt" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
@@ -71,10 +71,10 @@ func (t *initTarget) writeLocal(b *strings.Builder) error {
 		count = t.nodes[0]
 	}
 	if n, err := strconv.Atoi(count); err != nil || n < 1 || len(t.nodes) > 1 {
-		return console.BadFlag("--node "+strconv.Quote(strings.Join(t.nodes, " "))+": nodes of the local target are virtual, so it takes their number", "for example --node 4")
+		return console.BadFlag("--node "+strconv.Quote(strings.Join(t.nodes, " "))+": nodes of the local target are virtual: give their number", "for example --node 4")
 	}
-	fmt.Fprintf(b, "# Virtual nodes: names that VMs are placed on.\nnodes: %s\n\n"+
-		"# Control groups limit CPU and memory of VMs where this machine lets them: auto or off.\noptions:\n  cgroups: auto\n", count)
+	fmt.Fprintf(b, "# Number of virtual nodes.\nnodes: %s\n\n"+
+		"# CPU and memory limits of VMs by cgroups: auto or off.\noptions:\n  cgroups: auto\n", count)
 	return nil
 }
 
@@ -87,11 +87,11 @@ func (t *initTarget) writeHosts(b *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	key, reached := "address", "ssh must reach each without a question: ssh -o BatchMode=yes HOST true"
+	key, reached := "address", "ssh must work without a prompt: ssh -o BatchMode=yes HOST true"
 	if t.provider == "libvirt" {
 		key, reached = "endpoint", "an endpoint is qemu:///system for this machine, or qemu+ssh://USER@HOST/system"
 	}
-	fmt.Fprintf(b, "# Hosts, in the order that node slices of scenarios count; %s\nnodes:\n", reached)
+	fmt.Fprintf(b, "# Hosts, in the order of node slices of scenarios; %s\nnodes:\n", reached)
 	for _, n := range nodes {
 		fmt.Fprintf(b, "  - id: %s\n    %s: %s\n", quoteYAML(n.id), key, quoteYAML(n.address))
 		if n.bmc == "" {
@@ -104,8 +104,8 @@ func (t *initTarget) writeHosts(b *strings.Builder) error {
 	if t.provider == "libvirt" {
 		err = t.writeLibvirt(b)
 	} else {
-		fmt.Fprintf(b, "\n# A folder on every host, for disks of VMs: its file system is what is measured.\npool: %s\n\n"+
-			"# Handed to ssh with -o.\n# options:\n#   ssh_options: IdentityFile=/home/me/.ssh/lab ProxyJump=gate\n", quoteYAML(cmp.Or(t.pool, sshPoolDefault)))
+		fmt.Fprintf(b, "\n# Folder on every host for VM disks; its file system is measured.\npool: %s\n\n"+
+			"# Passed to ssh with -o.\n# options:\n#   ssh_options: IdentityFile=/home/me/.ssh/lab ProxyJump=gate\n", quoteYAML(cmp.Or(t.pool, sshPoolDefault)))
 	}
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (t *initTarget) writeHosts(b *strings.Builder) error {
 	if err := t.writeCredentials(b); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n# Whether runs may switch nodes off and on.\nallow:\n  node_power: %v\n", t.power)
+	fmt.Fprintf(b, "\n# Allow runs to power nodes off and on.\nallow:\n  node_power: %v\n", t.power)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (t *initTarget) hosts() ([]initNode, error) {
 			n.id = hostOf(n.address)
 		}
 		if slices.ContainsFunc(nodes, func(known initNode) bool { return known.id == n.id }) {
-			return nil, console.BadFlag("--node "+strconv.Quote(text)+": the id "+strconv.Quote(n.id)+" is taken", "give each an id of its own: --node left=ADDRESS")
+			return nil, console.BadFlag("--node "+strconv.Quote(text)+": the id "+strconv.Quote(n.id)+" is taken", "use unique ids: --node left=ADDRESS")
 		}
 		nodes = append(nodes, n)
 	}
@@ -165,9 +165,9 @@ func hostOf(address string) string {
 }
 
 func (t *initTarget) writeLibvirt(b *strings.Builder) error {
-	fmt.Fprintf(b, "\n# A storage pool that is active on every host.\npool: %s\n", quoteYAML(cmp.Or(t.pool, "default")))
-	fmt.Fprintf(b, "# A network of libvirt, or bridge:NAME.\nnetwork: %s\n", quoteYAML(cmp.Or(t.network, "default")))
-	b.WriteString("# How VMs get addresses: dhcp, or {first, last, prefix, gateway} of an otherwise unused range.\n")
+	fmt.Fprintf(b, "\n# Storage pool, active on every host.\npool: %s\n", quoteYAML(cmp.Or(t.pool, "default")))
+	fmt.Fprintf(b, "# libvirt network, or bridge:NAME.\nnetwork: %s\n", quoteYAML(cmp.Or(t.network, "default")))
+	b.WriteString("# VM addresses: dhcp, or {first, last, prefix, gateway} of an unused range.\n")
 	if t.addresses == "" || t.addresses == "dhcp" {
 		b.WriteString("addresses: dhcp\n")
 	} else {
@@ -183,8 +183,8 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 		}
 		b.WriteString("}\n")
 	}
-	b.WriteString("\n# Template names of scenarios, and the images they stand for: a volume of the pool with cloud-init, or a folder that\n" +
-		"# bragg image build made (a name with a slash).\n")
+	b.WriteString("\n# Templates of scenarios and their images: a cloud-init volume of the pool, or a folder of bragg image build (a name\n" +
+		"# with a slash).\n")
 	if len(t.templates) == 0 {
 		b.WriteString("# templates:\n#   ubuntu1604: debian-12-generic-amd64.qcow2\n")
 		return nil
@@ -203,7 +203,7 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 // writeCredentials writes where the secret of BMCs is kept. What is no reference is refused without being repeated: it may be
 // the secret.
 func (t *initTarget) writeCredentials(b *strings.Builder) error {
-	b.WriteString("\n# Where secrets are kept; a secret itself is never in this file. One of env, file and command.\n")
+	b.WriteString("\n# Location of secrets: env, file or command. This file contains no secrets.\n")
 	if t.bmcSecret == "" {
 		b.WriteString("# credentials:\n#   bmc:\n#     user: ADMIN\n#     secret: {env: BMC_PASSWORD}\n")
 		return nil
@@ -212,7 +212,7 @@ func (t *initTarget) writeCredentials(b *strings.Builder) error {
 	reference := quoteYAML(value)
 	switch {
 	case value == "" || kind != "env" && kind != "file" && kind != "command":
-		return console.BadFlag("--bmc-secret does not say where the secret is kept", "env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
+		return console.BadFlag("invalid --bmc-secret", "use env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
 	case kind == "command":
 		var words []string
 		for _, word := range strings.Fields(value) {

@@ -28,7 +28,7 @@ import (
 func NewTargets(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
 		Use:   "targets",
-		Short: "List kinds of targets, write a target file, or check one",
+		Short: "List providers, create or check target files",
 	}, newTargetsList(p), newTargetsInit(p), newTargetsCheck(p))
 }
 
@@ -36,7 +36,7 @@ func newTargetsList(p *console.Process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the kinds of targets that --target and target files may name",
+		Short:   "List target providers",
 		Example: "  bragg targets list",
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
@@ -61,7 +61,7 @@ func newTargetsList(p *console.Process) *cobra.Command {
 			if err := t.Print(p.Stdout); err != nil {
 				return err
 			}
-			_, err := fmt.Fprint(p.Stdout, "\nbragg targets check TARGET looks at one; bragg schema target describes target files.\n")
+			_, err := fmt.Fprint(p.Stdout, "\nCheck a target: bragg targets check TARGET. Schema of target files: bragg schema target\n")
 			return err
 		},
 	}
@@ -83,10 +83,9 @@ func newTargetsCheck(p *console.Process) *cobra.Command {
 	var runs string
 	cmd := &cobra.Command{
 		Use:   "check [TARGET]",
-		Short: "Check a target: its file, its credentials, whether it answers, what it has",
-		Long: "Check reads the target file, fetches the secrets that it refers to (and never prints them), connects, and\n" +
-			"prints nodes, space, and what scenarios may do there. Of each BMC it reads the power state and whose it is.\n" +
-			"It changes nothing.\n\n" +
+		Short: "Check a target: file, credentials, connection, inventory",
+		Long: "Check reads the target file, resolves its secrets (and never prints them), connects, and prints nodes, free\n" +
+			"space and supported operations. It reads the power state and identity of each BMC. It changes nothing.\n\n" +
 			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
 		Example:           "  bragg targets check\n  bragg targets check cluster.yml --json",
 		Args:              console.Between(0, 1),
@@ -162,20 +161,20 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	}
 	fmt.Fprintf(&b, "target    %s (%s)\n", inv.Name, inv.Provider)
 	if inv.Simulated {
-		fmt.Fprintf(&b, "          SIMULATED: nothing of it is real\n")
+		fmt.Fprintf(&b, "          SIMULATED: no real hardware\n")
 	}
 	if inv.TotalBytes > 0 {
 		fmt.Fprintf(&b, "storage   %s free of %s\n", unit.FormatBytes(inv.FreeBytes), unit.FormatBytes(inv.TotalBytes))
 	}
 	if inv.Replication > 1 {
-		fmt.Fprintf(&b, "          keeps each byte %d times\n", inv.Replication)
+		fmt.Fprintf(&b, "          replication factor %d\n", inv.Replication)
 	}
 	if inv.AddressesMax > 0 {
 		fmt.Fprintf(&b, "addresses for %d VMs\n", inv.AddressesMax)
 	}
 	images := strings.Join(inv.Templates, ", ")
 	if inv.AnyTemplate {
-		images = "any name: this target boots no images"
+		images = "any name (this target boots no images)"
 	}
 	fmt.Fprintf(&b, "templates %s\n", images)
 	power := "not allowed"

@@ -253,7 +253,7 @@ bragg.Chart = class {
       row.append(bragg.element('span', '', name), bragg.element('span', '', state));
       parts.push(row);
     }
-    if (rows.length > shown.length) parts.push(bragg.element('span', 'event', `and ${rows.length - shown.length} more, further away`));
+    if (rows.length > shown.length) parts.push(bragg.element('span', 'event', `and ${rows.length - shown.length} more`));
     this.tip.replaceChildren(...parts);
     this.tip.hidden = false;
   }

@@ -1,4 +1,4 @@
-// Activity: one lane for each VM, filled while it completes I/O, empty while it completes none, hatched where nothing is known of it.
+// Activity: one lane for each VM, filled during I/O, empty while it completes none, hatched where nothing is known of it.
 'use strict';
 
 bragg.lane = { most: 22, least: 3, text: 12, room: 440, seen: 560, printed: 760 }; // pixels
@@ -85,7 +85,7 @@ bragg.drawLanes = function (chart) {
   });
 };
 
-bragg.laneStates = [['on', 'completes I/O'], ['off', 'completes none'], ['unknown', 'no data']];
+bragg.laneStates = [['on', 'I/O'], ['off', 'no I/O'], ['unknown', 'no data']];
 
 bragg.laneState = function (lane, at) {
   const run = lane.runs.find(r => at >= r.from && at < r.to);
@@ -99,7 +99,7 @@ bragg.laneLegend = function (list) {
     item.prepend(bragg.element('i', state, ''));
     list.append(item);
   }
-  list.setAttribute('aria-label', 'What the fills of the lanes mean');
+  list.setAttribute('aria-label', 'Lane legend');
 };
 
 // laneRow is the line of the tooltip for the lane under the pointer.

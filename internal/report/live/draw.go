@@ -14,7 +14,7 @@ import (
 var nan = math.NaN()
 
 const (
-	liveHint     = "Ctrl-C stops, undoes and writes the report."
+	liveHint     = "Ctrl-C stops the run, cleans up and writes the report."
 	livePageTime = 3 * time.Second // each page of workloads, where not all fit on the screen
 	liveSpark    = 30
 	// liveOverdueMin keeps the view quiet about steps that take a little longer than planned.
@@ -52,7 +52,7 @@ func (s *state) remaining() (left, overdue time.Duration, ok bool) {
 	return max(0, s.total-at), overdue, true
 }
 
-// leftText says what remains: ", about 5m left, this step is 20s over its estimate".
+// leftText says what remains: ", about 5m left, this step is 20s over estimate".
 func (s *state) leftText() string {
 	left, overdue, known := s.remaining()
 	if !known {
@@ -60,7 +60,7 @@ func (s *state) leftText() string {
 	}
 	text := ", about " + draw.Duration(int64(left.Truncate(time.Second))) + " left"
 	if overdue >= liveOverdueMin {
-		text += ", this step is " + draw.Duration(int64(overdue.Truncate(time.Second))) + " over its estimate"
+		text += ", this step is " + draw.Duration(int64(overdue.Truncate(time.Second))) + " over estimate"
 	}
 	return text
 }

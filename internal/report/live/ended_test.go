@@ -66,7 +66,7 @@ func TestLiveShowsNothingOld(t *testing.T) {
 		"joined errors": {func(l *live.View) { l.Event(interval.Event{Kind: interval.EventLog, Message: "one\ntwo\n"}) }, 11 * time.Second, "one; two"},
 		"a slow step": {func(l *live.View) {
 			l.Event(interval.Event{AtNanos: 0, Kind: interval.EventStepStarted, StepID: 1, Step: "workload.Start", Phase: "run"})
-		}, 11 * time.Second, "about 39 s left, this step is 9 s over its estimate"},
+		}, 11 * time.Second, "about 39 s left, this step is 9 s over estimate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

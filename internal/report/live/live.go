@@ -150,7 +150,7 @@ func (l *View) write(tick, last bool) {
 	lines := l.pending
 	l.pending = nil
 	if l.lost > 0 {
-		lines = append(lines, fmt.Sprintf("… %d lines left out", l.lost))
+		lines = append(lines, fmt.Sprintf("… %d lines omitted", l.lost))
 		l.lost = 0
 	}
 	var block []string

@@ -119,7 +119,7 @@ func TestLiveRedrawsInPlace(t *testing.T) {
 			shown := s.text()
 			flat := strings.Join(strings.Fields(shown), " ")
 			for _, want := range []string{"Node failure", "1 of 2 steps done", "10 s elapsed, about 28 s left", "▸ test.Wait (0:11)",
-				"OLTP", "4.00k", "32.8 MB/s", "2.00 ms", "Ctrl-C stops, undoes and writes the report."} {
+				"OLTP", "4.00k", "32.8 MB/s", "2.00 ms", "Ctrl-C stops the run, cleans up and writes the report."} {
 				if !strings.Contains(flat, want) {
 					t.Errorf("%d columns: the view lacks %q:\n%s", columns, want, shown)
 				}
