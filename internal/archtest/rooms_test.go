@@ -24,7 +24,6 @@ const (
 // part that gets a package of its own.
 var ceilings = map[string]int{
 	"internal/load/ioengine": 4200,
-	"internal/report":        5400,
 	"internal/fio/fiojob":    5800,
 }
 

@@ -5,10 +5,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/console"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -65,7 +66,7 @@ Next:
 
 // demoBrief prints the four answers of the demo: the baseline, what the neighbor cost, the outage with its recovery, and
 // whether the numbers are valid.
-func demoBrief(w io.Writer, run *report.Run) error {
+func demoBrief(w io.Writer, run *document.Run) error {
 	story := readDemo(&run.Summary)
 	for _, line := range [][2]string{
 		{"baseline", story.baseline()}, {"neighbor", story.neighbor()}, {"outage", story.outage()}, {"numbers", story.validity()},

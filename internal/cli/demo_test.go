@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
 )
@@ -60,7 +61,7 @@ func demoSummary() *result.Summary {
 func TestDemoAnswers(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := demoBrief(&out, &report.Run{Summary: *demoSummary()}); err != nil {
+	if err := demoBrief(&out, &document.Run{Summary: *demoSummary()}); err != nil {
 		t.Fatal(err)
 	}
 	want := `  baseline  1k IOPS; response time p50 1 ms, p99 2 ms (20 s, 20k operations)

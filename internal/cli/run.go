@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/live"
 
 	"github.com/spf13/cobra"
@@ -65,7 +67,7 @@ type queue struct {
 	json  bool
 	junit string // file for test cases; "": none
 	// brief prints what came of a run instead of the table of all results; next follows at the end. Both may be empty.
-	brief func(w io.Writer, run *report.Run) error
+	brief func(w io.Writer, run *document.Run) error
 	next  string
 	// shows: a run that came to its end is a success of the command, whatever its expectations came to on this machine.
 	shows bool
@@ -210,7 +212,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 		return err
 	}
 	defer b.Close()
-	read, err := report.Read(b)
+	read, err := document.Read(b)
 	if err != nil {
 		return err
 	}
@@ -221,7 +223,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	if q.json {
 		return nil
 	}
-	brief := func(w io.Writer, run *report.Run) error { return report.Brief(w, run, p.Width(), p.Color()) }
+	brief := func(w io.Writer, run *document.Run) error { return report.Brief(w, run, p.Width(), p.Color()) }
 	if q.brief != nil {
 		brief = q.brief
 	}
@@ -257,13 +259,13 @@ func readRan(words []string, outcomes []ranRun) []report.Ran {
 	return all
 }
 
-func readDir(dir string) (*report.Run, error) {
+func readDir(dir string) (*document.Run, error) {
 	b, err := runref.OpenBundle(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	return report.Read(b)
+	return document.Read(b)
 }
 
 func printOutcomes(p *console.Process, outcomes []ranRun) error {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/report"
@@ -50,7 +52,7 @@ func compareRows(t *testing.T, form string, got, want map[row]numbers) {
 }
 
 // expected takes the rows from the bundle, with full precision and as people see them.
-func expected(run *report.Run) (exact, shown map[row]numbers) {
+func expected(run *document.Run) (exact, shown map[row]numbers) {
 	exact, shown = map[row]numbers{}, map[row]numbers{}
 	for _, r := range run.Summary.Results {
 		for _, s := range r.Stats {
@@ -82,9 +84,9 @@ func full(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-func readJSON(t *testing.T, run *report.Run) map[row]numbers {
+func readJSON(t *testing.T, run *document.Run) map[row]numbers {
 	var b bytes.Buffer
-	if err := report.JSON(&b, run); err != nil {
+	if err := document.JSON(&b, run); err != nil {
 		t.Fatal(err)
 	}
 	var d struct {
@@ -120,9 +122,9 @@ func readJSON(t *testing.T, run *report.Run) map[row]numbers {
 	return out
 }
 
-func readCSV(t *testing.T, run *report.Run) map[row]numbers {
+func readCSV(t *testing.T, run *document.Run) map[row]numbers {
 	var b bytes.Buffer
-	if err := report.CSV(&b, run); err != nil {
+	if err := document.CSV(&b, run); err != nil {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&b).ReadAll()
@@ -149,7 +151,7 @@ func readCSV(t *testing.T, run *report.Run) map[row]numbers {
 
 var columns = regexp.MustCompile(`\s{2,}`)
 
-func readTerminal(t *testing.T, run *report.Run) map[row]numbers {
+func readTerminal(t *testing.T, run *document.Run) map[row]numbers {
 	var b bytes.Buffer
 	if err := report.Terminal(&b, run, 250, false); err != nil {
 		t.Fatal(err)
@@ -180,7 +182,7 @@ func readTerminal(t *testing.T, run *report.Run) map[row]numbers {
 	return out
 }
 
-func readHTML(t *testing.T, run *report.Run) map[row]numbers {
+func readHTML(t *testing.T, run *document.Run) map[row]numbers {
 	out := map[row]numbers{}
 	for _, figure := range findAll(parseHTML(t, htmlOf(t, run)), "figure") {
 		title := text(findAll(figure, "h3")[0])

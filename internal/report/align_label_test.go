@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
 )
 
 // TestAlignAtPortableNames: a step is found by the name that it has on every target, and offered by it.
 func TestAlignAtPortableNames(t *testing.T) {
-	name := func() *report.Run {
+	name := func() *document.Run {
 		run := exampleRun()
 		for i, e := range run.Events {
 			if e.Step == "nodes.PowerOff" {
@@ -20,14 +22,14 @@ func TestAlignAtPortableNames(t *testing.T) {
 		}
 		return run
 	}
-	c, err := report.Compare([]*report.Run{name(), name()}, report.CompareOptions{AlignAt: "nodes.PowerOff 2"})
+	c, err := report.Compare([]*document.Run{name(), name()}, report.CompareOptions{AlignAt: "nodes.PowerOff 2"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Runs[0].ZeroNanos == 0 || c.Runs[0].ZeroNanos != c.Runs[1].ZeroNanos {
 		t.Errorf("zeros %d and %d", c.Runs[0].ZeroNanos, c.Runs[1].ZeroNanos)
 	}
-	_, err = report.Compare([]*report.Run{name(), name()}, report.CompareOptions{AlignAt: "nothing like it"})
+	_, err = report.Compare([]*document.Run{name(), name()}, report.CompareOptions{AlignAt: "nothing like it"})
 	var e *diag.Error
 	if !errors.As(err, &e) || !strings.Contains(e.Hint, "nodes.PowerOff 2") {
 		t.Errorf("another event: %v", err)

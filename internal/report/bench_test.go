@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/chromedp/chromedp"
 
 	"github.com/braggdev/bragg/internal/evaluate"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -65,10 +68,10 @@ func BenchmarkReport(b *testing.B) {
 	sealed, err := result.Open(dir)
 	check(b, err)
 	b.Cleanup(func() { sealed.Close() })
-	run, err := report.Read(sealed)
+	run, err := document.Read(sealed)
 	check(b, err)
 	var html bytes.Buffer
-	check(b, report.HTML(&html, run))
+	check(b, page.HTML(&html, run))
 	row("sealed bundle to HTML", "goal: under 5 s")
 	fmt.Printf("%-34s %10.2f MB  goal: under 5 MB\n", "HTML", float64(html.Len())/1e6)
 	b.Run("Draw", func(b *testing.B) { paint(b, html.Bytes()) })

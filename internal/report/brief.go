@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/result"
@@ -21,27 +25,27 @@ const (
 
 // Brief writes a summary of about one screen: the verdict, findings, and one table with a row per result over its whole
 // window. Terminal writes the full report. Width and color are those of Terminal.
-func Brief(w io.Writer, run *Run, width int, color bool) error {
+func Brief(w io.Writer, run *document.Run, width int, color bool) error {
 	if width == 0 {
 		width = draw.WidthDefault
 	}
-	p := &page{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
-	p.brief(readable(Build(run)))
+	p := &textPage{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
+	p.brief(page.Readable(document.Build(run)))
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
 	}
 	return nil
 }
 
-func (p *page) brief(d *Document) {
+func (p *textPage) brief(d *document.Document) {
 	if d.Rehearsal != nil {
 		p.banner(rehearsalLine(d.Rehearsal))
 	}
-	p.text("", displayName(d), p.Bold)
-	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), targetLine(d)), p.Dim)
+	p.text("", document.DisplayName(d), p.Bold)
+	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), document.TargetLine(d)), p.Dim)
 	p.verdict(d)
 	p.briefFindings(d)
-	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r Result) bool { return r.Unasked })
+	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
 	if len(asked) > 0 {
 		p.line("")
 		t := briefTable(asked, p.width)
@@ -82,7 +86,7 @@ func rehearsalLine(r *result.Rehearsal) string {
 }
 
 // briefTable has a row per result; service and response time are two rows.
-func briefTable(results []Result, width int) draw.Table {
+func briefTable(results []document.Result, width int) draw.Table {
 	t := draw.Table{Heads: []string{"result", "mean", "median", "p99", "CV"}, Left: 1}
 	var sparks []func(columns int) string
 	for i := range results {
@@ -115,9 +119,9 @@ func briefTable(results []Result, width int) draw.Table {
 }
 
 // briefGroups picks the rows of the whole window: one group per kind of time; the sum of all series where there is one.
-func briefGroups(r *Result) [][]*Statistic {
+func briefGroups(r *document.Result) [][]*document.Statistic {
 	var kinds []string
-	groups := map[string][]*Statistic{}
+	groups := map[string][]*document.Statistic{}
 	for i := range r.Rows {
 		s := &r.Rows[i]
 		if s.Window != "" || r.Missing != "" {
@@ -128,10 +132,10 @@ func briefGroups(r *Result) [][]*Statistic {
 		}
 		groups[s.Kind] = append(groups[s.Kind], s)
 	}
-	list := make([][]*Statistic, 0, len(kinds))
+	list := make([][]*document.Statistic, 0, len(kinds))
 	for _, k := range kinds {
 		rows := groups[k]
-		if all := slices.IndexFunc(rows, func(s *Statistic) bool { return s.Series == "all" }); all >= 0 {
+		if all := slices.IndexFunc(rows, func(s *document.Statistic) bool { return s.Series == "all" }); all >= 0 {
 			rows = rows[all : all+1]
 		}
 		list = append(list, rows)
@@ -139,7 +143,7 @@ func briefGroups(r *Result) [][]*Statistic {
 	return list
 }
 
-func briefTitle(r *Result, rows []*Statistic) string {
+func briefTitle(r *document.Result, rows []*document.Statistic) string {
 	title := r.Heading()
 	if len(rows) > 0 && rows[0].Kind != "" {
 		title += ", " + rows[0].Kind
@@ -154,23 +158,23 @@ func briefTitle(r *Result, rows []*Statistic) string {
 }
 
 // briefCells are mean, median, p99 of latency and CV; of several series the range.
-func briefCells(r *Result, rows []*Statistic) []string {
+func briefCells(r *document.Result, rows []*document.Statistic) []string {
 	quantity := func(v float64) string { return draw.Quantity(v, r.Unit) }
 	amount := func(v float64) string { return draw.Amount(v, r.Unit) }
 	cells := []string{
-		span(rows, func(s *Statistic) result.Number { return s.Mean }, quantity),
-		span(rows, func(s *Statistic) result.Number { return s.Median }, amount),
+		span(rows, func(s *document.Statistic) result.Number { return s.Mean }, quantity),
+		span(rows, func(s *document.Statistic) result.Number { return s.Median }, amount),
 		"",
-		span(rows, func(s *Statistic) result.Number { return s.CV }, draw.Percent),
+		span(rows, func(s *document.Statistic) result.Number { return s.CV }, draw.Percent),
 	}
 	if rows[0].Kind != "" {
-		cells[2] = span(rows, func(s *Statistic) result.Number { return s.P99 }, amount)
+		cells[2] = span(rows, func(s *document.Statistic) result.Number { return s.P99 }, amount)
 	}
 	return cells
 }
 
 // span prints the smallest and the largest of a statistic, with their unit once where it is the same.
-func span(rows []*Statistic, pick func(*Statistic) result.Number, format func(float64) string) string {
+func span(rows []*document.Statistic, pick func(*document.Statistic) result.Number, format func(float64) string) string {
 	low, high := math.NaN(), math.NaN()
 	for _, s := range rows {
 		v := float64(pick(s))
@@ -197,12 +201,12 @@ func between(low, high string) string {
 }
 
 // briefSpark draws the line of the rows; of several series the mean.
-func briefSpark(r *Result, rows []*Statistic, columns int) string {
-	from, to := r.extent()
+func briefSpark(r *document.Result, rows []*document.Statistic, columns int) string {
+	from, to := r.Extent()
 	sums, counts := make([]float64, columns), make([]float64, columns)
 	for i := range r.Series {
 		s := &r.Series[i]
-		drawn := slices.ContainsFunc(rows, func(row *Statistic) bool { return row.Series == s.Name && row.Kind == s.Kind })
+		drawn := slices.ContainsFunc(rows, func(row *document.Statistic) bool { return row.Series == s.Name && row.Kind == s.Kind })
 		if !drawn || s.Statistic == "p99" {
 			continue
 		}
@@ -220,7 +224,7 @@ func briefSpark(r *Result, rows []*Statistic, columns int) string {
 }
 
 // missing lists the results without data, by reason.
-func (p *page) missing(d *Document) {
+func (p *textPage) missing(d *document.Document) {
 	var reasons []string
 	titles := map[string][]string{}
 	for i := range d.Results {
@@ -243,24 +247,24 @@ func (p *page) missing(d *Document) {
 }
 
 // failures lists the checks that were not passed.
-func (p *page) failures(d *Document) {
+func (p *textPage) failures(d *document.Document) {
 	for i := range d.Results {
 		r := &d.Results[i]
 		for _, c := range r.Checks {
 			if !c.Passed || c.Reason != "" {
-				p.item("check", r.Heading()+": "+checkText(c))
+				p.item("check", r.Heading()+": "+document.CheckText(c))
 			}
 		}
 		for _, m := range r.Metrics {
 			if m.Pass != nil && !*m.Pass {
-				p.item("check", r.Heading()+": "+metricLabel(m)+" "+draw.Quantity(float64(m.Value), m.Unit)+xrayText(m)+passText(m.Pass))
+				p.item("check", r.Heading()+": "+document.MetricLabel(m)+" "+draw.Quantity(float64(m.Value), m.Unit)+document.XrayText(m)+document.PassText(m.Pass))
 			}
 		}
 	}
 }
 
 // completions tells how long loads of a fixed size took.
-func completions(d *Document) []string {
+func completions(d *document.Document) []string {
 	var list []string
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.CompletionNanos > 0 {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/finding"
 )
 
@@ -14,7 +16,7 @@ import (
 const briefFindingsMax = 10
 
 // briefFindings prints a line per kind of finding.
-func (p *page) briefFindings(d *Document) {
+func (p *textPage) briefFindings(d *document.Document) {
 	groups := findingGroups(d)
 	if len(groups)+len(d.Caveats) > 0 {
 		p.line("")
@@ -29,7 +31,7 @@ func (p *page) briefFindings(d *Document) {
 			continue
 		}
 		head := string(f.Severity) + ": "
-		if subject := subjectBeside(f); len(group) == 1 && subject != "" {
+		if subject := document.SubjectBeside(f); len(group) == 1 && subject != "" {
 			head += subject + ": "
 		}
 		p.text("", head+sharedClaim(group)+" ["+f.Code+"]", paint)
@@ -44,7 +46,7 @@ func (p *page) briefFindings(d *Document) {
 
 // findingGroups groups findings by code and severity, worst first. It omits the rehearsal and the reason of the verdict:
 // both are printed above.
-func findingGroups(d *Document) [][]finding.Finding {
+func findingGroups(d *document.Document) [][]finding.Finding {
 	var groups [][]finding.Finding
 	for _, f := range d.Findings {
 		if f.Code == "rehearsal" && d.Rehearsal != nil || f.Claim == d.Reason {

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
 )
 
 // manyFindings is a rehearsal with findings that belong together and some that do not.
-func manyFindings() *report.Run {
+func manyFindings() *document.Run {
 	run := rehearsalRun()
 	list := []finding.Finding{
 		{Code: "few-samples", Severity: finding.Info, Subject: "Read", Claim: "Read has too few read operations (6,553) for a stable p99.9: 6 lie beyond it."},
@@ -30,7 +32,7 @@ func manyFindings() *report.Run {
 
 // TestBriefIsBrief: the short form fits its width where nothing needs stacking, and stays on a screen.
 func TestBriefIsBrief(t *testing.T) {
-	for name, run := range map[string]*report.Run{"full": smallRun(), "rehearsal": manyFindings(), "hostile": hostileRun()} {
+	for name, run := range map[string]*document.Run{"full": smallRun(), "rehearsal": manyFindings(), "hostile": hostileRun()} {
 		for _, width := range []int{20, 60, 100, 200} {
 			var b bytes.Buffer
 			if err := report.Brief(&b, run, width, false); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/chromedp/cdproto/input"
@@ -176,7 +178,7 @@ func TestPagePrintsNumbersAsTheReportDoes(t *testing.T) {
 
 func TestHostilePageRunsNothing(t *testing.T) {
 	b := open(t)
-	c, err := report.Compare([]*report.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
+	c, err := report.Compare([]*document.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +200,7 @@ func TestHostilePageRunsNothing(t *testing.T) {
 
 func TestComparisonIsDrawn(t *testing.T) {
 	b := open(t)
-	c, err := report.Compare([]*report.Run{exampleRun(), newFixture(9, 1.2).run("second")}, report.CompareOptions{AlignAt: "nodes.PowerOff"})
+	c, err := report.Compare([]*document.Run{exampleRun(), newFixture(9, 1.2).run("second")}, report.CompareOptions{AlignAt: "nodes.PowerOff"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +243,7 @@ func TestPrint(t *testing.T) {
 }
 
 // manyEvents is a run with 16 events within 0.2 s of the failure, and as many VMs of both kinds of latency.
-func manyEvents() *report.Run {
+func manyEvents() *document.Run {
 	run := exampleRun()
 	for i := range 14 {
 		run.Events = append(run.Events, interval.Event{AtNanos: fixtureOff*second + int64(i)*1e7, Kind: interval.EventAnnotation, Phase: "run",

@@ -7,6 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -34,22 +38,22 @@ type Comparison struct {
 	Results  []ComparedResult  `json:"results"`
 	Loads    []ComparedLoad    `json:"workloads"`
 
-	rehearsal *Document // of a comparison of rehearsals: the first
+	rehearsal *document.Document // of a comparison of rehearsals: the first
 }
 
 // ComparedRun is one run of a Comparison.
 type ComparedRun struct {
-	Run       string         `json:"run"`
-	Name      string         `json:"name"` // "A", "B", … in tables and charts
-	Label     string         `json:"label,omitempty"`
-	Scenario  string         `json:"scenario"`
-	Title     string         `json:"title"` // display name of the scenario
-	Created   time.Time      `json:"created"`
-	Verdict   result.Verdict `json:"verdict"`
-	Reason    string         `json:"reason"`
-	ZeroNanos int64          `json:"zero_ns"` // where the common axis has its zero on the axis of this run
-	Marks     []Mark         `json:"marks"`   // on the common axis
-	Simulated bool           `json:"simulated,omitempty"`
+	Run       string          `json:"run"`
+	Name      string          `json:"name"` // "A", "B", … in tables and charts
+	Label     string          `json:"label,omitempty"`
+	Scenario  string          `json:"scenario"`
+	Title     string          `json:"title"` // display name of the scenario
+	Created   time.Time       `json:"created"`
+	Verdict   result.Verdict  `json:"verdict"`
+	Reason    string          `json:"reason"`
+	ZeroNanos int64           `json:"zero_ns"` // where the common axis has its zero on the axis of this run
+	Marks     []document.Mark `json:"marks"`   // on the common axis
+	Simulated bool            `json:"simulated,omitempty"`
 }
 
 // Factor is something that differs between runs and may explain different numbers.
@@ -83,7 +87,7 @@ type ComparedRow struct {
 	Kind    string   `json:"kind,omitempty"`
 	Figures []Figure `json:"figures"`
 
-	stats []*Statistic // one per run; nil where a run lacks it
+	stats []*document.Statistic // one per run; nil where a run lacks it
 }
 
 // ComparedLoad is one start of one workload in all runs.
@@ -101,25 +105,22 @@ type Figure struct {
 	Differences []result.Number `json:"differences"`
 }
 
-// comparedMax bounds the runs of one comparison: there are no more colours that can be told apart.
-const comparedMax = 8
-
 // Compare lays runs over each other. Runs that cannot be compared are an error: fewer than two, one that is going on, a
 // rehearsal beside a full run, or an event that a run does not have.
-func Compare(runs []*Run, o CompareOptions) (*Comparison, error) {
+func Compare(runs []*document.Run, o CompareOptions) (*Comparison, error) {
 	if err := comparable(runs); err != nil {
 		return nil, err
 	}
 	c := &Comparison{Format: ComparisonFormat, AlignAt: o.AlignAt}
-	documents := make([]*Document, len(runs))
+	documents := make([]*document.Document, len(runs))
 	for i, run := range runs {
-		d := Build(run)
+		d := document.Build(run)
 		documents[i] = d
 		zero, err := zeroOf(d, o.AlignAt)
 		if err != nil {
 			return nil, err
 		}
-		r := ComparedRun{Run: d.Run, Name: runName(i), Label: d.Label, Scenario: d.Scenario.Name, Title: displayName(d), Created: d.Created,
+		r := ComparedRun{Run: d.Run, Name: runName(i), Label: d.Label, Scenario: d.Scenario.Name, Title: document.DisplayName(d), Created: d.Created,
 			Verdict: d.Verdict, Reason: d.Reason, ZeroNanos: zero, Marks: slices.Clone(d.Marks), Simulated: d.Target.Simulated}
 		for j := range r.Marks {
 			r.Marks[j].AtNanos -= zero
@@ -141,10 +142,10 @@ func Compare(runs []*Run, o CompareOptions) (*Comparison, error) {
 	return c, nil
 }
 
-func comparable(runs []*Run) error {
-	if len(runs) < 2 || len(runs) > comparedMax {
+func comparable(runs []*document.Run) error {
+	if len(runs) < 2 || len(runs) > page.ComparedMax {
 		return &diag.Error{Code: "compare-count", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", comparedMax)}
+			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", page.ComparedMax)}
 	}
 	for _, run := range runs {
 		if run.Going > 0 {
@@ -170,7 +171,7 @@ func comparable(runs []*Run) error {
 }
 
 // comparedResults pairs results by name, in the order of the first run that has them.
-func comparedResults(documents []*Document, runs []ComparedRun) []ComparedResult {
+func comparedResults(documents []*document.Document, runs []ComparedRun) []ComparedResult {
 	list := []ComparedResult{}
 	index := map[string]int{}
 	for i, d := range documents {
@@ -207,9 +208,9 @@ type rowKey struct{ window, series, kind string }
 
 // comparedRows pairs statistics by window, series and kind. A result that has one series in every run is paired even
 // when its name differs.
-func comparedRows(documents []*Document, name, unitName string) []ComparedRow {
+func comparedRows(documents []*document.Document, name, unitName string) []ComparedRow {
 	var keys []rowKey
-	values := map[rowKey][]*Statistic{}
+	values := map[rowKey][]*document.Statistic{}
 	for i, d := range documents {
 		for j := range d.Results {
 			if d.Results[j].Name != name {
@@ -224,7 +225,7 @@ func comparedRows(documents []*Document, name, unitName string) []ComparedRow {
 				}
 				if values[key] == nil {
 					keys = append(keys, key)
-					values[key] = make([]*Statistic, len(documents))
+					values[key] = make([]*document.Statistic, len(documents))
 				}
 				values[key][i] = s
 			}
@@ -238,7 +239,7 @@ func comparedRows(documents []*Document, name, unitName string) []ComparedRow {
 	return list
 }
 
-func onlySeries(r *Result) bool {
+func onlySeries(r *document.Result) bool {
 	names := map[string]bool{}
 	for _, s := range r.Series {
 		names[s.Name] = true
@@ -260,8 +261,8 @@ func pairedKey(keys []rowKey, key rowKey) rowKey {
 	return key
 }
 
-func statisticFigures(rows []*Statistic, unitName string) []Figure {
-	get := func(name, unitName string, f func(*Statistic) result.Number) Figure {
+func statisticFigures(rows []*document.Statistic, unitName string) []Figure {
+	get := func(name, unitName string, f func(*document.Statistic) result.Number) Figure {
 		values := make([]result.Number, len(rows))
 		for i, s := range rows {
 			values[i] = result.Number(math.NaN())
@@ -272,13 +273,13 @@ func statisticFigures(rows []*Statistic, unitName string) []Figure {
 		return figure(name, unitName, values)
 	}
 	return []Figure{
-		get("mean", unitName, func(s *Statistic) result.Number { return s.Mean }),
-		get("median", unitName, func(s *Statistic) result.Number { return s.Median }),
-		get("p95", unitName, func(s *Statistic) result.Number { return s.P95 }),
-		get("p99", unitName, func(s *Statistic) result.Number { return s.P99 }),
-		get("p99.9", unitName, func(s *Statistic) result.Number { return s.P999 }),
-		get("max", unitName, func(s *Statistic) result.Number { return s.Max }),
-		get("CV", "ratio", func(s *Statistic) result.Number { return s.CV }),
+		get("mean", unitName, func(s *document.Statistic) result.Number { return s.Mean }),
+		get("median", unitName, func(s *document.Statistic) result.Number { return s.Median }),
+		get("p95", unitName, func(s *document.Statistic) result.Number { return s.P95 }),
+		get("p99", unitName, func(s *document.Statistic) result.Number { return s.P99 }),
+		get("p99.9", unitName, func(s *document.Statistic) result.Number { return s.P999 }),
+		get("max", unitName, func(s *document.Statistic) result.Number { return s.Max }),
+		get("CV", "ratio", func(s *document.Statistic) result.Number { return s.CV }),
 	}
 }
 
@@ -297,7 +298,7 @@ func figure(name, unitName string, values []result.Number) Figure {
 
 // JSON writes the comparison for programs.
 func (c *Comparison) JSON(w io.Writer) error {
-	if err := writeJSON(w, c); err != nil {
+	if err := document.WriteJSON(w, c); err != nil {
 		return fmt.Errorf("write comparison as json: %w", err)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/report"
@@ -21,7 +23,7 @@ const starved = `[
 	 "evidence": ["worst: 584 ms run-queue wait in 1 s"], "advice": "Use fewer VMs."},
 	{"code": "few-samples", "severity": "info", "subject": "OLTP", "claim": "Too few writes for a stable p99.9 in OLTP (3,542)."}]`
 
-func compared(t *testing.T, runs ...*report.Run) *report.Comparison {
+func compared(t *testing.T, runs ...*document.Run) *report.Comparison {
 	t.Helper()
 	c, err := report.Compare(runs, report.CompareOptions{})
 	if err != nil {
@@ -49,7 +51,7 @@ func comparisonForms(t *testing.T, c *report.Comparison) (page, terminal string,
 // TestComparisonCarriesFindings holds that all forms have every finding of every run, and none says that nothing is wrong.
 func TestComparisonCarriesFindings(t *testing.T) {
 	a, b := exampleRun(), exampleRun()
-	for _, run := range []*report.Run{a, b} {
+	for _, run := range []*document.Run{a, b} {
 		run.Summary.Verdict, run.Summary.Reason, run.Summary.Caveats = result.Pass, "All steps ended.", nil
 	}
 	a.Summary.Findings = nil
@@ -177,7 +179,7 @@ func TestLargestDifferences(t *testing.T) {
 // TestNoiseIsNoLargeDifference moves a mean by less than its noise: it is listed, behind one that is beyond it.
 func TestNoiseIsNoLargeDifference(t *testing.T) {
 	a, b := exampleRun(), exampleRun()
-	noisy := func(run *report.Run, factor float64) {
+	noisy := func(run *document.Run, factor float64) {
 		e := &run.Summary.Results[0]
 		for i := range e.Series[0].Points {
 			// Half of the window at 1, half at 9, so that batches differ.

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
 
 // zeroOf finds the moment of a run that is zero on the common axis.
-func zeroOf(d *Document, event string) (int64, error) {
+func zeroOf(d *document.Document, event string) (int64, error) {
 	if event == "" {
 		for _, p := range d.Phases {
 			if p.Name == "run" {

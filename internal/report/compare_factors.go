@@ -6,14 +6,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // factors lists everything known about the runs that is not the same in all of them, in the order in which a reader
 // would ask.
-func factors(documents []*Document) []Factor {
+func factors(documents []*document.Document) []Factor {
 	list := []Factor{}
-	add := func(name string, get func(*Document) string) {
+	add := func(name string, get func(*document.Document) string) {
 		f := Factor{Name: name}
 		for _, d := range documents {
 			f.Values = append(f.Values, get(d))
@@ -22,7 +24,7 @@ func factors(documents []*Document) []Factor {
 			list = append(list, f)
 		}
 	}
-	addMaps := func(prefix string, get func(*Document) map[string]string) {
+	addMaps := func(prefix string, get func(*document.Document) map[string]string) {
 		names := map[string]bool{}
 		for _, d := range documents {
 			for name := range get(d) {
@@ -30,25 +32,25 @@ func factors(documents []*Document) []Factor {
 			}
 		}
 		for _, name := range sortedKeys(names) {
-			add(prefix+name, func(d *Document) string { return get(d)[name] })
+			add(prefix+name, func(d *document.Document) string { return get(d)[name] })
 		}
 	}
-	add("label", func(d *Document) string { return d.Label })
-	add("scenario", func(d *Document) string { return d.Scenario.Name })
-	add("scenario hash", func(d *Document) string { return shortHash(d.Scenario.Hash) })
-	add("preset", func(d *Document) string { return d.Scenario.Preset })
-	addMaps("variable ", func(d *Document) map[string]string { return d.Scenario.Variables })
-	add("target", func(d *Document) string { return targetLine(d) })
+	add("label", func(d *document.Document) string { return d.Label })
+	add("scenario", func(d *document.Document) string { return d.Scenario.Name })
+	add("scenario hash", func(d *document.Document) string { return shortHash(d.Scenario.Hash) })
+	add("preset", func(d *document.Document) string { return d.Scenario.Preset })
+	addMaps("variable ", func(d *document.Document) map[string]string { return d.Scenario.Variables })
+	add("target", func(d *document.Document) string { return document.TargetLine(d) })
 	addMaps("target fact ", targetFacts)
 	addMaps("engine of ", engineTexts)
-	addMaps("version of ", func(d *Document) map[string]string { return d.Versions })
-	addMaps("", func(d *Document) map[string]string { return d.Environment })
+	addMaps("version of ", func(d *document.Document) map[string]string { return d.Versions })
+	addMaps("", func(d *document.Document) map[string]string { return d.Environment })
 	addMaps("rehearsal: ", rehearsalFactors)
-	add("seed", func(d *Document) string { return strconv.FormatUint(d.Seed, 10) })
+	add("seed", func(d *document.Document) string { return strconv.FormatUint(d.Seed, 10) })
 	return list
 }
 
-func engineTexts(d *Document) map[string]string {
+func engineTexts(d *document.Document) map[string]string {
 	texts := map[string]string{}
 	for workload, e := range d.Engines {
 		texts[workload] = e.String()
@@ -56,7 +58,7 @@ func engineTexts(d *Document) map[string]string {
 	return texts
 }
 
-func targetFacts(d *Document) map[string]string {
+func targetFacts(d *document.Document) map[string]string {
 	facts := map[string]string{}
 	for _, f := range d.Target.Facts {
 		facts[f[0]] = f[1]
@@ -64,16 +66,16 @@ func targetFacts(d *Document) map[string]string {
 	return facts
 }
 
-func rehearsalFactors(d *Document) map[string]string {
+func rehearsalFactors(d *document.Document) map[string]string {
 	if d.Rehearsal == nil {
 		return nil
 	}
-	list := map[string]string{"time factor": factor(d.Rehearsal.TimeFactor)}
+	list := map[string]string{"time factor": document.Factor(d.Rehearsal.TimeFactor)}
 	if n := d.Rehearsal.Nodes; n[0] != n[1] {
 		list["nodes"] = fmt.Sprintf("%d of %d", n[1], n[0])
 	}
 	for group, f := range d.Rehearsal.SizeFactor {
-		list["size factor of "+group] = factor(f)
+		list["size factor of "+group] = document.Factor(f)
 	}
 	for group, c := range d.Rehearsal.Counts {
 		list["VMs of "+group] = fmt.Sprintf("%d of %d", c[1], c[0])
@@ -91,7 +93,7 @@ func rehearsalFactors(d *Document) map[string]string {
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // comparisonWarnings says what makes the runs hard to compare.
-func comparisonWarnings(documents []*Document) []string {
+func comparisonWarnings(documents []*document.Document) []string {
 	list := []string{}
 	first := documents[0]
 	warned := map[string]bool{}

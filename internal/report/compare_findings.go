@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -17,7 +19,7 @@ type ComparedFinding struct {
 }
 
 // comparedFindings carries over every finding of all runs, the worst first.
-func comparedFindings(documents []*Document) []ComparedFinding {
+func comparedFindings(documents []*document.Document) []ComparedFinding {
 	list := []ComparedFinding{}
 	for i, d := range documents {
 		name := runName(i)
@@ -70,12 +72,12 @@ func (c *Comparison) Calm() string {
 }
 
 // comparedValidity prints what casts doubt on the comparison.
-func (p *page) comparedValidity(c *Comparison) {
+func (p *textPage) comparedValidity(c *Comparison) {
 	p.section("Comparability")
 	for _, warning := range c.Warnings {
 		p.text("  ", "warning: "+warning, p.Doubt)
 	}
-	for _, f := range shownCompared(c.Findings) {
+	for _, f := range c.ShownFindings() {
 		p.finding(f.Of, f.Finding)
 	}
 	if calm := c.Calm(); calm != "" {
@@ -84,7 +86,7 @@ func (p *page) comparedValidity(c *Comparison) {
 }
 
 // comparedDifferences prints the largest differences.
-func (p *page) comparedDifferences(c *Comparison) {
+func (p *textPage) comparedDifferences(c *Comparison) {
 	p.section("Largest differences")
 	if len(c.Largest) == 0 {
 		p.text("", "No figure differs.", nil)
@@ -93,4 +95,13 @@ func (p *page) comparedDifferences(c *Comparison) {
 	t := c.differenceTable()
 	p.table(&t)
 	p.text("", differencesNote, p.Dim)
+}
+
+// ShownFindings are the findings of all runs as a page or a terminal shows them.
+func (c *Comparison) ShownFindings() []document.ShownFinding {
+	shown := make([]document.ShownFinding, len(c.Findings))
+	for i := range c.Findings {
+		shown[i] = document.ShownFinding{Of: c.Findings[i].Of() + ": ", Finding: c.Findings[i].Finding}
+	}
+	return document.JoinKinds(shown)
 }

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 )
 
 // comparisonView is what the template of a comparison takes.
 type comparisonView struct {
-	shell
+	page.Shell
 	Of          *Comparison
 	Differences draw.Table
 	Note        string // below the differences
@@ -49,11 +53,11 @@ type comparedLineView struct {
 
 // HTML writes the comparison as one self-contained page.
 func (c *Comparison) HTML(w io.Writer) error {
-	view, err := readable(c).view()
+	view, err := page.Readable(c).view()
 	if err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
-	if err := templates().ExecuteTemplate(w, "page", view); err != nil {
+	if err := page.Templates().ExecuteTemplate(w, "page", view); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
@@ -61,7 +65,7 @@ func (c *Comparison) HTML(w io.Writer) error {
 
 func (c *Comparison) view() (*comparisonView, error) {
 	v := &comparisonView{Of: c, Differences: c.differenceTable(), Note: differencesNote, Factors: c.factorTable(), Same: factorsSame, Loads: c.loadTable()}
-	data := pageData{Marks: c.pageMarks()}
+	data := page.PageData{Marks: c.pageMarks()}
 	for i := range c.Results {
 		f, ch := c.figure(i)
 		v.Figures = append(v.Figures, f)
@@ -70,27 +74,27 @@ func (c *Comparison) view() (*comparisonView, error) {
 		}
 	}
 	var err error
-	v.shell, err = newShell(fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title), c.rehearsal != nil, data)
+	v.Shell, err = page.NewShell(fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title), c.rehearsal != nil, data)
 	v.Comparison = true
 	return v, err
 }
 
 // pageMarks has the events of all runs; only those of the first are labelled, the others are lines in their colour.
-func (c *Comparison) pageMarks() []pageMark {
-	var list []pageMark
+func (c *Comparison) pageMarks() []page.PageMark {
+	var list []page.PageMark
 	for i, r := range c.Runs {
 		for _, m := range r.Marks {
-			list = append(list, pageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
+			list = append(list, page.PageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
 				Failed: m.Failed, Flag: fmt.Sprintf("%s%d", r.Name, m.Number), Run: &i, Quiet: i > 0})
 		}
 	}
 	return list
 }
 
-func (c *Comparison) figure(index int) (comparedFigure, chart) {
+func (c *Comparison) figure(index int) (comparedFigure, page.Chart) {
 	r := &c.Results[index]
 	f := comparedFigure{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: c.rehearsal != nil, Log: r.Type == "latency",
-		Long: len(r.Rows)*(3*len(c.Runs)-2) > 2*longRows, Many: len(r.Lines) > manySeries, Caption: "Statistics by window", Zero: c.Alignment()}
+		Long: len(r.Rows)*(3*len(c.Runs)-2) > 2*page.LongRows, Many: len(r.Lines) > page.ManySeries, Caption: "Statistics by window", Zero: c.Alignment()}
 	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
@@ -100,8 +104,8 @@ func (c *Comparison) figure(index int) (comparedFigure, chart) {
 	from, to := r.extent()
 	margin := (to - from) * 0.015
 	from, to = from-margin, to+margin
-	ch := chart{ID: f.ID, Title: r.Title, Unit: r.Unit, From: from, To: to}
-	var lines []plotted
+	ch := page.Chart{ID: f.ID, Title: r.Title, Unit: r.Unit, From: from, To: to}
+	var lines []page.Plotted
 	dashes := map[string]int{}
 	for i := range r.Lines {
 		l := &r.Lines[i]
@@ -113,11 +117,11 @@ func (c *Comparison) figure(index int) (comparedFigure, chart) {
 			dashes[key] = min(len(dashes), 2)
 		}
 		f.Reduced = f.Reduced || l.ReducedFrom > 0
-		lines = append(lines, plotted{points: l.Points, chartLine: chartLine{Name: c.Runs[l.Run].Name + ": " + lineLabel(&l.Series),
+		lines = append(lines, page.Plotted{Points: l.Points, ChartLine: page.ChartLine{Name: c.Runs[l.Run].Name + ": " + document.LineLabel(&l.Series),
 			Color: l.Run, Dash: dashes[key], Order: i, Statistic: l.Statistic}})
 	}
 	var reduced bool
-	ch.Tables, reduced = tables(lines, from, to)
+	ch.Tables, reduced = page.Tables(lines, from, to)
 	f.Reduced = f.Reduced || reduced
 	f.Drawn = len(lines) > 0 && to > from
 	f.Label = fmt.Sprintf("Line chart of %s in %d runs with %d lines. The table below has the statistics.", r.Title, len(c.Runs), len(lines))
@@ -125,7 +129,7 @@ func (c *Comparison) figure(index int) (comparedFigure, chart) {
 }
 
 func (c *Comparison) group(row *ComparedRow) comparedGroup {
-	g := comparedGroup{Window: windowLabel(row.Window), Series: seriesLabel(row.Series, row.Kind)}
+	g := comparedGroup{Window: document.WindowLabel(row.Window), Series: document.SeriesLabel(row.Series, row.Kind)}
 	for i := range c.Runs {
 		g.Rows = append(g.Rows, comparedLineView{Name: c.Runs[i].Name,
 			Cells: row.cells(func(f *Figure) string { return figureText(f, f.Values[i]) })})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/result"
@@ -47,7 +49,7 @@ const (
 //
 // The noise of a mean is that of batch means (Law and Kelton, Simulation Modeling and Analysis, 9.5.3): the seconds of a
 // storage load are correlated, so their standard deviation by the square root of their number would be far too small.
-func largestDifferences(documents []*Document, c *Comparison) []Difference {
+func largestDifferences(documents []*document.Document, c *Comparison) []Difference {
 	list := []Difference{}
 	for run := 1; run < len(documents); run++ {
 		for i := range c.Results {
@@ -111,7 +113,7 @@ func (d Difference) complete() (Difference, bool) {
 }
 
 // resultDifferences returns the largest difference of each series of one result: one window and one figure of it.
-func resultDifferences(documents []*Document, r *ComparedResult, run int) []Difference {
+func resultDifferences(documents []*document.Document, r *ComparedResult, run int) []Difference {
 	if r.unasked {
 		return nil
 	}
@@ -150,20 +152,20 @@ func resultDifferences(documents []*Document, r *ComparedResult, run int) []Diff
 // rowMetric is a figure of a row that differences are looked for in, and the points that show how it fluctuates.
 type rowMetric struct {
 	name, statistic string
-	get             func(*Statistic) result.Number
+	get             func(*document.Statistic) result.Number
 }
 
 func rowMetrics(resultType string) []rowMetric {
-	mean := func(s *Statistic) result.Number { return s.Mean }
+	mean := func(s *document.Statistic) result.Number { return s.Mean }
 	if resultType != "latency" {
 		return []rowMetric{{"mean", "", mean}}
 	}
-	return []rowMetric{{"mean", "mean", mean}, {"p99", "p99", func(s *Statistic) result.Number { return s.P99 }}}
+	return []rowMetric{{"mean", "mean", mean}, {"p99", "p99", func(s *document.Statistic) result.Number { return s.P99 }}}
 }
 
 // batchError is the relative standard error of the mean of a series over the window of a row; NaN where there are too few
 // points to know it.
-func batchError(d *Document, name string, row *Statistic, statistic string) float64 {
+func batchError(d *document.Document, name string, row *document.Statistic, statistic string) float64 {
 	var points []float64
 	for i := range d.Results {
 		if d.Results[i].Name != name {
@@ -239,7 +241,7 @@ func loadDifferences(l *ComparedLoad, run int, ofResults bool) []Difference {
 // label names the figure: the result or workload, the series, and what of it.
 func (d *Difference) label() string {
 	text := d.Title
-	if series := seriesLabel(d.Series, d.Kind); series != "" && d.Series != d.Title {
+	if series := document.SeriesLabel(d.Series, d.Kind); series != "" && d.Series != d.Title {
 		text += ", " + series
 	}
 	return text + ", " + d.Metric
@@ -281,7 +283,7 @@ func (c *Comparison) differenceTable() draw.Table {
 		}
 		window := "whole run"
 		if d.Result != "" {
-			window = windowLabel(d.Window)
+			window = document.WindowLabel(d.Window)
 		}
 		t.Add(d.label(), window, quantityOf(d.Base, d.Unit), value, d.changeText(), d.noiseText())
 	}

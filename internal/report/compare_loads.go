@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -17,15 +19,15 @@ const (
 )
 
 // comparedLoads pairs starts of workloads by name, number of the start and whether it is a prefill.
-func comparedLoads(documents []*Document) []ComparedLoad {
+func comparedLoads(documents []*document.Document) []ComparedLoad {
 	var titles []string
-	loads := map[string][]*Workload{}
+	loads := map[string][]*document.Workload{}
 	for i, d := range documents {
 		for j := range d.Workloads {
 			w := &d.Workloads[j]
 			if loads[w.Title()] == nil {
 				titles = append(titles, w.Title())
-				loads[w.Title()] = make([]*Workload, len(documents))
+				loads[w.Title()] = make([]*document.Workload, len(documents))
 			}
 			loads[w.Title()][i] = w
 		}
@@ -37,8 +39,8 @@ func comparedLoads(documents []*Document) []ComparedLoad {
 	return list
 }
 
-func loadFigures(loads []*Workload) []Figure {
-	get := func(name, unitName string, f func(*Workload) result.Number) Figure {
+func loadFigures(loads []*document.Workload) []Figure {
+	get := func(name, unitName string, f func(*document.Workload) result.Number) Figure {
 		values := make([]result.Number, len(loads))
 		for i, w := range loads {
 			values[i] = result.Number(math.NaN())
@@ -49,25 +51,25 @@ func loadFigures(loads []*Workload) []Figure {
 		return figure(name, unitName, values)
 	}
 	list := []Figure{
-		get(figureRate, rateUnitOf(loads), func(w *Workload) result.Number { return w.OperationsRate }),
-		get("bandwidth", "B/s", func(w *Workload) result.Number { return w.BytesRate }),
-		get(figureCompletion, "ns", func(w *Workload) result.Number {
+		get(figureRate, rateUnitOf(loads), func(w *document.Workload) result.Number { return w.OperationsRate }),
+		get("bandwidth", "B/s", func(w *document.Workload) result.Number { return w.BytesRate }),
+		get(figureCompletion, "ns", func(w *document.Workload) result.Number {
 			if w.CompletionNanos == 0 {
 				return result.Number(math.NaN())
 			}
 			return result.Number(w.CompletionNanos)
 		}),
-		get(figureErrors, "errors", func(w *Workload) result.Number { return result.Number(w.ErrorCount) }),
-		get(figureDropped, "operations", func(w *Workload) result.Number { return result.Number(w.NotIssued) }),
-		get("CPU", "cores", func(w *Workload) result.Number {
-			if w.coresBeyond() {
+		get(figureErrors, "errors", func(w *document.Workload) result.Number { return result.Number(w.ErrorCount) }),
+		get(figureDropped, "operations", func(w *document.Workload) result.Number { return result.Number(w.NotIssued) }),
+		get("CPU", "cores", func(w *document.Workload) result.Number {
+			if w.CoresBeyond() {
 				return result.Number(math.NaN()) // a ratio of it would mean nothing
 			}
 			return w.CPUCores
 		}),
 	}
 	for _, g := range gaugesOf(loads) {
-		list = append(list, get(g.Name, g.Unit, func(w *Workload) result.Number {
+		list = append(list, get(g.Name, g.Unit, func(w *document.Workload) result.Number {
 			for _, own := range w.Gauges {
 				if own.Gauge == g {
 					return own.Mean
@@ -79,7 +81,7 @@ func loadFigures(loads []*Workload) []Figure {
 	for _, direction := range operationsOf(loads) {
 		for _, kind := range []string{"service", "response"} {
 			for _, p := range latencyPercentiles {
-				list = append(list, get(direction+" "+kind+" time, "+p.name, "ns", func(w *Workload) result.Number {
+				list = append(list, get(direction+" "+kind+" time, "+p.name, "ns", func(w *document.Workload) result.Number {
 					for i := range w.Latency {
 						if w.Latency[i].Direction == direction && w.Latency[i].Kind == kind {
 							return p.get(&w.Latency[i])
@@ -94,7 +96,7 @@ func loadFigures(loads []*Workload) []Figure {
 }
 
 // rateUnitOf is the unit of operations per second of a load in several runs.
-func rateUnitOf(loads []*Workload) string {
+func rateUnitOf(loads []*document.Workload) string {
 	for _, w := range loads {
 		if w != nil && len(w.Engines) > 0 {
 			return w.Engines[0].RateUnit()
@@ -104,7 +106,7 @@ func rateUnitOf(loads []*Workload) string {
 }
 
 // operationsOf lists the operations that have latencies in any of the runs, those of I/O first.
-func operationsOf(loads []*Workload) []string {
+func operationsOf(loads []*document.Workload) []string {
 	list := []string{"read", "write", "trim"}
 	for _, w := range loads {
 		for i := 0; w != nil && i < len(w.Latency); i++ {
@@ -116,7 +118,7 @@ func operationsOf(loads []*Workload) []string {
 	return list
 }
 
-func gaugesOf(loads []*Workload) []interval.Gauge {
+func gaugesOf(loads []*document.Workload) []interval.Gauge {
 	var list []interval.Gauge
 	for _, w := range loads {
 		for i := 0; w != nil && i < len(w.Gauges); i++ {
@@ -130,12 +132,12 @@ func gaugesOf(loads []*Workload) []interval.Gauge {
 
 var latencyPercentiles = []struct {
 	name string
-	get  func(*Latency) result.Number
+	get  func(*document.Latency) result.Number
 }{
-	{"mean", func(l *Latency) result.Number { return l.Mean }},
-	{"median", func(l *Latency) result.Number { return l.Median }},
-	{"p99", func(l *Latency) result.Number { return l.P99 }},
-	{"p99.9", func(l *Latency) result.Number { return l.P999 }},
+	{"mean", func(l *document.Latency) result.Number { return l.Mean }},
+	{"median", func(l *document.Latency) result.Number { return l.Median }},
+	{"p99", func(l *document.Latency) result.Number { return l.P99 }},
+	{"p99.9", func(l *document.Latency) result.Number { return l.P999 }},
 }
 
 // present drops figures that no run has.

@@ -5,6 +5,10 @@ import (
 	"io"
 	"math"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 )
 
@@ -13,15 +17,15 @@ func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
 	if width == 0 {
 		width = draw.WidthDefault
 	}
-	p := &page{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
-	p.comparison(readable(c))
+	p := &textPage{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
+	p.comparison(page.Readable(c))
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
 }
 
-func (p *page) comparison(c *Comparison) {
+func (p *textPage) comparison(c *Comparison) {
 	if c.rehearsal != nil {
 		p.banner("REHEARSALS: scaled down; not comparable with a full run")
 	}
@@ -85,7 +89,7 @@ func (c *Comparison) factorTable() draw.Table {
 	return t
 }
 
-func (p *page) comparedResult(c *Comparison, r *ComparedResult) {
+func (p *textPage) comparedResult(c *Comparison, r *ComparedResult) {
 	p.section(r.Title)
 	p.comparedLines(c, r)
 	if len(r.Rows) > 0 {
@@ -95,7 +99,7 @@ func (p *page) comparedResult(c *Comparison, r *ComparedResult) {
 }
 
 // comparedLines draws lines of one kind on one scale, because they are there to be compared.
-func (p *page) comparedLines(c *Comparison, r *ComparedResult) {
+func (p *textPage) comparedLines(c *Comparison, r *ComparedResult) {
 	if len(r.Lines) == 0 {
 		return
 	}
@@ -107,7 +111,7 @@ func (p *page) comparedLines(c *Comparison, r *ComparedResult) {
 	}
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		p.spark(c.Runs[l.Run].Name+": "+lineLabel(&l.Series), func(columns int) string {
+		p.spark(c.Runs[l.Run].Name+": "+document.LineLabel(&l.Series), func(columns int) string {
 			return draw.SparkOf(draw.ColumnMeans(l.Points, from, to, columns), tops[l.Kind+l.Statistic])
 		})
 	}
@@ -130,7 +134,7 @@ func (r *ComparedResult) extent() (from, to float64) {
 
 // table has for each window and series one row per run, then ratio and difference of every further run.
 func (r *ComparedResult) table(c *Comparison) draw.Table {
-	t := draw.Table{Heads: append([]string{"window", "series", "run"}, statisticHeads...), Left: 3, Grouped: true}
+	t := draw.Table{Heads: append([]string{"window", "series", "run"}, document.StatisticHeads...), Left: 3, Grouped: true}
 	for i := range r.Rows {
 		g := c.group(&r.Rows[i])
 		series := g.Series

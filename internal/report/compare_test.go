@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
@@ -14,18 +16,18 @@ func TestCompareRefuses(t *testing.T) {
 	full, short := exampleRun(), rehearsalRun()
 	cases := []struct {
 		name string
-		runs []*report.Run
+		runs []*document.Run
 		at   string
 		code string
 		exit int
 		hint string
 	}{
-		{"one run", []*report.Run{full}, "", "compare-count", diag.ExitUsage, "two"},
-		{"too many", []*report.Run{full, full, full, full, full, full, full, full, full}, "", "compare-count", diag.ExitUsage, "8"},
-		{"a rehearsal with a full run", []*report.Run{full, short}, "", "compare-rehearsal", diag.ExitData, "rehearsals with rehearsals"},
-		{"a full run with a rehearsal", []*report.Run{short, full}, "", "compare-rehearsal", diag.ExitData, "rehearsals with rehearsals"},
-		{"an unknown event", []*report.Run{full, full}, "nodes.PowerOf", "compare-event", diag.ExitUsage, "did you mean"},
-		{"a strange event", []*report.Run{full, full}, "x", "compare-event", diag.ExitUsage, "nodes.PowerOff node-3"},
+		{"one run", []*document.Run{full}, "", "compare-count", diag.ExitUsage, "two"},
+		{"too many", []*document.Run{full, full, full, full, full, full, full, full, full}, "", "compare-count", diag.ExitUsage, "8"},
+		{"a rehearsal with a full run", []*document.Run{full, short}, "", "compare-rehearsal", diag.ExitData, "rehearsals with rehearsals"},
+		{"a full run with a rehearsal", []*document.Run{short, full}, "", "compare-rehearsal", diag.ExitData, "rehearsals with rehearsals"},
+		{"an unknown event", []*document.Run{full, full}, "nodes.PowerOf", "compare-event", diag.ExitUsage, "did you mean"},
+		{"a strange event", []*document.Run{full, full}, "x", "compare-event", diag.ExitUsage, "nodes.PowerOff node-3"},
 	}
 	for _, c := range cases {
 		_, err := report.Compare(c.runs, report.CompareOptions{AlignAt: c.at})
@@ -48,7 +50,7 @@ func TestCompareSaysWhatDiffers(t *testing.T) {
 	b.Manifest.Environment = map[string]string{"memory": "32 GiB"}
 	b.Manifest.Target.Facts = [][2]string{{"compression", "on"}}
 	b.Manifest.Seed++
-	c, err := report.Compare([]*report.Run{a, b}, report.CompareOptions{})
+	c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestCompareSaysWhatDiffers(t *testing.T) {
 		t.Errorf("the warnings are %q", warnings)
 	}
 	b.Manifest.Scenario.Name, b.Manifest.Target.Simulated = "oltp", true
-	c, err = report.Compare([]*report.Run{a, b}, report.CompareOptions{})
+	c, err = report.Compare([]*document.Run{a, b}, report.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestCompareRatiosAndAlignment(t *testing.T) {
 		first.Stats[i].Series = "total"
 	}
 	for _, at := range []string{"", "nodes.PowerOff", "nodes.PowerOff node-3"} {
-		c, err := report.Compare([]*report.Run{a, b}, report.CompareOptions{AlignAt: at})
+		c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{AlignAt: at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +133,7 @@ func TestCompareRatiosAndAlignment(t *testing.T) {
 func TestReducedRunsWithOtherFactorsAreWarnedOf(t *testing.T) {
 	a, b := rehearsalRun(), rehearsalRun()
 	b.Manifest.Rehearsal.TimeFactor = 0.5
-	c, err := report.Compare([]*report.Run{a, b}, report.CompareOptions{})
+	c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -48,19 +48,19 @@ func fixtureDurations() *result.Durations {
 }
 
 func TestPageDrawsDurations(t *testing.T) {
-	var page, without bytes.Buffer
+	var shown, without bytes.Buffer
 	run := smallRun()
-	if err := report.HTML(&page, run); err != nil {
+	if err := page.HTML(&shown, run); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`data-chart="durations-chart"`, `"id":"durations-chart"`, "All operations (7)", "unknown: not waited for",
 		"boot until agent responds"} {
-		if !strings.Contains(page.String(), want) {
+		if !strings.Contains(shown.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	run.Summary.Durations = nil
-	if err := report.HTML(&without, run); err != nil {
+	if err := page.HTML(&without, run); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(without.String(), `id="durations"`) {

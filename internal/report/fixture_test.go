@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -46,17 +47,17 @@ func newFixture(seed uint64, speed float64) *fixture {
 }
 
 // exampleRun is a full run that failed one expectation.
-func exampleRun() *report.Run { return newFixture(7, 1).run("20250921-141503-k3v9qd") }
+func exampleRun() *document.Run { return newFixture(7, 1).run("20250921-141503-k3v9qd") }
 
 // smallRun is exampleRun with a point every two minutes, for goldens that people read.
-func smallRun() *report.Run {
+func smallRun() *document.Run {
 	f := newFixture(7, 1)
 	f.every = 120
 	return f.run("20250921-141503-k3v9qd")
 }
 
 // rehearsalRun is a passed rehearsal on a target that imitates.
-func rehearsalRun() *report.Run {
+func rehearsalRun() *document.Run {
 	run := newFixture(11, 1).run("20250921-160000-aaaaaa")
 	run.Manifest.Rehearsal = &result.Rehearsal{
 		Asked: 90 * time.Second, TimeFactor: 0.0249, SizeFactor: map[string]float64{"OLTP": 0.0039},
@@ -78,8 +79,8 @@ func rehearsalRun() *report.Run {
 	return run
 }
 
-func (f *fixture) run(id string) *report.Run {
-	run := &report.Run{Manifest: fixtureManifest(id), Plan: json.RawMessage(fixturePlan), Events: fixtureEvents()}
+func (f *fixture) run(id string) *document.Run {
+	run := &document.Run{Manifest: fixtureManifest(id), Plan: json.RawMessage(fixturePlan), Events: fixtureEvents()}
 	run.Summary = result.Summary{
 		Verdict: result.Failed, Reason: "p99 response time was 41.2 ms between nodes.PowerOff and nodes.PowerOn; the scenario expects less than 20 ms.",
 		Ended: result.EndedCompleted, Duration: (fixtureEnd + 12) * second, Windows: f.windows,

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report"
 )
 
@@ -36,7 +38,7 @@ func golden(t *testing.T, name string, write func(io.Writer) error) {
 
 func TestGoldens(t *testing.T) {
 	run := smallRun()
-	terminal := func(run *report.Run, width int, color bool) func(io.Writer) error {
+	terminal := func(run *document.Run, width int, color bool) func(io.Writer) error {
 		return func(w io.Writer) error { return report.Terminal(w, run, width, color) }
 	}
 	golden(t, "terminal-120.txt", terminal(run, 120, false))
@@ -44,10 +46,10 @@ func TestGoldens(t *testing.T) {
 	golden(t, "terminal-color.txt", terminal(rehearsalRun(), 0, true))
 	golden(t, "brief-100.txt", func(w io.Writer) error { return report.Brief(w, run, 100, false) })
 	golden(t, "brief-rehearsal-100.txt", func(w io.Writer) error { return report.Brief(w, manyFindings(), 100, false) })
-	golden(t, "report.json", func(w io.Writer) error { return report.JSON(w, run) })
-	golden(t, "report.csv", func(w io.Writer) error { return report.CSV(w, run) })
+	golden(t, "report.json", func(w io.Writer) error { return document.JSON(w, run) })
+	golden(t, "report.csv", func(w io.Writer) error { return document.CSV(w, run) })
 	golden(t, "junit.xml", func(w io.Writer) error { return report.JUnit(w, run) })
-	golden(t, "points.csv", func(w io.Writer) error { return report.CSVPoints(w, run) })
+	golden(t, "points.csv", func(w io.Writer) error { return document.CSVPoints(w, run) })
 }
 
 func TestComparisonGoldens(t *testing.T) {
@@ -56,7 +58,7 @@ func TestComparisonGoldens(t *testing.T) {
 	second := other.run("20250922-101502-p0qqwe")
 	second.Manifest.Label = "cluster A, firmware 4.3"
 	second.Manifest.Versions["kernel"] = "6.12.3"
-	c, err := report.Compare([]*report.Run{smallRun(), second}, report.CompareOptions{AlignAt: "nodes.poweroff"})
+	c, err := report.Compare([]*document.Run{smallRun(), second}, report.CompareOptions{AlignAt: "nodes.poweroff"})
 	if err != nil {
 		t.Fatal(err)
 	}

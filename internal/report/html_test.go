@@ -9,16 +9,20 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"golang.org/x/net/html"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report"
 )
 
-func htmlOf(t testing.TB, run *report.Run) []byte {
+func htmlOf(t testing.TB, run *document.Run) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.HTML(&b, run); err != nil {
+	if err := page.HTML(&b, run); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -78,7 +82,7 @@ var payloads = []string{
 }
 
 // hostileRun has a payload in every string that comes from a scenario, a target or a machine.
-func hostileRun() *report.Run {
+func hostileRun() *document.Run {
 	run := exampleRun()
 	run.Manifest.Rehearsal = rehearsalRun().Manifest.Rehearsal
 	next := 0
@@ -180,7 +184,7 @@ func vocabulary(root *html.Node) map[string]bool {
 }
 
 func TestHostileNamesOnATerminal(t *testing.T) {
-	c, err := report.Compare([]*report.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
+	c, err := report.Compare([]*document.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,8 +208,8 @@ func TestHostileNamesInCSV(t *testing.T) {
 	run := hostileRun()
 	run.Manifest.Run = `=HYPERLINK("http://example.org")`
 	for _, write := range []func(*bytes.Buffer) error{
-		func(b *bytes.Buffer) error { return report.CSV(b, run) },
-		func(b *bytes.Buffer) error { return report.CSVPoints(b, run) },
+		func(b *bytes.Buffer) error { return document.CSV(b, run) },
+		func(b *bytes.Buffer) error { return document.CSVPoints(b, run) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -263,7 +267,7 @@ func TestPageLoadsNothing(t *testing.T) {
 // TestCutOffBundle: a bundle without a summary still gives a report that says so.
 func TestCutOffBundle(t *testing.T) {
 	run := exampleRun()
-	run.Summary = report.Run{}.Summary
+	run.Summary = document.Run{}.Summary
 	run.Plan = json.RawMessage(`{"steps": [`)
 	page := text(parseHTML(t, htmlOf(t, run)))
 	for _, want := range []string{"UNKNOWN", "cut off before it was sealed", "Cannot read the plan of this bundle", "nodes.PowerOff node-3"} {
@@ -273,7 +277,7 @@ func TestCutOffBundle(t *testing.T) {
 	}
 	for _, r := range report.Renderers() {
 		var b bytes.Buffer
-		if err := r.Render(&b, &report.Run{}, report.Options{}); err != nil {
+		if err := r.Render(&b, &document.Run{}, report.Options{}); err != nil {
 			t.Errorf("%s of an empty run: %v", r.Name, err)
 		}
 	}

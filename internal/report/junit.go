@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -81,7 +85,7 @@ func (s junitSeconds) MarshalText() ([]byte, error) {
 
 // Ran is what one scenario of a queue came to: a run, or the error that kept it from one.
 type Ran struct {
-	Run *Run // nil: there is none, and the other fields say why
+	Run *document.Run // nil: there is none, and the other fields say why
 	NotRun
 }
 
@@ -93,15 +97,15 @@ type NotRun struct {
 }
 
 // JUnit writes the suite of one run.
-func JUnit(w io.Writer, run *Run) error { return JUnitOf(w, []Ran{{Run: run}}) }
+func JUnit(w io.Writer, run *document.Run) error { return JUnitOf(w, []Ran{{Run: run}}) }
 
 // JUnitOf writes a suite for each scenario of a queue, in order.
 func JUnitOf(w io.Writer, all []Ran) error {
 	out := junitSuites{Suites: []junitSuite{}}
 	for i, one := range all {
-		s := notRunSuite(readable(one.NotRun))
+		s := notRunSuite(page.Readable(one.NotRun))
 		if one.Run != nil {
-			s = runSuite(readable(Build(one.Run)), one.Run)
+			s = runSuite(page.Readable(document.Build(one.Run)), one.Run)
 		}
 		s.ID = i
 		s.count()
@@ -121,7 +125,7 @@ func JUnitOf(w io.Writer, all []Ran) error {
 	return nil
 }
 
-func runSuite(d *Document, run *Run) junitSuite {
+func runSuite(d *document.Document, run *document.Run) junitSuite {
 	s := newSuite(d.Scenario.Name, d.Created)
 	s.Hostname = cmp.Or(draw.Clean(run.Manifest.Environment["host"]), s.Hostname)
 	s.Seconds = junitSeconds(d.DurationNanos)
@@ -155,7 +159,7 @@ func notRunSuite(n NotRun) junitSuite {
 	return s
 }
 
-func suiteProperties(d *Document) []junitProperty {
+func suiteProperties(d *document.Document) []junitProperty {
 	list := []junitProperty{{"run", d.Run}, {"verdict", string(d.Verdict)}, {"reason", d.Reason}, {"ended", d.Ended},
 		{"target", d.Target.Name}, {"provider", d.Target.Provider}, {"seed", strconv.FormatUint(d.Seed, 10)},
 		{"rehearsal", strconv.FormatBool(d.Rehearsal != nil)}}
@@ -166,7 +170,7 @@ func suiteProperties(d *Document) []junitProperty {
 }
 
 // addResult adds a case for each expectation of a result, or one for the result where it has none.
-func (s *junitSuite) addResult(r *Result) {
+func (s *junitSuite) addResult(r *document.Result) {
 	class := s.Package + "." + r.Name
 	before := len(s.Cases)
 	for _, c := range r.Checks {
@@ -174,7 +178,7 @@ func (s *junitSuite) addResult(r *Result) {
 		if c.Window != "" {
 			one.Name += " (" + c.Window + ")"
 		}
-		switch text := checkText(c); {
+		switch text := document.CheckText(c); {
 		case c.Reason != "":
 			one.Error = &junitFault{Type: "undecided", Message: "undecided: " + c.Reason, Text: text}
 		case !c.Passed:
@@ -188,10 +192,10 @@ func (s *junitSuite) addResult(r *Result) {
 		if m.Pass == nil {
 			continue
 		}
-		one := junitCase{Name: metricLabel(m), Class: class}
+		one := junitCase{Name: document.MetricLabel(m), Class: class}
 		if !*m.Pass {
 			value := "measured " + draw.Quantity(float64(m.Value), m.Unit)
-			one.Failure = &junitFault{Type: "metric", Message: value, Text: metricLabel(m) + " of " + r.Heading() + " failed: " + value}
+			one.Failure = &junitFault{Type: "metric", Message: value, Text: document.MetricLabel(m) + " of " + r.Heading() + " failed: " + value}
 		}
 		s.Cases = append(s.Cases, one)
 	}
@@ -237,7 +241,7 @@ func (s *junitSuite) doubt(ended string) {
 }
 
 // judge lets the first case, the run, say what the verdict says and no other case does.
-func (s *junitSuite) judge(d *Document) {
+func (s *junitSuite) judge(d *document.Document) {
 	s.count()
 	fault := &junitFault{Type: d.Ended, Message: d.Reason, Text: d.Reason}
 	switch {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -81,7 +83,7 @@ func TestJUnitHoldsToTheSchema(t *testing.T) {
 	going.Summary, going.Going = result.Summary{}, time.Minute
 	for name, ran := range map[string]report.Ran{
 		"failed": {Run: smallRun()}, "rehearsal": {Run: rehearsalRun()}, "hostile": {Run: hostileRun()}, "going": {Run: going},
-		"empty": {Run: &report.Run{}}, "not run": {NotRun: report.NotRun{Scenario: "a\x00<b>&\"", Error: "]]>\x1b[31m"}},
+		"empty": {Run: &document.Run{}}, "not run": {NotRun: report.NotRun{Scenario: "a\x00<b>&\"", Error: "]]>\x1b[31m"}},
 	} {
 		path := filepath.Join(t.TempDir(), "junit.xml")
 		if err := os.WriteFile(path, junitText(t, ran, ran), 0o644); err != nil {
@@ -113,7 +115,7 @@ func TestJUnitEscapesHostileNames(t *testing.T) {
 // TestJUnitSaysTheVerdict: whoever only counts failures and errors comes to the verdict of the run.
 func TestJUnitSaysTheVerdict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		run := &report.Run{}
+		run := &document.Run{}
 		run.Summary = randomSummary(t)
 		var b bytes.Buffer
 		if err := report.JUnit(&b, run); err != nil {

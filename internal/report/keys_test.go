@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report"
 )
 
@@ -102,7 +104,7 @@ func addComments(into map[string]string, name string, s *ast.StructType) {
 
 // isReports tells whether a struct is written with all its keys; positions and events are described elsewhere.
 func isReports(t reflect.Type) bool {
-	return regexp.MustCompile(`/(report|result|finding)$`).MatchString(t.PkgPath())
+	return regexp.MustCompile(`/(report|report/document|result|finding)$`).MatchString(t.PkgPath())
 }
 
 func jsonType(t reflect.Type, options string) string {
@@ -130,10 +132,10 @@ func TestKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments := fieldComments(t, ".", "../result", "../finding")
+	comments := fieldComments(t, ".", "document", "../result", "../finding")
 	want := string(text)
 	for heading, of := range map[string]reflect.Type{
-		"## Report\n": reflect.TypeFor[report.Document](), "## Comparison\n": reflect.TypeFor[report.Comparison](),
+		"## Report\n": reflect.TypeFor[document.Document](), "## Comparison\n": reflect.TypeFor[report.Comparison](),
 	} {
 		before, rest, found := strings.Cut(want, heading)
 		introduction, old, table := strings.Cut(rest, "| key | type | holds |")
@@ -164,11 +166,11 @@ func TestKeysAreDocumented(t *testing.T) {
 
 // TestKeysAreAlwaysThere looks at the JSON of a run that has everything and of one that has nothing.
 func TestKeysAreAlwaysThere(t *testing.T) {
-	empty := &report.Run{}
+	empty := &document.Run{}
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"report":                func(b *bytes.Buffer) error { return report.JSON(b, exampleRun()) },
-		"report of a rehearsal": func(b *bytes.Buffer) error { return report.JSON(b, rehearsalRun()) },
-		"empty report":          func(b *bytes.Buffer) error { return report.JSON(b, empty) },
+		"report":                func(b *bytes.Buffer) error { return document.JSON(b, exampleRun()) },
+		"report of a rehearsal": func(b *bytes.Buffer) error { return document.JSON(b, rehearsalRun()) },
+		"empty report":          func(b *bytes.Buffer) error { return document.JSON(b, empty) },
 		"comparison":            func(b *bytes.Buffer) error { return compared(t, exampleRun(), exampleRun()).JSON(b) },
 		"empty comparison":      func(b *bytes.Buffer) error { return compared(t, empty, empty).JSON(b) },
 	} {
@@ -180,7 +182,7 @@ func TestKeysAreAlwaysThere(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &v); err != nil {
 			t.Fatal(err)
 		}
-		of := reflect.TypeFor[report.Document]()
+		of := reflect.TypeFor[document.Document]()
 		if strings.Contains(name, "comparison") {
 			of = reflect.TypeFor[report.Comparison]()
 		}

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/result"
 )
 
 // activeRun is a run with the activity of that many VMs: the second is idle for a time, the third has died and comes back.
-func activeRun(vms int) *report.Run {
+func activeRun(vms int) *document.Run {
 	f := newFixture(3, 1)
 	e := f.evaluated("active", "OLTP activity", "active", "")
 	for vm := 1; vm <= vms; vm++ {

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/evaluate"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 )
@@ -47,11 +48,11 @@ func TestChartTableAndCSVAreOneSetOfData(t *testing.T) {
 	defer bundle.Close()
 	s, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: bundle, Scenario: benchScenario(), Ended: result.EndedCompleted})
 	check(t, err)
-	run := &report.Run{Manifest: resulttest.Manifest(p), Summary: s}
+	run := &document.Run{Manifest: resulttest.Manifest(p), Summary: s}
 	points, onPage := pointsOfCSV(t, run), pointsOfPage(t, run)
 	rows := 0
 	var b bytes.Buffer
-	check(t, report.CSV(&b, run))
+	check(t, document.CSV(&b, run))
 	records, err := csv.NewReader(&b).ReadAll()
 	check(t, err)
 	at := map[string]int{}
@@ -86,9 +87,9 @@ func TestChartTableAndCSVAreOneSetOfData(t *testing.T) {
 // alike allows for the five digits of the page.
 func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-4*math.Max(math.Abs(a), math.Abs(b)) }
 
-func pointsOfCSV(t *testing.T, run *report.Run) map[string]*drawn {
+func pointsOfCSV(t *testing.T, run *document.Run) map[string]*drawn {
 	var b bytes.Buffer
-	check(t, report.CSVPoints(&b, run))
+	check(t, document.CSVPoints(&b, run))
 	records, err := csv.NewReader(&b).ReadAll()
 	check(t, err)
 	out := map[string]*drawn{}
@@ -108,7 +109,7 @@ func pointsOfCSV(t *testing.T, run *report.Run) map[string]*drawn {
 
 var pageDataPattern = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
 
-func pointsOfPage(t *testing.T, run *report.Run) map[string]*drawn {
+func pointsOfPage(t *testing.T, run *document.Run) map[string]*drawn {
 	var data struct {
 		Charts []struct {
 			ID     string `json:"id"`

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -20,7 +22,7 @@ import (
 
 // held is a bundle in memory whose parts can be broken.
 type held struct {
-	run                           *report.Run
+	run                           *document.Run
 	summaryErr, planErr, eventErr error
 }
 
@@ -42,18 +44,18 @@ func (h held) Events() iter.Seq2[interval.Event, error] {
 }
 
 func TestReadSurvivesDamage(t *testing.T) {
-	run, err := report.Read(held{run: exampleRun()})
+	run, err := document.Read(held{run: exampleRun()})
 	if err != nil || len(run.Events) != len(exampleRun().Events) || len(run.Summary.Caveats) != 1 {
 		t.Fatalf("a whole bundle: %d events, caveats %v, %v", len(run.Events), run.Summary.Caveats, err)
 	}
-	run, err = report.Read(held{run: exampleRun(), planErr: errors.New("not JSON"), eventErr: errors.New("bad line")})
+	run, err = document.Read(held{run: exampleRun(), planErr: errors.New("not JSON"), eventErr: errors.New("bad line")})
 	if err != nil || len(run.Events) != 3 || len(run.Summary.Caveats) != 3 {
 		t.Errorf("a damaged bundle: %d events, caveats %v, %v", len(run.Events), run.Summary.Caveats, err)
 	}
-	if _, err = report.Read(held{run: exampleRun(), summaryErr: fmt.Errorf("read: %w", fs.ErrNotExist)}); err != nil {
+	if _, err = document.Read(held{run: exampleRun(), summaryErr: fmt.Errorf("read: %w", fs.ErrNotExist)}); err != nil {
 		t.Errorf("a bundle without a summary: %v", err)
 	}
-	if _, err = report.Read(held{run: exampleRun(), summaryErr: errors.New("damaged")}); err == nil {
+	if _, err = document.Read(held{run: exampleRun(), summaryErr: errors.New("damaged")}); err == nil {
 		t.Error("a damaged summary is no error")
 	}
 }
@@ -111,7 +113,7 @@ func TestQuantity(t *testing.T) {
 // TestEmptyListsAreLists: a program that reads the JSON form meets [] and never null where it expects a list.
 func TestEmptyListsAreLists(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.JSON(&b, &report.Run{}); err != nil {
+	if err := document.JSON(&b, &document.Run{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"findings", "caveats", "reduced", "imitated", "phases", "windows", "marks", "results", "workloads", "steps",

@@ -1,36 +1,25 @@
-// Package report shows what a run's bundle says: as one self-contained HTML file, on a terminal, as JSON, CSV and
-// JUnit; it also lays several runs over each other (Compare).
+// Package report is the forms of the report of a run, and the comparison of several (Compare). Package document holds every
+// number that is shown; forms format them and add none of their own, which is why all of them say the same.
 //
-// It measures and evaluates nothing. Everything comes from the manifest, the plan, the events and the summary that
-// sealing wrote, so that a report of ten hours costs as little as one of a minute.
+//	document.Run ──Build──▶ Document ──▶ Terminal, Brief, JUnit here; HTML in page; JSON and CSV in document
+//	documents ──Compare──▶ Comparison ──▶ Terminal, HTML, JSON
 //
-//	Run (manifest, summary, plan, events) ──Build──▶ Document ──▶ HTML, Terminal, JSON, CSV, JUnit
-//
-// A Document holds every number that is shown. Renderers format it and add none of their own; that is why all of them
-// say the same.
+// Nothing is measured or evaluated: all of it comes from the manifest, the plan, the events and the summary that sealing
+// wrote, so that a report of ten hours costs as little as one of a minute.
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"time"
+
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/result"
 )
-
-// Run is everything that a report reads of one bundle.
-type Run struct {
-	Manifest result.Manifest
-	Summary  result.Summary
-	Plan     json.RawMessage // plan.json as written; may be empty
-	Events   []interval.Event
-	Going    time.Duration // for how long a run has been going on that has not ended; 0: it has
-}
 
 // Options are what a user may choose for a renderer. The zero value is ready to use.
 type Options struct {
@@ -44,7 +33,7 @@ type Renderer struct {
 	Summary       string // one line for a list
 	Documentation string
 	Extension     string // of a file, with its dot
-	Render        func(w io.Writer, run *Run, o Options) error
+	Render        func(w io.Writer, run *document.Run, o Options) error
 }
 
 // Renderers lists every form, the default first. To add one: a file beside this one and a line here.
@@ -53,32 +42,32 @@ func Renderers() []Renderer {
 		{
 			Name: "html", Extension: ".html", Summary: "one self-contained page with interactive charts",
 			Documentation: "One file that needs no network; with light, dark and print styles.",
-			Render:        func(w io.Writer, run *Run, _ Options) error { return HTML(w, run) },
+			Render:        func(w io.Writer, run *document.Run, _ Options) error { return page.HTML(w, run) },
 		},
 		{
 			Name: "terminal", Extension: ".txt", Summary: "tables and sparklines for a terminal",
 			Documentation: "Fits the width of the terminal; rows that are too wide are stacked, never truncated.",
-			Render:        func(w io.Writer, run *Run, o Options) error { return Terminal(w, run, o.Width, o.Color) },
+			Render:        func(w io.Writer, run *document.Run, o Options) error { return Terminal(w, run, o.Width, o.Color) },
 		},
 		{
 			Name: "json", Extension: ".json", Summary: "every number, for programs",
 			Documentation: "A stable format; docs/formats/report.md describes its keys.",
-			Render:        func(w io.Writer, run *Run, _ Options) error { return JSON(w, run) },
+			Render:        func(w io.Writer, run *document.Run, _ Options) error { return document.JSON(w, run) },
 		},
 		{
 			Name: "csv", Extension: ".csv", Summary: "statistics, one row per result, window and series",
 			Documentation: "Numbers have full precision; the unit is a separate column.",
-			Render:        func(w io.Writer, run *Run, _ Options) error { return CSV(w, run) },
+			Render:        func(w io.Writer, run *document.Run, _ Options) error { return document.CSV(w, run) },
 		},
 		{
 			Name: "csv-points", Extension: ".csv", Summary: "the points of all charts, one row per point",
 			Documentation: "A gap is a row with an empty value.",
-			Render:        func(w io.Writer, run *Run, _ Options) error { return CSVPoints(w, run) },
+			Render:        func(w io.Writer, run *document.Run, _ Options) error { return document.CSVPoints(w, run) },
 		},
 		{
 			Name: "junit", Extension: ".xml", Summary: "test cases, for continuous integration",
 			Documentation: "One suite per run; an undecided check is an error, a missed threshold a failure.",
-			Render:        func(w io.Writer, run *Run, _ Options) error { return JUnit(w, run) },
+			Render:        func(w io.Writer, run *document.Run, _ Options) error { return JUnit(w, run) },
 		},
 	}
 }

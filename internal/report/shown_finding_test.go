@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/page"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report"
 )
@@ -17,23 +20,23 @@ func TestAdviceStandsOnceForItsKind(t *testing.T) {
 			Advice: "Give it more CPU."}
 	}
 	other := finding.Finding{Code: "not-issued", Severity: finding.Warning, Subject: "A", Claim: "A was not issued.", Advice: "Lower the rate."}
-	load := func(list ...finding.Finding) *report.Run {
+	load := func(list ...finding.Finding) *document.Run {
 		run := smallRun()
 		run.Summary.Findings = list
 		return run
 	}
 	a, b := load(starved("A"), starved("B"), other), load(starved("C"), other)
-	var text, page, compared, comparedPage bytes.Buffer
-	c, err := report.Compare([]*report.Run{a, b}, report.CompareOptions{})
+	var text, shown, compared, comparedPage bytes.Buffer
+	c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{report.Terminal(&text, a, 100, false), report.HTML(&page, a), c.Terminal(&compared, 100, false), c.HTML(&comparedPage)} {
+	for _, err := range []error{report.Terminal(&text, a, 100, false), page.HTML(&shown, a), c.Terminal(&compared, 100, false), c.HTML(&comparedPage)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, out := range map[string]string{"terminal": text.String(), "page": page.String(), "comparison": compared.String(), "comparison's page": comparedPage.String()} {
+	for name, out := range map[string]string{"terminal": text.String(), "page": shown.String(), "comparison": compared.String(), "comparison's page": comparedPage.String()} {
 		for _, advice := range []string{"Give it more CPU.", "Lower the rate."} {
 			if n := strings.Count(out, advice); n != 1 {
 				t.Errorf("%s: %q stands there %d times", name, advice, n)

@@ -4,67 +4,24 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
+
+	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-func stepTable(d *Document) draw.Table {
-	t := draw.Table{Heads: []string{"step", "phase", "outcome", "at", "took", "planned"}, Left: 3}
-	for _, s := range d.Steps {
-		at, took, planned := "–", "–", "–"
-		if s.Started {
-			at = draw.Clock(s.FromNanos)
-		}
-		if s.Ended {
-			took = draw.Duration(s.ToNanos - s.FromNanos)
-		}
-		if s.PlannedNanos > 0 {
-			planned = draw.Duration(s.PlannedNanos)
-		}
-		t.Add(s.heading(), s.Phase, s.outcome(d.Ended == endedNotYet), at, took, planned)
-	}
-	return t
-}
-
-func (s *Step) heading() string {
-	if s.Subject == "" {
-		return s.Name
-	}
-	return s.Name + " " + s.Subject
-}
-
-// outcome says what came of a step; going tells that its run is going on.
-func (s *Step) outcome(going bool) string {
-	switch {
-	case !s.Started && going:
-		return "not yet"
-	case !s.Ended && going:
-		return "running"
-	case !s.Started:
-		return "not run"
-	case s.Error != "":
-		return "failed: " + s.Error
-	case !s.Ended:
-		return "no end"
-	case s.Simulated:
-		return "done, simulated"
-	}
-	return "done"
-}
-
-func (p *page) steps(d *Document) {
+func (p *textPage) steps(d *document.Document) {
 	if len(d.Steps) == 0 {
 		return
 	}
 	p.section("Steps")
-	t := stepTable(d)
+	t := document.StepTable(d)
 	p.table(&t)
 	var log []string
 	for _, e := range d.Events {
-		if text := eventText(e); text != "" && !repeatsWorkload(e) {
+		if text := document.EventText(e); text != "" && !repeatsWorkload(e) {
 			log = append(log, draw.Clock(e.AtNanos)+"  "+text)
 		}
 	}
@@ -83,25 +40,7 @@ func repeatsWorkload(e interval.Event) bool {
 		(e.Message == e.Workload+": starting workload" || e.Message == e.Workload+": finished workload")
 }
 
-// eventText is what a list of events says; steps and operations stand in tables of their own.
-func eventText(e interval.Event) string {
-	switch e.Kind {
-	case interval.EventStepStarted, interval.EventStepEnded, interval.EventOperationStarted, interval.EventOperationEnded:
-		return ""
-	}
-	text := strings.ReplaceAll(string(e.Kind), "-", " ")
-	for _, part := range []string{e.Phase, e.Workload, e.Group, e.Subject, e.Message} {
-		if part != "" {
-			text += " · " + part
-		}
-	}
-	if e.Error != "" {
-		text += ": " + e.Error
-	}
-	return text
-}
-
-func (p *page) facts(d *Document) {
+func (p *textPage) facts(d *document.Document) {
 	p.section("Target and environment")
 	p.item("scenario", d.Scenario.Name+"  "+d.Scenario.Hash)
 	p.item("preset", d.Scenario.Preset)
@@ -128,3 +67,14 @@ func (p *page) facts(d *Document) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (p *textPage) durations(d *document.Document) {
+	if t := document.OperationTable(d); len(t.Rows) > 0 {
+		p.section("Operation durations")
+		p.table(&t)
+	}
+	if t := document.RecoveryTable(d); len(t.Rows) > 0 {
+		p.section("Node recovery")
+		p.table(&t)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -33,8 +35,8 @@ func TestCores(t *testing.T) {
 		{"nobody knows how many", result.Manifest{}, "", load(time.Second, 3*time.Second), 3, " 3"},
 	}
 	for _, c := range cases {
-		run := &report.Run{Manifest: c.manifest, Plan: []byte(c.plan), Summary: result.Summary{Loads: []result.LoadSummary{c.load}}}
-		w := report.Build(run).Workloads[0]
+		run := &document.Run{Manifest: c.manifest, Plan: []byte(c.plan), Summary: result.Summary{Loads: []result.LoadSummary{c.load}}}
+		w := document.Build(run).Workloads[0]
 		if got := float64(w.CPUCores); got != c.cores && !(math.IsNaN(got) && math.IsNaN(c.cores)) {
 			t.Errorf("%s: %v cores, want %v", c.name, got, c.cores)
 		}

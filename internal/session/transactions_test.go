@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/planner"
@@ -58,7 +60,7 @@ func TestGeneratorWithoutIO(t *testing.T) {
 	if found := lint.Check(sc, catalog); len(found) > 0 {
 		t.Errorf("lint: %+v", found)
 	}
-	var runs []*report.Run
+	var runs []*document.Run
 	for range 2 {
 		dir := t.TempDir()
 		order := session.Order{Source: source, Runs: dir, Target: "local", Plan: planner.Options{FullPercentMax: 100}, Program: program(dir)}
@@ -80,7 +82,7 @@ func TestGeneratorWithoutIO(t *testing.T) {
 		}
 	}
 	var page, text bytes.Buffer
-	if err := report.HTML(&page, runs[0]); err != nil {
+	if err := page.HTML(&page, runs[0]); err != nil {
 		t.Error(err)
 	}
 	if err := report.Terminal(&text, runs[0], 120, false); err != nil {
@@ -93,7 +95,7 @@ func TestGeneratorWithoutIO(t *testing.T) {
 	}
 }
 
-func carryOut(t *testing.T, order session.Order) *report.Run {
+func carryOut(t *testing.T, order session.Order) *document.Run {
 	t.Helper()
 	p, err := session.Prepare(t.Context(), order)
 	if err != nil {
@@ -109,14 +111,14 @@ func carryOut(t *testing.T, order session.Order) *report.Run {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	r, err := report.Read(b)
+	r, err := document.Read(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func checkTransactions(t *testing.T, r *report.Run) {
+func checkTransactions(t *testing.T, r *document.Run) {
 	t.Helper()
 	s := r.Summary
 	if s.Ended != result.EndedCompleted || s.Verdict == result.Failed {

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/verb"
@@ -135,7 +136,7 @@ func TestNewStepIsOneFile(t *testing.T) {
 		if want := []string{"between Load and disk.Rebuild", "during disk.Rebuild", "between disk.Rebuild and burst.End Load"}; !slices.Equal(windows, want) {
 			t.Errorf("windows %q, want %q", windows, want)
 		}
-		for _, m := range report.Build(&report.Run{Events: l.events}).Marks {
+		for _, m := range document.Build(&document.Run{Events: l.events}).Marks {
 			marks = append(marks, m.Label)
 		}
 		if want := []string{"burst.Begin Load", "disk.Rebuild", "burst.End Load"}; !slices.Equal(marks, want) {

@@ -3,6 +3,8 @@ package results
 import (
 	"io"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/cli/runref"
@@ -59,8 +61,8 @@ func NewCompare(p *console.Process) *cobra.Command {
 }
 
 // readRuns reads the bundles that words name.
-func readRuns(p *console.Process, runs string, words []string) ([]*report.Run, error) {
-	var all []*report.Run
+func readRuns(p *console.Process, runs string, words []string) ([]*document.Run, error) {
+	var all []*document.Run
 	for _, word := range words {
 		b, live, err := runref.OpenLive(p, runs, word)
 		if err != nil {

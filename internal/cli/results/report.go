@@ -11,6 +11,10 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/braggdev/bragg/internal/report/page"
+
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/spf13/cobra"
 
 	"github.com/braggdev/bragg/internal/cli/runref"
@@ -118,7 +122,7 @@ func printForm(p *console.Process, word string, f reportFlags) error {
 }
 
 // reportHere prints the numbers and writes the HTML report into the run's folder.
-func reportHere(p *console.Process, b *result.Bundle, run *report.Run, redact bool) error {
+func reportHere(p *console.Process, b *result.Bundle, run *document.Run, redact bool) error {
 	if err := report.Terminal(p.Stdout, run, p.Width(), p.Color()); err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func reportHere(p *console.Process, b *result.Bundle, run *report.Run, redact bo
 }
 
 // renderRun writes one form to a file, or to standard output.
-func renderRun(p *console.Process, r report.Renderer, run *report.Run, out string) error {
+func renderRun(p *console.Process, r report.Renderer, run *document.Run, out string) error {
 	if out == "" || out == "-" {
 		w := bufio.NewWriter(p.Stdout)
 		options := report.Options{Width: p.Width(), Color: p.Color()}
@@ -160,8 +164,8 @@ func SaveJUnit(p *console.Process, path string, all []report.Ran) error {
 }
 
 // WriteHTML writes the report of a run as a page.
-func WriteHTML(path string, run *report.Run) error {
-	return saveFile(path, func(w io.Writer) error { return report.HTML(w, run) })
+func WriteHTML(path string, run *document.Run) error {
+	return saveFile(path, func(w io.Writer) error { return page.HTML(w, run) })
 }
 
 // saveFile replaces a file as a whole. What is no plain file, like /dev/stdout, is written to and stays what it is.

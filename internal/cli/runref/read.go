@@ -5,19 +5,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/report/document"
+
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 )
 
 // Read reads the bundle that word names for reporting. It believes no sealed number that it has not compared with the
 // seal; live says that the run is going on.
-func Read(b *result.Bundle, live bool, word string) (*report.Run, error) {
+func Read(b *result.Bundle, live bool, word string) (*document.Run, error) {
 	caveats, err := checkSeal(b, word)
 	if err != nil {
 		return nil, err
 	}
-	run, err := report.Read(b)
+	run, err := document.Read(b)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func checkSeal(b *result.Bundle, word string) ([]string, error) {
 
 // doubtUnsealed takes the verdict from a summary without a seal: a writer that died between the two leaves that, and so
 // does whoever removes the seal to change the numbers.
-func doubtUnsealed(b *result.Bundle, run *report.Run) {
+func doubtUnsealed(b *result.Bundle, run *document.Run) {
 	s := &run.Summary
 	if b.Sealed() != nil || s.Verdict == "" {
 		return
@@ -75,7 +76,7 @@ func doubtUnsealed(b *result.Bundle, run *report.Run) {
 }
 
 // Redact puts pseudonyms into everything that is shown of runs; a name that several of them have is the same in all.
-func Redact(runs ...*report.Run) error {
+func Redact(runs ...*document.Run) error {
 	var manifests []result.Manifest
 	for _, run := range runs {
 		manifests = append(manifests, run.Manifest)
@@ -89,7 +90,7 @@ func Redact(runs ...*report.Run) error {
 	return nil
 }
 
-func redactRun(r *result.Redactor, run *report.Run) (err error) {
+func redactRun(r *result.Redactor, run *document.Run) (err error) {
 	if run.Manifest, err = r.Manifest(run.Manifest); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func durationsOf(d *Document) *result.Durations {
 	return d.Durations
 }
 
-// operationTable has a row for each operation, summed up over VMs or nodes.
-func operationTable(d *Document) draw.Table {
+// OperationTable has a row for each operation, summed up over VMs or nodes.
+func OperationTable(d *Document) draw.Table {
 	t := draw.Table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "no end"}, Left: 2}
 	for _, s := range durationsOf(d).Operations {
 		name := operationName(s.Operation)
@@ -37,8 +37,8 @@ func operationTable(d *Document) draw.Table {
 	return t
 }
 
-// recoveryTable splits the recovery of each node.
-func recoveryTable(d *Document) draw.Table {
+// RecoveryTable splits the recovery of each node.
+func RecoveryTable(d *Document) draw.Table {
 	t := draw.Table{Heads: []string{"node", "reached", "remark", "at", "since loss", "took"}, Left: 3, Grouped: true}
 	for _, r := range durationsOf(d).Recoveries {
 		r.Node = nodeName(d, r.Node)
@@ -60,8 +60,8 @@ func recoveryTable(d *Document) draw.Table {
 // singleShownMax bounds the operations that a page lists one by one; JSON and the CSV of points have the others.
 const singleShownMax = 2000
 
-// singleTable lists operations one by one.
-func singleTable(d *Document) draw.Table {
+// SingleTable lists operations one by one.
+func SingleTable(d *Document) draw.Table {
 	t := draw.Table{Heads: []string{"operation", "VM or node", "outcome", "at", "took"}, Left: 3}
 	for i, o := range durationsOf(d).Single {
 		if i == singleShownMax {
@@ -134,8 +134,8 @@ func operationName(o interval.Operation) string {
 	return string(o)
 }
 
-// durationSeries are the operations that succeeded, one series for each kind: begin and duration in nanoseconds.
-func durationSeries(d *Document) []result.Series {
+// DurationSeries are the operations that succeeded, one series for each kind: begin and duration in nanoseconds.
+func DurationSeries(d *Document) []result.Series {
 	var list []result.Series
 	at := map[interval.Operation]int{}
 	for _, o := range durationsOf(d).Single {
@@ -151,24 +151,6 @@ func durationSeries(d *Document) []result.Series {
 		list[i].Points = append(list[i].Points, result.Point{Seconds: float64(o.FromNanos) / 1e9, Value: float64(*o.TookNanos)})
 	}
 	return list
-}
-
-// durationsChartID is the chart of durations on a page.
-const durationsChartID = "durations-chart"
-
-// newDurationsFigure draws each operation at its begin, as high as it took.
-func newDurationsFigure(d *Document) (*figureView, chart) {
-	series := durationSeries(d)
-	if len(series) == 0 {
-		return nil, chart{}
-	}
-	r := Result{Evaluated: result.Evaluated{Name: "durations", Title: "Operation duration by start time", Type: "duration", Unit: "ns",
-		ToNanos: d.DurationNanos, Series: series, Source: "Time between events"}}
-	shown := *d
-	shown.Results = []Result{r}
-	f, c := newFigure(&shown, 0)
-	f.ID, c.ID, f.Log, f.Alone = durationsChartID, durationsChartID, true, false
-	return &f, c
 }
 
 // durationRows are rows of CSV with the statistics of operations.
@@ -211,15 +193,4 @@ func durationPoints(d *Document) [][]string {
 			strconv.FormatInt(*o.TookNanos, 10)})
 	}
 	return rows
-}
-
-func (p *page) durations(d *Document) {
-	if t := operationTable(d); len(t.Rows) > 0 {
-		p.section("Operation durations")
-		p.table(&t)
-	}
-	if t := recoveryTable(d); len(t.Rows) > 0 {
-		p.section("Node recovery")
-		p.table(&t)
-	}
 }

@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 
 // What Document.Ended says where a bundle has no summary.
 const (
-	endedNotYet = "running"    // its writer is at work
+	EndedNotYet = "running"    // its writer is at work
 	endedNever  = "unfinished" // its writer died
 )
 
 // Open tells whether the run has not ended in order, so that nothing was evaluated or audited.
-func (d *Document) Open() bool { return d.Ended == endedNotYet || d.Ended == endedNever }
+func (d *Document) Open() bool { return d.Ended == EndedNotYet || d.Ended == endedNever }
 
 // withoutSummary says what is known of a run that has no results: that it goes on and how far it is, or that it was
 // cut off.
@@ -28,7 +28,7 @@ func (d *Document) withoutSummary(run *Run) {
 		d.Reason = "The run has no summary: it was cut off before it was sealed."
 		return
 	}
-	d.Ended, d.DurationNanos = endedNotYet, run.Going.Nanoseconds()
+	d.Ended, d.DurationNanos = EndedNotYet, run.Going.Nanoseconds()
 	// A clock that was set back would make a negative length; a run of less than a second has just begun.
 	since := draw.Duration(run.Going.Round(time.Second).Nanoseconds())
 	d.Reason = fmt.Sprintf("The run has been running since %s (%s). Results are available when it ends.%s",
@@ -44,7 +44,7 @@ func progress(d *Document, events []interval.Event) string {
 		case s.Ended:
 			done++
 		case s.Started:
-			now = append(now, s.heading())
+			now = append(now, s.Heading())
 		}
 	}
 	if len(d.Steps) == 0 {

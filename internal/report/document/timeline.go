@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"cmp"
@@ -120,4 +120,11 @@ func marks(events []interval.Event, steps []Step) []Mark {
 		list[i].Number = i + 1
 	}
 	return list
+}
+
+func (s *Step) Heading() string {
+	if s.Subject == "" {
+		return s.Name
+	}
+	return s.Name + " " + s.Subject
 }

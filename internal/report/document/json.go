@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"bytes"
@@ -11,16 +11,16 @@ import (
 
 // JSON writes the Document of run, indented, with a line feed at the end.
 func JSON(w io.Writer, run *Run) error {
-	if err := writeJSON(w, Build(run)); err != nil {
+	if err := WriteJSON(w, Build(run)); err != nil {
 		return fmt.Errorf("write report %q as json: %w", run.Manifest.Run, err)
 	}
 	return nil
 }
 
-// writeJSON writes v with every key of its types, whatever they hold: an empty list is [], an empty map {}. Bundles leave
+// WriteJSON writes v with every key of its types, whatever they hold: an empty list is [], an empty map {}. Bundles leave
 // out what is empty, and share types with reports; a program that reads reports should not have to know which keys those
 // are. Events are written as in the journal, where most keys have a meaning for some kinds only.
-func writeJSON(w io.Writer, v any) error {
+func WriteJSON(w io.Writer, v any) error {
 	e := &wholeEncoder{seen: map[reflect.Type][]wholeField{}}
 	e.leaf = json.NewEncoder(&e.out)
 	e.leaf.SetEscapeHTML(false)
@@ -68,7 +68,7 @@ func (e *wholeEncoder) value(v reflect.Value) error {
 
 // isWhole tells whether a struct is written with all its keys.
 func isWhole(t reflect.Type) bool {
-	for _, name := range []string{"/report", "/result", "/finding"} {
+	for _, name := range []string{"/report", "/report/document", "/result", "/finding"} {
 		if strings.HasSuffix(t.PkgPath(), name) {
 			return true
 		}

@@ -1,9 +1,11 @@
-package report
+package page
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 )
@@ -17,7 +19,7 @@ type timelineView struct {
 	Loads  []timelineBar
 	Marks  []timelineMark
 	Ticks  []timelineTick
-	List   []Mark
+	List   []document.Mark
 }
 
 type timelineBar struct {
@@ -47,7 +49,7 @@ const (
 	timelineLetter  = 0.7 // per cent of a usual width that a letter takes
 )
 
-func newTimeline(d *Document) *timelineView {
+func newTimeline(d *document.Document) *timelineView {
 	end := d.DurationNanos
 	for _, p := range d.Phases {
 		end = max(end, p.ToNanos)
@@ -74,7 +76,7 @@ func newTimeline(d *Document) *timelineView {
 }
 
 // addLoads draws each workload as a bar in the first lane that is free, and returns the number of lanes.
-func (v *timelineView) addLoads(d *Document, at func(int64) float64) int {
+func (v *timelineView) addLoads(d *document.Document, at func(int64) float64) int {
 	var lanes [][]int // indexes of bars
 	end := make([]int64, 0, timelineLanes)
 	bars := make([][2]float64, len(d.Workloads))
@@ -110,7 +112,7 @@ func (v *timelineView) addLoads(d *Document, at func(int64) float64) int {
 }
 
 // addMarks draws the numbered events; those close together stand below each other. It returns where the ticks begin.
-func (v *timelineView) addMarks(marks []Mark, at func(int64) float64, y int) int {
+func (v *timelineView) addMarks(marks []document.Mark, at func(int64) float64, y int) int {
 	var rows [timelineRowsMax]float64
 	for i := range rows {
 		rows[i] = math.Inf(-1)

@@ -1,4 +1,8 @@
-package report
+// Package page is the report as one self-contained HTML file, and the parts of pages that a comparison takes too: charts,
+// marks, the frame. A page needs no network and no other file.
+//
+//	Document ──▶ figures and charts ──templates──▶ HTML
+package page
 
 import (
 	"crypto/sha256"
@@ -10,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
@@ -25,8 +31,8 @@ var (
 	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "lanes.js", "page.js"}
 )
 
-// shell is what the outermost template takes: a page is one file without any reference to another.
-type shell struct {
+// Shell is what the outermost template takes: a page is one file without any reference to another.
+type Shell struct {
 	Title      string
 	Rehearsal  bool
 	Comparison bool // not the report of one run
@@ -37,25 +43,25 @@ type shell struct {
 }
 
 // HTML writes the report as one self-contained page, which loads nothing from anywhere.
-func HTML(w io.Writer, run *Run) error {
+func HTML(w io.Writer, run *document.Run) error {
 	view, err := newPageView(run)
 	if err != nil {
 		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
 	}
-	if err := templates().ExecuteTemplate(w, "page", view); err != nil {
+	if err := Templates().ExecuteTemplate(w, "page", view); err != nil {
 		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
 	}
 	return nil
 }
 
-// newShell reads styles and scripts and allows exactly these by their hashes: even if a hostile name found a way into
+// NewShell reads styles and scripts and allows exactly these by their hashes: even if a hostile name found a way into
 // the page as markup, nothing of it would run or be fetched.
-func newShell(title string, rehearsal bool, data any) (shell, error) {
+func NewShell(title string, rehearsal bool, data any) (Shell, error) {
 	text, err := scriptJSON(data)
 	if err != nil {
-		return shell{}, err
+		return Shell{}, err
 	}
-	s := shell{Title: title, Rehearsal: rehearsal, Data: template.JS(text)}
+	s := Shell{Title: title, Rehearsal: rehearsal, Data: template.JS(text)}
 	if rehearsal {
 		s.Title = "REHEARSAL · " + title
 	}
@@ -63,7 +69,7 @@ func newShell(title string, rehearsal bool, data any) (shell, error) {
 	for _, name := range scriptFiles {
 		text, err := asset(name)
 		if err != nil {
-			return shell{}, err
+			return Shell{}, err
 		}
 		s.Scripts = append(s.Scripts, template.JS(text))
 		scripts = append(scripts, hashSource(text))
@@ -71,7 +77,7 @@ func newShell(title string, rehearsal bool, data any) (shell, error) {
 	for _, name := range styleFiles {
 		text, err := asset(name)
 		if err != nil {
-			return shell{}, err
+			return Shell{}, err
 		}
 		s.Styles = append(s.Styles, template.CSS(text))
 		styles = append(styles, hashSource(text))
@@ -94,7 +100,7 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var templates = sync.OnceValue(func() *template.Template {
+var Templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(templateFunctions).ParseFS(assets, "assets/*.tmpl.html"))
 })
 
@@ -102,40 +108,39 @@ var templateFunctions = template.FuncMap{
 	"amount":         func(v result.Number, unit string) string { return draw.Amount(float64(v), unit) },
 	"captioned":      captioned,
 	"checkClass":     checkClass,
-	"checkText":      checkText,
+	"checkText":      document.CheckText,
 	"clock":          draw.Clock,
 	"count":          draw.Count,
 	"date":           func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 MST") },
-	"displayName":    displayName,
+	"displayName":    document.DisplayName,
 	"duration":       draw.Duration,
-	"operationTable": operationTable,
-	"recoveryTable":  recoveryTable,
-	"singleTable":    singleTable,
+	"operationTable": document.OperationTable,
+	"recoveryTable":  document.RecoveryTable,
+	"singleTable":    document.SingleTable,
 	"eventLines":     eventLines,
-	"latencyTable":   latencyTable,
+	"latencyTable":   document.LatencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },
 	"lanes":          inLanes,
 	"lower":          func(v result.Verdict) string { return strings.ToLower(string(v)) },
-	"metricLabel":    metricLabel,
-	"percentText":    func(r *Result) string { return r.percentText() },
+	"metricLabel":    document.MetricLabel,
+	"percentText":    func(r *document.Result) string { return r.PercentText() },
 	"passClass":      passClass,
-	"passText":       passText,
+	"passText":       document.PassText,
 	"quantity":       anyQuantity,
 	"rfc3339":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"sentence":       sentence,
-	"seriesLabel":    seriesLabel,
+	"sentence":       document.Sentence,
+	"seriesLabel":    document.SeriesLabel,
 	"severity":       severityText,
-	"shownFindings":  shownFindings,
-	"shownCompared":  shownCompared,
-	"subject":        subjectBeside,
+	"shownFindings":  document.ShownFindings,
+	"subject":        document.SubjectBeside,
 	"short":          func(name string) bool { return len(name) <= 32 },
-	"statisticHeads": func() []string { return statisticHeads },
-	"stepTable":      stepTable,
-	"targetLine":     targetLine,
-	"texts":          func(s *Statistic, unit string) []string { return s.texts(unit) },
-	"windowLabel":    windowLabel,
-	"xrayText":       xrayText,
-	"workloadTable":  workloadTable,
+	"statisticHeads": func() []string { return document.StatisticHeads },
+	"stepTable":      document.StepTable,
+	"targetLine":     document.TargetLine,
+	"texts":          func(s *document.Statistic, unit string) []string { return s.Texts(unit) },
+	"windowLabel":    document.WindowLabel,
+	"xrayText":       document.XrayText,
+	"workloadTable":  document.WorkloadTable,
 }
 
 // captioned takes a table as a value or as a pointer, whatever the template has.
@@ -189,10 +194,10 @@ func checkClass(c result.Check) string {
 // eventLine is one line of the list of events.
 type eventLine struct{ At, Text string }
 
-func eventLines(d *Document) []eventLine {
+func eventLines(d *document.Document) []eventLine {
 	var list []eventLine
 	for _, e := range d.Events {
-		if text := eventText(e); text != "" {
+		if text := document.EventText(e); text != "" {
 			list = append(list, eventLine{draw.Clock(e.AtNanos), text})
 		}
 	}

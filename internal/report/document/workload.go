@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"fmt"
@@ -116,16 +116,16 @@ func coresMax(m *result.Manifest, p *plan.Plan) func(l *result.LoadSummary) int 
 	return func(l *result.LoadSummary) int { return ofVM[l.Group] * l.VMs }
 }
 
-// coresText marks more cores than there are: the time of the load and of its CPU were not the same.
-func (w *Workload) coresText() string {
+// CoresText marks more cores than there are: the time of the load and of its CPU were not the same.
+func (w *Workload) CoresText() string {
 	text := draw.Quantity(float64(w.CPUCores), "")
-	if w.coresBeyond() {
+	if w.CoresBeyond() {
 		text += fmt.Sprintf(" of %d (!)", w.CPUCoresMax)
 	}
 	return text
 }
 
-func (w *Workload) coresBeyond() bool {
+func (w *Workload) CoresBeyond() bool {
 	return w.CPUCoresMax > 0 && float64(w.CPUCores) > float64(w.CPUCoresMax)
 }
 

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"encoding/json"
@@ -52,7 +52,7 @@ func TestGridKeepsPeaksAndGaps(t *testing.T) {
 			}
 			points = append(points, p)
 		}
-		axis := grid([]plotted{{points: points}}, 0, 1000, 40) // 25 s a stretch
+		axis := grid([]Plotted{{Points: points}}, 0, 1000, 40) // 25 s a stretch
 		gotLow, gotHigh := math.Inf(1), math.Inf(-1)
 		for i, v := range axis.Lines[0].Y {
 			if math.IsNaN(v) {
@@ -76,21 +76,21 @@ func TestGridKeepsPeaksAndGaps(t *testing.T) {
 // TestManySeriesShareAnAxis: lines with different times stay exact while they are few and come onto one grid when the
 // page would become slow.
 func TestManySeriesShareAnAxis(t *testing.T) {
-	lines := func(n, points int) []plotted {
-		var list []plotted
+	lines := func(n, points int) []Plotted {
+		var list []Plotted
 		for i := range n {
-			l := plotted{}
+			l := Plotted{}
 			for k := range points {
-				l.points = append(l.points, result.Point{Seconds: float64(k) + float64(i)/1000, Value: float64(k)})
+				l.Points = append(l.Points, result.Point{Seconds: float64(k) + float64(i)/1000, Value: float64(k)})
 			}
 			list = append(list, l)
 		}
 		return list
 	}
-	if list, reduced := tables(lines(3, 100), 0, 100); reduced || len(list) != 3 {
+	if list, reduced := Tables(lines(3, 100), 0, 100); reduced || len(list) != 3 {
 		t.Errorf("3 lines of 100 points: %d axes, reduced %v", len(list), reduced)
 	}
-	list, reduced := tables(lines(100, 1000), 0, 1000)
+	list, reduced := Tables(lines(100, 1000), 0, 1000)
 	if !reduced || len(list) != 1 || len(list[0].Lines) != 100 {
 		t.Fatalf("100 lines with times of their own: %d axes, reduced %v", len(list), reduced)
 	}

@@ -1,4 +1,7 @@
-package report
+// Package document is a run's bundle as values that are shown: every number of a report, and its JSON and CSV.
+//
+//	manifest, plan, events, summary ──Read──▶ Run ──Build──▶ Document ──▶ JSON, CSV; packages page and report
+package document
 
 import (
 	"cmp"
@@ -114,7 +117,7 @@ func Build(run *Run) *Document {
 	d.Findings = notNil(s.Findings)
 	d.Reduced = reductions(m.Rehearsal)
 	d.Imitated = imitations(m, s, run.Events)
-	planned, err := readPlan(run.Plan)
+	planned, err := ReadPlan(run.Plan)
 	if err != nil {
 		caveat := fmt.Sprintf("Cannot read the plan of this bundle: %v.", err)
 		if !slices.Contains(d.Caveats, caveat) { // the run's own evaluation says the same
@@ -154,8 +157,8 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 	return r
 }
 
-// readPlan returns an empty plan where there is none.
-func readPlan(raw json.RawMessage) (*plan.Plan, error) {
+// ReadPlan returns an empty plan where there is none.
+func ReadPlan(raw json.RawMessage) (*plan.Plan, error) {
 	if len(raw) == 0 {
 		return &plan.Plan{}, nil
 	}

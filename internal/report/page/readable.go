@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"reflect"
@@ -9,10 +9,10 @@ import (
 // textRunesMax bounds one text of unknown origin in forms for people.
 const textRunesMax = 4000
 
-// readable returns a copy of v whose strings are all safe to show: names of scenarios, VMs and targets are of unknown
+// Readable returns a copy of v whose strings are all safe to show: names of scenarios, VMs and targets are of unknown
 // origin and may hold escape codes or characters that reorder text. Doing it for every string at once leaves no place
 // to forget. Values without strings are shared with v.
-func readable[T any](v T) T {
+func Readable[T any](v T) T {
 	in := reflect.ValueOf(&v).Elem()
 	out := reflect.New(in.Type()).Elem()
 	copyReadable(out, in)

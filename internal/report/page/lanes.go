@@ -1,14 +1,16 @@
-package report
+package page
 
 import (
 	"math"
+
+	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/result"
 )
 
 // inLanes tells whether a result is drawn with one lane for each VM: activity of single VMs, which is 0 or 1. Sums over VMs are
 // numbers, and stay lines.
-func inLanes(r *Result) bool {
+func inLanes(r *document.Result) bool {
 	if r.Type != "active" {
 		return false
 	}

@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func reductions(r *result.Rehearsal) []string {
 		return []string{}
 	}
 	list := []string{fmt.Sprintf("Time: requested length %s; every wait and runtime is multiplied by %s.",
-		draw.Duration(int64(r.Asked)), factor(r.TimeFactor))}
+		draw.Duration(int64(r.Asked)), Factor(r.TimeFactor))}
 	if r.Nodes[0] != r.Nodes[1] {
 		list = append(list, fmt.Sprintf("Nodes: %d instead of %d.", r.Nodes[1], r.Nodes[0]))
 	}
@@ -34,7 +34,7 @@ func reductions(r *result.Rehearsal) []string {
 	}
 	for _, group := range slices.Sorted(maps.Keys(r.SizeFactor)) {
 		if f := r.SizeFactor[group]; f != 1 {
-			list = append(list, fmt.Sprintf("Data of each VM of group %q: sizes multiplied by %s.", group, factor(f)))
+			list = append(list, fmt.Sprintf("Data of each VM of group %q: sizes multiplied by %s.", group, Factor(f)))
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(r.VCPUs)) {
@@ -45,13 +45,13 @@ func reductions(r *result.Rehearsal) []string {
 			unit.FormatBytes(r.RAMBytes[group][1]), unit.FormatBytes(r.RAMBytes[group][0])))
 	}
 	for _, note := range r.Notes {
-		list = append(list, sentence(note))
+		list = append(list, Sentence(note))
 	}
 	return list
 }
 
-// sentence begins a text with a capital and ends it with a full stop.
-func sentence(text string) string {
+// Sentence begins a text with a capital and ends it with a full stop.
+func Sentence(text string) string {
 	text = strings.TrimSpace(text)
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -64,8 +64,8 @@ func sentence(text string) string {
 	return text
 }
 
-// factor prints a factor below one also as "1/N", which is how people say it.
-func factor(f float64) string {
+// Factor prints a factor below one also as "1/N", which is how people say it.
+func Factor(f float64) string {
 	text := strconv.FormatFloat(f, 'g', 3, 64)
 	if f > 0 && f < 0.5 {
 		return fmt.Sprintf("%s (about 1/%s)", text, draw.Amount(1/f, ""))
@@ -81,7 +81,7 @@ func imitations(m *result.Manifest, s *result.Summary, events []interval.Event) 
 			"describes a real system.", m.Target.Name))
 	}
 	for _, what := range slices.Sorted(maps.Keys(m.Target.Imitated)) {
-		list = append(list, sentence(what+": "+m.Target.Imitated[what]))
+		list = append(list, Sentence(what+": "+m.Target.Imitated[what]))
 	}
 	seen := map[string]bool{}
 	for _, e := range events {
@@ -104,7 +104,7 @@ func methods(d *Document) []Method {
 	for i := range d.Results {
 		r := &d.Results[i]
 		if r.Source != "" {
-			list = append(list, Method{What: r.Heading(), How: sentence(r.Source)})
+			list = append(list, Method{What: r.Heading(), How: Sentence(r.Source)})
 		}
 	}
 	return append(list, methodOfStatistics...)

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ const (
 	gridStretchesMin = 400
 )
 
-// chart is one chart as the page's script reads it. Short keys keep the page small.
-type chart struct {
+// Chart is one chart as the page's script reads it. Short keys keep the page small.
+type Chart struct {
 	ID       string      `json:"id"`
 	Title    string      `json:"title"`
 	Unit     string      `json:"unit"`
@@ -41,10 +41,10 @@ type chartBand struct {
 // chartAxis is a set of lines that have their points at the same times.
 type chartAxis struct {
 	X     timesJSON   `json:"x"`
-	Lines []chartLine `json:"lines"`
+	Lines []ChartLine `json:"lines"`
 }
 
-type chartLine struct {
+type ChartLine struct {
 	Name      string      `json:"name"`
 	Color     int         `json:"color"`
 	Dash      int         `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted, 3 dashed and dotted
@@ -132,15 +132,15 @@ func cutByte(text []byte, sep byte) (before, after []byte, found bool) {
 	return text, nil, false
 }
 
-// plotted is a line before its points are brought onto common axes.
-type plotted struct {
-	chartLine
-	points result.Points
+// Plotted is a line before its points are brought onto common axes.
+type Plotted struct {
+	ChartLine
+	Points result.Points
 }
 
-// tables groups lines by their times. Where the lines have too many different times, or too many points, all are
+// Tables groups lines by their times. Where the lines have too many different times, or too many points, all are
 // brought onto one grid of from to to; reduced tells so.
-func tables(lines []plotted, from, to float64) (list []chartAxis, reduced bool) {
+func Tables(lines []Plotted, from, to float64) (list []chartAxis, reduced bool) {
 	list = groupByTimes(lines)
 	times, points := 0, 0
 	for _, t := range list {
@@ -154,29 +154,29 @@ func tables(lines []plotted, from, to float64) (list []chartAxis, reduced bool) 
 	return []chartAxis{grid(lines, from, to, stretches)}, true
 }
 
-func groupByTimes(lines []plotted) []chartAxis {
+func groupByTimes(lines []Plotted) []chartAxis {
 	var list []chartAxis
 	for _, l := range lines {
-		l.Y = make(numbersJSON, len(l.points))
-		for i, p := range l.points {
+		l.Y = make(numbersJSON, len(l.Points))
+		for i, p := range l.Points {
 			l.Y[i] = p.Value
 		}
 		at := -1
 		for i := range list {
-			if sameTimes(list[i].X, l.points) {
+			if sameTimes(list[i].X, l.Points) {
 				at = i
 				break
 			}
 		}
 		if at < 0 {
-			x := make(timesJSON, len(l.points))
-			for i, p := range l.points {
+			x := make(timesJSON, len(l.Points))
+			for i, p := range l.Points {
 				x[i] = p.Seconds
 			}
 			at = len(list)
 			list = append(list, chartAxis{X: x})
 		}
-		list[at].Lines = append(list[at].Lines, l.chartLine)
+		list[at].Lines = append(list[at].Lines, l.ChartLine)
 	}
 	return list
 }
@@ -195,7 +195,7 @@ func sameTimes(x []float64, points result.Points) bool {
 
 // grid brings every line onto the same times: two per stretch, with its smallest and its largest value in the order in
 // which they came. No peak is lost.
-func grid(lines []plotted, from, to float64, stretches int) chartAxis {
+func grid(lines []Plotted, from, to float64, stretches int) chartAxis {
 	width := (to - from) / float64(stretches)
 	out := chartAxis{X: make(timesJSON, 2*stretches)}
 	for i := range stretches {
@@ -203,8 +203,8 @@ func grid(lines []plotted, from, to float64, stretches int) chartAxis {
 		out.X[2*i+1] = from + (float64(i)+0.75)*width
 	}
 	for _, l := range lines {
-		l.Y = onGrid(l.points, from, width, stretches)
-		out.Lines = append(out.Lines, l.chartLine)
+		l.Y = onGrid(l.Points, from, width, stretches)
+		out.Lines = append(out.Lines, l.ChartLine)
 	}
 	return out
 }

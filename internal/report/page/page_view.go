@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
@@ -15,16 +17,16 @@ import (
 )
 
 const (
-	// longRows is how many rows of statistics stand open on the page.
-	longRows = 48
-	// manySeries is how many lines a legend shows without scrolling.
-	manySeries = 12
+	// LongRows is how many rows of statistics stand open on the page.
+	LongRows = 48
+	// ManySeries is how many lines a legend shows without scrolling.
+	ManySeries = 12
 )
 
 // pageView is what the template of a report takes.
 type pageView struct {
-	shell
-	Doc         *Document
+	Shell
+	Doc         *document.Document
 	Description template.HTML
 	Timeline    *timelineView
 	Figures     []figureView
@@ -35,7 +37,7 @@ type pageView struct {
 // figureView is one result as the page shows it.
 type figureView struct {
 	ID        string
-	Result    *Result
+	Result    *document.Result
 	Label     string // for those who do not see the chart
 	Caption   string // of the table
 	Drawn     bool
@@ -49,15 +51,15 @@ type figureView struct {
 }
 
 // windowView is the rows of one window.
-type windowView struct{ Rows []*Statistic }
+type windowView struct{ Rows []*document.Statistic }
 
-// pageData is what the page's script reads.
-type pageData struct {
-	Charts []chart    `json:"charts"`
-	Marks  []pageMark `json:"marks"`
+// PageData is what the page's script reads.
+type PageData struct {
+	Charts []Chart    `json:"charts"`
+	Marks  []PageMark `json:"marks"`
 }
 
-type pageMark struct {
+type PageMark struct {
 	Number int     `json:"number"`
 	At     float64 `json:"at"`
 	Label  string  `json:"label"`
@@ -68,14 +70,14 @@ type pageMark struct {
 	Quiet  bool    `json:"quiet,omitempty"` // only a line
 }
 
-func newPageView(run *Run) (*pageView, error) {
-	d := readable(Build(run))
+func newPageView(run *document.Run) (*pageView, error) {
+	d := Readable(document.Build(run))
 	v := &pageView{
 		Doc: d, Timeline: newTimeline(d), Plan: newPlanView(run.Plan),
 		// Every byte of it was written by the sanitizer.
 		Description: template.HTML(sanitizeDescription(run.Manifest.Scenario.Description)),
 	}
-	var data pageData
+	var data PageData
 	for i := range d.Results {
 		f, c := newFigure(d, i)
 		v.Figures = append(v.Figures, f)
@@ -90,18 +92,18 @@ func newPageView(run *Run) (*pageView, error) {
 		}
 	}
 	for _, m := range d.Marks {
-		data.Marks = append(data.Marks, pageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
+		data.Marks = append(data.Marks, PageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
 			Failed: m.Failed})
 	}
 	var err error
-	v.shell, err = newShell(displayName(d)+" · "+string(d.Verdict), d.Rehearsal != nil, data)
+	v.Shell, err = NewShell(document.DisplayName(d)+" · "+string(d.Verdict), d.Rehearsal != nil, data)
 	return v, err
 }
 
-func newFigure(d *Document, index int) (figureView, chart) {
+func newFigure(d *document.Document, index int) (figureView, Chart) {
 	r := &d.Results[index]
 	f := figureView{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: d.Rehearsal != nil, Log: r.Type == "latency",
-		Long: len(r.Rows) > longRows, Many: len(r.Series) > manySeries, Caption: "Statistics by window"}
+		Long: len(r.Rows) > LongRows, Many: len(r.Series) > ManySeries, Caption: "Statistics by window"}
 	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
@@ -112,18 +114,18 @@ func newFigure(d *Document, index int) (figureView, chart) {
 		w := &f.Windows[len(f.Windows)-1]
 		w.Rows = append(w.Rows, &r.Rows[i])
 	}
-	from, to := r.extent()
+	from, to := r.Extent()
 	f.Alone = len(r.Series) == 1 && r.Series[0].Name == "all" && r.Series[0].Kind == ""
 	// A little more on both sides shows the events that bound the window.
 	margin := (to - from) * 0.015
 	from, to = max(0, from-margin), to+margin
-	c := chart{ID: f.ID, Title: r.Heading(), Unit: r.Unit, From: from, To: to, Expected: r.Expected, Full: r.Full, Spread: spreads(r),
+	c := Chart{ID: f.ID, Title: r.Heading(), Unit: r.Unit, From: from, To: to, Expected: r.Expected, Full: r.Full, Spread: spreads(r),
 		Lanes: inLanes(r)}
 	for _, b := range r.Bands {
 		c.Bands = append(c.Bands, chartBand{Name: b.Name, Lower: result.Number(b.Lower), Upper: result.Number(b.Upper)})
 	}
 	lines, reducedBefore := plottedLines(r.Series)
-	c.Tables, f.Reduced = tables(lines, from, to)
+	c.Tables, f.Reduced = Tables(lines, from, to)
 	f.Reduced = f.Reduced || reducedBefore
 	f.Drawn = len(lines) > 0 && to > from
 	f.Label = chartLabel(r, from, to)
@@ -132,7 +134,7 @@ func newFigure(d *Document, index int) (figureView, chart) {
 
 // plottedLines gives lines of one series and kind one colour. Dashes tell service from response time, and means from
 // percentiles, also where there are no colours.
-func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
+func plottedLines(series []result.Series) (lines []Plotted, reduced bool) {
 	colors, statistics := map[string]int{}, map[string]int{}
 	for i := range series {
 		s := &series[i]
@@ -141,7 +143,7 @@ func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
 		}
 		key := s.Name + "\x00" + s.Kind
 		if _, known := colors[key]; !known {
-			colors[key] = len(colors) % comparedMax
+			colors[key] = len(colors) % ComparedMax
 		}
 		if _, known := statistics[s.Statistic]; !known {
 			statistics[s.Statistic] = min(len(statistics), 1)
@@ -151,7 +153,7 @@ func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
 			dash++
 		}
 		reduced = reduced || s.ReducedFrom > 0
-		lines = append(lines, plotted{points: s.Points, chartLine: chartLine{Name: lineLabel(s), Color: colors[key],
+		lines = append(lines, Plotted{Points: s.Points, ChartLine: ChartLine{Name: document.LineLabel(s), Color: colors[key],
 			Dash: dash, Order: i, Kind: s.Kind, Statistic: s.Statistic}})
 	}
 	return lines, reduced
@@ -161,7 +163,7 @@ func plottedLines(series []result.Series) (lines []plotted, reduced bool) {
 const spreadMin = 9
 
 // spreads tells whether the lines of a result are so many of one kind. Activity is not a matter of more and less.
-func spreads(r *Result) bool {
+func spreads(r *document.Result) bool {
 	names := map[string]bool{}
 	for i := range r.Series {
 		if name := r.Series[i].Name; len(r.Series[i].Points) > 0 && !strings.HasSuffix(name, ", lowest") {
@@ -172,7 +174,7 @@ func spreads(r *Result) bool {
 }
 
 // chartLabel describes a chart in words.
-func chartLabel(r *Result, from, to float64) string {
+func chartLabel(r *document.Result, from, to float64) string {
 	kind, parts := "Line chart", "lines"
 	if inLanes(r) {
 		kind, parts = "Chart", "lanes, one for each VM, filled during I/O"
@@ -181,7 +183,7 @@ func chartLabel(r *Result, from, to float64) string {
 		len(r.Series), parts)
 	if len(r.Rows) > 0 && r.Rows[0].Window == "" {
 		s := &r.Rows[0]
-		text += fmt.Sprintf(" %s: mean %s, highest %s.", seriesLabel(s.Series, s.Kind), draw.Quantity(float64(s.Mean), r.Unit),
+		text += fmt.Sprintf(" %s: mean %s, highest %s.", document.SeriesLabel(s.Series, s.Kind), draw.Quantity(float64(s.Mean), r.Unit),
 			draw.Quantity(float64(s.Max), r.Unit))
 	}
 	return text + " Arrow keys move the cursor, plus and minus zoom. The table below has the statistics."
@@ -195,7 +197,7 @@ type planView struct {
 }
 
 func newPlanView(raw json.RawMessage) planView {
-	p, _ := readPlan(raw) // the document has a caveat
+	p, _ := document.ReadPlan(raw) // the document has a caveat
 	v := planView{}
 	if len(p.Groups) > 0 {
 		v.Groups = &draw.Table{Heads: []string{"group", "template", "VMs", "vCPUs", "memory", "disks", "data touched per VM"}, Left: 2}
@@ -238,3 +240,6 @@ func planText(raw json.RawMessage) string {
 	}
 	return textio.Lines(b.String())
 }
+
+// ComparedMax bounds the runs of one comparison: a page has no more colours that can be distinguished.
+const ComparedMax = 8

@@ -1,0 +1,81 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// Extent is the stretch of time, in seconds, that the chart of r shows.
+func (r *Result) Extent() (from, to float64) {
+	from, to = float64(r.FromNanos)/1e9, float64(r.ToNanos)/1e9
+	if to > from {
+		return from, to
+	}
+	for _, s := range r.Series {
+		if n := len(s.Points); n > 0 {
+			to = max(to, s.Points[n-1].Seconds)
+		}
+	}
+	return from, to
+}
+
+// Texts is what forms of the report for people show of it.
+func (s *Statistic) Texts(unitName string) []string {
+	out := make([]string, 0, 7)
+	for _, v := range []result.Number{s.Mean, s.Median, s.P95, s.P99, s.P999, s.Max} {
+		out = append(out, draw.Amount(float64(v), unitName))
+	}
+	return append(out, draw.Percent(float64(s.CV)))
+}
+
+// PercentText says how much of what there is was used, where a result tells both.
+func (r *Result) PercentText() string {
+	if r.Full <= 0 {
+		return ""
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range r.Rows {
+		if s := &r.Rows[i]; s.Window == "" && !math.IsNaN(float64(s.Mean)) {
+			low, high = min(low, float64(s.Mean)/r.Full*100), max(high, float64(s.Mean)/r.Full*100)
+		}
+	}
+	switch {
+	case high < low:
+		return ""
+	case low == high:
+		return fmt.Sprintf("%s of %s on average", draw.Quantity(high, "%"), draw.Quantity(r.Full, r.Unit))
+	}
+	return fmt.Sprintf("%s to %s of %s on average", draw.Quantity(low, "%"), draw.Quantity(high, "%"), draw.Quantity(r.Full, r.Unit))
+}
+
+// HeadingWithUnit names the unit where the cells of the table below leave it out.
+func (r *Result) HeadingWithUnit() string {
+	base, _ := draw.BaseUnit(r.Unit)
+	if base == "" || draw.OwnsPrefix(base) || strings.Contains(r.Heading(), base) {
+		return r.Heading()
+	}
+	return r.Heading() + " (" + base + ")"
+}
+
+// Outcome says what came of a step; going tells that its run is going on.
+func (s *Step) Outcome(going bool) string {
+	switch {
+	case !s.Started && going:
+		return "not yet"
+	case !s.Ended && going:
+		return "running"
+	case !s.Started:
+		return "not run"
+	case s.Error != "":
+		return "failed: " + s.Error
+	case !s.Ended:
+		return "no end"
+	case s.Simulated:
+		return "done, simulated"
+	}
+	return "done"
+}
