@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
@@ -81,15 +82,15 @@ func TestGeneratorWithoutIO(t *testing.T) {
 			t.Errorf("the comparison lacks %q: %q", want, names)
 		}
 	}
-	var page, text bytes.Buffer
-	if err := page.HTML(&page, runs[0]); err != nil {
+	var html, text bytes.Buffer
+	if err := page.HTML(&html, runs[0]); err != nil {
 		t.Error(err)
 	}
 	if err := report.Terminal(&text, runs[0], 120, false); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []string{"new-order", "buffer hits", "no database answers"} {
-		if !strings.Contains(page.String(), want) || !strings.Contains(text.String(), want) {
+		if !strings.Contains(html.String(), want) || !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
