@@ -49,22 +49,3 @@ func (r Run) DropBacklog(after time.Duration) {
 		}
 	}
 }
-
-// dropLate takes off the schedules what is too late at now.
-func (l *lane) dropLate(now int64) {
-	if l.dropAfter == 0 {
-		return
-	}
-	for d := range l.pacers {
-		if !l.paced[d] {
-			continue
-		}
-		for l.pacers[d].Next() < now-l.dropAfter {
-			if l.pacers[d].Next() >= l.measureFrom {
-				l.dropped++
-			}
-			l.issued++
-			l.pacers[d].Advance(l.weight(l.Job.Sizes[d].Mean()))
-		}
-	}
-}

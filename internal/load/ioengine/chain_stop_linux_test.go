@@ -90,7 +90,7 @@ func TestLastSyncsOutliveTheEnd(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range l.Streams {
-		l.Streams[i].Writes, l.unsynced = 1, 1
+		l.Streams[i].Writes, l.syncs.unsynced = 1, 1
 	}
 	now := w.shared.clock.now()
 	w.shared.stop.Store(true)

@@ -140,7 +140,7 @@ func (in *instance) enterFlows(flows *Flows) {
 // joinFlows is for a worker that begins: lanes that start with it count from now on.
 func (w *worker) joinFlows() {
 	for i := range w.lanes {
-		if l := &w.lanes[i]; l.flow != nil && l.delay() == 0 {
+		if l := &w.lanes[i]; l.flow != nil && l.Spec.Delay(l.Job) == 0 {
 			l.flow.join()
 		}
 	}

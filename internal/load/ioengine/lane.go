@@ -2,9 +2,7 @@ package ioengine
 
 import (
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
-	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
@@ -15,51 +13,42 @@ import (
 // to one worker and is touched under that worker's lock only.
 type lane struct {
 	queue.Queue
-	index   int32  // in the worker
-	clone   int    // among those of its job
-	watch   *watch // nil: nothing is watched
-	flow    *flow  // nil: progress is not balanced against that of others
-	ramp    *ramp  // nil: no size ends the ramp
-	reserve int    // of free that stay so, where a search has a depth below that of the job
+	schedule
+	depth
+	clone       int             // among those of its job
+	usual       thread.Priority // of operations without one of their own
+	measureFrom int64           // end of the ramp: operations before do not count; never while a size has yet to end it
+	end         int64           // no operation starts from here on
+	pauseUntil  int64           // thinktime, flow_sleep, or a rest after many errors in a row
+	failures    int             // in a row
+	trimmed     []operation     // trimwrite: what is to be written next
+	held        operation       // serialize_overlap: waits for what it overlaps, where holds is set
+	holds       bool
+	slots       []backend.Slot // of this lane
 
-	pacers [interval.DirectionCount]load.Pacer
-	due    [interval.DirectionCount]load.Pacer // copies that count what is due and not yet issued
-	paced  [interval.DirectionCount]bool
+	// What a job asks for besides. Each is nil where it does not.
+	think     *think
+	syncs     *syncs
+	watch     *watch
+	flow      *flow // progress is balanced against that of others
+	ramp      *ramp // a size ends the ramp
+	verify    *verifying.Verifier
+	replay    *replay // operations come from a log
+	recording *recording
+	observer  Observer
+}
 
-	measureFrom int64 // end of the ramp: operations before do not count; never while a size has yet to end it
-	end         int64 // no operation starts from here on
-	rampDue     uint64
-	issued      uint64 // by the pacers
-	dropAfter   int64  // operations that are later are dropped; 0: none
-	dropped     uint64 // after the ramp
-
-	usual      thread.Priority // of operations without one of their own
-	thinkLeft  int
-	thinking   bool
-	burstFrom  int64 // thinktime_iotime: when operations began after the last pause
-	pauseUntil int64 // thinktime, or a rest after many errors in a row
-	failures   int
-	unsynced   int
-	syncs      [3]int // syncs to issue: full, data only, of a range
-	syncStream int    // the stream of the last write that asked for one
-	finished   int    // streams that end_fsync has come to
-	ending     bool   // what is in flight from here on is syncs of end_fsync
-	observer   Observer
-	verify     *verifying.Verifier // nil: nothing is verified
-	low        int                 // iodepth_low: the queue is filled again when it has drained to this
-	draining   bool                // it was full and has not
-	submitMax  int                 // operations that are made before they are handed over
-	trimmed    []operation         // trimwrite: what is to be written next
-	held       operation           // serialize_overlap: waits for what it overlaps, where holds is set
-	holds      bool
-	slots      []backend.Slot // of this lane
-	replay     *replay        // nil: operations are drawn
-	recording  *recording     // nil: no log is written
+// depth is how many operations of a lane are in flight.
+type depth struct {
+	reserve   int  // of the free slots that stay so, where a search has a depth below that of the job
+	submitMax int  // operations that are made before they are handed over
+	low       int  // iodepth_low: the queue is filled again when it has drained to this
+	draining  bool // it was full and has not
 }
 
 func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane {
 	l := lane{Queue: queue.Queue{Spec: spec, Job: job, Sequence: program.NewSequence(spec, job)}, usual: thread.PriorityOf(&job.Fio)}
-	l.Targets = make([]queue.Target, len(l.Streams))
+	l.Targets, l.syncs = make([]queue.Target, len(l.Streams)), newSyncs(job)
 	for i := range l.Streams {
 		if len(files) == 0 {
 			continue
@@ -74,10 +63,7 @@ func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane 
 		return l
 	}
 	l.submitMax = job.SubmitMax()
-	for d, rate := range spec.Rate {
-		l.paced[d] = l.Active[d] && rate > 0
-	}
-	l.thinkLeft = max(1, job.Fio.ThinkTimeBlocks)
+	l.schedule, l.think = newSchedule(spec, &l.Active), newThink(job)
 	if l.low = job.Fio.IODepthLow; l.low <= 0 || l.low > job.Depth {
 		l.low = job.Depth
 	}
@@ -88,15 +74,9 @@ func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane 
 // begin fixes the lane's times on the run's axis.
 func (l *lane) begin(start int64) {
 	j := &l.Job.Fio
-	l.Start = start + l.delay()
+	l.Start = start + l.Spec.Delay(l.Job)
 	l.end = backend.Never
-	for d := range l.pacers {
-		if l.paced[d] {
-			key := load.Key(l.Spec.Key, uint64(pattern.KeyPacer+d))
-			l.pacers[d] = load.NewPacer(l.Start, l.Spec.Rate[d], j.RateProcess == "poisson", key)
-			l.due[d] = l.pacers[d]
-		}
-	}
+	l.schedule.begin(l.Spec, l.Start, j.RateProcess == "poisson")
 	if l.ramp != nil {
 		l.beginRamp()
 	} else {
@@ -107,21 +87,17 @@ func (l *lane) begin(start int64) {
 // choose returns the direction of the next operation and when it was due; wait says from when on there may be one,
 // and is 0 when there is one now.
 func (l *lane) choose(now int64) (direction int, intended, wait int64) {
-	first := -1
-	for d := range l.pacers {
-		if l.paced[d] && (first < 0 || l.pacers[d].Next() < l.pacers[first].Next()) {
-			first = d
-		}
-	}
-	if first >= 0 {
-		if due := l.pacers[first].Next(); due <= now {
+	if l.timed {
+		first, due := l.schedule.first()
+		if due <= now {
 			return first, due, 0
 		}
+		wait = due
 	}
 	if d := l.Mixed(&l.paced); d >= 0 {
 		return d, 0, 0
 	}
-	return 0, 0, l.pacers[first].Next()
+	return 0, 0, wait
 }
 
 // fill puts every operation that may start now into the worker's batch, and returns when to look again.
@@ -131,7 +107,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	}
 	if l.Closed != queue.StillOpen {
 		l.rest(w)
-		l.finish(w)
+		l.finish()
 		if l.holds {
 			return backend.Never
 		}
@@ -151,25 +127,25 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		return l.Start
 	case now >= l.end:
 		return l.expire(w, now)
-	case l.thinking && l.InFlight > 0:
+	case l.think != nil && l.think.waiting && l.InFlight > 0:
 		return backend.Never
-	case l.thinking && l.pauseUntil == 0:
-		return l.pause(w, now)
+	case l.think != nil && l.think.waiting && l.pauseUntil == 0:
+		return l.think.pause(l, w, now)
 	case now < l.pauseUntil:
 		return l.pauseUntil
 	case l.draining && l.InFlight > l.low:
 		return backend.Never
 	}
-	l.thinking, l.draining, l.pauseUntil = false, false, 0
+	l.draining, l.pauseUntil = false, 0
 	if l.flow != nil {
 		l.flow.join()
 	}
-	l.dropLate(now)
-	if l.burstOver(now) {
-		if l.thinking = true; l.InFlight > 0 {
+	l.dropLate(now, l)
+	if l.think != nil && l.think.over(l.Start, now) {
+		if l.InFlight > 0 {
 			return backend.Never
 		}
-		return l.pause(w, now)
+		return l.think.pause(l, w, now)
 	}
 	return l.fillQueue(w, now)
 }
@@ -180,8 +156,8 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 		if l.Batch.Count-first >= l.submitMax {
 			return now
 		}
-		if l.syncs != [3]int{} {
-			l.issueSync(w)
+		if l.syncs != nil && l.syncs.owed != [3]int{} {
+			l.syncs.issue(&l.Queue)
 			continue
 		}
 		if len(l.trimmed) > 0 {
@@ -209,10 +185,10 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			return min(wait, l.end)
 		}
 		if !l.issue(w, direction, intended) {
-			l.finish(w)
+			l.finish()
 			return l.afterwards()
 		}
-		if l.thinking {
+		if l.think != nil && l.think.waiting {
 			return backend.Never
 		}
 	}
@@ -223,7 +199,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 // catchUp issues what was due in the last moment before the end, as far as slots are free. Otherwise a worker that wakes
 // some microseconds late would leave operations out.
 func (l *lane) catchUp(w *worker) {
-	for len(l.Free) > l.reserve && l.paced != [interval.DirectionCount]bool{} && !l.thinking && !l.verify.Busy() && !l.verify.TrimsFirst() {
+	for len(l.Free) > l.reserve && l.timed && (l.think == nil || !l.think.waiting) && !l.verify.Busy() && !l.verify.TrimsFirst() {
 		direction, intended, wait := l.choose(l.end - 1)
 		if wait > 0 || !l.paced[direction] || l.flow != nil && l.flow.over() || !l.issue(w, direction, intended) {
 			return
@@ -244,8 +220,7 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: backend.Never, number: l.N - 1}
 	if l.paced[direction] {
 		o.intended = intended
-		l.issued++
-		l.pacers[direction].Advance(l.weight(float64(size)))
+		l.advance(direction, float64(size))
 	}
 	if (l.Job.Fio.SerializeOverlap || l.verify.Orders()) && l.overlaps(&o) {
 		l.held, l.holds = o, true
@@ -255,10 +230,8 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 	if l.verify != nil {
 		l.verify.Chose(direction)
 	}
-	if l.Job.Fio.ThinkTime > 0 && !l.Job.Bursts() {
-		if l.thinkLeft--; l.thinkLeft == 0 {
-			l.thinkLeft, l.thinking = max(1, l.Job.Fio.ThinkTimeBlocks), true
-		}
+	if l.think != nil {
+		l.think.count()
 	}
 	return true
 }
@@ -301,10 +274,10 @@ func (l *lane) stop(now int64) {
 
 // expire closes the lane at its end.
 func (l *lane) expire(w *worker, now int64) int64 {
-	l.dropLate(now)
+	l.dropLate(now, l)
 	l.catchUp(w)
 	l.close(queue.ClosedTime)
-	l.finish(w)
+	l.finish()
 	return l.afterwards()
 }
 
@@ -312,6 +285,20 @@ func (l *lane) expire(w *worker, now int64) int64 {
 func (l *lane) afterwards() int64 {
 	if l.verify.Pending() && l.InFlight == 0 {
 		return 0
+	}
+	return backend.Never
+}
+
+// fillBurn is fill for a lane that only computes: one cycle after the other until its time is over.
+func (l *lane) fillBurn(w *worker, now int64) int64 {
+	switch {
+	case now < l.Start:
+		return l.Start
+	case now >= l.end:
+		l.close(queue.ClosedTime)
+	case len(l.Free) > 0:
+		sl := l.Take()
+		sl.Kind, sl.Direction, sl.Intended, sl.Size, sl.Span = backend.OpBurn, 0, backend.Never, 0, l.end-now
 	}
 	return backend.Never
 }

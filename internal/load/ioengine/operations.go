@@ -69,7 +69,7 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 				}
 				return each(o)
 			})
-			err := l.replayError()
+			err := l.replay.failure()
 			l.replay.close()
 			if err != nil {
 				return err

@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/content"
@@ -87,7 +86,7 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 			}
 			l := newLane(&job.Clones[c], job, files)
 			l.clone = c
-			l.verify = verifying.New(&l.Queue, l.paced != [interval.DirectionCount]bool{}, in.program.Workload.Ordinal+in.lanes+1)
+			l.verify = verifying.New(&l.Queue, l.timed, in.program.Workload.Ordinal+in.lanes+1)
 			in.lanes++
 			w.watched = w.watched || l.watch != nil
 			w.lanes = append(w.lanes, l)
@@ -211,7 +210,7 @@ func (in *instance) equip(w *worker) error {
 	next, at := 0, int64(0)
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		l.index, l.Batch, l.All = int32(i), &w.batch, w.slots
+		l.Batch, l.All = &w.batch, w.slots
 		if err := l.replay.start(); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // recording writes what one lane submits to a log, in the order of submission. The lane fills batches, a goroutine writes
@@ -120,7 +121,7 @@ func (w *worker) recordBatch(now int64) {
 			continue
 		}
 		a := iolog.Action{
-			Nanos: now - w.lanes[s.Clone].Start, File: w.lanes[s.Clone].streamOf(s), Offset: s.Offset, Size: s.Size,
+			Nanos: now - w.lanes[s.Clone].Start, File: streamOf(&w.lanes[s.Clone].Queue, s), Offset: s.Offset, Size: s.Size,
 			Kind: iolog.Kind(s.Direction),
 		}
 		switch s.Kind {
@@ -133,10 +134,10 @@ func (w *worker) recordBatch(now int64) {
 	}
 }
 
-// streamOf returns which of the lane's devices a slot goes to.
-func (l *lane) streamOf(s *backend.Slot) int32 {
-	for i := range l.Streams {
-		if l.Streams[i].Device == s.Device {
+// streamOf returns which of a lane's devices a slot goes to.
+func streamOf(q *queue.Queue, s *backend.Slot) int32 {
+	for i := range q.Streams {
+		if q.Streams[i].Device == s.Device {
 			return int32(i)
 		}
 	}

@@ -192,7 +192,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 	case now >= l.end:
 		l.replayDue(w, l.end-1) // what a worker that woke a little late has left out
 		l.close(queue.ClosedTime)
-		l.finish(w)
+		l.finish()
 		return backend.Never
 	case now < l.pauseUntil:
 		return l.pauseUntil
@@ -202,7 +202,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 	}
 	wake := l.replayDue(w, now)
 	if l.Closed != queue.StillOpen {
-		l.finish(w)
+		l.finish()
 	}
 	return wake
 }
@@ -276,17 +276,8 @@ func (l *lane) replayed(s *pattern.Stream, sl *backend.Slot, pool []byte) {
 		l.Job.Content.Write(sl.Buffer[:sl.Size], pool, s.ContentKey, s.Writes)
 	}
 	s.Writes++
-	l.unsynced++
-}
-
-// replayError is why the reading of a log ended before the log did; nil where it did not.
-func (l *lane) replayError() error {
-	if l.replay == nil || !l.replay.ended || l.replay.feed.err == nil {
-		return nil
-	}
-	return &diag.Error{
-		Code: "read-iolog", Exit: diag.ExitUndecided, Err: l.replay.feed.err,
-		Message: fmt.Sprintf("replay iolog %q", l.replay.log.Path),
+	if l.syncs != nil {
+		l.syncs.unsynced++
 	}
 }
 
@@ -294,7 +285,18 @@ func (l *lane) replayError() error {
 func (w *worker) replayErrors() error {
 	var errs []error
 	for i := range w.lanes {
-		errs = append(errs, w.lanes[i].replayError())
+		errs = append(errs, w.lanes[i].replay.failure())
 	}
 	return errors.Join(errs...)
+}
+
+// failure is why the reading of a log ended before the log did; nil where it did not; r may be nil.
+func (r *replay) failure() error {
+	if r == nil || !r.ended || r.feed.err == nil {
+		return nil
+	}
+	return &diag.Error{
+		Code: "read-iolog", Exit: diag.ExitUndecided, Err: r.feed.err,
+		Message: fmt.Sprintf("replay iolog %q", r.log.Path),
+	}
 }

@@ -4,12 +4,32 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
 // Syncs stand between operations: after so many writes of a stream (fsync, fdatasync, sync_file_range) and at the end.
 // They move nothing and count neither as operations nor for a rate.
 
-// wrote makes the content of a write and notes the syncs that are due after it.
+// syncs are those of one lane.
+type syncs struct {
+	job      *fiojob.Job
+	owed     [3]int // to be issued: full, data only, of a range
+	stream   int    // of the last write that asked for one
+	unsynced int    // writes since the last syncs of end_fsync
+	finished int    // streams that end_fsync has come to
+	ending   bool   // what is in flight from here on is syncs of end_fsync
+}
+
+func newSyncs(job *program.Job) *syncs {
+	j := &job.Fio
+	if j.FSync <= 0 && j.FDataSync <= 0 && j.SyncFileRange.Every <= 0 && !j.EndFSync {
+		return nil
+	}
+	return &syncs{job: j}
+}
+
+// wrote makes the content of a write and notes what follows from it.
 func (l *lane) wrote(at int32, sl *backend.Slot, pool []byte) {
 	s := &l.Streams[at]
 	if l.Job.Kind != backend.KindNull && !l.Job.Dataless {
@@ -19,31 +39,30 @@ func (l *lane) wrote(at int32, sl *backend.Slot, pool []byte) {
 		l.verify.Stamp(s, sl)
 	}
 	s.Writes++
-	l.unsynced++
-	j := &l.Job.Fio
-	if j.FSync > 0 && s.Writes%uint64(j.FSync) == 0 {
-		l.syncs[0]++
-		l.syncStream = int(at)
-	}
-	if j.FDataSync > 0 && s.Writes%uint64(j.FDataSync) == 0 {
-		l.syncs[1]++
-		l.syncStream = int(at)
-	}
-	if j.SyncFileRange.Every > 0 {
-		l.wroteRange(at, sl)
+	if l.syncs != nil {
+		l.syncs.wrote(&l.Queue, at, sl)
 	}
 }
 
-// wroteRange notes that a write dirtied its range, and asks for a sync of what was dirtied since the last one.
-func (l *lane) wroteRange(at int32, sl *backend.Slot) {
-	t := &l.Targets[at]
-	if t.DirtyTo == 0 {
-		t.DirtyFrom = sl.Offset
+// wrote notes the syncs that are due after a write of a stream.
+func (y *syncs) wrote(q *queue.Queue, at int32, sl *backend.Slot) {
+	y.unsynced++
+	writes := q.Streams[at].Writes
+	owe := func(kind, every int) {
+		if every > 0 && writes%uint64(every) == 0 {
+			y.owed[kind]++
+			y.stream = int(at)
+		}
 	}
-	t.DirtyFrom, t.DirtyTo = min(t.DirtyFrom, sl.Offset), max(t.DirtyTo, sl.Offset+sl.Size)
-	if l.Streams[at].Writes%uint64(l.Job.Fio.SyncFileRange.Every) == 0 {
-		l.syncs[2]++
-		l.syncStream = int(at)
+	owe(0, y.job.FSync)
+	owe(1, y.job.FDataSync)
+	if y.job.SyncFileRange.Every > 0 {
+		t := &q.Targets[at] // what was dirtied since the last one
+		if t.DirtyTo == 0 {
+			t.DirtyFrom = sl.Offset
+		}
+		t.DirtyFrom, t.DirtyTo = min(t.DirtyFrom, sl.Offset), max(t.DirtyTo, sl.Offset+sl.Size)
+		owe(2, y.job.SyncFileRange.Every)
 	}
 }
 
@@ -67,41 +86,48 @@ func rangeFlags(r *fiojob.SyncFileRange) (flags uint32) {
 	return flags
 }
 
-func (l *lane) issueSync(w *worker) {
-	sl := l.Take()
-	t := &l.Targets[l.syncStream]
+// issue puts one that is owed into the batch.
+func (y *syncs) issue(q *queue.Queue) {
+	sl := q.Take()
+	t := &q.Targets[y.stream]
 	sl.Offset, sl.Size, sl.Direction = 0, 0, uint8(interval.Write)
-	sl.Device, sl.File = l.Streams[l.syncStream].Device, t.File
+	sl.Device, sl.File = q.Streams[y.stream].Device, t.File
 	switch {
-	case l.syncs[0] > 0:
+	case y.owed[0] > 0:
 		sl.Kind = backend.OpSync
-		l.syncs[0]--
-	case l.syncs[1] > 0:
+		y.owed[0]--
+	case y.owed[1] > 0:
 		sl.Kind = backend.OpDataSync
-		l.syncs[1]--
+		y.owed[1]--
 	default:
 		sl.Kind = backend.OpRangeSync
-		sl.Offset, sl.Span, sl.Flags = t.DirtyFrom, t.DirtyTo-t.DirtyFrom, rangeFlags(&l.Job.Fio.SyncFileRange)
+		sl.Offset, sl.Span, sl.Flags = t.DirtyFrom, t.DirtyTo-t.DirtyFrom, rangeFlags(&y.job.SyncFileRange)
 		t.DirtyFrom, t.DirtyTo = 0, 0
-		l.syncs[2]--
+		y.owed[2]--
 	}
 }
 
 // finish issues the last syncs of end_fsync, one for each file that was written, when everything before them is done. What
 // finds no free slot follows when one is.
-func (l *lane) finish(w *worker) {
-	if !l.Job.Fio.EndFSync || l.unsynced == 0 || l.InFlight > 0 {
+func (y *syncs) finish(q *queue.Queue) {
+	if !y.job.EndFSync || y.unsynced == 0 || q.InFlight > 0 {
 		return
 	}
-	l.ending = true
-	for ; l.finished < len(l.Streams); l.finished++ {
-		if len(l.Free) == 0 {
+	y.ending = true
+	for ; y.finished < len(q.Streams); y.finished++ {
+		if len(q.Free) == 0 {
 			return
 		}
-		if l.Streams[l.finished].Writes > 0 {
-			l.syncs[0], l.syncStream = 1, l.finished
-			l.issueSync(w)
+		if q.Streams[y.finished].Writes > 0 {
+			y.owed[0], y.stream = 1, y.finished
+			y.issue(q)
 		}
 	}
-	l.unsynced, l.finished = 0, 0
+	y.unsynced, y.finished = 0, 0
+}
+
+func (l *lane) finish() {
+	if l.syncs != nil {
+		l.syncs.finish(&l.Queue)
+	}
 }

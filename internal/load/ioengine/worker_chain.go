@@ -28,7 +28,7 @@ func (w *worker) exchangeChain(wake, now int64) int {
 	w.inFlight += w.batch.Count
 	c := w.chain
 	c.Add(w.batch.Slots[:w.batch.Count])
-	if c.Left > 0 && !l.ending && (l.Closed == queue.ClosedTime || w.shared.stop.Load()) {
+	if c.Left > 0 && (l.syncs == nil || !l.syncs.ending) && (l.Closed == queue.ClosedTime || w.shared.stop.Load()) {
 		n := c.Cancel(w.done)
 		w.inFlight -= n
 		return n

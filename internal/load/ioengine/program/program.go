@@ -9,6 +9,7 @@ package program
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -291,4 +292,14 @@ func (p *Program) rates(j *fiojob.Job, spec *Job, c *Clone) {
 		c.Rate[d], c.InBytes = rate, c.InBytes || inBytes
 		p.OpenLoop[d] = p.OpenLoop[d] || rate > 0
 	}
+}
+
+// Delay returns how long after its job the clone begins, in nanoseconds.
+func (c *Clone) Delay(job *Job) int64 {
+	j := &job.Fio
+	span := int64(j.Control.StartDelayMax - j.StartDelay)
+	if span <= 0 || span == math.MaxInt64 {
+		return int64(j.StartDelay)
+	}
+	return int64(j.StartDelay) + int64(load.DrawBelow(load.Key(c.Key, pattern.KeyDelay), 0, uint64(span)+1))
 }
