@@ -106,11 +106,11 @@ func (a *arg) prioritySplits(text string) (list []PrioritySplit, exact string, o
 			return nil, "", false
 		}
 		if sums[s.Bytes] += s.Percent; sums[s.Bytes] > 100 {
-			a.bad(fmt.Sprintf("the percentages of blocks of %s add up to %d", exactBytes(s.Bytes), sums[s.Bytes]))
+			a.bad(fmt.Sprintf("the percentages of blocks of %s add up to %d", FormatBytes(s.Bytes), sums[s.Bytes]))
 			return nil, "", false
 		}
 		a.explain(size)
-		text := fmt.Sprintf("%s/%d", exactBytes(s.Bytes), s.Percent)
+		text := fmt.Sprintf("%s/%d", FormatBytes(s.Bytes), s.Percent)
 		if len(parts) == 4 {
 			text += fmt.Sprintf("/%d/%d", s.Class, s.Level)
 		}

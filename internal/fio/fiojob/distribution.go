@@ -195,5 +195,5 @@ func (a *arg) zone(kind, text string) (z DistributionZone, exact string, ok bool
 		return z, "", false
 	}
 	z.SizeBytes = n.value
-	return z, fmt.Sprintf("%d/%s", access, exactBytes(n.value)), true
+	return z, fmt.Sprintf("%d/%s", access, FormatBytes(n.value)), true
 }

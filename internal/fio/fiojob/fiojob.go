@@ -5,8 +5,7 @@
 //
 //	texts, words of a command line ──ParseAll──▶ File, by one of three readings
 //	text ──Parse──▶ File (sections as written) ──Jobs──▶ []Job (typed, inherited, defaults filled in)
-//	Job ──Resolve──▶ Job without percentages ──Extents──▶ byte ranges of each clone
-//	File ──Scale, Prefill, WithRuntime──▶ File ──Print──▶ text that fio reads the same way
+//	File ──WithRuntime, package region──▶ File ──Print──▶ text that fio reads the same way
 //
 // What a person obviously meant wins over what fio would read ("bs = 4k" is 4096 and not 4), and a warning says so,
 // unless Options.Reading asks for fio's own values or for errors. docs/formats/jobfile.md describes the format.
@@ -136,11 +135,12 @@ type Job struct {
 	// reports and for the command line.
 	Options []Option
 
+	// PercentFloor is the least that a percentage of a scaled job comes to, in bytes.
+	PercentFloor int64 `json:"-"`
+
 	newGroup bool
-	// percentFloor is the least that a percentage of a scaled job comes to, in bytes.
-	percentFloor int64
-	source       string // the header line
-	kbBase       int64  // what k means in this job: 1024 or 1000
+	source   string // the header line
+	kbBase   int64  // what k means in this job: 1024 or 1000
 }
 
 // Option is one line of a file.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -366,7 +367,7 @@ func TestScaleKeepsTheNumberOfZones(t *testing.T) {
 		{"bs=1m\nsize=64g\nzonesize=1g\nzoneskip=3g\n", "size=64m zonesize=1m zoneskip=1m"},
 		{"bs=64k\nsize=65g\nzonesize=1g\nzoneskip=3g\n", "size=16640k zonesize=256k zoneskip=768k"},
 	} {
-		j := only(t, "[a]\n"+c.text).Scale(1.0/4096, 64)
+		j := region.Scale(parse(t, "[a]\n"+c.text), 1.0/4096, 64).Jobs()[0]
 		var got []string
 		for _, o := range j.Printed(nil) {
 			if !strings.HasPrefix(o, "bs=") && o != "zonemode=strided" {

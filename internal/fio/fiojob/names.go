@@ -36,6 +36,20 @@ func splitNames(text string, emptyEnds bool) []string {
 // Directories returns the folders of directory, which may be a list.
 func (j *Job) Directories() []string { return splitNames(j.Directory, false) }
 
+// Files returns the names that the job opens: filename, with directory in front. It is empty for a job that names
+// none, whose files fio would create.
+func (j *Job) Files() []string {
+	files := make([]string, len(j.Filenames))
+	folders := j.Directories()
+	for i, f := range j.Filenames {
+		if len(folders) > 0 {
+			f = path.Join(folders[0], f)
+		}
+		files[i] = f
+	}
+	return files
+}
+
 // CloneFiles returns the names that one clone opens: those of filename, or else as many as nrfiles says, made from
 // filename_format and in one of the job's folders, which clones take in turn.
 func (j *Job) CloneFiles(clone int) []string {

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
@@ -113,19 +112,6 @@ func defaultJob() Job {
 		Content: Content{CompressChunkBytes: compressChunkDefault, DedupeMode: "repeat", DedupeSetPercent: dedupeSetDefault},
 		Verify:  Verification{After: true, HeaderSeed: true, WriteSequence: true},
 	}
-}
-
-// clone returns a Job that shares no slice with j.
-func (j *Job) clone() Job {
-	c := *j
-	c.Filenames = slices.Clone(j.Filenames)
-	c.Options = slices.Clone(j.Options)
-	for d := range c.BlockSplit {
-		c.BlockSplit[d] = slices.Clone(j.BlockSplit[d])
-		c.Distribution.Zones[d] = slices.Clone(j.Distribution.Zones[d])
-	}
-	c.Content.Pattern = slices.Clone(j.Content.Pattern)
-	return c
 }
 
 type parser struct {
@@ -400,19 +386,6 @@ func (j *Job) BlockBounds() (smallest, largest int64) {
 	return max(smallest, 1), max(largest, 1)
 }
 
-// With returns the job with one more option, or an error when key or value cannot be understood.
-func (j Job) With(key, value string) (Job, error) {
-	p := &parser{reported: map[diag.Position]string{}}
-	j = j.clone()
-	o, ok := p.option(&j, rawOption{key: key, value: value}, false)
-	if !ok || p.diags.HasErrors() {
-		return j, fmt.Errorf("set option %s=%s: %w", key, value, p.diags.Err())
-	}
-	o.Pos = j.Pos
-	j.keep(o)
-	return j, nil
-}
-
 // Has reports whether the file sets the option, by its canonical name, for this job.
 func (j *Job) Has(key string) bool {
 	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key })
@@ -421,14 +394,4 @@ func (j *Job) Has(key string) bool {
 // On reports whether the file switches an option on for this job, by its canonical name.
 func (j *Job) On(key string) bool {
 	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key && o.Exact == "1" })
-}
-
-// WithRuntime returns the job bounded to d: a shorter runtime of its own stays. 0 changes nothing.
-func (j Job) WithRuntime(d time.Duration) Job {
-	if d > 0 && (j.Runtime == 0 || d < j.Runtime) {
-		j = j.clone()
-		j.Runtime = d
-		j.set("runtime", formatTime(d))
-	}
-	return j
 }

@@ -47,7 +47,7 @@ func (j *Job) Printed(rename func(name string) string) []string {
 		out = append(out, "zonemode=strided")
 	}
 	if files := j.Files(); len(files) > 0 {
-		out = append(out, "filename="+joinFilenames(files, rename))
+		out = append(out, "filename="+JoinFilenames(files, rename))
 	}
 	return out
 }

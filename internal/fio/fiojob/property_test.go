@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 )
 
 // drawFile makes a job file of options that X-Ray's family uses, with values that fit together.
@@ -84,12 +85,12 @@ func TestScaleKeepsItsPromises(t *testing.T) {
 		f, _ := fiojob.Parse("a", drawFile(t), fiojob.Options{})
 		factor := rapid.Float64Range(1e-7, 1).Draw(t, "factor")
 		const blocksMin = 64
-		before := f.Resolve(device).Jobs()
-		after := f.Resolve(device).Scale(factor, blocksMin).Jobs()
+		before := region.Resolve(f, device).Jobs()
+		after := region.Scale(region.Resolve(f, device), factor, blocksMin).Jobs()
 		for i := range before {
 			checkScaled(t, before[i], after[i], factor, blocksMin)
-			was, errBefore := before[i].Extents(device)
-			is, errAfter := after[i].Extents(device)
+			was, errBefore := region.Of(&before[i], device)
+			is, errAfter := region.Of(&after[i], device)
 			if errBefore != nil || before[i].ZoneMode != "none" && errAfter == nil {
 				continue // the job does not fit its device as it was drawn, or has other zones
 			}
@@ -146,8 +147,8 @@ func TestPrefillCoversWhatIsScaled(t *testing.T) {
 	device := func(string) (int64, bool) { return 1 << 38, true }
 	rapid.Check(t, func(t *rapid.T) {
 		f, _ := fiojob.Parse("a", drawFile(t), fiojob.Options{})
-		scaled := f.Resolve(device).Scale(rapid.Float64Range(1e-6, 1).Draw(t, "factor"), 64)
-		for i, p := range scaled.Prefill().Jobs() {
+		scaled := region.Scale(region.Resolve(f, device), rapid.Float64Range(1e-6, 1).Draw(t, "factor"), 64)
+		for i, p := range region.Prefill(scaled).Jobs() {
 			j := scaled.Jobs()[i]
 			block := p.BlockSize[fiojob.Write]
 			switch {
@@ -178,9 +179,9 @@ func FuzzParse(f *testing.F) {
 		file, diags := fiojob.Parse("a", text, options)
 		device := func(string) (int64, bool) { return 1 << 30, true }
 		checkReadings(t, text, options, file)
-		_, _ = file.Touched(device)
-		_, _ = file.Touched(func(string) (int64, bool) { return 0, false })
-		_ = file.Resolve(device).Scale(0.01, 64).Prefill().Print(nil)
+		_, _ = region.Touched(file, device)
+		_, _ = region.Touched(file, func(string) (int64, bool) { return 0, false })
+		_ = region.Prefill(region.Scale(region.Resolve(file, device), 0.01, 64)).Print(nil)
 		if diags.HasErrors() {
 			return
 		}

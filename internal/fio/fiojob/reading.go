@@ -232,7 +232,7 @@ func (a *arg) numberList(texts []string) {
 			return
 		}
 		if len(a.p.diags) > shown {
-			changed, exact[i] = true, exactBytes(v)
+			changed, exact[i] = true, FormatBytes(v)
 		}
 	}
 	if changed || a.raw.blankBefore {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -190,7 +191,7 @@ func checkTouched(t *testing.T, name string, j fiojob.Job, log string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	extents, err := j.Extents(func(string) (int64, bool) { return 0, false })
+	extents, err := region.Of(&j, func(string) (int64, bool) { return 0, false })
 	if err != nil {
 		t.Errorf("%q: %v", name, err)
 		return
@@ -218,7 +219,7 @@ func checkTouched(t *testing.T, name string, j fiojob.Job, log string) {
 		}
 	}
 	smallest, largest := j.BlockBounds()
-	amount, known := j.Amount()
+	amount, known := region.Amount(&j)
 	want := amount * int64(j.NumJobs) * int64(j.Loops)
 	if slack := largest * int64(len(extents)); !known || bytes > want || bytes < want-slack {
 		t.Errorf("%q: fio transfers %d bytes, want %d (blocks %d to %d)", name, bytes, want, smallest, largest)

@@ -45,7 +45,7 @@ func setReplayLogs(j *Job, a *arg) {
 		return
 	}
 	j.Replay.Logs = names
-	a.option.Exact = joinFilenames(names, nil)
+	a.option.Exact = JoinFilenames(names, nil)
 }
 
 var replaySkips = []string{"read", "write", "trim", "sync"}
@@ -82,5 +82,5 @@ func setReplayAlign(j *Job, a *arg) {
 		return
 	}
 	j.Replay.Align = n
-	a.option.Exact = exactBytes(n)
+	a.option.Exact = FormatBytes(n)
 }

@@ -58,7 +58,7 @@ func ParseAll(inputs []Input, options Options) (*File, diag.List) {
 		if f.Name == commandLine {
 			f.Name = in.Name
 		}
-		before, global := len(f.jobs), base.clone()
+		before, global := len(f.jobs), base.Clone()
 		p.assemble(f, p.picked(x.sections, found), &global)
 		if files > 0 && len(f.jobs) > before {
 			f.wall(before)
@@ -85,7 +85,7 @@ func (f *File) wall(first int) {
 	grouped := j.Stonewall || j.newGroup
 	if !j.Stonewall {
 		j.Stonewall = true
-		j.set("stonewall", "1")
+		j.Set("stonewall", "1")
 	}
 	if grouped {
 		return
@@ -105,7 +105,7 @@ func (p *parser) assemble(f *File, sections []rawSection, global *Job) {
 			f.Sections = append(f.Sections, section)
 			continue
 		}
-		job := global.clone()
+		job := global.Clone()
 		job.Name, job.Section, job.Pos, job.source = raw.name, raw.name, raw.pos, raw.source
 		section.Options = p.apply(&job, raw)
 		f.Sections = append(f.Sections, section)

@@ -61,7 +61,7 @@ func setFilename(j *Job, a *arg) {
 	names := splitNames(a.text, exact)
 	if ended := splitNames(a.text, true); !exact && len(ended) < len(names) {
 		a.warn("fio-reads-otherwise", fmt.Sprintf("%s names %d files; fio itself ends the list at the empty name and reads %d",
-			a.written(), len(names), len(ended)), "write "+a.option.Key+"="+joinFilenames(names, nil))
+			a.written(), len(names), len(ended)), "write "+a.option.Key+"="+JoinFilenames(names, nil))
 	}
 	switch {
 	case len(names) == 0:
@@ -80,7 +80,7 @@ func setFilename(j *Job, a *arg) {
 			"remove filename from [global]")
 	}
 	j.Filenames = names
-	a.option.Exact = joinFilenames(names, nil)
+	a.option.Exact = JoinFilenames(names, nil)
 }
 
 // setDirectory reads a list of folders like that of files; it is cut into its parts where names are made.
@@ -90,7 +90,7 @@ func setDirectory(j *Job, a *arg) {
 	j.Directory = a.text
 }
 
-func joinFilenames(names []string, rename func(string) string) string {
+func JoinFilenames(names []string, rename func(string) string) string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		if rename != nil {
@@ -135,7 +135,7 @@ func setBlockRange(j *Job, a *arg) {
 		}
 		low, high = min(low, high), max(low, high)
 		j.BlockRange[d] = [2]int64{low, high}
-		return exactBytes(low) + "-" + exactBytes(high), true
+		return FormatBytes(low) + "-" + FormatBytes(high), true
 	})
 }
 
@@ -180,9 +180,9 @@ func (a *arg) splits(text string) (out []Split, exact string, ok bool) {
 		}
 		if share == 0 {
 			open = append(open, len(out))
-			printed = append(printed, exactBytes(n.value)+"/")
+			printed = append(printed, FormatBytes(n.value)+"/")
 		} else {
-			printed = append(printed, fmt.Sprintf("%s/%d", exactBytes(n.value), share))
+			printed = append(printed, fmt.Sprintf("%s/%d", FormatBytes(n.value), share))
 		}
 		sum += float64(share)
 		out = append(out, Split{Bytes: n.value, Percent: float64(share)})
@@ -215,7 +215,7 @@ func (a *arg) fillSplits(out []Split, open []int, sum float64) bool {
 		}
 		out[largest].Percent += 100 - sum
 		a.warn("percentages-incomplete", fmt.Sprintf("the percentages add up to %g; the largest share, of blocks of %s, takes the rest",
-			sum, exactBytes(out[largest].Bytes)), "let them add up to 100")
+			sum, FormatBytes(out[largest].Bytes)), "let them add up to 100")
 	}
 	return true
 }

@@ -294,13 +294,13 @@ func bytesOf(field func(*Job) *int64, low, high int64) apply {
 	return func(j *Job, a *arg) {
 		if v, ok := a.number(a.seen, low, high); ok {
 			*field(j) = v
-			a.option.Exact = exactBytes(v)
+			a.option.Exact = FormatBytes(v)
 		}
 	}
 }
 
-// exactBytes prints a number of bytes for fio, whose k is 1024 unless it is told kb_base, which is never printed.
-func exactBytes(n int64) string { return shortNumber(n, 1024) }
+// FormatBytes prints a number of bytes for fio, whose k is 1024 unless it is told kb_base, which is never printed.
+func FormatBytes(n int64) string { return shortNumber(n, 1024) }
 
 // bytesTriple reads bytes for each direction.
 func bytesTriple(field func(*Job) *[3]int64, low, high int64) apply {
@@ -310,7 +310,7 @@ func bytesTriple(field func(*Job) *[3]int64, low, high int64) apply {
 			if ok {
 				field(j)[d] = v
 			}
-			return exactBytes(v), ok
+			return FormatBytes(v), ok
 		})
 	}
 }
@@ -346,7 +346,7 @@ func size(field func(*Job) *Size) apply {
 		if n.isPct && n.percent == 0 {
 			*field(j) = Size{Set: true}
 		}
-		a.option.Exact = formatSize(*field(j))
+		a.option.Exact = FormatSize(*field(j))
 	}
 }
 
@@ -437,12 +437,12 @@ func textOf(field func(*Job) *string) apply {
 	}
 }
 
-// formatSize prints a Size so that fio reads it back; fio knows whole percentages only.
-func formatSize(s Size) string {
+// FormatSize prints a Size so that fio reads it back; fio knows whole percentages only.
+func FormatSize(s Size) string {
 	if s.Percent > 0 {
 		return strconv.FormatInt(max(1, int64(s.Percent)), 10) + "%"
 	}
-	return exactBytes(s.Bytes)
+	return FormatBytes(s.Bytes)
 }
 
 // formatTime prints a time in the largest unit that fits it exactly.

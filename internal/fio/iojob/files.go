@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/unit"
@@ -181,7 +182,7 @@ func (c *clone) alone(existing func(string) (int64, bool)) fiojob.Job {
 	}
 	if j.Size.Percent > 0 || j.Offset.Percent > 0 || j.IOSize.Percent > 0 || j.OffsetIncrement.Percent > 0 || j.FileSize.Percent > 0 {
 		j.Verify.Uncertain = j.Verify.Uncertain || j.IOSize.Percent > 0
-		j = j.Resolve(existing)
+		j = region.ResolveJob(j, existing)
 	}
 	j.Offset.Bytes += int64(c.index) * j.OffsetIncrement.Bytes
 	j.Offset.Set = j.Offset.Set || j.Offset.Bytes > 0

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 )
 
 var loggedWrite = regexp.MustCompile(`(?m)^\d+ \S+ write (\d+) (\d+)$`)
@@ -25,7 +25,7 @@ func TestZonesAsInFio(t *testing.T) {
 			dir := t.TempDir()
 			text := fmt.Sprintf("[a]\nioengine=null\nfilename=%s/f\nfilesize=1m\nsize=1m\nio_size=256k\nbs=4k\nrw=%s\nzonemode=strided\n%s", dir, rw, zones)
 			_, file := parse(t, dir, text)
-			extents, err := file.Jobs()[0].Extents(func(string) (int64, bool) { return 1 << 20, true })
+			extents, err := region.Of(&file.Jobs()[0], func(string) (int64, bool) { return 1 << 20, true })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,11 +60,11 @@ func TestZonesAsInFio(t *testing.T) {
 }
 
 // checkZones wants 64 operations inside of the extents, which are visited in their order and none left out.
-func checkZones(t *testing.T, who string, offsets []int64, extents []fiojob.Extent) {
+func checkZones(t *testing.T, who string, offsets []int64, extents []region.Extent) {
 	t.Helper()
 	at := 0
 	for _, offset := range offsets {
-		inside := func(e fiojob.Extent) bool { return e.Offset <= offset && offset+4096 <= e.Offset+e.Length }
+		inside := func(e region.Extent) bool { return e.Offset <= offset && offset+4096 <= e.Offset+e.Length }
 		if at < len(extents)-1 && !inside(extents[at]) && inside(extents[at+1]) {
 			at++
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -60,16 +61,16 @@ func compile(w load.Workload) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := file.ScaleRates(rates).Resolve(sizeOf)
-	file = whole.Scale(w.Scale.Factor, w.Scale.BlocksMin).Resolve(sizeOf)
+	whole := region.Resolve(region.ScaleRates(file, rates), sizeOf)
+	file = region.Resolve(region.Scale(whole, w.Scale.Factor, w.Scale.BlocksMin), sizeOf)
 	if w.Prefill {
-		whole, file = whole.Prefill(), file.Prefill()
+		whole, file = region.Prefill(whole), region.Prefill(file)
 		if depth > 0 {
 			file = file.WithDepth(depth)
 		}
 	}
-	least, most := fiojob.Length(file.Jobs()) // of the job file itself
-	timed := fiojob.Timed(file.Jobs())
+	least, most := region.Takes(file.Jobs()) // of the job file itself
+	timed := region.Timed(file.Jobs())
 	if !w.Prefill {
 		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
 	}
@@ -126,7 +127,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		c.plan.Extents = append(c.plan.Extents, load.Extent{Device: e.File, Offset: e.Offset, Length: e.Length, Writes: e.Writes})
 	}
 	if w.Scale.Factor > 0 && w.Scale.Factor < 1 {
-		before, err := whole.Walked(sizeOf, sizeOf)
+		before, err := region.Walked(whole, sizeOf, sizeOf)
 		if err == nil {
 			for _, e := range before {
 				c.plan.ScaledFrom += e.Length
@@ -142,7 +143,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		c.plan.BlockBytesMax = max(c.plan.BlockBytesMax, largest)
 		// fio has one buffer for each slot of its queue.
 		c.plan.MemoryBytes += int64(j.NumJobs) * int64(max(1, j.IODepth)) * largest
-		if n := j.BytesWritten(); n < 0 || c.plan.BytesWritten < 0 {
+		if n := region.BytesWritten(&j); n < 0 || c.plan.BytesWritten < 0 {
 			c.plan.BytesWritten = -1
 		} else {
 			c.plan.BytesWritten += n
@@ -160,14 +161,14 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 			c.note("fio starts its counters again after a ramp; operations around that moment may be missing")
 		}
 	}
-	c.plan.WriteRate = fiojob.WriteRate(c.file.Jobs())
+	c.plan.WriteRate = region.WriteRate(c.file.Jobs())
 	c.plan.Command = c.file.CommandLine()
 	return nil
 }
 
 // touched returns what fio will touch, which is more than the job file's regions where it has strided zones.
-func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) ([]fiojob.Extent, error) {
-	inside, err := c.file.Touched(sizeOf)
+func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) ([]region.Extent, error) {
+	inside, err := region.Touched(c.file, sizeOf)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) (
 		}
 		return 0, false
 	}
-	walked, err := c.file.Walked(sizeOf, realSize)
+	walked, err := region.Walked(c.file, sizeOf, realSize)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) (
 }
 
 // endOf returns the end of the last extent on any device.
-func endOf(extents []fiojob.Extent) (end int64) {
+func endOf(extents []region.Extent) (end int64) {
 	for _, e := range extents {
 		end = max(end, e.Offset+e.Length)
 	}
@@ -226,7 +227,7 @@ func describeJob(j *fiojob.Job, sizeOf func(string) (int64, bool)) load.JobPlan 
 			p.BlockSizes += " / " + text
 		}
 	}
-	if extents, err := j.Extents(sizeOf); err == nil {
+	if extents, err := region.Of(j, sizeOf); err == nil {
 		for _, e := range extents {
 			p.SizeBytes += e.Length
 		}

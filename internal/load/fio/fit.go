@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -33,7 +34,7 @@ func (c *compiled) fit(w load.Workload) error {
 			}
 		}
 	}
-	c.file = c.file.FitFiles(func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok })
+	c.file = region.FitFiles(c.file, func(name string) (int64, bool) { n, ok := sizes[name]; return n, ok })
 	return nil
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
@@ -58,11 +59,11 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	}
 	plan := load.Plan{
 		Engine: p.Engine(), Extents: p.Extents(), Command: file.CommandLine(), Issues: issues,
-		BytesWritten: p.BytesWritten(), WriteRate: fiojob.WriteRate(file.Jobs()), MemoryBytes: p.Memory(), Notes: p.Notes(),
+		BytesWritten: p.BytesWritten(), WriteRate: region.WriteRate(file.Jobs()), MemoryBytes: p.Memory(), Notes: p.Notes(),
 	}
 	if own, err := jobsAlone(w); err == nil {
-		plan.TakesLeast, plan.TakesMost = fiojob.Length(own)
-		plan.Timed = fiojob.Timed(own)
+		plan.TakesLeast, plan.TakesMost = region.Takes(own)
+		plan.Timed = region.Timed(own)
 	}
 	for i := range p.Jobs {
 		plan.Jobs = append(plan.Jobs, p.Jobs[i].Plan())
@@ -125,12 +126,12 @@ func readJobs(w load.Workload) (*fiojob.File, diag.List, error) {
 	if err != nil {
 		return nil, issues, err
 	}
-	file = file.Resolve(size).Scale(w.Scale.Factor, w.Scale.BlocksMin).ScaleRates(rates)
+	file = region.ScaleRates(region.Scale(region.Resolve(file, size), w.Scale.Factor, w.Scale.BlocksMin), rates)
 	switch {
 	case w.Prefill && depth > 0:
-		file = file.Prefill().WithDepth(depth)
+		file = region.Prefill(file).WithDepth(depth)
 	case w.Prefill:
-		file = file.Prefill()
+		file = region.Prefill(file)
 	default:
 		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
 	}

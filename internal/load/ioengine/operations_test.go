@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -378,7 +379,7 @@ func TestExtentsAgreeWithTheJobFile(t *testing.T) {
 			rt.Fatal(err)
 		}
 		size := func(string) (int64, bool) { return 64 * mib, true }
-		touched, err := file.Resolve(size).Touched(size)
+		touched, err := region.Touched(region.Resolve(file, size), size)
 		if err != nil {
 			rt.Fatalf("%s: %v", options, err)
 		}

@@ -1,10 +1,11 @@
-package fiojob_test
+package region_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 )
 
 func TestScaleRates(t *testing.T) {
@@ -15,7 +16,7 @@ func TestScaleRates(t *testing.T) {
 	if err := issues.Err(); err != nil {
 		t.Fatal(err)
 	}
-	jobs := file.ScaleRates(0.25).Jobs()
+	jobs := region.ScaleRates(file, 0.25).Jobs()
 	if got := jobs[0].RateIOPS; got != [3]float64{100, 50, 50} {
 		t.Errorf("a: %v operations a second", got)
 	}
@@ -32,7 +33,7 @@ func TestScaleRates(t *testing.T) {
 		t.Errorf("d: %v, want the least that is a rate", got)
 	}
 	// What is printed for fio reads back as the same rates.
-	printed := file.ScaleRates(0.25).Print(strings.Clone)
+	printed := region.ScaleRates(file, 0.25).Print(strings.Clone)
 	again, issues := fiojob.Parse("y.fio", printed, fiojob.Options{})
 	if err := issues.Err(); err != nil {
 		t.Fatalf("%v in\n%s", err, printed)
@@ -42,7 +43,7 @@ func TestScaleRates(t *testing.T) {
 			t.Errorf("%s reads back as %v %v %v", j.Name, j.RateIOPS, j.Rate, j.Control.RateIOPSMin)
 		}
 	}
-	if file.ScaleRates(1) != file {
+	if region.ScaleRates(file, 1) != file {
 		t.Error("a factor of 1 makes another file")
 	}
 }
