@@ -13,10 +13,10 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 	libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
-RACE     := run agent clock guest lab load/... iojob/... iohosts metric result session sshlink target/...
+RACE     := run fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric result session sshlink target/... report/live
 
 # Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
-WAITING  := $(addprefix ./internal/,lab/... session agent target/bmc target/ssh iohosts target/... guest image)
+WAITING  := $(addprefix ./internal/,lab/... session agent/... target/bmc target/ssh fio/iohosts target/... guest image)
 
 .PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
 

@@ -20,7 +20,7 @@ copy() { # FROM-FOLDER TO-FOLDER: is there a licence?
 	return $found
 }
 
-list=$($go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}{{end}}' ./cmd/bragg ./cmd/bragg-agent)
+list=$($go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}{{end}}' ./cmd/bragg ./cmd/bragg-agent ./cmd/bragg-lab)
 printf '%s\n' "$list" | sort -u | while IFS='	' read -r module root dir; do
 	[ -n "$module" ] || continue
 	while [ "$dir" != "$root" ]; do

@@ -153,9 +153,6 @@ func Between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// quote shows a word of the user's; control characters are escaped.
-func quote(s string) string { return strconv.Quote(s) }
-
 func BadFlag(message, hint string) error {
 	return &diag.Error{Code: "bad-flag", Message: message, Hint: hint, Exit: diag.ExitUsage}
 }

@@ -52,11 +52,11 @@ func (s *Stop) OnSignal(f func(count int)) {
 // Stopped tells whether there was a signal.
 func (s *Stop) Stopped() bool { return s.Begun.Err() != nil }
 
-func (s *Stop) next(cancel context.CancelFunc, exit func(code int)) {
+func (s *Stop) next(cancel context.CancelFunc, end func(code int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count++; s.count > 2 {
-		ExitWith(diag.ExitInterrupted)
+		end(diag.ExitInterrupted)
 		return
 	}
 	cancel()

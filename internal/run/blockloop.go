@@ -63,7 +63,8 @@ func (e *Engine) runBranches(ctx context.Context, p plan.Step) error {
 	}
 	wait.Wait()
 	cause := context.Cause(ctx)
-	if why, ok := cause.(canceled); ok && why.branch != nil {
+	var why canceled
+	if errors.As(cause, &why) && why.branch != nil {
 		return why.branch
 	}
 	return cause

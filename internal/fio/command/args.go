@@ -228,7 +228,7 @@ func readJobs(p *console.Process, a *arguments) error {
 const jobFileBytesMax = 1 << 20
 
 func readJobFile(p *console.Process, name string) (string, error) {
-	var in io.Reader = p.Stdin
+	in := p.Stdin
 	if name != "-" {
 		f, err := os.Open(p.Path(name))
 		if err != nil {

@@ -90,7 +90,7 @@ func (r *rerun) next(v *Verifier) *backend.Slot {
 		return nil
 	}
 	for {
-		direction := 0
+		var direction int
 		if r.N < v.recorded {
 			direction = int(v.directions[r.N/64] >> (r.N % 64) & 1)
 		} else {
