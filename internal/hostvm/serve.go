@@ -340,7 +340,7 @@ func folderIn(parent, node string) (string, error) {
 	if info, err := os.Stat(parent); err != nil {
 		return refuse(errors.Unwrap(err).Error())
 	} else if !info.IsDir() {
-		return refuse("it is no folder")
+		return refuse("not a directory")
 	}
 	// The node is part of the name: hosts may share a file system, and one machine may be several nodes.
 	dir := filepath.Join(parent, fmt.Sprintf("bragg-%d-%x", os.Getuid(), sha256.Sum256([]byte(node)))[:len("bragg-")+24])

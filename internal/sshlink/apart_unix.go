@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// apart keeps what a terminal sends to its foreground, such as the signal of Ctrl-C, from ssh: hosts are told to stop, and
-// their report must get through.
+// apart keeps what a terminal sends to its foreground, such as the signal of Ctrl-C, from ssh: the controller asks hosts to
+// stop, and their report must still get through.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // terminate asks a program that was set apart, and the jump hosts' ssh that it may have started, to end.

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// apart keeps what a console sends to its programs, such as Ctrl-C, from ssh: hosts are told to stop, and their report must
-// get through.
+// apart keeps what a console sends to its programs, such as Ctrl-C, from ssh: the controller asks hosts to stop, and their
+// report must still get through.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

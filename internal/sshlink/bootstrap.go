@@ -35,7 +35,7 @@ type Remote struct {
 	Options []string
 }
 
-// Check stands behind a verb to find out whether the program can run at all.
+// Check is appended to a verb to find out whether the program can run at all.
 const Check = "check"
 
 // marker begins the lines of the script below; whatever else a login shell prints is skipped.

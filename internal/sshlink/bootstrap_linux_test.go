@@ -149,7 +149,7 @@ func TestScriptInShells(t *testing.T) {
 	}
 	for _, a := range attempts {
 		if strings.HasPrefix(a.name, "script in ") && (strings.Contains(a.name, "fish") || strings.Contains(a.name, "tcsh")) {
-			continue // they are no shells of POSIX, and get the script only to hand it on
+			continue // not POSIX shells: they only pass the script on
 		}
 		t.Run(a.name, func(t *testing.T) {
 			r := startRemote(t, a.path, a.command...)

@@ -15,8 +15,8 @@ type Forwarding struct {
 	Options []string // handed to ssh with -o
 }
 
-// forwardArguments are those of ssh. The connection is one of its own, whatever the configuration says of sharing: a master
-// connection would hold the sockets, and live longer than whoever asked for them.
+// forwardArguments are those of ssh. The connection is never shared, even if the user's configuration enables a master
+// connection: a master would own the sockets and outlive the process that requested them.
 func forwardArguments(h Host, f *Forwarding) []string {
 	args := []string{
 		"-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no", "-o", "ControlMaster=no",
@@ -44,10 +44,9 @@ const (
 	echoedBytesMax = 4 << 10 // of a line that a login shell prints
 )
 
-// Forward starts ssh, and returns when sockets of the host are there on this machine. A host that stops answering is given
-// up after 15 s, and with it all connections. The program at the other end is cat: it shows that somebody is let in, and ends
-// with its input, so that ssh ends with this process, whatever ends that. ctx bounds the start only. The caller calls HangUp in
-// the end.
+// Forward starts ssh, and returns when the host's sockets exist on this machine. A host that stops answering is dropped
+// after 15 s with all its connections. The remote program is cat: its echo proves that the login worked, and it exits on end
+// of input, so ssh exits with this process even after a crash. ctx bounds the start only. The caller must call HangUp.
 func Forward(ctx context.Context, h Host, f *Forwarding) (*Link, error) {
 	l := newLink(h, f.Options, forwardArguments(h, f))
 	if _, err := l.start(ctx, echoedBytesMax, l.echo); err != nil {

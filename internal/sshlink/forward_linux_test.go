@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// A socket of a host is there until the link is hung up, or whoever made it is gone: ssh ends with its input.
+// A forwarded socket exists until the link is hung up or the process that made it exits: ssh ends with its input.
 func TestForward(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a server of ssh")

@@ -31,7 +31,7 @@ func ParseHost(text string) (Host, error) {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		h.User, h.Address = text[:at], text[at+1:]
 		if !userForm.MatchString(h.User) {
-			return h, fmt.Errorf("%q is no name of a user", h.User)
+			return h, fmt.Errorf("invalid user name: %q", h.User)
 		}
 	}
 	port := ""
@@ -39,7 +39,7 @@ func ParseHost(text string) (Host, error) {
 		address, rest, closed := strings.Cut(inside, "]")
 		plain, _, _ := strings.Cut(address, "%")
 		if !closed || net.ParseIP(plain) == nil || strings.ContainsAny(address, " '\"\\$`;&|<>/") || rest != "" && rest[0] != ':' {
-			return h, fmt.Errorf("%q is no IPv6 address in brackets", h.Address)
+			return h, fmt.Errorf("invalid IPv6 address in brackets: %q", h.Address)
 		}
 		h.Address, port = address, rest
 		if port = strings.TrimPrefix(port, ":"); rest == ":" {
@@ -51,12 +51,12 @@ func ParseHost(text string) (Host, error) {
 		}
 	}
 	if net.ParseIP(strings.SplitN(h.Address, "%", 2)[0]) == nil && !addressForm.MatchString(h.Address) {
-		return h, fmt.Errorf("%q is no name of a host", h.Address)
+		return h, fmt.Errorf("invalid host name: %q", h.Address)
 	}
 	if port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 || port[0] == '+' {
-			return h, fmt.Errorf("%q is no port", port)
+			return h, fmt.Errorf("invalid port: %q", port)
 		}
 		h.Port = n
 	}

@@ -49,7 +49,7 @@ func within(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// Hanging up waits for nobody at the other end: a host that has lost its power says nothing any more.
+// Hanging up does not wait for the host: one that has lost power never answers.
 func TestHangUpOnSilentHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a server of ssh")
@@ -109,7 +109,7 @@ func TestStartIsGivenUp(t *testing.T) {
 	}
 	defer l.Close()
 	testreq.Program(t, "ssh")
-	why := errors.New("somebody pressed a key")
+	why := errors.New("the user pressed a key")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		conn, err := l.Accept()

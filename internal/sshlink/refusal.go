@@ -6,7 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Codes of errors that another attempt does not change: somebody has to do something about them.
+// Codes of errors that a retry does not fix: the user has to act.
 const (
 	CodeHostKey = "ssh-host-key"
 	CodeRefused = "ssh-refused"
@@ -23,7 +23,7 @@ func (l *Link) unreached() error {
 		e.Hint = "compare that fingerprint with the one at the host (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub); if it is the host's own, " +
 			"correct the line of known_hosts"
 	case strings.Contains(printed, "Host key verification failed"):
-		e.Code, e.Message = CodeHostKey, "its key is not known, and nobody is asked about it"
+		e.Code, e.Message = CodeHostKey, "host key unknown, and ssh cannot prompt for it"
 		e.Hint = "check its fingerprint and write its key into known_hosts; then " + try
 	case strings.Contains(printed, "Permission denied"):
 		e.Code, e.Message = CodeRefused, "it does not let ssh in with the keys that there are"

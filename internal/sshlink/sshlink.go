@@ -165,8 +165,8 @@ func (l *Link) Kill() {
 	_ = l.cmd.Process.Kill() // it may have ended
 }
 
-// HangUp tells ssh, and what it started to get there, to end now, whoever may still be at the other end, and waits for that,
-// but not longer than bound. The program there sees its input close, and may end a little later.
+// HangUp stops ssh and the processes that it started, even if the host does not answer, and waits at most bound for them to
+// exit. The remote program sees its input close and may exit a little later.
 func (l *Link) HangUp(bound time.Duration) {
 	select {
 	case <-l.exited:

@@ -21,7 +21,7 @@ func TestCommandIsFixed(t *testing.T) {
 	}
 }
 
-// A host that ssh cannot reach is told with the command that must work.
+// The error for an unreachable host names the command that must work.
 func TestUnreachable(t *testing.T) {
 	r := ownProgram(t)
 	r.Options = []string{"ConnectTimeout=2"}
@@ -31,7 +31,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Only the folder that the program was copied to is removed, whatever is asked for.
+// Only the directory that the program was copied to is ever removed.
 func TestOnlyTheOwnFolderIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{dir, "/", "", filepath.Join(dir, "bragg.x")} {

@@ -97,7 +97,7 @@ func (p *configParser) bmcField(e entry, b *BMC) {
 		b.Address = p.text(e)
 		if b.Address != "" && !bmcAddress.MatchString(b.Address) {
 			p.errorf(e.value, "target-bmc", "write 10.0.1.11, [fd00::11]:443 or bmc.example.com, without https://",
-				"address: %q is no host or host:port", b.Address)
+				"address: %q is not a host or host:port", b.Address)
 		}
 	case "credential":
 		b.Credential = p.text(e)
@@ -118,7 +118,7 @@ func (p *configParser) bmcField(e entry, b *BMC) {
 	}
 }
 
-// bmcTrust refuses what contradicts itself: somebody who pins a certificate wants it to be checked.
+// bmcTrust refuses contradicting options: a pinned certificate must be verified.
 func (p *configParser) bmcTrust(outer entry, entries []entry, b *BMC) {
 	switch {
 	case b.TLS != "" && b.TLS != TLSVerified && (has(entries, "fingerprint") || has(entries, "ca_file")):
@@ -163,7 +163,7 @@ var uuidText = regexp.MustCompile(`^[0-9A-Fa-f]{8}-?([0-9A-Fa-f]{4}-?){3}[0-9A-F
 func (p *configParser) uuid(e entry) string {
 	text := p.text(e)
 	if text != "" && !uuidText.MatchString(text) {
-		p.errorf(e.value, "target-uuid", "dmidecode -s system-uuid prints it", "uuid: %q is no UUID", text)
+		p.errorf(e.value, "target-uuid", "dmidecode -s system-uuid prints it", "uuid: %q is not a UUID", text)
 	}
 	return text
 }

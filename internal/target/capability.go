@@ -67,7 +67,7 @@ func Capabilities(t Target) []Capability {
 	return have
 }
 
-// Simulator is a target that may be imaginary as a whole: whoever would run a program on its behalf only notes it.
+// Simulator is a target that may be entirely imaginary: programs that would run for it are only recorded.
 type Simulator interface {
 	Simulated() bool
 }

@@ -106,7 +106,7 @@ func (s Secret) Read(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("read secret: %w", err)
 		}
 		if !info.Mode().IsRegular() || info.Size() > secretBytesMax {
-			return "", fmt.Errorf("read secret: %q is no small regular file", s.File)
+			return "", fmt.Errorf("read secret: %q is not a small regular file", s.File)
 		}
 		if text, err = os.ReadFile(s.File); err != nil {
 			return "", fmt.Errorf("read secret: %w", err)

@@ -42,7 +42,7 @@ func read(t testing.TB, path string) []byte {
 	return text
 }
 
-// Every problem of a file is told at once, with its place.
+// All problems of a file are reported at once, with their positions.
 func TestErrors(t *testing.T) {
 	for _, path := range testdata(t, "err/*.yml") {
 		t.Run(filepath.Base(path), func(t *testing.T) {

@@ -19,13 +19,14 @@ func WithObserver(ctx context.Context, o Observer) context.Context {
 
 type powerlessKey struct{}
 
-// WithPowerless lets heard hear of each VM that a provider found without power, at a moment, before it powers it on: until then
-// nobody else, such as a platform that restarts VMs, can have started it. It may be called from several goroutines at once.
+// WithPowerless has heard called for each VM that a provider found powered off, with the time, before powering it on: until
+// then no other party, such as a platform that restarts VMs, can have started it. heard may be called from several
+// goroutines at once.
 func WithPowerless(ctx context.Context, heard func(vm string, at time.Time)) context.Context {
 	return context.WithValue(ctx, powerlessKey{}, heard)
 }
 
-// Powerless tells whoever listens that a VM had no power at a moment.
+// Powerless reports to the context's listener that a VM was powered off at a moment.
 func Powerless(ctx context.Context, vm string, at time.Time) {
 	if heard, ok := ctx.Value(powerlessKey{}).(func(string, time.Time)); ok && heard != nil {
 		heard(vm, at)
@@ -35,15 +36,15 @@ func Powerless(ctx context.Context, vm string, at time.Time) {
 // PowerChange is how a node got another state of its power.
 type PowerChange struct {
 	Sent time.Time // the first command
-	// Seen is when the state was first read that was asked for, Before the last moment at which it was not known to be so: the change
-	// came in between.
+	// Seen is when the requested state was first read, Before the last moment at which it had not been read: the change
+	// happened in between.
 	Seen, Before time.Time
 }
 
 type powerChangeKey struct{}
 
-// WithPowerChange lets heard hear, once, when a node has got the state that was asked for, before whoever listened already. That it
-// stays is not said.
+// WithPowerChange has heard called once when a node reaches the requested state, ahead of earlier listeners. The state may
+// still change afterwards.
 func WithPowerChange(ctx context.Context, heard func(PowerChange)) context.Context {
 	outer := ctx
 	return context.WithValue(ctx, powerChangeKey{}, func(c PowerChange) {
@@ -52,14 +53,14 @@ func WithPowerChange(ctx context.Context, heard func(PowerChange)) context.Conte
 	})
 }
 
-// TellPowerChange tells whoever listens of a change of power.
+// TellPowerChange reports a change of power to the context's listeners.
 func TellPowerChange(ctx context.Context, c PowerChange) {
 	if heard, ok := ctx.Value(powerChangeKey{}).(func(PowerChange)); ok && heard != nil {
 		heard(c)
 	}
 }
 
-// Observe tells whoever listens that a provider begins to act on a VM. The function that it returns is never nil.
+// Observe reports to the context's listener that a provider begins to act on a VM. The returned function is never nil.
 func Observe(ctx context.Context, vm string) (ended func(err error)) {
 	if o, ok := ctx.Value(observerKey{}).(Observer); ok && o != nil {
 		if ended := o(vm); ended != nil {

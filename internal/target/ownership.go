@@ -32,7 +32,7 @@ func (t Tag) Check() error {
 // Foreign is the error for an object that carries another tag, or none.
 func Foreign(what string) error {
 	return &diag.Error{
-		Code: "target-foreign-object", Exit: diag.ExitRefused, Message: fmt.Sprintf("%s belongs to somebody else", what),
+		Code: "target-foreign-object", Exit: diag.ExitRefused, Message: fmt.Sprintf("%s belongs to another owner", what),
 		Hint: "nothing was done to it",
 	}
 }

@@ -224,7 +224,7 @@ func (p *configParser) address(e entry) netip.Addr {
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		p.errorf(e.value, "target-address", "", "%s: %q is no IP address", e.key.Value, text)
+		p.errorf(e.value, "target-address", "", "%s: %q is not an IP address", e.key.Value, text)
 	}
 	return a
 }

@@ -210,7 +210,7 @@ func (p *configParser) addresses(outer entry) Addresses {
 	switch {
 	case !first.IsValid() || !last.IsValid():
 	case first.Is4() != last.Is4() || last.Less(first):
-		p.errorf(outer.value, "target-address", "", "addresses: %s to %s is no range", first, last)
+		p.errorf(outer.value, "target-address", "", "addresses: %s to %s is not a range", first, last)
 	case a.Prefix > first.BitLen():
 		p.errorf(outer.value, "target-address", "", "addresses: prefix /%d is longer than an address", a.Prefix)
 	case !netip.PrefixFrom(first, a.Prefix).Masked().Contains(last):

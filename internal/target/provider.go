@@ -11,8 +11,8 @@ import (
 type Provider struct {
 	Name    string // as target files spell it
 	Summary string // one sentence
-	// MakesNodes: the provider makes its own nodes, of which a target file says how many. Switching those harms nobody
-	// and is allowed by default.
+	// MakesNodes: the provider makes its own nodes; the target file says how many. Switching those affects no other user and is
+	// allowed by default.
 	MakesNodes bool
 	Open       func(ctx context.Context, c Config, o OpenOptions) (Target, error)
 }

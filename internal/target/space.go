@@ -13,9 +13,9 @@ type Space struct {
 	TotalBytes int64
 }
 
-// SpaceMeter reads how much room there is where a node keeps the disks of VMs: as it is now, whoever wrote there. It waits for
-// nothing but the answer. A node that does not answer, or that cannot read it at this moment, is an error, which says nothing of
-// the space.
+// SpaceMeter reads the current free space where a node keeps the disks of VMs, including what other users wrote. It waits
+// for nothing but the answer. A node that does not answer, or cannot read it now, is an error, which says nothing about the
+// space.
 type SpaceMeter interface {
 	NodeSpace(ctx context.Context, nodeID string) (Space, error)
 }

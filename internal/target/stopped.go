@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// StoppedError says that a VM has no power, or stands still and will not go on by itself. Whoever asked for it knows whether that was
-// to be so.
+// StoppedError says that a VM is powered off, or paused and will not resume by itself. Only the caller knows whether that
+// was intended.
 type StoppedError struct {
 	VM     string // its name
 	Reason string // "its system crashed", as far as the provider can tell

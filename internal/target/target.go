@@ -1,8 +1,8 @@
 // Package target describes what is tested: nodes, VMs, groups, and what a provider can do with them.
 //
-// A provider (local, libvirt, …) implements Target and as many capability interfaces as it can do; everything beyond
-// the basic Target is asked for with a type assertion through Capabilities, so that a plan is refused before anything
-// is touched. Nodes, VMs and groups are plain values without methods that act.
+// A provider (local, libvirt, …) implements Target and as many capability interfaces as it can do; everything beyond the
+// basic Target is detected by type assertion through Capabilities, so that a plan is refused before anything is touched.
+// Nodes, VMs and groups are plain values without methods that act.
 //
 //	target file ──▶ Provider.Open ──▶ Target ──▶ Inventory, Create, Delete, … ──▶ VM values
 //
@@ -113,8 +113,8 @@ type Inventory struct {
 	// start again with their own node.
 	RestartsElsewhere bool `json:"restarts_elsewhere,omitempty"`
 	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
-	// Hypervisor is what playbooks are told runs the VMs: "ahv" and "esx" are X-Ray's words, "kvm" is ours; "" where it is none of
-	// these.
+	// Hypervisor is the hypervisor's name as playbooks receive it: "ahv" and "esx" as in X-Ray, "kvm" is ours; "" for any
+	// other.
 	Hypervisor string `json:"hypervisor,omitempty"`
 	// Boots says how long VMs boot, by template. VMs of others answer at once.
 	Boots map[string]Boot `json:"boots,omitempty"`
@@ -142,9 +142,9 @@ type Target interface {
 	Close() error
 }
 
-// AgentDialer connects to the agent of a powered-on VM. The local provider hands out its socket pair; others dial.
-// A new connection is needed after each power cycle. Where the provider sees that the VM has stopped, the error is a
-// StoppedError: there is nobody to call.
+// AgentDialer connects to the agent of a powered-on VM. The local provider hands out its socket pair; others dial. A new
+// connection is needed after each power cycle. Where the provider sees that the VM has stopped, the error is a StoppedError:
+// no agent can answer.
 type AgentDialer interface {
 	// A connection over a network, which may break while the agent goes on, has the ConnectionState of a *tls.Conn.
 	DialAgent(ctx context.Context, vm VM) (net.Conn, error)
@@ -190,8 +190,8 @@ type NodePower interface {
 	ShutdownNode(ctx context.Context, nodeID string) error
 }
 
-// NodeLimiter is a NodePower that refuses to have more nodes off at once than it was told. The engine tells it what the
-// plan comes to, before the first step.
+// NodeLimiter is a NodePower that refuses to have more nodes off at once than a limit. The engine sets the limit from the
+// plan before the first step.
 type NodeLimiter interface {
 	LimitNodesOff(count int)
 }

@@ -22,7 +22,7 @@ const (
 	VMWrites    VMMetric = "disk_writes_per_second"
 	VMReadBytes VMMetric = "disk_read_bytes_per_second"
 	VMWritten   VMMetric = "disk_written_bytes_per_second"
-	// VMReadTime and VMWriteTime are means over the requests that ended. Where none did there is no value.
+	// VMReadTime and VMWriteTime are means over the requests that ended. Without any, the metric has no value.
 	VMReadTime  VMMetric = "disk_read_time_seconds"
 	VMWriteTime VMMetric = "disk_write_time_seconds"
 
@@ -48,10 +48,10 @@ type VMSample struct {
 	Simulated bool      `json:"simulated,omitempty"`
 }
 
-// VMMeter is a NodeMeter that reads VMs with the same look at the target: SampleVMs returns what SampleNodes would, and beside it
-// samples of the VMs that carry the tag. What a VM is not known to have done is left out, and is no zero: there is none of a VM
-// without power, of one on a node that does not answer, nor at the first look at a VM and at the first after its
-// counters began anew, because it was started or moved. A metric that the target does not count is left out, too.
+// VMMeter is a NodeMeter that samples VMs in the same poll: SampleVMs returns what SampleNodes would, plus samples of the
+// tagged VMs. A value that is not known is missing, never zero: a VM without power, a VM on a node that does not answer, and
+// the first poll after a VM appeared or its counters restarted (it was started or moved) have no sample. A metric that the
+// target does not count is missing too.
 type VMMeter interface {
 	SampleVMs(ctx context.Context, tag Tag) ([]NodeSample, []VMSample, error)
 }

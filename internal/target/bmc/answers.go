@@ -10,10 +10,9 @@ import (
 // answersPoll is how often the power of a node is read that this program cuts while it is being asked something.
 const answersPoll = time.Second
 
-// Answers makes sure, for the survey of one node, that another does what ask wants of it. It returns nil also for a node
-// without power that this program took it from, before or while it was asked, which otherwise takes as long as a network
-// takes to give up. A node that somebody else switched off is missing, as is one whose cut was refused or had no effect and
-// that does not answer.
+// Answers checks, for the survey of one node, that another node passes ask. A node that this program powered off, before or
+// during the check, counts as passed: waiting for it would take a full network timeout. A node that was powered off by
+// another party counts as missing, and so does one that does not answer although its cut was refused or had no effect.
 func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Context) error) error {
 	if n.HasCut(ctx, nodeID) {
 		return nil

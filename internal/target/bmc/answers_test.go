@@ -26,7 +26,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("node %s answers: %v", node, err)
 			}
 		}
-		l.machines[2].on = false // somebody else did that
+		l.machines[2].on = false // powered off by another party
 		wants("1", true)
 		wants("3", true)
 		wants("no such node", true)

@@ -4,9 +4,9 @@
 //	                          ▲
 //	Nodes (target.NodePower) ─┴─ CheckCut: may this node be cut now?
 //
-// A Controller sends one request and believes nothing. Switch makes operations of them: an operation succeeds only when
-// the power state was read back and is the one that was asked for. Nodes is what a provider embeds: all BMCs of a target
-// file, with CheckCut before every cut. Check reads all of them for `bragg targets check` and changes nothing.
+// A Controller sends one request and believes nothing. Switch makes operations of them: an operation succeeds only when the
+// power state was read back and is the requested one. Nodes is what a provider embeds: all BMCs of a target file, with
+// CheckCut before every cut. Check reads all of them for `bragg targets check` and changes nothing.
 //
 // It knows no hypervisor: which VMs run on a node and what the node says of itself comes from the provider.
 package bmc
@@ -40,7 +40,7 @@ const (
 	CodeUnreachable = "bmc-unreachable" // no answer
 	CodeLogin       = "bmc-login"       // user or password refused
 	CodeForbidden   = "bmc-forbidden"   // the user may not do it
-	CodeCertificate = "bmc-certificate" // not the one that was pinned, or signed by nobody known
+	CodeCertificate = "bmc-certificate" // not the pinned one, or signed by an unknown authority
 	CodeProgram     = "bmc-ipmitool"    // the program is missing
 	CodeGarbage     = "bmc-garbage"     // an answer that means nothing
 	CodeRefused     = "bmc-refused"     // the BMC refused the command
@@ -48,7 +48,7 @@ const (
 	CodeSystem      = "bmc-system"      // no such system, or one of several
 	CodeNoEffect    = "bmc-no-effect"   // accepted, and the power stayed as it was
 	CodeUnsteady    = "bmc-unsteady"    // the power did not stay
-	CodeIdentity    = "bmc-identity"    // the BMC belongs to another machine, or to nobody knows which
+	CodeIdentity    = "bmc-identity"    // the BMC belongs to another machine, or its machine is unknown
 	CodeTwice       = "bmc-twice"       // two nodes have the same BMC
 	CodeCut         = "power-refused"   // CheckCut
 )
@@ -105,15 +105,15 @@ func hostPort(address string, port int) (string, int, error) {
 			host = host[1 : n-1]
 		}
 	} else if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("%q is no port", text)
+		return "", 0, fmt.Errorf("invalid port: %q", text)
 	}
 	if !plainHost(host) {
-		return "", 0, fmt.Errorf("%q is no host", host)
+		return "", 0, fmt.Errorf("invalid host: %q", host)
 	}
 	return host, port, nil
 }
 
-// plainHost refuses what is no name and no IP address. Above all a host never begins with "-": it is an argument of a
+// plainHost accepts host names and IP addresses only. Above all a host never begins with "-": it becomes an argument of a
 // program.
 func plainHost(host string) bool {
 	if host == "" || len(host) > 253 {

@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is away now is told apart from what is wrong in the file.
+// An unreachable BMC is reported differently from an error in the target file.
 func TestAway(t *testing.T) {
 	for code, want := range map[string]bool{
 		CodeUnreachable: true, CodeLogin: true, CodeCertificate: true, CodeProgram: true, CodeCredential: true, CodeIdentity: false, CodeTwice: false,

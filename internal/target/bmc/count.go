@@ -11,7 +11,7 @@ import (
 // count knows which nodes are off or may be, so that never more are cut than the scenario declares.
 type count struct {
 	nodes *Nodes
-	turn  chan struct{} // one token: whoever has it counts
+	turn  chan struct{} // one token: its holder counts
 
 	mu     sync.Mutex
 	max    int

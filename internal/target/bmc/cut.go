@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Answer to a question about the world. The zero value is that nobody knows, and that always counts against a cut.
+// Answer to a question about the state of nodes and VMs. The zero value means unknown, which always blocks a cut.
 type Answer int
 
 const (
@@ -53,7 +53,7 @@ type Objection struct {
 // Verdict is what CheckCut comes to.
 type Verdict struct {
 	Node       string
-	Objections []Objection // that nobody overrode
+	Objections []Objection // not overridden
 	Overridden []Objection
 }
 
@@ -110,8 +110,8 @@ func checkAllowed(c Cut) *Objection {
 	return &Objection{Message: "the target file does not allow power operations", Hint: "allow them with allow: {node_power: true}"}
 }
 
-// checkIdentity wants the BMC to be that of the node. A wrong BMC is the one mistake that hurts somebody else, so nobody
-// can override what is known to be wrong; only a proof that is missing.
+// checkIdentity requires that the BMC belongs to the node. A wrong BMC cuts the power of an unrelated machine, so a known
+// mismatch cannot be overridden; only missing proof can.
 func checkIdentity(c Cut) *Objection {
 	proven := false
 	for _, known := range []struct {
@@ -139,7 +139,8 @@ func checkIdentity(c Cut) *Objection {
 	}
 }
 
-// checkSame: what runs on the other nodes would lose its power too, and nobody would know why.
+// checkSame refuses one BMC for several nodes: a cut would also take down the workloads of the others, without any record of
+// the cause.
 func checkSame(c Cut) *Objection {
 	if len(c.SameAs) == 0 {
 		return nil
@@ -171,9 +172,9 @@ func checkForeign(c Cut) *Objection {
 	case len(c.ForeignVMs) > 0:
 		const shownMax = 5
 		shown := c.ForeignVMs[:min(len(c.ForeignVMs), shownMax)]
-		o.Message = fmt.Sprintf("%d VMs of somebody else run on it: %s", len(c.ForeignVMs), quoteOutside(strings.Join(shown, ", ")))
+		o.Message = fmt.Sprintf("%d foreign VMs run on it: %s", len(c.ForeignVMs), quoteOutside(strings.Join(shown, ", ")))
 		if len(c.ForeignVMs) == 1 {
-			o.Message = "a VM of somebody else runs on it: " + quoteOutside(c.ForeignVMs[0])
+			o.Message = "a foreign VM runs on it: " + quoteOutside(c.ForeignVMs[0])
 		}
 		if len(c.ForeignVMs) > shownMax {
 			o.Message += ", …"

@@ -72,7 +72,7 @@ func TestCheckCut(t *testing.T) {
 	}
 }
 
-// Nothing known is nothing allowed, and everything that speaks against it is told at once.
+// Without any known facts a cut is refused, and all objections are reported at once.
 func TestZeroCutIsRefused(t *testing.T) {
 	err := CheckCut(Cut{Node: "left"}, nil).Err()
 	for _, want := range []string{"does not allow", "nothing proves", "which VMs", "this program", "at most 0", "redundancy"} {

@@ -136,7 +136,7 @@ func TestStepsSwitchBMCs(t *testing.T) {
 		"left off":      {steps: "  - nodes.PowerOff: {nodes: 1, wait_secs: 0}\n", ended: run.Completed, resets: []string{"ForceOff", "On"}},
 		"wrong machine": {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(c *cluster, _ *simulator, s *service) { s.uuid = uuidDMI }, ended: run.Failed, says: "another machine"},
 		"foreign VM":    {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(c *cluster, _ *simulator, s *service) { c.foreign = []string{"payroll"} }, ended: run.Failed, says: "payroll"},
-		"off by somebody else": {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(_ *cluster, sim *simulator, _ *service) { sim.write("power", "0\n") },
+		"off by another party": {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(_ *cluster, sim *simulator, _ *service) { sim.write("power", "0\n") },
 			ended: run.Failed, says: "2 off at once"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// fault is an error of a BMC. All of them leave the process with ExitUnavailable, but a certificate that is not the
-// pinned one: there somebody may sit in between.
+// fault is an error of a BMC. All of them leave the process with ExitUnavailable, except for a certificate that is not the
+// pinned one, which may mean a man in the middle.
 func fault(code, node, what string, err error) *diag.Error {
 	e := &diag.Error{Code: code, Exit: diag.ExitUnavailable, Message: fmt.Sprintf("%s through the BMC of node %q", what, node), Err: err}
 	e.Hint = hints[code]

@@ -66,7 +66,7 @@ func queryHealth(ctx context.Context, h target.Health) (Answer, string) {
 		return Unknown, err.Error()
 	}
 	client := &http.Client{
-		// To this server and no other, whatever it or the environment says.
+		// Connect to this server only: no redirects, no proxy from the environment.
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

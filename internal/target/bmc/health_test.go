@@ -71,7 +71,7 @@ func TestHealthOfQueries(t *testing.T) {
 		}
 	}
 	if got, _ := askHealth(t.Context(), target.Health{Prometheus: "http://127.0.0.1:1", Query: "x"}); got != Unknown {
-		t.Errorf("nobody there: got %v", got)
+		t.Errorf("no BMC there: got %v", got)
 	}
 }
 

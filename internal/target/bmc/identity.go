@@ -63,7 +63,7 @@ const uuidBytes = 16
 
 // uuidKey is the same for all ways in which one UUID is written: upper or lower case, and the byte orders that firmware
 // uses. SMBIOS before 2.6 and many BMCs swap the bytes of the first three fields, IPMI stores all 16 bytes backwards, and
-// programs that print either may turn them once more. It is "" for what is no UUID, or none of one machine alone.
+// programs that print either may turn them once more. It is "" for an invalid UUID, and for one that several machines share.
 func uuidKey(text string) string {
 	raw, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(text), "-", ""))
 	if err != nil || len(raw) != uuidBytes || madeUpUUID(raw) {
@@ -104,7 +104,7 @@ var madeUpUUIDs = []string{
 	"000102030405060708090a0b0c0d0e0f",
 }
 
-// madeUpUUID reports whether a UUID is no machine's own: a list of what is known, and what has few different bytes.
+// madeUpUUID reports whether a UUID is a placeholder of the firmware: a known one, or one with few different bytes.
 func madeUpUUID(raw []byte) bool {
 	different := map[byte]bool{}
 	for _, b := range raw {
@@ -114,7 +114,7 @@ func madeUpUUID(raw []byte) bool {
 	return len(different) < differentBytesMin || slices.Contains(madeUpUUIDs, hex.EncodeToString(raw))
 }
 
-// madeUpSerials is what stands where a serial number should, in lower case with letters and digits only.
+// madeUpSerials are placeholders for serial numbers, reduced to lower-case letters and digits.
 var madeUpSerials = []string{
 	"tobefilledbyoem", "defaultstring", "systemserialnumber", "serialnumber", "productserialnumber", "boardserialnumber",
 	"baseboardserialnumber", "chassisserialnumber", "notspecified", "notapplicable", "notavailable", "notprovided", "notset", "none", "null",

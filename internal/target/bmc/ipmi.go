@@ -141,7 +141,7 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 		return "", fault(CodeProgram, i.node, what, err)
 	}
 	defer read.Close()
-	// A password of at most 20 bytes fits into the pipe, so that nobody waits.
+	// A password of at most 20 bytes fits into the pipe buffer, so the write does not block.
 	_, err = write.WriteString(i.secret.text + "\n")
 	if err = errors.Join(err, write.Close()); err != nil {
 		return "", fault(CodeProgram, i.node, what, err)
@@ -193,7 +193,7 @@ var ipmiMessages = []struct{ text, code, reason string }{
 	{"invalid integrity check value", CodeLogin, "the password is wrong"},
 	{"Unauthorized role or privilege level", CodeForbidden, "the user may not have the role Operator"},
 	{"Set Session Privilege Level to OPERATOR failed: ", CodeForbidden, "the user may not have the role Operator"},
-	// Not without "failed": with -v ipmitool tries, and tells, what an operator may not do and nobody needs.
+	// Match only with "failed": with -v ipmitool also tries commands that need a higher privilege, and logs their refusal.
 	{"failed: Insufficient privilege level", CodeForbidden, "the user may not do this"},
 	{"Invalid authentication algorithm", CodeLacks, "it does not offer this cipher suite"},
 	{"Invalid integrity algorithm", CodeLacks, "it does not offer this cipher suite"},

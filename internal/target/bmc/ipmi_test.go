@@ -116,7 +116,7 @@ func TestIPMIWrongPassword(t *testing.T) {
 func TestIPMIPasswordIsNowhere(t *testing.T) {
 	const canary = "canary-7f3a91"
 	testreq.Program(t, ipmiProgram)
-	way := newWay(t, freePort(t)) // nobody answers, so that ipmitool stays for a while
+	way := newWay(t, freePort(t)) // no server answers, so ipmitool keeps waiting
 	c := (&simulator{t: t}).config(way.Port)
 	c.Credentials["bmc"] = target.Credential{User: testUser, Secret: secretFile(t, canary)}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,14 +141,14 @@ func TestIPMIPasswordIsNowhere(t *testing.T) {
 	}
 	cancel()
 	if err := <-done; err == nil {
-		t.Error("nobody answered, and there is a state")
+		t.Error("no BMC answered, but a state was returned")
 	}
 	if left := testreq.ProcessesNaming(t, address); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
-// An ipmitool that hangs is ended, and one that is not installed is told with advice.
+// A hanging ipmitool is killed, and a missing one is reported with a hint.
 func TestIPMIProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

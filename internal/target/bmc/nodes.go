@@ -24,7 +24,7 @@ type Survey struct {
 	Health    string
 }
 
-// Surveyor looks at a node that is about to be cut. It is asked each time, because all of it changes.
+// Surveyor collects the facts about a node that is about to be cut. It is called for each cut, because the facts change.
 type Surveyor interface {
 	Survey(ctx context.Context, nodeID string) (Survey, error)
 }

@@ -71,7 +71,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, host, shown string)
 	}
 }
 
-// rootsOf reads the authorities that are trusted; nil stands for those of this system.
+// rootsOf reads the trusted authorities; nil means the system's.
 func rootsOf(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
@@ -81,7 +81,7 @@ func rootsOf(path string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("ca_file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("ca_file: %q is no regular file", path)
+		return nil, fmt.Errorf("ca_file: %q is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

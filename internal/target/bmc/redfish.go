@@ -232,7 +232,7 @@ func exposure(b target.BMC) string {
 	}
 	switch b.TLS {
 	case target.TLSUnverified:
-		return "NOT VERIFIED: whoever sits in between can read the password and switch the node"
+		return "NOT VERIFIED: a man in the middle can read the password and switch the node"
 	case target.TLSNone:
 		return "NO TLS: the password can be read on the way"
 	}

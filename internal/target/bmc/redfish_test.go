@@ -93,7 +93,7 @@ func TestResetType(t *testing.T) {
 	}
 }
 
-// What a service says that is no answer is told, with its code, and switches nothing.
+// An invalid response of a service is reported with its code, and switches nothing.
 func TestRedfishMisbehaviour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -180,7 +180,7 @@ func TestRedfishLogin(t *testing.T) {
 	}
 }
 
-// The certificate is the pinned one, or signed by somebody who is trusted, or nobody says a password.
+// The certificate is the pinned one or signed by a trusted authority; otherwise no password is sent.
 func TestCertificates(t *testing.T) {
 	service := newService(t)
 	ca := filepath.Join(t.TempDir(), "ca.pem")

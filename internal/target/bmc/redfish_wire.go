@@ -69,7 +69,7 @@ func newWire(node string, b target.BMC, user string, secret password) (*wire, er
 }
 
 // errElsewhere is what a BMC gets that wants to send us away.
-var errElsewhere = errors.New("it points to another place, where nobody follows")
+var errElsewhere = errors.New("redirect to another host refused")
 
 // redirect follows what stays at the address and asks nothing new: services send "/redfish/v1" to "/redfish/v1/".
 func (w *wire) redirect(to *http.Request, via []*http.Request) error {

@@ -37,7 +37,7 @@ type service struct {
 	deaf     bool
 	delay    time.Duration // of the effect
 	allowed  []string      // nil: not said
-	byInfo   bool          // allowed stands in an ActionInfo
+	byInfo   bool          // allowed values are in an ActionInfo
 	noReset  bool
 	state    string            // instead of what is true
 	override map[string]string // path → body that is sent instead

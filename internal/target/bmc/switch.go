@@ -45,18 +45,17 @@ func (o Options) defaults() Options {
 // triesMax is how often one operation sends its command at most, and how often one reading is tried.
 const triesMax = 3
 
-// Switch makes operations of a Controller's requests. Each reads the state back and succeeds only when it is the one
-// that was asked for and stays; each ends within its timeout. Its methods may be called from several goroutines; one
-// after the other reaches the BMC.
+// Switch makes operations of a Controller's requests. Each reads the state back and succeeds only when the requested state
+// is reached and stays; each ends within its timeout. Its methods may be called from several goroutines; requests reach the
+// BMC one at a time.
 type Switch struct {
 	node       string
 	controller Controller
 	o          Options
-	turn       chan struct{} // one token: whoever has it speaks to the BMC
+	turn       chan struct{} // one token: its holder sends requests to the BMC
 
-	// What follows belongs to whoever has the turn.
-	// cutAt is when a command was last sent that takes the power away and may not have come to pass yet. At first it is
-	// when this Switch was made: another process may have sent one shortly before.
+	// The fields below belong to the holder of turn. cutAt is when a command was last sent that cuts the power and may still be
+	// pending. It starts as the time at which this Switch was made: another process may have sent one shortly before.
 	cutAt   time.Time
 	refused time.Time // when the login was last refused
 	login   error
@@ -228,7 +227,7 @@ func (s *Switch) bring(ctx context.Context, op operation) error {
 		}
 		if s.settled(&op) {
 			if op.want == target.PowerOff && op.sent == 1 {
-				s.cutAt = time.Time{} // it has come to pass, and there was no second one
+				s.cutAt = time.Time{} // it took effect, and no second one was sent
 			}
 			return nil
 		}
@@ -259,7 +258,7 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 	if err != nil {
 		// What cannot be read now may have changed since it was read last.
 		op.state, op.since = target.PowerUnknown, time.Time{}
-		if op.unread == 0 || !over { // that there was no time for a last reading explains nothing
+		if op.unread == 0 || !over { // a last reading cut short by the deadline explains nothing
 			op.err = err
 		}
 		op.unread++

@@ -228,7 +228,7 @@ func TestUnreadIsNotKept(t *testing.T) {
 	})
 }
 
-// Whoever asks for the state again and again does not lock the user out of the BMC.
+// Repeated polling of the state does not lock the user out of the BMC.
 func TestLoginPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{stateErr: fault(CodeLogin, "left", "ask", nil)}
@@ -250,7 +250,7 @@ func TestLoginPause(t *testing.T) {
 	})
 }
 
-// A reading ends in time, is tried three times, and a caller who goes away is told so.
+// A reading ends in time and is tried three times; a cancelled caller gets its own cause.
 func TestReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{on: true, failing: 2}
@@ -294,8 +294,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestMomentOfACut: two nodes get the command at one moment although one takes longer to be checked, and what is told of the loss is
-// when it was first read, which is before it has stayed.
+// TestMomentOfACut: two nodes get the command at the same moment although one takes longer to be checked. The reported power
+// loss is the first reading of off, not the end of the confirmation.
 func TestMomentOfACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := target.NewGate(2)

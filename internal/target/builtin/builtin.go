@@ -34,8 +34,8 @@ func Providers() []target.Provider {
 
 const fileBytesMax = 1 << 20
 
-// Load turns what a user wrote into a Config; the empty text means "local". A name of a provider stands for that
-// provider; a file of the same name is meant by "./local".
+// Load turns what a user wrote into a Config; the empty text means "local". A provider's name selects that provider; write
+// "./local" for a file of the same name.
 func Load(spec string) (target.Config, error) {
 	if spec == "" {
 		spec = "local"
@@ -49,7 +49,7 @@ func Load(spec string) (target.Config, error) {
 		n, err := strconv.Atoi(count)
 		if err != nil || n < 1 {
 			return target.Config{}, &diag.Error{
-				Code: "target-node-count", Exit: diag.ExitUsage, Message: fmt.Sprintf("open target %q: %q is no number of nodes", spec, count),
+				Code: "target-node-count", Exit: diag.ExitUsage, Message: fmt.Sprintf("open target %q: invalid number of nodes: %q", spec, count),
 				Hint: fmt.Sprintf("write %s:4 for four nodes", name),
 			}
 		}
@@ -79,7 +79,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {

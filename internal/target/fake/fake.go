@@ -1,8 +1,8 @@
 // Package fake is a target in memory that has every capability. Nothing in it is real, and it says so: it is for
 // planning against a cluster that one does not have, and for tests of everything above targets.
 //
-// It keeps to the contract of package target as a real provider does, records every operation, and can be told to
-// fail. Agents are real servers on the far end of a pipe when OpenOptions.ServeAgent provides them.
+// It keeps to the contract of package target as a real provider does, records every operation, and can be made to fail.
+// Agents are real servers on the far end of a pipe when OpenOptions.ServeAgent provides them.
 package fake
 
 import (

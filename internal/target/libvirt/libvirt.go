@@ -89,7 +89,7 @@ func prepare(c target.Config, o target.OpenOptions, run virsh.Runner) (*Target, 
 		return nil, err
 	}
 	if len(c.Nodes) == 0 {
-		return nil, &diag.Error{Code: "target-no-nodes", Exit: diag.ExitData, Message: "open libvirt target: there are no nodes"}
+		return nil, &diag.Error{Code: "target-no-nodes", Exit: diag.ExitData, Message: "open libvirt target: no nodes"}
 	}
 	hosts := &cluster{pool: s.pool}
 	var clients []*domain.Client

@@ -22,7 +22,7 @@ func powerOf(t *testing.T, hosts int) (*simulated, powered) {
 }
 
 // A node still has to answer before another one is cut if its own cut was refused or had no effect.
-func TestRefusedCutExcusesNobody(t *testing.T) {
+func TestRefusedCutExcusesNoNode(t *testing.T) {
 	t.Parallel()
 	s, p := powerOf(t, 3)
 	p.LimitNodesOff(3)
@@ -66,7 +66,7 @@ func TestSecondCut(t *testing.T) {
 	}
 }
 
-// A node that is off already counts, whoever switched it off, and must stay off.
+// A node that is already off counts, regardless of who switched it off, and must stay off.
 func TestNodeThatIsOffCounts(t *testing.T) {
 	t.Parallel()
 	s, p := powerOf(t, 2)

@@ -160,7 +160,7 @@ func (h *simulatedHost) answer(t *testing.T, c virsh.Call) ([]byte, error) {
 	case "pool-dumpxml":
 		return fmt.Appendf(nil, "<pool type='dir'><name>default</name><uuid>%s</uuid><capacity>1000</capacity><available>900</available>"+
 			"<target><path>/pool</path></target></pool>", h.pool), nil
-	case "secret-list": // there is no lease
+	case "secret-list": // no lease exists
 		return []byte(" UUID   Usage\n-------------\n"), nil
 	case "pool-refresh":
 		return nil, nil

@@ -66,7 +66,7 @@ func snapshot(ctx context.Context, p presence) ([]layer, error) {
 	return below, nil
 }
 
-// topLayer returns the highest number of a layer, 0 where there was no snapshot yet.
+// topLayer returns the highest number of a layer, 0 without any snapshot.
 func topLayer(layers []layer) int {
 	top := 0
 	for _, l := range layers {

@@ -193,7 +193,7 @@ func TestFullDisk(t *testing.T) {
 	if after := files(t, dir); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("left behind: %q, before %q", after, before)
 	}
-	// Not even a VM without data fits when there is no block left for its files.
+	// Not even a VM without data fits without a free block for its files.
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 16<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("fill: %v", err)
 	}

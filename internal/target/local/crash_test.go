@@ -53,8 +53,8 @@ func pidsOf(lines []string) []int {
 	return pids
 }
 
-// After kill -9 of the controller its agents are gone: those that work, those that idle, those nobody has spoken to,
-// and one that is stopped and cannot notice anything. What a generator let run away is found by clean.
+// After kill -9 of the controller its agents are gone: busy ones, idle ones, ones that were never connected to, and a
+// stopped one that cannot notice. Processes that escaped from a generator are found by clean.
 func TestKilledControllerTakesItsVMsAlong(t *testing.T) {
 	dir := t.TempDir()
 	command := startController(t, dir)
@@ -178,7 +178,7 @@ func removeAll(pattern string) error {
 	return nil
 }
 
-// What lies in the folder and is not provably ours is never touched, whatever its name says.
+// Files in the directory that are not provably ours are never touched, even under our names.
 func TestForeignThingsStay(t *testing.T) {
 	dir, tag := t.TempDir(), targettest.NewTag("r")
 	l := openAt(t, dir)
@@ -199,7 +199,7 @@ func TestForeignThingsStay(t *testing.T) {
 	kept := []string{
 		keep("OLTP-0001", "no owner"), keep("notes.owner", "{}"), keep(id("a")+".owner", ""), keep(id("b")+".owner", `{"id":`),
 		keep(id("c")+".owner", string(ours)), // an owner file of another VM under this name
-		keep(id("d")+".owner", `{"id":"`+id("d")+`","mark":"somebody"}`),
+		keep(id("d")+".owner", `{"id":"`+id("d")+`","mark":"another"}`),
 	}
 	if err := os.WriteFile(outside, ours, 0o600); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestRecordCannotLeadElsewhere(t *testing.T) {
 	}
 }
 
-// Nodes that a killed controller switched off are still off for whoever cleans up, who can switch them on.
+// Nodes that a killed controller switched off are still off for the process that cleans up, which can switch them on.
 func TestNodePowerOutlivesTheController(t *testing.T) {
 	dir := t.TempDir()
 	before := openAt(t, dir)

@@ -245,7 +245,7 @@ func agentEnvironment(vcpus int) []string {
 		}
 	}
 	if vcpus > 0 && vcpus < runtime.NumCPU() {
-		env = append(env, "GOMAXPROCS="+strconv.Itoa(vcpus)) // holds also where there is no cgroup
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(vcpus)) // takes effect without a cgroup too
 	}
 	return env
 }

@@ -133,7 +133,7 @@ func (s *store) claim(o owner) error {
 	return nil
 }
 
-// readOwner returns the owner of a VM; an error that is fs.ErrNotExist says that there is no such VM.
+// readOwner returns the owner of a VM; fs.ErrNotExist means that the VM does not exist.
 func (s *store) readOwner(id string) (owner, error) {
 	if !idPattern.MatchString(id) {
 		return owner{}, fmt.Errorf("invalid VM identity %q: %w", id, fs.ErrNotExist)

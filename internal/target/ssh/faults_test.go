@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-// What is wrong in a target file is told before any host is asked.
+// Errors in a target file are reported before any host is contacted.
 func TestBadTargetFiles(t *testing.T) {
 	good := target.NodeConfig{ID: "a", Address: "root@a:22"}
 	for name, c := range map[string]struct {
@@ -23,9 +23,9 @@ func TestBadTargetFiles(t *testing.T) {
 		want   string
 	}{
 		"no nodes":     {target.Config{}, "no nodes"},
-		"an option":    {target.Config{Nodes: []target.NodeConfig{{ID: "x", Address: "-oProxyCommand=reboot"}}}, "is no name of a host"},
-		"a command":    {target.Config{Nodes: []target.NodeConfig{{ID: "x", Address: "$(reboot)"}}}, "is no name of a host"},
-		"id as host":   {target.Config{Nodes: []target.NodeConfig{{ID: "no host"}}}, "is no name of a host"},
+		"an option":    {target.Config{Nodes: []target.NodeConfig{{ID: "x", Address: "-oProxyCommand=reboot"}}}, "invalid host name"},
+		"a command":    {target.Config{Nodes: []target.NodeConfig{{ID: "x", Address: "$(reboot)"}}}, "invalid host name"},
+		"id as host":   {target.Config{Nodes: []target.NodeConfig{{ID: "no host"}}}, "invalid host name"},
 		"other option": {target.Config{Nodes: []target.NodeConfig{good}, Options: map[string]string{"ssh_option": "x"}}, `"ssh_option"`},
 		"no value":     {target.Config{Nodes: []target.NodeConfig{good}, Options: map[string]string{"ssh_options": "-F /etc/passwd"}}, "Name=value"},
 	} {
@@ -43,14 +43,14 @@ func TestUnusableHosts(t *testing.T) {
 		change func(c *target.Config)
 		want   string
 	}{
-		"nobody there": {func(c *target.Config) { c.Nodes[0].Address = "127.0.0.1:1" }, "ssh cannot reach it"},
+		"no server": {func(c *target.Config) { c.Nodes[0].Address = "127.0.0.1:1" }, "ssh cannot reach it"},
 		"unknown host": { // ssh takes the first of several values
 			func(c *target.Config) {
 				c.Options["ssh_options"] = "UserKnownHostsFile=/dev/null " + c.Options["ssh_options"]
 			}, "its key is not known",
 		},
 		"no such pool": {func(c *target.Config) { c.Pool = r.pool + "/nowhere" }, "no such file"},
-		"no folder":    {func(c *target.Config) { c.Pool = "/etc/hostname" }, "it is no folder"},
+		"no folder":    {func(c *target.Config) { c.Pool = "/etc/hostname" }, "not a directory"},
 		"relative":     {func(c *target.Config) { c.Pool = "pool" }, "does not begin with a slash"},
 	} {
 		config := r.config()
@@ -66,7 +66,7 @@ func TestUnusableHosts(t *testing.T) {
 	}
 }
 
-// Whoever gives up is told that, and not that a host was not available.
+// A cancelled caller gets the cause of the cancellation, not "host unavailable".
 func TestGivenUp(t *testing.T) {
 	r := newRig(t, 1)
 	opened := r.open(t)
@@ -74,7 +74,7 @@ func TestGivenUp(t *testing.T) {
 	if err := opened.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	why := errors.New("somebody pressed a key")
+	why := errors.New("the user pressed a key")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	for _, id := range r.Sessions(0) { // from now on the host says nothing
 		if err := syscall.Kill(id, syscall.SIGSTOP); err != nil {

@@ -21,7 +21,7 @@ type host struct {
 	place   hostvm.Place
 	remote  *sshlink.Remote
 
-	connecting chan struct{} // holds one token: whoever has it may make a connection
+	connecting chan struct{} // holds one token: its holder may connect
 
 	mu     sync.Mutex
 	client *hostvm.Client
@@ -98,8 +98,8 @@ type pipe struct{ *sshlink.Link }
 func (p pipe) Read(b []byte) (int, error)  { return p.Out.Rest().Read(b) }
 func (p pipe) Write(b []byte) (int, error) { return p.In.Write(b) }
 
-// Close ends ssh. The program at the other end sees its input close. That it ends is not waited for: nobody may be there any
-// more, and whoever reads streams of the connection gets no rest until this returns.
+// Close ends ssh. The remote program sees its input close. Close does not wait for it to exit: the host may be gone, and
+// readers of the connection's streams block until Close returns.
 func (p pipe) Close() error {
 	p.HangUp(sshlink.HangUpMax)
 	return nil
@@ -167,7 +167,7 @@ func (h *host) dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn
 // drop forgets the connection to a host that is gone.
 func (h *host) drop() {
 	if c := h.take(); c != nil {
-		_ = c.Close() // nobody is there to say goodbye to
+		_ = c.Close() // the agent is gone: nothing to shut down
 	}
 }
 
@@ -205,7 +205,7 @@ func (b *builds) build(platform string) (*sshlink.Build, error) {
 		return known, nil
 	}
 	if b.find == nil {
-		return nil, fmt.Errorf("find the agent for %s: nobody said where agents are", platform)
+		return nil, fmt.Errorf("find the agent for %s: no agent directory is set", platform)
 	}
 	path, err := b.find(platform)
 	if err != nil {

@@ -42,9 +42,9 @@ func (p place) Identity(ctx context.Context) (string, error) {
 	return machine(*reply.Info), nil
 }
 
-// machine begins with what the host is for its libvirt, by which others know it; then follow the system as long as it is up, and
-// its network: labs have several of those. Boards of some makers all have one UUID: hosts are the same only where their systems are,
-// too. The UUID stands in front, so that hosts have the order that they have for libvirt's provider.
+// machine identifies a host by its UUID as libvirt reports it, the boot ID of its system, and its network namespace: labs
+// have several per machine. Boards of some makers share one UUID, so two hosts are the same only if their boot IDs match
+// too. The UUID comes first, so that hosts sort as in libvirt's provider.
 func machine(i hostvm.Info) string {
 	return strings.TrimSpace(i.Libvirt + " " + i.Boot + " " + i.Network)
 }

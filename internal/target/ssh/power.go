@@ -22,8 +22,8 @@ type Powered struct {
 	*bmc.Nodes
 
 	mu sync.Mutex
-	// known are the VMs on a host that carry a tag, by id, as they were last seen: a host without power cannot be asked. Where
-	// there is no entry, nobody has told this program all of them.
+	// known are the tagged VMs of a host, by id, as they were last seen: a host without power cannot be queried. Without an
+	// entry this program has never seen a complete list.
 	known map[stock]map[string]target.VM
 	met   map[string]bool // marks of tags that this program has acted for
 }
@@ -60,8 +60,8 @@ func (p *Powered) Inventory(ctx context.Context) (target.Inventory, error) {
 	return inventory, err
 }
 
-// nobody is a tag that nothing carries.
-var nobody = target.Tag{Controller: "none", Run: "none", Nonce: strings.Repeat("0", 32)}
+// noTag is a tag that no VM carries.
+var noTag = target.Tag{Controller: "none", Run: "none", Nonce: strings.Repeat("0", 32)}
 
 // Survey looks at a host whose power is about to be cut, or will be.
 func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
@@ -90,7 +90,7 @@ func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error)
 	}
 	p.Target.mu.Unlock()
 	if tag.Check() != nil {
-		tag = nobody // before the run has made anything all that runs there is somebody else's
+		tag = noTag // before the run has created anything, every VM there is foreign
 	}
 	reply, err = h.call(ctx, hostvm.Request{Operation: hostvm.OpStrangers, Tag: tag})
 	if err != nil {
@@ -128,8 +128,8 @@ func (p *Powered) others(ctx context.Context, cut *host, what *hostvm.Info) (all
 	return bmc.Yes, "the other hosts that were not switched off answer", same
 }
 
-// controllerIs reports whether this program runs on a host. One with the same start of the system and another network is a
-// part of this machine, such as a host of a lab, and nobody can tell what a cut comes to: its owner has to say it.
+// controllerIs reports whether this program runs on a host. A host with the same boot ID and another network namespace is a
+// part of this machine, such as a host of a lab. What a cut affects there is unknown: the target file has to state it.
 func controllerIs(info *hostvm.Info) bmc.Answer {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	network, failed := os.Readlink("/proc/self/ns/net")

@@ -78,10 +78,10 @@ func TestSecondCut(t *testing.T) {
 		}
 	}
 	p.bmcs[2].SetDeaf(true)
-	p.bmcs[2].SetOff(false) // somebody presses its button, and nobody answers yet
+	p.bmcs[2].SetOff(false) // powered on by its button, and not answering yet
 	err = l.PowerOffNode(t.Context(), "node-4")
 	if diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), "redundancy") {
-		t.Errorf("a host that has power and does not answer is no reason: %v", err)
+		t.Errorf("a powered host that does not answer must not be a reason: %v", err)
 	}
 	if orders := p.bmcs[3].Resets(); len(orders) > 0 {
 		t.Errorf("the BMC of node-4 got %q", orders)
@@ -91,8 +91,8 @@ func TestSecondCut(t *testing.T) {
 	}
 }
 
-// What is on a host without power is known to the program that was told before; another one does not take it for nothing, nor
-// the VMs of one run for those of another.
+// The VMs of a host without power are known to the process that listed them before. Another process does not take the host
+// for empty, nor the VMs of one run for those of another.
 func TestOwnedWithoutPower(t *testing.T) {
 	p := newPowered(t, 2)
 	l := p.on(t)
@@ -132,7 +132,7 @@ func TestOwnedWithoutPower(t *testing.T) {
 		t.Errorf("of the other run there is %q", got)
 	}
 	if vms, err := l.Owned(t.Context(), foreign); err == nil {
-		t.Errorf("of a run that nobody asked for while the host was on: %+v", vms)
+		t.Errorf("VMs of a run that was not listed while the host was on: %+v", vms)
 	}
 	later := p.on(t)
 	vms, err := later.Owned(t.Context(), tag)

@@ -60,7 +60,7 @@ func Provider() target.Provider {
 // optionSSH holds what is handed to ssh with -o: words of the form Name=value.
 const optionSSH = "ssh_options"
 
-// Open checks the target file and connects to nothing: hosts are reached when something is asked of them.
+// Open checks the target file without connecting: hosts are contacted by the first operation that needs them.
 func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
 	var list diag.List
 	place := diag.Position{File: c.File}
@@ -201,7 +201,7 @@ func (t *Target) owned(
 // PowerOnVMs starts the agents of VMs, each with an identity of its own.
 func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	if t.options.Authority == nil {
-		return errors.New("power on VMs: there is no authority for the identities of their agents")
+		return errors.New("power on VMs: no certificate authority for the identities of their agents")
 	}
 	sorted, err := t.byHost(vms)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // BMC is the simulated BMC of a node: a Redfish service without TLS with one system, as much of it as a Switch needs.
 type BMC struct {
-	Config *target.BMC // as it stands in a target file, with CredentialName
+	Config *target.BMC // as in a target file, with CredentialName
 	UUID   string      // of the machine
 
 	mu       sync.Mutex
@@ -107,7 +107,7 @@ func (b *BMC) SetDeaf(deaf bool) {
 	b.deaf = deaf
 }
 
-// Readings is how often the state was asked for.
+// Readings is how often the state was queried.
 func (b *BMC) Readings() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ func inventory(s *suite) {
 		seen[n.ID] = true
 	}
 	if !inventory.AnyTemplate && len(inventory.Templates) == 0 {
-		s.Error("there is no template to create VMs from")
+		s.Error("no template to create VMs from")
 	}
 	for c := range inventory.Imitated {
 		if !slices.Contains(s.caps, c) {

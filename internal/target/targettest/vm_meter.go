@@ -47,7 +47,7 @@ func vmMeter(s *suite) {
 		s.Error("a VM without power has memory")
 	}
 	s.powerOn(vms[:1])
-	_ = s.measured(m, target.VMCPUUsage) // whose counters begin anew
+	_ = s.measured(m, target.VMCPUUsage) // whose counters restart
 }
 
 // measured returns the names of VMs that have a sample of the metric, and checks all samples.

@@ -95,7 +95,8 @@ func IsUnchanged(err error) bool {
 	return Says(err, "domain is not running", "domain is already running", "Domain is already active", "is already active as")
 }
 
-// IsLost: whether the call had its effect is not known, or it cannot have had any because there was no connection.
+// IsLost reports whether the connection was lost: the call may or may not have taken effect, or cannot have for want of a
+// connection.
 func IsLost(err error) bool {
 	return errors.Is(err, ErrTimedOut) || errors.Is(err, errUnreached) || hungUp(err) || Says(err, "failed to connect to the hypervisor", "End of file while reading data",
 		"client socket is closed", "Connection reset", "Connection refused", "Cannot recv data", "Cannot write data",

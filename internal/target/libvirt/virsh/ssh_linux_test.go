@@ -96,7 +96,7 @@ func faultsOfSSH(t *testing.T, r *lab.Lab) {
 		{name: "unknown host key", uri: replaced(r.KnownHostsFile(), none), code: sshlink.CodeHostKey, text: "not known"},
 		{name: "wrong key", uri: replaced(r.SSHKeyFile(), stranger), code: sshlink.CodeRefused, text: "Permission denied"},
 		{name: "no server", uri: replaced("/system", ":1/system"), code: "ssh", text: "Connection refused", passes: true},
-		{name: "no libvirt", uri: replaced("/system?", "/system?socket=/run/nobody&"), code: "libvirt-ssh-socket", text: "/run/nobody", passes: true},
+		{name: "no libvirt", uri: replaced("/system?", "/system?socket=/run/missing&"), code: "libvirt-ssh-socket", text: "/run/missing", passes: true},
 		{name: "no forwarding", uri: asItIs, keys: "no-port-forwarding ", code: "libvirt-ssh-socket", text: "no libvirt answers", passes: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Call) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, "virsh", append([]string{"--quiet", "--connect=" + c.URI}, c.Args...)...)
-	cmd.Env = []string{"LC_ALL=C"} // messages are told apart by their text
+	cmd.Env = []string{"LC_ALL=C"} // messages are distinguished by their text
 	for _, name := range passedOn {
 		if value, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+value)
