@@ -116,7 +116,7 @@ func (a *arguments) option(key, value, word string) error {
 	case "status-interval":
 		with, err := fiojob.Job{}.With("runtime", value) // fio reads both alike
 		if err != nil || with.Runtime <= 0 {
-			return usage("--status-interval=%s is no time", value)
+			return usage("--status-interval=%s: invalid time", value)
 		}
 		o.every = with.Runtime
 	case "client", "server", "daemonize", "remote-config", "trigger-file", "trigger", "trigger-remote":
@@ -139,7 +139,7 @@ func (a *arguments) option(key, value, word string) error {
 func (a *arguments) consent(key, value string) error {
 	n := len(a.made.devices)
 	if n == 0 {
-		return usage("--%s stands behind the --allow-device that it is about", key)
+		return usage("--%s must follow the --allow-device that it refers to", key)
 	}
 	c := &a.made.devices[n-1].consent
 	switch key {
@@ -164,7 +164,7 @@ func (a *arguments) consent(key, value string) error {
 func (a *arguments) format(value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		if !slices.Contains([]string{"normal", "json", "json+", "terse"}, name) {
-			return usage("--output-format=%s: there is no format %q", value, name)
+			return usage("--output-format=%s: unknown format %q", value, name)
 		}
 		if !slices.Contains(a.made.formats, name) { // wrappers repeat it for each job
 			a.made.formats = append(a.made.formats, name)

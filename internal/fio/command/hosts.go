@@ -44,7 +44,7 @@ func (h *hosts) option(o *invocation, key, value string) error {
 		h.sshOptions = append(h.sshOptions, value)
 	case "host-folder":
 		if !strings.HasPrefix(value, "/") || strings.ContainsAny(value, "\n\r\x00") {
-			return usage("--host-folder=%s is no absolute path", strconv.Quote(value))
+			return usage("--host-folder=%s is not an absolute path", strconv.Quote(value))
 		}
 		h.folder = value
 	case "keep-on-hosts":
@@ -55,7 +55,7 @@ func (h *hosts) option(o *invocation, key, value string) error {
 		h.jobs.SameSeed = true
 	case "device-host":
 		if len(o.devices) == 0 {
-			return usage("--device-host stands behind the --allow-device that it is about")
+			return usage("--device-host must follow the --allow-device that it refers to")
 		}
 		o.devices[len(o.devices)-1].host = value
 	}

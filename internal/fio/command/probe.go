@@ -100,7 +100,7 @@ func engineHelp(value string) (string, error) {
 		return "Available IO engines:\n\t" + strings.Join(engines, "\n\t") + "\n", nil
 	case !slices.Contains(engines, engine):
 		return "", &diag.Error{
-			Code: "unknown-engine", Message: fmt.Sprintf("there is no I/O engine %s", strconv.Quote(engine)), Hint: strings.Join(engines, ", "), Exit: diag.ExitUsage,
+			Code: "unknown-engine", Message: fmt.Sprintf("unknown I/O engine %s", strconv.Quote(engine)), Hint: strings.Join(engines, ", "), Exit: diag.ExitUsage,
 		}
 	case option != "":
 		return optionHelp(option)

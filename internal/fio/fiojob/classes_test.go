@@ -10,8 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// fioSays runs fio with one argument and returns its output. fio fails when it is asked for the options of an engine
-// that has none.
+// fioSays runs fio with one argument and returns its output. fio fails on --enghelp for an engine without options.
 func fioSays(t *testing.T, argument string) string {
 	t.Helper()
 	if testing.Short() {

@@ -34,7 +34,7 @@ func TestCommandPriorities(t *testing.T) {
 		"cmdprio_percentage=10\ncmdprio_bssplit=4k/10", "cmdprio_bssplit=4k/1:", "cmdprio_bssplit=4k/1,4k/1,4k/1",
 	} {
 		if _, list := fiojob.Parse("job.fio", "[a]\nfilename=/dev/sdb\n"+text+"\n", fiojob.Options{}); !list.HasErrors() {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 	if _, list := fiojob.Parse("job.fio", "[a]\nfilename=/dev/sdb\ncmdprio=3\n", fiojob.Options{}); len(list) != 1 || list.HasErrors() {
@@ -66,7 +66,7 @@ func TestMemoryNodes(t *testing.T) {
 		"numa_mem_policy=prefer:all",
 	} {
 		if _, list := fiojob.Parse("job.fio", "[a]\nfilename=/dev/sdb\n"+text+"\n", fiojob.Options{}); !list.HasErrors() {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }

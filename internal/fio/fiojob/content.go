@@ -100,8 +100,8 @@ func patternPart(text string) (part []byte, rest string, file bool) {
 	return patternNumber(int32(n)), text[end:], false
 }
 
-// patternFile reads a part that is the name of a file, in single quotes: the file below the folder of the job file or the current one, for
-// whoever may read files there, and refused in a workload. It returns false where it has reported what is wrong.
+// patternFile reads a part that is a file name in single quotes, relative to the directory of the job file or the current
+// one. It needs permission to read files there and is refused in a workload. It returns false after reporting an error.
 func patternFile(j *Job, a *arg, text string) (part []byte, rest string, ok bool) {
 	o := &a.p.options
 	name, rest, closed := strings.Cut(text[1:], "'")

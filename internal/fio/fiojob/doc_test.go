@@ -27,8 +27,8 @@ Every option of fio up to 3.42, those of its I/O engines included, and what Brag
 
 `
 
-// TestDocumented writes docs/formats/jobfile-options.md from the table and keeps it so, and holds the table of
-// docs/formats/jobfile.md complete: every native option stands in it.
+// TestDocumented writes docs/formats/jobfile-options.md from the table and keeps it so, and checks that the table of
+// docs/formats/jobfile.md lists every native option.
 func TestDocumented(t *testing.T) {
 	folder := filepath.Join(testreq.RepositoryRoot(t), "docs", "formats")
 	text, err := os.ReadFile(filepath.Join(folder, "jobfile.md"))

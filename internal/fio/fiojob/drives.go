@@ -11,7 +11,7 @@ func escapeDrives(text string) string {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if start && isLetter(c) && i+2 < len(text) && text[i+1] == ':' && (text[i+2] == '\\' || text[i+2] == '/') {
-			// C:\:x would be a drive and a name that is a colon; nobody means that, and fio reads an escaped colon.
+			// C:\:x could be a drive and a file named ":"; fio reads an escaped colon.
 			if text[i+2] != '\\' || i+3 >= len(text) || text[i+3] != ':' {
 				b.WriteByte(c)
 				b.WriteString(`\:`)

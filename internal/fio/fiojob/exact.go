@@ -67,8 +67,8 @@ func exactTime(text string, unit time.Duration) (Number, bool) {
 	return Number{Value: value * micros}, true
 }
 
-// exactDigits returns the number that text starts with and what follows its digits. A blank in front is passed over for
-// the digits but stands in the way of the suffix.
+// exactDigits returns the number that text starts with and what follows its digits. A leading blank is skipped before the
+// digits, but prevents a suffix.
 func exactDigits(text string) (value int64, suffix string, ok bool) {
 	text = strings.TrimRight(text, " \t")
 	trimmed := strings.TrimLeft(text, " \t")

@@ -238,7 +238,7 @@ func TestExactReading(t *testing.T) {
 	} {
 		_, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
 		if !diags.HasErrors() {
-			t.Errorf("%q is no error", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }

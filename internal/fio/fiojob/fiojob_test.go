@@ -59,7 +59,8 @@ func only(t *testing.T, text string) fiojob.Job {
 	return jobs[0]
 }
 
-// TestDiagnostics shows what people are told about every file of testdata/*.fio, all problems at once.
+// TestDiagnostics compares the diagnostics of every testdata/*.fio with its golden file; all problems of a file are reported
+// at once.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.fio")
 	if err != nil || len(files) == 0 {

@@ -74,7 +74,7 @@ var delegatedEngines = []group{
 
 var refused = []group{
 	{class: Refused, why: "it runs a program", names: "exec_prerun exec_postrun program arguments grace_time std_redirect"},
-	{class: Refused, why: "it sets the scheduler of a disk for everybody who uses it, and nobody sets it back; set it before the run", names: "ioscheduler"},
+	{class: Refused, why: "it sets the scheduler of a disk for all its users and never restores it; set it before the run", names: "ioscheduler"},
 	{class: Refused, why: "it changes settings of the machine", names: "cgroup cgroup_weight cgroup_nodelete uid gid"},
 	{class: Refused, why: "it replaces the whole job by a built-in test of fio", names: "profile"},
 }

@@ -130,7 +130,7 @@ func (x *lexer) option(l line) {
 	if len(x.sections) == 0 {
 		x.p.report(diag.Diagnostic{
 			Code: "option-outside-section", Pos: l.pos, Width: len(raw.key), Source: l.source,
-			Message: fmt.Sprintf("option %q stands before any section", raw.key),
+			Message: fmt.Sprintf("option %q precedes any section", raw.key),
 			Hint:    "put it under [global] or under the [name] of a job",
 		})
 		return
@@ -156,7 +156,7 @@ func (x *lexer) include(l line, open []string) {
 		refuse("include-refused", fmt.Sprintf("include %q: more than %d levels", target, includeDepthMax), "")
 		return
 	case len(x.sections) == 0:
-		refuse("option-outside-section", fmt.Sprintf("include %q stands before any section", target), "")
+		refuse("option-outside-section", fmt.Sprintf("include %q precedes any section", target), "")
 		return
 	}
 	for _, name := range []string{path.Join(path.Dir(l.pos.File), target), path.Clean(target)} {

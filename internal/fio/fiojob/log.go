@@ -25,7 +25,7 @@ type Logs struct {
 	Clock int
 }
 
-// Log is one of them: whether it was asked for, and what its name begins with; "" is the name of the job.
+// Log is one log: whether it is enabled, and the prefix of its name; "" means the name of the job.
 type Log struct {
 	On     bool
 	Prefix string

@@ -52,7 +52,7 @@ var nativeControl = []spec{
 	{name: "create_only", elsewhere: Delegate, why: "only bragg io and fio stop after they have laid out the files",
 		does: "lay out the files and do nothing else", apply: boolean(func(j *Job) *bool { return &j.Control.CreateOnly })},
 	{name: "fill_device", elsewhere: Refused, why: "it writes past what the plan shows",
-		does: "write until no space is left, which is no error", apply: boolean(func(j *Job) *bool { return &j.Control.FillDevice })},
+		does: "write until no space is left, which is not an error", apply: boolean(func(j *Job) *bool { return &j.Control.FillDevice })},
 	{name: "pre_read", elsewhere: Ignored, why: "it prepares the page cache, and workloads use devices",
 		does: "read the files into the page cache before the start", apply: boolean(func(j *Job) *bool { return &j.Control.PreRead })},
 }

@@ -28,7 +28,7 @@ type SyncFileRange struct {
 	WaitBefore, Write, WaitAfter bool
 }
 
-// What Job.Advice may be besides "": the order that the kernel is told of is that of the job.
+// Values of Job.Advice besides "", which advises the kernel of the job's own order.
 const (
 	AdviceNone       = "0"
 	adviceOfJob      = "1" // is "" in Job.Advice
@@ -61,13 +61,13 @@ var nativeFiles = []spec{
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Unlink })},
 	{name: "unlink_each_loop", elsewhere: Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for others",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.UnlinkEachLoop })},
-	{name: "disk_util", elsewhere: Ignored, why: "what devices did is no part of a workload's report", report: true,
+	{name: "disk_util", elsewhere: Ignored, why: "a workload's report has no device counters", report: true,
 		does:  "what the devices below the job's files did is in the report; on",
 		apply: not(func(j *Job) *bool { return &j.NoDiskUse })},
 	{name: "opendir", elsewhere: Refused, why: notHost, does: "use every regular file below this folder",
 		apply: textOf(func(j *Job) *string { return &j.Layout.OpenDir })},
 
-	{name: "fadvise_hint", does: "which order of reads the kernel is told to expect: that of the job (1), random, sequential, or none (0)",
+	{name: "fadvise_hint", does: "access order that the kernel is advised of: that of the job (1), random, sequential, or none (0)",
 		apply: setAdvice},
 	{name: "sync_file_range", does: "write back or await what was written, after every so many writes", apply: setSyncFileRange},
 }

@@ -24,15 +24,14 @@ type Options struct {
 
 	Reading Reading // what doubtful text means; the zero value is what its author meant
 
-	// Host says that jobs are run as fio runs them, on this machine, for whoever wrote them and on files that the reader
-	// makes: options are native then that make no sense for a workload on the devices of a VM, and files may be named that are
-	// no devices.
+	// Host says that jobs run on this machine with the rights of their author, as with fio: options that make no sense for a
+	// workload on the devices of a VM are native, and files may be named that are not devices.
 	Host bool
 
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
 }
 
-// Reading says what text means that fio reads in a way nobody means.
+// Reading selects the meaning of text that fio reads in a surprising way.
 type Reading int
 
 const (
@@ -118,7 +117,7 @@ type parser struct {
 	options  Options
 	diags    diag.List
 	included int
-	// zonesWarned says that the file was told about zonesize without zonemode.
+	// zonesWarned says that the warning about zonesize without zonemode was given.
 	zonesWarned bool
 	reported    map[diag.Position]string // last message per place, so that one global option is not blamed per job
 }
@@ -311,7 +310,7 @@ func (p *parser) checkAlignment(j *Job, at func(string) (Option, bool),
 				o, _ = at("bs")
 			}
 			blame(diag.SeverityError, o, "misaligned-block",
-				fmt.Sprintf("direct I/O in blocks of %d bytes, which is no multiple of %d", size.Bytes, sectorBytes),
+				fmt.Sprintf("direct I/O in blocks of %d bytes, which is not a multiple of %d", size.Bytes, sectorBytes),
 				"use a multiple of 512, better of 4096, or direct=0")
 			return
 		}
@@ -319,7 +318,7 @@ func (p *parser) checkAlignment(j *Job, at func(string) (Option, bool),
 	if j.Offset.Bytes%sectorBytes != 0 {
 		o, _ := at("offset")
 		blame(diag.SeverityError, o, "misaligned-offset",
-			fmt.Sprintf("direct I/O from offset %d, which is no multiple of %d", j.Offset.Bytes, sectorBytes), "")
+			fmt.Sprintf("direct I/O from offset %d, which is not a multiple of %d", j.Offset.Bytes, sectorBytes), "")
 	}
 }
 

@@ -117,7 +117,7 @@ func (f *File) Undeclared(declared []string) diag.List {
 			if !slices.Contains(declared, file) {
 				d := diag.Diagnostic{
 					Code: "unknown-device", Pos: o.Pos, Width: o.keyWidth, Source: o.source, Hint: hint,
-					Message: fmt.Sprintf("job %q uses %q, which is no device of the VM", j.Name, file),
+					Message: fmt.Sprintf("job %q uses %q, which is not a device of the VM", j.Name, file),
 				}
 				if o.valueColumn > 0 {
 					d.Pos.Column, d.Width = o.valueColumn, len(o.Value)

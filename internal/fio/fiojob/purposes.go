@@ -88,7 +88,7 @@ var purposes = map[string]string{
 	"read_iolog":                    "logs of fio to replay, with : between those of clones",
 	"write_iolog":                   "file that gets what the job does, as a log of version 3",
 	"replay_no_stall":               "replay as fast as the queue depth allows instead of at the log's times",
-	"replay_redirect":               "the one file or device that stands for all of the log",
+	"replay_redirect":               "the one file or device that replaces all of the log",
 	"replay_time_scale":             "how fast the log's time goes, in percent: 200 is twice as fast",
 	"replay_scale":                  "what offsets of the log are divided by",
 	"replay_align":                  "what offsets of the log are lowered to a multiple of, a power of two",

@@ -118,7 +118,7 @@ func (a *arg) counted(parts []exactPart) ([]exactPart, bool) {
 	return parts, true
 }
 
-// settle writes the numbers down in the one form that nobody reads otherwise, and says so where that is a surprise.
+// settle writes the numbers in the unambiguous form, and warns where their value is a surprise.
 func (a *arg) settle(parts []exactPart) {
 	texts := make([]string, len(parts))
 	for i, p := range parts {

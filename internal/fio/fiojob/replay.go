@@ -13,7 +13,7 @@ import (
 type Replay struct {
 	Logs     []string // clones take them in turn; none: no replay
 	NoStall  bool     // as fast as possible, in the log's order
-	Redirect string   // stands for every file of the log
+	Redirect string   // replaces every file of the log
 	// SpeedPercent is how fast the log's time goes; 0 is 100.
 	SpeedPercent int
 	Scale, Align int64    // offsets are divided by Scale, then lowered to a multiple of Align; 0: not

@@ -205,8 +205,8 @@ func takesValue(key string) bool {
 	return known && s.kind != kindFlag && !(strings.HasPrefix(s.name, "write_") && s.report)
 }
 
-// Arguments splits what stands on a command line into options of jobs, for Input.Words, and the rest in its order: the
-// program's own options with their values, and the names of files. Behind "--" everything is rest.
+// Arguments splits a command line into options of jobs, for Input.Words, and the rest in its order: the program's own
+// options with their values, and file names. Everything after "--" is rest.
 func Arguments(arguments []string) (words, rest []string) {
 	for i := 0; i < len(arguments); i++ {
 		word := arguments[i]

@@ -75,7 +75,8 @@ func setFilename(j *Job, a *arg) {
 	case a.repeated, exact: // a second line in one section adds to the first; in fio also one of [global]
 		names = append(slices.Clone(j.Filenames), names...)
 	case len(j.Filenames) > 0 && (a.p.options.Reading == Strict || !slices.Equal(j.Filenames, names)):
-		// Real fio adds a job's files to those of [global]. Nobody who names a device again means to write the other too.
+		// Real fio adds a job's files to those of [global]. A job that names a device of its own is hardly meant to write the
+		// global one too.
 		a.warn("filename-replaces", "filename replaces that of [global]; fio itself uses the files of both",
 			"remove filename from [global]")
 	}
@@ -99,7 +100,7 @@ func JoinFilenames(names []string, rename func(string) string) string {
 		out[i] = strings.ReplaceAll(n, ":", `\:`)
 	}
 	list := strings.Join(out, ":")
-	// Blanks at the ends of a value are no part of it, and colons there separate nothing.
+	// Blanks at the ends of a value do not belong to it, and colons there separate nothing.
 	if strings.TrimLeftFunc(list, unicode.IsSpace) != list {
 		list = ":" + list
 	}
@@ -284,7 +285,7 @@ var nativeEngines = map[string]bool{
 	"mmap": true, "posixaio": true, "null": true,
 }
 
-// localEngines do something with files that is no I/O, or compute, for jobs of this machine only.
+// localEngines perform file operations other than I/O, or compute; only for jobs of this machine.
 var localEngines = map[string]bool{
 	"filecreate": true, "filestat": true, "filedelete": true, "dircreate": true, "dirstat": true, "dirdelete": true,
 	"falloc": true, "ftruncate": true, "cpuio": true,

@@ -21,7 +21,7 @@ type spec struct {
 	note      bool  // warn wherever it is used
 }
 
-// notHost is why options are refused in a file that somebody else's machine will run.
+// notHost is why options are refused in a file that another machine will run.
 const notHost = "it opens files of the machine that runs the workload, which may use its devices only"
 
 // aliases maps other spellings to the canonical one.

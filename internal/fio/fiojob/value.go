@@ -381,7 +381,7 @@ func (a *arg) keepNumber(n Number) {
 	}
 }
 
-// bytesNumber reads a number inside a value of several, by the reading that was asked for.
+// bytesNumber reads one number of a list, by the requested reading.
 func (a *arg) bytesNumber(text string) (number, error) {
 	if a.p.options.Reading != Exact {
 		return readNumber(text, a.kb)

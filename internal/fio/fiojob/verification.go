@@ -19,7 +19,7 @@ type Verification struct {
 	// Pattern fills blocks; from each of PatternOffsets on eight bytes of it stand for the offset of the block.
 	Pattern        []byte `json:",omitempty"`
 	PatternOffsets []int  `json:",omitempty"`
-	// PatternInterval lets the pattern begin anew every so many bytes of a block; 0: in each block once.
+	// PatternInterval restarts the pattern every so many bytes of a block; 0: once per block.
 	PatternInterval int64 `json:",omitzero"`
 	// Backlog reads back after so many writes instead of at the end, BacklogBatch so many of them; 0: not, all.
 	Backlog, BacklogBatch int

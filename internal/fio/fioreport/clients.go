@@ -13,7 +13,7 @@ import (
 // documents call hosts clients.
 type Clients struct {
 	Done    bool
-	Started time.Time // of the common start, by the clock of whoever asked
+	Started time.Time // the common start, by the controller's clock
 	Elapsed time.Duration
 	Period  time.Duration // of samples
 	Hosts   []Client

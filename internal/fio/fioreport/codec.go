@@ -13,9 +13,9 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// A report travels as JSON between machines that run the same build. Rows name their job by its index, because whoever
-// reads them has the jobs; periods travel apart, because they grow with the length of the run. Everything else of a row
-// is carried as it is, fields that are added later too.
+// A report travels as JSON between machines that run the same build. Rows name their job by its index, because the receiver
+// has the jobs; periods travel separately, because they grow with the length of the run. All other fields of a row are
+// copied as they are, including fields added later.
 
 // rowFields has what a Row has, without its methods.
 type rowFields Row

@@ -93,7 +93,7 @@ func TestReportTravelsWhole(t *testing.T) {
 	if string(again) != string(text) {
 		t.Errorf("a report changes on its way:\n%s\n%s", text, again)
 	}
-	// Histograms have room to spare after one way and none after the other, which is no difference.
+	// Spare capacity of histograms differs between the two, which does not matter.
 	for i := range sent.Rows {
 		for d := range sent.Rows[i].Directions {
 			for _, pair := range [][2]*stat.Histogram{

@@ -4,7 +4,7 @@ package fioreport
 
 import "time"
 
-// Disks watches nothing: only Linux is asked for counters of devices.
+// Disks is empty: device counters are read on Linux only.
 type Disks struct{}
 
 // Add does nothing.

@@ -33,9 +33,9 @@ const FormatVersion = "fio-3.33"
 // percentilesDefault are fio's.
 var percentilesDefault = []float64{1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99}
 
-// WriteJSON writes the report with the keys of fio's JSON. What fio has no key for stands under "bragg" in each job:
-// response times apart from service times, operations that were due, errors by class. slat_ns is part of clat_ns, and empty
-// where nobody asked for it.
+// WriteJSON writes the report with the keys of fio's JSON. Figures without a fio key are under "bragg" in each job: response
+// times apart from service times, operations that were due, errors by class. slat_ns is part of clat_ns, and empty unless
+// requested.
 func (r *Report) WriteJSON(w io.Writer, l Labels) error {
 	now := r.Started.Add(r.Elapsed)
 	doc := jsonDocument{

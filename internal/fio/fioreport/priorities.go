@@ -16,7 +16,7 @@ type jsonPriority struct {
 	Class   int          `json:"prioclass"`
 	Level   int          `json:"prio"`
 	Service *jsonLatency `json:"clat_ns,omitempty"`
-	// Response stands in place of it with lat_percentiles.
+	// Response replaces it with lat_percentiles.
 	Response *jsonLatency `json:"lat_ns,omitempty"`
 }
 

@@ -144,7 +144,7 @@ func (row *Row) firstErrno() int {
 	return errno(row.Err)
 }
 
-// errno is the number of the error that ended a clone, as fio reports it; EIO where there is no number.
+// errno is the number of the error that ended a clone, as fio reports it; EIO if it has none.
 func errno(err error) int {
 	var number syscall.Errno
 	switch {

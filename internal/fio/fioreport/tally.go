@@ -136,8 +136,8 @@ type Spread struct {
 	Samples                int
 }
 
-// spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or
-// the end of the load says little about the rate and is left out, unless there is no other.
+// spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or the
+// end of the load says little about the rate and is left out, unless it is the only one.
 func (t *Tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
 	samples := t.samples
 	for t.surveyed && len(samples) > 0 && samples[len(samples)-1].operations[d] == 0 {

@@ -22,7 +22,7 @@ type controller struct {
 	programs programs
 	members  []*member
 	events   chan event
-	quit     chan struct{} // closed when nobody reads events any more
+	quit     chan struct{} // closed when events are no longer read
 	readers  sync.WaitGroup
 	phase    int // that runs, -1 before the first
 	begun    time.Time
@@ -53,9 +53,9 @@ type event struct {
 	err     error
 }
 
-// Run runs jobs on hosts and reports. All of them are reached and prepared before any load starts, and each phase (what
-// stands between two stonewalls) starts on all at the same moment. The error says that nothing was run. A host that is
-// lost later has its error in the report, with what it had done; the others go on. A cancelled ctx ends all jobs early.
+// Run runs jobs on hosts and reports. All hosts are connected and prepared before any load starts, and each phase (the jobs
+// between two stonewalls) starts on all hosts at the same moment. An error means that nothing was run. A host that is lost
+// later has its error and its results so far in the report; the others continue. A cancelled ctx ends all jobs early.
 func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
 	c := &controller{
 		options: &o, programs: programs{executable: o.Executable, known: map[string]*sshlink.Build{}}, events: make(chan event), quit: make(chan struct{}),
@@ -157,7 +157,7 @@ const lateMax = 50 * time.Millisecond
 func (c *controller) warnOfLate() {
 	for _, m := range c.members {
 		if late := m.late(); late > lateMax+m.error {
-			c.say("warning: host %s began %s after the common start: it lacked CPU time, or was told too late", m.host.Name, late.Round(time.Millisecond))
+			c.say("warning: host %s began %s after the common start: it lacked CPU time, or received the start time too late", m.host.Name, late.Round(time.Millisecond))
 		}
 	}
 }
@@ -343,7 +343,8 @@ func (c *controller) advance(ctx context.Context) error {
 	return nil
 }
 
-// startAhead is how long before the common start hosts are told of it, at least: a host may be busy with what it has just laid out.
+// startAhead is how long before the common start hosts must receive it: a host may still be busy with files that it has just
+// laid out.
 const startAhead = 100 * time.Millisecond
 
 // start agrees with hosts on the moment at which they start a phase.

@@ -30,7 +30,7 @@ func ParseHosts(list []string, read func(name string) (string, error)) ([]sshlin
 			if err != nil {
 				wrong.Add(diag.Diagnostic{
 					Code: "bad-host", Pos: pos, Width: len(trimmed), Source: line, Message: err.Error(),
-					Hint: "a host is [user@]host[:port], an IPv6 address stands in brackets",
+					Hint: "a host is [user@]host[:port], an IPv6 address is in brackets",
 				})
 				continue
 			}

@@ -35,7 +35,7 @@ func TestParseHosts(t *testing.T) {
 	}
 }
 
-// Whatever could be an option of ssh or a part of a command is no host.
+// Text that could be an option of ssh or a part of a command is not accepted as a host.
 func TestHostileHosts(t *testing.T) {
 	for _, text := range []string{
 		"-oProxyCommand=touch${IFS}pwned", "a b", "a'b", `a"b`, "a;b", "a|b", "$(id)", "`id`", "a\nb", "a\x00b", "-l@a", "root@-oProxyCommand=x",

@@ -12,8 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
-// Jobs is what all hosts are told to run: the texts, with everything from the controller's surroundings that they asked
-// for. Every host reads them itself, with what is its own.
+// Jobs is what all hosts run: the texts of the job files, with the controller's environment that they refer to. Every host
+// parses them itself, with its own files and devices.
 type Jobs struct {
 	Inputs   []fiojob.Input
 	Reading  fiojob.Reading

@@ -91,7 +91,7 @@ func newRig(t *testing.T, count int, environment ...string) *rig {
 	return r
 }
 
-// jobs sets what is run; @ stands for the host's own folder.
+// jobs sets the job file; @ means the host's own directory.
 func (r *rig) jobs(t *testing.T, text string) *rig {
 	t.Helper()
 	text = strings.ReplaceAll(text, "@", r.files+"/${BRAGG_HOST_NUMBER}")

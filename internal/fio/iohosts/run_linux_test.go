@@ -122,12 +122,12 @@ func TestHostsStartTogetherAndMerge(t *testing.T) {
 		t.Errorf("jobs over hosts: %+v", j)
 	}
 	if !strings.Contains(r.everything(), "are the same machine") {
-		t.Errorf("nobody says that hosts are one machine: %s", r.everything())
+		t.Errorf("no warning that hosts are one machine: %s", r.everything())
 	}
 	r.clean(t)
 }
 
-// What stands behind a stonewall starts on all hosts when the last one is through with what stands before it.
+// Jobs after a stonewall start on all hosts when the last host has finished the jobs before it.
 func TestStonewallsHoldAcrossHosts(t *testing.T) {
 	r := newRig(t, 2).jobs(t, "[global]\ndirectory=@\nioengine=psync\nbs=4k\n[a]\nrw=write\nsize=64k\nthinktime=${BRAGG_HOST_NUMBER}50ms\nthinktime_blocks=1\n"+
 		"[b]\nstonewall\nrw=write\nsize=64k\n")
@@ -246,7 +246,7 @@ func TestFailuresBeforeLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "Permission denied", diag.ExitUnavailable},
-		{"nobody there", func(t *testing.T, r *rig) {
+		{"no server", func(t *testing.T, r *rig) {
 			hosts, err := iohosts.ParseHosts([]string{r.Hosts()[0] + ",127.0.0.1:1"}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -292,7 +292,7 @@ func mount(t *testing.T, dir, options string) {
 	t.Cleanup(func() { _ = exec.Command("umount", dir).Run() })
 }
 
-// Who asks for it gets the run without the hosts that fail; they are in the report as missing.
+// On request the run continues without the hosts that fail; the report lists them as missing.
 func TestWithoutFailedHosts(t *testing.T) {
 	r := newRig(t, 3).jobs(t, strings.Replace(reads, "runtime=2", "runtime=1", 1))
 	r.options.WithoutFailed = true
@@ -309,12 +309,12 @@ func TestWithoutFailedHosts(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	if clients.Failed() == nil {
-		t.Error("hosts that are missing are no failure")
+		t.Error("missing hosts are not a failure")
 	}
 	r.clean(t)
 }
 
-// A build of another version is refused, whatever its protocol.
+// A build of another version is refused, even with the same protocol.
 func TestOtherVersionIsRefused(t *testing.T) {
 	r := newRig(t, 1, otherVersion+"=test 2").jobs(t, endless)
 	_, err := r.run(t)
@@ -401,7 +401,7 @@ func TestTwoRunsOnOneHost(t *testing.T) {
 	first.clean(t)
 }
 
-// Hosts write different things to different places, unless they are told to do the same.
+// Hosts write different content to different offsets, unless the job sets the same seed.
 func TestSeedsOfHosts(t *testing.T) {
 	r := newRig(t, 2).jobs(t, "[w]\nfilename=@/f\nsize=1m\nio_size=64k\nrw=randwrite\nrandseed=7\nioengine=psync\n")
 	contents := func() (string, string) {

@@ -33,7 +33,7 @@ type Program struct {
 	In           io.Reader
 	Out          io.Writer
 	Errors       io.Writer
-	// Exit ends the process at once, where operations hang that nobody waits for any more.
+	// Exit ends the process at once when operations hang that are no longer waited for.
 	Exit func(code int)
 }
 
@@ -83,7 +83,7 @@ func Serve(ctx context.Context, p Program) int {
 		err = s.run(ctx, o, hostname)
 	}
 	if err != nil {
-		_ = s.out.send(&message{Fault: fioreport.NewWireError(err)}) // if nobody hears it, the input has ended too
+		_ = s.out.send(&message{Fault: fioreport.NewWireError(err)}) // if the controller is gone, the input has ended too
 	}
 	_ = s.out.send(&message{End: &struct{}{}})
 	select { // the controller closes the input when it has read everything

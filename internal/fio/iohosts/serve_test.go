@@ -68,11 +68,11 @@ func TestSilenceEndsTheHost(t *testing.T) {
 		for range said {
 		}
 		synctest.Wait()
-		time.Sleep(leaveMax) // the last resort is due and finds nobody
+		time.Sleep(leaveMax) // the last resort is due and finds no process
 	})
 }
 
-// A host that is told nothing sensible does not run anything, and says so or ends.
+// A host that receives invalid messages runs nothing, and reports that or ends.
 func TestHostBearsNonsense(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
@@ -106,7 +106,7 @@ func TestHostBearsNonsense(t *testing.T) {
 	}
 	in, said, code := controllerOf(t)
 	<-said
-	if _, err := io.WriteString(in, "this is no message\n"); err != nil {
+	if _, err := io.WriteString(in, "not a message\n"); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-code; got != diag.ExitInterrupted {

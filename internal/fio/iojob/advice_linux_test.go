@@ -65,8 +65,8 @@ func residentPages(t *testing.T, path string, size int) (n int) {
 	return n
 }
 
-// TestAdviceReadsAheadAsInFio reads the first block of a file, of which the kernel reads more unless it was told that reads
-// are random.
+// TestAdviceReadsAheadAsInFio reads the first block of a file, after which the kernel reads ahead unless random reads were
+// advised.
 func TestAdviceReadsAheadAsInFio(t *testing.T) {
 	const size = 8 << 20
 	dir := ext4(t)

@@ -49,7 +49,7 @@ func TestNamesOfFolders(t *testing.T) {
 		}
 		for _, f := range folders {
 			if !f.IsDir() {
-				t.Errorf("%s made %s, which is no folder", c.engine, f.Name())
+				t.Errorf("%s made %s, which is not a directory", c.engine, f.Name())
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func testCounters(t *testing.T, device, text string, consent load.Consent) {
 	before := countersOf(t, device)
 	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{OpenDevice: func(path string) (*os.File, error) {
 		f, _, err := blockdev.Open(path, consent, os.O_RDWR)
-		before = countersOf(t, device) // what was read to examine it is no load
+		before = countersOf(t, device) // reads of the examination do not belong to the load
 		return f, err
 	}})
 	if err != nil || report.Rows[0].Err != nil {

@@ -157,8 +157,8 @@ func (c *clone) planNull() error {
 	return nil
 }
 
-// drawn gives file i of the clone a length from the range of filesize, in whole blocks. It follows from the seed and from
-// where the file stands in its job, so that another job with the same range finds what the first one wrote.
+// drawn gives file i of the clone a length from the range of filesize, in whole blocks. It follows from the seed and the
+// index of the file in its job, so that another job with the same range finds what the first one wrote.
 func (c *clone) drawn(i int, path string) cloneFile {
 	j := &c.job
 	smallest, largest := int64(math.MaxInt64), int64(0)
@@ -242,7 +242,7 @@ func endless(path string) bool {
 	return err == nil && blockdev.Endless(info)
 }
 
-// sizeOf returns the size of a regular file or block device, or that which stands for no end.
+// sizeOf returns the size of a regular file or block device, or blockdev.EndlessBytes.
 func sizeOf(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -282,7 +282,7 @@ func amongDevices(path string) bool {
 func noDevice(path string) error {
 	return &diag.Error{
 		Code: "no-device", Exit: diag.ExitUnavailable,
-		Message: fmt.Sprintf("there is no device %q", path),
+		Message: fmt.Sprintf("no such device: %q", path),
 		Hint:    "a file of that name would be made in memory; lsblk lists the devices",
 	}
 }

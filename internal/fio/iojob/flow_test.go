@@ -86,8 +86,8 @@ func totalsOf(t *testing.T, text []byte) (totals []float64) {
 	return totals
 }
 
-// A job that ends holds nobody back: the other does all that it has to do, and so it is when the first fails.
-func TestFlowGoesOnWithoutWhoEnded(t *testing.T) {
+// A job that ends does not hold back the other, which does all of its work; a failed job does not either.
+func TestFlowContinuesWithoutEndedJobs(t *testing.T) {
 	for name, first := range map[string]string{
 		"ended":  "[a]\nflow=1000\nnumber_ios=10\n",
 		"failed": "[a]\nflow=1\nmax_latency=1ns\n",

@@ -123,7 +123,7 @@ type runner struct {
 	axis      axis
 	disks     fioreport.Disks
 	logs      *fiolog.Set
-	stream    *stream // nil: nobody reads it
+	stream    *stream // nil: no reader
 	iologs    *ioLogs
 	holdings  holdings
 	lifecycle lifecycle
@@ -177,7 +177,7 @@ func (r *runner) workload(c *clone, start int64) load.Workload {
 	return w
 }
 
-// runPhases runs what stands between two stonewalls, phase after phase.
+// runPhases runs the phases, the jobs between two stonewalls, one after the other.
 func (r *runner) runPhases(ctx context.Context) {
 	for from := 0; from < len(r.clones) && ctx.Err() == nil && !r.lifecycle.isOver(); {
 		to := from
@@ -220,7 +220,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	r.runClones(ctx, clones, prepared, start)
 }
 
-// watch shows the report as it stands for as long as jobs run.
+// watch shows the current report for as long as jobs run.
 func (r *runner) watch() (stop func()) {
 	if r.options.Watch == nil || r.options.WatchEvery <= 0 {
 		return func() {}

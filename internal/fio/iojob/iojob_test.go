@@ -27,7 +27,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// parse reads a job file whose @ stands for the folder of the test.
+// parse reads a job file with @ replaced by the directory of the test.
 func parse(t *testing.T, dir, text string) (string, *fiojob.File) {
 	t.Helper()
 	text = strings.ReplaceAll(text, "@", dir)
@@ -286,7 +286,7 @@ func TestFilesForReadingAreFilled(t *testing.T) {
 	}
 	for at := 8192; at < len(text); at += 512 {
 		if bytes.Equal(text[at:at+512], make([]byte, 512)) {
-			t.Fatalf("nothing stands at %d", at)
+			t.Fatalf("no content at %d", at)
 		}
 	}
 }
@@ -397,14 +397,14 @@ func TestRateIsAnOpenLoop(t *testing.T) {
 	}
 }
 
-// What cannot be run is told before anything is made, with every job that is wrong.
+// Jobs that cannot run are refused before anything is created, all of them at once.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"[a]\nfilename=@/none\nrw=read\n":                                                 "no size is given",
 		"[a]\nfilename=@/none\nsize=50%\nrw=read\n":                                       "a percentage needs a file that exists",
-		"[a]\nfilename=/dev/bragg-none\nsize=64k\nrw=write\n":                             `there is no device "/dev/bragg-none"`,
-		"[b]\nfilename=@/../../../../../../../dev/bragg-none\nsize=64k\nrw=read\n":        "there is no device",
+		"[a]\nfilename=/dev/bragg-none\nsize=64k\nrw=write\n":                             `no such device: "/dev/bragg-none"`,
+		"[b]\nfilename=@/../../../../../../../dev/bragg-none\nsize=64k\nrw=read\n":        "no such device",
 		"[a]\nfilename=/dev/full\nsize=1m\nrw=read\n":                                     "neither a file nor a block device",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[b]\nrw=read\n":                            "no size is given",
 		"[ok]\nfilename=@/f\nsize=1m\nrw=read\n[c]\nioengine=rbd\nsize=1m\ndirectory=@\n": "ioengine=rbd",
@@ -437,7 +437,7 @@ func TestFullDiskLeavesNoHalfFile(t *testing.T) {
 	}
 }
 
-// Block devices are written only with leave, which is asked for before anything is touched.
+// Block devices are written only with permission, which is checked before anything is touched.
 func TestDeviceNeedsLeave(t *testing.T) {
 	testreq.Root(t)
 	testreq.Program(t, "losetup")

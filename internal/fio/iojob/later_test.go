@@ -94,8 +94,8 @@ func TestReplaysToADeviceThatIsHeld(t *testing.T) {
 	}
 }
 
-// What keeps a replay from beginning ends its job alone: those before it have their rows, those behind it run, and nobody
-// waits for it for ever.
+// A replay that cannot begin fails its own job only: earlier jobs have their rows, later ones run, and no job waits for it
+// forever.
 func TestReplayThatCannotBeginFailsAlone(t *testing.T) {
 	const write = "[w]\nfilename=@/data\nsize=1m\nrw=write\nbs=64k\nwrite_iolog=log\n"
 	backing := filepath.Join(t.TempDir(), "backing")
@@ -143,6 +143,6 @@ func TestFilesOfLateReplays(t *testing.T) {
 		t.Errorf("the file is still there: %v", err)
 	}
 	if len(report.Disks) == 0 {
-		t.Error("no disk is told of")
+		t.Error("the report has no disks")
 	}
 }

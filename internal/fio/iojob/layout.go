@@ -262,7 +262,7 @@ func (c *clone) preReadFiles() error {
 
 const fillBlock = 1 << 20
 
-// fill writes incompressible data from an offset on and waits until it is on the medium, unless nobody wants that.
+// fill writes incompressible data from an offset on and, unless the job does not want that, waits until it is on the medium.
 func (p *plannedFile) fill(ctx context.Context, f *os.File, from int64) error {
 	block, to := make([]byte, fillBlock), p.need
 	for at := from; at < to; {

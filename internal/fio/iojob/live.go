@@ -6,7 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Live is what a clone has done so far, for whoever looks while it runs. Counts only grow.
+// Live is the progress of a clone, for readers during the run. Counts only grow.
 type Live struct {
 	Job     string
 	Clone   int // over all jobs, from 1

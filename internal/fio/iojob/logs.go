@@ -48,7 +48,7 @@ func (r *runner) checkLogs() error {
 			folder := filepath.Dir(r.options.path(cmp.Or(log.Prefix, c.job.Name)))
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 				return &diag.Error{
-					Code: "log-folder", Exit: diag.ExitData, Message: fmt.Sprintf("write logs of job %q: there is no folder %q", c.job.Name, folder),
+					Code: "log-folder", Exit: diag.ExitData, Message: fmt.Sprintf("write logs of job %q: no such directory: %q", c.job.Name, folder),
 					Hint: "make it, or choose another prefix",
 				}
 			}

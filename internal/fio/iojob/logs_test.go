@@ -261,7 +261,7 @@ func TestLogsWithoutFolder(t *testing.T) {
 	}
 }
 
-// slat_ns is filled where it was asked for, and only for engines that queue.
+// slat_ns is filled where requested, and only for engines that queue.
 func TestSubmissionLatencyInReports(t *testing.T) {
 	for options, want := range map[string]bool{
 		"ioengine=io_uring\niodepth=4\nwrite_lat_log=x\n": true, "ioengine=io_uring\niodepth=4\nslat_percentiles=1\n": true,

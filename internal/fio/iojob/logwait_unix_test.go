@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Logs whose file takes less than the load gives hold the load, lose nothing, and the wait is told once.
-func TestWaitForLogsIsTold(t *testing.T) {
+// Logs whose file is slower than the load throttle the load and lose nothing; the wait is reported once.
+func TestWaitForLogsIsReported(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "x_iops.1.log")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -50,7 +50,7 @@ func filesBelow(base, dir string, sizeMin int64) ([]string, error) {
 func (c *clone) startOfFiles() error {
 	j := &c.job
 	if j.Layout.UnlinkEachLoop && (j.Loops > 1 || j.TimeBased && j.Runtime > 0) {
-		return errors.New("unlink_each_loop: files are not removed and made anew between loops; it is for jobs of one loop, where it does nothing")
+		return errors.New("unlink_each_loop: files are not removed and recreated between loops; only jobs of one loop may set it, without effect")
 	}
 	if j.Layout.OpenDir != "" && j.Layout.Unlink {
 		return errors.New("unlink=1 with opendir: it would remove files that no job made; remove them by hand")

@@ -70,7 +70,7 @@ func changed(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// opendir uses every regular file below its folder, whatever its name, and nothing outside of it.
+// opendir uses every regular file below its directory, of any name, and nothing outside of it.
 func TestOpenDirAsInFio(t *testing.T) {
 	names := []string{"-rf", "a", "b/c", "b/d e", "b/x:y"}
 	runBoth(t, "[a]\nopendir=@/tree\nrw=write\nbs=4k\n", func(dir string) {

@@ -89,7 +89,7 @@ func bytesFromDevices(t *testing.T) (n int64) {
 	return 0
 }
 
-// What stands behind a stonewall does not measure what those before it left in the page cache.
+// Jobs after a stonewall do not measure what earlier jobs left in the page cache.
 func TestLaterPhasesReadTheDevice(t *testing.T) {
 	dir := t.TempDir()
 	before := bytesFromDevices(t)

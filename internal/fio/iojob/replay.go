@@ -19,8 +19,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// A log is somebody else's text: it names files, and what is done to them. A job that replays one goes to regular files
-// that the log names, as with fio, but to a block device only where the job itself or the command line names it too.
+// A log comes from another machine or user: it names files, and what is done to them. A job that replays one goes to regular
+// files that the log names, as with fio, but to a block device only where the job itself or the command line names it too.
 
 // ioLogs are the logs of one run: those that are replayed, looked through once each, and those that are written.
 type ioLogs struct {
@@ -57,7 +57,7 @@ func (l *ioLogs) close() {
 		_ = r.log.Close() // it was only read
 	}
 	for _, f := range l.files {
-		_ = f.Close() // whoever wrote it has seen that everything is written
+		_ = f.Close() // its writer has seen that everything is written
 	}
 }
 

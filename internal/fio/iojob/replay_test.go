@@ -24,7 +24,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// replay runs a job file whose @ stands for dir, as bragg io does.
+// replay runs a job file with @ replaced by dir, as bragg io does.
 func replay(t *testing.T, dir, text string, o iojob.Options) (*fioreport.Report, error) {
 	t.Helper()
 	file, list := fiojob.Parse("job.fio", strings.ReplaceAll(text, "@", dir), fiojob.Options{Host: true})
@@ -267,7 +267,7 @@ func TestReplaysThatAreRefused(t *testing.T) {
 		"read_iolog=folder.log":                             {diag.ExitData, "neither a file nor a block device"},
 		"read_iolog=large.log":                              {diag.ExitUnavailable, "are free beside it"},
 		"read_iolog=write.log":                              {diag.ExitRefused, "--readonly forbids it"},
-		"read_iolog=fault.log":                              {diag.ExitData, "fault.log:3:5: there is no action"},
+		"read_iolog=fault.log":                              {diag.ExitData, "fault.log:3:5: unknown action"},
 		"read_iolog=none.log":                               {diag.ExitData, "no such file"},
 		"ioengine=null\nsize=1m\nwrite_iolog=precious":      {diag.ExitData, "is there and no log"},
 		"ioengine=null\nsize=1m\nwrite_iolog=no/folder.log": {diag.ExitData, "no such file"},
@@ -278,11 +278,11 @@ func TestReplaysThatAreRefused(t *testing.T) {
 		}
 	}
 	if text, _ := os.ReadFile(filepath.Join(dir, "precious")); string(text) != "not a log" {
-		t.Errorf("what is no log is %q now", text)
+		t.Errorf("a file that is not a log is now %q", text)
 	}
 }
 
-// TestLogThatCannotBeWrittenEndsTheLoad: a full disk is told, and soon.
+// TestLogThatCannotBeWrittenEndsTheLoad: a full disk is reported, and soon.
 func TestLogThatCannotBeWrittenEndsTheLoad(t *testing.T) {
 	dir := t.TempDir()
 	report, err := replay(t, dir, "[a]\nioengine=null\nrw=randread\nsize=1g\ntime_based\nruntime=10m\nwrite_iolog=/dev/full\n", iojob.Options{})

@@ -12,7 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iojob"
 )
 
-// Whoever asks to is told when the jobs of each phase are prepared, and says when they start; periods count from there.
+// A caller that wants to is called when the jobs of each phase are prepared, and sets their start time; periods count from
+// there.
 func TestStartIsAgreed(t *testing.T) {
 	dir := t.TempDir()
 	_, file := parse(t, dir, "[global]\ndirectory=@\nsize=64k\nrw=write\n[a]\n[b]\nstonewall\n")

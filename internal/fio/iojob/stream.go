@@ -20,7 +20,7 @@ import (
 // StreamLengthDefault is how long the intervals of a stream are where nothing else is said.
 const StreamLengthDefault = time.Second
 
-// streamLinesMax bounds the lines that wait for whoever reads a stream. They are left out beyond, and counted: the clock of
+// streamLinesMax bounds the lines that wait for the reader of a stream. Further lines are dropped and counted: the clock of
 // the load must not wait for a reader.
 const streamLinesMax = 4096
 
@@ -221,7 +221,7 @@ func (s *stream) close() error {
 	select {
 	case <-s.done:
 	case <-time.After(streamCloseMax):
-		return errors.New("write intervals: whoever reads them takes nothing")
+		return errors.New("write intervals: reader is not consuming")
 	}
 	if s.lost > 0 && s.err == nil {
 		return fmt.Errorf("write intervals: %d lines are missing, because they were read too slowly", s.lost)

@@ -48,7 +48,7 @@ func (c *clone) loadState(o *Options) error {
 	s, err := verify.ReadState(data)
 	switch {
 	case err != nil:
-		return wrong(err, "it is no state of fio or bragg, or was not written to its end")
+		return wrong(err, "not a state file of fio or bragg, or truncated")
 	case s.Writes == 0:
 		return wrong(errors.New("it says that nothing was written"), "")
 	}
@@ -65,7 +65,7 @@ func readBounded(path string, most int64) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file but %v", info.Mode().Type())
+		return nil, fmt.Errorf("not a regular file but %v", info.Mode().Type())
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestStoppedJobIsReadBack(t *testing.T) {
 			t.Errorf("%s: %d reads of %d writes, %v", options, reads, written, err)
 		}
 		if _, err := readBack(t, dir, text); err == nil {
-			t.Errorf("%s: without the state the rest is no error", options)
+			t.Errorf("%s: the rest is accepted without the state", options)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestFailedWritesAreNotInTheState(t *testing.T) {
 	}
 }
 
-// Who asks for a state and gets none is told so when the job ends, not when the state is missed.
+// A requested state that cannot be written is reported when the job ends, not when the state is needed.
 func TestJobWithoutStateSaysSo(t *testing.T) {
 	for rw, want := range map[string]bool{"rw": true, "randrw": true, "write": false} {
 		dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestStoppedJobsOfBothTools(t *testing.T) {
 		path, at := headerAfter(t, filepath.Join(dir, "file"), 40960)
 		flip(t, path, at+100)
 		if _, err := readBack(t, dir, text+"verify_state_load=1\n"); err == nil {
-			t.Errorf("%s: a flipped bit in what fio wrote is no error", rw)
+			t.Errorf("%s: a flipped bit in what fio wrote is not detected", rw)
 		}
 	}
 }

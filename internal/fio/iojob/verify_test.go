@@ -245,7 +245,7 @@ func TestFailedWritesAreNotVerified(t *testing.T) {
 	}
 }
 
-// What somebody who knows fio would not expect is said.
+// Differences from fio are warned about.
 func TestVerificationWarns(t *testing.T) {
 	for _, c := range []struct{ options, want string }{
 		{"rw=randwrite\nverify=crc32c\ntime_based\nruntime=300ms\n", "fio would not verify"},

@@ -64,7 +64,7 @@ const (
 
 // Options say how a log is to be done. The zero value changes nothing.
 type Options struct {
-	// Redirect, if not empty, stands for every file and device of the log.
+	// Redirect, if not empty, replaces every file and device of the log.
 	Redirect string
 	// SpeedPercent is how fast time goes: 200 is twice as fast as recorded. 0 is 100.
 	SpeedPercent int64
@@ -96,7 +96,7 @@ func Open(path string, o Options) (*Log, error) {
 	l := &Log{Path: path, handle: f, options: o}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file, and a log is looked through before it is replayed")
+		err = errors.New("not a regular file: a log is read once completely before its replay")
 	}
 	if err == nil {
 		l.size = info.Size()

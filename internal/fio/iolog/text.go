@@ -127,7 +127,7 @@ func (t *text) next(r *Reader, a *Action) error {
 			continue
 		}
 		if t.source[0] == 'f' && t.header() {
-			// fio appends: the log of another run, whose time begins anew.
+			// fio appends: the log of another run, whose time restarts at zero.
 			r.counts.recordings++
 			t.offset = t.latest
 			continue
@@ -142,7 +142,7 @@ func (t *text) next(r *Reader, a *Action) error {
 	}
 }
 
-// action reads one line. waited says that it was a wait, which is no action.
+// action reads one line. waited says that it was a wait, which does not count as an action.
 func (t *text) action(r *Reader, a *Action) (waited bool, err error) {
 	rest := 0
 	if t.timed {
@@ -216,7 +216,7 @@ func (t *text) fileAction(r *Reader, a *Action, rest, at, end int) error {
 	return nil
 }
 
-// unknownAction says which word is no action: the one after the name, where names have no blanks.
+// unknownAction reports the unknown action: the word after the name, where names have no blanks.
 func (t *text) unknownAction(r *Reader, rest, at, end int) error {
 	line := t.source
 	from := rest
@@ -245,7 +245,7 @@ func (t *text) unknownAction(r *Reader, rest, at, end int) error {
 	if near := diag.Nearest(word, append(kindNames[:], "wait")); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return t.fault(r, span{at, end - at}, "iolog-action", fmt.Sprintf("there is no action %q", word), hint)
+	return t.fault(r, span{at, end - at}, "iolog-action", fmt.Sprintf("unknown action %q", word), hint)
 }
 
 func (t *text) shape() string {
@@ -272,7 +272,7 @@ func (t *text) unknownFile(r *Reader, name []byte) error {
 }
 
 func (t *text) badNumber(r *Reader, from, end int, what string) error {
-	return t.fault(r, span{from, end - from}, "iolog-number", fmt.Sprintf("the %s is no number of bytes that is possible", what),
+	return t.fault(r, span{from, end - from}, "iolog-number", fmt.Sprintf("invalid %s in bytes", what),
 		fmt.Sprintf("want digits only, at most %d for offsets and %d for lengths", offsetMax, sizeMax))
 }
 

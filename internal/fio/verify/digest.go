@@ -119,7 +119,7 @@ func (d *digester) sha256(to, data []byte) {
 	}
 }
 
-// sha512 is no digest: see digester.
+// sha512 is not a real digest: see digester.
 func sha512(to, data []byte) {
 	const block = 128
 	clear(to)

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Header is what stands before a digest, little-endian:
+// Header precedes a digest, little-endian:
 //
 //	 0  magic 0xacca         2 bytes
 //	 2  method               2
@@ -18,8 +18,8 @@ import (
 //	34  number of the write  2
 //	36  CRC-32C of all that  4
 //
-// fio puts the time of the write into its two fields and never looks at them. Here they hold the number of the write in
-// full, so that what is written stays a function of seed, stream and number.
+// fio puts the time of the write into its two fields and never looks at them. Here they hold the full number of the write,
+// so that written content stays a function of seed, stream and number.
 type Header struct {
 	Magic   uint16
 	Method  Method
@@ -65,10 +65,10 @@ func (h *Header) FullNumber() uint64 { return uint64(h.Seconds)<<32 | uint64(h.N
 // Marked reports whether a header seems to be there: its magic is right.
 func (h *Header) Marked() bool { return h.Magic == magic }
 
-// Valid reports whether a header is there and undamaged, whatever it says.
+// Valid reports whether a header is present and undamaged, for any contents.
 func (h *Header) Valid() bool { return h.Marked() && h.valid }
 
-// ReadHeader returns what stands at an offset of an interval as a header; an interval that is too short has none.
+// ReadHeader returns the header at an offset of an interval; an interval that is too short has none.
 func ReadHeader(interval []byte, at int64) Header {
 	if at < 0 || int64(len(interval)) < at+headerBytes {
 		return Header{}
@@ -76,7 +76,7 @@ func ReadHeader(interval []byte, at int64) Header {
 	return readHeader(interval[at:])
 }
 
-// readHeader reads what stands where a header should; from has at least as many bytes as one.
+// readHeader decodes a header; from has at least its length.
 func readHeader(from []byte) Header {
 	le := binary.LittleEndian
 	h := Header{
@@ -88,7 +88,7 @@ func readHeader(from []byte) Header {
 	return h
 }
 
-// fault says why h is no header of an interval at an offset; "" when it is one.
+// fault says why h is not the header of an interval at an offset; "" when it is.
 func (h *Header) fault(length, offset int64) string {
 	switch {
 	case h.Magic != magic:

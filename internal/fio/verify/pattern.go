@@ -6,7 +6,7 @@ import (
 )
 
 // Pattern fills a block from its start on, again and again. At each of Offsets eight bytes hold the offset of the block,
-// little-endian: %o of fio. With an Interval it begins anew every so many bytes of the block, with the offset that they have.
+// little-endian: %o of fio. With an Interval it restarts every so many bytes of the block, with the offset of that place.
 type Pattern struct {
 	Bytes    []byte
 	Offsets  []int

@@ -40,10 +40,10 @@ func TestStateOfFio(t *testing.T) {
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 4
 		if _, err := verify.ReadState(damaged); err == nil {
-			t.Errorf("a changed byte %d is no error", at)
+			t.Errorf("a changed byte %d is not detected", at)
 		}
 		if _, err := verify.ReadState(data[:at]); err == nil {
-			t.Errorf("the first %d bytes are no error", at)
+			t.Errorf("a state cut to %d bytes is accepted", at)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-// Package verify stamps what is written so that whoever reads it back can tell whether it is what was written there. The
-// bytes are those that fio 3.33 writes, so that either tool checks what the other wrote.
+// Package verify stamps written blocks so that a reader can detect blocks that are corrupt, stale or misplaced. The bytes
+// are those that fio 3.33 writes, so that either tool checks what the other wrote.
 //
 //	Format ──New──▶ Codec ──Stamp──▶ a block with headers ──disk──▶ Codec.Check ──▶ nil, or a Mismatch
 //
-// A block consists of intervals. Each begins with a header (header.go), the digest of what follows the digest
-// (digest.go), and content that is not looked at except through the digest. With a header offset the first bytes of the
-// interval and those at the offset have changed places. Method pattern has neither: every byte is compared (pattern.go).
+// A block consists of intervals. Each begins with a header (header.go), followed by the digest of the content (digest.go)
+// and the content, which is checked through the digest only. With a header offset the first bytes of the interval and those
+// at the offset have changed places. Method pattern has neither: every byte is compared (pattern.go).
 //
 // The layout was learnt by writing with fio and reading the bytes, and tests compare both. It knows nothing of files,
 // jobs or schedules.
@@ -181,7 +181,7 @@ func (c *Codec) digestFault(interval []byte, h *Header) string {
 	case bytes.Equal(c.want[:n], stored):
 		return ""
 	case h.Method != c.format.Method && h.Method.name() != "":
-		return fmt.Sprintf("it was written with verify=%v, and verify=%v is asked for", h.Method, c.format.Method)
+		return fmt.Sprintf("written with verify=%v, but the job has verify=%v", h.Method, c.format.Method)
 	}
 	return fmt.Sprintf("its %v is %x, and the header says %x", c.format.Method, c.shown(c.want[:]), c.shown(stored))
 }

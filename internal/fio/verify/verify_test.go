@@ -303,7 +303,7 @@ func fillRandom(b []byte) {
 	}
 }
 
-// A pattern that begins anew every 512 bytes is what fio writes in blocks of 512.
+// A pattern that restarts every 512 bytes is what fio writes in blocks of 512.
 func TestPatternInterval(t *testing.T) {
 	testreq.Program(t, "fio")
 	dir := t.TempDir()
@@ -330,7 +330,7 @@ func TestPatternInterval(t *testing.T) {
 	}
 }
 
-// Behind a header every byte is compared, also where the pattern begins anew within an interval, or the header stands elsewhere.
+// After a header every byte is compared, even if the pattern restarts within an interval or the header has an offset.
 func TestPatternsBehindHeaders(t *testing.T) {
 	for _, f := range []verify.Format{{Interval: 4096}, {Interval: 1024}, {Interval: 4096, HeaderOffset: 700}} {
 		for _, interval := range []int64{0, 512, 1000} {

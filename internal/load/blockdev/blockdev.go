@@ -1,11 +1,11 @@
-// Package blockdev says what a path is before anything is written to it, and refuses what nobody meant to overwrite.
+// Package blockdev identifies a path before anything is written to it, and refuses paths that hold data or are in use.
 //
 //	Examine(path)              → State: kind, identity, who uses it, what lies on it
 //	Check(state, consent)      → nil, or an error that names everything found
 //	Open(path, consent, flags) → both, then the same again on the opened descriptor
 //
 // It reads sysfs, procfs and the first and last parts of the device. It writes in one place only: Claim. It is not a
-// partitioner and it repairs nothing. Whatever cannot be read counts as a reason to refuse.
+// partitioner and it repairs nothing. An unreadable fact counts as a reason to refuse.
 package blockdev
 
 import (
@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Kind is what stands at a path after symbolic links are followed.
+// Kind is the type of a path after symbolic links are followed.
 type Kind string
 
 const (
@@ -38,7 +38,7 @@ type State struct {
 	SizeBytes int64
 	Device    Device // of a block device
 	Uses      []Use
-	Busy      bool // an exclusive open was refused: somebody holds it, be it in another mount namespace
+	Busy      bool // an exclusive open was refused: the device is in use, perhaps in another mount namespace
 	Content   Content
 	Faults    []string // what could not be found out
 }
@@ -73,7 +73,7 @@ type Partition struct {
 type Use struct {
 	Kind  UseKind
 	What  string   // the mount point, the swap's name, the name of the holder
-	Chain []string // from the device that is used to the one that was asked about, both named; one name: itself
+	Chain []string // from the device in use to the examined one, both named; one name: itself
 }
 
 // UseKind says how a device is in use.
@@ -93,7 +93,7 @@ type Content struct {
 	Claim      *Tag // our own tag, nil without one
 }
 
-// Signature is a structure that somebody's data begins or ends with.
+// Signature is a structure at the start or end of a known data format.
 type Signature struct {
 	Name   string // as a consent names it: "ext4"
 	Where  string // the partition it was found on, empty for the device itself

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Examine says what stands at a path. Of a device on this system nothing can be found out, which is a fault that Check
+// Examine describes the file or device at a path. On this system it cannot examine devices, which is a fault that Check
 // refuses.
 func Examine(path string) (State, error) {
 	info, err := os.Stat(path)

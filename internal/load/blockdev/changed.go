@@ -29,5 +29,5 @@ func changed(before, after State) string {
 var replaced = Reason{
 	Code:   "changed",
 	Text:   "it is not any more the device that it was a moment ago",
-	Advice: "a disk was exchanged or a device was set up anew at this moment; look again before you try again",
+	Advice: "a disk was exchanged or a device was set up again at this moment; check it before you retry",
 }

@@ -87,7 +87,7 @@ func blockReasons(s State, c Consent) []Reason {
 	reasons := append(faultReasons(s), useReasons(s)...)
 	if s.Busy && len(s.Uses) == 0 {
 		reasons = append(reasons, Reason{
-			Code: "busy", Text: "somebody holds it exclusively, and nothing says who",
+			Code: "busy", Text: "held exclusively by an unknown process",
 			Advice: "it may be mounted in another mount namespace (a container), be the journal of a file system, or be held by a program: lsof and fuser name programs",
 		})
 	}
@@ -100,7 +100,7 @@ func blockReasons(s State, c Consent) []Reason {
 	if s.SizeBytes <= 0 && len(s.Faults) == 0 {
 		reasons = append(reasons, Reason{
 			Code: "empty", Text: "it has no size",
-			Advice: "there is no medium in the drive, or a loop or zram device has not been set up",
+			Advice: "the drive has no medium, or a loop or zram device has not been set up",
 		})
 	}
 	if len(s.Faults) > 0 || s.SizeBytes <= 0 {
@@ -121,7 +121,7 @@ func faultReasons(s State) []Reason {
 	return reasons
 }
 
-// useReasons says each way in which a device or file is in use. Mounts by the same way are told together: a root disk can
+// useReasons lists each way in which a device or file is in use. Mounts through the same chain are merged: a root disk can
 // carry hundreds.
 func useReasons(s State) []Reason {
 	var groups []Use
@@ -155,6 +155,6 @@ func useReason(u Use, whats []string) Reason {
 	}
 	return Reason{
 		"held", who + " is held by " + what + way,
-		"stop what stands on it first (LVM: vgchange -an, MD: mdadm --stop, device-mapper: dmsetup remove, loop: losetup -d)",
+		"stop the layers on top of it first (LVM: vgchange -an, MD: mdadm --stop, device-mapper: dmsetup remove, loop: losetup -d)",
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The claim tag stands at the start of the last whole ClaimBytes of a device, far enough from the end for every block
-// size that Linux has. docs/guides/devices.md gives its layout.
+// The claim tag is at the start of the last whole ClaimBytes of a device, far enough from the end for every block size that
+// Linux has. docs/guides/devices.md gives its layout.
 const (
 	ClaimBytes = 64 << 10
 
@@ -19,7 +19,7 @@ const (
 	claimText    = 64  // bytes of each name in it
 	claimSizeMin = 4 << 20
 
-	// wipeHead and wipeTail are what Claim empties. Every signature that is looked for on a whole device stands in them.
+	// wipeHead and wipeTail are the areas that Claim zeroes. They cover every signature that is looked for on a whole device.
 	wipeHead = 8 << 20
 	wipeTail = 1 << 20
 )
@@ -93,9 +93,9 @@ type medium interface {
 	Sync() error
 }
 
-// Claim makes a device ours: it empties the first 8 MiB and the last MiB, so that whatever is found there later was put
-// there later, and writes the tag. The caller has the consent of Check and holds the device open by Open. Where the tag
-// says nothing of the size or the time, they are filled in. The kernel is asked to forget partitions whose table is gone.
+// Claim makes a device ours: it zeroes the first 8 MiB and the last MiB, so that data found there later was written later,
+// and writes the tag. The caller has the consent of Check and holds the device open by Open. A tag without size or time gets
+// them. Partitions whose table is gone are removed from the kernel.
 func Claim(device medium, size int64, tag Tag) error {
 	if size < claimSizeMin {
 		return fmt.Errorf("claim: a device of %d bytes is smaller than the least of %d", size, claimSizeMin)

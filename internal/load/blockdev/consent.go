@@ -70,8 +70,8 @@ func ownClaim(s State, c Consent) bool {
 		tag.SizeBytes == s.SizeBytes && tag.Identity == clip(s.Identity())
 }
 
-// persistentNames are those that a consent may give together with the size. The node's own name counts only where there
-// is no better one.
+// persistentNames are the names that a consent may give together with the size. The node's own name counts only for want of
+// a better one.
 func persistentNames(s State) []string {
 	names := slices.Clone(s.Device.Links)
 	if s.Device.Backing != "" {

@@ -10,7 +10,7 @@ import (
 // edgeBytes is how much of each end must be zeros for a device to count as empty.
 const edgeBytes = 1 << 20
 
-// readContent looks at what lies on a device of a size and on its partitions. What cannot be read is told as a fault.
+// readContent looks for signatures on a device of a size and on its partitions. An unreadable part is reported as a fault.
 func readContent(r io.ReaderAt, size int64, partitions []Partition) (Content, []string) {
 	c := Content{}
 	var faults []string

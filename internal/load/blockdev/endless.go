@@ -1,4 +1,4 @@
 package blockdev
 
-// EndlessBytes stands for the size of a device that has none; see Endless.
+// EndlessBytes is the size of a device without end; see Endless.
 const EndlessBytes = int64(1) << 62

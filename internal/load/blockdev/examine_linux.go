@@ -57,8 +57,8 @@ func loopFile(name string) (FileID, bool) {
 	return FileID{Device: info.Device, Inode: info.Inode}, true
 }
 
-// Examine says what stands at a path. It opens block devices for reading only. An error means that nothing is there; what
-// is there and cannot be read is a fault in the state, which Check refuses.
+// Examine describes the file or device at a path. It opens block devices for reading only. An error means that the path does
+// not exist; an unreadable device is a fault in the state, which Check refuses.
 func Examine(path string) (State, error) { return host().examine(path) }
 
 func (s system) examine(path string) (State, error) {

@@ -99,7 +99,7 @@ func TestDeviceFromSysfs(t *testing.T) {
 	}
 }
 
-// Everything that speaks against a device is told, with advice for each.
+// All reasons against a device are reported, each with advice.
 func TestRefusalIsComplete(t *testing.T) {
 	k := newTree(t)
 	k.rootOnLVM()

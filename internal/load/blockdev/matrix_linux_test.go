@@ -300,7 +300,7 @@ func notDisks() []deviceState {
 		{title: "node of no driver", how: real, want: only("unreadable"), real: func(r rig) string {
 			path := r.dir + "/node"
 			if _, err := os.Stat("/sys/dev/block/240:254"); err == nil {
-				r.t.Fatal("somebody has the number 240:254, which is for experiments")
+				r.t.Fatal("device number 240:254, reserved for experiments, is in use")
 			}
 			r.run("mknod", path, "b", "240", "254")
 			return path

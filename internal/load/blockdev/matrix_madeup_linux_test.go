@@ -84,7 +84,7 @@ func inUseMadeUp() []deviceState {
 			return k.file("/srv/image")
 		}},
 		{title: "mounts that cannot be read", how: madeUp, want: []string{"unreadable"}, madeUp: func(k tree) State {
-			k.write("proc/self/mountinfo", "a form that nobody knows\n")
+			k.write("proc/self/mountinfo", "an unknown format\n")
 			return k.disk(image{})
 		}},
 	}

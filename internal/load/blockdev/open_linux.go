@@ -20,7 +20,7 @@ type opener struct {
 // come to mean another one in between. A block device is opened exclusively, so nothing can mount it while it is open,
 // and a second Open of it fails; Reopen gives further descriptors.
 //
-// To read, no consent is asked for and nothing is held.
+// Reading needs no consent and holds nothing.
 func Open(path string, consent Consent, flags int) (*os.File, State, error) {
 	return opener{system: host(), between: func() {}}.open(path, consent, flags)
 }
@@ -51,7 +51,7 @@ func (o opener) open(path string, consent Consent, flags int) (*os.File, State, 
 	f, err := openNow(path, flags)
 	if errors.Is(err, unix.EBUSY) {
 		return nil, before, refuse(path, []Reason{{
-			Code: "busy", Text: "somebody took it just now", Advice: "look who uses it and try again",
+			Code: "busy", Text: "device became busy", Advice: "find its user and try again",
 		}})
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (o opener) same(before, after State, write bool, consent Consent) error {
 		return refuse(before.Path, []Reason{{
 			Code:   "changed",
 			Text:   "it is not any more what it was a moment ago: its " + what + " changed",
-			Advice: "a disk was exchanged or a device was set up anew at this moment; look again before you try again",
+			Advice: "a disk was exchanged or a device was set up again at this moment; check it before you retry",
 		}})
 	}
 	if !write {

@@ -132,7 +132,7 @@ func TestOpenDoesNotWaitForAPipe(t *testing.T) {
 	}
 }
 
-// While a device is open for writing, nobody else can take it; further descriptors are had by Reopen.
+// While a device is open for writing, no other process can open it exclusively; Reopen gives further descriptors.
 func TestOpenHoldsTheDevice(t *testing.T) {
 	r := newRig(t)
 	device := r.ext4(r.loop(64 * mib))

@@ -75,8 +75,8 @@ func (r rig) loopOn(path string, args ...string) string {
 	return device
 }
 
-// detach takes a loop device apart and waits until it is: while somebody looks at it, that is put off. A device that
-// somebody else has taken since is left alone.
+// detach detaches a loop device and waits until that is done: the kernel defers it while the device is open. A device that
+// has been taken by another process since is skipped.
 func (r rig) detach(device, path string) {
 	below, err := os.ReadFile(backing(device))
 	if name := strings.TrimSpace(string(below)); err != nil || name != path && !strings.HasPrefix(name, r.dir+"/") {

@@ -181,7 +181,7 @@ func (n noise) ReadAt(b []byte, offset int64) (int, error) {
 	return len(b), nil
 }
 
-// What a load left behind is random bytes: none of it may look like somebody's file system.
+// A load leaves random bytes behind, which must not look like a file system.
 func TestRandomBytesAreNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a lot")

@@ -11,7 +11,7 @@ import (
 type stack struct {
 	system system
 	mounts []mount
-	below  map[string][]string // what each device stands on
+	below  map[string][]string // the devices below each device
 	loops  map[string]string   // loop device → path below it
 	tops   []top
 }
@@ -119,8 +119,8 @@ func (k *stack) chain(from, to string, depth int) []string {
 	return nil
 }
 
-// uses lists how a device is in use: itself, by what stands on it, by its disk where it is a partition, and by what else
-// uses that which it stands on where it is a loop device.
+// uses lists how a device is in use: itself, through the devices on top of it, through the disk of a partition, and through
+// other users of the file below a loop device.
 func (k *stack) uses(name string) []Use {
 	var found []Use
 	add := func(u Use) {
@@ -152,7 +152,7 @@ func (k *stack) uses(name string) []Use {
 	return found
 }
 
-// shared lists other uses of what a loop device stands on.
+// shared lists other uses of the device or file below a loop device.
 func (k *stack) shared(name string) []Use {
 	path, bound := k.loops[name]
 	if !bound {

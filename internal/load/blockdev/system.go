@@ -15,7 +15,7 @@ type system struct {
 
 	// What only a running kernel can be asked; nil in a made-up tree.
 	numberOf func(path string) (Number, bool) // of a device node that stands anywhere
-	loopFile func(name string) (FileID, bool) // below a loop device, whatever its path has become
+	loopFile func(name string) (FileID, bool) // below a loop device, even if its path has changed
 	fileOf   func(path string) (FileID, bool)
 }
 

@@ -10,9 +10,8 @@ import (
 )
 
 // ReadWarning returns how many bytes of the extents of a regular file were never written: holes, space that was only
-// reserved, and what lies behind the end. Reading them costs no device anything, so a number that comes from them is not
-// a device's number. A loop device is asked by the file below it. Of any other block device nothing is known, and the
-// answer is 0.
+// reserved, and ranges beyond the end. Reading them causes no device I/O, so their figures do not describe a device. For a
+// loop device the file below it is examined. For any other block device the answer is 0: nothing is known.
 //
 // Data that was written and not yet flushed is flushed first: until then reserved space looks unwritten.
 func ReadWarning(f *os.File, extents []Extent) (int64, error) {
@@ -70,8 +69,8 @@ func belowLoop(f *os.File, extents []Extent) (int64, error) {
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil || fileID(st) != (FileID{Device: info.Device, Inode: info.Inode}) || kindOf(st.Mode) != Regular {
 		return 0, err
 	}
-	// What was written to the device and not yet to the file would look unwritten. This flushes no cache of the device, which
-	// would count as a write of whoever watches it.
+	// What was written to the device and not yet to the file would look unwritten. This does not flush the cache of the device,
+	// which would show up as a write in its counters.
 	if err := unix.SyncFileRange(int(f.Fd()), 0, 0, syncWrite); err != nil {
 		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
 	}
@@ -85,8 +84,8 @@ func belowLoop(f *os.File, extents []Extent) (int64, error) {
 // syncWrite starts writing what is dirty and waits for it: see sync_file_range(2).
 const syncWrite = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 
-// holesIn lists the holes of a file within an extent. File systems that know none say that all is data. The place in the
-// file, which nobody should use here, is moved.
+// holesIn lists the holes of a file within an extent. File systems without holes report all as data. The file offset is
+// moved; callers must not rely on it.
 func holesIn(fd int, within Extent) ([]Extent, error) {
 	var holes []Extent
 	for at, end := within.Offset, within.Offset+within.Length; at < end; {

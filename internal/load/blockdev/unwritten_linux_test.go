@@ -79,7 +79,7 @@ func TestReadWarningElsewhere(t *testing.T) {
 	}
 }
 
-// A loop device is asked by its file, behind the offset at which it begins there, and after a discard; another one is not.
+// A loop device is examined through its file, from its offset on, also after a discard; another device is not.
 func TestReadWarningOfADevice(t *testing.T) {
 	r := newRig(t)
 	path := r.file(64 * mib)

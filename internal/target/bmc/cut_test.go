@@ -36,7 +36,7 @@ func TestCheckCut(t *testing.T) {
 		"fits another node":    {func(c *Cut) { c.Others["right"] = Identity{UUID: uuidDMI} }, `fits node "right"`, ""},
 		"another node too":     {func(c *Cut) { c.SameAs = []string{"right"} }, "the same machine as node \"right\"", target.OverrideIdentity},
 		"foreign VM":           {func(c *Cut) { c.ForeignVMs = []string{"payroll"} }, "payroll", target.OverrideForeignVMs},
-		"many foreign VMs":     {func(c *Cut) { c.ForeignVMs = strings.Split("a b c d e f g", " ") }, "7 VMs", target.OverrideForeignVMs},
+		"many foreign VMs":     {func(c *Cut) { c.ForeignVMs = strings.Split("a b c d e f g", " ") }, "7 foreign VMs", target.OverrideForeignVMs},
 		"VMs not known":        {func(c *Cut) { c.VMsListed = false }, "not known which VMs", target.OverrideForeignVMs},
 		"controller on it":     {func(c *Cut) { c.Controller = Yes }, "this program runs on it", target.OverrideController},
 		"controller not known": {func(c *Cut) { c.Controller = Unknown }, "not known whether this program", target.OverrideController},

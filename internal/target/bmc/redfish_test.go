@@ -202,7 +202,7 @@ func TestCertificates(t *testing.T) {
 		"by its authority":   {func(b *target.BMC) { b.Fingerprint, b.CAFile = "", ca }, "", ""},
 		"no PEM":             {func(b *target.BMC) { b.Fingerprint, b.CAFile = "", other }, CodeCertificate, "no certificate"},
 		"no file":            {func(b *target.BMC) { b.Fingerprint, b.CAFile = "", "/no/such/file" }, CodeCertificate, "no such file"},
-		"a device as file":   {func(b *target.BMC) { b.Fingerprint, b.CAFile = "", "/dev/zero" }, CodeCertificate, "no regular file"},
+		"a device as file":   {func(b *target.BMC) { b.Fingerprint, b.CAFile = "", "/dev/zero" }, CodeCertificate, "not a regular file"},
 		"unverified":         {func(b *target.BMC) { b.Fingerprint, b.TLS = "", target.TLSUnverified }, "", ""},
 		"plain HTTP to TLS":  {func(b *target.BMC) { b.Fingerprint, b.TLS = "", target.TLSNone }, CodeRefused, "400"},
 		"address with a pin": {func(b *target.BMC) { b.Address = "127.0.0.1:" + port(b.Address) }, "", ""},

@@ -79,16 +79,16 @@ func TestBadSpecs(t *testing.T) {
 		exit int
 		text string
 	}{
-		"local:0":                                {diag.ExitUsage, "no number of nodes"},
-		"local:-1":                               {diag.ExitUsage, "no number of nodes"},
-		"local:":                                 {diag.ExitUsage, "no number of nodes"},
-		"local:four":                             {diag.ExitUsage, "no number of nodes"},
+		"local:0":                                {diag.ExitUsage, "invalid number of nodes"},
+		"local:-1":                               {diag.ExitUsage, "invalid number of nodes"},
+		"local:":                                 {diag.ExitUsage, "invalid number of nodes"},
+		"local:four":                             {diag.ExitUsage, "invalid number of nodes"},
 		"local:99999":                            {diag.ExitUsage, "want 1 to"},
-		"fake:99999999999999999999":              {diag.ExitUsage, "no number of nodes"},
+		"fake:99999999999999999999":              {diag.ExitUsage, "invalid number of nodes"},
 		"locla":                                  {diag.ExitUsage, "no such file"},
 		"/no/such/file.yml":                      {diag.ExitUsage, "no such file"},
-		"/":                                      {diag.ExitUsage, "no regular file"},
-		"/dev/zero":                              {diag.ExitUsage, "no regular file"},
+		"/":                                      {diag.ExitUsage, "not a regular file"},
+		"/dev/zero":                              {diag.ExitUsage, "not a regular file"},
 		write(t, "provider: fake\nnodse: 3\n"):   {diag.ExitData, "nodse"},
 		write(t, "provider: vmware\nnodes: 3\n"): {diag.ExitData, "vmware"},
 		write(t, strings.Repeat("# x\n", 1<<19)): {diag.ExitData, "more than"},

@@ -34,7 +34,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// benchCase is one row: what both run, and what only fio is told.
+// benchCase is one row: the options of both, and those of fio only.
 type benchCase struct {
 	name, options, best string
 }

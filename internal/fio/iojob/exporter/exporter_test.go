@@ -156,7 +156,7 @@ func TestNativeHistograms(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Error("there is no bragg_service_time_seconds")
+		t.Error("bragg_service_time_seconds is missing")
 	}
 }
 

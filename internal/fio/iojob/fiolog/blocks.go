@@ -60,7 +60,7 @@ func (f *freeBlocks) take() (b *block, waited time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case b = <-f.handed: // it came in the last moment, and whoever gave it counted us out
+	case b = <-f.handed: // handed over in the last moment, by a writer that considers the log closed
 	default:
 		f.waiting--
 	}

@@ -15,7 +15,7 @@ type file struct {
 	err     error // that ended it
 }
 
-// openFile makes a log. fio starts logs of one clone anew and adds to those that clones share.
+// openFile opens a log. fio truncates logs of one clone and appends to shared ones.
 func openFile(path string, shared bool) (*file, error) {
 	mode := os.O_TRUNC
 	if shared {

@@ -20,7 +20,7 @@ import (
 // Clone is one clone of a job and the logs it writes.
 type Clone struct {
 	Name   string // of the job
-	Number int    // over all jobs, from 1, as it stands in names of files
+	Number int    // over all jobs, from 1, as in file names
 	Logs   fiojob.Logs
 	// Directions are those of the job: a window in which one of them did nothing counts as 0.
 	Directions [interval.DirectionCount]bool
@@ -46,7 +46,7 @@ const (
 var (
 	// flushEvery is how old a line may become before it is in its file.
 	flushEvery = 200 * time.Millisecond
-	// waitMax is how long a load waits for a file that takes nothing before the logs are given up.
+	// waitMax is how long a load waits for a file that accepts no writes before it gives up the logs.
 	waitMax = 10 * time.Second
 )
 
@@ -147,7 +147,7 @@ func (s *Set) flush(f *file) {
 }
 
 // errStuck says that the writer did not come to an end.
-var errStuck = errors.New("the file system takes nothing")
+var errStuck = errors.New("file system accepts no writes")
 
 // Close writes what is left and returns what went wrong with any log. All recorders must have ended.
 func (s *Set) Close() error {

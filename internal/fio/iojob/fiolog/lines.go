@@ -25,9 +25,9 @@ func nameOf(c *Clone, log *Log, suffix string) string {
 	return fmt.Sprintf("%s_%s.%d.log", prefix, suffix, c.Number)
 }
 
-// lines appends lines of a log: time, value, direction, block size, offset and priority as they are asked for, and when the
-// operation was issued. What stands before and after the value is mostly that of the line before, and kept; it has arrays of
-// fixed length, because a copy of known length is a few instructions and a call of memmove for ten bytes is not.
+// lines appends lines of a log: time, value, direction, block size, offset and priority if requested, and when the operation
+// was issued. The text before and after the value mostly equals that of the previous line, so it is cached. The caches are
+// arrays of fixed length, because a copy of known length is a few instructions, and a call of memmove for ten bytes is not.
 type lines struct {
 	offset, priority, issued bool
 	both                     bool // a second value in every line

@@ -135,7 +135,7 @@ func (r *Recorder) work(all bool) {
 	}
 	r.busy, r.filled = r.filled, r.busy[:0]
 	if !all {
-		r.queued = false // it was taken from the queue, where it stands once at most
+		r.queued = false // removed from the queue, which holds it once at most
 	}
 	from, ended := r.from, r.ended
 	r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iojob/fiolog"
 )
 
-// A file that takes nothing holds the load for a bounded time, in bounded memory; what is missing is told.
+// A file that accepts no writes blocks the load for a bounded time, in bounded memory; missing lines are reported.
 func TestStuckFile(t *testing.T) {
 	defer fiolog.SetWaitMax(200 * time.Millisecond)()
 	pipe := filepath.Join(t.TempDir(), "pipe")
