@@ -38,7 +38,7 @@ type Options struct {
 	// Devices are what workloads may touch. A workload that names another device or path is refused. Nil allows what
 	// the workload itself lists, for an agent in a VM of its own.
 	Devices []load.Device
-	// MetricsAddress is told in Hello: where Prometheus finds this agent's metrics.
+	// MetricsAddress is reported in Hello: where Prometheus can scrape this agent's metrics.
 	MetricsAddress string
 	VCPUs          int
 	RAMBytes       int64
@@ -49,7 +49,7 @@ type Options struct {
 	// Log receives what the agent has to say: loads that begin and end, faults of connections. May be nil; controllers
 	// can ask for the end of it.
 	Log io.Writer
-	// Failpoint is told the places that an agent passes, in tests that let it die there; nil otherwise.
+	// Failpoint is called at named points of the code, so that tests can kill the agent there; nil otherwise.
 	Failpoint func(name string)
 }
 

@@ -280,7 +280,7 @@ func TestCancelStopsAndDeliversTheRest(t *testing.T) {
 	sink.waitFor(t, 1)
 	cancel()
 	if err := <-done; err != nil {
-		t.Fatalf("a cancelled run is no error, got %v", err)
+		t.Fatalf("a cancelled run must not be an error, got %v", err)
 	}
 	sink.checkComplete(t, 2)
 }
@@ -305,7 +305,7 @@ func TestCancelWhilePreparing(t *testing.T) {
 	<-g.prepared
 	cancel()
 	if err := <-done; err != nil {
-		t.Errorf("a cancelled run is no error, got %v", err)
+		t.Errorf("a cancelled run must not be an error, got %v", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func newCrowd(most int, grace, patience, answers time.Duration) *crowd {
 // addressBits is how much of an IPv6 address counts: a host may take any address of its network.
 const addressBits = 64
 
-// addressOf is what connections of one host have in common; the zero value where there are no addresses.
+// addressOf is the address prefix that connections of one host share; the zero value for connections without addresses.
 func addressOf(conn net.Conn) netip.Prefix {
 	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -156,7 +156,7 @@ func (c *crowd) remove(m *member) {
 	}
 }
 
-// leave ends m's membership; nobody closes it any more.
+// leave ends m's membership; the crowd no longer closes it.
 func (m *member) leave() {
 	m.crowd.mu.Lock()
 	defer m.crowd.mu.Unlock()
@@ -202,8 +202,8 @@ func (m *member) Close() error {
 // memberKey finds the member that a request came over in the request's context.
 type memberKey struct{}
 
-// crowdHandler keeps connections open while next answers. In a full crowd none stays for a second answer: thousands of requests may be
-// on their way that nobody means to read the answers of.
+// crowdHandler keeps connections open while next answers. In a full crowd every connection closes after one response:
+// thousands of requests may be in flight whose responses are never read.
 func crowdHandler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m := r.Context().Value(memberKey{}).(*member)

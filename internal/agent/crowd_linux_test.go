@@ -317,7 +317,7 @@ func TestTricklingBuysNoTime(t *testing.T) {
 	}
 }
 
-// TestUnreadAnswersMakeRoom: who asks and does not read is not being answered for ever.
+// TestUnreadAnswersMakeRoom: a peer that sends requests and does not read the responses loses its connection.
 func TestUnreadAnswersMakeRoom(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
@@ -332,7 +332,7 @@ func TestUnreadAnswersMakeRoom(t *testing.T) {
 	answering.Go(func() {
 		m.answer(func() {
 			close(begun)
-			_, _ = m.Write([]byte("an answer that nobody reads"))
+			_, _ = m.Write([]byte("an answer that is never read"))
 		})
 	})
 	<-begun

@@ -115,7 +115,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, fence uint64) {
 // order is what a controller wants to run.
 type order struct {
 	work load.Workload
-	hold bool   // until it is told to start
+	hold bool   // until the start request
 	zero *int64 // uptime at the zero of the run's axis; nil: as the workload says
 }
 

@@ -110,7 +110,7 @@ func TestTooManyWorkloads(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What has ended makes room, also when nobody asked for it to be forgotten.
+	// Ended tasks make room, even without a request to forget them.
 	for range tasksMax {
 		id := wire.NewID()
 		if err := admit(s, id); err != nil {

@@ -11,7 +11,7 @@ import (
 // netClass is where Linux describes its network interfaces.
 const netClass = "/sys/class/net"
 
-// ownIdentity finds what distinguishes this machine from others. It reads anew each time: addresses come and go.
+// ownIdentity returns what distinguishes this machine from others. It reads again on each call: addresses come and go.
 func ownIdentity() (machineID string, addresses []string) {
 	text, err := os.ReadFile("/etc/machine-id") // machine-id(5); other systems have none
 	if err == nil && len(text) < 256 {
@@ -36,9 +36,9 @@ func ownIdentity() (machineID string, addresses []string) {
 	return machineID, outward(netClass, by)
 }
 
-// outward returns the addresses of those interfaces that lead out of the machine, in order. What only programs of the machine are
-// behind, as behind the bridges and tunnels of Docker, libvirt and Kubernetes, has the same address in every clone, and that is no
-// fault. Where it cannot be told apart, as in a container, all count.
+// outward returns the addresses of those interfaces that lead out of the machine, in order. Interfaces that serve only
+// programs of the machine itself, such as bridges and tunnels of Docker, libvirt and Kubernetes, have the same address in
+// every clone, which is fine. Where they cannot be distinguished, as in a container, all count.
 func outward(class string, by map[string][]string) []string {
 	var all, out []string
 	for name, addresses := range by {

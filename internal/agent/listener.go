@@ -25,11 +25,10 @@ type TLS struct {
 
 const identityBytesMax = 64 << 10
 
-// unixPrefix stands before the path of a socket in Config.Listen. Whoever can open the socket has to prove who it is all
-// the same.
+// unixPrefix precedes the path of a socket in Config.Listen. A peer that can open the socket must still authenticate.
 const unixPrefix = "unix:"
 
-// settings reads the files. The agent speaks to the controller of its run and to nobody else.
+// settings reads the files. The agent accepts the controller of its run only.
 func (t TLS) settings() (*tls.Config, error) {
 	var f trust.Files
 	for _, part := range []struct {
@@ -57,8 +56,8 @@ func (t TLS) settings() (*tls.Config, error) {
 	return trust.Server(f)
 }
 
-// listenTLS serves controllers that come over the network, until ctx ends or the agent's certificate has expired: nobody
-// could speak to it from then on.
+// listenTLS serves controllers over the network until ctx ends or the agent's certificate expires: no controller could
+// connect after that.
 func (s *Server) listenTLS(ctx context.Context, c Config) error {
 	settings, err := c.TLS.settings()
 	if err != nil {
@@ -100,12 +99,12 @@ const (
 	writePatience   = 30 * time.Second
 )
 
-// ServeTLS serves every connection on l whose other end proves to be the one that settings demand, until ctx ends. It closes l.
-// When nobody has been heard for as long as intervals are kept, it stops all load: whoever ordered it will not come back.
+// ServeTLS serves every connection on l whose peer authenticates as settings demand, until ctx ends. It closes l. Without
+// any request for as long as intervals are kept, it stops all load: the controller will not come back.
 func (s *Server) ServeTLS(ctx context.Context, l net.Listener, settings *tls.Config) error {
 	if settings == nil || settings.ClientAuth != tls.RequireAndVerifyClientCert || settings.MinVersion < tls.VersionTLS13 {
 		_ = l.Close()
-		return &diag.Error{Code: codeNoIdentity, Message: "serve controllers: without an identity nobody is served", Exit: diag.ExitRefused}
+		return &diag.Error{Code: codeNoIdentity, Message: "serve controllers: no TLS identity is configured", Exit: diag.ExitRefused}
 	}
 	gate := &gate{
 		Listener: l, settings: settings, passed: make(chan net.Conn), closed: make(chan struct{}), server: s,

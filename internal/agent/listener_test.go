@@ -101,8 +101,8 @@ func TestOnlyTheControllerOfThisRunIsServed(t *testing.T) {
 		c.VerifyConnection = nil
 		return c
 	}
-	nobody := ours.Controller(vm)
-	nobody.Certificates = nil
+	anonymous := ours.Controller(vm)
+	anonymous.Certificates = nil
 	older := ours.Controller(vm)
 	older.MinVersion, older.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	s := newTestServer(t, newScripted(), nil)
@@ -113,7 +113,7 @@ func TestOnlyTheControllerOfThisRunIsServed(t *testing.T) {
 	}{
 		"plain TCP":                      {nil, false},
 		"TLS 1.2":                        {blind(older), false},
-		"no certificate":                 {blind(nobody), false},
+		"no certificate":                 {blind(anonymous), false},
 		"another authority":              {blind(again.Controller(vm)), false},
 		"another run":                    {blind(theirs.Controller(vm)), false},
 		"expired":                        {blind(expired), false},
@@ -173,7 +173,7 @@ func TestPlainSpeakersGetNothing(t *testing.T) {
 	}
 }
 
-// TestEveryRouteIsKnown: what an agent answers on a network is this list, all behind the same gate; there is no other handler.
+// TestEveryRouteIsKnown: an agent serves exactly these routes on a network, all behind the same authentication.
 func TestEveryRouteIsKnown(t *testing.T) {
 	text, err := os.ReadFile("handler.go")
 	if err != nil {
@@ -214,7 +214,7 @@ func TestEveryRouteIsKnown(t *testing.T) {
 	}
 }
 
-// TestListenNeedsAnIdentity: without one there is no listener, and the error says what is missing.
+// TestListenNeedsAnIdentity: without an identity the agent does not listen, and the error says what is missing.
 func TestListenNeedsAnIdentity(t *testing.T) {
 	a := newAuthority(t, "run-1", time.Hour)
 	good := identity(t, a, "DB-0001")
@@ -270,7 +270,7 @@ func TestListenNeedsAnIdentity(t *testing.T) {
 	}
 }
 
-// TestExpiredAgentEnds: an agent to which nobody can speak any more does not stay.
+// TestExpiredAgentEnds: an agent that no controller can connect to any more exits.
 func TestExpiredAgentEnds(t *testing.T) {
 	good := identity(t, newAuthority(t, "run-1", -48*time.Hour), "DB-0001")
 	dir := t.TempDir()

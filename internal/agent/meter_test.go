@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// scrape returns the samples of a page by name and labels, and fails on a line that is no exposition format.
+// scrape returns the samples of a page by name and labels, and fails on a line that is not in the exposition format.
 func scrape(t *testing.T, s *Server) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()

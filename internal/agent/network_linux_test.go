@@ -307,7 +307,7 @@ func TestRestartedAgentIsNotMistaken(t *testing.T) {
 	go func() { done <- c.Run(t.Context(), w, sink) }()
 	sink.waitFor(t, 3)
 	mend := cuts["link down"](i, t)
-	i.stopAgent(syscall.SIGKILL) // nobody hears of it
+	i.stopAgent(syscall.SIGKILL) // without a message to the controller
 	i.startAgent(t)
 	mend()
 	if err := <-done; !errors.Is(err, load.ErrLost) || !strings.Contains(err.Error(), "agent restarted") {
@@ -319,7 +319,8 @@ func TestRestartedAgentIsNotMistaken(t *testing.T) {
 	}
 }
 
-// TestClosedClientEndsItsWaitersSoon: what a run does when it has switched a VM off itself. Nobody waits for the network.
+// TestClosedClientEndsItsWaitersSoon: a run that has switched a VM off itself closes its client. Waiters return without a
+// network timeout.
 func TestClosedClientEndsItsWaitersSoon(t *testing.T) {
 	if testing.Short() {
 		t.Skip("cuts a network")

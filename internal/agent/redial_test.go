@@ -69,7 +69,7 @@ func TestImpatientCallersDoNotEndADial(t *testing.T) {
 	}
 }
 
-// Close ends an attempt that nobody waits for any more, and does not return before.
+// Close ends an attempt that is no longer needed, and returns after it.
 func TestCloseEndsADial(t *testing.T) {
 	s, c := newSlowDial(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,8 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// An agent that is frozen while its load is stopped is given up after a while, with what came before, and is told to stop the load
-// when it is back.
+// An agent that is frozen while its load is stopped is given up after a while; its earlier intervals are kept. When it is
+// back, it receives the stop.
 func TestFrozenAgent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for an agent that says nothing")

@@ -29,8 +29,8 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// soakVariable is how long the soak lasts: "make soak" sets an hour, and a test that nobody asked for has some seconds, so
-// that the soak itself keeps working.
+// soakVariable is how long the soak lasts: "make soak" sets an hour; an ordinary test run takes some seconds, so that the
+// soak itself keeps working.
 const soakVariable = "BRAGG_SOAK"
 
 // soakGrowthMax bounds the growth of memory in an hour, soakNoiseBytes what a shorter look cannot tell from noise: the garbage

@@ -143,7 +143,7 @@ func TestDiscardedWorkloadDoesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := a.client.Prepare(ctx, workload(), newCollector()); !errors.Is(err, context.Canceled) {
-		t.Errorf("a preparation that nobody wants gives %v", err)
+		t.Errorf("an abandoned preparation gives %v", err)
 	}
 }
 

@@ -1,13 +1,13 @@
-// Package clock tells how the clock of another machine stands against ours, how far that may be wrong, and how long ahead a
-// common start has to be agreed. It measures nothing itself: whoever asked the other machine for its time says when the question
-// was sent and when the answer came.
+// Package clock estimates the offset of another machine's clock to ours, the error of that estimate, and how far ahead a
+// common start has to be agreed. It measures nothing itself: the caller that queried the other machine passes the times of
+// question and answer.
 //
 //	question and answer ──Filter.Add──▶ Reading ──▶ Reading.There(t): what the other clock shows at t
 //
 // The other clock counts nanoseconds on a monotonic clock from some start of its own, so that a step of a wall clock moves
-// nothing. What it answers was its time at some moment between question and answer, so the middle of both is wrong by at most half
-// of the way there and back, and by what clocks drift apart since. The answer for which both are least counts (after the clock
-// filter of the Network Time Protocol, D. Mills and others, RFC 5905, section 10).
+// nothing. The answer was its time at some moment between question and answer, so the midpoint is wrong by at most half the
+// round trip, plus the drift since. The answer with the smallest total error counts (after the clock filter of the Network
+// Time Protocol, D. Mills and others, RFC 5905, section 10).
 package clock
 
 import (
@@ -89,8 +89,8 @@ const (
 	aheadPerPeer = time.Millisecond
 )
 
-// Ahead is how long before a common start its moment is told to peers, so that the last one hears of it in time: several times the
-// slowest way there and back, and the time that it takes to tell all.
+// Ahead is how long before a common start peers must be notified, so that the last one receives it in time: several times
+// the slowest round trip, plus the time to notify all.
 func Ahead(slowest time.Duration, peers int) time.Duration {
 	return max(aheadMin, aheadTrips*slowest) + time.Duration(peers)*aheadPerPeer
 }

@@ -40,7 +40,7 @@ func TestClockIsWithinItsUncertainty(t *testing.T) {
 func TestOldAnswersAreForgotten(t *testing.T) {
 	var f Filter
 	if _, ok := f.Best(time.Now()); ok {
-		t.Error("a clock is known that nobody asked")
+		t.Error("a clock is known that was never queried")
 	}
 	begun := time.Now()
 	for i := range 1000 {
@@ -59,10 +59,10 @@ func TestOldAnswersAreForgotten(t *testing.T) {
 func TestAheadCoversTheSlowest(t *testing.T) {
 	for _, slowest := range []time.Duration{0, time.Millisecond, 400 * time.Millisecond} {
 		if got := Ahead(slowest, 50); got < 2*slowest || got < aheadMin {
-			t.Errorf("a trip of %v is told %v ahead", slowest, got)
+			t.Errorf("a round trip of %v gives a lead of %v", slowest, got)
 		}
 	}
 	if Ahead(0, 1000) <= Ahead(0, 10) {
-		t.Error("a thousand peers are told as soon as ten")
+		t.Error("a thousand peers have the same lead as ten")
 	}
 }

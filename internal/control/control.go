@@ -23,7 +23,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// controlName is the folder in the runs directory that holds the controller's identity, leases and journals. It is no
+// controlName is the folder in the runs directory that holds the controller's identity, leases and journals. It is not a
 // bundle and is never copied with one: journals hold the nonces that prove ownership.
 const controlName = ".control"
 
@@ -111,7 +111,7 @@ func keepsModes(dir string, was fs.FileInfo, chmod func(name string, mode fs.Fil
 // checkRunID keeps paths out of the names of files.
 func checkRunID(run string) error {
 	if run == "" || run != filepath.Base(run) || run == "." || run == ".." {
-		return &diag.Error{Code: "bad-run-id", Message: fmt.Sprintf("run id %q is no file name", run), Exit: diag.ExitUsage}
+		return &diag.Error{Code: "bad-run-id", Message: fmt.Sprintf("run id %q is not a file name", run), Exit: diag.ExitUsage}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type Lease struct {
 // Holder says who holds a lease.
 type Holder struct {
 	Fence uint64    `json:"fence"`
-	Run   string    `json:"run,omitempty"` // empty: nobody
+	Run   string    `json:"run,omitempty"` // empty: not held
 	PID   int       `json:"pid,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 }
@@ -201,7 +201,7 @@ func (l *Lease) Lost() <-chan lease.Holder {
 	return l.lock.Lost()
 }
 
-// Meetings tells who else works on the target. It is nil where nobody may.
+// Meetings reports other controllers that work on the target. It is nil for an exclusive lease.
 func (l *Lease) Meetings() <-chan lease.Meeting {
 	if shared, ok := l.lock.(target.SharedLock); ok {
 		return shared.Meetings()

@@ -100,7 +100,7 @@ func TestLeaseWithHostileName(t *testing.T) {
 	}
 }
 
-// A damaged lease file is no reason to count from 1 again: late commands of an old holder would be let through.
+// A damaged lease file must not restart the count from 1: late commands of an old holder would be accepted.
 func TestDamagedLease(t *testing.T) {
 	runs := t.TempDir()
 	lease, err := control.AcquireLease(runs, "local", "r", nil)

@@ -18,7 +18,7 @@ const noteSuffix = ".target"
 // journal yet, or no more: the note is how cleaning finds it.
 type LeaseNote struct {
 	file string // name of the note, in the control directory
-	How  []byte // what AtTarget was told
+	How  []byte // argument of AtTarget
 }
 
 // LeaseNotes returns the notes of a runs directory, also of runs that are going on.

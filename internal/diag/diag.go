@@ -1,8 +1,8 @@
 // Package diag holds source positions, diagnostics with carets, and the errors that reach a person.
 //
-// A parser collects a List of Diagnostics and goes on; the caller prints the List with Render, or turns it into one
-// error with List.Err. An Error is a fault that is told to the user once, at the border: it has a stable code, a
-// sentence, a hint and the exit code of the process. Library code returns errors and never prints or exits.
+// A parser collects a List of Diagnostics and goes on; the caller prints the List with Render, or turns it into one error
+// with List.Err. An Error is reported to the user once, by the command line: it has a stable code, a sentence, a hint and
+// the exit code of the process. Library code returns errors and never prints or exits.
 package diag
 
 import (

@@ -17,12 +17,12 @@ func TestRenderDrawsTheCaretUnderTheWord(t *testing.T) {
 		Code: "unknown-key", Pos: Position{File: "test.yml", Line: 12, Column: 8}, Width: 4,
 		Source: "\t      vcpu: 2", Rendered: "      vcpu: 3", Message: `unknown key "vcpu"`, Hint: `did you mean "vcpus"?`,
 	})
-	list.Warnf(Position{File: "test.yml", Line: 3}, "late", "this comes first: it stands on line 3")
+	list.Warnf(Position{File: "test.yml", Line: 3}, "late", "this comes first: it is on line 3")
 	var out bytes.Buffer
 	if err := Render(&out, list); err != nil {
 		t.Fatal(err)
 	}
-	want := "test.yml:3: warning: this comes first: it stands on line 3 [late]\n" +
+	want := "test.yml:3: warning: this comes first: it is on line 3 [late]\n" +
 		"test.yml:12:8: error: unknown key \"vcpu\" [unknown-key]\n" +
 		"   12 | \t      vcpu: 2\n" +
 		"      | \t      ^^^^\n" +

@@ -9,8 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Render prints every diagnostic with its place, its source line and a caret, ordered by position. One that is told
-// several times, because a loop repeats its line, is printed once:
+// Render prints every diagnostic with its place, its source line and a caret, ordered by position. Duplicates, because a
+// loop repeats its line, are printed once:
 //
 //	test.yml:12:7: error: unknown key "vcpu" [unknown-key]
 //	   12 |       vcpu: 2
@@ -64,8 +64,8 @@ const (
 	windowBefore = 60
 )
 
-// window cuts a stretch out of a long line, so that byte at of it is shown, and returns where that byte stands in the
-// stretch and how much of width is left.
+// window cuts a section out of a long line that shows byte at, and returns the index of that byte in the section and the
+// remaining width.
 func window(line string, at, width int) (string, int, int) {
 	at = max(at, 0)
 	if len(line) <= windowWidth {

@@ -90,7 +90,7 @@ func reapUntil(id int) unix.WaitStatus {
 		ended, err := unix.Wait4(-1, &status, 0, nil)
 		switch {
 		case err == unix.ECHILD:
-			return status // somebody else collected it, which nobody does
+			return status // already reaped, which should not happen
 		case err == nil && ended == id:
 			return status
 		}

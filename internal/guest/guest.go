@@ -1,12 +1,12 @@
 // Package guest is the agent's program as the first process of a machine: a VM that consists of a kernel, a few of its
-// modules and bragg-agent, and boots in seconds. It is no distribution: there is no shell, no login and no other program.
+// modules and bragg-agent, and boots in seconds. It is not a distribution: it has no shell, no login and no other program.
 //
 //	kernel ──▶ Init: file systems, modules, disks in order ──▶ seed ──▶ network ──▶ agent as a child
 //	           power button, SIGTERM, end of the agent ──▶ agent stops ──▶ sync ──▶ power off
 //
-// The agent is a process of its own, so that its crash is no panic of the kernel. What a VM is (its name, its address,
-// its certificates) comes from the seed: the document of this file, on a small disk that package image makes. Package
-// image makes the initramfs too, and says in a Modules what lies in it.
+// The agent is a separate process, so that its crash does not panic the kernel. The VM's name, address and certificates come
+// from the seed: the document of this file, on a small disk that package image makes. Package image also makes the
+// initramfs, and lists its contents in a Modules.
 package guest
 
 import (

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disks are named in the order of their addresses, as numbers; targets and hosts are no disks.
+// Disks are named in numeric order of their addresses; targets and hosts are not disks.
 func TestSortedByAddress(t *testing.T) {
 	t.Parallel()
 	got := sortedByAddress([]string{"0:0:10:0", "host0", "0:0:2:0", "target0:0:2", "1:0:0:0", "0:0:2:16384", "a:b:c:d", "0:0:0:0"})
@@ -142,7 +142,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// A test is no first process.
+// A test does not run as PID 1.
 func TestIsInit(t *testing.T) {
 	t.Parallel()
 	if IsInit() {

@@ -106,7 +106,7 @@ func (m *machine) serve(ctx context.Context) outcome {
 	if err != nil {
 		return outcome{reason: err.Error()}
 	}
-	if m.address != "" { // whoever starts the VM by hand knows better
+	if m.address != "" { // a VM that is started by hand overrides it
 		seed.Network = []Link{{Address: m.address, Gateway: m.gateway}}
 		if err := seed.Network[0].Check(); err != nil {
 			return outcome{reason: "kernel command line: " + err.Error()}
@@ -131,8 +131,8 @@ func (m *machine) serve(ctx context.Context) outcome {
 	return m.keepAgent(ctx, string(config))
 }
 
-// randomness makes the kernel gather what it needs for random numbers. Nothing else happens in a guest that would bring
-// them, and only somebody who waits for them makes the kernel hurry.
+// randomness makes the kernel collect entropy. A guest has no other source of it, and the kernel only hurries for a blocked
+// reader.
 func randomness() <-chan struct{} {
 	ready := make(chan struct{})
 	go func() {

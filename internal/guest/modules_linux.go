@@ -16,8 +16,8 @@ import (
 
 const scsiBus = "/sys/bus/scsi"
 
-// loadModules loads what the machine needs. A module that does not load is told and does without: what it drives may
-// not be there, and what is missing is told when it is wanted.
+// loadModules loads what the machine needs. A module that does not load is logged and skipped: its hardware may be absent,
+// and a missing device is reported when it is needed.
 func (m *machine) loadModules() {
 	text, err := os.ReadFile(ModulesFile)
 	var modules Modules

@@ -98,7 +98,7 @@ func ethernets() ([]netlink.Link, error) {
 		}
 	}
 	if len(cards) == 0 {
-		return nil, errors.New("there is no network interface")
+		return nil, errors.New("no network interface found")
 	}
 	return cards, nil
 }
@@ -113,7 +113,7 @@ func pick(cards []netlink.Link, mac string, taken map[int]bool) (netlink.Link, e
 	if mac == "" {
 		return nil, errors.New("there are fewer interfaces than the seed describes")
 	}
-	return nil, fmt.Errorf("there is no interface %s", mac)
+	return nil, fmt.Errorf("no interface %s found", mac)
 }
 
 func (m *machine) connectLink(ctx context.Context, card netlink.Link, want Link, hostname string) error {
@@ -186,8 +186,8 @@ type tenancy struct {
 	options []dhcpv4.Modifier
 }
 
-// renew keeps a lease for as long as ctx lives. A server that is away is asked again and again; the address stays
-// meanwhile, because taking it away would end a run that nobody else disturbs.
+// renew renews a DHCP lease until ctx ends. An unreachable server is retried; the address stays meanwhile, because removing
+// it would end an otherwise undisturbed run.
 func (m *machine) renew(ctx context.Context, card netlink.Link, t *tenancy) {
 	var o outcome
 	defer m.survive(&o)

@@ -37,7 +37,7 @@ func (m *machine) watchButtons() <-chan outcome {
 		go watchButton(f, pressed)
 	}
 	if !found {
-		m.say("there is no power button: a shutdown by ACPI will not be noticed")
+		m.say("no power button found: an ACPI shutdown will not be noticed")
 	}
 	return pressed
 }
@@ -63,8 +63,8 @@ func isPress(event [eventBytes]byte) bool {
 		binary.NativeEndian.Uint32(event[20:]) == 1
 }
 
-// watchSignals tells when somebody asks the first process to end: SIGTERM for power off, SIGINT (which the kernel sends
-// for Ctrl-Alt-Del) for a restart.
+// watchSignals reports signals that ask PID 1 to end: SIGTERM for power off, SIGINT (which the kernel sends for
+// Ctrl-Alt-Del) for a restart.
 func watchSignals() <-chan outcome {
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_OFF)
 	signals := make(chan os.Signal, 1)

@@ -35,7 +35,7 @@ func (c *Client) Gone() <-chan struct{} { return c.session.CloseChan() }
 // Close ends the connection. VMs go on.
 func (c *Client) Close() error { return c.session.Close() }
 
-// ErrLost says that the connection ended before an answer came: what was asked for may have been done or not.
+// ErrLost says that the connection ended before the reply: the request may or may not have been carried out.
 var ErrLost = errors.New("the connection to the host was lost")
 
 // Call asks for one operation and waits for the answer. When ctx ends first, the host gives the operation up.
@@ -99,8 +99,8 @@ func (c *Client) Copy(ctx context.Context, d DiskCopy) error {
 	return carry(ctx, in, out)
 }
 
-// carry hands everything of in to out and returns the last word of the host behind out. That may come long before the end, when
-// the disk there is full for one: then nobody reads any more what is written, and the copy ends with the host's reason.
+// carry copies in to out and returns the final reply of the host. That may arrive long before the end, for example when the
+// disk there is full: then the host stops reading, and the copy ends with the host's reason.
 func carry(ctx context.Context, in, out net.Conn) error {
 	last := make(chan error, 1)
 	go func() {

@@ -1,12 +1,11 @@
-// Package hostvm lets an existing Linux host stand for VMs: a VM there is an agent's process with data disks that are files
-// of that host, as on the local target, but it outlives the connection over which it was asked for.
+// Package hostvm emulates VMs on an existing Linux host: a VM is an agent process with data disks that are files of the
+// host, as on the local target, but it outlives the connection that created it.
 //
 //	controller: Client ──▶ streams over one connection (ssh) ──▶ host: Serve ──▶ target/local, detached ──▶ agents
 //
 // A stream begins with a line of JSON, a Request, and gets another, a Reply. The operations are those of a target and
-// nothing else: no shell, no path of the caller's but the folder below which VMs lie. After OpDial the stream is the
-// connection to a VM's agent, inside of which its own TLS goes on. Serve keeps no state: whoever connects next finds VMs by
-// their ownership tags.
+// nothing else: no shell, no path of the caller's except the directory of the VMs. After OpDial the stream is the connection
+// to a VM's agent, with TLS inside. Serve keeps no state: the next connection finds VMs by their ownership tags.
 package hostvm
 
 import (

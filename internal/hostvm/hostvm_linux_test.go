@@ -92,7 +92,7 @@ func TestCopyIsGivenUp(t *testing.T) {
 	silent, silentThere := net.Pipe()
 	defer silent.Close()
 	defer silentThere.Close()
-	why := errors.New("somebody pressed a key")
+	why := errors.New("the user pressed a key")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- carry(ctx, mine, silent) }()

@@ -111,9 +111,9 @@ func read(fs procfs.FS) (*reading, error) {
 	return r, nil
 }
 
-// outward returns the interfaces over which data enters and leaves a machine: those of hardware. Bonds, bridges, VLANs and the ends
-// of tunnels carry the same bytes once more, and a virtual function has its part in those of its port. Where there is no port,
-// as in a container, they are all but the loopback. sys is the folder in which the system describes interfaces.
+// outward returns the interfaces over which data enters and leaves a machine: those of hardware. Bonds, bridges, VLANs and
+// the ends of tunnels carry the same bytes once more, and a virtual function has its part in those of its port. Without a
+// port, as in a container, they are all but the loopback. sys is the directory in which the system describes interfaces.
 func outward(sys string, names []string) []string {
 	var hardware, others []string
 	for _, name := range names {

@@ -21,7 +21,7 @@ func TestInterfacesThatCount(t *testing.T) {
 	}
 	for names, want := range map[string]string{
 		"lo eth0 eth1 eth1v0 bond0 bond0.100 br0 vnet3 tap0 docker0 wg0": "eth0 eth1",
-		"lo eth0 eth9":         "eth0", // what the system does not describe is no hardware
+		"lo eth0 eth9":         "eth0", // an interface without a description is not hardware
 		"lo veth1 wg0":         "veth1 wg0",
 		"lo eth1v0 wg0":        "eth1v0 wg0", // the namespace of a container that has no port of its own
 		"lo":                   "",

@@ -59,7 +59,7 @@ func (s *server) lease(ctx context.Context, r Request) (*lease.Answer, error) {
 	}
 	if ok && answer.Other == nil {
 		order.Holder.Fence = max(order.Holder.Fence, answer.Fence)
-		// Without an answer nobody else gets one from there either.
+		// If libvirt does not answer us, it does not answer other controllers either.
 		if there, err := libvirt.Take(ctx, order); err == nil {
 			answer = lease.Answer{Fence: max(answer.Fence, there.Fence), Other: there.Other}
 		}

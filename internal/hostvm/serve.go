@@ -94,8 +94,8 @@ func ServeConn(ctx context.Context, p Program, conn io.ReadWriteCloser) error {
 	return s.close()
 }
 
-// accept serves streams until the connection ends, at most so many at the same time; others are told that there are too many.
-// Those to agents stay for as long as a run, so that waiting for one of them to end would stop everything.
+// accept serves streams until the connection ends, at most so many at the same time; further ones are refused with an error.
+// Streams to agents last as long as a run, so waiting for one of them to end would block everything.
 func (s *server) accept(ctx context.Context, session *yamux.Session, streams *sync.WaitGroup, streamsMax int) {
 	slots, refusals := make(chan struct{}, streamsMax), make(chan struct{}, backlogMax)
 	for {
@@ -122,7 +122,7 @@ func (s *server) accept(ctx context.Context, session *yamux.Session, streams *sy
 	}
 }
 
-// refuse answers a request for which there is no room.
+// refuse answers a request beyond the limit of streams.
 func refuse(_ context.Context, stream net.Conn) {
 	defer stream.Close()
 	_ = stream.SetReadDeadline(time.Now().Add(helloPatience))

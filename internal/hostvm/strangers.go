@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/local"
 )
 
-// hypervisors are how processes begin their names that are VMs of somebody. The kernel keeps 15 letters of a name.
+// hypervisors are name prefixes of processes that are VMs. The kernel keeps 15 letters of a name.
 var hypervisors = []string{"qemu-", "kvm", "cloud-hyperviso", "firecracker", "VBoxHeadless", "VirtualBoxVM", "vmware-vmx", "crosvm", "bhyve"}
 
 // strangersMax bounds how many are named, othersMax how many are listed.
@@ -49,7 +49,7 @@ func withHypervisors(others []target.Other) ([]target.Other, error) {
 	return others[:min(len(others), othersMax)], err
 }
 
-// hypervisorProcesses names the processes of this host that are VMs of somebody.
+// hypervisorProcesses names the processes of this host that are VMs.
 func hypervisorProcesses() ([]string, error) {
 	all, err := procfs.AllProcs()
 	if err != nil {

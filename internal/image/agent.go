@@ -42,7 +42,7 @@ func readAgent(path, architecture string) (agentFile, error) {
 func checkAgent(text []byte, architecture string) (version string, err error) {
 	program, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
-		return "", fmt.Errorf("it is no program for Linux: %w", err)
+		return "", fmt.Errorf("not a Linux program: %w", err)
 	}
 	defer program.Close()
 	if found := architectures[program.Machine]; found != architecture {
@@ -71,7 +71,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("not a regular file")
 	case info.Size() > limit:
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", info.Size(), limit)
 	}

@@ -65,7 +65,7 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// Whoever builds an image of the same files gets the same bytes.
+// An image of the same files has the same bytes.
 func TestImageIsReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("unpacks a kernel")
@@ -154,7 +154,7 @@ func checkWritten(t *testing.T, disks []string) {
 	}
 }
 
-// Whatever is missing or wrong is told on the console, and the guest is off afterwards. Nothing panics or tries for ever.
+// Missing or invalid input is reported on the console, and the guest powers off. Nothing panics or retries forever.
 func TestGuestsThatCannotWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots guests")
@@ -196,11 +196,11 @@ func TestGuestWithoutNetwork(t *testing.T) {
 	i, a := built(t), authority(t)
 	seed := seedOf(t, a, image.Guest{VM: "x", InstanceID: "x"})
 	m := start(t, i, hardware{seed: seed, address: "none"})
-	m.waitFor("no network: there is no network interface; trying again")
+	m.waitFor("no network: no network interface found; trying again")
 	m.command("system_powerdown")
 	m.waitForEnd()
 
-	// There is an interface, and nobody who lends addresses on it.
+	// The interface exists, but no DHCP server answers on it.
 	m = start(t, i, hardware{seed: seed, address: "none", devices: []string{
 		"-netdev", "hubport,hubid=0,id=h", "-device", "virtio-net-pci,netdev=h,romfile=",
 	}})
@@ -229,7 +229,7 @@ func TestSeedByFirmware(t *testing.T) {
 	}
 }
 
-// documentOf takes the document out of a seed: it stands there in one piece.
+// documentOf extracts the document from a seed, which holds it contiguously.
 func documentOf(t *testing.T, seed []byte) []byte {
 	t.Helper()
 	begin := bytes.Index(seed, []byte("{\n  \"version\""))

@@ -20,7 +20,7 @@ type Source struct {
 	FindAgent func(architecture string) (string, error)
 }
 
-// Build makes an image in the folder dir. The same two files give the same bytes, whoever builds them where and when.
+// Build makes an image in the folder dir. The same two files give the same bytes, independent of user, place and time.
 func Build(s Source, dir string) (Manifest, error) {
 	kernel, err := readKernel(s.Package)
 	if err != nil {

@@ -58,7 +58,7 @@ type (
 	}
 )
 
-// unit starts the agent. Its configuration is a file, so that nothing from outside stands in this text.
+// unit starts the agent. Its configuration is a file, so that this text contains no outside input.
 const unit = `[Unit]
 Description=Bragg agent
 Wants=network-online.target
@@ -135,8 +135,8 @@ func (g Guest) commands() (commands [][]string) {
 		[]string{"systemctl", "start", unitName})
 }
 
-// networkOf describes the network in version 2. DHCP goes by the card's own address and not by the machine-id, which is
-// still that of the template when the first address is asked for.
+// networkOf describes the network in version 2. DHCP uses the card's MAC address and not the machine-id, which is still the
+// template's when the first address is requested.
 func networkOf(links []guest.Link) networkConfig {
 	n := networkConfig{Version: 2, Ethernets: map[string]cloudEthernet{}}
 	if len(links) == 0 {

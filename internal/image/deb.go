@@ -24,11 +24,11 @@ const (
 var errUnpacked = fmt.Errorf("it unpacks to more than %d bytes", int64(unpackedBytesMax))
 
 // openMember finds a member of a Debian package (deb(5): an ar archive) and returns it unpacked: "data.tar" or
-// "control.tar", whatever it is compressed with. What it returns must be closed; r stays the caller's.
+// "control.tar", with any compression. What it returns must be closed; r stays the caller's.
 func openMember(r io.Reader, member string) (io.ReadCloser, error) {
 	magic := make([]byte, len(arMagic))
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != arMagic {
-		return nil, errors.New("it is no Debian package")
+		return nil, errors.New("not a Debian package")
 	}
 	for {
 		header := make([]byte, arHeaderBytes)

@@ -44,7 +44,7 @@ func Download(ctx context.Context, name, dir string) (path string, err error) {
 func fetch(ctx context.Context, name, dir string) (string, error) {
 	if !validPackage(name) {
 		return "", &diag.Error{
-			Code: "bad-package-name", Message: fmt.Sprintf("download %q: it is no name of a kernel package", name), Exit: diag.ExitUsage,
+			Code: "bad-package-name", Message: fmt.Sprintf("download %q: not a name of a kernel package", name), Exit: diag.ExitUsage,
 			Hint: "give a name such as " + DefaultPackage,
 		}
 	}

@@ -28,9 +28,9 @@ const (
 // Format is raised when a former reader could misread a manifest.
 const Format = 1
 
-// commandLine is what the kernel is started with: errors only, to the screen and to the first serial line. A kernel with a
-// defect must not go on half dead, as if nothing were: it ends, which the hypervisor notices where it has a device for that
-// (pvpanic), and elsewhere starts anew. An NMI that no device explains is taken for the wish to see that happen.
+// commandLine is the kernel's command line: errors only, to the screen and the first serial line. A kernel after an oops
+// must not continue half dead: it panics, which the hypervisor notices through a pvpanic device, and otherwise reboots. An
+// unexplained NMI panics too, so that a panic can be injected.
 func commandLine(architecture string) string {
 	serial, x86 := "ttyS0", " unknown_nmi_panic"
 	if architecture == "arm64" {

@@ -50,7 +50,7 @@ var wanted = []struct {
 	{name: "virtio_pci", required: true},
 	{name: "virtio_rng"}, // first, so that keys need not wait for chance
 	{name: "qemu_fw_cfg"},
-	{name: "pvpanic_mmio", hardware: true}, // tells the hypervisor of a panic; early, so that it is told of early ones
+	{name: "pvpanic_mmio", hardware: true}, // reports panics to the hypervisor; loaded early, to report early ones
 	{name: "pvpanic_pci", hardware: true},
 	{name: "virtio_net", required: true},
 	{name: "virtio_blk", required: true},
@@ -79,7 +79,7 @@ func readKernel(file string) (*kernel, error) {
 	case err != nil:
 		return nil, badPackage(file, err)
 	case !info.Mode().IsRegular():
-		return nil, badPackage(file, errors.New("it is no regular file"))
+		return nil, badPackage(file, errors.New("not a regular file"))
 	case info.Size() > packageBytesMax:
 		return nil, badPackage(file, fmt.Errorf("it has %d bytes, want at most %d", info.Size(), packageBytesMax))
 	}
@@ -106,9 +106,9 @@ func parseKernel(r io.Reader) (*kernel, error) {
 	}
 	switch {
 	case k.image == nil:
-		return nil, errors.New("there is no kernel in it")
+		return nil, errors.New("no kernel in it")
 	case len(k.modules) == 0:
-		return nil, errors.New("there are no modules in it")
+		return nil, errors.New("no modules in it")
 	}
 	return k, nil
 }
@@ -257,7 +257,7 @@ func (k *kernel) choose() (guest.Modules, error) {
 // needsMax bounds chains of modules that need others; real ones have about five.
 const needsMax = 32
 
-// add adds a module and whatever it needs.
+// add adds a module and its dependencies.
 func (k *kernel) add(name string, to map[string]guest.Module, depth int) error {
 	if _, ok := to[name]; ok || k.builtIn[name] {
 		return nil

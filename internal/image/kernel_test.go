@@ -156,7 +156,7 @@ func TestAgentsThatAreNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checkAgent([]byte("#!/bin/sh"), "amd64"); err == nil || !strings.Contains(err.Error(), "no program for Linux") {
+	if _, err := checkAgent([]byte("#!/bin/sh"), "amd64"); err == nil || !strings.Contains(err.Error(), "not a Linux program") {
 		t.Errorf("a script: %v", err)
 	}
 	if _, err := checkAgent(self, "riscv64"); err == nil || !strings.Contains(err.Error(), "and the kernel for riscv64") {

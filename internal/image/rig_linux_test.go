@@ -56,7 +56,7 @@ var theImage = sync.OnceValues(func() (image.Image, error) {
 	return image.Open(dir)
 })
 
-var kernelPackage string // set before theImage is asked for
+var kernelPackage string // set before theImage is called
 
 func TestMain(m *testing.M) {
 	code := m.Run()

@@ -34,7 +34,7 @@ func sshKey(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " somebody's: \"key\" # yes"
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " a user's: \"key\" # yes"
 }
 
 func goodGuest(t testing.TB) Guest {

@@ -19,7 +19,7 @@ import (
 type request struct {
 	Take *Order  `json:"take,omitempty"` // nil: who holds it?
 	Drop string  `json:"drop,omitempty"` // the id of the lease to end
-	Met  *Holder `json:"met,omitempty"`  // who asks, and shares the machine
+	Met  *Holder `json:"met,omitempty"`  // the requester, which shares the machine
 }
 
 // Order asks for a lease of a machine, or renews it.
@@ -71,7 +71,7 @@ func Hold(ctx context.Context, scope string, h Holder) (*Held, error) {
 // Fence is the number of the lease.
 func (h *Held) Fence() uint64 { return h.holder.Fence }
 
-// Lost is never told: what a process has of the kernel nobody takes away.
+// Lost never reports: a lease of the kernel cannot be taken away from its process.
 func (h *Held) Lost() <-chan Holder { return nil }
 
 // Unlock gives the lease back.
@@ -108,8 +108,8 @@ func bind(ctx context.Context, at *net.UnixAddr, o owner) (*server, *Holder, err
 	}
 }
 
-// ask returns who has the lease behind a socket; met tells them who asks. With an error the holder did not say, and only its
-// process is known, or not even that.
+// ask returns the holder of the lease behind a socket; met introduces this process to it. With an error the holder did not
+// answer, and at most its process is known.
 func ask(at *net.UnixAddr, met *Holder) (Holder, error) {
 	var reply struct{ Holder Holder }
 	peer, err := talk(at, askMax, request{Met: met}, &reply)
@@ -164,7 +164,7 @@ type server struct {
 type owner struct {
 	holder  Holder
 	keeping *keeping     // nil: the lease is that of this process
-	met     func(Holder) // hears of others who share the machine; nil where nobody may
+	met     func(Holder) // called for others that share the machine; nil for an exclusive lease
 }
 
 func serve(l *net.UnixListener, o owner) *server {
@@ -186,7 +186,7 @@ func serve(l *net.UnixListener, o owner) *server {
 	return s
 }
 
-// end frees the name. Copies of the socket that a process has which is about to execute a program take nobody in any more.
+// end frees the name. Copies of the socket in a process between fork and exec accept no connections any more.
 func (s *server) end() {
 	s.once.Do(func() {
 		if raw, err := s.listener.SyscallConn(); err == nil {

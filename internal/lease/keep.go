@@ -18,7 +18,7 @@ type keeping struct {
 	timer *time.Timer
 }
 
-// Keeper is what a process is told that is to keep a lease for a controller elsewhere.
+// Keeper configures a process that keeps a lease for a controller on another machine.
 type Keeper struct {
 	Scope  string        `json:"scope,omitempty"`
 	Holder Holder        `json:"holder"`
@@ -40,7 +40,7 @@ func Keep(ctx context.Context, text string, ready io.WriteCloser) error {
 	answer := Answer{Fence: k.Holder.Fence, Other: other}
 	if told := json.NewEncoder(ready).Encode(answer); told != nil || other != nil {
 		if s != nil {
-			s.end() // nobody knows of it
+			s.end() // the lease was never reported to the controller
 		}
 		return errors.Join(told, ready.Close())
 	}
@@ -64,7 +64,8 @@ func (s *server) expiry() *time.Timer {
 	return s.keeping.timer
 }
 
-// take renews the lease of a keeper, or passes it on from a holder that is gone. allowed says that whoever asks may.
+// take renews the lease of a keeper, or passes it on from a holder that is gone. allowed says that the requester may do
+// that.
 func (s *server) take(o Order, allowed bool) Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,7 @@ func Take(ctx context.Context, scope string, o Order, command []string) (Answer,
 func Drop(scope, id string) error {
 	_, err := talk(address(scope), talkMax, request{Drop: id}, &struct{}{})
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) {
-		return nil // nobody has it
+		return nil // not held
 	}
 	return err
 }
@@ -143,7 +144,7 @@ func startKeeper(k Keeper, command []string) (Answer, error) {
 	defer told.Close()
 	c := exec.Command(command[0], append(command[1:len(command):len(command)], string(text))...)
 	c.Args[0], c.Dir, c.Env, c.Stdout = "bragg-lease", "/", []string{}, tell
-	apart(c) // it outlives the connection over which it was asked for
+	apart(c) // it outlives the connection of its request
 	if err := errors.Join(c.Start(), tell.Close()); err != nil {
 		return answer, fmt.Errorf("start the keeper of the lease: %w", err)
 	}

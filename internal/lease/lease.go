@@ -1,15 +1,16 @@
-// Package lease lets one controller at a time work on a machine, wherever controllers run and whoever started them.
+// Package lease lets one controller at a time work on a machine, independent of where controllers run and which user started
+// them.
 //
 //	Hold       takes the lease of this machine, for as long as this process lives            (hold.go)
-//	Share      takes a part of it: others may have one too, and nobody the whole             (share.go)
+//	Share      takes a shared lease, which excludes the exclusive one only                   (share.go)
 //	Keep       is a process that holds it for a controller elsewhere, which renews it         (keep.go)
 //	Together   takes the leases of several machines in an order that all controllers share    (together.go)
 //
-// On Linux a lease of a machine is an abstract socket: the kernel lets one process have the name, whatever its user, and
-// frees it with the process; no file is left. Who asks at the socket is told who holds the lease. Where a machine can only be
-// spoken to in another way, package lease knows that way as a Place.
+// On Linux a lease of a machine is an abstract socket: the kernel gives the name to one process of any user and frees it
+// with the process; no file is left. A connection to the socket returns the lease holder. A machine that is reached in
+// another way is a Place.
 //
-// What is not kept apart: network namespaces of one machine, which are machines of their own here, as labs make them.
+// Limitation: network namespaces of one machine, such as those of labs, count as separate machines.
 package lease
 
 import (
@@ -63,7 +64,7 @@ func NewHolder(run string, fence uint64) Holder {
 	return h
 }
 
-// HeldError says that somebody else holds a lease.
+// HeldError says that another process holds a lease.
 type HeldError struct {
 	By    Holder
 	Where string // the machine, as the target calls it; "" is this one

@@ -319,7 +319,7 @@ func TestSilentPlace(t *testing.T) {
 	}
 }
 
-// A lease whose holder could not renew it goes to the next, and the former is told.
+// A lease that its holder could not renew goes to the next requester, and the former holder is notified.
 func TestLost(t *testing.T) {
 	places, _ := keepers(t, 2)
 	g, err := together(t.Context(), NewHolder("run-1", 0), places, 5*time.Millisecond)
@@ -388,7 +388,7 @@ func TestDeadController(t *testing.T) {
 	_ = g.Unlock()
 }
 
-// A keeper that nobody renews ends by itself.
+// A keeper that is not renewed exits by itself.
 func TestKeeperExpires(t *testing.T) {
 	at := scope(t)
 	text, err := json.Marshal(Keeper{Scope: at, Holder: NewHolder("run-1", 0), Life: 50 * time.Millisecond})

@@ -27,8 +27,8 @@ const (
 	ownCallMax = 20 * time.Second
 )
 
-// OwnLibvirt returns the libvirt of this machine; ok is false where there is none, or where this user may not use it: nobody is
-// asked for a password.
+// OwnLibvirt returns the libvirt of this machine; ok is false without one, or if this user may not use it without a password
+// prompt.
 func OwnLibvirt() (s Secrets, ok bool) {
 	if _, err := exec.LookPath("virsh"); err != nil || !mayUseLibvirt() {
 		return s, false

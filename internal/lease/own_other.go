@@ -10,5 +10,5 @@ func OwnLibvirt() (Secrets, bool) { return Secrets{}, false }
 // Machine is never called.
 func (Secrets) Machine(context.Context) (string, error) { return "", nil }
 
-// Mark has nobody to tell.
+// Mark does nothing on this system.
 func Mark(context.Context, Holder) func() { return func() {} }

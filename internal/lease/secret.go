@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// On a machine with libvirt the lease is a secret of libvirt without a value: of secrets with one use there is one, whoever
-// defines them from wherever, and each has a UUID without which it is neither changed nor removed. Its description says who has
-// the lease. Other objects that are unique by name would do, but secrets start nothing, show up in no list of VMs, and are part of
-// sessions of users too. Whoever reaches the machine in another way, and can speak to its libvirt there, takes this lease beside
-// its own, so that a machine has one lease for all providers.
+// On a machine with libvirt the lease is a secret of libvirt without a value: libvirt allows one secret per usage ID,
+// regardless of its definer, and each has a UUID that is needed to change or remove it. Its description names the lease
+// holder. Other objects with unique names would do, but secrets start nothing, appear in no list of VMs, and exist in user
+// sessions too. A controller that reaches the machine in another way, and can use its libvirt, takes this lease beside its
+// own, so that a machine has one lease for all providers.
 const (
 	secretUse     = "bragg-lease"
 	secretPart    = "bragg-part-" // and the id of the holder: what shares the machine and cannot cut its power
@@ -149,7 +149,7 @@ func (s Secrets) sweep(ctx context.Context) {
 	for _, id := range ids {
 		h, err := s.holder(ctx, id)
 		if err != nil || h.Renewed.IsZero() {
-			continue // nobody knows whose it is
+			continue // its owner is unknown
 		}
 		if h.gone() || time.Since(h.Renewed) > Life+skewMax {
 			_ = s.Drop(ctx, id)

@@ -22,7 +22,7 @@ func TestLeaseSecret(t *testing.T) {
 	}
 	other, err := parseSecret([]byte(`<secret><uuid>` + h.ID + `</uuid><description>mine</description></secret>`))
 	if err != nil || other.ID != h.ID || other.Run != "unknown" || !other.Renewed.IsZero() {
-		t.Errorf("a secret of somebody else's: %+v, %v", other, err)
+		t.Errorf("a foreign secret: %+v, %v", other, err)
 	}
 }
 
@@ -41,7 +41,7 @@ func FuzzLease(f *testing.F) {
 		}
 		s := Secrets{Query: func(context.Context, ...string) ([]byte, error) { return text, nil }}
 		if _, err := s.holders(t.Context(), secretUse); err != nil {
-			_ = err // whatever a host prints is no reason to stop
+			_ = err // unexpected output of a host is ignored
 		}
 	})
 }

@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// Those who share a machine have a socket each, whose name begins with that of the machine's lease. Who takes a part binds its own
-// socket first and then looks whether somebody has the whole; who takes the whole binds that first and then looks for parts. So at
-// least one of two sees the other. Where both do, the whole gives way: it waits for less time than a part.
+// Each holder of a shared lease has a socket of its own, whose name begins with that of the machine's lease. A shared holder
+// binds its socket first and then checks for the exclusive one; an exclusive holder binds that first and then checks for
+// shared ones. So at least one of two competitors sees the other. If both do, the exclusive one backs off: it waits for less
+// time than a shared one.
 const (
 	sharePatience = time.Second
 	wholePatience = 300 * time.Millisecond
 	shareLook     = 20 * time.Millisecond
-	// meetPeriod is how often a holder looks who else is there. Whoever comes says so by itself; that it has gone is seen.
+	// meetPeriod is how often a holder polls for other holders. New holders announce themselves; polling finds those that left.
 	meetPeriod = 2 * time.Second
-	meetsMax   = 256 // that nobody has read yet
+	meetsMax   = 256 // unread ones
 )
 
 // Meeting says that another holder shares the machine, from a moment or until it.
@@ -32,7 +33,7 @@ type Meeting struct {
 	Uncertain time.Duration
 }
 
-// Part is a part of the lease of this machine, in this process: others may have one too, and nobody the whole.
+// Part is a shared lease of this machine, held by this process. It excludes the exclusive lease.
 type Part struct {
 	*server
 	scope    string
@@ -80,7 +81,7 @@ func partAddress(scope string, h Holder) *net.UnixAddr {
 	return a
 }
 
-// whole returns who has the whole lease; nil is nobody. One that is about to give way is waited for.
+// whole returns the holder of the exclusive lease; nil if it is free. It waits for a holder that is about to back off.
 func (p *Part) whole(ctx context.Context) (*Holder, error) {
 	for until := time.Now().Add(sharePatience); ; {
 		if !slices.Contains(listening(address(p.scope).Name), address(p.scope).Name) {
@@ -133,8 +134,8 @@ func parts(scope string) []string {
 	return slices.DeleteFunc(listening(prefix), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
-// listening returns the names of abstract sockets with a prefix at which somebody listens, as proc_net_unix(5) lists them. Where
-// that cannot be read there are none, as on systems that have no such sockets.
+// listening returns the names of listening abstract sockets with a prefix, from /proc/net/unix (proc_net_unix(5)). It
+// returns none if that cannot be read, as on systems without such sockets.
 func listening(prefix string) []string {
 	file, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -191,7 +192,7 @@ func (p *Part) tell(m Meeting) {
 	}
 	select {
 	case p.meetings <- m:
-	default: // nobody reads, and what was told says enough
+	default: // the reader is slow; the queued meetings are enough
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Several may have a part, and nobody the whole meanwhile; whoever has the whole keeps parts away.
+// Shared leases coexist and exclude the exclusive one; the exclusive one excludes them.
 func TestPartsAndWhole(t *testing.T) {
 	scope := t.TempDir()
 	one, err := Share(t.Context(), scope, NewHolder("run-1", 0))
@@ -85,21 +85,21 @@ func TestMeetings(t *testing.T) {
 		case m := <-p.Meetings():
 			return m
 		case <-time.After(time.Minute):
-			t.Fatal("nothing was told")
+			t.Fatal("no meeting was reported")
 			return Meeting{}
 		}
 	}
 	if m := next(one); m.With.Run != "run-2" || m.Ended || m.Uncertain != 0 {
-		t.Errorf("the first was told of %+v", m)
+		t.Errorf("the first got %+v", m)
 	}
 	if m := next(two); m.With.Run != "run-1\uFFFD[2J" || m.Ended || m.Uncertain != 0 {
-		t.Errorf("the second was told of %+v", m)
+		t.Errorf("the second got %+v", m)
 	}
 	if err := two.Unlock(); err != nil {
 		t.Error(err)
 	}
 	if m := next(one); m.With.Run != "run-2" || !m.Ended || m.Uncertain != meetPeriod {
-		t.Errorf("the first was told of %+v", m)
+		t.Errorf("the first got %+v", m)
 	}
 	if err := one.Unlock(); err != nil {
 		t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// Machines of other systems are no targets.
+// Machines with other systems cannot be targets.
 
 func credentials(net.Conn) (process, user int, err error) { return 0, 0, errors.ErrUnsupported }
 

@@ -158,7 +158,7 @@ func (g *Group) renew(ctx context.Context, p Place, period time.Duration) {
 			return
 		case <-tick.C:
 		}
-		// An error is not the end of it: the machine may be switched off, and is asked again.
+		// An error does not lose the lease: the machine may be switched off, and is polled again.
 		if a, err := g.take(ctx, p); err == nil && a.Other != nil {
 			g.lost <- *a.Other
 			return
@@ -173,10 +173,10 @@ func (g *Group) Fence() uint64 {
 	return g.fence
 }
 
-// Lost tells of whoever has one of the machines now.
+// Lost reports the new holder of a machine whose lease was lost.
 func (g *Group) Lost() <-chan Holder { return g.lost }
 
-// Unlock gives the lease back. What cannot be told so becomes free by itself.
+// Unlock releases the lease. On a machine that cannot be reached it expires by itself.
 func (g *Group) Unlock() error {
 	g.stop()
 	g.work.Wait()
@@ -184,7 +184,8 @@ func (g *Group) Unlock() error {
 	return nil
 }
 
-// drop gives back what may have been taken, the first last: nobody gets a part meanwhile.
+// drop releases all leases that may have been taken, the first one last, so that no other controller gets a subset
+// meanwhile.
 func (g *Group) drop(ctx context.Context, places []Place) {
 	one := func(p Place) {
 		bounded, cancel := context.WithTimeout(ctx, callMax)

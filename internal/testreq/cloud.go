@@ -33,8 +33,8 @@ func CloudImage(t testing.TB) string {
 	return path
 }
 
-// Retouched makes a copy of a cloud image, in which files of its root file system (ext2 to ext4) have another content: what whoever
-// makes a template may leave in it. Folders above them are made. It returns the path of the copy, a qcow2 as well.
+// Retouched makes a copy of a cloud image, in which files of its root file system (ext2 to ext4) have other contents, such
+// as leftovers of a template's author. Parent directories are created. It returns the path of the copy, also a qcow2.
 func Retouched(t testing.TB, image string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

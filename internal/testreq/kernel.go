@@ -20,7 +20,7 @@ func KernelPackage(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if len(found) == 0 {
-		Skip(t, "there is no kernel for guests: make deps, or BRAGG_TEST_KERNEL=FILE")
+		Skip(t, "no kernel for guests: make deps, or BRAGG_TEST_KERNEL=FILE")
 	}
 	return slices.Max(found)
 }

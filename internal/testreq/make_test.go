@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-// TestAptUpdateWaits locks lists of the test's own, as another apt does, and lets go of them.
+// TestAptUpdateWaits locks lists of the test's own, as another apt does, and releases them.
 func TestAptUpdateWaits(t *testing.T) {
 	testreq.Program(t, "apt-get")
 	testreq.Program(t, "python3")

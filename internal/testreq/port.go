@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FreePort returns a TCP port of the loopback interface that nobody listens on at this moment.
+// FreePort returns a TCP port of the loopback interface that is free at this moment.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

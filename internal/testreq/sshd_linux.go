@@ -17,7 +17,7 @@ import (
 // SSH is servers of ssh on ports of this machine, with keys and known hosts of their own, as if each was a host.
 type SSH struct {
 	Folder  string
-	Options []string // for ssh -o, without which nobody is let in
+	Options []string // for ssh -o, required to log in
 	Ports   []int
 	program string // sshd
 	servers []*exec.Cmd

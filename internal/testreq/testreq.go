@@ -49,7 +49,7 @@ func RepositoryRoot(t testing.TB) string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
 }
 
-// Corpus returns a folder of the public corpus that stands beside a checkout ("xray", "fio"), and skips without it.
+// Corpus returns a folder of the public corpus beside a checkout ("xray", "fio"), and skips without it.
 func Corpus(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(RepositoryRoot(t), "..", "shared", "corpus", name)

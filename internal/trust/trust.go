@@ -1,10 +1,10 @@
-// Package trust makes the identities of one run: who may speak to its agents, and that an agent is the one of the VM
-// that was meant. It is no general public key infrastructure: an Authority lives as long as the run, in memory only,
-// and nothing that it signs is of use to another run.
+// Package trust makes the identities of one run: who may speak to its agents, and that an agent is the one of the VM that
+// was meant. It is not a general public key infrastructure: an Authority lives as long as the run, in memory only, and its
+// signatures are useless to another run.
 //
 //	New(run) ──▶ Authority ──▶ Agent(vm)       PEM files for the provider to place on the VM
 //	                      └──▶ Controller(vm)  tls.Config that accepts this VM's agent and no other
-//	             Server(files) ──▶ tls.Config of the agent, that accepts this run's controller and nobody else
+//	             Server(files) ──▶ tls.Config of the agent, that accepts this run's controller only
 //
 // Both ends speak TLS 1.3 only. A certificate of an agent cannot be used as a controller's, nor the other way round:
 // extended key usages differ, and the names are checked on both sides.

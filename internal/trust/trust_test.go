@@ -83,8 +83,8 @@ func TestOnlyTheRightEndsMeet(t *testing.T) {
 	}
 	impostor := ours.Controller(vm)
 	impostor.Certificates = []tls.Certificate{pair}
-	nobody := ours.Controller(vm)
-	nobody.Certificates = nil
+	anonymous := ours.Controller(vm)
+	anonymous.Certificates = nil
 	old := ours.Controller(vm)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	for name, c := range map[string]struct {
@@ -95,7 +95,7 @@ func TestOnlyTheRightEndsMeet(t *testing.T) {
 		"another VM is expected":    {ours.Controller("we"), false},
 		"another run's authority":   {theirs.Controller(vm), false},
 		"an agent as controller":    {impostor, false},
-		"without a certificate":     {nobody, false},
+		"without a certificate":     {anonymous, false},
 		"an older version of TLS":   {old, false},
 		"a VM without a name meant": {ours.Controller(""), false},
 	} {

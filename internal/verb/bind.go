@@ -248,15 +248,15 @@ func defaultValue(a Argument) any {
 	case "integer", "number", "seconds", "minutes":
 		v, err := strconv.ParseFloat(a.Default, 64)
 		if err != nil {
-			panic(fmt.Sprintf("default %q of %s is no number", a.Default, a.Name))
+			panic(fmt.Sprintf("default %q of %s is not a number", a.Default, a.Name))
 		}
 		return v
 	}
 	return a.Default
 }
 
-// setField stores value in the field. Types are strict: text is no number and a number is no text, but a number where a
-// name is wanted counts as that name, and a float without a fraction as an integer.
+// setField stores value in the field. Types are strict: text is not converted to a number, nor a number to text. Exceptions:
+// a number counts as a name where a name is wanted, and a float without a fraction as an integer.
 func setField(field reflect.Value, a Argument, value any, factor float64) error {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -363,7 +363,7 @@ func number(value any) (float64, error) {
 		}
 		return v, nil
 	}
-	return 0, fmt.Errorf("is no number")
+	return 0, fmt.Errorf("is not a number")
 }
 
 func isNumber(text string) bool {
@@ -443,7 +443,7 @@ func (k Kind) NodesWritten(step Step) string {
 	return ""
 }
 
-// KeepsTime reports whether steps of a kind only wait for as long as they are told.
+// KeepsTime reports whether steps of a kind only wait for a given time.
 func (k Kind) KeepsTime() bool {
 	return len(k.Needs) == 0 && slices.ContainsFunc(k.Arguments(), func(a Argument) bool { return a.Required && a.scale == scaleWait })
 }

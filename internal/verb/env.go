@@ -82,8 +82,8 @@ type Loads interface {
 	// Start prepares a load on all VMs of its group, starts it on all at one moment or staggered from then on, and returns once
 	// the last VM was started. Where some VM cannot be reached nothing is started; one that cannot be prepared fails alone.
 	Start(ctx context.Context, spec LoadSpec) error
-	// Wait waits until the load has ended, at most until timeout after its expected end; a load without a runtime is
-	// expected to end at once. VMs that this run itself powered off are no failure; others are.
+	// Wait waits until the load has ended, at most until timeout after its expected end; a load without a runtime is expected
+	// to end at once. VMs that this run itself powered off do not fail it; others do.
 	Wait(ctx context.Context, workload string, prefill bool, timeout time.Duration) error
 	// Stop ends a load and waits for its last interval.
 	Stop(ctx context.Context, workload string) error

@@ -34,7 +34,7 @@ type Staggering struct {
 //
 // It is what X-Ray does: fewer than two VMs start at once, gaps are whole seconds, rounded down, so that ten seconds for 75
 // VMs are none at all, and after the last start a further gap is waited for where it still fits into the span, as with 40
-// VMs in 60 s. A rehearsal drops a gap that stands for less than a second, and rounds no other.
+// VMs in 60 s. A rehearsal drops a gap that scales to less than a second, and rounds no other.
 func (l LoadSpec) Staggered(vms int, factor float64) Staggering {
 	if vms < 2 || l.Stagger <= 0 {
 		return Staggering{}

@@ -7,8 +7,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// VMs lose their power with their node. Whether they get it back by themselves is a matter of the platform, as target.Inventory
-// says: a plan that waits for VMs that nobody starts is told so, and a run does not wait for them.
+// VMs lose their power with their node. Whether they restart by themselves depends on the platform, see target.Inventory: a
+// plan that waits for VMs that stay off gets a warning, and a run does not wait for them.
 
 // playNodes notes which VMs a step takes the power of with their nodes, and which have it again.
 func (v *View) playNodes(e Effect) {
@@ -53,9 +53,9 @@ func (v *View) Stranded(group string) []string {
 	return names
 }
 
-// Stranded returns those of VMs that nobody will start, as far as that is certain: their node was switched off by this run
-// and not on again, or has power again and does not start them, and the platform starts them on no other node. It is
-// meaningless while another branch may switch nodes.
+// Stranded returns the VMs that certainly stay off: this run switched their node off and not on again, or the node has power
+// again and does not start them, and the platform does not start them on another node. It is meaningless while another
+// branch may switch nodes.
 func (e *Env) Stranded(vms []target.VM) []target.VM {
 	t := e.Plan.Target
 	if t.RestartsElsewhere || e.Step.Branch > 0 {

@@ -59,9 +59,9 @@ type Expander interface {
 	Expand(v *View) []scenario.Call
 }
 
-// Undoer takes back what Run did and the end of the run's VMs does not end. Undo is called at the end of the run in the
-// reverse order of Run, whether Run succeeded, failed or was cut off, and also after a restart with a step that was
-// bound anew from the journal. It must be idempotent.
+// Undoer reverts effects of Run that outlive the run's VMs. Undo is called at the end of the run in the reverse order of
+// Run, whether Run succeeded, failed or was cancelled, and also after a restart with a step that was bound again from the
+// journal. It must be idempotent.
 type Undoer interface {
 	Undo(ctx context.Context, env *Env) error
 }
@@ -121,7 +121,7 @@ func (e Effect) Starts() string {
 // ShellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
 var ShellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
 
-// RunsPrograms reports whether the step runs programs of the scenario, whose effect nobody knows beforehand.
+// RunsPrograms reports whether the step runs programs of the scenario, whose effects are unknown beforehand.
 func (k Kind) RunsPrograms() bool {
 	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(ShellCapabilities, need) })
 }

@@ -22,7 +22,7 @@ type View struct {
 	loads  map[string]loadState // by loadKey
 	Sizes  map[string]LoadSize  // by loadKey
 	Clock  time.Duration
-	// Scaled has for each group the counts of a rehearsal, as plan.Group.Counts; factor is its time factor, 0 stands for 1.
+	// Scaled has for each group the counts of a rehearsal, as plan.Group.Counts; factor is its time factor, 0 means 1.
 	Scaled map[string]map[int]int
 	Factor float64
 	// branch: steps of other branches run at the same time.

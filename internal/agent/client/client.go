@@ -52,18 +52,18 @@ type Options struct {
 	// SilentFor bounds how long an agent may be silent once a workload is to stop, whenever the silence began; then the
 	// workload is given up, and the intervals that are still there are lost. 0: as long as RedialFor.
 	SilentFor time.Duration
-	// Started is told what drives the load of a workload once it is prepared: what Plan.Engine is for, as it came out
-	// on the agent's machine. It is zero where the generator has no more to say than its plan. May be nil.
+	// Started receives the engine of a workload once it is prepared: Plan.Engine as resolved on the agent's machine. It is zero
+	// if the generator adds nothing to its plan. May be nil.
 	Started func(w load.Workload, engine interval.Engine)
-	// PingEvery is after how much silence the other end is asked whether it is there; three times that without an answer,
-	// and the connection is given up. 0: never, as a socket pair cannot die without a word.
+	// PingEvery is the silence after which the peer is pinged; after three times that without an answer the connection is given
+	// up. 0: never, because a socket pair reports its end.
 	PingEvery time.Duration
 	// Zero is the zero of the run's axis, with its monotonic reading. Where it is set, the agent has a clock of its own:
 	// workloads are placed by the agent's uptime, intervals are moved as far as its clock drifts away from ours, and
 	// ZeroUnixNanos of workloads does not count. Where not, the agent's wall clock is compared once, at Hello.
 	Zero time.Time
-	// Cut is told when a connection was found lost that can be made again, with how long the agent had said nothing by then; and
-	// once it is made again, with how long that took. May be nil.
+	// Cut is called when a connection that can be restored is found lost, with the silence before that, and again once it is
+	// restored, with the time that took. May be nil.
 	Cut func(back bool, lasted time.Duration)
 }
 
@@ -235,8 +235,8 @@ func (c *Client) Log(ctx context.Context) (text []byte, err error) {
 // metricsBytesMax bounds one exposition. An agent's own has a few kilobytes.
 const metricsBytesMax = 4 << 20
 
-// Metrics returns the agent's own counters in Prometheus' text format, over the connection that the client has. It makes none: while
-// the agent is cut off there are no counters.
+// Metrics returns the agent's own counters in Prometheus' text format, over the connection that the client has. It opens
+// none: counters are unavailable while the agent is disconnected.
 func (c *Client) Metrics(ctx context.Context) (text []byte, err error) {
 	link, err := c.present()
 	if err != nil {
@@ -347,7 +347,7 @@ func (c *Client) promptly(ctx context.Context, link *http.ClientConn, r request,
 
 var errHangs = fmt.Errorf("%w: it accepts connections but does not answer", load.ErrLost)
 
-// errForgotten says that the agent was restarted, or forgot: what ran there is gone, and calling again is no use.
+// errForgotten says that the agent restarted, or forgot the workload: its tasks are gone, and a retry cannot succeed.
 var errForgotten = fmt.Errorf("%w: it restarted and does not know the workload", load.ErrLost)
 
 // codeGarbled is of replies that follow no protocol.

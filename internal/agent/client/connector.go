@@ -203,7 +203,7 @@ func (c *connector) redial(ctx context.Context) (*http.ClientConn, error) {
 	go func() {
 		defer close(watched)
 		select {
-		case <-c.lost: // nobody wants the connection any more
+		case <-c.lost: // the connection is no longer needed
 			cancel()
 		case <-ctx.Done():
 		}
@@ -316,14 +316,14 @@ func (c *connector) Close() error {
 		return nil
 	}
 	_ = link.Close()
-	// The link closes it too, sooner or later; whoever comes second has no error to tell.
+	// The link closes it too, sooner or later; the second close has no error to report.
 	if err := conn.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) && c.dial == nil {
 		return err
 	}
 	return nil
 }
 
-// isOver reports whether calling again is no use.
+// isOver reports whether reconnecting is pointless.
 func (c *connector) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -183,7 +183,7 @@ func TestGarbledReplies(t *testing.T) {
 			_, _ = w.Write(bytes.Repeat([]byte("["), 2*wire.ReplyBytesMax))
 		},
 		"refusal without a reason": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
-		"refusal that is no error": func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusTeapot, []int{1}) },
+		"refusal without an error": func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusTeapot, []int{1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serveHTTP(t, handler, Options{})
@@ -200,7 +200,7 @@ func TestGarbledReplies(t *testing.T) {
 	}
 }
 
-// What is no agent at all, on the other end of the connection.
+// The peer is not an agent at all.
 func TestPeerThatSpeaksSomethingElse(t *testing.T) {
 	near, far := net.Pipe()
 	done := make(chan struct{})

@@ -348,7 +348,7 @@ func (f *follower) acknowledge(ctx context.Context) {
 
 var errLineTooLong = errors.New("line too long")
 
-// readLine returns the next line without its end. A line that breaks off is an error, never a shorter line.
+// readLine returns the next line without its end. A truncated line is an error, never a shorter line.
 func readLine(r *bufio.Reader, bytesMax int) ([]byte, error) {
 	var whole []byte
 	for {

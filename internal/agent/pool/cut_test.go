@@ -54,7 +54,7 @@ func (c *cable) set(down bool) {
 	}
 }
 
-// TestAskingDuringACutEndsNothing: a load outlives a cut, whoever asks for its VM meanwhile.
+// TestAskingDuringACutEndsNothing: a load survives an interrupted connection, even if its VM is requested meanwhile.
 func TestAskingDuringACutEndsNothing(t *testing.T) {
 	m := newFleet(t, 1)
 	vm, way := m.vms[0], newCable(m)
@@ -89,12 +89,12 @@ func TestAskingDuringACutEndsNothing(t *testing.T) {
 	calls()
 	end()
 	if err := <-impatient; !errors.Is(err, context.Canceled) {
-		t.Errorf("who gave up was told %v", err)
+		t.Errorf("the caller that gave up got %v", err)
 	}
 	go func() {
 		runner, err := m.pool.Runner(t.Context(), vm)
 		if err != nil {
-			t.Errorf("who waited for the end of the cut was told %v", err)
+			t.Errorf("the caller that waited for the reconnection got %v", err)
 		}
 		patient <- runner
 	}()
@@ -120,7 +120,7 @@ func TestAskingDuringACutEndsNothing(t *testing.T) {
 	}
 }
 
-// TestOneWaiterDoesNotHoldUpAnother: whoever waits for his turn at a VM may give up.
+// TestOneWaiterDoesNotHoldUpAnother: a caller that waits for its turn at a VM may give up.
 func TestOneWaiterDoesNotHoldUpAnother(t *testing.T) {
 	m := newFleet(t, 1)
 	vm, way := m.vms[0], newCable(m)
@@ -178,7 +178,7 @@ func TestMovedVMIsCalledWhereItIs(t *testing.T) {
 		t.Errorf("a VM on %q was called on %q", vm.NodeID, node)
 	}
 	m.pool.Moved(vm.Name, "node-2")
-	m.pool.Moved("somebody-else", "node-3")
+	m.pool.Moved("foreign", "node-3")
 	if node := again(); node != "node-2" {
 		t.Errorf("a VM that was moved to node-2 was called on %q", node)
 	}

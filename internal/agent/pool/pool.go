@@ -80,7 +80,7 @@ type Pool struct {
 
 // link is the connection to one VM. The holder of the turn dials and greets; callers of other VMs go on.
 type link struct {
-	turn    chan struct{}                 // holds one token while somebody has it
+	turn    chan struct{}                 // holds one token while in use
 	current atomic.Pointer[client.Client] // changed by the holder of the turn; read by those who must not wait for it
 	vm      atomic.Pointer[target.VM]     // as it was known last: a VM that moved is called where it is now
 	heard   atomic.Int64                  // when the agent was heard before its connection was lost, on the run's axis

@@ -27,7 +27,7 @@ func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
 		default:
 		}
 	}
-	// Switched on again it is reached anew.
+	// Switched on again, it is connected again.
 	if _, err := m.pool.Runner(ctx, m.vms[1]); err != nil {
 		t.Error(err)
 	}
@@ -39,7 +39,7 @@ func TestSwitchedOffVMEndsItsWaiters(t *testing.T) {
 	}
 }
 
-// TestManyCallersOfOneVM: whoever asks for a VM at the same time gets the same connection, also while one is made.
+// TestManyCallersOfOneVM: concurrent callers get the same connection to a VM, also while it is being established.
 func TestManyCallersOfOneVM(t *testing.T) {
 	m := newFleet(t, 1)
 	var wait sync.WaitGroup

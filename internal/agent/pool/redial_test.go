@@ -44,7 +44,8 @@ func (m *mortal) kill(vm target.VM) {
 	}
 }
 
-// TestStoppedVMs: a VM that stops by itself ends its load with the reason, and is told once; one whose power the run took is not told.
+// TestStoppedVMs: a VM that stops by itself ends its load with the reason and is reported once; a VM that the run powered
+// off is not reported.
 func TestStoppedVMs(t *testing.T) {
 	m := newFleet(t, 3)
 	dialer := &mortal{AgentDialer: m.pool.dialer, dead: map[string]bool{}, conns: map[string][]net.Conn{}}
@@ -99,7 +100,7 @@ func TestMomentOfAStop(t *testing.T) {
 		{target.StoppedError{At: zero.Add(30 * time.Second), Uncertain: 12 * time.Second}, 30 * time.Second, 30 * time.Second, 12 * time.Second, "it noticed it"},
 		{target.StoppedError{At: zero.Add(30 * time.Second), Uncertain: time.Hour}, 30 * time.Second, 30 * time.Second, 30 * time.Second, "not before the run"},
 		{target.StoppedError{At: zero.Add(-time.Second)}, 0, 0, 0, "before the run"},
-		{target.StoppedError{}, time.Minute, time.Hour, 0, "nobody knows it"},
+		{target.StoppedError{}, time.Minute, time.Hour, 0, "unknown"},
 	} {
 		m.pool.reportStopped(m.vms[0], &c.why)
 		heard := m.heard()

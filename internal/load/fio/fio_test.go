@@ -356,7 +356,7 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		"runs a program":   {func(w *load.Workload) { w.Config += "exec_prerun=date\n" }, "runs a program"},
-		"other file":       {func(w *load.Workload) { w.Config = "[a]\nfilename=/etc/passwd\n" }, "no device of the VM"},
+		"other file":       {func(w *load.Workload) { w.Config = "[a]\nfilename=/etc/passwd\n" }, "not a device of the VM"},
 		"no file":          {func(w *load.Workload) { w.Config = "[a]\n" }, "names no device"},
 		"network":          {func(w *load.Workload) { w.Config += "ioengine=net\n" }, "does not use the devices"},
 		"unknown option":   {func(w *load.Workload) { w.Options = map[string]string{"x": "y"} }, "no such option"},

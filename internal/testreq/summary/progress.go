@@ -88,7 +88,7 @@ func (p *progress) save() error {
 		err = os.WriteFile(p.file, append(text, '\n'), 0o644)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // a checkout of somebody else's
+		return nil // not our checkout
 	}
 	return err
 }

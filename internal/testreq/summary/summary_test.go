@@ -88,7 +88,7 @@ func TestTimesOfCachedRuns(t *testing.T) {
 	}
 	for _, bad := range [][]string{nil, {"go", "test"}, {"--"}, {"--", "go", "vet"}, {"--", "go", "test", "--"}} {
 		if _, ok := split(bad); ok {
-			t.Errorf("%s is no command of tests", strings.Join(bad, " "))
+			t.Errorf("%s is not a command of tests", strings.Join(bad, " "))
 		}
 	}
 }
