@@ -117,7 +117,7 @@ func (a callArgs) bind(params ...param) (map[string]any, error) {
 	}
 	for name := range a.named {
 		if _, ok := out[name]; !ok {
-			return nil, fmt.Errorf("there is no argument %q", syntax.Shorten(name))
+			return nil, fmt.Errorf("unknown argument %q", syntax.Shorten(name))
 		}
 	}
 	return out, nil
@@ -162,7 +162,7 @@ func callRange(_ *machine, args callArgs) (any, error) {
 	for i, v := range args.positional {
 		n, err := whole(v, "bound")
 		if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
-			return nil, fmt.Errorf("%s is no whole number of a sensible size", repr(v, 0))
+			return nil, fmt.Errorf("%s is not an integer of a sensible size", repr(v, 0))
 		}
 		bounds[i] = n
 	}

@@ -138,7 +138,7 @@ func (c *checker) guarded(x syntax.Expr, asks bool, scope *scopeNames) {
 }
 
 func (c *checker) undefined(x syntax.NameExpr, scope *scopeNames) {
-	f := x.Fault("undefined-name", fmt.Sprintf("there is no variable %q", syntax.Shorten(x.Name)), "")
+	f := x.Fault("undefined-name", fmt.Sprintf("unknown variable %q", syntax.Shorten(x.Name)), "")
 	f.Subject = x.Name
 	choices := map[string]bool{}
 	for name := range c.known {

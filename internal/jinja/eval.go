@@ -309,7 +309,7 @@ func item(v, index any) (any, error) {
 		i += n
 	}
 	if i < 0 || i >= n {
-		return nil, fmt.Errorf("there is no item %s among %d", str(index), n)
+		return nil, fmt.Errorf("no item %s among %d", str(index), n)
 	}
 	return get(i), nil
 }

@@ -99,7 +99,7 @@ func filterAbs(_ *machine, x any, _ callArgs) (any, error) {
 	i, f, whole, ok := numeric(x)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%s is no number", describeValue(x))
+		return nil, fmt.Errorf("%s is not a number", describeValue(x))
 	case !whole:
 		return math.Abs(f), nil
 	case i < 0:

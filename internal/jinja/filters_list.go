@@ -271,7 +271,7 @@ func filterMap(m *machine, x any, args callArgs) (any, error) {
 		}
 		name = str(args.positional[0])
 		if _, ok := m.filters[name]; !ok || name == "map" {
-			return nil, fmt.Errorf("there is no filter %q to apply", syntax.Shorten(name))
+			return nil, fmt.Errorf("unknown filter %q", syntax.Shorten(name))
 		}
 		args.positional = args.positional[1:]
 	}
@@ -303,7 +303,7 @@ func filterSelect(keep bool) filter {
 			name := str(args.positional[0])
 			t, ok := testTable[name]
 			if !ok {
-				return nil, fmt.Errorf("there is no test %q", syntax.Shorten(name))
+				return nil, fmt.Errorf("unknown test %q", syntax.Shorten(name))
 			}
 			check, args.positional = t, args.positional[1:]
 		}

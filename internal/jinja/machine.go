@@ -44,7 +44,7 @@ type limitError struct{ message string }
 
 func (e limitError) Error() string { return e.message }
 
-// endsRun tells an error that has its place already, or that ends the run whatever its place.
+// endsRun reports whether an error already has its position, or ends the run regardless of it.
 func endsRun(err error) bool {
 	return errors.As(err, new(*syntax.Fault)) || errors.As(err, new(limitError))
 }

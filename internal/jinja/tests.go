@@ -86,7 +86,7 @@ func (m *machine) divides(x, by any, rest int64) (any, error) {
 	}
 	v, err := m.binary("%", x, by)
 	if _, text := x.(string); err != nil || text {
-		return nil, fmt.Errorf("%s is no whole number", describeValue(x))
+		return nil, fmt.Errorf("%s is not an integer", describeValue(x))
 	}
 	return m.equal(v, rest, 0), nil
 }

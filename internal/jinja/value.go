@@ -235,7 +235,7 @@ func str(v any) string {
 // reprBytesMax bounds what printing one list can cost; larger texts end in an ellipsis.
 const reprBytesMax = 1 << 20
 
-// repr prints a value as it stands inside of a list.
+// repr prints a value as inside a list.
 func repr(v any, depth int) string {
 	switch v := v.(type) {
 	case nil:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hostsFile is hosts(5) of a host: libvirt looks its own name up, and there is no DNS.
+// hostsFile is hosts(5) of a host: libvirt resolves its own name, and a lab has no DNS.
 func hostsFile(l *Lab) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")

@@ -68,7 +68,8 @@ func Down(labs string, names []string, all bool) (removed []string, err error) {
 	return removed, errors.Join(faults...)
 }
 
-// dead reports whether a lab's keeper is gone for good, or will never be there. Where nobody can know, that is an error.
+// dead reports whether a lab's keeper has exited for good or was never started. If that cannot be determined, it is an
+// error.
 func (l *Lab) dead() (bool, error) {
 	here, err := thisMachine()
 	if err != nil {
@@ -80,7 +81,7 @@ func (l *Lab) dead() (bool, error) {
 	return !l.Alive() && !l.unborn(), nil
 }
 
-// unborn reports whether somebody is making the lab, who has not started the keeper yet.
+// unborn reports whether a process is creating the lab and has not started the keeper yet.
 func (l *Lab) unborn() bool {
 	here, err := thisMachine()
 	return err == nil && here == l.Machine && l.Keeper.ID == 0 && l.Maker.runs()

@@ -78,7 +78,7 @@ func (l *Lab) copyTemplate(name, from string) (Template, error) {
 		return Template{name, to}, copyTree(from, to)
 	}
 	if !info.Mode().IsRegular() {
-		return Template{}, fmt.Errorf("%s is no file and no folder", from)
+		return Template{}, fmt.Errorf("%s is neither a file nor a directory", from)
 	}
 	volume := "template-" + name
 	return Template{name, volume}, copyFile(from, filepath.Join(l.PoolDir(), volume))
@@ -126,7 +126,7 @@ func addressed(l *Lab) error {
 	return nil
 }
 
-// certify gives a BMC a certificate of its own, as BMCs have them: signed by nobody, to be pinned.
+// certify gives a BMC a self-signed certificate, as BMCs have them, to be pinned.
 func (f *folder) certify(h *Host) {
 	if f.err != nil {
 		return
@@ -215,7 +215,7 @@ func copyTree(from, to string) error {
 		case e.Type().IsRegular():
 			return copyFile(path, filepath.Join(to, inside))
 		}
-		return fmt.Errorf("%s is no regular file", path)
+		return fmt.Errorf("%s is not a regular file", path)
 	})
 }
 

@@ -178,8 +178,9 @@ func call(t *testing.T, l *lab.Lab, mac string) *talk {
 	return c
 }
 
-// Two guests boot on one host and get addresses. One moves to the other host while somebody talks to it. The power of that
-// host is cut: the guest is gone at once and the other is not. When the host is back, it starts what is marked for it.
+// Two guests boot on one host and get addresses. One migrates to the other host during a connection to it. The power of that
+// host is cut: this guest is gone at once and the other keeps running. When the host is back, it starts what is marked for
+// it.
 func TestGuests(t *testing.T) {
 	short(t)
 	template := buildGuest(t)

@@ -87,7 +87,7 @@ func kill(p process) error {
 		return fmt.Errorf("look at process %d: %w", p.ID, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// Only now: the descriptor stands for one process, whichever it is.
+	// Only now: the descriptor refers to one fixed process, not necessarily the recorded one.
 	now, err := processNow(p.ID)
 	if err != nil || now != p {
 		return nil //nolint:nilerr // it is gone

@@ -27,7 +27,7 @@ const progressFile = 3
 // runHost is a host: its first process, from power on to the end.
 func runHost(dir, name string) error {
 	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, unix.SIGTERM) // before all else: who asks at once is heard
+	signal.Notify(stop, unix.SIGTERM) // first, so that an early signal is not lost
 	progress := os.NewFile(progressFile, "progress")
 	unix.CloseOnExec(progressFile)
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {

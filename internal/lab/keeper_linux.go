@@ -21,7 +21,7 @@ import (
 // Lines that go to the keeper on its standard input.
 const (
 	orderGo   = "go"   // its process is recorded
-	orderStay = "stay" // outlive whoever made the lab
+	orderStay = "stay" // outlive the process that created the lab
 )
 
 // Descriptor on which the keeper has the machine's network namespace, beside that of progress.
@@ -42,7 +42,7 @@ type keeper struct {
 	hosts   []*host
 
 	mu       sync.Mutex
-	progress io.Writer // nil when nobody listens any more
+	progress io.Writer // nil once the reader is gone
 }
 
 func runKeeper(dir string) error {
@@ -52,7 +52,7 @@ func runKeeper(dir string) error {
 	unix.CloseOnExec(outsideFile)
 	orders := bufio.NewReader(os.Stdin)
 	if line, err := orders.ReadString('\n'); err != nil || strings.TrimSpace(line) != orderGo {
-		return errors.New("whoever made the lab ended")
+		return errors.New("parent process exited")
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, unix.SIGTERM)
@@ -87,7 +87,7 @@ func runKeeper(dir string) error {
 	return nil
 }
 
-// follow returns when the lab shall end: by a signal, or because whoever made it is gone and did not say that it stays.
+// follow returns when the lab shall end: by a signal, or because the parent process exited without an order to stay.
 func (k *keeper) follow(orders *bufio.Reader, stop <-chan os.Signal) {
 	gone := make(chan struct{})
 	go func() {
@@ -131,7 +131,7 @@ func (k *keeper) tell(n news) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.progress != nil {
-		_, _ = k.progress.Write(append(text, '\n')) // nobody listens any more
+		_, _ = k.progress.Write(append(text, '\n')) // the reader is gone
 	}
 }
 

@@ -165,7 +165,8 @@ func (l *Lab) Host(name string) (Host, error) {
 // plainName is what names of labs and templates are: they become names of folders, and arguments.
 var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,31}$`)
 
-// plainPath is what the path of a lab is: it stands in the files of libvirt, dnsmasq and sshd, each with other quotes.
+// plainPath restricts the path of a lab: configuration files of libvirt, dnsmasq and sshd contain it, each with its own
+// quoting.
 var plainPath = regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*$`)
 
 // Validate completes what is left open and reports everything that is wrong.

@@ -208,7 +208,7 @@ func TestPowerOfAHost(t *testing.T) {
 	eventually(t, "the host boots", func() bool { return listens(h) })
 }
 
-// A cable is pulled: the host goes on, and nobody reaches it.
+// A cable is pulled: the host keeps running and is unreachable.
 func TestLinkOfAHost(t *testing.T) {
 	short(t)
 	l := labtest.New(t, light())
@@ -430,7 +430,7 @@ func TestUpFails(t *testing.T) {
 		want   string
 	}{
 		"no template":                 {func(o *lab.Options) { o.Templates = map[string]string{"x": "/nowhere"} }, `template "x"`},
-		"a device as template":        {func(o *lab.Options) { o.Templates = map[string]string{"x": "/dev/null"} }, "no file and no folder"},
+		"a device as template":        {func(o *lab.Options) { o.Templates = map[string]string{"x": "/dev/null"} }, "neither a file nor a directory"},
 		"no program":                  {func(o *lab.Options) { o.Program = "/nowhere" }, "start the keeper"},
 		"a program that does nothing": {func(o *lab.Options) { o.Program = "/bin/true" }, "its keeper ended"},
 	}
@@ -493,7 +493,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Folders that are no labs, and mounts that a lab did not make, are left alone.
+// Directories that are not labs, and mounts that a lab did not make, are not touched.
 func TestForeignFolders(t *testing.T) {
 	short(t)
 	o := labtest.Options(t, light())

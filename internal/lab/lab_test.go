@@ -146,7 +146,7 @@ func TestCopyTree(t *testing.T) {
 	if err := os.Symlink("/etc/shadow", filepath.Join(from, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyTree(from, to+"2"); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if err := copyTree(from, to+"2"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link was followed: %v", err)
 	}
 }

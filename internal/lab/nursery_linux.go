@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nursery starts processes and waits for them, as the first process of a PID namespace must: for those that lost their
-// parent too. libvirt starts guests so, and takes one that nobody waited for as still running. Where a nursery is, nobody
-// else may wait for processes.
+// nursery starts processes and reaps them, orphans included, as PID 1 of a namespace must. libvirt's guests are orphans, and
+// libvirt considers a zombie as running. No other code of the process may wait for children.
 type nursery struct {
 	mu       sync.Mutex // held from starting a process until it is known
 	children map[int]*child

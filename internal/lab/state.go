@@ -75,7 +75,7 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > stateBytesMax {
-		return nil, fmt.Errorf("read %s: it is no small regular file", path)
+		return nil, fmt.Errorf("read %s: not a small regular file", path)
 	}
 	return os.ReadFile(path)
 }
@@ -84,11 +84,11 @@ func readSmall(path string) ([]byte, error) {
 func foreign(dir, why string) error {
 	return &diag.Error{
 		Code: "lab-foreign-folder", Exit: diag.ExitRefused, Message: fmt.Sprintf("folder %s is left alone: %s", dir, why),
-		Hint: "remove it by hand if nobody needs it",
+		Hint: "remove it by hand if it is not needed",
 	}
 }
 
-// Labs lists the labs of a folder, dead ones too, by name. What is no lab is passed over.
+// Labs lists the labs of a directory, dead ones too, by name. It skips other entries.
 func Labs(labs string) ([]*Lab, error) {
 	entries, err := os.ReadDir(labs)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Names of interfaces within a lab's namespaces, which nobody else sees.
+// Names of interfaces within a lab's namespaces, invisible outside.
 const (
 	switchName  = "switch"
 	machinePort = "machine"

@@ -66,7 +66,7 @@ func reserve(ctx context.Context, o *Options) (l *Lab, err error) {
 	return describe(o)
 }
 
-// giveUp removes a lab that did not come up, unless somebody has done so and has made another of that name.
+// giveUp removes a lab that did not come up, unless another process has removed it and made a new one of that name.
 func (l *Lab) giveUp(labs string) (err error) {
 	unlock, err := lockLabs(context.Background(), labs)
 	if err != nil {
@@ -245,7 +245,7 @@ func (l *Lab) startKeeper(o *Options) (orders, progress *os.File, err error) {
 		} else {
 			err = fmt.Errorf("its keeper ended%s", l.LastWords())
 		}
-		go func() { _ = cmd.Wait() }() // so that it is no zombie while this process goes on
+		go func() { _ = cmd.Wait() }() // reap it while this process continues
 	}
 	if err == nil {
 		_, err = io.WriteString(orders, orderGo+"\n")

@@ -32,10 +32,10 @@ const (
 //
 // The library panics when it cannot write a chunk: the disk is full, the folder was removed. It does so with its own locks
 // held, on whatever goroutine writes, and it starts goroutines of its own for that. So here it is made to start none: its
-// periodic work is switched off and done by upkeep, its chunks are written by whoever appends, and it keeps no write-ahead
-// log, whose replay would write chunks on further goroutines (what a crash loses is rebuilt from the record). Every call of it
-// goes through attempt, which turns a panic into the error that breaks the disk for good. After a panic the database is not
-// touched again: a lock that was left behind would keep its caller for ever.
+// periodic work is switched off and done by upkeep, its chunks are written by the appending goroutine, and it keeps no
+// write-ahead log, whose replay would write chunks on further goroutines (what a crash loses is rebuilt from the record).
+// Every call of it goes through attempt, which turns a panic into the error that breaks the disk for good. After a panic the
+// database is not touched again: a lock that is still held would block its caller forever.
 type disk struct {
 	db *tsdb.DB
 
@@ -91,7 +91,7 @@ func openDisk(dir string) (*disk, error) {
 	return d, nil
 }
 
-// brokenDisk is a disk that takes nothing.
+// brokenDisk is a disk that refuses all writes.
 func brokenDisk(why error) *disk {
 	d := &disk{stop: func() {}, kept: make(chan struct{}), broken: make(chan struct{})}
 	_ = d.fail(why)
@@ -247,7 +247,7 @@ func (d *disk) commitLocked() error {
 	return nil
 }
 
-// endUpkeep waits until nobody but the caller uses the database. Compaction waits for values that are not committed.
+// endUpkeep waits until only the caller uses the database. Compaction waits for values that are not committed.
 func (d *disk) endUpkeep() {
 	_ = d.commit()
 	d.stop()
@@ -274,7 +274,7 @@ func (d *disk) persist() error {
 	})
 }
 
-// idle waits until nobody is inside the library. It is false when that cannot be known.
+// idle waits until no goroutine is inside the library. It returns false if that cannot be determined.
 func (d *disk) idle() bool {
 	idle := make(chan struct{})
 	go func() {

@@ -63,8 +63,8 @@ func untilBroken(t *testing.T, s *metric.Store, at func(second int)) error {
 	return s.Persist()
 }
 
-// TestFullDiskBreaksTheStoreOnly: chunks that cannot be written are an error, not the end of the program, and everything that is
-// asked of the store afterwards returns.
+// TestFullDiskBreaksTheStoreOnly: chunks that cannot be written are an error, not the end of the program, and every later
+// call of the store returns.
 func TestFullDiskBreaksTheStoreOnly(t *testing.T) {
 	for _, size := range []string{"256k", "1m", "4m"} { // the first chunk, a later one, a block
 		t.Run(size, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestFullDiskBreaksTheStoreOnly(t *testing.T) {
 	}
 }
 
-// TestRemovedFolderBreaksTheStoreOnly: the same when somebody removes the folder.
+// TestRemovedFolderBreaksTheStoreOnly: the same when the directory is removed.
 func TestRemovedFolderBreaksTheStoreOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), metric.Dir)
 	s, err := metric.Open(dir, testManifest)

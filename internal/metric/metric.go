@@ -109,8 +109,8 @@ func ownLabels(m result.Manifest) map[string]string {
 	}
 }
 
-// Broken is closed when the store's folder takes nothing any more: the disk is full, or the folder is gone. Everything but
-// Forward fails from then on, with the error that Err returns. Nothing is lost by it that Rebuild does not bring back.
+// Broken is closed when the store's directory accepts no more writes: the disk is full, or the directory is gone. Every call
+// but Forward fails from then on, with the error that Err returns. Rebuild restores all data.
 func (s *Store) Broken() <-chan struct{} { return s.disk.broken }
 
 // Err returns why the store is broken, nil while it is not.
@@ -255,7 +255,8 @@ func (s *Store) put(v value) {
 	}
 }
 
-// hand gives the disk what was put. A disk that breaks meanwhile may still hold on to the list, which nobody uses again.
+// hand passes the queued values to the disk. A disk that breaks meanwhile may keep a reference to the list, so the list is
+// not reused.
 func (s *Store) hand() error {
 	err := s.disk.append(s.values)
 	if err != nil {

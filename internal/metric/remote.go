@@ -57,7 +57,7 @@ func (o RemoteOptions) Validate() error {
 	}
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return wrong("the address for remote write is no URL", "for example http://prometheus:9090/api/v1/write")
+		return wrong("invalid URL for remote write", "for example http://prometheus:9090/api/v1/write")
 	case u.User != nil:
 		return wrong("the URL for remote write holds a user or password, which every process of this machine could read",
 			"set BRAGG_REMOTE_WRITE_AUTHORIZATION, or BRAGG_REMOTE_WRITE_AUTHORIZATION_FILE to the path of a file that holds it")
@@ -66,7 +66,7 @@ func (o RemoteOptions) Validate() error {
 			"set BRAGG_REMOTE_WRITE_QUERY to what follows the question mark")
 	}
 	if _, err := url.ParseQuery(o.Query); err != nil || strings.ContainsAny(o.Query, "?#\r\n ") {
-		return wrong("what BRAGG_REMOTE_WRITE_QUERY holds is no query of a URL", "such as: db=samples&token=TOKEN, with %26 for a & in a value")
+		return wrong("BRAGG_REMOTE_WRITE_QUERY is not a URL query", "such as: db=samples&token=TOKEN, with %26 for a & in a value")
 	}
 	return nil
 }
@@ -247,8 +247,8 @@ func request(batch []point) *prompb.WriteRequest {
 	return out
 }
 
-// Close sends what waits until ctx ends, and returns how many values were taken and how many were lost, with the newest reason.
-// Nobody adds anything any more.
+// Close sends queued values until ctx ends, and returns how many values were accepted and how many were lost, with the
+// latest reason. No values may be added after it.
 func (r *Remote) Close(ctx context.Context) (sent, dropped uint64, why error) {
 	close(r.queue)
 	stop := context.AfterFunc(ctx, r.cancel)

@@ -217,8 +217,8 @@ func TestRemoteWriteTriesAgain(t *testing.T) {
 	}
 }
 
-// TestRemoteWriteToNobody: a store that is down or refuses costs its caller nothing, and everything is counted.
-func TestRemoteWriteToNobody(t *testing.T) {
+// TestRemoteWriteToDeadStore: a store that is down or refuses costs its caller nothing, and everything is counted.
+func TestRemoteWriteToDeadStore(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no such tenant", http.StatusForbidden)
 	}))
@@ -261,12 +261,12 @@ func TestRemoteWriteAddresses(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("a secret is told: %v", err)
+			t.Errorf("a secret leaks: %v", err)
 		}
 	}
 }
 
-// A store that cannot be reached is told of with its address, as the report will show it: without what lets others in.
+// The error for an unreachable store has its address, as the report shows it, without credentials.
 func TestRemoteWriteErrorsHoldNoSecret(t *testing.T) {
 	for _, query := range []string{"hunter2", "a=%zz", "a?b", "a#b", "a b", "a;b"} {
 		err := metric.RemoteOptions{URL: "http://host/write", Query: query}.Validate()
@@ -278,7 +278,7 @@ func TestRemoteWriteErrorsHoldNoSecret(t *testing.T) {
 	r, err := metric.RemoteClient(o).Post(o.URL, "text/plain", strings.NewReader("x"))
 	if err == nil {
 		_ = r.Body.Close()
-		t.Fatal("somebody answered")
+		t.Fatal("an unexpected answer")
 	}
 	if strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v", err)

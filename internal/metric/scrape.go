@@ -34,8 +34,7 @@ type Exporter struct {
 	Address string // host:port; may be empty where Fetch is set
 	// Labels are set on every sample; a label of the exporter with the same name becomes exported_<name>.
 	Labels map[string]string
-	// Fetch, where it is set, asks for the text in another way: over a connection that is there already. With an Address it
-	// is asked when nothing answers there.
+	// Fetch, if set, gets the text over an existing connection. With an Address it is the fallback when nothing answers there.
 	Fetch func(ctx context.Context) ([]byte, error)
 	// Whole: every metric is wanted, whatever Keep says. Our own agents have few and all of them are asked for.
 	Whole bool
@@ -102,7 +101,7 @@ func (s *Scraper) Once(ctx context.Context) {
 }
 
 func newScrapeClient() *http.Client {
-	// No proxy and no redirects: an exporter is asked where it is, or not at all.
+	// No proxy and no redirects: an exporter is scraped at its address, or not at all.
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: scrapeTimeoutMax}).DialContext,
@@ -187,8 +186,8 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 	return samples, nil
 }
 
-// shareOf is the time that an address gets: half of what is left where somebody else can be asked after it, since a firewall that drops
-// packets uses up all it is given.
+// shareOf is the time budget of an address: half of the remaining time if there is a fallback, because a firewall that drops
+// packets uses up the whole budget.
 func shareOf(ctx context.Context, half bool) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok && half {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)

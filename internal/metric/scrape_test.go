@@ -94,7 +94,7 @@ func TestScrapeOfDeadExporter(t *testing.T) {
 
 // An address that swallows what is sent to it must not use up the time in which the other way can be asked.
 func TestScrapeBehindAFirewall(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,8 +181,8 @@ func checkAttachmentName(name string) error {
 	return nil
 }
 
-// stillThere reports whether the bundle's files are still found under their names. What is written to a file that somebody removed is
-// gone with the program, and the kernel reports no error for it.
+// stillThere reports whether the bundle's files still exist under their names. Data written to a removed file is gone with
+// the process, and the kernel reports no error.
 func (w *Writer) stillThere() error {
 	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {
 		held, err := f.Stat()

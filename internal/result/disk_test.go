@@ -60,7 +60,7 @@ func TestHalfWrittenFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// While a file is being written nobody takes it away, and a file that fails is not there afterwards.
+// A file is not removed while it is being written, and a failed file does not exist afterwards.
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.html")
@@ -89,7 +89,8 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
-// TestBundlesArePrivate: nobody else reads a bundle, or what is put into its folder; what is written elsewhere follows its folder.
+// TestBundlesArePrivate: other users cannot read a bundle, nor files put into its directory; files written elsewhere follow
+// their directory.
 func TestBundlesArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := result.Create(dir, result.Manifest{Run: "run"})

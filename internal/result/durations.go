@@ -18,7 +18,7 @@ type OperationStats struct {
 	Of        string             `json:"of"` // "VM", "node", or "call" where how long each VM took is not known
 	Count     int                `json:"count"`
 	Failed    int                `json:"failed"`
-	// Unwatched ended at a moment that nobody saw, Open have no end in the record.
+	// Unwatched ended at an unobserved moment; Open have no end in the record.
 	Unwatched int    `json:"unwatched"`
 	Open      int    `json:"open"`
 	Simulated bool   `json:"simulated,omitempty"`

@@ -16,7 +16,7 @@ import (
 const (
 	// frameTextMax bounds the text of one frame, so that a hostile file cannot make a reader allocate without bound.
 	frameTextMax = 64 << 20
-	// frameBytesMax bounds a frame as it stands on disk; incompressible text grows a little.
+	// frameBytesMax bounds a frame on disk; incompressible text grows a little.
 	frameBytesMax = frameTextMax + frameTextMax/16
 
 	zstdMagic       = 0xFD2FB528

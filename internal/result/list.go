@@ -33,7 +33,7 @@ func List(runs string) ([]Listed, error) {
 	var found []Listed
 	for _, e := range entries {
 		dir := filepath.Join(runs, e.Name())
-		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") { // .control is no run, whatever is in it
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") { // .control is not a run
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(dir, manifestFile)); err != nil {

@@ -14,7 +14,7 @@ var machineKeys = []string{"hostname", "host", "host name", "user", "file system
 // builtinTarget matches targets that are called the same everywhere.
 var builtinTarget = regexp.MustCompile(`^(local|fake)(:\d+)?$`)
 
-// localDevice matches what a file system lies on where that names nobody; a volume group or a server would.
+// localDevice matches device names of file systems that identify no person or host; a volume group or a server could.
 var localDevice = regexp.MustCompile(`^(/dev/((sd|vd|xvd|hd|nvme|md|dm-|loop|mmcblk|pmem|ram)[a-z0-9]*|root)|[a-z]+)$`)
 
 // NewRedactor learns the names of runs that are shown together.

@@ -60,7 +60,7 @@ type Evaluated struct {
 	Series      []Series `json:"series"`
 	Stats       []Stats  `json:"stats"`             // of the whole window first, then per Window, in order
 	Metrics     []Metric `json:"metrics,omitempty"` // report_metrics: Variability, Median, AnyFail …
-	Missing     string   `json:"missing,omitempty"` // why there is no data
+	Missing     string   `json:"missing,omitempty"` // why data is missing
 	Checks      []Check  `json:"checks,omitempty"`
 }
 

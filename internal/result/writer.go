@@ -46,14 +46,14 @@ const (
 	attachmentBytesMax = 256 << 20
 )
 
-// ErrSealed says that a bundle is complete and takes nothing more.
+// ErrSealed says that a bundle is complete and accepts no writes.
 var ErrSealed = errors.New("bundle is sealed")
 
 // ErrClosed says that the Writer was closed or sealed before.
 var ErrClosed = errors.New("bundle writer is closed")
 
-// Writer appends to one bundle. Its methods may be called from several goroutines. The first error of writing is kept:
-// every later call returns it, and Failed tells whoever guards the run.
+// Writer appends to one bundle. Its methods may be called from several goroutines. The first write error is kept: every
+// later call returns it, and Failed reports it to the guard of the run.
 //
 // An event is handed to the kernel before Event returns. Intervals and samples are collected and handed over once a
 // second as one compressed frame. Everything is synced to the disk every ten seconds, and by Seal.

@@ -389,7 +389,7 @@ func FuzzReadStreams(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer b.Close()
-		// Nothing may crash or hang, and every fault is told as damage.
+		// Nothing may crash or hang, and every fault is reported as damage.
 		for _, err := range b.Events() {
 			judge(t, err)
 		}

@@ -147,7 +147,7 @@ func TestBadInputIsRefused(t *testing.T) {
 	}
 }
 
-// The bound on memory is not reached by any known input, so a greedy program stands in for one.
+// No known input reaches the memory bound, so the test uses a program that does.
 func TestAChildThatTakesTooMuchMemoryIsKilled(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

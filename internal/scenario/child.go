@@ -42,7 +42,7 @@ const (
 // thisProgram also finds a program whose file was replaced or removed since it started.
 const thisProgram = "/proc/self/exe"
 
-// childGreeting stands before the answer, so that a program that does not know the verb is not taken for a child.
+// childGreeting precedes the answer, so that a program without the verb is not taken for a child.
 const childGreeting = "bragg render 1\n"
 
 // IsChild reports whether this process was started to read a scenario.
@@ -76,7 +76,7 @@ type Usage struct {
 	Processor time.Duration
 }
 
-// observeChild is told what each child took; tests replace it.
+// observeChild receives the usage of each child; tests replace it.
 var observeChild = func(Usage) {}
 
 // errLimit marks a child that took too much.

@@ -7,9 +7,9 @@ import (
 
 // NodeSlice selects nodes of a target by their index, as X-Ray writes it: "0", ":n-1", "0, 2:4", "all".
 //
-// The parts between commas are Python slices, start:stop:step, or single indices. n stands for the number of nodes; the
-// numbers may be sums, differences, products and quotients with brackets, where / rounds down. Negative numbers count
-// from the end. A slice is cut at the ends of the list; a single index outside of it is an error.
+// The parts between commas are Python slices, start:stop:step, or single indices. n is the number of nodes; the numbers may
+// be sums, differences, products and quotients with brackets, where / rounds down. Negative numbers count from the end. A
+// slice is cut at the ends of the list; a single index outside of it is an error.
 type NodeSlice struct{ parts []nodePart }
 
 // nodePart is one part between commas: one bound for an index, two or three for a slice. A nil bound is left out.
@@ -25,7 +25,7 @@ type nodeExpr struct {
 	left, right *nodeExpr
 }
 
-// Bounds of a node slice: nobody writes longer ones, and arithmetic below nodeNumberMax cannot overflow.
+// Bounds of a node slice: longer than any real one, and arithmetic below nodeNumberMax cannot overflow.
 const (
 	nodeTextMax   = 500
 	nodeDepthMax  = 20
@@ -51,7 +51,7 @@ func ParseNodes(text string) (NodeSlice, error) {
 			continue
 		}
 		if part == "" {
-			return NodeSlice{}, fmt.Errorf("nodes %q: nothing stands before or after a comma", text)
+			return NodeSlice{}, fmt.Errorf("nodes %q: empty item between commas", text)
 		}
 		fields := strings.Split(part, ":")
 		if len(fields) > 3 {
@@ -121,7 +121,7 @@ func (p nodePart) indices(n int) ([]int, error) {
 			i += n
 		}
 		if i < 0 || i >= n {
-			return nil, fmt.Errorf("nodes %q: there is no node %d among %d", p.text, *given[0], n)
+			return nil, fmt.Errorf("nodes %q: no node %d among %d", p.text, *given[0], n)
 		}
 		return []int{i}, nil
 	}

@@ -41,16 +41,16 @@ func TestNodesAreSelectedAsPythonDoes(t *testing.T) {
 
 func TestNodeSlicesThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		",":                      `nodes ",": nothing stands before or after a comma`,
-		"0,":                     `nodes "0,": nothing stands before or after a comma`,
+		",":                      `nodes ",": empty item between commas`,
+		"0,":                     `nodes "0,": empty item between commas`,
 		"1:2:3:4":                `nodes "1:2:3:4": "1:2:3:4" has more than start:stop:step`,
 		"x":                      `nodes "x": unexpected "x"`,
 		"2n":                     `nodes "2n": unexpected "n"`,
 		"1 2":                    `nodes "1 2": unexpected "2"`,
 		"(1":                     `nodes "(1": a closing bracket is missing`,
 		"1+":                     `nodes "1+": a number is missing at the end`,
-		"4":                      `nodes "4": there is no node 4 among 4`,
-		"-5":                     `nodes "-5": there is no node -5 among 4`,
+		"4":                      `nodes "4": no node 4 among 4`,
+		"-5":                     `nodes "-5": no node -5 among 4`,
 		"1/0":                    `nodes "1/0": division by zero`,
 		"::0":                    `nodes "::0": the step is 0`,
 		"99999999999999999999":   `nodes "99999999999999999999": the number 99999999999999999999 is too large`,

@@ -105,7 +105,7 @@ func (p *parser) misindented(item yamltree.Node, section string) bool {
 		return false
 	}
 	p.report(item.Items[2], "wrong-indent", fmt.Sprintf("indent the keys of %q deeper than the name", item.Items[0].Text),
-		"%q stands beside the name %q of this entry of %s, not below it", item.Items[2].Text, item.Items[0].Text, section)
+		"%q must be indented below the name %q of this entry of %s", item.Items[2].Text, item.Items[0].Text, section)
 	return true
 }
 

@@ -70,7 +70,7 @@ func (p *parser) call(item yamltree.Node, phase string) (Call, bool) {
 		if yamltree.IsNull(args) && !strings.Contains(second.Text, ".") {
 			hint = fmt.Sprintf("indent the arguments of %q deeper than its name", name.Text)
 		}
-		p.report(second, "wrong-indent", hint, "%q stands beside the step %q, not below it", second.Text, name.Text)
+		p.report(second, "wrong-indent", hint, "%q must be indented below the step %q", second.Text, name.Text)
 		return Call{}, false
 	}
 	if left, right, ok := strings.Cut(name.Text, "."); name.Kind != yamltree.Scalar || !ok || left == "" || right == "" {

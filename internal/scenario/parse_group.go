@@ -52,7 +52,7 @@ func (p *parser) group(e entry) Group {
 	for _, n := range f.list("exporter_ports") {
 		port, ok := yamltree.AsInt(n)
 		if !ok || port < 1 || port > 65535 {
-			p.report(n, "out-of-range", "", "%s: %s is no port; ports are from 1 to 65535", f.what, quoteNode(n))
+			p.report(n, "out-of-range", "", "%s: %s is not a port; ports are from 1 to 65535", f.what, quoteNode(n))
 			continue
 		}
 		g.ExporterPorts = append(g.ExporterPorts, int(port))
@@ -75,7 +75,7 @@ func (p *parser) disks(f fields, g *Group) {
 			size, ok := yamltree.AsInt(item)
 			switch {
 			case !ok || size < 1 || size > diskGiBMax:
-				p.report(item, "wrong-type", "", "%s: the disk size %s is no whole number of GiB", f.what, quoteNode(item))
+				p.report(item, "wrong-type", "", "%s: the disk size %s must be an integer in GiB", f.what, quoteNode(item))
 			case g.DiskBytes != 0 && g.DiskBytes != size*unit.GiB:
 				p.report(item, "unequal-disks", "", "%s: all data disks must have the same size; the first has %d GiB",
 					f.what, g.DiskBytes/unit.GiB)

@@ -58,7 +58,7 @@ func (p *parser) groupRef(f fields, key string) string {
 		return name
 	}
 	n, _ := f.get(key)
-	p.report(n, "unknown-group", suggest(name, p.groupNames()), "%s: there is no VM group %q", f.what, name)
+	p.report(n, "unknown-group", suggest(name, p.groupNames()), "%s: unknown VM group %q", f.what, name)
 	return ""
 }
 
@@ -69,7 +69,7 @@ func (p *parser) workloadRef(f fields, key string) string {
 		return name
 	}
 	n, _ := f.get(key)
-	p.report(n, "unknown-workload", suggest(name, p.workloadNames()), "%s: there is no workload %q", f.what, name)
+	p.report(n, "unknown-workload", suggest(name, p.workloadNames()), "%s: unknown workload %q", f.what, name)
 	return ""
 }
 

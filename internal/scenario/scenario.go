@@ -218,7 +218,8 @@ func (s *Scenario) Point(d diag.Diagnostic, renderedLine int) diag.Diagnostic {
 	return d
 }
 
-// Path returns how to show a file of the scenario's folder to whoever wants to open it. Another name stays as it is.
+// Path returns the path to display for a file of the scenario's directory, so that users can open it. Other names are
+// returned unchanged.
 func (s *Scenario) Path(file string) string {
 	if _, ok := s.Files[file]; !ok {
 		return file

@@ -196,7 +196,7 @@ func (p *parser) presetValue(preset string, key, value yamltree.Node, apply bool
 	v := p.find(key.Text)
 	if v == nil {
 		p.report(key, "unknown-variable", suggest(key.Text, p.variableNames()),
-			"preset %q sets %q, which is no variable", preset, key.Text)
+			"preset %q sets %q, which is not a variable", preset, key.Text)
 		return
 	}
 	if value.Kind == yamltree.Sequence && len(value.Items) == 1 {
@@ -253,12 +253,12 @@ func typedLike(text string, like any) (any, error) {
 		if i, ok := yamltree.AsInt(n); ok {
 			return i, nil
 		}
-		return nil, fmt.Errorf("%q is no whole number, as the default %v is", text, like)
+		return nil, fmt.Errorf("must be an integer like the default %v, got %q", like, text)
 	case float64:
 		if f, ok := yamltree.AsNumber(n); ok {
 			return f, nil
 		}
-		return nil, fmt.Errorf("%q is no number, as the default %v is", text, like)
+		return nil, fmt.Errorf("must be a number like the default %v, got %q", like, text)
 	case bool:
 		if b, ok := yamltree.Resolve(n).(bool); ok {
 			return b, nil

@@ -241,7 +241,7 @@ func TestBlocksThatMakeNoSense(t *testing.T) {
 			t.Errorf("want %s, got %s", want, text)
 		}
 		if n := strings.Count(text, "["+want+"]"); n != 1 {
-			t.Errorf("%s is told %d times", want, n)
+			t.Errorf("%s is reported %d times", want, n)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 var clusterCleanUp = verb.Kind{
 	Name:    "cluster.CleanUp",
 	Summary: "Power on the nodes that this run powered off and delete this run's VMs.",
-	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of anybody else stay, whatever their names, and nodes stay off " +
-		"that somebody else switched off. What the target lists of all that is named in the log of the run, with the reason. At the " +
-		"beginning of setup the step therefore finds nothing to do. What it does at the end of teardown happens at the end " +
-		"of every run anyway.",
+	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of other users stay, regardless of their names, and nodes that " +
+		"were switched off by another party stay off. The log of the run lists all foreign objects on the target, with the reason. " +
+		"At the beginning of setup the step therefore finds nothing to do. Its work at the end of teardown is also done at the end " +
+		"of every run.",
 	Example: exampleLoad + `
 setup:
   - cluster.CleanUp: {}
@@ -44,6 +44,6 @@ func (s *cleanUp) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.VMs.Delete(ctx); err != nil {
 		return err
 	}
-	tellOthers(ctx, env)
+	reportOthers(ctx, env)
 	return nil
 }

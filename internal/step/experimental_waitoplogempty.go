@@ -24,7 +24,7 @@ setup:
 	New:   func() verb.Step { return new(waitOplogEmpty) },
 }
 
-// drainPoll is how often the cluster is asked whether its write cache is empty.
+// drainPoll is how often the cluster's write cache is polled.
 const drainPoll = time.Second
 
 type waitOplogEmpty struct {

@@ -38,7 +38,7 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Error("docs/guides/steps.md is not what the catalog says; go test ./internal/step -run Guide -update writes it anew")
+		t.Error("docs/guides/steps.md is not what the catalog says; rewrite it: go test ./internal/step -run Guide -update")
 	}
 }
 

@@ -77,7 +77,7 @@ func pass(ctx context.Context, d time.Duration) error {
 
 const newcomersHead = `name: example
 display_name: Example
-summary: Steps that nobody knows
+summary: Unknown steps
 description: Wait for 5 minutes.
 estimated_runtime: ESTIMATE
 vms:
@@ -96,7 +96,8 @@ run:
   - disk.Settle: {for: 60}
 `
 
-// TestNewStepIsOneFile: what a step does is asked of the step, so that a new one is judged, planned, run and drawn like the others.
+// TestNewStepIsOneFile: properties of a step come from its registration, so that a new one is checked, planned, run and
+// drawn like the others.
 func TestNewStepIsOneFile(t *testing.T) {
 	text := func(estimate int, more string) string {
 		return strings.Replace(newcomersHead, "ESTIMATE", fmt.Sprint(estimate), 1) + more

@@ -18,8 +18,9 @@ const (
 	othersPatience = time.Minute
 )
 
-// tellOthers names what is on the target and was left alone, with the reason. Not to know is no failure of a clean-up.
-func tellOthers(ctx context.Context, env *verb.Env) {
+// reportOthers lists foreign objects on the target that were skipped, with the reason. A failed listing does not fail the
+// cleanup.
+func reportOthers(ctx context.Context, env *verb.Env) {
 	ctx, cancel := context.WithTimeout(ctx, othersPatience)
 	defer cancel()
 	var all []target.Other

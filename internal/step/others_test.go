@@ -76,10 +76,10 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 		}
 	}
 	if strings.Contains(strings.Join(left, "\n"), "Workers") || strings.Contains(strings.Join(left, "\n"), "node-1") {
-		t.Errorf("what was the run's own is told as somebody else's: %q", left)
+		t.Errorf("the run's own objects are reported as foreign: %q", left)
 	}
 	if state != target.PowerOff {
-		t.Errorf("the node that somebody else switched off is %s at the end", state)
+		t.Errorf("the node that was switched off externally is %s at the end", state)
 	}
 	if vms, err := l.fake.Owned(t.Context(), foreign); err != nil || len(vms) != len(specs) {
 		t.Errorf("%d VMs of another run are left, %v", len(vms), err)
@@ -93,7 +93,7 @@ func (mute) Others(context.Context, target.Tag) ([]target.Other, error) {
 	return []target.Other{{Kind: target.OtherVolume, Name: "v", Why: "w"}}, errors.New("host-2 does not answer")
 }
 
-// Not to know what else there is fails no clean-up, and is told.
+// A failed listing of foreign objects does not fail a cleanup, and is reported.
 func TestCleanUpWithoutSight(t *testing.T) {
 	l := newLab(t, 1)
 	outcome := l.run(parse(t, strings.Replace(cleanUpOnly, "nodes.PowerOff: {nodes: 0}", "test.Wait: {duration_secs: 0.01}", 1)), planner.Options{},

@@ -70,7 +70,7 @@ func (s *playbook) Check(v *verb.View, problems *verb.Problems) {
 			continue
 		}
 		if !slices.Contains(v.GroupNames(), name) {
-			problems.Errorf("inventory", "unknown-group", "there is no group %q", name)
+			problems.Errorf("inventory", "unknown-group", "unknown group %q", name)
 		} else if !v.Deployed(name) {
 			problems.Errorf("inventory", "not-deployed", "group %q has no VM here: no vm_group.CloneFromTemplate comes before", name)
 		} else if !v.PoweredOn(name) {
@@ -100,7 +100,7 @@ func (s *playbook) Run(ctx context.Context, env *verb.Env) error {
 		env.Notes.Log(fmt.Sprintf("playbook %s is not run on a simulated target", s.Filename))
 		return nil
 	}
-	// Should this program be killed, what holds passwords goes with the journal and not with nobody.
+	// If this program is killed, files with passwords are removed with the journal.
 	if err := os.MkdirAll(env.Private, 0o700); err != nil {
 		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// ansible stands in for ansible-playbook: it keeps what it was given.
+// ansible is a fake ansible-playbook that records its arguments and input.
 const ansible = `#!/bin/sh
 while [ $# -gt 1 ]; do
 	case "$1" in
@@ -90,7 +90,7 @@ func TestPlaybook(t *testing.T) {
 	if read("forks") != "255" || read("pwd") != dir || read("playbook") != filepath.Join(dir, "site.yml") || read("mode") != "-rw-------" {
 		t.Errorf("forks %s in %s with %s, mode %s", read("forks"), read("pwd"), read("playbook"), read("mode"))
 	}
-	// What holds passwords goes with the journal, also when nobody is left to remove it.
+	// Files with passwords are removed with the journal, even if their process is gone.
 	private := filepath.Dir(filepath.Dir(read("place")))
 	writeFile(t, filepath.Join(private, "left"), "by a kill", 0o600)
 	if err := control.RemoveJournal(l.runs, "r1"); err != nil {

@@ -299,7 +299,7 @@ run:
 	})
 }
 
-// Steps count nodes from 0 while nodes are named otherwise: a reader is told names only.
+// Steps count nodes from 0 while nodes are named otherwise: users see names only.
 func TestChecksNameNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, outcome := play(t, `run:
@@ -335,7 +335,7 @@ func TestShellRunsInTheRunsFolder(t *testing.T) {
 	}
 }
 
-// A simulated target stands for any, and nothing is run on its behalf.
+// A simulated target counts as any kind, and no programs run for it.
 func TestShellIsOnlyNotedOnASimulatedTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dir string

@@ -35,10 +35,10 @@ func (s *migrateGroup) Check(v *verb.View, problems *verb.Problems) {
 	checkNodeIndex("to_node", s.To, v, problems)
 }
 
-// checkNodeIndex reports an index that is no node's.
+// checkNodeIndex reports an index without a node.
 func checkNodeIndex(arg string, index int, v *verb.View, problems *verb.Problems) {
 	if count := len(v.Inventory.Nodes); index >= count || index < -count {
-		problems.Errorf(arg, "node-range", "there is no node %d among %d", index, count)
+		problems.Errorf(arg, "node-range", "no node %d among %d", index, count)
 	}
 }
 

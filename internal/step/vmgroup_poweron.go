@@ -107,8 +107,8 @@ type patience struct {
 	strict bool
 }
 
-// waitReachable waits until the agents of all VMs of a group answer. Each is asked for itself: one that does not answer must
-// not hide when the others do.
+// waitReachable waits until the agents of all VMs of a group answer. Each is polled separately: one that does not answer
+// must not hide when the others do.
 func waitReachable(ctx context.Context, env *verb.Env, p patience) error {
 	vms, began := env.VMs.Of(p.group), time.Now()
 	last, late := make([]error, len(vms)), make([]bool, len(vms))

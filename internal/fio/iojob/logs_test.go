@@ -253,7 +253,7 @@ func TestFullDiskOfLogs(t *testing.T) {
 func TestLogsWithoutFolder(t *testing.T) {
 	dir := t.TempDir()
 	_, file := parse(t, dir, "[j]\nfilename=@/file\nsize=1m\nwrite_bw_log=none/x\n")
-	if _, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir}); err == nil || !strings.Contains(err.Error(), "no folder") {
+	if _, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir}); err == nil || !strings.Contains(err.Error(), "no such directory") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "file")); err == nil {

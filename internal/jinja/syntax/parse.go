@@ -89,7 +89,7 @@ func (p *blockParser) keep(f *Fault) {
 	}
 }
 
-// tag reads a statement. The expression parser stands behind its name.
+// tag reads a statement. The expression parser is positioned after its name.
 func (p *blockParser) tag(seg segment, name string) Stmt {
 	first := seg.tokens[0]
 	e := &exprParser{tokens: seg.tokens, words: p.words}

@@ -79,7 +79,7 @@ func (s *scanner) nextTag() int {
 
 const Blanks = " \t\r\n"
 
-// Text adds what stands between two tags, without the blanks that "-" at either tag takes away.
+// text adds the text between two tags, without the blanks that "-" at either tag trims.
 func (s *scanner) text(end int) {
 	from, to := s.pos, end
 	if s.trimNext {
@@ -326,7 +326,7 @@ func (s *scanner) quoted(quote byte) (token, *Fault) {
 	return token{}, At{start, 1}.Fault("template-syntax", "the quote is never closed", "")
 }
 
-// unescape writes what stands for the escape after a backslash and returns its length.
+// unescape writes the character of an escape after a backslash and returns the length of the escape.
 func unescape(b *strings.Builder, rest string) int {
 	if i := strings.IndexByte(`nrtabfv0\'"`, rest[0]); i >= 0 {
 		b.WriteByte("\n\r\t\a\b\f\v\x00\\'\""[i])

@@ -48,8 +48,8 @@ var resets = []Reset{
 	ResetOn, ResetForceOn, ResetForceOff, ResetForceRestart, ResetPowerCycle, ResetGracefulShutdown, ResetPushPowerButton,
 }
 
-// errReset is the error for a kind of reset that nobody knows.
-var errReset = errors.New("there is no such kind of reset")
+// errReset is the error for an unknown reset type.
+var errReset = errors.New("unknown reset type")
 
 // Chassis is what a BMC front switches: one host. Its methods may be called at the same time.
 type Chassis interface {

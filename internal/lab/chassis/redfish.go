@@ -61,7 +61,7 @@ func Redfish(h Machine, password string, c Chassis) http.Handler {
 	closed.HandleFunc("POST "+resetPath, r.reset)
 	closed.HandleFunc("DELETE "+sessionsPath+"/{id}", r.logout)
 	closed.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, http.StatusNotFound, "ResourceMissingAtURI", "there is no such resource")
+		fail(w, http.StatusNotFound, "ResourceMissingAtURI", "no such resource")
 	})
 	open.Handle("/", r.guard(closed))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -148,7 +148,7 @@ func (r *redfish) manager(w http.ResponseWriter, _ *http.Request) {
 func (r *redfish) reset(w http.ResponseWriter, q *http.Request) {
 	var order struct{ ResetType Reset }
 	if err := json.NewDecoder(q.Body).Decode(&order); err != nil {
-		fail(w, http.StatusBadRequest, "MalformedJSON", "the body is no JSON object with a ResetType")
+		fail(w, http.StatusBadRequest, "MalformedJSON", "the body is not a JSON object with a ResetType")
 		return
 	}
 	switch err := r.chassis.Reset(q.Context(), order.ResetType); {
@@ -164,7 +164,7 @@ func (r *redfish) reset(w http.ResponseWriter, q *http.Request) {
 func (r *redfish) login(w http.ResponseWriter, q *http.Request) {
 	var who struct{ UserName, Password string }
 	if err := json.NewDecoder(q.Body).Decode(&who); err != nil {
-		fail(w, http.StatusBadRequest, "MalformedJSON", "the body is no JSON object with UserName and Password")
+		fail(w, http.StatusBadRequest, "MalformedJSON", "the body is not a JSON object with UserName and Password")
 		return
 	}
 	if !r.knows(who.UserName, who.Password) {
@@ -199,7 +199,7 @@ func (r *redfish) logout(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-	fail(w, http.StatusNotFound, "ResourceMissingAtURI", "there is no such session")
+	fail(w, http.StatusNotFound, "ResourceMissingAtURI", "no such session")
 }
 
 func answer(w http.ResponseWriter, code int, body object) {

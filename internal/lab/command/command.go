@@ -171,7 +171,7 @@ func newStatus(p *console.Process) *cobra.Command {
 				return p.PrintJSON(described)
 			}
 			if len(all) == 0 {
-				_, err := fmt.Fprintln(p.Stdout, "There is no lab. Next: bragg-lab up")
+				_, err := fmt.Fprintln(p.Stdout, "No labs. Next: bragg-lab up")
 				return err
 			}
 			for _, l := range all {

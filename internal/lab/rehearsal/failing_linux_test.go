@@ -43,8 +43,8 @@ func failures() []failing {
 // failingAfter is how long a VM has load before it fails.
 const failingAfter = 5 * time.Second
 
-// survive makes one of two VMs fail under load: that is told with its reason, nothing waits for it longer than it may, and the
-// other VM's numbers are kept.
+// survive makes one of two VMs fail under load: the report has the reason, no step exceeds its timeout for it, and the other
+// VM's figures are kept.
 func (r *rig) survive(t *testing.T, c failing) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	ctx, end := context.WithCancel(t.Context())

@@ -14,8 +14,8 @@ const (
 	meterMemory  = "bragg_hypervisor_vm_memory_resident_bytes"
 )
 
-// agreeWithin is by how much two counts may differ that are nothing to each other: the guest's load counts what it wrote past its
-// cache, and the host's emulator what it was asked to write. What the guest writes besides is nothing, since it has no file system.
+// agreeWithin is the tolerance between two independent counts: the guest's load counts its direct writes, and the host's
+// emulator the writes that it received. The guest writes nothing else, because it has no file system.
 const agreeWithin = 0.03
 
 // metered returns what the hypervisor counted of one VM.
@@ -89,7 +89,7 @@ func unmetered(t *testing.T, rec *record, vm string, from, to int64) {
 	}
 }
 
-// modest wants no value of a VM beyond any that it can have: counters that began anew on another node would make some.
+// modest checks that no value of a VM exceeds the possible maximum, as restarted counters on another node would.
 func modest(t *testing.T, rec *record, vm string, most float64) {
 	t.Helper()
 	list := rec.metered(meterWritten, vm)

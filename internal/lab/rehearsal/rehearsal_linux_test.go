@@ -29,7 +29,7 @@ type rehearsal struct {
 	soak     bool     // only in a soak
 	ssh      bool     // the provider ssh can do it too; in a soak it does
 	overSSH  bool     // in a soak it is carried out on libvirt hosts that ssh reaches, too
-	// beside is done by somebody else while the run goes on, and undone by what it returns.
+	// beside acts as another party during the run; the returned function reverts it.
 	beside func(t *testing.T, r *rig, runs string) (undo func())
 }
 
@@ -417,7 +417,7 @@ func loadIsBack(before, after string) func(*testing.T, *record) {
 func (rec *record) recovered(t *testing.T) {
 	t.Helper()
 	if rec.summary.Durations == nil || len(rec.summary.Durations.Recoveries) == 0 {
-		t.Fatal("nothing is told of the recovery")
+		t.Fatal("the report has no recovery")
 	}
 	for _, r := range rec.summary.Durations.Recoveries {
 		var said []string

@@ -98,7 +98,7 @@ func (r *rig) must(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// overSSH stands for libvirt on hosts that only ssh reaches.
+// overSSH is libvirt on hosts that are reachable by ssh only.
 const overSSH = "libvirt over ssh"
 
 // target writes the lab's target file of a provider, with the emulation of QEMU so that results do not depend on what

@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// foreignDomain is a VM of somebody else, which never runs.
+// foreignDomain is a VM of another owner, which never runs.
 const foreignDomain = "<domain type='qemu'><name>web01</name><memory unit='MiB'>64</memory><os><type arch='x86_64'>hvm</type></os></domain>"
 
 // meddle is what an administrator does: he has a VM of his own on the first host, and moves one of the run's while it has load.
@@ -61,7 +61,8 @@ func awaitLoad(ctx context.Context, runs string) bool {
 	}
 }
 
-// strayed wants the VM that somebody moved told as such and no other, and the VM of somebody else named and left alone.
+// strayed checks that only the VM that was moved externally is reported as moved, and that the foreign VM is listed and
+// untouched.
 func strayed(t *testing.T, rec *record) {
 	var strays, left []string
 	for _, e := range rec.events {
@@ -73,7 +74,7 @@ func strayed(t *testing.T, rec *record) {
 		}
 	}
 	if !slices.Equal(strays, []string{"Stayers-0001"}) {
-		t.Errorf("moved by somebody else are %q", strays)
+		t.Errorf("moved externally: %q", strays)
 	}
 	if want := `left alone: VM "web01" on host-1: Bragg did not make it`; !slices.Contains(left, want) {
 		t.Errorf("%q is not told, only %q", want, left)

@@ -2,9 +2,9 @@ package yamltree
 
 import "strings"
 
-// openQuote finds the quote that was probably left open in a text that is no YAML. Such a quote ends at the next one of its
-// kind, lines below, where something stands behind it that nothing can follow; that is where a parser complains. Line and
-// column, from 1, are where it opens.
+// openQuote finds a probably unclosed quote in invalid YAML. Such a quote ends at the next one of its kind, lines below,
+// followed by text that cannot follow a closing quote; the parser complains there. Line and column, from 1, are where it
+// opens.
 func openQuote(lines []string) (line, column int, found bool) {
 	textIndent := -1
 	for i := 0; i < len(lines); i++ {

@@ -29,8 +29,8 @@ func Resolve(n Node) any {
 	return n.Text
 }
 
-// parseInt reads a decimal whole number, with _ between digits, or 0x, 0o and 0b. A leading zero is octal in YAML 1.1
-// and decimal in 1.2, so such a text is no number here.
+// parseInt reads a decimal whole number, with _ between digits, or 0x, 0o and 0b. A leading zero is octal in YAML 1.1 and
+// decimal in 1.2, so such a text stays text here.
 func parseInt(s string) (int64, bool) {
 	digits := strings.TrimLeft(s, "+-")
 	if len(s)-len(digits) > 1 || digits == "" || digits[0] < '0' || digits[0] > '9' || strings.HasSuffix(digits, "_") {

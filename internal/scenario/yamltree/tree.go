@@ -31,7 +31,7 @@ func (k kind) String() string { return [...]string{"a single value", "a list", "
 type Node struct {
 	Kind         kind
 	Text         string // of a scalar
-	Quoted       bool   // a scalar that is text whatever it looks like
+	Quoted       bool   // a quoted scalar: always text
 	Line, Column int    // in test.yml as written, from 1; the column counts bytes
 	Width        int    // bytes to underline there
 	RenderedLine int    // line in the rendered text, from 1
@@ -70,7 +70,7 @@ func (b *Builder) Build(y *yaml.Node) Node {
 	if b.count == nodesMax+1 {
 		hint := ""
 		if b.aliases > 0 {
-			hint = "what an alias stands for counts each time"
+			hint = "the content of an alias counts each time"
 		}
 		b.fault(y, "too-many-values", fmt.Sprintf("the document has more than %d values", nodesMax), hint)
 	}

@@ -36,7 +36,7 @@ func (b *Builder) FaultOf(err error) Fault {
 	return f
 }
 
-// complaints are what the library says most often, and what it means to somebody who writes a scenario.
+// complaints are the most common messages of the library, and what they mean to the author of a scenario.
 var complaints = []struct{ says, means, hint string }{
 	{"mapping values are not allowed", "a colon with a value is not allowed here",
 		"check the indentation of this line and the one above, or quote text that has a colon in it"},
@@ -48,7 +48,7 @@ var complaints = []struct{ says, means, hint string }{
 	{"did not find expected node content", "a value is missing here", ""},
 	{"could not find expected ':'", "a colon is missing", "write \"key: value\""},
 	{"tab character", "a tab stands where blanks are wanted", "YAML is indented with blanks"},
-	{"unknown anchor", "no anchor of this name stands before this alias", "an anchor is &name before a value, an alias *name in place of one"},
+	{"unknown anchor", "no anchor of this name precedes this alias", "an anchor is &name before a value, an alias *name in place of one"},
 	{"unknown escape character", "this escape is not known in quoted text", "use single quotes, or write the backslash twice"},
 }
 
@@ -86,7 +86,7 @@ func (b *Builder) documentFault(err error) Fault {
 		if i := strings.LastIndex(text, "yaml: "); i >= 0 {
 			text = text[i+len("yaml: "):]
 		}
-		f.Message = "this is no YAML document: " + text
+		f.Message = "invalid YAML: " + text
 	}
 	return f
 }
