@@ -178,7 +178,7 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-// Close ends Accept. It closes the connection too: there is no other way to leave.
+// Close ends Accept. It closes the connection too: nothing else would end its use.
 func (l *oneConn) Close() error { return l.conn.Close() }
 
 func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }

@@ -34,7 +34,7 @@ func machineKernel() kernel {
 	}
 }
 
-// unread reports whether the kernel holds bytes of a connection that nobody has read.
+// unread reports whether the kernel holds unread bytes of a connection.
 func unread(conn net.Conn) bool {
 	s, ok := conn.(syscall.Conn)
 	if !ok {

@@ -28,7 +28,7 @@ func (m *machine) findSeed(ctx context.Context) (Seed, error) {
 		}
 		if time.Now().After(deadline) {
 			return Seed{}, fmt.Errorf("no seed: none of the disks (%s) is labelled %q; attach one that \"bragg image seed\" made",
-				firstWord(strings.Join(blockDevices(), " "), "there are none"), VolumeLabel)
+				firstWord(strings.Join(blockDevices(), " "), "none"), VolumeLabel)
 		}
 		if !said {
 			m.say("waiting for a disk labelled %q", VolumeLabel)

@@ -102,18 +102,18 @@ func TestOpenMember(t *testing.T) {
 	}
 }
 
-func TestPackagesThatAreNone(t *testing.T) {
+func TestInvalidPackages(t *testing.T) {
 	t.Parallel()
 	for want, deb := range map[string][]byte{
-		"no Debian package": []byte("PK\x03\x04 something else"),
-		"no data.tar":       debOf([2]string{"debian-binary", "2.0\n"}),
-		"not known here":    debOf([2]string{"data.tar.lzma", ""}),
-		"damaged":           []byte(arMagic + strings.Repeat("x", arHeaderBytes)),
-		"cut off":           debOf([2]string{"control.tar", strings.Repeat("x", 100)})[:90],
-		"no kernel":         debOf([2]string{"data.tar", tarOf(t, [2]string{"usr/share/doc/x", "x"})}),
-		"no modules":        debOf([2]string{"data.tar", tarOf(t, [2]string{"boot/vmlinuz-1", "x"})}),
-		"two kernels":       debOf([2]string{"data.tar", tarOf(t, [2]string{"boot/vmlinuz-1", "x"}, [2]string{"boot/vmlinuz-2", "x"})}),
-		"read module x.ko":  debOf([2]string{"data.tar", tarOf(t, [2]string{"lib/modules/1/x.ko", "no object"})}),
+		"not a Debian package": []byte("PK\x03\x04 something else"),
+		"no data.tar":          debOf([2]string{"debian-binary", "2.0\n"}),
+		"not known here":       debOf([2]string{"data.tar.lzma", ""}),
+		"damaged":              []byte(arMagic + strings.Repeat("x", arHeaderBytes)),
+		"cut off":              debOf([2]string{"control.tar", strings.Repeat("x", 100)})[:90],
+		"no kernel":            debOf([2]string{"data.tar", tarOf(t, [2]string{"usr/share/doc/x", "x"})}),
+		"no modules":           debOf([2]string{"data.tar", tarOf(t, [2]string{"boot/vmlinuz-1", "x"})}),
+		"two kernels":          debOf([2]string{"data.tar", tarOf(t, [2]string{"boot/vmlinuz-1", "x"}, [2]string{"boot/vmlinuz-2", "x"})}),
+		"read module x.ko":     debOf([2]string{"data.tar", tarOf(t, [2]string{"lib/modules/1/x.ko", "no object"})}),
 	} {
 		if _, err := parseKernel(bytes.NewReader(deb)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

@@ -342,7 +342,7 @@ func (c *script) timeline(factor float64, boots bool) (starts, lengths []time.Du
 
 func unknownStep(sc *scenario.Scenario, catalog verb.Catalog, call scenario.Call) diag.Diagnostic {
 	d := diag.Diagnostic{Code: "unknown-step", Severity: diag.SeverityError, Pos: call.Pos, Width: call.Width,
-		Message: fmt.Sprintf("there is no step %q", call.Name), Hint: "bragg schema lists all steps"}
+		Message: fmt.Sprintf("unknown step %q", call.Name), Hint: "bragg schema lists all steps"}
 	if near := diag.Nearest(call.Name, catalog.StepNames()); near != "" {
 		d.Hint = fmt.Sprintf("did you mean %q?", near)
 	}

@@ -161,7 +161,7 @@ func (c workloads) askGenerator(p *workloadPlan, prefill, used, report bool) *lo
 	group, ok := c.plan.Group(p.scenario.Group)
 	if !ok {
 		if report {
-			c.problems.Errorf(p.scenario.Pos, "unknown-group", "workload %q: there is no group %q", p.scenario.Name, p.scenario.Group)
+			c.problems.Errorf(p.scenario.Pos, "unknown-group", "workload %q: unknown group %q", p.scenario.Name, p.scenario.Group)
 		}
 		return nil
 	}

@@ -89,8 +89,8 @@ func (p *parser) faults(faults []yamltree.Fault) {
 	}
 }
 
-// rawSection cuts a top-level section out of the raw text, which as a whole is no YAML, and parses it. It ends at the
-// next line that begins in the first column and is no comment.
+// rawSection cuts a top-level section out of the raw text, which is not valid YAML as a whole, and parses it. The section
+// ends at the next line that begins in the first column and is not a comment.
 func (p *parser) rawSection(source, name string) *yamltree.Node {
 	head := regexp.MustCompile(`(?m)^` + name + `[ \t]*:`)
 	loc := head.FindStringIndex(source)

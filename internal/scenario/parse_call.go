@@ -74,7 +74,7 @@ func (p *parser) call(item yamltree.Node, phase string) (Call, bool) {
 		return Call{}, false
 	}
 	if left, right, ok := strings.Cut(name.Text, "."); name.Kind != yamltree.Scalar || !ok || left == "" || right == "" {
-		p.report(name, "bad-step-name", "for example workload.Start", "%s is no name of a step", quoteNode(name))
+		p.report(name, "bad-step-name", "for example workload.Start", "invalid step name: %s", quoteNode(name))
 		return Call{}, false
 	}
 	c := Call{Name: name.Text, Pos: p.pos(name), Width: name.Width, RenderedLine: name.RenderedLine}

@@ -130,7 +130,7 @@ func (p *parser) resultType(f fields, r *Result) {
 func (p *parser) reportMetrics(f fields, r *Result) {
 	for _, n := range f.list("report_metrics") {
 		if n.Kind != yamltree.Scalar || !slices.Contains(reportMetrics, n.Text) {
-			p.report(n, "unknown-value", suggest(n.Text, reportMetrics), "%s: %s is no report metric", f.what, quoteNode(n))
+			p.report(n, "unknown-value", suggest(n.Text, reportMetrics), "%s: %s is not a report metric", f.what, quoteNode(n))
 			continue
 		}
 		r.ReportMetrics = append(r.ReportMetrics, n.Text)

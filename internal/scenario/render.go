@@ -18,7 +18,7 @@ type renderedText struct {
 	sourceLines lineTable
 }
 
-// render fills the variables in. With faults there is no text.
+// render fills the variables in. With faults it returns no text.
 func render(source string, values map[string]any) (*renderedText, []yamltree.Fault) {
 	table := newLineTable(source)
 	out, problems := jinja.Render(source, values, jinja.Limits{OutputBytes: yamltree.RenderedBytesMax})
@@ -47,7 +47,7 @@ func suggestName(problem jinja.Fault) string {
 	return suggest(problem.Subject, problem.Choices)
 }
 
-// Place finds where a byte of the rendered text stands in the template.
+// Place maps a position of the rendered text to the template.
 func (r *renderedText) Place(line, column int) (int, int, int) {
 	if line < 1 || line > len(r.lineStarts) {
 		return 0, 0, 0

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// checkProvider reports a check of another kind of target than this one. A simulated target stands in for any.
+// checkProvider reports a check of another kind of target than this one. A simulated target counts as any kind.
 func checkProvider(v *verb.View, problems *verb.Problems, step, provider string) {
 	if provider == "" || v.Inventory.Simulated || v.Inventory.Provider == provider {
 		return

@@ -35,7 +35,7 @@ type powerOffNodes struct {
 	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
 
 	doing    string // what marks say of it
-	graceful bool   // the operating system of the node is asked to shut down
+	graceful bool   // the operating system of the node shuts down by itself
 }
 
 func (s *powerOffNodes) Check(v *verb.View, problems *verb.Problems) { checkBMC(s.Nodes, v, problems) }

@@ -40,7 +40,7 @@ func (k Kind) checkNames(step Step, v *View, problems *Problems) {
 		} else if len(known) > 0 {
 			hint = fmt.Sprintf("the scenario has %s", diag.Quoted(known, 5))
 		}
-		problems.Hint(a.Name, "unknown-"+a.Refers, hint, fmt.Sprintf("there is no %s %q", a.Refers, name))
+		problems.Hint(a.Name, "unknown-"+a.Refers, hint, fmt.Sprintf("unknown %s %q", a.Refers, name))
 	}
 }
 

@@ -426,7 +426,7 @@ func isWordOperator(s string) bool {
 
 // Unknown reports a filter, test or tag that is not there.
 func Unknown(place At, what, name string, choices []string) *Fault {
-	f := place.Fault("template-"+what, "there is no "+what+" "+strconv.Quote(Shorten(name)), "")
+	f := place.Fault("template-"+what, "unknown "+what+" "+strconv.Quote(Shorten(name)), "")
 	f.Subject, f.Choices = name, choices
 	return f
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Resolve gives a scalar the value that X-Ray's YAML 1.1 reader gives it: nil, bool, int64, float64 or string.
-// "1:30" stays text: YAML 1.1 would read it in base sixty, which nobody who writes a node slice means.
+// Resolve gives a scalar the value that X-Ray's YAML 1.1 reader gives it: nil, bool, int64, float64 or string. "1:30" stays
+// text: YAML 1.1 would read it in base sixty, which is never meant in a node slice.
 func Resolve(n Node) any {
 	if n.Quoted {
 		return n.Text

@@ -13,8 +13,8 @@ const (
 )
 
 // Survey looks at the structure of a document before any YAML parser sees it. It counts indentation, dashes, brackets,
-// commas and anchors, so it may be stricter than YAML, never laxer: quoted text counts too, block text (after | or >)
-// does not. The fault that it returns stands in the rendered text.
+// commas and anchors, so it may be stricter than YAML, never laxer: quoted text counts too, block text (after | or >) does
+// not. The returned fault has its position in the rendered text.
 func Survey(lines []string) *Fault {
 	s := surveyor{textIndent: -1}
 	for i, text := range lines {

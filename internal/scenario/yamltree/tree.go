@@ -41,7 +41,7 @@ type Node struct {
 // nodesMax bounds the values of one document; the corpus has at most some thousand.
 const nodesMax = 100_000
 
-// Placer finds where a place of the rendered text stands in the user's text. All count from 1, columns in bytes.
+// Placer maps a position of the rendered text to the user's text. All count from 1, columns in bytes.
 type Placer interface {
 	Place(line, column int) (srcLine, srcColumn, width int)
 }

@@ -10,8 +10,8 @@ import (
 // the rendered text.
 const aliasTextMax = 2 * RenderedBytesMax
 
-// alias writes out what an alias stands for. Its values keep their place at the anchor, because there they are written. Each
-// counts again towards the bound of the document, so that a small text with aliases of aliases is refused, not written out.
+// alias expands an alias. Its values keep their position at the anchor, where they are written. Each counts again towards
+// the bound of the document, so that a small text with aliases of aliases is refused, not expanded.
 func (b *Builder) alias(y *yaml.Node) Node {
 	if b.aliases++; b.aliases > nestingMax {
 		if !b.refused {

@@ -72,7 +72,7 @@ func TestIPMIMisbehaviour(t *testing.T) {
 		"hang":              {func(_ *simulator, w *way, _ *target.Config) { w.drop = -1 }, short, CodeUnreachable, "not known"},
 		"garbage":           {func(_ *simulator, w *way, _ *target.Config) { w.spoil = 1 }, short, CodeUnreachable, "not known"},
 		"no such user": {func(_ *simulator, _ *way, c *target.Config) {
-			c.Credentials["bmc"] = target.Credential{User: "nobody", Secret: c.Credentials["bmc"].Secret}
+			c.Credentials["bmc"] = target.Credential{User: "unknown", Secret: c.Credentials["bmc"].Secret}
 		}, patient, CodeLogin, "no such user"},
 		"another suite": {func(_ *simulator, _ *way, c *target.Config) { c.Nodes[0].BMC.CipherSuite = 17 }, patient, CodeLacks, "cipher suite"},
 		"no such name":  {func(_ *simulator, _ *way, c *target.Config) { c.Nodes[0].BMC.Address = "bmc.invalid" }, short, CodeUnreachable, ""},

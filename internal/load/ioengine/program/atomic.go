@@ -59,7 +59,7 @@ func CheckAtomicWrites(s *Job, device load.Device, smallest, largest int64) erro
 		for _, c := range s.Clones {
 			for _, stream := range c.Streams {
 				if r := &stream.Region; err == nil && (r.Start%size != 0 || r.ZoneStride%size != 0) {
-					err = wrong("the region begins at %d, which is no multiple of %d bytes", r.Start, size)
+					err = wrong("the region begins at %d, which is not a multiple of %d bytes", r.Start, size)
 				}
 			}
 		}

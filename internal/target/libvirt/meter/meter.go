@@ -269,12 +269,12 @@ func parseReading(cpu, memory []byte) (*reading, error) {
 		r.busy += virsh.Quantity(times[name])
 	}
 	if r.all = r.busy + idle; r.all <= 0 {
-		return r, errors.New("read CPU time: there is none")
+		return r, errors.New("read CPU time: no value")
 	}
 	sizes := virsh.ParsePairs(memory)
 	total := virsh.Quantity(sizes["total"])
 	if total <= 0 {
-		return r, errors.New("read memory: there is none")
+		return r, errors.New("read memory: no value")
 	}
 	free := virsh.Quantity(sizes["free"]) + virsh.Quantity(sizes["buffers"]) + virsh.Quantity(sizes["cached"])
 	r.memory = max(0, 100*(1-free/total))
