@@ -65,8 +65,8 @@ func testConsent(t *testing.T, client *client.Client, generator string, c loadte
 		}
 		return
 	}
-	var told *diag.Error
-	if !errors.As(err, &told) || told.Code != "unsafe-device" || told.Exit != diag.ExitRefused || told.Hint == "" {
+	var userErr *diag.Error
+	if !errors.As(err, &userErr) || userErr.Code != "unsafe-device" || userErr.Exit != diag.ExitRefused || userErr.Hint == "" {
 		t.Fatalf("%v, want a refusal for %v", err, c.Want)
 	}
 	words := map[string]string{
@@ -74,8 +74,8 @@ func testConsent(t *testing.T, client *client.Client, generator string, c loadte
 		"mounted": "is mounted on", "swap": "in use as swap", "held": "is held by",
 	}
 	for _, code := range c.Want {
-		if !strings.Contains(told.Message, words[code]) {
-			t.Errorf("%q does not say %q", told.Message, words[code])
+		if !strings.Contains(userErr.Message, words[code]) {
+			t.Errorf("%q does not say %q", userErr.Message, words[code])
 		}
 	}
 	if written || len(log.Intervals()) > 0 {

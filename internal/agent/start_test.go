@@ -65,7 +65,7 @@ func TestHeldWorkloadsStartAtOneMoment(t *testing.T) {
 	held := hold(t, agents)
 	for _, a := range agents {
 		if n := len(a.generator.truth); n != 0 {
-			t.Fatalf("an agent began without being told")
+			t.Fatalf("an agent began without a start request")
 		}
 	}
 	at := time.Now().Add(200 * time.Millisecond)
@@ -160,7 +160,7 @@ func TestStartDuringAnOutage(t *testing.T) {
 		return a.network.dials > 2
 	})
 	if len(a.generator.truth) != 0 {
-		t.Error("it started without being told")
+		t.Error("it started without a start request")
 	}
 	a.network.set(false)
 	if err := <-done; err != nil || len(a.generator.truth) != 20 {

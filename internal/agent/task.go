@@ -69,7 +69,7 @@ func (t *task) startAt(uptime time.Duration) {
 	t.started.Do(func() { t.start <- uptime })
 }
 
-// zeroUnix returns what the agent's wall clock shows, as it stands now, for the zero of the run's axis.
+// zeroUnix returns what the agent's wall clock shows, now, for the zero of the run's axis.
 func (t *task) zeroUnix() int64 {
 	if t.zero == nil {
 		return t.workload.ZeroUnixNanos
@@ -179,7 +179,7 @@ func (t *task) accept(iv *interval.Interval) bool {
 	return true
 }
 
-// finish returns what went wrong, all told.
+// finish returns all errors.
 func (t *task) finish(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -35,7 +35,7 @@ func TestIOAsksForConsent(t *testing.T) {
 		args []string
 		want string
 	}{
-		{job, "nothing proves that this device is the one that is meant"},
+		{job, "nothing proves that this is the intended device"},
 		{slices.Concat(job, proof), "ext4"},
 		{slices.Concat(job, proof, []string{"--device-size=17m", "--device-overwrite=ext4"}), "its size is"},
 	} {

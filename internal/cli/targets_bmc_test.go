@@ -56,7 +56,7 @@ func TestTargetsCheckReadsBMCs(t *testing.T) {
 		"another machine": {"serial: 7XK0Q14", "credential: bmc, fingerprint: " + fingerprint, diag.ExitData, "7XK0Q13", "target.yml:6:5: error: the BMC of node \"left\" belongs to another machine"},
 		"wrong password":  {"name: left", "credential: bad, fingerprint: " + fingerprint, diag.ExitUnavailable, "unknown", "target.yml:6:5: error: read the power state"},
 		"not pinned":      {"name: left", "credential: bmc", diag.ExitUnavailable, "unknown", "sha256:" + fingerprint},
-		"unverified":      {"name: left", "credential: bmc, tls: unverified", diag.ExitUnavailable, "7XK0Q13", "warning: the way to the BMC of node \"left\" is NOT VERIFIED"},
+		"unverified":      {"name: left", "credential: bmc, tls: unverified", diag.ExitUnavailable, "7XK0Q13", "warning: the connection to the BMC of node \"left\" is NOT VERIFIED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

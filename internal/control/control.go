@@ -173,7 +173,7 @@ func makeControllerID(dir, path string, fail Failpoint) error {
 }
 
 func writeTemporary(dir, text string) (string, error) {
-	f, err := os.CreateTemp(dir, "controller-*"+unbornSuffix)
+	f, err := os.CreateTemp(dir, "controller-*"+temporarySuffix)
 	if err != nil {
 		return "", err
 	}

@@ -48,7 +48,7 @@ func TestPlantedControlIsRefused(t *testing.T) {
 			_, notes := control.LeaseNotes(runs)
 			_, recover := control.Recover(runs)
 			_, one := control.RecoverRun(runs, "run-1")
-			for _, err := range []error{lease, tag, journals, notes, recover, one, control.RemoveUnborn(runs), control.RemoveJournal(runs, "run-1")} {
+			for _, err := range []error{lease, tag, journals, notes, recover, one, control.RemoveTemporary(runs), control.RemoveJournal(runs, "run-1")} {
 				if diag.ExitCode(err) != diag.ExitRefused || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v", err)
 				}

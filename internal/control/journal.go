@@ -85,7 +85,7 @@ func (j *Journal) create(dir string) error {
 		return err
 	}
 	defer release()
-	temporary := j.path + unbornSuffix
+	temporary := j.path + temporarySuffix
 	file, err := j.files.Create(temporary)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unbornSuffix ends the name of a file in the control directory that is not whole yet.
-const unbornSuffix = ".new"
+// temporarySuffix ends the name of an incomplete file in the control directory.
+const temporarySuffix = ".new"
 
 // Journals returns the ids of all runs that have a journal in a runs directory. A directory that does not exist has
 // none.
@@ -36,9 +36,9 @@ func Journals(runs string) ([]string, error) {
 	return ids, nil
 }
 
-// RemoveUnborn removes what is left of controllers that died while they made their journal or the directory's identity.
-// They had touched nothing. While another controller is making one, it does nothing.
-func RemoveUnborn(runs string) error {
+// RemoveTemporary removes temporary files of controllers that died while they created their journal or the directory's
+// identity. Such controllers have not touched the target. It does nothing while another controller is creating one.
+func RemoveTemporary(runs string) error {
 	if err := checkControl(runs); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func RemoveUnborn(runs string) error {
 		return fmt.Errorf("remove unborn files: %w", err)
 	}
 	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), unbornSuffix) {
+		if !strings.HasSuffix(entry.Name(), temporarySuffix) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {

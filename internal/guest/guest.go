@@ -144,7 +144,7 @@ func (l Link) Check() error {
 	own, err := netip.ParsePrefix(l.Address)
 	switch {
 	case l.Address == "" && l.Gateway != "":
-		faults = append(faults, errors.New("a gateway stands without an address"))
+		faults = append(faults, errors.New("a gateway without an address"))
 	case l.Address == "":
 	case err != nil:
 		faults = append(faults, fmt.Errorf("address %q: want one with its prefix, like 10.0.2.10/24", l.Address))
@@ -157,7 +157,7 @@ func (l Link) Check() error {
 		case err != nil:
 			faults = append(faults, fmt.Errorf("gateway %q: want an address", l.Gateway))
 		case !own.Contains(gateway):
-			faults = append(faults, fmt.Errorf("gateway %q does not lie in %s", l.Gateway, own.Masked()))
+			faults = append(faults, fmt.Errorf("gateway %q is not in %s", l.Gateway, own.Masked()))
 		case gateway == own.Addr():
 			faults = append(faults, fmt.Errorf("gateway %q is the VM's own address", l.Gateway))
 		}

@@ -49,7 +49,7 @@ func TestSeedFaults(t *testing.T) {
 		"six bytes":                func(s *Seed) { s.Network[0].MAC = "52:54" },
 		"with its prefix":          func(s *Seed) { s.Network[0].Address = "10.0.2.10" },
 		"cannot be a VM's":         func(s *Seed) { s.Network[0].Address = "127.0.0.1/8" },
-		"does not lie in":          func(s *Seed) { s.Network[0].Gateway = "10.0.3.1" },
+		"is not in":                func(s *Seed) { s.Network[0].Gateway = "10.0.3.1" },
 		"the VM's own address":     func(s *Seed) { s.Network[0].Gateway = "10.0.2.10" },
 		"gateway \"router\"":       func(s *Seed) { s.Network[0].Gateway = "router" },
 		"without an address":       func(s *Seed) { s.Network[0].Address = "" },

@@ -96,7 +96,7 @@ func (m *machine) survive(o *outcome) {
 	if fault := recover(); fault != nil {
 		m.say("defect: %v", fault)
 		fmt.Fprintf(m.console, "%s\r\n", strings.ReplaceAll(string(debug.Stack()), "\n", "\r\n"))
-		*o = outcome{reason: "a defect of the first process"}
+		*o = outcome{reason: "internal error of PID 1"}
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 	seedEvery = 200 * time.Millisecond
 )
 
-// findSeed looks for the seed on all disks until there is one. A seed that is there and wrong ends the search at once:
-// waiting would not mend it.
+// findSeed looks for the seed on all disks until there is one. An invalid seed ends the search at once: waiting would not
+// fix it.
 func (m *machine) findSeed(ctx context.Context) (Seed, error) {
 	deadline := time.Now().Add(m.seedWithin)
 	for said := false; ; {

@@ -59,9 +59,9 @@ func (c *Client) Dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Co
 	}
 	if _, err := answer(ctx, stream); err != nil {
 		_ = stream.Close()
-		var told *diag.Error
-		if errors.As(err, &told) && told.Code == codeStopped {
-			return nil, &target.StoppedError{VM: vm.Name, Reason: told.Message}
+		var userErr *diag.Error
+		if errors.As(err, &userErr) && userErr.Code == codeStopped {
+			return nil, &target.StoppedError{VM: vm.Name, Reason: userErr.Message}
 		}
 		return nil, err
 	}

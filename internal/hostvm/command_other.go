@@ -12,6 +12,6 @@ import (
 
 // Command says that hosts are Linux.
 func Command(context.Context, []string, string) int {
-	fmt.Fprintln(os.Stderr, "host: only Linux hosts can stand for VMs")
+	fmt.Fprintln(os.Stderr, "host: only Linux hosts can run VMs as processes")
 	return diag.ExitUnavailable
 }

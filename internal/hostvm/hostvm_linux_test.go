@@ -130,8 +130,8 @@ func TestTooManyStreams(t *testing.T) {
 	}
 	// Larger than what a stream takes without being read.
 	big := Request{Operation: OpCreate, Tag: testTag(), Specs: make([]target.VMSpec, 10000)}
-	var told *diag.Error
-	if _, err := c.Call(t.Context(), big); !errors.As(err, &told) || told.Code != "host-busy" {
+	var userErr *diag.Error
+	if _, err := c.Call(t.Context(), big); !errors.As(err, &userErr) || userErr.Code != "host-busy" {
 		t.Errorf("got %v", err)
 	}
 	if err := errors.Join(c.Close(), session.Close()); err != nil {

@@ -98,8 +98,8 @@ func refuseLoads(t *testing.T, c *client.Client) {
 			Config:  "[load]\nfilename=/dev/sdb\nioengine=psync\nrw=write\nbs=64k\nsize=1m\ndirect=1\n",
 			Devices: []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 8 << 20, Consent: consent}},
 		}, load.SinkFunc(func(interval.Interval) { t.Errorf("%+v: something was done", consent) }))
-		var told *diag.Error
-		if !errors.As(err, &told) || told.Code != "unsafe-device" || !strings.Contains(told.Message, want) {
+		var userErr *diag.Error
+		if !errors.As(err, &userErr) || userErr.Code != "unsafe-device" || !strings.Contains(userErr.Message, want) {
 			t.Errorf("%+v: want %q, got %v", consent, want, err)
 		}
 	}

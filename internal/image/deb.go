@@ -74,7 +74,7 @@ func unpack(r io.Reader, suffix string) (io.ReadCloser, error) {
 		}
 		return &closing{&boundedReader{r: z, left: unpackedBytesMax}, z.Close}, nil
 	}
-	return nil, fmt.Errorf("it is compressed as %q, which is not known here", suffix)
+	return nil, fmt.Errorf("it is compressed as %q, which is not supported", suffix)
 }
 
 type closing struct {

@@ -107,7 +107,7 @@ func TestInvalidPackages(t *testing.T) {
 	for want, deb := range map[string][]byte{
 		"not a Debian package": []byte("PK\x03\x04 something else"),
 		"no data.tar":          debOf([2]string{"debian-binary", "2.0\n"}),
-		"not known here":       debOf([2]string{"data.tar.lzma", ""}),
+		"not supported":        debOf([2]string{"data.tar.lzma", ""}),
 		"damaged":              []byte(arMagic + strings.Repeat("x", arHeaderBytes)),
 		"cut off":              debOf([2]string{"control.tar", strings.Repeat("x", 100)})[:90],
 		"no kernel":            debOf([2]string{"data.tar", tarOf(t, [2]string{"usr/share/doc/x", "x"})}),

@@ -38,7 +38,7 @@ func Download(ctx context.Context, name, dir string) (path string, err error) {
 		}
 		name = next
 	}
-	return "", noDownload(name, fmt.Errorf("packages that depend on others without end"), "")
+	return "", noDownload(name, fmt.Errorf("packages with circular dependencies"), "")
 }
 
 func fetch(ctx context.Context, name, dir string) (string, error) {

@@ -200,12 +200,12 @@ func readModule(r io.Reader, compression string, k *kernel) (module, error) {
 		k.architecture = architectures[object.Machine]
 	}
 	if k.architecture == "" || k.architecture != architectures[object.Machine] {
-		return module{}, fmt.Errorf("its processor, %s, is none that guests can have", object.Machine)
+		return module{}, fmt.Errorf("its architecture, %s, is not supported for guests", object.Machine)
 	}
 	m := module{text: text}
 	section := object.Section(".modinfo")
 	if section == nil {
-		return module{}, errors.New("it says nothing about itself")
+		return module{}, errors.New("no ELF notes identify it")
 	}
 	facts, err := section.Data()
 	if err != nil {
@@ -264,7 +264,7 @@ func (k *kernel) add(name string, to map[string]guest.Module, depth int) error {
 	}
 	m, ok := k.modules[name]
 	if !ok || depth > needsMax {
-		return fmt.Errorf("module %s is needed and not there", name)
+		return fmt.Errorf("required module %s is missing", name)
 	}
 	to[name] = guest.Module{Path: "/lib/modules/" + name + ".ko", Needs: m.needs}
 	for _, need := range m.needs {

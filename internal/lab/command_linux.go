@@ -16,7 +16,7 @@ func Started(arguments []string) bool {
 // Main is the program behind Verb and returns its exit code. What it prints is in a log of the lab.
 func Main(arguments []string) int {
 	if len(arguments) > 0 && arguments[0] != roleChassis && os.Getpid() != 1 {
-		fmt.Fprintf(os.Stderr, "%s %q: it must be the first process of a namespace\n", Verb, arguments)
+		fmt.Fprintf(os.Stderr, "%s %q: it must run as PID 1 of a namespace\n", Verb, arguments)
 		return 1
 	}
 	var err error

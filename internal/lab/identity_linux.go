@@ -16,11 +16,11 @@ import (
 func thisMachine() (machine, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return machine{}, fmt.Errorf("look at this machine: %w", err)
+		return machine{}, fmt.Errorf("identify this machine: %w", err)
 	}
 	processes, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return machine{}, fmt.Errorf("look at this machine: %w", err)
+		return machine{}, fmt.Errorf("identify this machine: %w", err)
 	}
 	return machine{Boot: strings.TrimSpace(string(boot)), Processes: processes}, nil
 }
@@ -76,15 +76,15 @@ func (p process) runs() bool {
 // killTimeLimit is how long killed processes may take to end: reads and writes that a disk holds up end first.
 const killTimeLimit = 2 * time.Minute
 
-// kill ends a process and whatever lives in its PID namespace, and waits until all of it is gone. A process that is
-// gone already is left alone, also where another has its id now.
+// kill ends a process and whatever lives in its PID namespace, and waits until all of it is gone. A process that is already
+// gone is skipped, even if another has its id now.
 func kill(p process) error {
 	fd, err := unix.PidfdOpen(p.ID, 0)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at process %d: %w", p.ID, err)
+		return fmt.Errorf("inspect process %d: %w", p.ID, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
 	// Only now: the descriptor refers to one fixed process, not necessarily the recorded one.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A process is known by its start, so that another with its id is left alone.
+// A process is known by its start, so that another with its id is not killed.
 func TestKillKnowsItsProcess(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("sleep", "86399")

@@ -228,7 +228,7 @@ func restoreLab(dir, here string, lab int) error {
 // namespaces.
 func freshMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("part the mounts: %w", err)
+		return fmt.Errorf("make mounts private: %w", err)
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	return errors.Join(mount("proc", "/proc", "proc", flags, ""), mount("sysfs", "/sys", "sysfs", flags, ""))

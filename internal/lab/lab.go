@@ -36,7 +36,7 @@ type Options struct {
 	Hosts     int    // 1 to 8; 2
 	SSH       bool   // a server of ssh on each host
 	NoLibvirt bool   // no libvirt: hosts for the provider ssh alone
-	IPMI      bool   // BMCs that speak IPMI as well, and stand so in target files
+	IPMI      bool   // BMCs with IPMI, which target files then use
 	// Templates are images of guests to be copied where all hosts see them: name → a disk image, which becomes a volume
 	// of the pool, or the folder of a kernel image.
 	Templates map[string]string
@@ -185,7 +185,7 @@ func (o *Options) Validate() error {
 		wrong = append(wrong, fmt.Sprintf("%d hosts: want 1 to %d", o.Hosts, hostsMax))
 	}
 	if o.NoLibvirt && !o.SSH {
-		wrong = append(wrong, "hosts without libvirt and without ssh could do nothing")
+		wrong = append(wrong, "hosts need libvirt or ssh")
 	}
 	for name := range o.Templates {
 		if !plainName.MatchString(name) {

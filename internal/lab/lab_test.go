@@ -16,23 +16,23 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]Options{
-		"":                   {Labs: "/x"},
-		"9 hosts":            {Labs: "/x", Hosts: 9},
-		"-1 hosts":           {Labs: "/x", Hosts: -1},
-		"could do nothing":   {Labs: "/x", NoLibvirt: true},
-		`lab "../etc"`:       {Labs: "/x", Name: "../etc"},
-		`lab "-rf"`:          {Labs: "/x", Name: "-rf"},
-		`lab "."`:            {Labs: "/x", Name: "."},
-		`template "a/b"`:     {Labs: "/x", Templates: map[string]string{"a/b": "/y"}},
-		`folder ""`:          {},
-		`folder "x"`:         {Labs: "x"},
-		`folder "/x/"`:       {Labs: "/x/"},
-		`folder "/x/../y"`:   {Labs: "/x/../y"},
-		`folder "/x y"`:      {Labs: "/x y"},
-		"folder \"/x\\ny\"":  {Labs: "/x\ny"},
-		`folder "/x'y"`:      {Labs: "/x'y"},
-		"too long":           {Labs: "/" + strings.Repeat("x", 70)},
-		`lab "A"; 10 hosts:`: {Labs: "/x", Name: "A", Hosts: 10},
+		"":                          {Labs: "/x"},
+		"9 hosts":                   {Labs: "/x", Hosts: 9},
+		"-1 hosts":                  {Labs: "/x", Hosts: -1},
+		"hosts need libvirt or ssh": {Labs: "/x", NoLibvirt: true},
+		`lab "../etc"`:              {Labs: "/x", Name: "../etc"},
+		`lab "-rf"`:                 {Labs: "/x", Name: "-rf"},
+		`lab "."`:                   {Labs: "/x", Name: "."},
+		`template "a/b"`:            {Labs: "/x", Templates: map[string]string{"a/b": "/y"}},
+		`folder ""`:                 {},
+		`folder "x"`:                {Labs: "x"},
+		`folder "/x/"`:              {Labs: "/x/"},
+		`folder "/x/../y"`:          {Labs: "/x/../y"},
+		`folder "/x y"`:             {Labs: "/x y"},
+		"folder \"/x\\ny\"":         {Labs: "/x\ny"},
+		`folder "/x'y"`:             {Labs: "/x'y"},
+		"too long":                  {Labs: "/" + strings.Repeat("x", 70)},
+		`lab "A"; 10 hosts:`:        {Labs: "/x", Name: "A", Hosts: 10},
 	} {
 		err := o.Validate()
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || diag.ExitCode(err) != diag.ExitUsage) {
@@ -122,8 +122,8 @@ func TestLabsAreFound(t *testing.T) {
 	if h, err := l.Host("host-2"); err != nil || h.Name != "host-2" {
 		t.Error(h, err)
 	}
-	var told *diag.Error
-	if _, err := l.Host("host-3"); !errors.As(err, &told) || !strings.Contains(told.Hint, "did you mean") {
+	var userErr *diag.Error
+	if _, err := l.Host("host-3"); !errors.As(err, &userErr) || !strings.Contains(userErr.Hint, "did you mean") {
 		t.Errorf("%v", err)
 	}
 }

@@ -58,7 +58,7 @@ func load(labs, name string) (*Lab, error) {
 	}
 	l := &Lab{}
 	if err := json.Unmarshal(text, l); err != nil {
-		return nil, foreign(dir, fmt.Sprintf("its %s does not describe a lab: %v", stateFile, err))
+		return nil, foreign(dir, fmt.Sprintf("invalid %s: %v", stateFile, err))
 	}
 	switch {
 	case l.Format != stateFormat:
@@ -80,10 +80,10 @@ func readSmall(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// foreign is the error for a folder that is left alone.
+// foreign is the error for a folder that is not a lab's.
 func foreign(dir, why string) error {
 	return &diag.Error{
-		Code: "lab-foreign-folder", Exit: diag.ExitRefused, Message: fmt.Sprintf("folder %s is left alone: %s", dir, why),
+		Code: "lab-foreign-folder", Exit: diag.ExitRefused, Message: fmt.Sprintf("folder %s is skipped: %s", dir, why),
 		Hint: "remove it by hand if it is not needed",
 	}
 }

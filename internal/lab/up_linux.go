@@ -89,7 +89,7 @@ func sweep(o *Options) error {
 		dead, err := l.dead()
 		switch {
 		case dead:
-			o.say("removing what lab %q left, whose keeper died", l.Name)
+			o.say("removing the remains of lab %q, whose keeper died", l.Name)
 			if err := l.remove(); err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func describe(o *Options) (*Lab, error) {
 	}
 	maker, err := processNow(os.Getpid())
 	if err != nil {
-		return nil, fmt.Errorf("look at this process: %w", err)
+		return nil, fmt.Errorf("inspect this process: %w", err)
 	}
 	var id [4]byte
 	if _, err := rand.Read(id[:]); err != nil {

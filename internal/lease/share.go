@@ -157,7 +157,7 @@ func listening(prefix string) []string {
 // Fence is the number of the lease.
 func (p *Part) Fence() uint64 { return p.holder.Fence }
 
-// Lost is never told: see Held.
+// Lost never reports: see Held.
 func (p *Part) Lost() <-chan Holder { return nil }
 
 // Meetings tells who shares the machine, from when and until when.

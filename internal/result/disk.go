@@ -22,7 +22,7 @@ var ErrBusy = errors.New("another process is writing this bundle")
 const unbornPrefix = ".bragg-"
 
 // ReplaceFile writes a file that afterwards is there whole or not at all, also after a power loss. What a killed writer
-// leaves beside it, RemoveUnborn removes. It may be read by those who may enter its folder.
+// leaves beside it, RemoveTemporary removes. It may be read by those who may enter its folder.
 func ReplaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	release, err := lockDir(dir, unix.LOCK_SH)
@@ -71,9 +71,9 @@ func writeFileAtomic(dir, name string, text []byte) error {
 	})
 }
 
-// RemoveUnborn removes the files that killed writers left half written in a bundle. Folders in which anybody writes a
+// RemoveTemporary removes the files that killed writers left half written in a bundle. Folders in which anybody writes a
 // file at this moment are passed over.
-func RemoveUnborn(dir string) error {
+func RemoveTemporary(dir string) error {
 	err := removeUnborn(dir)
 	walkErr := filepath.WalkDir(filepath.Join(dir, attachmentsDir), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

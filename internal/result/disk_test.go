@@ -46,7 +46,7 @@ func TestHalfWrittenFilesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave()
-	if err := result.RemoveUnborn(dir); err != nil {
+	if err := result.RemoveTemporary(dir); err != nil {
 		t.Fatal(err)
 	}
 	gone("sealed")
@@ -73,7 +73,7 @@ func TestReplaceFile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	err = result.ReplaceFile(path, func(w io.Writer) error {
-		if err := result.RemoveUnborn(dir); err != nil {
+		if err := result.RemoveTemporary(dir); err != nil {
 			t.Error(err)
 		}
 		_, err := w.Write([]byte("whole"))

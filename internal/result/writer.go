@@ -124,7 +124,7 @@ func Continue(dir string) (*Writer, error) {
 	}
 	err = ErrSealed
 	if _, statErr := os.Lstat(filepath.Join(dir, sealFile)); statErr != nil { // looked at again under the lock
-		err = errors.Join(RemoveUnborn(dir), w.cutTails())
+		err = errors.Join(RemoveTemporary(dir), w.cutTails())
 	}
 	if err != nil {
 		w.freeReserve()

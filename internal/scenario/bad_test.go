@@ -105,8 +105,8 @@ func checkBad(t *testing.T, path, name string) {
 		t.Fatalf("%s loads without an error", name)
 	}
 	var list *diag.ListError
-	var told *diag.Error
-	if !errors.As(err, &list) && !errors.As(err, &told) || diag.ExitCode(err) != diag.ExitData {
+	var userErr *diag.Error
+	if !errors.As(err, &list) && !errors.As(err, &userErr) || diag.ExitCode(err) != diag.ExitData {
 		t.Errorf("the error %T has exit code %d, want %d", err, diag.ExitCode(err), diag.ExitData)
 	}
 	text := strings.ReplaceAll(explain(err), filepath.Dir(path)+string(filepath.Separator), "")
@@ -156,11 +156,11 @@ func TestAChildThatTakesTooMuchMemoryIsKilled(t *testing.T) {
 	cmd := exec.Command(exe, "-test.run=^$", "__greedy")
 	must(t, cmd.Start())
 	ended := make(chan struct{})
-	told := make(chan error, 1)
-	go func() { told <- scenario.WatchChild(cmd.Process, ended) }()
+	userErr := make(chan error, 1)
+	go func() { userErr <- scenario.WatchChild(cmd.Process, ended) }()
 	waitErr := cmd.Wait()
 	close(ended)
-	if err := <-told; err == nil || err.Error() != "takes more than 256 MiB of memory" {
+	if err := <-userErr; err == nil || err.Error() != "takes more than 256 MiB of memory" {
 		t.Errorf("the watcher says %v", err)
 	}
 	if waitErr == nil || waitErr.Error() != "signal: killed" {

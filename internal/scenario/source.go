@@ -174,7 +174,7 @@ func (p *parser) files(dir *folder) {
 			continue
 		}
 		if why := badFileName(w.name); why != "" {
-			p.report(w.at, "bad-file", "files stand in the folder of the scenario", "%s: the file %q %s", w.what,
+			p.report(w.at, "bad-file", "files must be in the folder of the scenario", "%s: the file %q %s", w.what,
 				w.name, why)
 			continue
 		}

@@ -73,9 +73,9 @@ func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
 // after that.
 func removeUnborn(runs string) error {
 	bundles, err := result.List(runs)
-	err = errors.Join(control.RemoveUnborn(runs), err)
+	err = errors.Join(control.RemoveTemporary(runs), err)
 	for _, b := range bundles {
-		err = errors.Join(err, result.RemoveUnborn(b.Dir))
+		err = errors.Join(err, result.RemoveTemporary(b.Dir))
 	}
 	return err
 }

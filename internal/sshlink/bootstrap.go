@@ -21,9 +21,9 @@ import (
 // Remote says what shall run at the other end of a link.
 type Remote struct {
 	// Program is its name there: of the cached copy, of the folder that is made for it, of the one that is looked for in PATH.
-	// Verb is the hidden verb that serves; behind it stands the folder that holds nothing but the program and is to be
-	// removed, or "check", at which it ends at once. Both are made of letters, digits, hyphens and underscores: they stand in
-	// the text of a shell's script, and nothing else does.
+	// Verb is the hidden verb that serves; its argument is the directory that holds only the program and is to be removed, or
+	// "check", which makes it exit at once. Both consist of letters, digits, hyphens and underscores, because they are the only
+	// parameters of a shell script.
 	Program, Verb string
 	// Find returns the build for a platform such as "linux/amd64".
 	Find func(platform string) (*Build, error)

@@ -115,8 +115,8 @@ func TestEssence(t *testing.T) {
 		l := newLink(Host{Name: "h", Address: "h"}, []string{"IdentityFile=/a b"}, nil)
 		_, _ = l.errors.Write([]byte(printed))
 		err := l.Error(l.unreached())
-		var told *diag.Error
-		if !errors.As(err, &told) || told.Code != want || told.Hint == "" {
+		var userErr *diag.Error
+		if !errors.As(err, &userErr) || userErr.Code != want || userErr.Hint == "" {
 			t.Errorf("%q: got %v", printed, err)
 		}
 	}

@@ -18,8 +18,8 @@ type Host struct {
 	Port    int    // 0: ssh's choice
 }
 
-// A name that begins with a hyphen would be an option of ssh, and blanks and quotes stand in no host name; so whatever
-// reaches ssh is made of these.
+// A name that begins with a hyphen would be an option of ssh, and host names contain no blanks or quotes; only these
+// characters are passed to ssh.
 var (
 	userForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
 	addressForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)

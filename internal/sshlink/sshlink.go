@@ -59,8 +59,8 @@ func arguments(h Host, r *Remote) []string {
 	return append(args, "--", h.Address, r.command())
 }
 
-// Start starts ssh and the program on the host. Lines of the program have at most lineBytesMax bytes. The caller calls
-// Finish in the end; ctx bounds the start only, and is why it failed where it ended.
+// Start starts ssh and the program on the host. Lines of the program have at most lineBytesMax bytes. The caller must call
+// Finish; ctx bounds the start only, and its cause is the error if it ended first.
 func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, error) {
 	l := newLink(h, r.Options, arguments(h, r))
 	return l.start(ctx, lineBytesMax, func() error { return bootstrap(l.In, l.Out, r) })
@@ -116,20 +116,20 @@ func (l *Link) Error(err error) error { return HostError(l.Host, err, l.errors.S
 func HostError(h Host, err error, printed string) error {
 	var list *diag.ListError
 	if errors.As(err, &list) {
-		told := slices.Clone(list.List)
-		for i := range told {
-			told[i].Message = fmt.Sprintf("host %q: %s", h.Name, told[i].Message)
+		userErr := slices.Clone(list.List)
+		for i := range userErr {
+			userErr[i].Message = fmt.Sprintf("host %q: %s", h.Name, userErr[i].Message)
 		}
-		return &diag.ListError{List: told}
+		return &diag.ListError{List: userErr}
 	}
 	text := fmt.Sprintf("host %q: %v", h.Name, err)
 	if printed = essence(printed); printed != "" && !strings.Contains(text, printed) {
 		text += ": " + strings.ReplaceAll(printed, "\n", "; ")
 	}
 	e := &diag.Error{Code: "host", Message: textio.Line(text), Exit: diag.ExitUnavailable}
-	var told *diag.Error
-	if errors.As(err, &told) && told.Code != "" { // what has no code is the world's fault, a full disk for one
-		e.Code, e.Hint, e.Exit = told.Code, told.Hint, told.ExitCode()
+	var userErr *diag.Error
+	if errors.As(err, &userErr) && userErr.Code != "" { // what has no code is the world's fault, a full disk for one
+		e.Code, e.Hint, e.Exit = userErr.Code, userErr.Hint, userErr.ExitCode()
 	}
 	return e
 }

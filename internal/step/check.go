@@ -16,7 +16,7 @@ func checkProvider(v *verb.View, problems *verb.Problems, step, provider string)
 		return
 	}
 	problems.Hint("", "lacks-capability", "it is meant for "+provider,
-		fmt.Sprintf("%s means nothing on a target of provider %q", step, v.Inventory.Provider))
+		fmt.Sprintf("%s has no effect on a target of provider %q", step, v.Inventory.Provider))
 }
 
 // ready asks the target whether its services answer and are up.

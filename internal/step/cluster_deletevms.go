@@ -9,7 +9,7 @@ import (
 var clusterDeleteCurieVMs = verb.Kind{
 	Name:    "cluster.DeleteCurieVMs",
 	Summary: "Delete all VMs of this run with their disks and snapshots.",
-	Doc: "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched. At the end of every run this " +
+	Doc: "The name is X-Ray's. VMs of other runs, of X-Ray or of other users are not touched. At the end of every run this " +
 		"happens anyway.",
 	Example: exampleIdle + `setup:
   - vm_group.CloneFromTemplate:

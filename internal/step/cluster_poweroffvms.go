@@ -10,7 +10,7 @@ import (
 var clusterPowerOffCurieVMs = verb.Kind{
 	Name:    "cluster.PowerOffCurieVMs",
 	Summary: "Power off all VMs of this run.",
-	Doc:     "The name is X-Ray's. VMs of other runs, of X-Ray or of anybody else are not touched.",
+	Doc:     "The name is X-Ray's. VMs of other runs, of X-Ray or of other users are not touched.",
 	Example: exampleIdle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers

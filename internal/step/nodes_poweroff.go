@@ -12,7 +12,7 @@ var nodesPowerOff = verb.Kind{
 	Name:    "nodes.PowerOff",
 	Summary: "Cut the power of nodes through their BMC, without a shutdown.",
 	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
-		"Loads on VMs of these nodes end; that is annotated and no failure. Whatever happens later, the nodes are powered " +
+		"Loads on VMs of these nodes end; that is annotated and does not fail the run. In any case the nodes are powered " +
 		"on again at the end of the run, before anything else is undone.",
 	Example: exampleDeployed + `run:
   - workload.Start:

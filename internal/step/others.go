@@ -27,7 +27,7 @@ func reportOthers(ctx context.Context, env *verb.Env) {
 	if lister, ok := env.Target.(target.OtherLister); ok {
 		found, err := lister.Others(ctx, env.Tag)
 		if err != nil {
-			env.Notes.Log(fmt.Sprintf("what else is on the target could not be listed in whole: %v", err))
+			env.Notes.Log(fmt.Sprintf("foreign objects on the target could not be listed completely: %v", err))
 		}
 		all = found
 	}
@@ -35,10 +35,10 @@ func reportOthers(ctx context.Context, env *verb.Env) {
 	for _, kind := range []string{target.OtherVM, target.OtherVolume, target.OtherNode} {
 		named := slices.DeleteFunc(slices.Clone(all), func(o target.Other) bool { return o.Kind != kind })
 		for _, o := range named[:min(len(named), othersShownMax)] {
-			env.Notes.Log("left alone: " + describeOther(o, env.Plan.Target.Nodes))
+			env.Notes.Log("skipped: " + describeOther(o, env.Plan.Target.Nodes))
 		}
 		if more := len(named) - othersShownMax; more > 0 {
-			env.Notes.Log(fmt.Sprintf("left alone: %d more of kind %s", more, kind))
+			env.Notes.Log(fmt.Sprintf("skipped: %d more of kind %s", more, kind))
 		}
 	}
 }
@@ -69,7 +69,7 @@ func nodesLeftOff(ctx context.Context, env *verb.Env) []target.Other {
 			state, err := env.Nodes.State(ctx, i)
 			switch {
 			case err != nil:
-				found[i] = target.Other{Kind: target.OtherNode, Name: n.Name, Why: fmt.Sprintf("it does not say whether it has power: %v", err)}
+				found[i] = target.Other{Kind: target.OtherNode, Name: n.Name, Why: fmt.Sprintf("its power state is unknown: %v", err)}
 			case state == target.PowerOff:
 				found[i] = target.Other{Kind: target.OtherNode, Name: n.Name, Why: "it is powered off, and this run did not do that"}
 			}

@@ -69,10 +69,10 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 			left = append(left, e.Message)
 		}
 	}
-	for _, want := range []string{`left alone: VM "web-00\x1b[2J" on node-3: it belongs to another run`, "left alone: 3 more of kind VM",
-		`left alone: node "node-2": it is powered off, and this run did not do that`} {
+	for _, want := range []string{`skipped: VM "web-00\x1b[2J" on node-3: it belongs to another run`, "skipped: 3 more of kind VM",
+		`skipped: node "node-2": it is powered off, and this run did not do that`} {
 		if !slices.Contains(left, want) {
-			t.Errorf("%q is not told, only %q", want, left)
+			t.Errorf("%q is not reported, only %q", want, left)
 		}
 	}
 	if strings.Contains(strings.Join(left, "\n"), "Workers") || strings.Contains(strings.Join(left, "\n"), "node-1") {
@@ -105,9 +105,9 @@ func TestCleanUpWithoutSight(t *testing.T) {
 	for _, e := range l.events {
 		text.WriteString(e.Message + "\n")
 	}
-	for _, want := range []string{"could not be listed in whole: host-2 does not answer", `left alone: volume "v": w`} {
+	for _, want := range []string{"could not be listed completely: host-2 does not answer", `skipped: volume "v": w`} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("%q is not told:\n%s", want, text.String())
+			t.Errorf("%q is not reported:\n%s", want, text.String())
 		}
 	}
 }

@@ -153,8 +153,8 @@ func (s *playbook) folder(sc *scenario.Scenario, private string) (string, error)
 	return dir, sc.Unpack(dir)
 }
 
-// inventory is what ansible reads as a YAML inventory; JSON is YAML. Passwords stand in a private file, never on a
-// command line.
+// inventory is what ansible reads as a YAML inventory; JSON is YAML. Passwords are in a private file, never on a command
+// line.
 func (s *playbook) inventory(env *verb.Env) (map[string]any, error) {
 	all := map[string]any{}
 	for _, name := range s.Inventory {

@@ -99,7 +99,7 @@ func TestPlaybook(t *testing.T) {
 	if _, err := os.Lstat(private); !os.IsNotExist(err) {
 		t.Errorf("%s is left: %v", private, err)
 	}
-	// Passwords of a scenario stand in no plan.
+	// Passwords of a scenario are never in a plan.
 	plan, err := planOn(t, sc, "fake:3", planner.Options{})
 	if err != nil {
 		t.Fatal(describe(t, err))

@@ -75,7 +75,7 @@ func wantCompleted(t *testing.T, outcome run.Outcome) {
 	}
 }
 
-// CloneFromTemplate switches balancing and restart off, unless told otherwise.
+// CloneFromTemplate switches balancing and restart off, unless set otherwise.
 func TestCloneFromTemplateSetsPlacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\n", nil)
@@ -94,7 +94,7 @@ func TestCloneFromTemplateSetsPlacement(t *testing.T) {
 	})
 }
 
-// Grow clones the first VM as it stands and follows its power state.
+// Grow clones the first VM in its current state and follows its power state.
 func TestGrowFollowsPowerState(t *testing.T) {
 	for name, c := range map[string]struct{ before, want string }{
 		"off": {"", ""},

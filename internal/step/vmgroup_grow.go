@@ -11,7 +11,7 @@ import (
 var groupGrow = verb.Kind{
 	Name:    "vm_group.Grow",
 	Summary: "Add VMs to a group as clones of its first VM.",
-	Doc: "The clones are made of the group's first VM as it stands, data included, so that a prefilled VM gives prefilled " +
+	Doc: "The clones are made of the group's first VM in its current state, data included, so that a prefilled VM gives prefilled " +
 		"clones; they are powered on when that VM is. count_per_node or count_per_cluster says how many VMs the group has " +
 		"afterwards, which must be more than before. VMs that were moved meanwhile are moved back first, where the target " +
 		"can.",

@@ -10,7 +10,7 @@ import (
 var groupPowerOff = verb.Kind{
 	Name:    "vm_group.PowerOff",
 	Summary: "Cut the power of a group's VMs, without a shutdown.",
-	Doc:     "A load that still runs there ends; that is annotated and no failure.",
+	Doc:     "A load that still runs there ends; that is annotated and does not fail the run.",
 	Example: exampleDeployed + `run:
   - test.Wait:
       duration_secs: 1

@@ -10,7 +10,7 @@ import (
 var groupResetGroupPlacement = verb.Kind{
 	Name:    "vm_group.ResetGroupPlacement",
 	Summary: "Migrate VMs of a group back to the nodes where the plan placed them.",
-	Doc:     "VMs that are where they belong are left alone.",
+	Doc:     "VMs that are already placed as planned are skipped.",
 	Example: exampleDeployed + `run:
   - vm_group.MigrateGroup:
       vm_group_name: Workers

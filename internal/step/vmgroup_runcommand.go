@@ -82,7 +82,7 @@ func (s *runCommand) runOn(ctx context.Context, env *verb.Env, shell target.Gues
 	return nil
 }
 
-// outputBytesMax is how much of a program's output is kept: its end, where errors stand.
+// outputBytesMax is how much of a program's output is kept: its end, which has the errors.
 const outputBytesMax = 4 << 10
 
 func tail(output string) string {

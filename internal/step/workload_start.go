@@ -54,7 +54,7 @@ func (s *start) Check(v *verb.View, problems *verb.Problems) {
 	checkWorkloadReady(s.Workload, v, problems)
 	if s.Async && s.Timeout != nil {
 		problems.Hint("timeout_secs", "timeout-with-async", "leave it out here and give it to workload.Wait",
-			"timeout_secs does not go with async: there is nothing that waits")
+			"timeout_secs does not go with async: the step does not wait")
 	}
 	checkNotNegative(problems, "runtime_secs", s.Runtime)
 	checkNotNegative(problems, "timeout_secs", s.Timeout)

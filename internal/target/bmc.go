@@ -122,7 +122,7 @@ func (p *configParser) bmcField(e entry, b *BMC) {
 func (p *configParser) bmcTrust(outer entry, entries []entry, b *BMC) {
 	switch {
 	case b.TLS != "" && b.TLS != TLSVerified && (has(entries, "fingerprint") || has(entries, "ca_file")):
-		p.errorf(outer.key, "target-bmc", "", "bmc: a fingerprint or ca_file is of no use with tls: %s", b.TLS)
+		p.errorf(outer.key, "target-bmc", "", "bmc: a fingerprint or ca_file has no effect with tls: %s", b.TLS)
 	case has(entries, "fingerprint") && has(entries, "ca_file"):
 		p.errorf(outer.key, "target-bmc", "a fingerprint names one certificate, a ca_file all that an authority signs",
 			"bmc: want either fingerprint or ca_file")

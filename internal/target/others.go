@@ -14,10 +14,10 @@ type Other struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`              // as the target has it: for people to read
 	NodeID string `json:"node_id,omitempty"` // "" where nodes share it
-	Why    string `json:"why"`               // why it is left alone: "it belongs to run r1"
+	Why    string `json:"why"`               // why it is skipped: "it belongs to run r1"
 }
 
-// Reasons why something is left alone.
+// Reasons to skip an object.
 const (
 	WhyUnmarked = "Bragg did not make it"
 	WhyAnother  = "it belongs to another run"

@@ -33,7 +33,7 @@ func (t Tag) Check() error {
 func Foreign(what string) error {
 	return &diag.Error{
 		Code: "target-foreign-object", Exit: diag.ExitRefused, Message: fmt.Sprintf("%s belongs to another owner", what),
-		Hint: "nothing was done to it",
+		Hint: "it was not changed",
 	}
 }
 

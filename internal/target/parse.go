@@ -122,7 +122,7 @@ func (p *configParser) entries(n *yaml.Node, what string, known []string) []entr
 		case key.Kind != yaml.ScalarNode:
 			p.errorf(key, "target-type", "", "%s: want a word as key, found %s", what, p.found(key))
 		case seen[key.Value]:
-			p.errorf(key, "target-duplicate-key", "", "%s: key %q is here twice", what, key.Value)
+			p.errorf(key, "target-duplicate-key", "", "%s: duplicate key %q", what, key.Value)
 		case known != nil && !slices.Contains(known, key.Value):
 			p.unknownKey(key, what, known)
 		default:

@@ -134,7 +134,7 @@ func (p *configParser) nodes(e entry, c *Config, provider Provider) {
 	for _, item := range e.value.Content {
 		n := p.node(item)
 		if n.ID != "" && seen[n.ID] {
-			p.errorf(item, "target-duplicate-node", "", "nodes: id %q is here twice", n.ID)
+			p.errorf(item, "target-duplicate-node", "", "nodes: duplicate id %q", n.ID)
 		}
 		seen[n.ID] = true
 		c.Nodes = append(c.Nodes, n)
@@ -297,7 +297,7 @@ func (p *configParser) health(outer entry) *Health {
 
 func (p *configParser) command(e entry) []string {
 	if e.value.Kind != yaml.SequenceNode || len(e.value.Content) == 0 {
-		p.errorf(e.value, "target-secret", "no shell is involved: each argument stands alone",
+		p.errorf(e.value, "target-secret", "no shell is involved: write each argument as an item of the list",
 			"command: want a list of a program and its arguments, found %s", p.found(e.value))
 		return nil
 	}

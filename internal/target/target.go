@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Node is a physical host of the target, or its stand-in.
+// Node is a physical host of the target, or a simulated one.
 type Node struct {
 	ID       string `json:"id"` // stable identity: host uuid, or "node-1"
 	Name     string `json:"name"`
@@ -48,7 +48,7 @@ type Disk struct {
 	SizeBytes int64  `json:"size_bytes"`
 }
 
-// VM is a virtual machine, or its stand-in, that this run created.
+// VM is a virtual machine, or a process in place of one, that this run created.
 type VM struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"` // unique in the run: "<group>-0001"
@@ -156,7 +156,7 @@ type VMPower interface {
 	PowerOffVMs(ctx context.Context, tag Tag, vms []VM) error
 }
 
-// Cloner copies a VM as it stands, data included. The clones are powered off.
+// Cloner copies a VM in its current state, data included. The clones are powered off.
 type Cloner interface {
 	CloneVM(ctx context.Context, tag Tag, source VM, specs []VMSpec, linked bool) ([]VM, error)
 }
@@ -196,7 +196,7 @@ type NodeLimiter interface {
 	LimitNodesOff(count int)
 }
 
-// CutForeseer names what speaks against cutting a node's power now. It changes nothing.
+// CutForeseer lists objections to cutting a node's power now. It changes nothing.
 type CutForeseer interface {
 	Foresee(ctx context.Context, nodeID string) (CutForesight, error)
 }

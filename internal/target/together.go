@@ -14,7 +14,7 @@ type Gate struct {
 	open    chan struct{}
 }
 
-// gateMax bounds the wait for others: one that is slow to prepare must not keep the others from what they were told to do.
+// gateMax bounds the wait for others: one that is slow to prepare must not hold up the others.
 const gateMax = 30 * time.Second
 
 // NewGate makes a gate for so many.

@@ -150,7 +150,7 @@ func (s *SSH) knowAll(t testing.TB) {
 	write(t, filepath.Join(s.Folder, "known"), known.String())
 }
 
-// Hosts are the servers as they stand behind --hosts.
+// Hosts are the servers as the value of --hosts.
 func (s *SSH) Hosts() []string {
 	var out []string
 	for _, port := range s.Ports {

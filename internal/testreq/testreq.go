@@ -54,7 +54,7 @@ func Corpus(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(RepositoryRoot(t), "..", "shared", "corpus", name)
 	if _, err := os.Stat(dir); err != nil {
-		Skip(t, "the corpus of public scenarios and job files does not stand beside this checkout: "+dir)
+		Skip(t, "the corpus of public scenarios and job files is not beside this checkout: "+dir)
 	}
 	return dir
 }

@@ -48,8 +48,8 @@ type VMs interface {
 	Of(group string) []target.VM
 	// Deploy creates the VMs of a group as planned, powered off.
 	Deploy(ctx context.Context, group string) ([]target.VM, error)
-	// Grow clones the group's first VM as it stands until the group has as many VMs as the scenario's count comes to
-	// in this plan, and returns the new ones. They are powered on when the first VM is.
+	// Grow clones the group's first VM in its current state until the group has as many VMs as the scenario's count comes to in
+	// this plan, and returns the new ones. They are powered on when the first VM is.
 	Grow(ctx context.Context, group string, scenarioCount int, linked bool) ([]target.VM, error)
 	// Delete removes all VMs of the run.
 	Delete(ctx context.Context) error

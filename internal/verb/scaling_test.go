@@ -14,7 +14,7 @@ func TestScaling(t *testing.T) {
 	}{
 		{scaleRuntime, time.Hour, 0.01, 36 * time.Second},
 		{scaleRuntime, time.Minute, 0.01, 3 * time.Second},
-		{scaleRuntime, 2 * time.Second, 0.01, 2 * time.Second}, // shorter than the floor as it stands
+		{scaleRuntime, 2 * time.Second, 0.01, 2 * time.Second}, // already shorter than the floor
 		{scaleWait, 10 * time.Second, 0.01, time.Second},
 		{scaleWait, time.Hour, 1, time.Hour},
 		{scaleGap, 900 * time.Second, 0.001, 900 * time.Millisecond},

@@ -126,7 +126,7 @@ func (k Kind) RunsPrograms() bool {
 	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(ShellCapabilities, need) })
 }
 
-// Expands reports whether other steps stand for it in the plan, as many as the target asks for.
+// Expands reports whether the plan has other steps in its place, as many as the target requires.
 func (k Kind) Expands() bool {
 	if k.New == nil {
 		return false
@@ -166,8 +166,8 @@ func (c Catalog) StepNames() []string {
 // Blocker is a step that holds other steps.
 //
 // A repetition is written out while the plan is made, so that plan, estimate, footprint, journal and undoing need not know
-// of it. One that lasts for a time is written out as often as its steps can fit into it; an iteration that would begin
-// after the time is left out while the run goes on. Branches that run at once stand in the plan behind their head.
+// of it. One that lasts for a time is written out as often as its steps can fit into it; an iteration that would begin after
+// the time is left out while the run goes on. Branches that run at once follow their head in the plan.
 type Blocker interface {
 	Block() Block
 }

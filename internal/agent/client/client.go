@@ -319,14 +319,14 @@ func (c *Client) sendOver(ctx context.Context, link *http.ClientConn, r request)
 	if err != nil {
 		return nil, c.lostError(ctx, err)
 	}
-	var told wire.Error
-	if err := json.Unmarshal(text, &told); err != nil || told.Message == "" {
+	var userErr wire.Error
+	if err := json.Unmarshal(text, &userErr); err != nil || userErr.Message == "" {
 		return nil, garbled(fmt.Errorf("status %d without a reason", response.StatusCode))
 	}
-	if told.Code == wire.CodeUnknownLoad {
+	if userErr.Code == wire.CodeUnknownLoad {
 		return nil, errForgotten
 	}
-	return nil, told.Err()
+	return nil, userErr.Err()
 }
 
 // promptly makes a request that an agent answers at once. One that does not hangs, however alive its connection looks: that is given

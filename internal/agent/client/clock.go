@@ -102,7 +102,7 @@ func (p *placer) stretch(start, length int64) (placedStart, placedLength int64) 
 	return placedStart, end - placedStart
 }
 
-// Clock is how the clocks of an agent stand against the run's axis.
+// Clock has the offsets of an agent's clocks from the run's axis.
 type Clock struct {
 	At time.Time // here
 	// Wall is how far the agent's wall clock is ahead of the run's: the wall time of the axis' zero and what has passed

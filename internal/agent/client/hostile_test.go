@@ -156,8 +156,8 @@ func TestGarbledStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := serveHTTP(t, hostileAgent(body), Options{}).Run(t.Context(), workload(), discard)
-			var told *diag.Error
-			if !errors.As(err, &told) || told.Code != codeGarbled || errors.Is(err, load.ErrLost) {
+			var userErr *diag.Error
+			if !errors.As(err, &userErr) || userErr.Code != codeGarbled || errors.Is(err, load.ErrLost) {
 				t.Errorf("got %v", err)
 			}
 		})

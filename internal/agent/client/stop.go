@@ -110,7 +110,7 @@ func (f *follower) awaitEnd(work context.Context, abandon context.CancelCauseFun
 
 func (f *follower) abandonSilent(abandon context.CancelCauseFunc) {
 	f.client.orphan(f.path)
-	abandon(fmt.Errorf("%w: it has been silent for %v; what it measured since is lost", load.ErrLost,
+	abandon(fmt.Errorf("%w: it has been silent for %v; its measurements since then are lost", load.ErrLost,
 		f.client.silence.lasts().Round(time.Second)))
 }
 

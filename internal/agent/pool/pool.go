@@ -59,7 +59,8 @@ type Options struct {
 	Fence    uint64    // of the run's lease
 	Zero     time.Time // of the run's axis
 	Observer Observer
-	// Systems: every VM has an operating system of its own. On hosts that stand for VMs, machine-id and addresses are the host's.
+	// Systems: every VM has an operating system of its own. On hosts that run VMs as processes, machine-id and addresses are
+	// the host's.
 	Systems bool
 	// SilentFor is how long a silent agent is waited for once a load on it is to stop.
 	SilentFor time.Duration

@@ -20,7 +20,7 @@ import (
 
 // hosts is what a command line of io says of hosts.
 type hosts struct {
-	named         []string // as they stand behind --hosts
+	named         []string // values of --hosts
 	list          []sshlink.Host
 	jobs          iohosts.Jobs
 	sshOptions    []string

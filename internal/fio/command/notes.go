@@ -13,8 +13,8 @@ import (
 )
 
 // notes are what io has to say beside its numbers: warnings about the job file, files that are laid out, doubts. A run that
-// succeeds writes nothing to standard error, because programs that run fio take text there for a failure: notes stand in
-// the text report when they are made, and in the JSON report under "bragg". A run that fails puts them in front of its error.
+// succeeds writes nothing to standard error, because programs that run fio take text there for a failure: notes are in the
+// text report as they are made, and in the JSON report under "bragg". A run that fails puts them in front of its error.
 type notes struct {
 	mu    sync.Mutex
 	list  []string

@@ -91,7 +91,7 @@ func optionHelp(name string) (string, error) {
 	return fmt.Sprintf("%20s: %s\n%20s: %s\n%20s: %s\n", name, d.Text, "type", d.Value, "state", state), nil
 }
 
-// engineHelp lists the I/O engines, or says what does the work of one; behind a comma stands an option.
+// engineHelp lists the I/O engines, or says what does the work of one; an option follows after a comma.
 func engineHelp(value string) (string, error) {
 	engine, option, _ := strings.Cut(value, ",")
 	engines := fiojob.Engines()

@@ -27,8 +27,8 @@ func fioSays(t *testing.T, argument string) string {
 
 var optionLine = regexp.MustCompile(`(?m)^\s*([a-zA-Z0-9_-]+)\s*: `)
 
-// fioOptions lists what fio knows: its own options, and those of each I/O engine by the engine's name. Own options
-// stand under "".
+// fioOptions lists what fio knows: its own options, and those of each I/O engine by the engine's name. Own options are under
+// "".
 func fioOptions(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -301,7 +301,7 @@ func checkControl(j *Job, at func(string) (Option, bool), blame func(diag.Severi
 	}
 }
 
-// CheckWaits returns the first job that waits for one that does not stand above it, and what is wrong.
+// CheckWaits returns the first job that waits for one that does not precede it, and the problem.
 func CheckWaits(jobs []Job) (at int, problem string) {
 	for i := range jobs {
 		wanted := jobs[i].Control.WaitFor
@@ -316,7 +316,7 @@ func CheckWaits(jobs []Job) (at int, problem string) {
 			found = found || jobs[k].Name == wanted
 		}
 		if !found {
-			return i, fmt.Sprintf("wait_for=%s: no job of that name stands above", wanted)
+			return i, fmt.Sprintf("wait_for=%s: no job of that name precedes this one", wanted)
 		}
 	}
 	return -1, ""

@@ -61,7 +61,7 @@ func TestXRayCorpus(t *testing.T) {
 	}
 }
 
-// refusedPublic are the files that are not read as they stand, and why.
+// refusedPublic are the files that are not read unchanged, and why.
 var refusedPublic = map[string]string{
 	"70_30.fio":       "no-job",          // options for jobs of a command line
 	"test.fio":        "bad-value",       // filesize=16-8k/8M-512M

@@ -13,7 +13,7 @@ var nativeControl = []spec{
 		apply: flag(func(j *Job) *bool { return &j.Control.ExitAllOnError })},
 	{name: "exit_what", does: "what exitall ends: the reporting group, all up to the next stonewall, or everything", elsewhere: Delegate, why: whyLifecycle,
 		apply: choice(func(j *Job) *string { return &j.Control.ExitWhat }, []string{"group", "stonewall", "all"}, nil)},
-	{name: "wait_for", does: "start when all clones of that job, which stands above, have ended", elsewhere: Delegate, why: whyLifecycle, apply: textOf(func(j *Job) *string { return &j.Control.WaitFor })},
+	{name: "wait_for", does: "start when all clones of that earlier job have ended", elsewhere: Delegate, why: whyLifecycle, apply: textOf(func(j *Job) *string { return &j.Control.WaitFor })},
 	{name: "steadystate", does: "end the job when IOPS, bandwidth or mean latency has settled within a limit", elsewhere: Delegate, why: whySteady, apply: setSteadyState},
 	{name: "steadystate_duration", does: "window in which it must have settled", elsewhere: Delegate, why: whySteady,
 		apply: duration(func(j *Job) *time.Duration { return &j.Control.SteadyState.Duration }, time.Second)},

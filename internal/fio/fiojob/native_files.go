@@ -117,7 +117,7 @@ func setSyncFileRange(j *Job, a *arg) {
 	a.option.Exact = fmt.Sprintf("%s:%d", modes, s.Every)
 }
 
-// checkFlows finds jobs whose weight stands alone.
+// checkFlows finds jobs whose weight is the only one.
 func (p *parser) checkFlows(jobs []Job) {
 	clones := map[int]int{}
 	for i := range jobs {

@@ -40,7 +40,7 @@ var purposes = map[string]string{
 	"direct":                        "past the page cache",
 	"buffered":                      "through the page cache; the opposite of direct",
 	"sync":                          "writes return when they are on the medium",
-	"write_hint":                    "expected lifetime of what is written, told to the kernel",
+	"write_hint":                    "expected lifetime of written data, passed to the kernel",
 	"nowait":                        "operations fail instead of blocking (RWF_NOWAIT)",
 	"uncached":                      "buffered operations leave nothing in the page cache (RWF_DONTCACHE)",
 	"atomic":                        "writes are there as a whole or not at all after a crash (RWF_ATOMIC); implies direct access",

@@ -20,11 +20,11 @@ const commandLine = "command line"
 
 const inputsMax = 256
 
-// ParseAll reads several job files and options of a command line as one, in fio's order. The options come first wherever
-// they stand: what precedes the first --name is the default of everything, below the [global] of the files; each --name
-// starts a job. Then come the files in their order, each with its own [global] and behind a stonewall that waits for the
-// one before. Groups are numbered through. Options.Sections picks jobs of the files. (With several files, fio 3.33 runs the first
-// section of the later ones too, whatever was picked.)
+// ParseAll reads several job files and options of a command line as one, in fio's order. The options come first in any
+// position: what precedes the first --name is the default of everything, below the [global] of the files; each --name starts
+// a job. Then come the files in their order, each with its own [global] and behind a stonewall that waits for the one
+// before. Groups are numbered through. Options.Sections picks jobs of the files. (With several files, fio 3.33 runs the
+// first section of the later ones too, whatever was picked.)
 func ParseAll(inputs []Input, options Options) (*File, diag.List) {
 	p := &parser{options: options, reported: map[diag.Position]string{}}
 	f := &File{Name: commandLine, host: options.Host}

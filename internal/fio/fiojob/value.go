@@ -237,7 +237,7 @@ func (a *arg) triple(one func(d Direction, text string) (exact string, ok bool))
 // apply reads the value of an option into a job.
 type apply func(j *Job, a *arg)
 
-// flag reads the options that are on when they stand alone.
+// flag reads the options that are on without a value.
 func flag(field func(*Job) *bool) apply {
 	return func(j *Job, a *arg) { a.boolean(field(j), true) }
 }

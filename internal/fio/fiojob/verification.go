@@ -16,7 +16,7 @@ type Verification struct {
 	Dump  bool // puts such blocks into files
 	// IntervalBytes is the distance of headers, 0 for one in each block; HeaderOffsetBytes where in its interval each is.
 	IntervalBytes, HeaderOffsetBytes int64
-	// Pattern fills blocks; from each of PatternOffsets on eight bytes of it stand for the offset of the block.
+	// Pattern fills blocks; eight bytes at each of PatternOffsets hold the offset of the block.
 	Pattern        []byte `json:",omitempty"`
 	PatternOffsets []int  `json:",omitempty"`
 	// PatternInterval restarts the pattern every so many bytes of a block; 0: once per block.
@@ -65,7 +65,7 @@ var verification = []spec{
 	{name: "verify_fatal", does: "end at the first block that is wrong", apply: boolean(func(j *Job) *bool { return &j.Verify.Fatal })},
 	{name: "verify_dump", does: "put wrong blocks into files", apply: boolean(func(j *Job) *bool { return &j.Verify.Dump })},
 	{name: "verify_interval", does: "distance of headers; a block where it does not divide blocks", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.IntervalBytes }, verifyIntervalMin, blockBytesMax)},
-	{name: "verify_offset", does: "where in its interval a header stands", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.HeaderOffsetBytes }, verifyOffsetMin, blockBytesMax)},
+	{name: "verify_offset", does: "position of a header in its interval", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.HeaderOffsetBytes }, verifyOffsetMin, blockBytesMax)},
 	{name: "verify_pattern", does: "what blocks are filled with; %o is the offset of the block", apply: setVerifyPattern},
 	{name: "verify_pattern_interval", does: "the pattern restarts every so many bytes, with their offset for %o; of versions after 3.33", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.PatternInterval }, 0, blockBytesMax)},
 	{name: "verify_backlog", does: "read back after so many writes instead of at the end", apply: count(func(j *Job) *int { return &j.Verify.Backlog }, 0, verifyBacklogMax)},

@@ -124,18 +124,18 @@ func (w *WireError) Err() error {
 		return nil
 	}
 	err := w.Wire.Err()
-	var told *diag.Error
-	if w.Number > 0 && errors.As(err, &told) {
-		return &numbered{told, syscall.Errno(w.Number)}
+	var userErr *diag.Error
+	if w.Number > 0 && errors.As(err, &userErr) {
+		return &numbered{userErr, syscall.Errno(w.Number)}
 	}
 	return err
 }
 
 // numbered is an error that came with the number of the operating system that it was made from.
 type numbered struct {
-	told   *diag.Error
-	number syscall.Errno
+	userErr *diag.Error
+	number  syscall.Errno
 }
 
-func (n *numbered) Error() string   { return n.told.Error() }
-func (n *numbered) Unwrap() []error { return []error{n.told, n.number} }
+func (n *numbered) Error() string   { return n.userErr.Error() }
+func (n *numbered) Unwrap() []error { return []error{n.userErr, n.number} }

@@ -21,7 +21,7 @@ type Labels struct {
 	Global  []fiojob.Option // of [global], as written
 	// Own are the options of a job as it wrote them itself.
 	Own func(j *fiojob.Job) []fiojob.Option
-	// Notes are warnings and doubts about the run, one a line; they stand under "bragg".
+	// Notes are warnings and doubts about the run, one a line; they are under "bragg".
 	Notes []string
 	// Bins adds the histograms, as json+ does.
 	Bins bool
@@ -260,7 +260,7 @@ func (r *Report) jsonJob(row *Row, l Labels) jsonJob {
 	return j
 }
 
-// place is where a direction of this name stands.
+// place returns the field of the direction with this name.
 func (j *jsonJob) place(name string) **jsonDirection {
 	switch name {
 	case "read":
@@ -356,5 +356,5 @@ func percentilesOf(j *fiojob.Job) []float64 {
 	return percentilesDefault
 }
 
-// PID stands where fio has the process of a clone: here all clones are threads of one.
+// PID replaces fio's process ID of a clone: here all clones are threads of one process.
 var PID = os.Getpid()

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Latencies by priority stand in reports where single operations have one and there are at least two, as in fio.
+// Reports have latencies by priority if operations have at least two different priorities, as in fio.
 
 // jsonPriority is one entry of "prios".
 type jsonPriority struct {

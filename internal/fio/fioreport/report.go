@@ -58,7 +58,7 @@ type Row struct {
 	// Steady is nil where no steady state was waited for.
 	Steady *Steady `json:",omitempty"`
 
-	// Depth is how a search for a queue depth stands, of the first clone that has one.
+	// Depth is the state of a queue depth search, of the first clone that has one.
 	Depth *ioengine.Depth `json:",omitempty"`
 
 	samples []sample

@@ -111,7 +111,7 @@ func (c *controller) gate(ctx context.Context) error {
 	case len(errs) == 0, c.options.WithoutFailed && len(errs) < len(c.members):
 		return nil
 	case len(c.members) > 1 && !c.options.WithoutFailed:
-		c.say("no load was started on any host; --without-failed-hosts goes on without those that fail")
+		c.say("no load was started on any host; --without-failed-hosts continues without those that fail")
 	}
 	return errors.Join(errs...)
 }
@@ -328,7 +328,7 @@ func (c *controller) advance(ctx context.Context) error {
 		}
 		for _, m := range c.live() {
 			if m.err != nil {
-				c.say("%s: goes on without it: %v", m.host.Name, m.err)
+				c.say("%s: continuing without it: %v", m.host.Name, m.err)
 				m.over = true
 				_ = m.session.link.In.Close() // it ends then
 			}

@@ -13,8 +13,8 @@ import (
 // hostsMax bounds how many hosts one run has: each has a process of ssh here.
 const hostsMax = 256
 
-// ParseHosts reads hosts as they stand behind --hosts: [user@]host[:port] with commas between them, and @FILE for a file
-// with one or more a line, where # begins a comment. read returns the text of a file.
+// ParseHosts reads values of --hosts: [user@]host[:port] with commas between them, and @FILE for a file with one or more a
+// line, where # begins a comment. read returns the text of a file.
 func ParseHosts(list []string, read func(name string) (string, error)) ([]sshlink.Host, error) {
 	var hosts []sshlink.Host
 	var wrong diag.List

@@ -46,7 +46,7 @@ type Options struct {
 
 	// Say receives what happens on the way; may be nil.
 	Say func(text string)
-	// Watch receives the report as it stands, every WatchEvery; may be nil.
+	// Watch receives the current report every WatchEvery; may be nil.
 	Watch      func(c *fioreport.Clients)
 	WatchEvery time.Duration
 }

@@ -40,7 +40,7 @@ type Device struct {
 	Consent blockdev.Consent
 }
 
-// Surroundings is what keywords of job files stand for.
+// Surroundings are the values of keywords in job files.
 type Surroundings struct {
 	CPUs     int64 `json:"cpus"`
 	MemoryMB int64 `json:"memory_mb"`
@@ -54,7 +54,7 @@ const (
 	variableName   = "HOSTNAME"          // what the host calls itself
 )
 
-// identity is what a host's own variables stand for.
+// identity are the values of a host's own variables.
 type identity struct {
 	number   int
 	fileName string

@@ -21,7 +21,7 @@ type message struct {
 	Pong     *pong                `json:"pong,omitempty"`
 	Say      *string              `json:"say,omitempty"`
 	Ready    *ready               `json:"ready,omitempty"`
-	Progress *fioreport.Report    `json:"progress,omitempty"` // as it stands; Done: the last
+	Progress *fioreport.Report    `json:"progress,omitempty"` // the current report; with Done the final one
 	Periods  *periods             `json:"periods,omitempty"`
 	Fault    *fioreport.WireError `json:"fault,omitempty"` // the jobs cannot be run
 	End      *struct{}            `json:"end,omitempty"`   // everything was said

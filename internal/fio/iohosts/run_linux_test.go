@@ -340,8 +340,8 @@ func TestOtherPlatformNamesTheBuild(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || diag.ExitCode(err) != diag.ExitUnavailable {
 			t.Errorf("%s: error %v", name, err)
 		}
-		var told *diag.Error
-		if name == "arm" && (!errors.As(err, &told) || !strings.Contains(told.Hint, "bragg-linux-arm64")) {
+		var userErr *diag.Error
+		if name == "arm" && (!errors.As(err, &userErr) || !strings.Contains(userErr.Hint, "bragg-linux-arm64")) {
 			t.Errorf("hint of %v", err)
 		}
 		r.clean(t)
@@ -424,7 +424,7 @@ func TestSeedsOfHosts(t *testing.T) {
 	}
 	r.options.Jobs.SameSeed = true
 	if a, b := contents(); a != b {
-		t.Error("two hosts that were told to write the same do not")
+		t.Error("two hosts with the same seed write different content")
 	}
 }
 

@@ -42,11 +42,11 @@ const (
 	pingsAtOnce = 8
 )
 
-// Verb is the hidden verb that serves on a host. Behind it stands the folder that holds nothing but the program and is
-// to be removed, or sshlink.Check.
+// Verb is the hidden verb that serves on a host. Its argument is the directory that holds only the program and is to be
+// removed, or sshlink.Check.
 const Verb = "__iohost"
 
-// connect starts ssh and the program on the host, and learns its clock. The caller calls link.Finish in the end.
+// connect starts ssh and the program on the host, and learns its clock. The caller must call link.Finish.
 func connect(ctx context.Context, h sshlink.Host, number int, o *Options, find func(string) (*sshlink.Build, error)) (*session, error) {
 	s := &session{host: h, number: number, bears: cmp.Or(o.Silence, silenceMax), ponged: make(chan struct{}, 1)}
 	remote := &sshlink.Remote{Program: "bragg", Verb: Verb, Find: find, Folder: o.Folder, Keep: o.Keep, Options: o.SSHOptions}
@@ -92,7 +92,7 @@ func (s *session) greet(o *Options) error {
 // why says how the connection ended.
 func (s *session) why() error {
 	if s.silent.Load() {
-		return fmt.Errorf("nothing was heard of it for %s", s.bears)
+		return fmt.Errorf("no message from it for %s", s.bears)
 	}
 	return s.link.Why(s.hello.Version != "")
 }

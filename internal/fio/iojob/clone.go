@@ -60,7 +60,7 @@ func (c *clone) devices() []load.Device {
 	for i, f := range c.files {
 		out[i] = load.Device{Name: f.path, Path: f.path, SizeBytes: f.size}
 		if f.held != nil {
-			// By its descriptor: the name may stand for another device by now.
+			// By its descriptor: the name may refer to another device by now.
 			out[i].Path, out[i].Held = fmt.Sprintf("/proc/self/fd/%d", f.held.Fd()), true
 		}
 	}
@@ -94,7 +94,7 @@ func (c *clone) countedFrom() int64 {
 	return c.started
 }
 
-// foundDepth takes over how a search for a queue depth stands. What was done before it had found one does not count.
+// foundDepth records the state of a queue depth search. Operations before it found a depth do not count.
 func (c *clone) foundDepth(run ioengine.Run) {
 	d, searches := run.Depth()
 	if !searches {

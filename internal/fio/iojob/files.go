@@ -52,8 +52,8 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 	return out, list.Err()
 }
 
-// madeFiles are the files that jobs of this run make or make longer, with their sizes, as far as they are planned. A job that
-// stands below finds them as it would find files that are there.
+// madeFiles are the files that jobs of this run make or make longer, with their sizes, as far as they are planned. A later
+// job treats them like existing files.
 type madeFiles map[string]int64
 
 func (m madeFiles) add(c *clone) {
@@ -291,7 +291,7 @@ func noDevice(path string) error {
 func refusal(path string) error {
 	return &diag.Error{
 		Code: "device-write", Exit: diag.ExitRefused,
-		Message: fmt.Sprintf("write to block device %q: whatever is on it would be lost", path),
+		Message: fmt.Sprintf("write to block device %q: its data would be lost", path),
 		Hint:    "if that is meant, name it: --allow-device " + path,
 	}
 }

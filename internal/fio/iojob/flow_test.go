@@ -10,8 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iojob"
 )
 
-// flows are job files whose rows stand in proportion; want are the shares of all operations, 0 for a row that nothing is
-// said of.
+// flows are job files whose rows have fixed proportions; want are the shares of all operations, 0 for an unchecked row.
 var flows = map[string]struct {
 	text string
 	want []float64

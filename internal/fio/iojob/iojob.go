@@ -44,8 +44,8 @@ type Options struct {
 	DropAfter time.Duration
 	// Say receives what takes a while ("laying out file …"); may be nil.
 	Say func(text string)
-	// Watch receives the report as it stands, every WatchEvery; may be nil. With WatchSeldom it comes less often where making
-	// it takes more than a hundredth of the time.
+	// Watch receives the current report every WatchEvery; may be nil. With WatchSeldom it comes less often where making it
+	// takes more than a hundredth of the time.
 	Watch       func(r *fioreport.Report)
 	WatchEvery  time.Duration
 	WatchSeldom bool

@@ -454,8 +454,8 @@ func TestDeviceNeedsLeave(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
 	_, file := parse(t, dir, "[a]\nfilename="+device+"\nrw=write\nbs=64k\n")
 	_, err = iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
-	var told *diag.Error
-	if !errors.As(err, &told) || told.ExitCode() != diag.ExitRefused {
+	var userErr *diag.Error
+	if !errors.As(err, &userErr) || userErr.ExitCode() != diag.ExitRefused {
 		t.Errorf("without leave: %v", err)
 	}
 	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{OpenDevice: func(path string) (*os.File, error) {

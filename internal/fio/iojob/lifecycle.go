@@ -29,7 +29,7 @@ type course struct {
 	done chan struct{} // closed when it has ended, or will never begin
 }
 
-// checkWaits refuses a job that waits for one that does not stand above it.
+// checkWaits refuses a job that waits for one that does not precede it.
 func checkWaits(jobs []fiojob.Job) error {
 	at, problem := fiojob.CheckWaits(jobs)
 	if problem == "" {

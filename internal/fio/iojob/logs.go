@@ -29,7 +29,7 @@ func (r *runner) openLogs() (*fiolog.Set, error) {
 	}
 	set, err := fiolog.New(clones, fiolog.Options{
 		Path: r.options.path, ZeroUnixNanos: func() int64 { return r.axis.zero().UnixNano() },
-		Fault: func(err error) { r.options.say("warning: %v; the load goes on without it", err) },
+		Fault: func(err error) { r.options.say("warning: %v; the load continues without it", err) },
 	})
 	if err != nil {
 		return nil, &diag.Error{Code: "log-file", Exit: diag.ExitUnavailable, Message: "write logs", Err: err}

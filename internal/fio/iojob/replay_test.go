@@ -368,8 +368,8 @@ func TestReplayOnDevices(t *testing.T) {
 	}
 	write("5 @ read 4194304 4096\n")
 	_, err = replay(t, dir, "[a]\nread_iolog=l\nfilename="+device+"\n", iojob.Options{})
-	var told *diag.Error
-	if !errors.As(err, &told) || !strings.Contains(told.Hint, "replay_scale=5") {
+	var userErr *diag.Error
+	if !errors.As(err, &userErr) || !strings.Contains(userErr.Hint, "replay_scale=5") {
 		t.Errorf("a log that goes beyond the device: %v", err)
 	}
 	write("5 @ write 4096 4096\n6 @ sync 0 0\n7 @ trim 8192 8192\n")

@@ -208,7 +208,7 @@ func TestIntervalsOnAFullDisk(t *testing.T) {
 	}
 }
 
-// What is served while jobs run is what the report says in the end.
+// The final live figures equal the report.
 func TestLiveIsTheReport(t *testing.T) {
 	dir := t.TempDir()
 	_, file := parse(t, dir, "[j]\nioengine=psync\nnumjobs=2\nsize=1m\nrw=randrw\nrate_iops=2000,2000\n")

@@ -50,7 +50,7 @@ func (c *clone) loadState(o *Options) error {
 	case err != nil:
 		return wrong(err, "not a state file of fio or bragg, or truncated")
 	case s.Writes == 0:
-		return wrong(errors.New("it says that nothing was written"), "")
+		return wrong(errors.New("according to it nothing was written"), "")
 	}
 	limit := &fiojob.VerifyLimit{Writes: s.Writes, Depth: uint64(s.Depth)}
 	for _, at := range s.Completed {

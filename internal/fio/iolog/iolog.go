@@ -1,6 +1,6 @@
 // Package iolog reads and writes recordings of I/O: fio's text logs (versions 2 and 3).
 //
-//	file ──Open──▶ Log: looked through once, every fault told, files and sizes known ──Reader──▶ Action, Action, …
+//	file ──Open──▶ Log: checked once, every fault reported, files and sizes known ──Reader──▶ Action, Action, …
 //	operations that were issued ──Writer──▶ text of version 2 or 3
 //
 // Nothing is held in memory but the names of files and a coarse schedule: a log may be larger than the machine's memory.
@@ -28,7 +28,7 @@ const (
 	Sync
 	DataSync
 
-	// What text logs say about files is read and not told.
+	// File actions of text logs are read and not reported.
 	addFile
 	openFile
 	closeFile

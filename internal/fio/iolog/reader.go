@@ -34,7 +34,7 @@ type addedFile struct {
 	to   int32 // index in Summary.Files, −1 before its first operation
 }
 
-// oddities count what is passed over or mended, for one warning each.
+// oddities count what is skipped or fixed, for one warning each.
 type oddities struct {
 	backwards, empty, files int64
 	recordings              int64 // text logs that were appended to one another

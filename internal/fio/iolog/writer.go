@@ -11,7 +11,7 @@ type Writer struct {
 	out     *bufio.Writer
 	names   []string
 	timed   bool
-	waited  int64 // nanoseconds that waits of version 2 have told
+	waited  int64 // nanoseconds of waits of version 2
 	scratch []byte
 }
 

@@ -25,7 +25,7 @@ const (
 	// PatternHeader has a header without a digest, and every byte after it is compared with a pattern; after fio 3.33.
 	PatternHeader Method = 17
 
-	// These never stand in a header.
+	// These are never in a header.
 	ByPattern Method = 1 << 15 // compares every byte with a pattern
 	Null      Method = 1<<15 + 1
 )

@@ -22,7 +22,7 @@ type Format struct {
 	Method Method
 	// Interval is the distance of headers in bytes; see Codec.Step.
 	Interval int64
-	// HeaderOffset is where in its interval a header stands: 0, or at least as much as a header with its digest has.
+	// HeaderOffset is the position of a header in its interval: 0, or at least as much as a header with its digest has.
 	HeaderOffset int64
 	// Pattern fills blocks in front of the header; empty leaves them as they are.
 	Pattern Pattern

@@ -69,7 +69,7 @@ func newUp(p *console.Process) *cobra.Command {
 		Use:   "up",
 		Short: "Make a lab",
 		Long: "Up makes a lab, waits until its hosts are up, and writes target files for bragg run. The lab stays until\n" +
-			"bragg-lab down, or until this machine stops. What labs left whose processes were killed is removed before.\n\n" +
+			"bragg-lab down, or until this machine stops. Remains of labs whose processes were killed are removed first.\n\n" +
 			"A template is an image for guests that is copied to where all hosts see it, for the templates of the target\n" +
 			"file: --template NAME=PATH, once for each.",
 		Example: "  bragg-lab up\n  bragg-lab up --hosts 3 --bmc ipmi --template ubuntu1604=./image.qcow2\n  bragg-lab up --only-ssh --name ssh",
@@ -105,14 +105,14 @@ func newUp(p *console.Process) *cobra.Command {
 	cmd.Flags().IntVar(&o.Hosts, "hosts", 2, "number of hosts, 1 to 8")
 	cmd.Flags().BoolVar(&o.SSH, "ssh", false, "a server of ssh on each host, beside libvirt")
 	cmd.Flags().BoolVar(&onlySSH, "only-ssh", false, "servers of ssh and no libvirt")
-	cmd.Flags().StringVar(&bmc, "bmc", "redfish", "how BMCs are spoken to in the target file: redfish, ipmi")
+	cmd.Flags().StringVar(&bmc, "bmc", "redfish", "protocol of BMCs in the target file: redfish, ipmi")
 	cmd.Flags().StringArrayVar(&templates, "template", nil, "NAME=PATH of an image for guests")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func labUp(ctx context.Context, p *console.Process, o lab.Options) (*lab.Lab, error) {
-	stop, end := p.WatchSignals(ctx, "stopping; what was made is removed")
+	stop, end := p.WatchSignals(ctx, "stopping; removing what was created")
 	defer end()
 	made, hold, err := lab.Up(stop.Begun, o)
 	if err != nil {
@@ -127,7 +127,7 @@ func newDown(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Remove a lab with everything in it",
-		Long: "Down ends every process of a lab and removes its guests, disks and folder. What labs left whose processes\n" +
+		Long: "Down ends every process of a lab and removes its guests, disks and folder. Remains of labs whose processes\n" +
 			"were killed is removed too. It may be called again at any time.",
 		Example: "  bragg-lab down\n  bragg-lab down --all",
 		Args:    console.Between(0, 0),

@@ -23,7 +23,7 @@ const upTimeLimit = 10 * time.Minute
 // handled is set by Main.
 var handled bool
 
-// Main stands first in TestMain of a package with labs: the test's program is started again as parts of labs.
+// Main must be called first in TestMain of a package with labs: the test binary is re-executed as parts of labs.
 func Main() {
 	handled = true
 	if lab.Started(os.Args[1:]) {

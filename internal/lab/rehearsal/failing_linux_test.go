@@ -68,7 +68,7 @@ func (r *rig) survive(t *testing.T, c failing) {
 		t.Fatalf("bundles: %q, %v\n%s%s", dirs, err, stdout, stderr)
 	}
 	rec := read(t, filepath.Dir(dirs[0]), result.EndedFailed)
-	at := rec.told(t, c)
+	at := rec.reported(t, c)
 	operations, errors := rec.done("Writes", at, ever)
 	if operations[survivor] == 0 || errors[survivor] > 0 || operations[doomed] > 0 {
 		t.Errorf("afterwards operations %v, errors %v: want some on %s alone", operations, errors, survivor)
@@ -89,8 +89,8 @@ func (r *rig) survive(t *testing.T, c failing) {
 	}
 }
 
-// told wants the event, and the step and the load to have ended with the reason. It returns when the event was.
-func (rec *record) told(t *testing.T, c failing) int64 {
+// reported checks the event, and that the step and the load ended with the reason. It returns the time of the event.
+func (rec *record) reported(t *testing.T, c failing) int64 {
 	t.Helper()
 	at := int64(-1)
 	load, step := "", ""

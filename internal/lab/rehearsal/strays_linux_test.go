@@ -69,15 +69,15 @@ func strayed(t *testing.T, rec *record) {
 		switch {
 		case e.Unasked:
 			strays = append(strays, e.Subject)
-		case e.Kind == interval.EventLog && strings.HasPrefix(e.Message, "left alone: VM"):
+		case e.Kind == interval.EventLog && strings.HasPrefix(e.Message, "skipped: VM"):
 			left = append(left, e.Message)
 		}
 	}
 	if !slices.Equal(strays, []string{"Stayers-0001"}) {
 		t.Errorf("moved externally: %q", strays)
 	}
-	if want := `left alone: VM "web01" on host-1: Bragg did not make it`; !slices.Contains(left, want) {
-		t.Errorf("%q is not told, only %q", want, left)
+	if want := `skipped: VM "web01" on host-1: Bragg did not make it`; !slices.Contains(left, want) {
+		t.Errorf("%q is not reported, only %q", want, left)
 	}
 	if found := fmt.Sprint(rec.summary.Findings); !strings.Contains(found, "Stayers-0001 moved from host-1 to host-2 between") {
 		t.Errorf("no finding tells of the move: %s", found)

@@ -27,7 +27,7 @@ func plain(path string, info os.FileInfo) State {
 		state.Kind = Character
 	case mode&os.ModeDevice != 0:
 		state.Kind = Block
-		state.Faults = []string{"on this system nothing can be found out about a device"}
+		state.Faults = []string{"devices cannot be examined on this system"}
 	}
 	return state
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Reason is one thing that speaks against writing to a device.
+// Reason is one reason not to write to a device.
 type Reason struct {
 	Code   string // stable: mounted, swap, held, busy, read-only, empty, unreadable, not-a-disk, wrong-device, unproven, signature, …
 	Text   string
 	Advice string
 }
 
-// Refusal is everything that speaks against writing to a device. It is the cause inside the error that Check returns.
+// Refusal lists all reasons not to write to a device. It is the cause inside the error that Check returns.
 type Refusal struct {
 	Path    string
 	Reasons []Reason

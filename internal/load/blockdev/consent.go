@@ -48,7 +48,7 @@ func identityReasons(s State, c Consent) []Reason {
 	if len(reasons) == 0 && !proven(s, c) {
 		reasons = append(reasons, Reason{
 			Code:   "unproven",
-			Text:   fmt.Sprintf("nothing proves that this device is the one that is meant (%s)", describeIdentity(s)),
+			Text:   fmt.Sprintf("nothing proves that this is the intended device (%s)", describeIdentity(s)),
 			Advice: proofAdvice(s),
 		})
 	}
@@ -127,7 +127,7 @@ func contentReasons(s State, c Consent) []Reason {
 		reasons = append(reasons, Reason{
 			Code:   "signature",
 			Text:   fmt.Sprintf("it carries %s (%s)", nameOf(name), places(s.Content.Signatures, name)),
-			Advice: fmt.Sprintf("if what lies there may be lost, name %q as what may be overwritten", name),
+			Advice: fmt.Sprintf("if its data may be lost, name %q as overwritable", name),
 		})
 	}
 	tag := s.Content.Claim
@@ -137,7 +137,7 @@ func contentReasons(s State, c Consent) []Reason {
 			Code: "foreign-claim",
 			Text: fmt.Sprintf("controller %q claimed it in run %q on %s, as a device of %d bytes with the identity %q",
 				tag.Controller, tag.Run, tag.Claimed.Format("2006-01-02"), tag.SizeBytes, tag.Identity),
-			Advice: fmt.Sprintf("ask whose it is; if its data may be lost, name %q as what may be overwritten", ForeignClaim),
+			Advice: fmt.Sprintf("ask its owner; if its data may be lost, name %q as overwritable", ForeignClaim),
 		})
 	}
 	empty := s.Content.HeadZero && s.Content.TailZero
@@ -145,7 +145,7 @@ func contentReasons(s State, c Consent) []Reason {
 		reasons = append(reasons, Reason{
 			Code:   "data",
 			Text:   "it is not empty: " + edges(s.Content) + " is not all zeros, and holds nothing that is known here",
-			Advice: fmt.Sprintf("some databases write to bare devices; if the data may be lost, name %q as what may be overwritten", Data),
+			Advice: fmt.Sprintf("some databases write to bare devices; if the data may be lost, name %q as overwritable", Data),
 		})
 	}
 	return reasons
@@ -161,7 +161,7 @@ func edges(c Content) string {
 	return "neither the first nor the last MiB"
 }
 
-// places says where a signature stands: "at byte 1024", "at byte 0 of sda1".
+// places says where a signature is: "at byte 1024", "at byte 0 of sda1".
 func places(signatures []Signature, name string) string {
 	var found []string
 	for _, sig := range signatures {

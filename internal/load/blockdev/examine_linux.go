@@ -163,7 +163,7 @@ func (s system) plain(path, node string, st unix.Stat_t) State {
 		state.File, state.SizeBytes = fileID(st), st.Size
 		stack, err := s.stack()
 		if err != nil {
-			state.Faults = append(state.Faults, "who uses it is not known: "+err.Error())
+			state.Faults = append(state.Faults, "its users are unknown: "+err.Error())
 			return state
 		}
 		state.Uses = stack.fileUses(node, state.File, true)

@@ -30,8 +30,8 @@ var held struct {
 	devices map[Number]*hold
 }
 
-// Admit refuses to write to path as Open does. Of a block device it returns the descriptor that holds it: load opens
-// the device by Reopen, because the path may stand for another device by now. Of a regular file it returns nil.
+// Admit refuses to write to path as Open does. Of a block device it returns the descriptor that holds it: load opens the
+// device by Reopen, because the path may name another device by now. Of a regular file it returns nil.
 func (g *Guard) Admit(path string, c Consent) (*os.File, error) {
 	kind, number, err := kindAt(path)
 	switch {

@@ -40,7 +40,7 @@ func (l *fileLook) check(path string) error {
 		return &os.PathError{Op: "examine", Path: path, Err: err}
 	}
 	if l.err != nil {
-		state.Faults = append(state.Faults, "who uses it is not known: "+l.err.Error())
+		state.Faults = append(state.Faults, "its users are unknown: "+l.err.Error())
 	} else {
 		state.Uses = l.stack.fileUses(node, fileID(st), true)
 	}

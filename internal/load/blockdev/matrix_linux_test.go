@@ -90,8 +90,8 @@ func checkReasons(t *testing.T, err error, want []string) {
 		return
 	}
 	var refusal *Refusal
-	var told *diag.Error
-	if !errors.As(err, &refusal) || !errors.As(err, &told) {
+	var userErr *diag.Error
+	if !errors.As(err, &refusal) || !errors.As(err, &userErr) {
 		t.Errorf("%v, want a refusal for %v", err, want)
 		return
 	}
@@ -108,10 +108,10 @@ func checkReasons(t *testing.T, err error, want []string) {
 	if !slices.Equal(codes, slices.Sorted(slices.Values(want))) {
 		t.Errorf("refused for %v, want %v: %v", codes, want, err)
 	}
-	if told.ExitCode() != diag.ExitRefused || told.Hint == "" || told.Code != "unsafe-device" {
-		t.Errorf("error %+v", told)
+	if userErr.ExitCode() != diag.ExitRefused || userErr.Hint == "" || userErr.Code != "unsafe-device" {
+		t.Errorf("error %+v", userErr)
 	}
-	t.Logf("%v\n%s", err, told.Hint)
+	t.Logf("%v\n%s", err, userErr.Hint)
 }
 
 func only(codes ...string) []string { return codes }

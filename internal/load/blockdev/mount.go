@@ -23,7 +23,7 @@ func (s system) mounts() ([]mount, error) {
 	}
 	var all []mount
 	for line := range strings.Lines(string(text)) {
-		// Optional fields end with a hyphen that stands alone.
+		// Optional fields end with a lone hyphen.
 		left, right, ok := strings.Cut(strings.TrimSpace(line), " - ")
 		fields, rest := strings.Fields(left), strings.Fields(right)
 		if !ok || len(fields) < 6 || len(rest) < 2 {

@@ -43,7 +43,7 @@ func (r rig) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// undo runs a command in the end and says so where it fails.
+// undo runs a command after the test and logs its failure.
 func (r rig) undo(name string, args ...string) {
 	r.t.Helper()
 	r.t.Cleanup(func() {

@@ -61,11 +61,11 @@ func probes() []probe {
 		{"gpt", fromEnd(512), 92, isGPT},
 		{"gpt", fromEnd(4096), 92, isGPT},
 	}
-	// An LVM label may stand in any of the first four sectors.
+	// An LVM label may be in any of the first four sectors.
 	for sector := range int64(4) {
 		list = append(list, probe{"lvm", at(sector * 512), 32, isLVM})
 	}
-	// The second header of LUKS2 stands where the first one's size ends, a power of two.
+	// The second header of LUKS2 is at the end of the first one, whose size is a power of two.
 	for offset := int64(0x4000); offset <= 0x400000; offset *= 2 {
 		list = append(list, probe{"luks", at(offset), 8, magic("SKUL\xba\xbe\x00\x02")})
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// stack is how block devices stand on each other: partitions on disks, device-mapper and MD on their members, loop devices
-// on files that lie on file systems that lie on devices. Uses start at the top and go down.
+// stack is how block devices are layered: partitions on disks, device-mapper and MD on their members, loop devices on files
+// that lie on file systems that lie on devices. Uses start at the top and go down.
 type stack struct {
 	system system
 	mounts []mount

@@ -14,7 +14,7 @@ type system struct {
 	sys, proc, dev, udev string
 
 	// What only a running kernel can be asked; nil in a made-up tree.
-	numberOf func(path string) (Number, bool) // of a device node that stands anywhere
+	numberOf func(path string) (Number, bool) // of a device node at any path
 	loopFile func(name string) (FileID, bool) // below a loop device, even if its path has changed
 	fileOf   func(path string) (FileID, bool)
 }
@@ -205,7 +205,7 @@ func (s system) describe(n Number) State {
 	state.SizeBytes = s.number(name, "size") * sectorBytes
 	stack, err := s.stack()
 	if err != nil {
-		state.Faults = append(state.Faults, "who uses it is not known: "+err.Error())
+		state.Faults = append(state.Faults, "its users are unknown: "+err.Error())
 		return state
 	}
 	state.Uses = stack.uses(name)

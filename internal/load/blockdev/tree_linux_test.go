@@ -72,7 +72,7 @@ func (k tree) partition(disk, name, number string, start, size int64) {
 	k.device(disk+"/"+name, number, size, map[string]string{"partition": "1", "start": fmt.Sprint(start / sectorBytes)})
 }
 
-// holds makes one device stand on another.
+// holds layers one device on another.
 func (k tree) holds(upper, lowerPlace string) {
 	k.write("sys/devices/"+lowerPlace+"/holders/"+upper, "")
 	k.write("sys/devices/"+upper+"/slaves/"+filepath.Base(lowerPlace), "")

@@ -93,14 +93,14 @@ func compare(n target.NodeConfig, r *Reading, list *diag.List) {
 			Hint:    "correct its address, or the serial and uuid of the node",
 		}))
 	case !r.Identity.Known():
-		warn(list, n, CodeIdentity, fmt.Sprintf("the BMC of node %q says nothing of whose it is (%s), so that its power will not be cut", r.Node,
+		warn(list, n, CodeIdentity, fmt.Sprintf("the BMC of node %q does not identify its machine (%s), so its power will not be cut", r.Node,
 			r.Identity.shown()), "enter serial number or UUID in the BMC or the firmware; or override the check, see the guide")
 	}
 	if r.Power == target.PowerUnknown {
 		warn(list, n, CodeGarbage, fmt.Sprintf("the BMC of node %q says neither on nor off", r.Node), "")
 	}
 	if text := exposure(*n.BMC); text != "" {
-		warn(list, n, CodeCertificate, fmt.Sprintf("the way to the BMC of node %q is %s", r.Node, text), "pin its certificate with fingerprint")
+		warn(list, n, CodeCertificate, fmt.Sprintf("the connection to the BMC of node %q is %s", r.Node, text), "pin its certificate with fingerprint")
 	}
 }
 
@@ -112,7 +112,7 @@ func twice(nodes []target.NodeConfig, readings []Reading, list *diag.List) {
 			match, _ := readings[i].Identity.Compare(readings[k].Identity)
 			if sameAddress || match == Same {
 				list.Add(place(n, &diag.Error{
-					Code: CodeTwice, Message: fmt.Sprintf("nodes %q and %q have the same BMC, or BMCs that say the same of themselves", nodeName(other), nodeName(n)),
+					Code: CodeTwice, Message: fmt.Sprintf("nodes %q and %q have the same BMC, or BMCs that report the same identity", nodeName(other), nodeName(n)),
 					Hint: "each node needs its own address, or its own system",
 				}))
 				break
@@ -124,9 +124,9 @@ func twice(nodes []target.NodeConfig, readings []Reading, list *diag.List) {
 // place turns an error into a diagnostic at the BMC in the target file.
 func place(n target.NodeConfig, err error) diag.Diagnostic {
 	d := diag.Diagnostic{Code: CodeUnreachable, Message: err.Error(), Pos: n.BMC.Pos, Source: n.BMC.Source, Width: len("bmc")}
-	var told *diag.Error
-	if errors.As(err, &told) {
-		d.Code, d.Hint = told.Code, told.Hint
+	var userErr *diag.Error
+	if errors.As(err, &userErr) {
+		d.Code, d.Hint = userErr.Code, userErr.Hint
 	}
 	if d.Source == "" {
 		d.Width = 0

@@ -69,7 +69,7 @@ func (v Verdict) Err() error {
 	first := v.Objections[0]
 	hint := first.Hint
 	if first.Override != "" {
-		hint += fmt.Sprintf("; allow: {overrides: [%s]} in the target file goes on without this check, and reports say so", first.Override)
+		hint += fmt.Sprintf("; allow: {overrides: [%s]} in the target file skips this check, and reports say so", first.Override)
 	}
 	return &diag.Error{
 		Code: CodeCut, Exit: diag.ExitRefused, Hint: hint,
@@ -156,7 +156,7 @@ func checkUnique(c Cut) *Objection {
 	for _, name := range slices.Sorted(maps.Keys(c.Others)) {
 		if match, by := c.BMC.Compare(c.Others[name]); match == Same {
 			return &Objection{
-				Message: fmt.Sprintf("what its BMC says fits node %q too (%s)", name, by),
+				Message: fmt.Sprintf("its BMC's identity matches node %q too (%s)", name, by),
 				Hint:    "two nodes have the same serial number or UUID: correct the firmware's, or the target file",
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// fine is a cut that nothing speaks against.
+// fine is a cut without objections.
 func fine() Cut {
 	return Cut{
 		Node: "left", Allowed: true, BMC: Identity{UUID: uuidSwapped}, Machine: Identity{UUID: uuidDMI}, VMsListed: true,
@@ -20,7 +20,7 @@ func fine() Cut {
 
 func TestCheckCut(t *testing.T) {
 	if v := CheckCut(fine(), nil); v.Err() != nil || len(v.Facts()) > 0 {
-		t.Fatalf("a cut that nothing speaks against: %v, %v", v.Err(), v.Facts())
+		t.Fatalf("a cut without objections: %v, %v", v.Err(), v.Facts())
 	}
 	for name, c := range map[string]struct {
 		change   func(*Cut)
@@ -33,7 +33,7 @@ func TestCheckCut(t *testing.T) {
 		"BMC without identity": {func(c *Cut) { c.BMC = Identity{} }, "nothing proves", target.OverrideIdentity},
 		"node not known":       {func(c *Cut) { c.Machine = Identity{} }, "nothing proves", target.OverrideIdentity},
 		"made up":              {func(c *Cut) { c.BMC.UUID, c.Machine.UUID = strings.Repeat("0", 32), strings.Repeat("0", 32) }, "nothing proves", target.OverrideIdentity},
-		"fits another node":    {func(c *Cut) { c.Others["right"] = Identity{UUID: uuidDMI} }, `fits node "right"`, ""},
+		"fits another node":    {func(c *Cut) { c.Others["right"] = Identity{UUID: uuidDMI} }, `matches node "right"`, ""},
 		"another node too":     {func(c *Cut) { c.SameAs = []string{"right"} }, "the same machine as node \"right\"", target.OverrideIdentity},
 		"foreign VM":           {func(c *Cut) { c.ForeignVMs = []string{"payroll"} }, "payroll", target.OverrideForeignVMs},
 		"many foreign VMs":     {func(c *Cut) { c.ForeignVMs = strings.Split("a b c d e f g", " ") }, "7 foreign VMs", target.OverrideForeignVMs},
@@ -49,10 +49,10 @@ func TestCheckCut(t *testing.T) {
 			cut := fine()
 			c.change(&cut)
 			err := CheckCut(cut, nil).Err()
-			var told *diag.Error
-			if !errors.As(err, &told) || told.Exit != diag.ExitRefused || !strings.Contains(told.Message, c.says) || told.Hint == "" ||
-				!strings.Contains(told.Message, `"left"`) {
-				t.Fatalf("got %+v, want a refusal that says %q", told, c.says)
+			var userErr *diag.Error
+			if !errors.As(err, &userErr) || userErr.Exit != diag.ExitRefused || !strings.Contains(userErr.Message, c.says) || userErr.Hint == "" ||
+				!strings.Contains(userErr.Message, `"left"`) {
+				t.Fatalf("got %+v, want a refusal that says %q", userErr, c.says)
 			}
 			others := slices.DeleteFunc(target.Overrides(), func(o string) bool { return o == c.override })
 			if CheckCut(cut, others).Err() == nil {
@@ -65,8 +65,8 @@ func TestCheckCut(t *testing.T) {
 			if f := v.Facts(); v.Err() != nil || len(f) != 1 || f[0].Name != "override "+c.override || !strings.Contains(f[0].Value, c.says) {
 				t.Errorf("overridden: %v, facts %v", v.Err(), f)
 			}
-			if !strings.Contains(told.Hint, c.override) {
-				t.Errorf("the hint does not name the override: %s", told.Hint)
+			if !strings.Contains(userErr.Hint, c.override) {
+				t.Errorf("the hint does not name the override: %s", userErr.Hint)
 			}
 		})
 	}

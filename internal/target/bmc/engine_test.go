@@ -118,7 +118,7 @@ func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
 	return outcome, messages
 }
 
-// The steps of scenarios switch real BMCs, and what a run has switched off is on in the end, however it ended.
+// The steps of scenarios switch real BMCs, and nodes that a run switched off are on after it, however it ended.
 func TestStepsSwitchBMCs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts ipmitool often")

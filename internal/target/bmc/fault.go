@@ -21,8 +21,8 @@ func fault(code, node, what string, err error) *diag.Error {
 
 var hints = map[string]string{
 	CodeUnreachable: "does its address answer from here, and is IPMI over LAN or Redfish switched on? some BMCs say nothing to a user they do not know",
-	CodeLogin:       "check user and secret in the target file; it is not tried again at once, because BMCs lock users out",
-	CodeForbidden:   "the user needs the role Operator, or whatever else lets it switch the power",
+	CodeLogin:       "check user and secret in the target file; it is not retried at once, because BMCs lock users out",
+	CodeForbidden:   "the user needs the role Operator, or another role that may switch the power",
 	CodeProgram:     "install it (Debian: apt install ipmitool), or use Redfish",
 	CodeGarbage:     "is this address a BMC, and the protocol right? bragg targets check reads it without changing anything",
 	CodeNoEffect:    "look at the BMC's own log: a policy or a firmware update may keep it from switching",
@@ -36,9 +36,9 @@ var finalCodes = map[string]bool{
 }
 
 func codeOf(err error) string {
-	var told *diag.Error
-	if errors.As(err, &told) {
-		return told.Code
+	var userErr *diag.Error
+	if errors.As(err, &userErr) {
+		return userErr.Code
 	}
 	return ""
 }
@@ -55,9 +55,9 @@ func ended(ctx context.Context, node, what string) error {
 
 // reason is what a fault says beyond who did what.
 func reason(err error) error {
-	var told *diag.Error
-	if errors.As(err, &told) && told.Err != nil {
-		return told.Err
+	var userErr *diag.Error
+	if errors.As(err, &userErr) && userErr.Err != nil {
+		return userErr.Err
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func queryHealth(ctx context.Context, h target.Health) (Answer, string) {
 	}
 	switch {
 	case err != nil:
-		return Unknown, fmt.Sprintf("the answer with status %d is none of Prometheus: %v", response.StatusCode, err)
+		return Unknown, fmt.Sprintf("the answer with status %d is not from Prometheus: %v", response.StatusCode, err)
 	case answer.Status != "success":
 		return Unknown, fmt.Sprintf("Prometheus refused the query: %s", lastLine(answer.Error))
 	}

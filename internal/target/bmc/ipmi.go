@@ -204,7 +204,7 @@ var ipmiMessages = []struct{ text, code, reason string }{
 	{"Insufficient resources to create", CodeRefused, "it has too many sessions"},
 	{"Address lookup for", CodeUnreachable, "its name is not known"},
 	{"Could not open socket", CodeUnreachable, "its address cannot be reached"},
-	{"Unable to establish", CodeUnreachable, "no session: no answer, or one that makes no sense"},
+	{"Unable to establish", CodeUnreachable, "no session: no answer, or an invalid one"},
 	{"Unable to get Chassis Power Status", CodeUnreachable, "the session broke"},
 }
 

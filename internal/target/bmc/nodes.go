@@ -131,8 +131,8 @@ func (n *Nodes) PowerOffNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Off)
 }
 
-// ShutdownNode asks the operating system of a node to stop and waits until it is off. The same checks as for a cut are
-// made: in the end the node is off.
+// ShutdownNode asks the operating system of a node to stop and waits until it is off. The same checks as for a cut apply,
+// because the result is the same: the node is off.
 func (n *Nodes) ShutdownNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Soft)
 }
@@ -204,7 +204,7 @@ func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (Cut, error)
 	}
 	survey, err := n.surveyor.Survey(ctx, nodeID)
 	if err != nil {
-		return c, fmt.Errorf("look at node %q before its power is cut: %w", c.Node, err)
+		return c, fmt.Errorf("survey node %q before its power is cut: %w", c.Node, err)
 	}
 	c.Machine, c.VMsListed, c.ForeignVMs = survey.Machine, survey.VMsListed, survey.ForeignVMs
 	c.SameAs, c.Controller, c.Redundant, c.Health = survey.SameAs, survey.Controller, survey.Redundant, survey.Health

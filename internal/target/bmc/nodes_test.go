@@ -170,7 +170,7 @@ func TestNodesAreCheckedFirst(t *testing.T) {
 		"not allowed":     {func(l *lab) { l.config.Allow.NodePower = false }, diag.ExitRefused, "does not allow"},
 		"another BMC":     {func(l *lab) { l.machines[0].identity.UUID = uuidOther }, diag.ExitRefused, "another machine"},
 		"file disagrees":  {func(l *lab) { l.config.Nodes[0].UUID = uuidOther }, diag.ExitRefused, "target file says"},
-		"two alike":       {func(l *lab) { l.config.Nodes[1].UUID = l.machines[0].identity.UUID }, diag.ExitRefused, `fits node "node 2"`},
+		"two alike":       {func(l *lab) { l.config.Nodes[1].UUID = l.machines[0].identity.UUID }, diag.ExitRefused, `matches node "node 2"`},
 		"foreign VM":      {func(l *lab) { s := l.surveys["1"]; s.ForeignVMs = []string{"payroll"}; l.surveys["1"] = s }, diag.ExitRefused, "payroll"},
 		"not surveyed":    {func(l *lab) { delete(l.surveys, "1") }, diag.ExitInternal, "does not answer"},
 		"nothing known":   {func(l *lab) { l.surveys["1"] = Survey{} }, diag.ExitRefused, "not known"},
@@ -195,7 +195,7 @@ func TestNodesAreCheckedFirst(t *testing.T) {
 	}
 }
 
-// Overrides of the target file let a node be cut, and stand in the facts for the report from the beginning on.
+// Overrides of the target file allow a cut, and are in the report's facts from the start.
 func TestOverridesAreFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 1, target.OverrideForeignVMs, target.OverrideRedundancy)
@@ -252,7 +252,7 @@ func TestPowerOnNeedsLeave(t *testing.T) {
 	})
 }
 
-// Whatever a BMC does to one of three cycles of off and on, the node is on in the end: what a teardown wants.
+// Whichever of three off/on cycles a faulty BMC disturbs, the node ends up on, as teardown requires.
 func TestNodesAreRestored(t *testing.T) {
 	faults := map[string]func(*machine){
 		"none": func(*machine) {}, "slow": func(m *machine) { m.answer = 10 * time.Second }, "late": func(m *machine) { m.delay = 30 * time.Second },
@@ -282,7 +282,7 @@ func TestNodesAreRestored(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				if !m.on {
-					t.Errorf("%s, healed after %v: off in the end", name, after)
+					t.Errorf("%s, healed after %v: still off", name, after)
 				}
 			}
 		})

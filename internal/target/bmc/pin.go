@@ -42,7 +42,7 @@ func trustOf(b target.BMC, host string) (*tls.Config, error) {
 			if shown != b.Fingerprint {
 				return &certificateError{
 					reason: fmt.Sprintf("its certificate has the fingerprint %s, and the target file says %s", shown, b.Fingerprint),
-					hint:   "the BMC has a new certificate, or something sits in between: compare with the BMC's own page before you change the file",
+					hint:   "the BMC has a new certificate, or there is a man in the middle: compare with the BMC's own page before you change the file",
 				}
 			}
 			return nil

@@ -25,7 +25,7 @@ type Options struct {
 	// Late is how long a BMC may take to obey a command that it has accepted. While a cut may still come, a node that is
 	// on does not count as powered on.
 	Late time.Duration
-	// LoginPause is how long a BMC that refused the login is left alone.
+	// LoginPause is how long a BMC gets no requests after it refused the login.
 	LoginPause time.Duration
 }
 
@@ -150,7 +150,7 @@ func (s *Switch) take(ctx context.Context, what string) error {
 
 func (s *Switch) give() { s.turn <- struct{}{} }
 
-// attempt makes one request within its time. A BMC that refused the login is left alone for a while.
+// attempt makes one request within its time. A BMC that refused the login gets no requests for LoginPause.
 func (s *Switch) attempt(ctx context.Context, what string, request func(context.Context) error) error {
 	if s.login != nil && time.Since(s.refused) < s.o.LoginPause {
 		return s.login
@@ -192,7 +192,7 @@ type operation struct {
 	start   time.Time
 	first   time.Time // when the first command was sent
 	unlike  time.Time // when the state was last read and was not the one that is wanted
-	told    bool      // that it is the one
+	told    bool      // that the requested state was reached
 	sent    int       // commands, accepted or not
 	sentAt  time.Time // when the last one was sent
 	since   time.Time // since when the state is the one that is wanted; zero: it is not
@@ -253,7 +253,7 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 	})
 	over := ctx.Err() != nil
 	if err != nil && over && op.unread == 0 && time.Since(op.sawAt) < s.o.Poll+s.o.Settle {
-		return nil // what was read just before stands
+		return nil // the state that was just read is valid
 	}
 	if err != nil {
 		// What cannot be read now may have changed since it was read last.
@@ -340,7 +340,7 @@ func (s *Switch) failure(op *operation) error {
 		return fault(cmp.Or(codeOf(op.err), CodeUnreachable), s.node, op.what,
 			fmt.Errorf("%s the state cannot be read, and whether the node is on is not known: %w", after, reason(op.err)))
 	case op.flapped, op.state == op.want:
-		return fault(CodeUnsteady, s.node, op.what, fmt.Errorf("%s it is %s, and it was not for long enough", after, op.state))
+		return fault(CodeUnsteady, s.node, op.what, fmt.Errorf("%s it is %s, but has not been for long enough", after, op.state))
 	case op.refusal != nil:
 		return fault(cmp.Or(codeOf(op.refusal), CodeRefused), s.node, op.what, fmt.Errorf("%s it is %s: %w", after, op.state, reason(op.refusal)))
 	case op.sent == 0:

@@ -148,9 +148,9 @@ func TestMisbehaviour(t *testing.T) {
 				if codeOf(err) != c.code || (err == nil) != (c.code == "") {
 					t.Errorf("got %v, want %q", err, c.code)
 				}
-				var told *diag.Error
-				if errors.As(err, &told) && (told.Exit != c.exit || told.Hint == "" && told.Code != CodeRefused && told.Code != CodeCertificate) {
-					t.Errorf("exit code %d, hint %q", told.Exit, told.Hint)
+				var userErr *diag.Error
+				if errors.As(err, &userErr) && (userErr.Exit != c.exit || userErr.Hint == "" && userErr.Code != CodeRefused && userErr.Code != CodeCertificate) {
+					t.Errorf("exit code %d, hint %q", userErr.Exit, userErr.Hint)
 				}
 				if n := c.machine.commands; n != c.commands && (c.commands2 == 0 || n > c.commands || n < c.commands2) {
 					t.Errorf("%d commands, want %d", n, c.commands)
@@ -312,7 +312,7 @@ func TestMomentOfACut(t *testing.T) {
 					t.Error(err)
 				}
 				if now := time.Now(); now.Sub(changes[i].Seen) < 3*time.Second {
-					t.Errorf("told of %+v at %v", changes[i], now)
+					t.Errorf("reported %+v at %v", changes[i], now)
 				}
 			})
 		}

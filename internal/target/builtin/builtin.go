@@ -169,9 +169,9 @@ func problems(spec string, err error) diag.List {
 		return listed.List
 	}
 	d := diag.Diagnostic{Code: "target-unavailable", Message: err.Error(), Pos: diag.Position{File: spec}}
-	var told *diag.Error
-	if errors.As(err, &told) {
-		d.Code, d.Hint = told.Code, told.Hint
+	var userErr *diag.Error
+	if errors.As(err, &userErr) {
+		d.Code, d.Hint = userErr.Code, userErr.Hint
 	}
 	var list diag.List
 	list.Add(d)

@@ -28,7 +28,7 @@ var (
 	_ target.NodeLimiter = powered{}
 )
 
-// PowerOffNode cuts the power of a node, when nothing speaks against it.
+// PowerOffNode cuts the power of a node, unless there are objections.
 func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
 	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
 }

@@ -37,7 +37,7 @@ func (o *operations) each(ctx context.Context, action string, s selection, do fu
 	})
 }
 
-// PowerOnVMs starts VMs; those that run are left alone.
+// PowerOnVMs starts VMs; running ones are skipped.
 func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	surveyed := time.Now()
 	return o.each(ctx, "power on", selection{tag, vms, false}, func(one *vmInfo) error {
@@ -53,7 +53,7 @@ func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []targe
 	})
 }
 
-// PowerOffVMs cuts the power of VMs; those that are off or gone are left alone.
+// PowerOffVMs cuts the power of VMs; those that are off or gone are skipped.
 func (o *operations) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	return o.each(ctx, "power off", selection{tag, vms, true}, func(one *vmInfo) error {
 		defer o.agents.hangUp(one.id)

@@ -60,7 +60,7 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 	return all, err
 }
 
-// whyNot says why an object with this mark is left alone; "" when the mark is the own one.
+// whyNot says why an object with this mark is skipped; "" for our own mark.
 func whyNot(mark, own string) string {
 	switch mark {
 	case own:

@@ -58,7 +58,7 @@ type detachedConfig struct {
 	TLS      map[string]string `json:"tls"`
 }
 
-// PowerOnDetached starts the agent of a VM with an identity of its own. One that runs already is left alone.
+// PowerOnDetached starts the agent of a VM with an identity of its own. A running one is skipped.
 func (t *Target) PowerOnDetached(ctx context.Context, tag target.Tag, vm target.VM, identity trust.Files) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)

@@ -74,7 +74,7 @@ type agentDevice struct {
 	SizeBytes int64  `json:"size_bytes"`
 }
 
-// PowerOnVMs starts the processes of VMs. What runs already is left alone.
+// PowerOnVMs starts the processes of VMs. Running ones are skipped.
 func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	marked := markedProcesses()
 	return t.each(ctx, "power on", tag, vms, func(m *machine) error {

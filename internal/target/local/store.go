@@ -181,7 +181,7 @@ func (s *store) owned(tag target.Tag) ([]owner, error) {
 		if !isOwner || !e.Type().IsRegular() {
 			continue
 		}
-		// What cannot be read is not provably ours, and is left alone.
+		// An unreadable owner is not provably ours, so the VM is skipped.
 		if o, err := s.readOwner(id); err == nil && o.Mark == mark {
 			found = append(found, o)
 		}

@@ -34,7 +34,7 @@ func (p place) Name() string { return p.host.node.Name }
 func (p place) Identity(ctx context.Context) (string, error) {
 	reply, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpMachine})
 	if err == nil && (reply.Info == nil || reply.Info.Boot == "") {
-		err = fmt.Errorf("host %q does not say what it is", p.host.address.Name)
+		err = fmt.Errorf("host %q did not report its identity", p.host.address.Name)
 	}
 	if err != nil {
 		return "", err
@@ -52,7 +52,7 @@ func machine(i hostvm.Info) string {
 func (p place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
 	reply, err := p.host.call(ctx, hostvm.Request{Operation: hostvm.OpLease, Lease: &o})
 	if err == nil && reply.Lease == nil {
-		err = fmt.Errorf("host %q does not say what came of the lease", p.host.address.Name)
+		err = fmt.Errorf("host %q did not report the result of the lease request", p.host.address.Name)
 	}
 	if err != nil {
 		return lease.Answer{}, err

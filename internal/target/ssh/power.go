@@ -75,7 +75,7 @@ func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error)
 	}
 	info := reply.Info
 	if info == nil {
-		return bmc.Survey{}, fmt.Errorf("host %q does not say what it is", h.address.Name)
+		return bmc.Survey{}, fmt.Errorf("host %q did not report its identity", h.address.Name)
 	}
 	s := bmc.Survey{Machine: bmc.Identity{UUID: info.UUID}}
 	if info.Serial != "" {
@@ -178,8 +178,8 @@ func (p *Powered) isOff(ctx context.Context, nodeID string) bool {
 	return err == nil && state == target.PowerOff
 }
 
-// Owned lists VMs; those on hosts without power as they were last seen, and off. Where this program has never been told what is
-// on such a host, the host has to be powered on first.
+// Owned lists VMs; those on hosts without power as last seen, and off. If this program has never listed such a host, the
+// host has to be powered on first.
 func (p *Powered) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
 	p.meet(tag)
 	silent := map[string]bool{}

@@ -137,7 +137,7 @@ func TestOwnedWithoutPower(t *testing.T) {
 	later := p.on(t)
 	vms, err := later.Owned(t.Context(), tag)
 	if err == nil || !strings.Contains(err.Error(), "node-1") || diag.ExitCode(err) != diag.ExitUnavailable {
-		t.Errorf("a program that was never told what is on the host: %+v, %v", vms, err)
+		t.Errorf("a program that never listed the host: %+v, %v", vms, err)
 	}
 	p.Serve(t, 0)
 	p.bmcs[0].SetOff(false)

@@ -23,7 +23,7 @@ func (t *Target) NodeSpace(ctx context.Context, nodeID string) (target.Space, er
 	}
 	info := reply.Info
 	if info == nil {
-		return target.Space{}, fmt.Errorf("host %q does not say what it is", h.address.Name)
+		return target.Space{}, fmt.Errorf("host %q did not report its identity", h.address.Name)
 	}
 	space := target.Space{
 		Storage: nodeID, Place: fmt.Sprintf("the file system of %q", textio.Line(path.Dir(info.Folder))),

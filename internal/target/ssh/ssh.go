@@ -304,7 +304,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	err := t.onHosts(func(i int, h *host) error {
 		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
 		if err == nil && reply.Info == nil {
-			err = fmt.Errorf("host %q does not say what it is", h.address.Name)
+			err = fmt.Errorf("host %q did not report its identity", h.address.Name)
 		}
 		infos[i] = reply.Info
 		return err

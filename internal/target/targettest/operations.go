@@ -21,7 +21,7 @@ func power(s *suite) {
 	vms := s.create("OLTP", 3)
 	s.must(p.PowerOnVMs(s.Context(), s.tag, vms))
 	s.wantPower(target.PowerOn)
-	s.must(p.PowerOnVMs(s.Context(), s.tag, vms)) // what runs is left alone
+	s.must(p.PowerOnVMs(s.Context(), s.tag, vms)) // running ones are skipped
 	s.must(p.PowerOffVMs(s.Context(), s.tag, vms[:1]))
 	got := s.owned()
 	if got[0].Power != target.PowerOff || got[1].Power != target.PowerOn {
@@ -101,7 +101,7 @@ func clone(s *suite) {
 		s.h.WriteDisk(s.T, source, source.Disks[1], source.Disks[1].SizeBytes-8192, pattern(2))
 	}
 	if s.needs(target.CapVMPower) {
-		s.powerOn([]target.VM{source}) // as it stands, running or not
+		s.powerOn([]target.VM{source}) // in any state, running or not
 	}
 	for i, linked := range []bool{false, true} {
 		specs := s.specs(fmt.Sprintf("CLONE%d", i), 2)

@@ -28,7 +28,7 @@ func others(s *suite) {
 		s.must(err)
 		return slices.ContainsFunc(all, func(o target.Other) bool {
 			if o.Kind == "" || o.Name == "" || o.Why == "" {
-				s.Errorf("%+v does not say what it is and why it is left alone", o)
+				s.Errorf("%+v does not say what it is and why it is skipped", o)
 			}
 			return o.Kind == target.OtherVM && o.NodeID == vm.NodeID && strings.Contains(o.Name, vm.Name)
 		})

@@ -95,7 +95,7 @@ func run(out io.Writer, times string, parts [][]string) (int, error) {
 	return code, errors.Join(append(faults, t.progress.save())...)
 }
 
-// countPackages asks go list how many packages the patterns of a command mean. They stand behind the flags.
+// countPackages asks go list how many packages the patterns of a command mean. They follow the flags.
 func countPackages(command []string) (int, error) {
 	patterns := command[2:]
 	for i, a := range command {

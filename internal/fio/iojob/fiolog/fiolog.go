@@ -162,7 +162,7 @@ func (s *Set) Close() error {
 	var errs []error
 	for _, r := range s.recorders {
 		if r != nil && r.lost > 0 {
-			errs = append(errs, fmt.Errorf("logs of job %q: %d operations are missing, because the files took nothing for %s",
+			errs = append(errs, fmt.Errorf("logs of job %q: %d operations are missing, because the files accepted no writes for %s",
 				r.clone.Name, r.lost, waitMax))
 		}
 	}

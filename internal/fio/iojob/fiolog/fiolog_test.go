@@ -417,7 +417,7 @@ func BenchmarkRecorder(b *testing.B) {
 	}
 }
 
-// The column of log_issue_time stands last, has the time of submission in clat and slat, and 0 elsewhere.
+// The column of log_issue_time is the last one; it has the time of submission in clat and slat, and 0 elsewhere.
 func TestIssueTime(t *testing.T) {
 	logs := fiojob.Logs{IOPS: fiojob.Log{On: true}, Latency: fiojob.Log{On: true}, Issued: true, Offset: true}
 	o := []ioengine.Completed{{

@@ -123,7 +123,7 @@ func (c *Client) Define(ctx context.Context, d Domain) error {
 	})
 }
 
-// Start powers a domain on; one that runs is left alone.
+// Start powers a domain on; a running one is skipped.
 func (c *Client) Start(ctx context.Context, id string) error {
 	_, err := c.Host.Apply(ctx, nil, "start", "--domain="+id)
 	if virsh.IsUnchanged(err) {
@@ -132,7 +132,7 @@ func (c *Client) Start(ctx context.Context, id string) error {
 	return err
 }
 
-// Destroy cuts the power of a domain; one that is off or gone is left alone.
+// Destroy cuts the power of a domain; one that is off or gone is skipped.
 func (c *Client) Destroy(ctx context.Context, id string) error {
 	_, err := c.Host.Apply(ctx, nil, "destroy", "--domain="+id)
 	if virsh.IsGone(err) || virsh.IsUnchanged(err) {

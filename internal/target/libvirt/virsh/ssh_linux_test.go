@@ -188,7 +188,7 @@ func cutsOfSSH(t *testing.T, r *lab.Lab) {
 	}
 }
 
-// awaitAnswer wants an answer in the end: a connection that hangs is given up after a while.
+// awaitAnswer waits for an answer: a hanging connection is given up after a while.
 func awaitAnswer(t *testing.T, ask func(time.Duration) error) {
 	t.Helper()
 	for until := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
