@@ -121,7 +121,7 @@ func jobTakes(j *fiojob.Job) (least, most time.Duration) {
 			least = most
 		}
 		if most = j.StartDelay + j.RampTime + most*loops; j.RampSize > 0 {
-			most = 0 // nobody knows how long a ramp by size takes
+			most = 0 // the duration of a ramp by size is unknown
 		}
 	}
 	return j.StartDelay + least*loops, most

@@ -26,10 +26,10 @@ type Extent struct {
 	Writes bool
 }
 
-// Of returns what each clone of the job may touch, file by file. deviceSize returns the size of a file in bytes; it
-// is asked for every file, and false makes an error only where a percentage or a missing size needs the answer. A
-// range that passes the end of a known file is cut there, as fio does with devices. Strided zones are listed one by one
-// unless they are very many.
+// Of returns what each clone of the job may touch, file by file. deviceSize returns the size of a file in bytes; it is
+// called for every file, and false is an error only where a percentage or a missing size needs the size. A range that passes
+// the end of a known file is cut there, as fio does with devices. Strided zones are listed one by one unless they are very
+// many.
 func Of(j *fiojob.Job, deviceSize func(name string) (int64, bool)) ([]Extent, error) {
 	files := j.Files()
 	if len(files) == 0 {

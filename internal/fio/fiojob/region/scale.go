@@ -139,7 +139,7 @@ func stride(j *fiojob.Job) int64 {
 	return zoneWindow(j) + j.ZoneSkip.Bytes
 }
 
-// windows returns how many strided zones the region of a file has, 0 without zones or when it is no whole number.
+// windows returns how many strided zones the region of a file has, 0 without zones or when it is not an integer.
 func windows(j *fiojob.Job, region int64) int64 {
 	if j.FileSize.Bytes == 0 {
 		region = 0
@@ -168,8 +168,8 @@ func Resolve(f *fiojob.File, deviceSize func(name string) (int64, bool)) *fiojob
 	return f.Each(func(j fiojob.Job) fiojob.Job { return ResolveJob(j, deviceSize) })
 }
 
-// FitFiles returns the file with every filesize cut at the real end of the files, where all of them have one. fio makes
-// a file that is shorter than filesize anew.
+// FitFiles returns the file with every filesize cut at the real end of the files, where all of them have one. fio recreates
+// a file that is shorter than filesize.
 func FitFiles(f *fiojob.File, realSize func(name string) (int64, bool)) *fiojob.File {
 	return f.Each(func(j fiojob.Job) fiojob.Job {
 		for _, name := range j.Files() {
