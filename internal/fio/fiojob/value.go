@@ -299,7 +299,7 @@ func bytesOf(field func(*Job) *int64, low, high int64) apply {
 	}
 }
 
-// FormatBytes prints a number of bytes for fio, whose k is 1024 unless it is told kb_base, which is never printed.
+// FormatBytes prints a number of bytes for fio, whose k is 1024 without kb_base, which is never printed.
 func FormatBytes(n int64) string { return shortNumber(n, 1024) }
 
 // bytesTriple reads bytes for each direction.
