@@ -15,7 +15,7 @@ import (
 // which tells the burst of a prefill as traffic of the run.
 type Extent []result.Window
 
-// Holds tells whether an interval belongs to the result, within borderNanos.
+// Holds reports whether an interval belongs to the result, within borderNanos.
 func (x Extent) Holds(iv *interval.Interval) bool {
 	return x.HoldsStretch(iv.StartNanos, iv.EndNanos())
 }
@@ -27,14 +27,14 @@ func (x Extent) HoldsStretch(from, to int64) bool {
 	})
 }
 
-// Meets tells whether [from, to) reaches into the result's time, by more than borderNanos.
+// Meets reports whether [from, to) reaches into the result's time, by more than borderNanos.
 func (x Extent) Meets(from, to int64) bool {
 	return x == nil || slices.ContainsFunc(x, func(w result.Window) bool {
 		return from < w.ToNanos-borderNanos && to > w.FromNanos+borderNanos
 	})
 }
 
-// At tells whether a moment is in the result's time.
+// At reports whether a moment is in the result's time.
 func (x Extent) At(moment int64) bool {
 	return x == nil || slices.ContainsFunc(x, func(w result.Window) bool { return w.FromNanos <= moment && moment < w.ToNanos })
 }

@@ -81,7 +81,7 @@ func NewGrid(from, to int64) *Grid {
 	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), from: from, to: to, tracks: map[trackKey]*Track{}}
 }
 
-// Drain tells whether an interval holds little but what was in flight when the time of a load was up.
+// Drain reports whether an interval holds little but what was in flight when the time of a load was up.
 func Drain(iv *interval.Interval, bound SizeBound) bool {
 	return iv.Final && !bound.Of(iv) && iv.LengthNanos < 9*int64(CellLength)/10
 }
@@ -326,7 +326,7 @@ func (t *Track) end(first, last int) {
 	}
 }
 
-// endsUndrawn tells whether a load that ran before ended in a cell without covering enough of it for a rate.
+// endsUndrawn reports whether a load that ran before ended in a cell without covering enough of it for a rate.
 func (t *Track) endsUndrawn(cell int) bool {
 	return t.ends[cell] && t.First >= 0 && t.First < cell && isMissing(t.rate(t.Operations, cell))
 }

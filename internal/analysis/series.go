@@ -306,7 +306,7 @@ func lastKnown(lines []Line, cell int) (list []float64) {
 	return list
 }
 
-// goesOn tells whether a line has a value at cell i and at the one behind.
+// goesOn reports whether a line has a value at cell i and at the one behind.
 func (l *Line) goesOn(i int) bool {
 	return i+1 < len(l.Values) && !isMissing(l.Values[i]) && !isMissing(l.Values[i+1])
 }

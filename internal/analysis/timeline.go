@@ -37,7 +37,7 @@ type Start struct {
 // SizeBound holds the starts of workloads that run until their data is through. Prefills always do.
 type SizeBound map[Start]bool
 
-// Of tells whether the load of an interval is bound by its size.
+// Of reports whether the load of an interval is bound by its size.
 func (b SizeBound) Of(iv *interval.Interval) bool {
 	return iv.Prefill || b[Start{iv.Workload, iv.Instance}]
 }
@@ -101,7 +101,7 @@ func (t *Timeline) StartsOf(workload string) []LoadStart {
 	return list
 }
 
-// incomplete tells whether a start or a prefill is known to have left work undone: it failed, the run itself powered off one
+// incomplete reports whether a start or a prefill is known to have left work undone: it failed, the run itself powered off one
 // of its VMs, or it has no end.
 func (t *Timeline) incomplete(s Start, prefill bool) bool {
 	open := false

@@ -16,12 +16,12 @@ func (in *Input) plan() *plan.Plan {
 	return in.Plan
 }
 
-// reads tells whether any job reads.
+// reads reports whether any job reads.
 func reads(l *load.Plan) bool {
 	return slices.ContainsFunc(l.Jobs, func(j load.JobPlan) bool { return j.Reads })
 }
 
-// direct tells whether any job bypasses the page cache.
+// direct reports whether any job bypasses the page cache.
 func direct(l *load.Plan) bool {
 	return slices.ContainsFunc(l.Jobs, func(j load.JobPlan) bool { return j.Direct })
 }

@@ -75,7 +75,7 @@ func unfinished(in *Input) []finding.Finding {
 	return list
 }
 
-// cutByRun tells whether the run itself powered off the VM of s under its workload.
+// cutByRun reports whether the run itself powered off the VM of s under its workload.
 func (in *Input) cutByRun(s *Stream) bool {
 	_, cut := in.cutAt(s)
 	return cut

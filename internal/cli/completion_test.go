@@ -14,7 +14,7 @@ import (
 const bashCompletion = "/usr/share/bash-completion/bash_completion"
 
 // TestRealBashCompletes lets bash itself complete lines: it calls the function that the script registers, as it does
-// when somebody presses Tab.
+// on Tab.
 func TestRealBashCompletes(t *testing.T) {
 	bash := testreq.Program(t, "bash")
 	if _, err := os.Stat(bashCompletion); err != nil {

@@ -116,7 +116,7 @@ func writableFolder(dir string) (place string, made []string, err error) {
 func removeFolders(dirs []string) {
 	for _, d := range dirs {
 		if os.Remove(d) != nil {
-			return // somebody uses it by now
+			return // in use by now
 		}
 	}
 }

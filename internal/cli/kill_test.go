@@ -106,7 +106,7 @@ func filesOf(t *testing.T, dir string) []string {
 	return names
 }
 
-// expectedFile tells whether a file may stay after clean: the controller's identity, the lease with its fencing number,
+// expectedFile reports whether a file may stay after clean: the controller's identity, the lease with its fencing number,
 // and bundles.
 func expectedFile(name string) bool {
 	if dir, file := filepath.Split(name); dir == ".control/" {

@@ -30,7 +30,7 @@ type order struct {
 	maxFull              float64
 	remoteWrite          string
 	remoteQuantiles      bool
-	// given tells whether a flag stands on the command line: a zero that was asked for is not "not asked". Nil: none does.
+	// given reports whether a flag stands on the command line: a zero that was asked for is not "not asked". Nil: none does.
 	given func(flag string) bool
 }
 
@@ -62,7 +62,7 @@ func (o *order) targetFlags(p *console.Process, flags *pflag.FlagSet) {
 	p.RunsFlag(flags, &o.runs)
 }
 
-// Bounds of --rehearse: shorter leaves nothing to measure, longer is no rehearsal.
+// Bounds of --rehearse: shorter leaves nothing to measure, longer is not a rehearsal.
 const (
 	rehearseMin = time.Second
 	rehearseMax = 24 * time.Hour

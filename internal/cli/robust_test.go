@@ -211,7 +211,7 @@ func summaryOf(t *testing.T, dir string) result.Summary {
 	return s
 }
 
-// smallDisk mounts an ext4 file system of its own, so that filling it hurts nobody.
+// smallDisk mounts an ext4 file system of its own, so that filling it affects no other test.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	testreq.Root(t)

@@ -123,7 +123,7 @@ func runAll(ctx context.Context, p *console.Process, o *order, q queue) error {
 	return console.ExitWith(worst(outcomes))
 }
 
-// noteRun prints a line about the queue, where nobody reads JSON.
+// noteRun prints a line about the queue, unless the output is JSON.
 func noteRun(p *console.Process, q queue, text string) {
 	if !q.json {
 		fmt.Fprintln(p.Stdout, textio.Lines(text))
@@ -141,7 +141,7 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// shown tells whether a run did all that its scenario says and left nothing behind.
+// shown reports whether a run did all that its scenario says and left nothing behind.
 func shown(ran *ranRun) bool {
 	return ran.Error == "" && ran.Ended == result.EndedCompleted && len(ran.Problems) == 0 && len(ran.Left) == 0
 }

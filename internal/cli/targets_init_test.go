@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/console"
 )
 
-// TestTargetsInitAsks answers the questions that a terminal is asked.
+// TestTargetsInitAsks answers the prompts of a terminal.
 func TestTargetsInitAsks(t *testing.T) {
 	dir := t.TempDir()
 	answer := func(file, answers string, flags ...string) (code int, text, asked string) {

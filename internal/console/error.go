@@ -86,7 +86,7 @@ func (p *Process) printList(list diag.List) {
 }
 
 func PrintDiagnostics(w io.Writer, list diag.List) {
-	// A terminal that went away is noticed by the verb's own output; here is nobody left to tell.
+	// The verb's own output reports a closed terminal; this write has no reader left.
 	_ = diag.Render(w, list)
 }
 

@@ -49,7 +49,7 @@ func (s *Stop) OnSignal(f func(count int)) {
 	s.signal = f
 }
 
-// Stopped tells whether there was a signal.
+// Stopped reports whether there was a signal.
 func (s *Stop) Stopped() bool { return s.Begun.Err() != nil }
 
 func (s *Stop) next(cancel context.CancelFunc, end func(code int)) {

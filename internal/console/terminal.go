@@ -2,13 +2,13 @@ package console
 
 import "strconv"
 
-// widthDefault is used where nobody knows how wide the output is shown.
+// widthDefault is used where the output width is unknown.
 const widthDefault = 100
 
-// Live tells whether a view may be redrawn in place: not where TERM=dumb says that the terminal cannot move its cursor.
+// Live reports whether a view may be redrawn in place: not where TERM=dumb says that the terminal cannot move its cursor.
 func (p *Process) Live() bool { return p.Terminal && p.Getenv("TERM") != "dumb" }
 
-// Color tells whether output may have colours: on a terminal that is not dumb, unless NO_COLOR (no-color.org) is set to
+// Color reports whether output may have colours: on a terminal that is not dumb, unless NO_COLOR (no-color.org) is set to
 // anything.
 func (p *Process) Color() bool { return p.Live() && p.Getenv("NO_COLOR") == "" }
 
@@ -32,7 +32,7 @@ func (p *Process) Width() int {
 	return widthDefault
 }
 
-// Columns returns how wide the terminal is, 0 where nobody knows: a program that reads lines wants them whole.
+// Columns returns the width of the terminal, 0 if unknown: programs that read the output need whole lines.
 func (p *Process) Columns() int {
 	columns, _ := p.TerminalSize()
 	return columns

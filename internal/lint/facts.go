@@ -59,7 +59,7 @@ func (f *Facts) faultsWith(takes func(code string) bool) []finding.Finding {
 	return out
 }
 
-// isJobFile tells whether a workload's file is in fio's format: other generators have formats of their own.
+// isJobFile reports whether a workload's file is in fio's format: other generators have formats of their own.
 func (f *Facts) isJobFile(w scenario.Workload) bool {
 	return w.ConfigFile != "" && (w.Generator == "" || f.catalog.Generators.RunsJobFiles(w.Generator))
 }
@@ -100,5 +100,5 @@ func (c Call) startsAsync() string {
 // ends returns the workload that a call waits for or stops, "" for none.
 func (c Call) ends() string { return cmp.Or(c.Effect.Awaits, c.Effect.Stops) }
 
-// prefills tells whether a call fills the disks that a load uses.
+// prefills reports whether a call fills the disks that a load uses.
 func (c Call) prefills() bool { return c.Effect.Load != nil && c.Effect.Load.Prefill }

@@ -12,9 +12,9 @@ import (
 var ruleAsyncCutOff = Rule{
 	Code:     "async-cut-off",
 	Severity: finding.Warning,
-	Summary:  "A workload that was started with async is neither waited for nor stopped, and the run phase ends before it.",
-	Doc: "It is cut off where the run phase ends, and a step that failed meanwhile goes unnoticed. Add workload.Wait, or " +
-		"workload.Stop where the end is meant to come early.",
+	Summary:  "A workload started with async is neither waited for nor stopped, and the run phase ends before it.",
+	Doc: "The end of the run phase cuts it off, and its errors go unnoticed. Add workload.Wait, or workload.Stop " +
+		"for an early end.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, c := range f.Calls {

@@ -17,9 +17,9 @@ import (
 var ruleDescription = Rule{
 	Code:     "description-disagrees",
 	Severity: finding.Warning,
-	Summary:  "The description names a time to wait or to run that no step has.",
+	Summary:  "The description names a duration that no step has.",
 	Doc: "Readers of a report take its conditions from the description. The rule reads sentences such as \"Wait for 30 minutes\" " +
-		"and \"Run for 1 hour\", and looks for a step of that length. What stands below a heading of another variant is skipped: " +
+		"and \"Run for 1 hour\", and looks for a step of that length. It skips text below the heading of another variant: " +
 		"\"Standard Intensity:\" in a scenario called \"Snapshot Impact: High Intensity\".",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding

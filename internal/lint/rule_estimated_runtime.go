@@ -13,9 +13,9 @@ import (
 var ruleEstimatedRuntime = Rule{
 	Code:     "estimated-runtime",
 	Severity: finding.Warning,
-	Summary:  "estimated_runtime is far from what the steps take.",
-	Doc: "The rule adds up waits and loads with a runtime; of branches that run at once the longest counts. Less than that is impossible, within a tenth; more than four times that, " +
-		"and three hours on top for deploying and filling, is hard to believe.",
+	Summary:  "estimated_runtime differs widely from the duration of the steps.",
+	Doc: "The rule sums waits and runtimes; of concurrent branches the longest counts. A value below 90 % of that sum is impossible; a value above four times the sum " +
+		"plus three hours for deployment and prefill is implausible.",
 	Check: func(f *Facts) []finding.Finding {
 		total, said := f.Dry.End, f.Scenario.EstimatedRuntime
 		found := finding.Finding{Subject: "estimated_runtime", Pos: find(f, "estimated_runtime:")}
@@ -34,7 +34,7 @@ var ruleEstimatedRuntime = Rule{
 	},
 }
 
-// endless tells whether a call may take any time: a load without a runtime, a program, or steps as many as the target has nodes.
+// endless reports whether a call may take any time: a load without a runtime, a program, or steps as many as the target has nodes.
 func (c Call) endless() bool {
 	span, _ := c.Span()
 	return span == verb.SpanAny || c.Kind.RunsPrograms() || c.Kind.Expands()

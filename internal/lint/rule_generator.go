@@ -12,8 +12,8 @@ var generatorCodes = []string{"unknown-generator", "bad-workload", "two-engines"
 var ruleGenerator = Rule{
 	Code:     "generator",
 	Severity: finding.Fail,
-	Summary:  "A workload names a generator that does not exist, gives it an option that it does not take, or names another engine than others.",
-	Doc:      "A plan refuses it. All workloads with job files have one engine in a run; --engine chooses it for all.",
+	Summary:  "A workload names a generator that does not exist, gives it an unknown option, or names a different engine than other workloads.",
+	Doc:      "A plan refuses it. All job files of a run use one engine; --engine sets it for all.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool { return slices.Contains(generatorCodes, code) })
 	},

@@ -11,7 +11,7 @@ var ruleGroupUnused = Rule{
 	Code:     "group-unused",
 	Severity: finding.Warning,
 	Summary:  "A VM group is never deployed.",
-	Doc:      "No step makes its VMs, so nothing can run on them. vm_group.CloneFromTemplate makes them.",
+	Doc:      "No step creates its VMs, so nothing can run on them. Add vm_group.CloneFromTemplate.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, g := range f.Scenario.Groups {

@@ -12,8 +12,8 @@ import (
 var ruleJobFile = Rule{
 	Code:     "job-file",
 	Severity: finding.Fail,
-	Summary:  "A job file has an error, or an option that only real fio has.",
-	Doc:      "A workload with an error in its job file cannot start. An option that the native engine lacks needs --engine fio.",
+	Summary:  "A job file has an error, or an option that only fio supports.",
+	Doc:      "A workload with an error in its job file cannot start. Options that the native engine does not support require --engine fio.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, name := range slices.Sorted(maps.Keys(f.files)) {

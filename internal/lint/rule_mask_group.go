@@ -10,8 +10,8 @@ import (
 var ruleMaskGroup = Rule{
 	Code:     "mask-group",
 	Severity: finding.Warning,
-	Summary:  "A result shows one group, cut to the time of a workload of another.",
-	Doc:      "workload_mask only cuts the time; the traffic is that of vm_group. Often the group is meant to be the workload's.",
+	Summary:  "workload_mask names a workload of another group.",
+	Doc:      "workload_mask only limits the time; the traffic is that of vm_group. Usually vm_group should be the group of the workload.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, r := range f.Scenario.Results {
@@ -20,7 +20,7 @@ var ruleMaskGroup = Rule{
 				continue
 			}
 			out = append(out, finding.Finding{Subject: r.Name, Pos: &r.Pos,
-				Claim: fmt.Sprintf("Result %q shows group %q, cut to the time of %q, which runs on group %q.",
+				Claim: fmt.Sprintf("Result %q shows group %q, limited to the time of workload %q, which runs on group %q.",
 					r.Name, r.Group, w.Name, w.Group)})
 		}
 		return out

@@ -11,8 +11,8 @@ var ruleMissingDisk = Rule{
 	Code:     "missing-disk",
 	Severity: finding.Fail,
 	Summary:  "A job file uses a device that the VMs of its group do not have.",
-	Doc: "The data disks of a group are /dev/sdb, /dev/sdc and so on, as many as data_disks says. A plan refuses a workload that " +
-		"uses others.",
+	Doc: "The data disks of a group are /dev/sdb, /dev/sdc and so on, as many as data_disks says. A plan refuses a workload with " +
+		"other devices.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, w := range f.Scenario.Workloads {

@@ -12,8 +12,8 @@ var rulePlainPassword = Rule{
 	Code:     "plain-password",
 	Severity: finding.Info,
 	Summary:  "A step has a password in plain text.",
-	Doc: "Everybody who reads the scenario knows it. The first step that has one is named. The public password of X-Ray's VM images, " +
-		"which has no other use, is left alone. Reports leave passwords out.",
+	Doc: "Every reader of the scenario can see it. The finding names the first such step. The rule ignores the public password of " +
+		"X-Ray's VM images. Reports omit passwords.",
 	Check: func(f *Facts) []finding.Finding {
 		var steps []finding.Finding
 		for _, c := range f.Calls {
@@ -35,7 +35,7 @@ var rulePlainPassword = Rule{
 // publicPassword is the documented password of the user nutanix on X-Ray's VM images.
 const publicPassword = "nutanix/4u"
 
-// secret tells whether an argument is never printed.
+// secret reports whether an argument is never printed.
 func (c Call) secret(argument string) bool {
 	return c.Kind.New != nil && slices.ContainsFunc(c.Kind.Arguments(), func(a verb.Argument) bool { return a.Name == argument && a.Secret })
 }

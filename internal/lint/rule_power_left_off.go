@@ -10,16 +10,16 @@ import (
 var rulePowerLeftOff = Rule{
 	Code:     "power-left-off",
 	Severity: finding.Info,
-	Summary:  "Nodes are switched off and no step switches them on again.",
-	Doc: "They are switched on at the end of the run in any case. The report then shows no recovery, and teardown steps meet a target " +
-		"with nodes missing.",
+	Summary:  "Nodes are powered off and no step powers them on again.",
+	Doc: "The cleanup powers them on in any case. The report then shows no recovery, and teardown steps run while " +
+		"nodes are missing.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, c := range f.Calls {
 			if left := leftOff(f, c); len(left) > 0 {
 				out = append(out, finding.Finding{Subject: c.Nodes, Pos: &c.Pos,
-					Claim:  fmt.Sprintf("No step switches the nodes %q on again.", c.Nodes),
-					Advice: "Add nodes.PowerOn if the recovery is to be seen."})
+					Claim:  fmt.Sprintf("No step powers on the nodes %q again.", c.Nodes),
+					Advice: "Add nodes.PowerOn to measure the recovery."})
 			}
 		}
 		return out

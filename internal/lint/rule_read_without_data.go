@@ -11,9 +11,9 @@ import (
 var ruleReadWithoutData = Rule{
 	Code:     "read-without-data",
 	Severity: finding.Warning,
-	Summary:  "A workload reads disks that nothing has written.",
-	Doc: "Most storage answers a read of what was never written without touching a disk, so the numbers are too good. Prefill " +
-		"first with workload.PrefillRun.",
+	Summary:  "A workload reads unwritten disks.",
+	Doc: "Most storage serves reads of unwritten data without disk I/O, so the numbers are too good. Prefill the data with " +
+		"workload.PrefillRun.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		filled, told := map[string]bool{}, map[string]bool{}
@@ -32,7 +32,7 @@ var ruleReadWithoutData = Rule{
 			if reads && !filled[w.Group] && !told[w.Name] {
 				told[w.Name] = true
 				out = append(out, finding.Finding{Subject: w.Name, Pos: &c.Pos,
-					Claim: fmt.Sprintf("%q reads the disks of group %q before anything has written them.",
+					Claim: fmt.Sprintf("%q reads unwritten disks of group %q.",
 						w.Name, w.Group),
 					Advice: "Add workload.PrefillRun for this workload to setup."})
 			}

@@ -10,7 +10,7 @@ import (
 var ruleReader = Rule{
 	Code:     "reader",
 	Severity: finding.Warning,
-	Summary:  "Reading the scenario gave warnings: unused variables, keys without effect.",
+	Summary:  "Warnings of the parser: unused variables, keys without effect.",
 	Doc:      "The findings carry the codes of these warnings, such as unused-variable and useless-key.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding

@@ -12,8 +12,8 @@ import (
 var ruleResultGroupIdle = Rule{
 	Code:     "result-group-idle",
 	Severity: finding.Warning,
-	Summary:  "A result shows the device traffic of a group on which nothing runs in the run phase.",
-	Doc:      "The chart will show zero, or nothing. Name the group that carries the load.",
+	Summary:  "A result shows a group without load in the run phase.",
+	Doc:      "The chart will be empty or zero. Name the group that runs the load.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, r := range f.Scenario.Results {
@@ -21,7 +21,7 @@ var ruleResultGroupIdle = Rule{
 				continue
 			}
 			out = append(out, finding.Finding{Subject: r.Name, Pos: &r.Pos,
-				Claim: fmt.Sprintf("Result %q shows the traffic of group %q, on which nothing runs in the run phase.", r.Name, r.Group)})
+				Claim: fmt.Sprintf("Result %q shows the traffic of group %q, which has no load in the run phase.", r.Name, r.Group)})
 		}
 		return out
 	},

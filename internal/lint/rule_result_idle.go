@@ -11,8 +11,8 @@ import (
 var ruleResultIdle = Rule{
 	Code:     "result-idle",
 	Severity: finding.Warning,
-	Summary:  "A result is about a workload that neither setup nor the run phase starts.",
-	Doc:      "There is nothing to show. A workload of setup alone is shown while it ran there; prefills are not shown.",
+	Summary:  "A result shows a workload that is never started.",
+	Doc:      "The result has no data. A workload of the setup phase is shown for that time; prefills are not shown.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, r := range f.Scenario.Results {
@@ -21,21 +21,21 @@ var ruleResultIdle = Rule{
 					continue
 				}
 				out = append(out, finding.Finding{Subject: r.Name, Pos: &r.Pos,
-					Claim: fmt.Sprintf("Result %q is about the workload %q, which neither setup nor run starts.", r.Name, w)})
+					Claim: fmt.Sprintf("Result %q shows the workload %q, which neither setup nor run starts.", r.Name, w)})
 			}
 		}
 		return out
 	},
 }
 
-// starts tells whether setup or the run phase starts a workload, other than to prefill.
+// starts reports whether setup or the run phase starts a workload, other than to prefill.
 func starts(f *Facts, workload string) bool {
 	return slices.ContainsFunc(f.Calls, func(c Call) bool {
 		return c.Effect.Starts() == workload && c.Phase != plan.Teardown
 	})
 }
 
-// runsInRun tells whether a workload is started in the run phase, or runs into it from setup.
+// runsInRun reports whether a workload is started in the run phase, or runs into it from setup.
 func runsInRun(f *Facts, workload string) bool {
 	running := false
 	for _, c := range f.Calls {

@@ -9,8 +9,8 @@ import (
 var ruleStepArguments = Rule{
 	Code:     "step-arguments",
 	Severity: finding.Fail,
-	Summary: "A step lacks an argument that it needs, has one that it does not know, names what does not exist, or asks for the " +
-		"impossible: a negative time, a group without VMs, a load on VMs that no step powers on.",
+	Summary: "A step has a missing or unknown argument, an unknown name, or an invalid value: a negative time, a group " +
+		"without VMs, a load on VMs that no step powers on.",
 	Doc: "A plan refuses it.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool {

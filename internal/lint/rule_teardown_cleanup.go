@@ -10,8 +10,8 @@ import (
 var ruleTeardownCleanUp = Rule{
 	Code:     "teardown-cleanup",
 	Severity: finding.Info,
-	Summary:  "The scenario makes VMs and its teardown does not remove them.",
-	Doc:      "Here they are removed at the end in any case. X-Ray leaves them behind without cluster.CleanUp.",
+	Summary:  "The teardown does not remove the VMs of the scenario.",
+	Doc:      "Bragg removes them at the end in any case. X-Ray keeps them without cluster.CleanUp.",
 	Check: func(f *Facts) []finding.Finding {
 		makes := slices.ContainsFunc(f.Calls, func(c Call) bool { return c.Effect.Deploys != "" })
 		removes := slices.ContainsFunc(f.Calls, func(c Call) bool {
@@ -21,6 +21,6 @@ var ruleTeardownCleanUp = Rule{
 			return nil
 		}
 		return []finding.Finding{{Subject: "teardown", Pos: find(f, "teardown:"),
-			Claim: "The teardown does not remove the VMs that the scenario makes.", Advice: "Add cluster.CleanUp to teardown."}}
+			Claim: "The teardown does not remove the VMs of the scenario.", Advice: "Add cluster.CleanUp to teardown."}}
 	},
 }

@@ -8,7 +8,7 @@ var ruleTimeoutWithAsync = Rule{
 	Code:     codeTimeoutWithAsync,
 	Severity: finding.Fail,
 	Summary:  "A workload is started with async and timeout_secs.",
-	Doc:      "Nothing waits there, so nothing can time out, and a plan refuses it. Give the time to workload.Wait.",
+	Doc:      "An asynchronous start does not wait, so it cannot time out; a plan refuses it. Set the timeout of workload.Wait.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool { return code == codeTimeoutWithAsync })
 	},

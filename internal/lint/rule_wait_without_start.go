@@ -10,7 +10,7 @@ var ruleWaitWithoutStart = Rule{
 	Code:     "wait-without-start",
 	Severity: finding.Warning,
 	Summary:  "A workload is waited for or stopped, and no earlier step starts it with async.",
-	Doc:      "There is nothing to wait for: either the start is missing, or it lacks async and has ended already.",
+	Doc:      "Either the start is missing, or it lacks async and has already ended.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		started := map[string]bool{}

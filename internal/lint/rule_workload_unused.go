@@ -11,7 +11,7 @@ var ruleWorkloadUnused = Rule{
 	Code:     "workload-unused",
 	Severity: finding.Warning,
 	Summary:  "A workload is never started and never prefilled.",
-	Doc:      "It does nothing. Either a step is missing, or the workload is left over.",
+	Doc:      "Either a step is missing, or the workload is obsolete.",
 	Check: func(f *Facts) []finding.Finding {
 		var out []finding.Finding
 		for _, w := range f.Scenario.Workloads {

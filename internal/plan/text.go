@@ -287,7 +287,7 @@ func (p *Plan) textSteps(b *strings.Builder) {
 // iterationsShownMax bounds how many iterations of a repetition are shown; JSON has all.
 const iterationsShownMax = 3
 
-// further tells whether a step belongs to an iteration that is not shown.
+// further reports whether a step belongs to an iteration that is not shown.
 func further(iteration string) bool {
 	for part := range strings.SplitSeq(iteration, ".") {
 		if n, err := strconv.Atoi(part); err == nil && n > iterationsShownMax {

@@ -224,7 +224,7 @@ func TestComparisonIsDrawn(t *testing.T) {
 	b.check(t)
 }
 
-// TestPrint: the printed page is light and its charts are drawn anew, even where the reader prefers dark.
+// TestPrint: the printed page is light and its charts are redrawn, even where the reader prefers dark.
 func TestPrint(t *testing.T) {
 	b := open(t)
 	b.scheme(t, "dark")

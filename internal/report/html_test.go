@@ -66,7 +66,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// payloads are names as somebody would choose them who wants to run code, end a script, or confuse a reader.
+// payloads are names that try to run code, end a script, or confuse a reader.
 var payloads = []string{
 	`</script><script>window.hostile=1</script>`,
 	`"><img src=x onerror=window.hostile=1>`,
@@ -162,7 +162,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	for _, s := range findAll(root, "script") {
 		if attribute(s, "type") == "application/json" {
 			if err := json.Unmarshal([]byte(text(s)), &data); err != nil {
-				t.Errorf("the data of the charts is no JSON: %v", err)
+				t.Errorf("the data of the charts is not JSON: %v", err)
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func TestJUnitEscapesHostileNames(t *testing.T) {
 	}
 }
 
-// TestJUnitSaysTheVerdict: whoever only counts failures and errors comes to the verdict of the run.
+// TestJUnitSaysTheVerdict: counting failures and errors gives the verdict of the run.
 func TestJUnitSaysTheVerdict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := &document.Run{}

@@ -102,7 +102,7 @@ func addComments(into map[string]string, name string, s *ast.StructType) {
 	}
 }
 
-// isReports tells whether a struct is written with all its keys; positions and events are described elsewhere.
+// isReports reports whether a struct is written with all its keys; positions and events are described elsewhere.
 func isReports(t reflect.Type) bool {
 	return regexp.MustCompile(`/(report|report/document|result|finding)$`).MatchString(t.PkgPath())
 }

@@ -33,7 +33,7 @@ func (p *textPage) steps(d *document.Document) {
 	}
 }
 
-// repeatsWorkload tells whether e is only the annotation of a start or an end of a workload, which is an event of its
+// repeatsWorkload reports whether e is only the annotation of a start or an end of a workload, which is an event of its
 // own beside it.
 func repeatsWorkload(e interval.Event) bool {
 	return e.Kind == interval.EventAnnotation && e.Workload != "" && e.Error == "" &&

@@ -146,7 +146,7 @@ func queryWindow(f queryFlags, length time.Duration) (metric.Window, error) {
 	return w, nil
 }
 
-// runLength is how long a run took, at most: that of one without a seal has no end yet, or nobody knows it.
+// runLength is how long a run took, at most: that of one without a seal has no end yet, or it is unknown.
 func runLength(b *result.Bundle) time.Duration {
 	if seal := b.Sealed(); seal != nil {
 		return time.Duration(seal.Length)

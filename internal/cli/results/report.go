@@ -168,7 +168,7 @@ func WriteHTML(path string, run *document.Run) error {
 	return saveFile(path, func(w io.Writer) error { return page.HTML(w, run) })
 }
 
-// saveFile replaces a file as a whole. What is no plain file, like /dev/stdout, is written to and stays what it is.
+// saveFile replaces a file as a whole. What is not a plain file, like /dev/stdout, is written to and stays what it is.
 func saveFile(path string, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -64,7 +64,7 @@ func checkSeal(b *result.Bundle, word string) ([]string, error) {
 }
 
 // doubtUnsealed takes the verdict from a summary without a seal: a writer that died between the two leaves that, and so
-// does whoever removes the seal to change the numbers.
+// so does removing the seal to change the numbers.
 func doubtUnsealed(b *result.Bundle, run *document.Run) {
 	s := &run.Summary
 	if b.Sealed() != nil || s.Verdict == "" {

@@ -81,7 +81,7 @@ func Find(p *console.Process, runs, word string) (string, error) {
 	}
 }
 
-// IsPath tells whether a word can only be a path.
+// IsPath reports whether a word can only be a path.
 func IsPath(word string) bool {
 	return word == "." || word == ".." || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
 }
@@ -120,7 +120,7 @@ func Open(p *console.Process, runs, word string) (*result.Bundle, error) {
 	return OpenBundle(dir)
 }
 
-// OpenLive finds and opens one run and tells whether it is going on. What is not going on has its seal by now, if it ever
+// OpenLive finds and opens one run and reports whether it is going on. What is not going on has its seal by now, if it ever
 // gets one: a bundle that was sealed between two looks is never taken for one whose writer died.
 func OpenLive(p *console.Process, runs, word string) (b *result.Bundle, live bool, err error) {
 	b, err = Open(p, runs, word)

@@ -200,7 +200,7 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 	return nil
 }
 
-// writeCredentials writes where the secret of BMCs is kept. What is no reference is refused without being repeated: it may be
+// writeCredentials writes where the secret of BMCs is kept. What is not a reference is refused without being repeated: it may be
 // the secret.
 func (t *initTarget) writeCredentials(b *strings.Builder) error {
 	b.WriteString("\n# Location of secrets: env, file or command. This file contains no secrets.\n")

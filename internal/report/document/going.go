@@ -17,7 +17,7 @@ const (
 	endedNever  = "unfinished" // its writer died
 )
 
-// Open tells whether the run has not ended in order, so that nothing was evaluated or audited.
+// Open reports whether the run has not ended in order, so that nothing was evaluated or audited.
 func (d *Document) Open() bool { return d.Ended == EndedNotYet || d.Ended == endedNever }
 
 // withoutSummary says what is known of a run that has no results: that it goes on and how far it is, or that it was

@@ -66,7 +66,7 @@ func (e *wholeEncoder) value(v reflect.Value) error {
 	return e.leaf.Encode(v.Interface())
 }
 
-// isWhole tells whether a struct is written with all its keys.
+// isWhole reports whether a struct is written with all its keys.
 func isWhole(t reflect.Type) bool {
 	for _, name := range []string{"/report", "/report/document", "/result", "/finding"} {
 		if strings.HasSuffix(t.PkgPath(), name) {

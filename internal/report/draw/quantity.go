@@ -58,7 +58,7 @@ func BaseUnit(name string) (string, float64) {
 	return name, 1
 }
 
-// OwnsPrefix tells whether the prefix belongs to the unit ("12 MB/s") and not to the number ("12k IOPS").
+// OwnsPrefix reports whether the prefix belongs to the unit ("12 MB/s") and not to the number ("12k IOPS").
 func OwnsPrefix(base string) bool {
 	return base == "s" || base == "B/s" || base == "b/s" || base == "Hz" || base == "B" || base == "W"
 }

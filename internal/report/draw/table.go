@@ -55,7 +55,7 @@ func (t *Table) Lines(width int, style Style) []string {
 	return out
 }
 
-// Fits tells whether no cell must be wrapped.
+// Fits reports whether no cell must be wrapped.
 func (t *Table) Fits(width int) bool {
 	widths := t.Widths()
 	return Sum(widths)+ColumnGap*(len(widths)-1) <= width

@@ -293,7 +293,7 @@ func (l *liveLoad) recent(s *state) (operations, bytes float64, latency stat.His
 	return operations / float64(max(1, n)), bytes / float64(max(1, n)), latency
 }
 
-// heardNothingOf tells whether a load has been silent on all its VMs for so long that its last rates say nothing of now.
+// heardNothingOf reports whether a load has been silent on all its VMs for so long that its last rates say nothing of now.
 func (s *state) heardNothingOf(l *liveLoad) bool {
 	if l.goesOn() && len(s.stale(l)) == l.running() {
 		return true
@@ -317,7 +317,7 @@ func oneLine(text string) string {
 	return textio.Line(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }
 
-// goesOn tells whether the load runs on any VM.
+// goesOn reports whether the load runs on any VM.
 func (l *liveLoad) goesOn() bool {
 	for _, runs := range l.vms {
 		if runs {

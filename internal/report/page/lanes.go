@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// inLanes tells whether a result is drawn with one lane for each VM: activity of single VMs, which is 0 or 1. Sums over VMs are
+// inLanes reports whether a result is drawn with one lane for each VM: activity of single VMs, which is 0 or 1. Sums over VMs are
 // numbers, and stay lines.
 func inLanes(r *document.Result) bool {
 	if r.Type != "active" {

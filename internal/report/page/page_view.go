@@ -162,7 +162,7 @@ func plottedLines(series []result.Series) (lines []Plotted, reduced bool) {
 // spreadMin is how many VMs are drawn as a band of lowest, median and highest, with the single ones on demand.
 const spreadMin = 9
 
-// spreads tells whether the lines of a result are so many of one kind. Activity is not a matter of more and less.
+// spreads reports whether the lines of a result are so many of one kind. Activity is not a matter of more and less.
 func spreads(r *document.Result) bool {
 	names := map[string]bool{}
 	for i := range r.Series {

@@ -71,7 +71,7 @@ func copyReadableMap(out, in reflect.Value) {
 	}
 }
 
-// holdsStrings tells whether a value of type t can hold a string; what cannot, such as the points of a chart, is not
+// holdsStrings reports whether a value of type t can hold a string; what cannot, such as the points of a chart, is not
 // copied.
 func holdsStrings(t reflect.Type, above []reflect.Type) bool {
 	for _, a := range above {

@@ -31,7 +31,7 @@ bragg.follow = function () {
     bragg.charts.forEach(c => c.resize());
   }).observe(document.body);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', bragg.redraw);
-  // Paper is white: for the printer the charts are drawn anew in the light colours, and details are opened.
+  // Paper is white: for the printer the charts are redrawn in the light colours, and details are opened.
   let opened = [];
   const print = on => {
     if (bragg.printing === on) return;
