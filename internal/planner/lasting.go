@@ -29,6 +29,9 @@ type lasting struct {
 type lastingOver struct {
 	plan.LastingOver
 	rest time.Duration // After in the scenario, before it was scaled
+	// whole: the scenario has the load outlast the step, which ends with another load. That load has a least length in a
+	// rehearsal, so the step may take longer than its scaled length.
+	whole bool
 }
 
 // said is what the plan says of it; nil for a load that keeps to its runtime.
@@ -185,7 +188,7 @@ func (m meanwhile) overStep(j int) []lastingOver {
 		return m.overBranches(j)
 	case step.to <= m.ends && !m.endsByLoad(j):
 	default:
-		out.Partly, out.rest = true, min(step.to, m.ends)-step.from
+		out.Partly, out.rest, out.whole = true, min(step.to, m.ends)-step.from, step.to <= m.ends
 	}
 	return []lastingOver{out}
 }
@@ -257,6 +260,9 @@ func (c *script) keepLasting() {
 		for n := range l.over {
 			over := &l.over[n]
 			over.After = scaleRest(over.rest, c.factor)
+			if step := steps[over.Step-1]; over.whole {
+				over.After = max(over.After, step.to-step.from)
+			}
 			end := steps[over.Step-1].to
 			if over.Partly {
 				end = steps[over.Step-1].from + over.After

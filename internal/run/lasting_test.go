@@ -169,6 +169,24 @@ func TestLoadThatLastsIsBounded(t *testing.T) {
 	})
 }
 
+// TestLoadOutlastsWaitForAnother: a load has a least length in a rehearsal, and one that outlasts the wait for it does so here too.
+func TestLoadOutlastsWaitForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.rehearse(head+deployed+`run:
+  - workload.Start: {workload_name: Other, runtime_secs: 11, async: True}
+  - lab.Slow: {takes_secs: 1}
+  - workload.Start: {workload_name: Load, runtime_secs: 10, async: True}
+  - test.Wait: {duration_secs: 5}
+  - workload.Wait: {workload_name: Load}
+`, time.Second)
+		_, loads, _ := l.spans()
+		if other, load := loads["Other 1"].to, loads["Load 1"].to; other < load {
+			t.Errorf("Other ended at %v, Load at %v", other, load)
+		}
+	})
+}
+
 // TestPowerOffEndsLoads: a load does not go on when its VMs are switched off, and may be started again.
 func TestPowerOffEndsLoads(t *testing.T) {
 	l := newLab(t, 2)
