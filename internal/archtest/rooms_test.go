@@ -24,7 +24,6 @@ const (
 // part that gets a package of its own.
 var ceilings = map[string]int{
 	"internal/load/ioengine": 4200,
-	"internal/fio/fiojob":    5100,
 }
 
 // methodCeilings are of types with too many methods, by package and name.
@@ -34,7 +33,6 @@ var methodCeilings = map[string]int{
 	"internal/jinja.machine":        39,
 	"internal/lab.Lab":              35,
 	"internal/fio/iojob.clone":      33,
-	"internal/fio/fiojob.arg":       32,
 }
 
 // namedFile is a file as the comment of a package lists it.

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/unit"
@@ -25,7 +26,7 @@ type arguments struct {
 	files    []string
 	sections []string
 	words    []string // options of jobs
-	reading  fiojob.Reading
+	reading  syntax.Reading
 }
 
 // ignored are options of fio's command line that change nothing here; those of valued go on in the next word where
@@ -89,9 +90,9 @@ func (a *arguments) option(key, value, word string) error {
 	case "showcmd":
 		o.showcmd = true
 	case "fio-exact":
-		a.reading, o.exact = fiojob.Exact, true
+		a.reading, o.exact = syntax.Exact, true
 	case "strict":
-		a.reading = fiojob.Strict
+		a.reading = syntax.Strict
 	case "readonly":
 		o.readonly = true
 	case "backlog":
@@ -213,7 +214,7 @@ func readJobs(p *console.Process, a *arguments) error {
 	} else {
 		o.notes.addAll(list)
 	}
-	a.made.jobs, a.made.own = file.Jobs(), map[string][]fiojob.Option{}
+	a.made.jobs, a.made.own = file.Jobs(), map[string][]syntax.Option{}
 	for _, s := range file.Sections {
 		if s.Global {
 			a.made.global = append(a.made.global, s.Options...)

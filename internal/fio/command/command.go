@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/fio/fioreport"
 
 	"github.com/spf13/cobra"
@@ -81,8 +82,8 @@ func New(p *console.Process, memoryBytes int64) *cobra.Command {
 // invocation is a command line of io.
 type invocation struct {
 	jobs      []fiojob.Job
-	global    []fiojob.Option
-	own       map[string][]fiojob.Option // by position of the job's section
+	global    []syntax.Option
+	own       map[string][]syntax.Option // by position of the job's section
 	formats   []string
 	output    string
 	check     bool
@@ -210,7 +211,7 @@ type report interface {
 func (o *invocation) write(w io.Writer, r report) error {
 	labels := fioreport.Labels{
 		Version: versionText(false), Notes: o.notes.all(), Global: o.global,
-		Own: func(j *fiojob.Job) []fiojob.Option { return o.own[j.Pos.String()] },
+		Own: func(j *fiojob.Job) []syntax.Option { return o.own[j.Pos.String()] },
 	}
 	o.notes.mu.Lock()
 	defer o.notes.mu.Unlock()

@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
@@ -69,7 +69,7 @@ func commandHelp(name string) (string, error) {
 	var b strings.Builder
 	for _, name := range fiojob.Names() {
 		d, _ := fiojob.Describe(name)
-		if d.Host == fiojob.Native {
+		if d.Host == syntax.Native {
 			fmt.Fprintf(&b, "%-24s: %s\n", name, d.Text)
 		}
 	}
@@ -85,8 +85,8 @@ func optionHelp(name string) (string, error) {
 		}
 		return "", &diag.Error{Code: "unknown-option", Message: fmt.Sprintf("unknown option %s", strconv.Quote(name)), Hint: hint, Exit: diag.ExitUsage}
 	}
-	state := map[fiojob.Class]string{
-		fiojob.Native: "supported", fiojob.Ignored: "accepted without effect", fiojob.Delegate: "not supported", fiojob.Refused: "refused",
+	state := map[syntax.Class]string{
+		syntax.Native: "supported", syntax.Ignored: "accepted without effect", syntax.Delegate: "not supported", syntax.Refused: "refused",
 	}[d.Host]
 	return fmt.Sprintf("%20s: %s\n%20s: %s\n%20s: %s\n", name, d.Text, "type", d.Value, "state", state), nil
 }

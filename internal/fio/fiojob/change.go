@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Clone returns a Job that shares no slice with j.
@@ -31,11 +31,11 @@ func (j *Job) Bare() Job {
 
 // With returns the job with one more option, or an error when key or value cannot be understood.
 func (j Job) With(key, value string) (Job, error) {
-	p := &parser{reported: map[diag.Position]string{}}
+	p := &parser{}
 	j = j.Clone()
-	o, ok := p.option(&j, rawOption{key: key, value: value}, false)
-	if !ok || p.diags.HasErrors() {
-		return j, fmt.Errorf("set option %s=%s: %w", key, value, p.diags.Err())
+	o, ok := p.option(&j, syntax.RawOption{Key: key, Value: value}, false)
+	if !ok || p.List.HasErrors() {
+		return j, fmt.Errorf("set option %s=%s: %w", key, value, p.List.Err())
 	}
 	o.Pos = j.Pos
 	j.keep(o)
@@ -53,7 +53,7 @@ func (j *Job) Set(key, exact string) {
 			return
 		}
 	}
-	j.Options = append(j.Options, Option{Key: key, Value: exact, Exact: exact, Class: class, Why: why, Pos: j.Pos})
+	j.Options = append(j.Options, syntax.Option{Key: key, Value: exact, Exact: exact, Class: class, Why: why, Pos: j.Pos})
 }
 
 // Each returns a File whose jobs are what change makes of them.
@@ -71,7 +71,7 @@ func (j Job) WithRuntime(d time.Duration) Job {
 	if d > 0 && (j.Runtime == 0 || d < j.Runtime) {
 		j = j.Clone()
 		j.Runtime = d
-		j.Set("runtime", formatTime(d))
+		j.Set("runtime", syntax.FormatTime(d))
 	}
 	return j
 }

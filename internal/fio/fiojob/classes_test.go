@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -52,14 +53,14 @@ func TestEveryOptionOfFioIsClassified(t *testing.T) {
 	for engine, names := range fioOptions(t) {
 		for _, name := range names {
 			seen[name] = true
-			if class, why := fiojob.ClassOf(name); class == fiojob.Unknown || class != fiojob.Native && why == "" {
+			if class, why := fiojob.ClassOf(name); class == syntax.Unknown || class != syntax.Native && why == "" {
 				t.Errorf("option %s of fio's engine %q is %s because %q", name, engine, class, why)
 			}
 			if engine != "" {
 				continue
 			}
 			for _, m := range alias.FindAllStringSubmatch(fioSays(t, "--cmdhelp="+name), -1) {
-				if got := fiojob.Canonical(m[1]); got != name {
+				if got := syntax.Canonical(m[1]); got != name {
 					t.Errorf("fio has %s as another spelling of %s, the table of %s", m[1], name, got)
 				}
 			}

@@ -1,26 +1,19 @@
 package fiojob
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // CommandPriority gives single operations a priority of their own, for reads and writes. The zero value gives none.
 type CommandPriority struct {
-	Percent [2]int             // of operations
-	Class   [2]int             // of the kernel: 1 realtime, which 0 means too; 2 best effort, 3 idle
-	Level   [2]int             // 0, the highest, to 7
-	Split   [2][]PrioritySplit // by block size, in place of Percent
-}
-
-// PrioritySplit is one entry of cmdprio_bssplit: Percent of the operations of this size have the priority.
-type PrioritySplit struct {
-	Bytes        int64
-	Percent      int
-	Class, Level int // 0 best effort where there is a level; -1: those of cmdprio_class and cmdprio
+	Percent [2]int                    // of operations
+	Class   [2]int                    // of the kernel: 1 realtime, which 0 means too; 2 best effort, 3 idle
+	Level   [2]int                    // 0, the highest, to 7
+	Split   [2][]syntax.PrioritySplit // by block size, in place of Percent
 }
 
 // Active reports whether any operation has a priority of its own.
@@ -42,15 +35,15 @@ var commandPriority = []spec{
 // pairOf reads "read[,write]"; one value holds for both.
 func pairOf(field func(*Job) *[2]int, low, high int64) apply {
 	return func(j *Job, a *arg) {
-		if strings.Count(a.seen, ",") > 1 {
-			a.bad("want at most two values, for read and write")
+		if strings.Count(a.Seen, ",") > 1 {
+			a.Bad("want at most two values, for read and write")
 			return
 		}
-		a.triple(func(d Direction, text string) (string, bool) {
-			if d == Trim {
+		a.Triple(func(d int, text string) (string, bool) {
+			if Direction(d) == Trim {
 				return "", true
 			}
-			v, ok := a.number(text, low, high)
+			v, ok := a.Number(text, low, high)
 			if ok {
 				field(j)[d] = int(v)
 			}
@@ -61,15 +54,15 @@ func pairOf(field func(*Job) *[2]int, low, high int64) apply {
 
 // setPrioritySplit reads "64k/40/1/0:4k/20,1024k/60": two or four numbers an entry.
 func setPrioritySplit(j *Job, a *arg) {
-	if strings.Count(a.seen, ",") > 1 {
-		a.bad("want at most two lists, for read and write")
+	if strings.Count(a.Seen, ",") > 1 {
+		a.Bad("want at most two lists, for read and write")
 		return
 	}
-	a.triple(func(d Direction, text string) (string, bool) {
-		if d == Trim {
+	a.Triple(func(d int, text string) (string, bool) {
+		if Direction(d) == Trim {
 			return "", true
 		}
-		list, exact, ok := a.prioritySplits(strings.TrimSpace(text))
+		list, exact, ok := syntax.PrioritySplits(a.Value, strings.TrimSpace(text))
 		if ok {
 			j.CommandPriority.Split[d] = list
 		}
@@ -77,50 +70,8 @@ func setPrioritySplit(j *Job, a *arg) {
 	})
 }
 
-func (a *arg) prioritySplits(text string) (list []PrioritySplit, exact string, ok bool) {
-	var printed []string
-	sums := map[int64]int{}
-	for entry := range strings.SplitSeq(text, ":") {
-		parts := strings.Split(entry, "/")
-		s := PrioritySplit{Class: -1, Level: -1}
-		size, err := a.bytesNumber(parts[0])
-		bad := err != nil || size.isPct || size.value < 1 || size.value > blockBytesMax || len(parts) != 2 && len(parts) != 4
-		if !bad {
-			s.Bytes = size.value
-			fields := []struct {
-				to  *int
-				max int
-			}{{&s.Percent, 100}, {&s.Class, 3}, {&s.Level, 7}}
-			for i, part := range parts[1:] {
-				n, err := strconv.Atoi(strings.TrimSpace(part))
-				bad = bad || err != nil || n < 0 || n > fields[i].max
-				*fields[i].to = n
-			}
-		}
-		switch {
-		case bad:
-			a.bad(fmt.Sprintf("want size/percent or size/percent/class/priority, and not %q", entry))
-			return nil, "", false
-		case len(list) >= splitsMax:
-			a.bad(fmt.Sprintf("more than %d entries", splitsMax))
-			return nil, "", false
-		}
-		if sums[s.Bytes] += s.Percent; sums[s.Bytes] > 100 {
-			a.bad(fmt.Sprintf("the percentages of blocks of %s add up to %d", FormatBytes(s.Bytes), sums[s.Bytes]))
-			return nil, "", false
-		}
-		a.explain(size)
-		text := fmt.Sprintf("%s/%d", FormatBytes(s.Bytes), s.Percent)
-		if len(parts) == 4 {
-			text += fmt.Sprintf("/%d/%d", s.Class, s.Level)
-		}
-		printed, list = append(printed, text), append(list, s)
-	}
-	return list, strings.Join(printed, ":"), true
-}
-
 // checkPriorities finds what only several options of CommandPriority show together.
-func checkPriorities(j *Job, at func(string) (Option, bool), blame func(diag.Severity, Option, string, string, string)) {
+func checkPriorities(j *Job, at func(string) (syntax.Option, bool), blame func(diag.Severity, syntax.Option, string, string, string)) {
 	c := &j.CommandPriority
 	if c.Percent != [2]int{} && len(c.Split[Read])+len(c.Split[Write]) > 0 {
 		o, _ := at("cmdprio_bssplit")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 func TestCommandPriorities(t *testing.T) {
@@ -15,7 +16,7 @@ func TestCommandPriorities(t *testing.T) {
 		{"cmdprio_percentage=10", fiojob.CommandPriority{Percent: [2]int{10, 10}}},
 		{"cmdprio_percentage=10,0\ncmdprio_class=2,3\ncmdprio=7", fiojob.CommandPriority{
 			Percent: [2]int{10, 0}, Class: [2]int{2, 3}, Level: [2]int{7, 7}}},
-		{"cmdprio_bssplit=64k/40/1/0:4k/20,1m/60", fiojob.CommandPriority{Split: [2][]fiojob.PrioritySplit{
+		{"cmdprio_bssplit=64k/40/1/0:4k/20,1m/60", fiojob.CommandPriority{Split: [2][]syntax.PrioritySplit{
 			{{Bytes: 65536, Percent: 40, Class: 1}, {Bytes: 4096, Percent: 20, Class: -1, Level: -1}},
 			{{Bytes: 1 << 20, Percent: 60, Class: -1, Level: -1}}}}},
 	} {

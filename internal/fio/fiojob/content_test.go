@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -71,7 +72,7 @@ func TestPatternFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.WorkFS = os.DirFS(work)
-	for reading, want := range map[fiojob.Reading]string{fiojob.Meant: "hello" + string(long), fiojob.Exact: "current" + string(long)} {
+	for reading, want := range map[syntax.Reading]string{syntax.Meant: "hello" + string(long), syntax.Exact: "current" + string(long)} {
 		o.Reading = reading
 		file, diags := fiojob.Parse("a.fio", "[a]\nrw=write\nsize=4k\nbuffer_pattern='pattern''long'\n", o)
 		if diags.HasErrors() || string(file.Jobs()[0].Content.Pattern) != want {

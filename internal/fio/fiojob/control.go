@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Control is what of a job says when it runs, what ends it, and what its threads may use. Its zero value is what fio does
@@ -90,8 +91,8 @@ type FileService struct {
 
 // setSteadyState reads "iops:0.3%", "bw_slope:10" and the like. lat came after fio 3.33.
 func setSteadyState(j *Job, a *arg) {
-	name, limit, _ := strings.Cut(a.text, ":")
-	name, ok := a.choice(strings.TrimSpace(name), []string{"iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"}, nil)
+	name, limit, _ := strings.Cut(a.Text, ":")
+	name, ok := a.Choice(strings.TrimSpace(name), []string{"iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"}, nil)
 	if !ok {
 		return
 	}
@@ -102,16 +103,16 @@ func setSteadyState(j *Job, a *arg) {
 	case err == nil && v >= 0 && !math.IsInf(v, 0):
 		s.Limit = v
 	case err == nil || percent || name == "iops" || name == "iops_slope":
-		a.bad("want a criterion and its limit, such as iops:0.3% or bw_slope:1m")
+		a.Bad("want a criterion and its limit, such as iops:0.3% or bw_slope:1m")
 		return
 	case strings.HasPrefix(name, "lat"):
-		d, ok := a.time(number, time.Nanosecond)
+		d, ok := a.Time(number, time.Nanosecond)
 		if !ok {
 			return
 		}
 		s.Limit = float64(d)
 	default:
-		n, ok := a.number(number, 0, math.MaxInt64)
+		n, ok := a.Number(number, 0, math.MaxInt64)
 		if !ok {
 			return
 		}
@@ -119,20 +120,20 @@ func setSteadyState(j *Job, a *arg) {
 	}
 	s.Measure, s.Slope = strings.CutSuffix(name, "_slope")
 	s.Percent = percent
-	a.option.Exact = name + ":" + strings.TrimSpace(limit)
+	a.Option.Exact = name + ":" + strings.TrimSpace(limit)
 }
 
 var fileServiceKinds = []string{"roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"}
 
 // setFileService reads "roundrobin:4", "random", "zipf:1.2".
 func setFileService(j *Job, a *arg) {
-	name, parameter, has := strings.Cut(a.text, ":")
-	name, ok := a.choice(strings.TrimSpace(name), fileServiceKinds, map[string]string{"gauss": "normal"})
+	name, parameter, has := strings.Cut(a.Text, ":")
+	name, ok := a.Choice(strings.TrimSpace(name), fileServiceKinds, map[string]string{"gauss": "normal"})
 	if !ok {
 		return
 	}
 	f := FileService{Kind: name}
-	a.option.Exact = a.text
+	a.Option.Exact = a.Text
 	switch name {
 	case "zipf":
 		f.Parameter = 1.1
@@ -156,7 +157,7 @@ func setFileService(j *Job, a *arg) {
 			f.Count, v = int64(v), 0
 		}
 		if bad {
-			a.bad("want roundrobin:OPERATIONS, random:OPERATIONS, zipf:THETA (not 1), pareto:H between 0 and 1, or normal:PERCENT")
+			a.Bad("want roundrobin:OPERATIONS, random:OPERATIONS, zipf:THETA (not 1), pareto:H between 0 and 1, or normal:PERCENT")
 			return
 		}
 		f.Parameter = v
@@ -171,24 +172,10 @@ const cpusMax = 4096
 
 // setCPUs reads "0-3,8": fio takes colons for commas.
 func setCPUs(j *Job, a *arg) {
-	var cpus []int
-	for part := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return r == ',' || r == ':' || r == ' ' }) {
-		lowText, highText, isRange := strings.Cut(part, "-")
-		low, err := strconv.Atoi(lowText)
-		high := low
-		if err == nil && isRange {
-			high, err = strconv.Atoi(highText)
-		}
-		if err != nil || low < 0 || high < low || high >= cpusMax {
-			a.bad("want numbers of CPUs, such as 0-3,8")
-			return
-		}
-		for cpu := low; cpu <= high; cpu++ {
-			cpus = append(cpus, cpu)
-		}
-	}
-	if len(cpus) == 0 {
-		a.bad("want numbers of CPUs, such as 0-3,8")
+	parts := strings.FieldsFunc(a.Text, func(r rune) bool { return r == ',' || r == ':' || r == ' ' })
+	cpus, ok := numberRanges(parts, cpusMax)
+	if !ok || len(cpus) == 0 {
+		a.Bad("want numbers of CPUs, such as 0-3,8")
 		return
 	}
 	j.Control.CPUs = cpus
@@ -196,7 +183,7 @@ func setCPUs(j *Job, a *arg) {
 
 // setCPUMask reads the set of CPUs as the bits of a number.
 func setCPUMask(j *Job, a *arg) {
-	v, ok := a.number(a.seen, 1, math.MaxInt64)
+	v, ok := a.Number(a.Seen, 1, math.MaxInt64)
 	if !ok {
 		return
 	}
@@ -206,16 +193,16 @@ func setCPUMask(j *Job, a *arg) {
 			j.Control.CPUs = append(j.Control.CPUs, cpu)
 		}
 	}
-	a.option.Exact = strconv.FormatInt(v, 10)
+	a.Option.Exact = strconv.FormatInt(v, 10)
 }
 
 // setIgnoreError reads "EAGAIN,ENOSPC:122": names or numbers, with : between those of one kind of error and commas between
 // those of reads, writes and verification.
 func setIgnoreError(j *Job, a *arg) {
 	var lists [3][]string
-	kinds := strings.Split(a.text, ",")
+	kinds := strings.Split(a.Text, ",")
 	if len(kinds) > len(lists) {
-		a.bad("want at most three lists, for read, write and verify")
+		a.Bad("want at most three lists, for read, write and verify")
 		return
 	}
 	for i, list := range kinds {
@@ -225,7 +212,7 @@ func setIgnoreError(j *Job, a *arg) {
 			}
 			number, err := strconv.Atoi(name)
 			if named := name[0] == 'E' && strings.ToUpper(name) == name; !named && (err != nil || number <= 0) {
-				a.bad(fmt.Sprintf("want errors such as EIO or 5, and not %q", name))
+				a.Bad(fmt.Sprintf("want errors such as EIO or 5, and not %q", name))
 				return
 			}
 			lists[i] = append(lists[i], name)
@@ -236,39 +223,39 @@ func setIgnoreError(j *Job, a *arg) {
 
 // setPercentile reads latency_percentile, of whose list fio uses the first.
 func setPercentile(j *Job, a *arg) {
-	first, _, _ := strings.Cut(a.text, ":")
+	first, _, _ := strings.Cut(a.Text, ":")
 	v, err := strconv.ParseFloat(first, 64)
 	if err != nil || !(v > 0 && v <= 100) {
-		a.bad("want a percentage up to 100, such as 99.9")
+		a.Bad("want a percentage up to 100, such as 99.9")
 		return
 	}
 	j.Control.LatencyPercentile = v
-	a.option.Exact = strconv.FormatFloat(v, 'f', -1, 64)
+	a.Option.Exact = strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // millis reads a plain number of milliseconds.
 func millis(field func(*Job) *time.Duration, low int64) apply {
 	return func(j *Job, a *arg) {
-		if v, ok := a.number(a.seen, low, math.MaxInt32); ok {
+		if v, ok := a.Number(a.Seen, low, math.MaxInt32); ok {
 			*field(j) = time.Duration(v) * time.Millisecond
-			a.option.Exact = strconv.FormatInt(v, 10)
+			a.Option.Exact = strconv.FormatInt(v, 10)
 		}
 	}
 }
 
 // setStartDelay reads startdelay; from a range each clone draws its own.
 func setStartDelay(j *Job, a *arg) {
-	if low, high, found := strings.Cut(a.seen, "-"); found {
-		from, ok := a.time(low, time.Second)
-		to, alsoOK := a.time(high, time.Second)
+	if low, high, found := strings.Cut(a.Seen, "-"); found {
+		from, ok := a.Time(low, time.Second)
+		to, alsoOK := a.Time(high, time.Second)
 		if !ok || !alsoOK {
 			return
 		}
 		j.StartDelay, j.Control.StartDelayMax = min(from, to), max(from, to)
 		// A unit in front of the minus sign is none that fio knows.
-		if read, _ := exactTime(a.seen, time.Second); read.Value != from.Microseconds() {
-			a.warn("fio-reads-otherwise", fmt.Sprintf("%s: fio itself reads the first as %v", a.written(),
-				time.Duration(read.Value)*time.Microsecond), fmt.Sprintf("write %s=%d-…, in seconds", a.option.Key, int64(from.Seconds())))
+		if read, _ := syntax.ExactTime(a.Seen, time.Second); read.Value != from.Microseconds() {
+			a.Warn("fio-reads-otherwise", fmt.Sprintf("%s: fio itself reads the first as %v", a.Written(),
+				time.Duration(read.Value)*time.Microsecond), fmt.Sprintf("write %s=%d-…, in seconds", a.Option.Key, int64(from.Seconds())))
 		}
 		return
 	}
@@ -277,7 +264,7 @@ func setStartDelay(j *Job, a *arg) {
 }
 
 // checkControl finds what only several options of Control show together.
-func checkControl(j *Job, at func(string) (Option, bool), blame func(diag.Severity, Option, string, string, string)) {
+func checkControl(j *Job, at func(string) (syntax.Option, bool), blame func(diag.Severity, syntax.Option, string, string, string)) {
 	c := &j.Control
 	if c.SteadyState.Measure != "" && c.SteadyState.Duration <= 0 {
 		o, _ := at("steadystate")

@@ -1,6 +1,10 @@
 package fiojob
 
-import "time"
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+)
 
 // CPULoad is what a job with ioengine=cpuio computes.
 type CPULoad struct {
@@ -13,20 +17,14 @@ type CPULoad struct {
 const whyCPU = "only bragg io and fio have jobs that compute and do no I/O"
 
 var cpuLoad = []spec{
-	{name: "cpuload", elsewhere: Delegate, why: whyCPU, does: "with cpuio: share of one CPU that is computed away, in percent",
+	{name: "cpuload", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: share of one CPU that is computed away, in percent",
 		apply: count(func(j *Job) *int { return &j.Control.CPU.Percent }, 0, 100)},
-	{name: "cpuchunks", elsewhere: Delegate, why: whyCPU, does: "with cpuio: microseconds of computing between two rests",
+	{name: "cpuchunks", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: microseconds of computing between two rests",
 		apply: micros(func(j *Job) *time.Duration { return &j.Control.CPU.Chunk })},
-	{name: "cpumode", elsewhere: Delegate, why: whyCPU, does: "with cpuio: noop, which only takes time, or qsort, which sorts",
-		apply: setCPUMode},
-	{name: "exit_on_io_done", elsewhere: Delegate, why: whyCPU, does: "with cpuio: end when the other jobs have ended",
+	{name: "cpumode", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: noop, which only takes time, or qsort, which sorts",
+		apply: word(func(j *Job) *bool { return &j.Control.CPU.Sort }, "qsort", "noop", "qsort")},
+	{name: "exit_on_io_done", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: end when the other jobs have ended",
 		apply: boolean(func(j *Job) *bool { return &j.Control.CPU.ExitOnIODone })},
-}
-
-func setCPUMode(j *Job, a *arg) {
-	if v, ok := a.choice(a.text, []string{"noop", "qsort"}, nil); ok {
-		j.Control.CPU.Sort, a.option.Exact = v == "qsort", v
-	}
 }
 
 // micros reads a plain number of microseconds.

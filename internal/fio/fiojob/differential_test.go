@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -48,7 +49,7 @@ func publicFiles(t *testing.T) (files []publicFile, environment []string) {
 			environment = append(environment, m[1]+"="+value)
 		}
 		f, diags := fiojob.Parse(filepath.Base(path), string(text), fiojob.Options{
-			Reading: fiojob.Exact, Env: plausible, CPUs: int64(runtime.NumCPU()), MemoryMB: memory, PageSize: int64(os.Getpagesize()),
+			Reading: syntax.Exact, Env: plausible, CPUs: int64(runtime.NumCPU()), MemoryMB: memory, PageSize: int64(os.Getpagesize()),
 			FS: os.DirFS(filepath.Dir(path)),
 		})
 		files = append(files, publicFile{

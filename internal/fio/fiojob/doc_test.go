@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -36,23 +37,23 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, natives, _ := strings.Cut(string(text), "## Native options")
-	spellings, counts := map[string][]string{}, map[fiojob.Class]int{}
+	spellings, counts := map[string][]string{}, map[syntax.Class]int{}
 	for _, name := range fiojob.OptionNames() {
-		if to := fiojob.Canonical(name); to != name {
+		if to := syntax.Canonical(name); to != name {
 			spellings[to] = append(spellings[to], "`"+name+"`")
 		}
 	}
 	var rows strings.Builder
 	hosted := 0
 	for _, name := range fiojob.OptionNames() {
-		if fiojob.Canonical(name) != name {
+		if syntax.Canonical(name) != name {
 			continue
 		}
 		info, known := fiojob.Describe(name)
 		if !known || info.Text == "" || info.Value == "" {
 			t.Errorf("option %s has no text or kind: %+v", name, info)
 		}
-		if info.Host == fiojob.Native && !strings.Contains(natives, "`"+name+"`") {
+		if info.Host == syntax.Native && !strings.Contains(natives, "`"+name+"`") {
 			t.Errorf("native option %s is not in the table of jobfile.md", name)
 		}
 		counts[info.Class]++
@@ -64,13 +65,13 @@ func TestDocumented(t *testing.T) {
 		if info.Host != info.Class {
 			class = string(info.Host) + " in bragg io, else " + class
 		}
-		if info.Host == fiojob.Native && info.Class != fiojob.Native {
+		if info.Host == syntax.Native && info.Class != syntax.Native {
 			hosted++
 		}
 		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", written, class, info.Value, info.Text)
 	}
 	page := optionsPageHead + fmt.Sprintf("%d native, %d ignored, %d delegate, %d refused in workloads; %d of the last three are native in bragg io.\n\n",
-		counts[fiojob.Native], counts[fiojob.Ignored], counts[fiojob.Delegate], counts[fiojob.Refused], hosted) +
+		counts[syntax.Native], counts[syntax.Ignored], counts[syntax.Delegate], counts[syntax.Refused], hosted) +
 		"| option | class | value | what it does, or why not |\n|---|---|---|---|\n" + rows.String()
 	path := filepath.Join(folder, "jobfile-options.md")
 	if *update {

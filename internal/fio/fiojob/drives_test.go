@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Names of Windows, whatever system this test runs on.
@@ -47,7 +48,7 @@ func TestDriveLetters(t *testing.T) {
 			}
 			// What is printed for fio reads as the same names there, too.
 			printed := strings.Join(j.Printed(nil), "\n")
-			again, _ := fiojob.Parse("job.fio", "[job]\nsize=1m\n"+printed+"\n", fiojob.Options{Reading: fiojob.Exact, Windows: windows})
+			again, _ := fiojob.Parse("job.fio", "[job]\nsize=1m\n"+printed+"\n", fiojob.Options{Reading: syntax.Exact, Windows: windows})
 			if got := again.Jobs()[0].Filenames; !slices.Equal(got, want) {
 				t.Errorf("%s is printed as %s, which names %q", c.text, printed, got)
 			}
@@ -58,7 +59,7 @@ func TestDriveLetters(t *testing.T) {
 	if got := j.Directories(); !slices.Equal(got, []string{`D:\data`}) {
 		t.Errorf("directories %q", got)
 	}
-	exact, _ := fiojob.Parse("job.fio", "[job]\nsize=1m\nfilename=C:\\data\n", fiojob.Options{Windows: true, Reading: fiojob.Exact})
+	exact, _ := fiojob.Parse("job.fio", "[job]\nsize=1m\nfilename=C:\\data\n", fiojob.Options{Windows: true, Reading: syntax.Exact})
 	if got := exact.Jobs()[0].Filenames; !slices.Equal(got, []string{"C", `\data`}) {
 		t.Errorf("as fio reads it: %q", got)
 	}

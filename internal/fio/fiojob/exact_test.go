@@ -15,6 +15,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -33,7 +34,7 @@ func parsedOptions(said string) (options []string) {
 	for line := range strings.Lines(said) {
 		if _, rest, found := strings.Cut(line, " handle_option="); found {
 			key, _, _ := strings.Cut(rest, ",")
-			options = append(options, fiojob.Canonical(key))
+			options = append(options, syntax.Canonical(key))
 		} else if _, number, found := strings.Cut(line, "ret=0, out="); found && len(options) > 0 {
 			options[len(options)-1] += " " + strings.TrimSpace(number)
 		}
@@ -89,7 +90,7 @@ func TestExactNumbersAreWhatFioReads(t *testing.T) {
 	for _, key := range []string{"bs", "size", "runtime", "thinktime", "fsync", "rate", "log_avg_msec", "max_latency", "filesize"} {
 		for _, value := range doubtful {
 			text := fmt.Sprintf("[a]\nioengine=null\n%s=%s\n", key, value)
-			_, diags := fiojob.Parse("t", text, fiojob.Options{Reading: fiojob.Exact, Host: true})
+			_, diags := fiojob.Parse("t", text, fiojob.Options{Reading: syntax.Exact, Host: true})
 			switch {
 			case !diags.HasErrors():
 				taken += text
@@ -103,7 +104,7 @@ func TestExactNumbersAreWhatFioReads(t *testing.T) {
 		}
 	}
 	theirs, said, ok := give(taken)
-	f, _ := fiojob.Parse("t", taken, fiojob.Options{Reading: fiojob.Exact, Host: true})
+	f, _ := fiojob.Parse("t", taken, fiojob.Options{Reading: syntax.Exact, Host: true})
 	ours := read(f)
 	if !ok || len(theirs) != len(ours) || len(ours) < 800 {
 		t.Fatalf("fio takes the file: %v; it reads %d options, we %d\n%s", ok, len(theirs), len(ours), said[max(0, len(said)-600):])
@@ -129,7 +130,7 @@ func TestKindsAreThoseOfFio(t *testing.T) {
 				t.Fatal(err)
 			}
 			theirs, _, ok := fioParses(t, dir, nil, path)
-			f, _ := fiojob.Parse("t", text, fiojob.Options{Reading: fiojob.Exact, Host: true})
+			f, _ := fiojob.Parse("t", text, fiojob.Options{Reading: syntax.Exact, Host: true})
 			ours, done := read(f), len(names)
 			for i, name := range names {
 				theirs, ours := about(slices.Clone(theirs), name), about(slices.Clone(ours), name)
@@ -152,7 +153,7 @@ func everyNumber(engine string, names []string) string {
 	for _, name := range names {
 		lines := []string{"=1", "= 1", "=0"}
 		switch info, _ := fiojob.Describe(name); {
-		case info.Class == fiojob.Refused:
+		case info.Class == syntax.Refused:
 			continue
 		case info.Value == "bytes", info.Value == "number", info.Value == "bytes or percentage", info.Value == "time":
 			lines = []string{"=1", "= 1", "=1us", "= 1k", "=1s"}
@@ -171,14 +172,14 @@ func everyNumber(engine string, names []string) string {
 func about(options []string, name string) []string {
 	return slices.DeleteFunc(options, func(o string) bool {
 		key, _, _ := strings.Cut(o, " ")
-		return key != fiojob.Canonical(name)
+		return key != syntax.Canonical(name)
 	})
 }
 
 // exactly reads a job file of one job as fio does.
 func exactly(t *testing.T, text string) fiojob.Job {
 	t.Helper()
-	f, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
+	f, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: syntax.Exact, Host: true})
 	if err := diags.Err(); err != nil || len(f.Jobs()) != 1 {
 		t.Fatalf("%q: %v", text, err)
 	}
@@ -228,7 +229,7 @@ func TestExactReading(t *testing.T) {
 			t.Errorf("%q is read as %+v", text, j)
 		}
 	}
-	f, _ := fiojob.Parse("t", "[global]\nfilename=x\n[a]\nfilename=y\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
+	f, _ := fiojob.Parse("t", "[global]\nfilename=x\n[a]\nfilename=y\n", fiojob.Options{Reading: syntax.Exact, Host: true})
 	if got := f.Jobs()[0].Filenames; !slices.Equal(got, []string{"x", "y"}) {
 		t.Errorf("filename of [global] and of the job: %q", got)
 	}
@@ -236,7 +237,7 @@ func TestExactReading(t *testing.T) {
 		"zonesize=1m", "direct=true", "direct", "direct=2", "time_based=yes", "rw= read", "rw=Read", "rw=rea", "size=", "bs=k", "rwmixread=70%",
 		"percentage_random=101", "zonemode= strided",
 	} {
-		_, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: fiojob.Exact, Host: true})
+		_, diags := fiojob.Parse("t", "[a]\n"+text+"\n", fiojob.Options{Reading: syntax.Exact, Host: true})
 		if !diags.HasErrors() {
 			t.Errorf("%q is accepted", text)
 		}
@@ -251,7 +252,7 @@ func TestStrictRefusesDoubt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, meant := fiojob.Parse("meant.fio", string(text), fiojob.Options{})
-	_, strict := fiojob.Parse("meant.fio", string(text), fiojob.Options{Reading: fiojob.Strict})
+	_, strict := fiojob.Parse("meant.fio", string(text), fiojob.Options{Reading: syntax.Strict})
 	if len(meant) != len(strict) {
 		t.Errorf("%d warnings, %d errors", len(meant), len(strict))
 	}
@@ -260,7 +261,7 @@ func TestStrictRefusesDoubt(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	_, exact := fiojob.Parse("meant.fio", string(text), fiojob.Options{Reading: fiojob.Exact, Host: true})
+	_, exact := fiojob.Parse("meant.fio", string(text), fiojob.Options{Reading: syntax.Exact, Host: true})
 	var out bytes.Buffer
 	for _, list := range []diag.List{strict, exact} {
 		if err := diag.Render(&out, list); err != nil {
@@ -273,7 +274,7 @@ func TestStrictRefusesDoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, diags := fiojob.Parse("a", strings.ReplaceAll(string(family), "zonesize=", "zonemode=strided\nzonesize="), fiojob.Options{Reading: fiojob.Strict})
+	_, diags := fiojob.Parse("a", strings.ReplaceAll(string(family), "zonesize=", "zonemode=strided\nzonesize="), fiojob.Options{Reading: syntax.Strict})
 	for _, d := range diags {
 		t.Errorf("%s: %s", d.Pos, d.Message)
 	}

@@ -3,21 +3,20 @@ package fiojob
 import (
 	"strconv"
 	"time"
+
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // LiteralNumber and LiteralTime are what this package says that fio itself reads.
 func LiteralNumber(text string, kb int64) (string, bool) {
-	n, ok := exactNumber(text, kb)
+	n, ok := syntax.ExactNumber(text, kb)
 	return strconv.FormatInt(n.Value, 10), ok
 }
 
 func LiteralTime(text string, unit time.Duration) (time.Duration, bool) {
-	n, ok := exactTime(text, unit)
+	n, ok := syntax.ExactTime(text, unit)
 	return time.Duration(n.Value) * time.Microsecond, ok
 }
 
 // OptionNames returns all names and aliases.
 func OptionNames() []string { return optionNames() }
-
-// Canonical resolves an alias.
-func Canonical(name string) string { return canonical(name) }

@@ -4,7 +4,7 @@
 // classified (Native, Ignored, Delegate, Refused, Unknown), so that a generator can say exactly what it lacks.
 //
 //	texts, words of a command line ──ParseAll──▶ File, by one of three readings
-//	text ──Parse──▶ File (sections as written) ──Jobs──▶ []Job (typed, inherited, defaults filled in)
+//	text ──Parse, package syntax──▶ File (sections as written) ──Jobs──▶ []Job (typed, inherited, defaults filled in)
 //	File ──WithRuntime, package region──▶ File ──Print──▶ text that fio reads the same way
 //
 // What a person obviously meant wins over what fio would read ("bs = 4k" is 4096 and not 4), and a warning says so,
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Direction indexes fio's comma triples.
@@ -31,12 +32,6 @@ type Size struct {
 	Bytes   int64
 	Percent float64
 	Set     bool
-}
-
-// Split is one entry of bssplit: Percent of the operations have size Bytes.
-type Split struct {
-	Bytes   int64
-	Percent float64
 }
 
 // Job is one job of a file after inheritance, with defaults filled in. NumJobs is not expanded.
@@ -59,7 +54,7 @@ type Job struct {
 	RWMixRead     int    // percent
 	BlockSize     [3]int64
 	BlockRange    [3][2]int64 // low and high; zero when not set
-	BlockSplit    [3][]Split
+	BlockSplit    [3][]syntax.Split
 	BlockAlign    [3]int64
 	PercentRandom [3]int
 	// BlockUnaligned: any size of a range, not only multiples of the smallest. BlockByOrder: sizes of reads are for
@@ -80,7 +75,7 @@ type Job struct {
 	ZoneSkip        Size
 	NoRandomMap     bool
 	LFSR            bool `json:",omitzero"` // random_generator=lfsr, which makes a random map of its own
-	Distribution    Distribution
+	Distribution    syntax.Distribution
 
 	IOEngine                                                                   string
 	IODepth                                                                    int
@@ -133,7 +128,7 @@ type Job struct {
 
 	// Options are all options that hold for this job as they were written, in fio's own spelling, for "job options" of
 	// reports and for the command line.
-	Options []Option
+	Options []syntax.Option
 
 	// PercentFloor is the least that a percentage of a scaled job comes to, in bytes.
 	PercentFloor int64 `json:"-"`
@@ -142,33 +137,3 @@ type Job struct {
 	source   string // the header line
 	kbBase   int64  // what k means in this job: 1024 or 1000
 }
-
-// Option is one line of a file.
-type Option struct {
-	Key   string // canonical: "bs", never "blocksize"
-	Value string // as written, after environment and keywords, without blanks around it
-	Exact string // the value as real fio must be given it to mean the same: "4096" for "4k" after a blank
-	Bare  bool   // without "="
-	// Numbers are the numbers of the value, in order, as they were read: one for each of a list.
-	Numbers []Number
-	Class   Class
-	Why     string // for every class but Native and Unknown: the reason, a clause without a capital
-	// Report says that the option only shapes fio's own output, logs and files; no generator needs it, fio neither.
-	Report bool
-	Pos    diag.Position
-
-	source      string // the line, for diagnostics
-	keyWidth    int
-	valueColumn int
-}
-
-// Class says how the native engine treats an option.
-type Class string
-
-const (
-	Native   Class = "native"
-	Ignored  Class = "ignored"  // accepted without effect; the table says why
-	Delegate Class = "delegate" // only real fio has it
-	Refused  Class = "refused"  // runs code or touches what it must not
-	Unknown  Class = "unknown"
-)

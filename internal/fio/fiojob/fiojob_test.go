@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -184,12 +185,12 @@ func TestTimesAreReadAsMeant(t *testing.T) {
 func TestSplits(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want []fiojob.Split
+		want []syntax.Split
 	}{
-		{"8k/90:32k/10", []fiojob.Split{{Bytes: 8192, Percent: 90}, {Bytes: 32768, Percent: 10}}},
-		{"8k/0:4k/30", []fiojob.Split{{Bytes: 8192, Percent: 70}, {Bytes: 4096, Percent: 30}}},
-		{"8k:4k/30:2k/", []fiojob.Split{{Bytes: 8192, Percent: 35}, {Bytes: 4096, Percent: 30}, {Bytes: 2048, Percent: 35}}},
-		{"8k/30:4k/30", []fiojob.Split{{Bytes: 8192, Percent: 30}, {Bytes: 4096, Percent: 70}}},
+		{"8k/90:32k/10", []syntax.Split{{Bytes: 8192, Percent: 90}, {Bytes: 32768, Percent: 10}}},
+		{"8k/0:4k/30", []syntax.Split{{Bytes: 8192, Percent: 70}, {Bytes: 4096, Percent: 30}}},
+		{"8k:4k/30:2k/", []syntax.Split{{Bytes: 8192, Percent: 35}, {Bytes: 4096, Percent: 30}, {Bytes: 2048, Percent: 35}}},
+		{"8k/30:4k/30", []syntax.Split{{Bytes: 8192, Percent: 30}, {Bytes: 4096, Percent: 70}}},
 	} {
 		if got := only(t, "[a]\nbssplit="+c.text+"\n").BlockSplit[fiojob.Trim]; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("bssplit=%s: %v, want %v", c.text, got, c.want)
@@ -276,16 +277,16 @@ func TestInclude(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
-	for key, want := range map[string]fiojob.Class{
-		"bs": fiojob.Native, "blocksize": fiojob.Native, "thread": fiojob.Ignored, "steadystate": fiojob.Delegate,
-		"exec_prerun": fiojob.Refused, "nonsense": fiojob.Unknown,
+	for key, want := range map[string]syntax.Class{
+		"bs": syntax.Native, "blocksize": syntax.Native, "thread": syntax.Ignored, "steadystate": syntax.Delegate,
+		"exec_prerun": syntax.Refused, "nonsense": syntax.Unknown,
 	} {
 		if got, _ := fiojob.ClassOf(key); got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
 		}
 	}
 	for _, name := range fiojob.OptionNames() {
-		if class, why := fiojob.ClassOf(name); class == fiojob.Unknown || class != fiojob.Native && why == "" {
+		if class, why := fiojob.ClassOf(name); class == syntax.Unknown || class != syntax.Native && why == "" {
 			t.Errorf("%s is %s because %q", name, class, why)
 		}
 	}

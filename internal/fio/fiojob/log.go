@@ -65,7 +65,7 @@ var logOptions = []spec{
 	{name: "log_issue_time", report: true, does: "a last column with the time of submission in nanoseconds, in clat and slat logs; 0 in others and in averages",
 		apply: boolean(func(j *Job) *bool { return &j.Logs.Issued })},
 	{name: "per_job_logs", report: true, does: "a log file for each clone; one for all with 0",
-		apply: setPerJobLogs},
+		apply: not(func(j *Job) *bool { return &j.Logs.Shared })},
 	{name: "log_unix_epoch", report: true, does: "wall time in logs",
 		apply: boolean(func(j *Job) *bool { return &j.Logs.Epoch })},
 	{name: "log_alternate_epoch", report: true, does: "times of another clock in logs",
@@ -77,10 +77,10 @@ var logOptions = []spec{
 // logOf switches a log on. Without a value its name begins with that of the job.
 func logOf(field func(*Logs) *Log) apply {
 	return func(j *Job, a *arg) {
-		if a.text != "" {
-			a.blank()
+		if a.Text != "" {
+			a.Blank()
 		}
-		*field(&j.Logs) = Log{On: true, Prefix: a.text}
+		*field(&j.Logs) = Log{On: true, Prefix: a.Text}
 	}
 }
 
@@ -92,22 +92,16 @@ func setLogWindow(j *Job, a *arg) {
 
 // setLogMax reads the switch of fio 3.33, and the words that later versions take under its name.
 func setLogMax(j *Job, a *arg) {
-	if strings.ContainsFunc(a.text, unicode.IsLetter) && !slices.Contains([]string{"true", "yes", "on", "false", "no", "off"}, strings.ToLower(a.text)) {
+	if strings.ContainsFunc(a.Text, unicode.IsLetter) && !slices.Contains([]string{"true", "yes", "on", "false", "no", "off"}, strings.ToLower(a.Text)) {
 		setLogWindow(j, a)
 		return
 	}
 	highest := j.Logs.Window == WindowMax
-	a.boolean(&highest, false)
+	a.Boolean(&highest, false)
 	j.Logs.Window = WindowMean
 	if highest {
 		j.Logs.Window = WindowMax
 	}
-}
-
-func setPerJobLogs(j *Job, a *arg) {
-	perJob := !j.Logs.Shared
-	a.boolean(&perJob, false)
-	j.Logs.Shared = !perJob
 }
 
 // Any reports whether the job writes a log.

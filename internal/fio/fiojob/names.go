@@ -4,37 +4,12 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// splitNames cuts a list with colons between names; a backslash makes a colon part of a name. Where an empty name ends
-// the list, as it does in fio, what follows is left out; else empty names are.
-func splitNames(text string, emptyEnds bool) []string {
-	if emptyEnds {
-		text = strings.TrimLeft(text, ":")
-	}
-	var names []string
-	for text != "" {
-		var name strings.Builder
-		i := 0
-		for i < len(text) && text[i] != ':' {
-			if text[i] == '\\' && i+1 < len(text) && text[i+1] == ':' {
-				i++
-			}
-			name.WriteByte(text[i])
-			i++
-		}
-		text = text[min(i+1, len(text)):]
-		if name.Len() > 0 {
-			names = append(names, name.String())
-		} else if emptyEnds {
-			break
-		}
-	}
-	return names
-}
-
 // Directories returns the folders of directory, which may be a list.
-func (j *Job) Directories() []string { return splitNames(j.Directory, false) }
+func (j *Job) Directories() []string { return syntax.SplitNames(j.Directory, false) }
 
 // Files returns the names that the job opens: filename, with directory in front. It is empty for a job that names
 // none, whose files fio would create.

@@ -5,6 +5,9 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Layout says how bragg io makes the files of a job, finds them and removes them. Workloads use devices that are there, and
@@ -44,27 +47,27 @@ const (
 // nativeFiles lists the options of files. Those about making and removing them have a meaning where files are made: in
 // workloads they are never given to fio either, which would remove a disk that is a file (unlink).
 var nativeFiles = []spec{
-	{name: "overwrite", elsewhere: Ignored, why: whyCache, does: "fill files with data before they are written",
+	{name: "overwrite", elsewhere: syntax.Ignored, why: whyCache, does: "fill files with data before they are written",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Overwrite })},
 	{name: "invalidate", does: "drop what the page cache has of a file before the start and before each further pass over it; on",
 		apply: not(func(j *Job) *bool { return &j.Layout.KeepCache })},
-	{name: "fallocate", elsewhere: Ignored, why: whyFiles, report: true,
+	{name: "fallocate", elsewhere: syntax.Ignored, why: whyFiles, report: true,
 		does:  "space for files before they are written: none lets them grow, truncate gives them their length, the others allocate",
 		apply: choice(func(j *Job) *string { return &j.Layout.Fallocate }, []string{"none", "native", "posix", "keep", "truncate"}, map[string]string{"0": "none", "1": "posix"})},
-	{name: "create_fsync", elsewhere: Ignored, why: whyFiles, report: true, does: "flush files that were filled with data; on",
+	{name: "create_fsync", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "flush files that were filled with data; on",
 		apply: not(func(j *Job) *bool { return &j.Layout.NoSync })},
-	{name: "create_on_open", elsewhere: Ignored, why: whyFiles, report: true, does: "lay nothing out: files are made empty when the job opens them, and grow",
+	{name: "create_on_open", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "lay nothing out: files are made empty when the job opens them, and grow",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.CreateOnOpen })},
-	{name: "file_append", elsewhere: Refused, why: "it writes past what the plan shows", does: "start at the end of what a file holds",
+	{name: "file_append", elsewhere: syntax.Refused, why: "it writes past what the plan shows", does: "start at the end of what a file holds",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Append })},
-	{name: "unlink", elsewhere: Ignored, why: whyFiles, report: true, does: "remove the files after the job",
+	{name: "unlink", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "remove the files after the job",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Unlink })},
-	{name: "unlink_each_loop", elsewhere: Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for others",
+	{name: "unlink_each_loop", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for others",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.UnlinkEachLoop })},
-	{name: "disk_util", elsewhere: Ignored, why: "a workload's report has no device counters", report: true,
+	{name: "disk_util", elsewhere: syntax.Ignored, why: "a workload's report has no device counters", report: true,
 		does:  "what the devices below the job's files did is in the report; on",
 		apply: not(func(j *Job) *bool { return &j.NoDiskUse })},
-	{name: "opendir", elsewhere: Refused, why: notHost, does: "use every regular file below this folder",
+	{name: "opendir", elsewhere: syntax.Refused, why: notHost, does: "use every regular file below this folder",
 		apply: textOf(func(j *Job) *string { return &j.Layout.OpenDir })},
 
 	{name: "fadvise_hint", does: "access order that the kernel is advised of: that of the job (1), random, sequential, or none (0)",
@@ -79,22 +82,13 @@ var nativeFlow = []spec{
 	{name: "flow_sleep", does: "microseconds until a job that is ahead looks again", apply: micros(func(j *Job) *time.Duration { return &j.Control.FlowSleep })},
 }
 
-// not reads 0 and 1 into a field that says the opposite.
-func not(field func(*Job) *bool) apply {
-	return func(j *Job, a *arg) {
-		on := !*field(j)
-		a.boolean(&on, false)
-		*field(j) = !on
-	}
-}
-
 // setSyncFileRange reads "wait_before,write:8".
 func setSyncFileRange(j *Job, a *arg) {
 	const want = "want some of wait_before, write and wait_after with commas between them, then :N for each N-th write, such as write:8"
-	modes, every, counted := strings.Cut(a.text, ":")
+	modes, every, counted := strings.Cut(a.Text, ":")
 	s := SyncFileRange{Every: 1}
 	if counted {
-		n, ok := a.number(every, 1, math.MaxInt32)
+		n, ok := a.Number(every, 1, math.MaxInt32)
 		if !ok {
 			return
 		}
@@ -109,12 +103,12 @@ func setSyncFileRange(j *Job, a *arg) {
 		case "wait_after":
 			s.WaitAfter = true
 		default:
-			a.bad(want)
+			a.Bad(want)
 			return
 		}
 	}
 	j.SyncFileRange = s
-	a.option.Exact = fmt.Sprintf("%s:%d", modes, s.Every)
+	a.Option.Exact = fmt.Sprintf("%s:%d", modes, s.Every)
 }
 
 // checkFlows finds jobs whose weight is the only one.
@@ -132,7 +126,7 @@ func (p *parser) checkFlows(jobs []Job) {
 		}
 		for _, o := range jobs[i].Options {
 			if o.Key == "flow" {
-				p.warnAt(o, "flow-alone", fmt.Sprintf("flow=%d has no effect: no other job has a weight and flow_id %d", c.Flow, c.FlowID))
+				p.blame(diag.SeverityWarning, o, "flow-alone", fmt.Sprintf("flow=%d has no effect: no other job has a weight and flow_id %d", c.Flow, c.FlowID), "")
 			}
 		}
 	}

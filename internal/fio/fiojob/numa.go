@@ -1,7 +1,6 @@
 package fiojob
 
 import (
-	"strconv"
 	"strings"
 )
 
@@ -27,11 +26,11 @@ var memoryNodes = []spec{
 }
 
 func setCPUNodes(j *Job, a *arg) {
-	if nodes, all, ok := nodeList(strings.TrimSpace(a.text)); ok {
+	if nodes, all, ok := nodeList(strings.TrimSpace(a.Text)); ok {
 		j.Control.Nodes.CPUs, j.Control.Nodes.CPUsAll = nodes, all
 		return
 	}
-	a.bad("want numbers of memory nodes, such as 0-1,3, or all")
+	a.Bad("want numbers of memory nodes, such as 0-1,3, or all")
 }
 
 // nodeList reads "0-1,3" or "all".
@@ -39,26 +38,17 @@ func nodeList(text string) (nodes []int, all, ok bool) {
 	if text == "all" {
 		return nil, true, true
 	}
-	for part := range strings.SplitSeq(text, ",") {
-		lowText, highText, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		low, err := strconv.Atoi(lowText)
-		high := low
-		if err == nil && isRange {
-			high, err = strconv.Atoi(highText)
-		}
-		if err != nil || low < 0 || high < low || high >= NodesMax {
-			return nil, false, false
-		}
-		for n := low; n <= high; n++ {
-			nodes = append(nodes, n)
-		}
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
 	}
-	return nodes, false, len(nodes) <= NodesMax
+	nodes, ok = numberRanges(parts, NodesMax)
+	return nodes, false, ok && len(nodes) <= NodesMax
 }
 
 func setMemoryPolicy(j *Job, a *arg) {
 	const want = "want default, local, prefer:NODE, bind:NODES or interleave:NODES, such as bind:0-1"
-	name, list, has := strings.Cut(strings.TrimSpace(a.text), ":")
+	name, list, has := strings.Cut(strings.TrimSpace(a.Text), ":")
 	n := &j.Control.Nodes
 	var nodes []int
 	var all, ok bool
@@ -72,7 +62,7 @@ func setMemoryPolicy(j *Job, a *arg) {
 		ok = false
 	}
 	if !ok {
-		a.bad(want)
+		a.Bad(want)
 		return
 	}
 	n.Policy, n.Memory, n.MemoryAll = name, nodes, all

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Options says what a job file may see of its surroundings. The zero value shows it nothing.
@@ -22,7 +23,7 @@ type Options struct {
 	// Windows: names may begin with a drive letter (C:\data), whose colon parts no names.
 	Windows bool
 
-	Reading Reading // what doubtful text means; the zero value is what its author meant
+	Reading syntax.Reading // what doubtful text means; the zero value is what its author meant
 
 	// Host says that jobs run on this machine with the rights of their author, as with fio: options that make no sense for a
 	// workload on the devices of a VM are native, and files may be named that are not devices.
@@ -30,15 +31,6 @@ type Options struct {
 
 	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
 }
-
-// Reading selects the meaning of text that fio reads in a surprising way.
-type Reading int
-
-const (
-	Meant  Reading = iota // what its author obviously meant, with a warning that names what fio makes of it
-	Exact                 // what fio 3.33 makes of it, to the same values; a warning names what was probably meant
-	Strict                // an error that names both
-)
 
 // File is a parsed job file.
 type File struct {
@@ -53,7 +45,7 @@ type Section struct {
 	Name    string
 	Global  bool
 	Pos     diag.Position
-	Options []Option
+	Options []syntax.Option
 }
 
 // Jobs returns the jobs in the file's order. The caller may change the Jobs, not what their slices hold.
@@ -80,7 +72,7 @@ func (p *parser) checkClones(jobs []Job) {
 		j := &jobs[i]
 		_, block := j.BlockBounds()
 		if buffers += int64(j.NumJobs*j.IODepth) * block; buffers > buffersBytesMax {
-			p.report(diag.Diagnostic{
+			p.Report(diag.Diagnostic{
 				Code: "too-much-memory", Pos: j.Pos, Source: j.source,
 				Message: fmt.Sprintf("the operations in flight of the jobs up to here need buffers of %d GiB", buffers>>30),
 				Hint:    "lower bs, iodepth or numjobs",
@@ -90,7 +82,7 @@ func (p *parser) checkClones(jobs []Job) {
 		clones += j.NumJobs
 		files += j.NumJobs * len(j.Filenames)
 		if clones > clonesMax || files > cloneFilesMax {
-			p.report(diag.Diagnostic{
+			p.Report(diag.Diagnostic{
 				Code: "too-many-clones", Pos: j.Pos, Source: j.source,
 				Message: fmt.Sprintf("more than %d clones of jobs, or %d files opened by them", clonesMax, cloneFilesMax),
 			})
@@ -107,50 +99,32 @@ func defaultJob() Job {
 		Sync: "none", NumJobs: 1, Loops: 1, ThinkTimeBlocks: 1, RateProcess: "linear", ContinueOnError: "none",
 		FilenameFormat:  "$jobname.$jobnum.$filenum",
 		ScrambleBuffers: true, RandRepeat: true, RWSequencer: "sequential",
-		Distribution: Distribution{Kind: "random"}, kbBase: 1024,
+		Distribution: syntax.Distribution{Kind: "random"}, kbBase: 1024,
 		Content: Content{CompressChunkBytes: compressChunkDefault, DedupeMode: "repeat", DedupeSetPercent: dedupeSetDefault},
 		Verify:  Verification{After: true, HeaderSeed: true, WriteSequence: true},
 	}
 }
 
 type parser struct {
-	options  Options
-	diags    diag.List
-	included int
+	options Options
+	syntax.Problems
 	// zonesWarned says that the warning about zonesize without zonemode was given.
 	zonesWarned bool
-	reported    map[diag.Position]string // last message per place, so that one global option is not blamed per job
 }
 
-// warnAt warns of an option.
-func (p *parser) warnAt(o Option, code, message string) {
-	p.report(diag.Diagnostic{
-		Code: code, Severity: diag.SeverityWarning, Pos: o.Pos, Width: o.keyWidth, Source: o.source, Message: message,
+// blame reports what is wrong with an option.
+func (p *parser) blame(severity diag.Severity, o syntax.Option, code, message, hint string) {
+	p.Report(diag.Diagnostic{
+		Code: code, Severity: severity, Pos: o.Pos, Width: o.KeyWidth, Source: o.Source, Message: message, Hint: hint,
 	})
 }
 
-func (p *parser) full() bool { return len(p.diags) == problemsMax }
-
-func (p *parser) report(d diag.Diagnostic) {
-	if d.Severity == diag.SeverityWarning && p.options.Reading == Strict {
-		d.Severity = diag.SeverityError
-	}
-	switch {
-	case p.full() || p.reported[d.Pos] == d.Message:
-		return
-	case len(p.diags) == problemsMax-1:
-		d = diag.Diagnostic{Code: "too-many-problems", Pos: d.Pos, Message: "more problems are not shown"}
-	}
-	p.reported[d.Pos] = d.Message
-	p.diags.Add(d)
-}
-
 // apply gives a section's options to job in their order, aliases resolved, and returns them.
-func (p *parser) apply(job *Job, raw *rawSection) []Option {
+func (p *parser) apply(job *Job, raw *syntax.RawSection) []syntax.Option {
 	// fio sorts kb_base first: it decides what k means in the whole section.
-	for _, o := range raw.options {
-		if o.key == "kb_base" {
-			switch o.value {
+	for _, o := range raw.Options {
+		if o.Key == "kb_base" {
+			switch o.Value {
 			case "1000":
 				job.kbBase = 1000
 			case "1024":
@@ -158,10 +132,10 @@ func (p *parser) apply(job *Job, raw *rawSection) []Option {
 			}
 		}
 	}
-	var out []Option
+	var out []syntax.Option
 	seen := map[string]bool{}
-	for _, o := range raw.options {
-		key := canonical(o.key)
+	for _, o := range raw.Options {
+		key := syntax.Canonical(o.Key)
 		option, ok := p.option(job, o, seen[key])
 		seen[key] = true
 		if !ok {
@@ -174,82 +148,81 @@ func (p *parser) apply(job *Job, raw *rawSection) []Option {
 }
 
 // keep records o as an option of j and drops an older one of the same key.
-func (j *Job) keep(o Option) {
-	j.Options = slices.DeleteFunc(j.Options, func(old Option) bool { return old.Key == o.Key })
+func (j *Job) keep(o syntax.Option) {
+	j.Options = slices.DeleteFunc(j.Options, func(old syntax.Option) bool { return old.Key == o.Key })
 	j.Options = append(j.Options, o)
 }
 
 // option looks up one option, reads its value into job and returns it. ok is false when it cannot be understood.
-func (p *parser) option(job *Job, raw rawOption, repeated bool) (Option, bool) {
-	if !raw.literal && strings.Contains(raw.key, "${") {
-		raw.key, _ = expandEnvironment(raw.key, p.options.Env)
+func (p *parser) option(job *Job, raw syntax.RawOption, repeated bool) (syntax.Option, bool) {
+	if !raw.Literal && strings.Contains(raw.Key, "${") {
+		raw.Key, _ = syntax.ExpandEnvironment(raw.Key, p.options.Env)
 	}
-	s, found := lookup(raw.key)
-	o := Option{
-		Key: raw.key, Bare: raw.bare, Class: Unknown, Pos: raw.pos,
-		source: raw.source, keyWidth: len(raw.key), valueColumn: raw.valueColumn,
+	s, found := lookup(raw.Key)
+	o := syntax.Option{
+		Key: raw.Key, Bare: raw.Bare, Class: syntax.Unknown, Pos: raw.Pos,
+		Source: raw.Source, KeyWidth: len(raw.Key), ValueColumn: raw.ValueColumn,
 	}
-	a := &arg{p: p, option: &o, kb: job.kbBase, raw: raw, repeated: repeated, kind: s.kind}
+	a := &arg{options: &p.options, repeated: repeated, Value: &syntax.Value{
+		Problems: &p.Problems, Reading: p.options.Reading, Option: &o, Raw: raw, KB: job.kbBase, Kind: s.kind,
+	}}
 	if !found {
 		hint := ""
-		if !p.full() && len(raw.key) < nameBytesMax {
-			if near := diag.Nearest(raw.key, optionNames()); near != "" {
+		if !p.Full() && len(raw.Key) < syntax.NameBytesMax {
+			if near := diag.Nearest(raw.Key, optionNames()); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)
 			}
 		}
-		p.report(diag.Diagnostic{
-			Code: "unknown-option", Pos: raw.pos, Width: len(raw.key), Source: raw.source,
-			Message: fmt.Sprintf("unknown option %q", raw.key), Hint: hint,
+		p.Report(diag.Diagnostic{
+			Code: "unknown-option", Pos: raw.Pos, Width: len(raw.Key), Source: raw.Source,
+			Message: fmt.Sprintf("unknown option %q", raw.Key), Hint: hint,
 		})
 		return o, false
 	}
 	o.Key, o.Class, o.Why, o.Report = s.name, s.classFor(p.options.Host), s.why, s.report
-	if !a.expand() {
+	if !a.Expand(p.options.Env, map[string]int64{
+		"$pagesize": p.options.PageSize, "$mb_memory": p.options.MemoryMB, "$ncpus": p.options.CPUs,
+	}) {
 		return o, false
 	}
-	if o.Class == Refused {
-		a.problem("refused-option", fmt.Sprintf("option %q is refused: %s", s.name, o.Why), "remove it")
+	if o.Class == syntax.Refused {
+		a.Problem("refused-option", fmt.Sprintf("option %q is refused: %s", s.name, o.Why), "remove it")
 		return o, true
 	}
-	problems := a.errors
-	if p.options.Reading == Exact && !a.readExactly() {
+	errors := a.Errors
+	if p.options.Reading == syntax.Exact && !a.ReadExactly() {
 		return o, false
 	}
 	if s.apply != nil {
-		if s.class == Native && o.Class == Ignored {
+		if s.class == syntax.Native && o.Class == syntax.Ignored {
 			job = &Job{} // the value is looked at and has no effect
 		}
 		s.apply(job, a)
 	} else if s.note {
-		a.warn("option-ignored", fmt.Sprintf("option %q has no effect: %s", s.name, s.why), "remove it")
+		a.Warn("option-ignored", fmt.Sprintf("option %q has no effect: %s", s.name, s.why), "remove it")
 	}
-	return o, a.errors == problems
+	return o, a.Errors == errors
 }
 
 // finish fills in what depends on several options of a job and checks what only they decide together.
-func (p *parser) finish(j *Job, raw *rawSection, own []Option) {
-	at := func(key string) (Option, bool) {
-		i := slices.IndexFunc(j.Options, func(o Option) bool { return o.Key == key })
+func (p *parser) finish(j *Job, raw *syntax.RawSection, own []syntax.Option) {
+	at := func(key string) (syntax.Option, bool) {
+		i := slices.IndexFunc(j.Options, func(o syntax.Option) bool { return o.Key == key })
 		if i < 0 {
-			return Option{Pos: raw.pos, source: raw.source, Key: raw.name}, false
+			return syntax.Option{Pos: raw.Pos, Source: raw.Source, Key: raw.Name}, false
 		}
 		return j.Options[i], true
 	}
-	blame := func(severity diag.Severity, o Option, code, message, hint string) {
-		p.report(diag.Diagnostic{
-			Code: code, Severity: severity, Pos: o.Pos, Width: o.keyWidth, Source: o.source, Message: message, Hint: hint,
-		})
-	}
 	switch o, _ := at("zonesize"); {
 	case j.ZoneMode != "none" || j.ZoneSize <= 0:
-	case p.options.Reading == Exact:
-		blame(diag.SeverityError, o, "zonesize-without-zonemode", "zonesize without zonemode: fio since 3.9 refuses it",
+	case p.options.Reading == syntax.Exact:
+		p.blame(diag.SeverityError, o, "zonesize-without-zonemode", "zonesize without zonemode: fio since 3.9 refuses it",
 			"write zonemode=strided beside it")
 	default:
 		j.ZoneMode = "strided"
 		if !p.zonesWarned {
 			p.zonesWarned = true // once a file: X-Ray's have it in every job
-			blame(diag.SeverityWarning, o, "zonesize-without-zonemode", "zonesize without zonemode is read as strided zones",
+			p.blame(diag.SeverityWarning, o, "zonesize-without-zonemode", "zonesize without zonemode is read as strided zones",
 				"write zonemode=strided beside it; fio since 3.9 refuses the file as it is")
 		}
 	}
@@ -270,21 +243,21 @@ func (p *parser) finish(j *Job, raw *rawSection, own []Option) {
 	}
 	if j.Rate != [3]int64{} && j.RateIOPS != [3]float64{} {
 		o, _ := at("rate_iops")
-		blame(diag.SeverityError, o, "rate-twice", "rate and rate_iops are both set", "keep one of them")
+		p.blame(diag.SeverityError, o, "rate-twice", "rate and rate_iops are both set", "keep one of them")
 	}
-	bs := slices.IndexFunc(own, func(o Option) bool { return o.Key == "bs" })
-	split := slices.ContainsFunc(own, func(o Option) bool { return o.Key == "bssplit" || o.Key == "bsrange" })
+	bs := slices.IndexFunc(own, func(o syntax.Option) bool { return o.Key == "bs" })
+	split := slices.ContainsFunc(own, func(o syntax.Option) bool { return o.Key == "bssplit" || o.Key == "bsrange" })
 	if bs >= 0 && !split && (j.hasSplit() || j.hasRange()) {
-		blame(diag.SeverityWarning, own[bs], "bs-without-effect", "bssplit or bsrange of [global] overrides bs of this job",
+		p.blame(diag.SeverityWarning, own[bs], "bs-without-effect", "bssplit or bsrange of [global] overrides bs of this job",
 			"move bssplit or bsrange to the jobs that mean it")
 	}
-	p.checkAlignment(j, at, blame)
-	checkControl(j, at, blame)
-	checkPriorities(j, at, blame)
+	p.checkAlignment(j, at)
+	checkControl(j, at, p.blame)
+	checkPriorities(j, at, p.blame)
 }
 
 func (j *Job) hasSplit() bool {
-	return slices.ContainsFunc(j.BlockSplit[:], func(s []Split) bool { return len(s) > 0 })
+	return slices.ContainsFunc(j.BlockSplit[:], func(s []syntax.Split) bool { return len(s) > 0 })
 }
 
 func (j *Job) hasRange() bool { return j.BlockRange != [3][2]int64{} }
@@ -292,8 +265,7 @@ func (j *Job) hasRange() bool { return j.BlockRange != [3][2]int64{} }
 const sectorBytes = 512
 
 // checkAlignment finds what direct I/O would refuse for every operation.
-func (p *parser) checkAlignment(j *Job, at func(string) (Option, bool),
-	blame func(diag.Severity, Option, string, string, string)) {
+func (p *parser) checkAlignment(j *Job, at func(string) (syntax.Option, bool)) {
 	if !j.Direct {
 		return
 	}
@@ -309,7 +281,7 @@ func (p *parser) checkAlignment(j *Job, at func(string) (Option, bool),
 			if !ok {
 				o, _ = at("bs")
 			}
-			blame(diag.SeverityError, o, "misaligned-block",
+			p.blame(diag.SeverityError, o, "misaligned-block",
 				fmt.Sprintf("direct I/O in blocks of %d bytes, which is not a multiple of %d", size.Bytes, sectorBytes),
 				"use a multiple of 512, better of 4096, or direct=0")
 			return
@@ -317,7 +289,7 @@ func (p *parser) checkAlignment(j *Job, at func(string) (Option, bool),
 	}
 	if j.Offset.Bytes%sectorBytes != 0 {
 		o, _ := at("offset")
-		blame(diag.SeverityError, o, "misaligned-offset",
+		p.blame(diag.SeverityError, o, "misaligned-offset",
 			fmt.Sprintf("direct I/O from offset %d, which is not a multiple of %d", j.Offset.Bytes, sectorBytes), "")
 	}
 }
@@ -354,18 +326,18 @@ func (j *Job) Reads() bool {
 
 // BlockSizes returns the block sizes of one direction with their shares: those of bssplit, else low and high of
 // bsrange, else the one of bs.
-func (j *Job) BlockSizes(d Direction) []Split {
+func (j *Job) BlockSizes(d Direction) []syntax.Split {
 	switch {
 	case len(j.BlockSplit[d]) > 0:
 		return slices.Clone(j.BlockSplit[d])
 	case j.BlockRange[d][1] > 0:
 		low, high := j.BlockRange[d][0], j.BlockRange[d][1]
 		if low == high {
-			return []Split{{Bytes: low, Percent: 100}}
+			return []syntax.Split{{Bytes: low, Percent: 100}}
 		}
-		return []Split{{Bytes: low, Percent: 50}, {Bytes: high, Percent: 50}}
+		return []syntax.Split{{Bytes: low, Percent: 50}, {Bytes: high, Percent: 50}}
 	}
-	return []Split{{Bytes: j.BlockSize[d], Percent: 100}}
+	return []syntax.Split{{Bytes: j.BlockSize[d], Percent: 100}}
 }
 
 // BlockBounds returns the smallest and the largest block of all directions that the job has.
@@ -387,10 +359,10 @@ func (j *Job) BlockBounds() (smallest, largest int64) {
 
 // Has reports whether the file sets the option, by its canonical name, for this job.
 func (j *Job) Has(key string) bool {
-	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key })
+	return slices.ContainsFunc(j.Options, func(o syntax.Option) bool { return o.Key == key })
 }
 
 // On reports whether the file switches an option on for this job, by its canonical name.
 func (j *Job) On(key string) bool {
-	return slices.ContainsFunc(j.Options, func(o Option) bool { return o.Key == key && o.Exact == "1" })
+	return slices.ContainsFunc(j.Options, func(o syntax.Option) bool { return o.Key == key && o.Exact == "1" })
 }

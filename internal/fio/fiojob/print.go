@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -31,7 +32,7 @@ func (j *Job) Printed(rename func(name string) string) []string {
 	zoned := false
 	for _, o := range j.Options {
 		switch {
-		case o.Class == Refused || o.Report || o.Key == "filename" || o.Key == "directory" && len(j.Filenames) > 0:
+		case o.Class == syntax.Refused || o.Report || o.Key == "filename" || o.Key == "directory" && len(j.Filenames) > 0:
 			continue
 		case o.Key == "zonemode":
 			zoned = true
@@ -47,7 +48,7 @@ func (j *Job) Printed(rename func(name string) string) []string {
 		out = append(out, "zonemode=strided")
 	}
 	if files := j.Files(); len(files) > 0 {
-		out = append(out, "filename="+JoinFilenames(files, rename))
+		out = append(out, "filename="+syntax.JoinFilenames(files, rename))
 	}
 	return out
 }
@@ -77,12 +78,12 @@ func (f *File) Unsupported() diag.List {
 	seen := map[diag.Position]bool{}
 	for _, j := range f.jobs {
 		for _, o := range j.Options {
-			if o.Class != Delegate || seen[o.Pos] {
+			if o.Class != syntax.Delegate || seen[o.Pos] {
 				continue
 			}
 			seen[o.Pos] = true
 			list.Add(diag.Diagnostic{
-				Code: "needs-fio", Pos: o.Pos, Width: o.keyWidth, Source: o.source,
+				Code: "needs-fio", Pos: o.Pos, Width: o.KeyWidth, Source: o.Source,
 				Message: fmt.Sprintf("option %s=%s: %s", o.Key, o.Value, o.Why),
 				Hint:    hint,
 			})
@@ -100,7 +101,7 @@ func (f *File) Undeclared(declared []string) diag.List {
 		hint = "the VM has " + strings.Join(declared, ", ")
 	}
 	for _, j := range f.jobs {
-		o := Option{Key: j.Section, Pos: j.Pos, source: j.source}
+		o := syntax.Option{Key: j.Section, Pos: j.Pos, Source: j.source}
 		for _, candidate := range j.Options {
 			if candidate.Key == "filename" {
 				o = candidate
@@ -109,18 +110,18 @@ func (f *File) Undeclared(declared []string) diag.List {
 		files := j.Files()
 		if len(files) == 0 {
 			list.Add(diag.Diagnostic{
-				Code: "no-filename", Pos: o.Pos, Source: o.source, Hint: hint,
+				Code: "no-filename", Pos: o.Pos, Source: o.Source, Hint: hint,
 				Message: fmt.Sprintf("job %q names no device with filename", j.Name),
 			})
 		}
 		for _, file := range files {
 			if !slices.Contains(declared, file) {
 				d := diag.Diagnostic{
-					Code: "unknown-device", Pos: o.Pos, Width: o.keyWidth, Source: o.source, Hint: hint,
+					Code: "unknown-device", Pos: o.Pos, Width: o.KeyWidth, Source: o.Source, Hint: hint,
 					Message: fmt.Sprintf("job %q uses %q, which is not a device of the VM", j.Name, file),
 				}
-				if o.valueColumn > 0 {
-					d.Pos.Column, d.Width = o.valueColumn, len(o.Value)
+				if o.ValueColumn > 0 {
+					d.Pos.Column, d.Width = o.ValueColumn, len(o.Value)
 				}
 				list.Add(d)
 			}

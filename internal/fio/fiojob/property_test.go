@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -199,9 +201,9 @@ func FuzzParse(f *testing.F) {
 // checkReadings: where the strict reading finds no doubt, the default and the exact one agree.
 func checkReadings(t testing.TB, text string, options fiojob.Options, meant *fiojob.File) {
 	t.Helper()
-	options.Reading = fiojob.Exact
+	options.Reading = syntax.Exact
 	exact, wrong := fiojob.Parse("a", text, options)
-	options.Reading = fiojob.Strict
+	options.Reading = syntax.Strict
 	_, doubt := fiojob.Parse("a", text, options)
 	if doubt.HasErrors() {
 		return
@@ -225,7 +227,7 @@ func TestReadingsAgreeBeyondDoubt(t *testing.T) {
 	}, doubtful...)
 	options := fiojob.Options{CPUs: 2, PageSize: 4096, MemoryMB: 100, Host: true, Env: func(string) (string, bool) { return "", false }}
 	for i, name := range fiojob.OptionNames() {
-		if fiojob.Canonical(name) != name || testing.Short() && i%10 != 0 {
+		if syntax.Canonical(name) != name || testing.Short() && i%10 != 0 {
 			continue
 		}
 		for _, value := range texts {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Replay says that a job does what a log recorded, in place of its own pattern.
@@ -30,22 +31,22 @@ func (r *Replay) Log(clone int) string {
 
 // setReplayLogs reads a list with colons between names.
 func setReplayLogs(j *Job, a *arg) {
-	a.blank()
-	names := splitNames(a.text, true)
+	a.Blank()
+	names := syntax.SplitNames(a.Text, true)
 	switch {
 	case len(names) == 0:
-		a.bad("want the name of a log")
+		a.Bad("want the name of a log")
 		return
 	case len(names) > filesMax:
-		a.bad(fmt.Sprintf("%d logs, at most %d are possible", len(names), filesMax))
+		a.Bad(fmt.Sprintf("%d logs, at most %d are possible", len(names), filesMax))
 		return
 	case slices.Contains(names, "-"):
-		a.problem("bad-value", "a log is looked through before it is replayed, and standard input can be read only once",
+		a.Problem("bad-value", "a log is looked through before it is replayed, and standard input can be read only once",
 			"save it in a file")
 		return
 	}
 	j.Replay.Logs = names
-	a.option.Exact = JoinFilenames(names, nil)
+	a.Option.Exact = syntax.JoinFilenames(names, nil)
 }
 
 var replaySkips = []string{"read", "write", "trim", "sync"}
@@ -53,34 +54,34 @@ var replaySkips = []string{"read", "write", "trim", "sync"}
 // setReplaySkip reads a list with commas between its words.
 func setReplaySkip(j *Job, a *arg) {
 	var skip []string
-	for word := range strings.SplitSeq(a.text, ",") {
+	for word := range strings.SplitSeq(a.Text, ",") {
 		word = strings.TrimSpace(word)
 		if !slices.Contains(replaySkips, word) {
 			hint := "some of " + strings.Join(replaySkips, ",")
 			if near := diag.Nearest(word, replaySkips); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)
 			}
-			a.problem("bad-value", fmt.Sprintf("replay_skip has no value %q", word), hint)
+			a.Problem("bad-value", fmt.Sprintf("replay_skip has no value %q", word), hint)
 			return
 		}
 		skip = append(skip, word)
 	}
 	j.Replay.Skip = skip
-	a.option.Exact = strings.Join(skip, ",")
-	if a.raw.blankBefore {
-		a.refusedByFio(a.option.Exact)
+	a.Option.Exact = strings.Join(skip, ",")
+	if a.Raw.BlankBefore {
+		a.RefusedByFio(a.Option.Exact)
 	}
 }
 
 func setReplayAlign(j *Job, a *arg) {
-	n, ok := a.number(a.seen, 1, blockBytesMax)
+	n, ok := a.Number(a.Seen, 1, syntax.BlockBytesMax)
 	if !ok {
 		return
 	}
 	if bits.OnesCount64(uint64(n)) != 1 {
-		a.bad("want a power of two")
+		a.Bad("want a power of two")
 		return
 	}
 	j.Replay.Align = n
-	a.option.Exact = FormatBytes(n)
+	a.Option.Exact = syntax.FormatBytes(n)
 }

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -73,7 +74,7 @@ func TestCommandLineProblems(t *testing.T) {
 		"--name=a|--filename=x#y|-rw=": "command line:3:2 bad-value",
 		"--bs=4k":                      "command line:1 no-job",
 	} {
-		_, diags := fiojob.ParseAll([]fiojob.Input{{Words: strings.Split(words, "|")}}, fiojob.Options{Env: plausible, Reading: fiojob.Strict})
+		_, diags := fiojob.ParseAll([]fiojob.Input{{Words: strings.Split(words, "|")}}, fiojob.Options{Env: plausible, Reading: syntax.Strict})
 		if len(diags) != 1 || diags[0].Pos.String()+" "+diags[0].Code != want {
 			t.Errorf("%s: %v, want %s", words, diags, want)
 		}

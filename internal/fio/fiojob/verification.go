@@ -1,9 +1,7 @@
 package fiojob
 
 import (
-	"encoding/binary"
-	"strconv"
-	"strings"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Verification says how a job marks what it writes and checks what it reads.
@@ -64,19 +62,19 @@ var verification = []spec{
 	{name: "verify_only", does: "read back what an earlier run wrote, and write nothing", apply: flag(func(j *Job) *bool { return &j.Verify.Only })},
 	{name: "verify_fatal", does: "end at the first block that is wrong", apply: boolean(func(j *Job) *bool { return &j.Verify.Fatal })},
 	{name: "verify_dump", does: "put wrong blocks into files", apply: boolean(func(j *Job) *bool { return &j.Verify.Dump })},
-	{name: "verify_interval", does: "distance of headers; a block where it does not divide blocks", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.IntervalBytes }, verifyIntervalMin, blockBytesMax)},
-	{name: "verify_offset", does: "position of a header in its interval", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.HeaderOffsetBytes }, verifyOffsetMin, blockBytesMax)},
+	{name: "verify_interval", does: "distance of headers; a block where it does not divide blocks", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.IntervalBytes }, verifyIntervalMin, syntax.BlockBytesMax)},
+	{name: "verify_offset", does: "position of a header in its interval", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.HeaderOffsetBytes }, verifyOffsetMin, syntax.BlockBytesMax)},
 	{name: "verify_pattern", does: "what blocks are filled with; %o is the offset of the block", apply: setVerifyPattern},
-	{name: "verify_pattern_interval", does: "the pattern restarts every so many bytes, with their offset for %o; of versions after 3.33", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.PatternInterval }, 0, blockBytesMax)},
+	{name: "verify_pattern_interval", does: "the pattern restarts every so many bytes, with their offset for %o; of versions after 3.33", apply: bytesOf(func(j *Job) *int64 { return &j.Verify.PatternInterval }, 0, syntax.BlockBytesMax)},
 	{name: "verify_backlog", does: "read back after so many writes instead of at the end", apply: count(func(j *Job) *int { return &j.Verify.Backlog }, 0, verifyBacklogMax)},
 	{name: "verify_backlog_batch", does: "how many of them to read back at a time; all", apply: count(func(j *Job) *int { return &j.Verify.BacklogBatch }, 0, verifyBacklogMax)},
 	{name: "trim_percentage", does: "share of verified writes that are trimmed again", apply: count(func(j *Job) *int { return &j.Verify.Trims.Percent }, 0, 100)},
 	{name: "trim_backlog", does: "trim once so many writes have collected", apply: count(func(j *Job) *int { return &j.Verify.Trims.Backlog }, 0, verifyBacklogMax)},
 	{name: "trim_backlog_batch", does: "how many of them to look at, the oldest first; all", apply: count(func(j *Job) *int { return &j.Verify.Trims.BacklogBatch }, 0, verifyBacklogMax)},
-	{name: "trim_verify_zero", does: "what was trimmed has to be zeroes", apply: setTrimZero},
-	{name: "verify_state_save", elsewhere: Ignored, why: "verification always makes the operations again from their seed",
+	{name: "trim_verify_zero", does: "what was trimmed has to be zeroes", apply: not(func(j *Job) *bool { return &j.Verify.Trims.Unchecked })},
+	{name: "verify_state_save", elsewhere: syntax.Ignored, why: "verification always makes the operations again from their seed",
 		does: "leave a file that says how far the writes came, also where the job was not stopped", apply: setStateSave},
-	{name: "verify_state_load", elsewhere: Refused, why: notHost, does: "with verify_only: read back what such a file says was written", apply: boolean(func(j *Job) *bool { return &j.Verify.StateLoad })},
+	{name: "verify_state_load", elsewhere: syntax.Refused, why: notHost, does: "with verify_only: read back what such a file says was written", apply: boolean(func(j *Job) *bool { return &j.Verify.StateLoad })},
 	{name: "verify_header_seed", does: "the seed of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.HeaderSeed })},
 	{name: "verify_write_sequence", does: "the number of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.WriteSequence })},
 }
@@ -94,59 +92,19 @@ func setStateSave(j *Job, a *arg) {
 	v.StateNever = !v.StateSave
 }
 
-func setTrimZero(j *Job, a *arg) {
-	zeroes := true
-	boolean(func(*Job) *bool { return &zeroes })(j, a)
-	j.Verify.Trims.Unchecked = !zeroes
-}
-
 // setVerify reads verify.
 func setVerify(j *Job, a *arg) {
-	if a.text == "pattern_hdr" {
+	if a.Text == "pattern_hdr" {
 		noBlank(j, a)
-		a.option.Exact, j.Verify.Method = a.text, a.text
+		a.Option.Exact, j.Verify.Method = a.Text, a.Text
 		return
 	}
-	v, ok := a.choice(a.text, verifyMethods, nil)
+	v, ok := a.Choice(a.Text, verifyMethods, nil)
 	if !ok {
 		return
 	}
-	a.option.Exact = v
+	a.Option.Exact = v
 	if j.Verify.Method = v; v == "0" {
 		j.Verify.Method = ""
-	}
-}
-
-// setVerifyPattern reads what buffer_pattern takes, and %o for the offset of the block.
-func setVerifyPattern(j *Job, a *arg) {
-	var pattern []byte
-	var offsets []int
-	for rest := a.text; rest != ""; {
-		if after, found := strings.CutPrefix(rest, "%o"); found {
-			offsets = append(offsets, len(pattern))
-			pattern, rest = binary.LittleEndian.AppendUint64(pattern, 0), after
-			continue
-		}
-		part, after, file := patternPart(rest)
-		if file {
-			var ok bool
-			if part, after, ok = patternFile(j, a, rest); !ok {
-				return
-			}
-		}
-		switch {
-		case len(part) == 0:
-			a.bad(`want %o, 0x and hexadecimal digits, a decimal number of 32 bits, or a text in double quotes, one or more of them`)
-			return
-		}
-		pattern, rest = append(pattern, part...), after
-	}
-	switch {
-	case len(pattern) == 0:
-		a.bad(`want a pattern, such as 0xdeadbeef, "text" or %o`)
-	case len(pattern) > patternBytesMax:
-		a.bad("a pattern has at most " + strconv.Itoa(patternBytesMax) + " bytes")
-	default:
-		j.Verify.Pattern, j.Verify.PatternOffsets = pattern, offsets
 	}
 }

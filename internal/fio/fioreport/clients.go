@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Clients is what came of the same jobs on several hosts, or what has come of them so far. The word is fio's, whose
@@ -26,7 +26,7 @@ type Client struct {
 	Port    int
 	Report  *Report // the last that came; nil: none. Its rows have their jobs.
 	// Own are the options of jobs as this host read them, by position.
-	Own map[string][]fiojob.Option
+	Own map[string][]syntax.Option
 	Err error // it was lost or failed, in words that name it: Report is what came before
 
 	Hostname, Platform string // what it says of itself; "" where it was never reached

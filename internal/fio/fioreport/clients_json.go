@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -94,7 +95,7 @@ type jsonClientDisk struct {
 // WriteJSON writes the report with the keys of the JSON of fio's client.
 func (c *Clients) WriteJSON(w io.Writer, l Labels) error {
 	if l.Own == nil {
-		l.Own = func(*fiojob.Job) []fiojob.Option { return nil }
+		l.Own = func(*fiojob.Job) []syntax.Option { return nil }
 	}
 	now := c.Started.Add(c.Elapsed)
 	doc := jsonClients{
@@ -132,7 +133,7 @@ func (c *Clients) WriteJSON(w io.Writer, l Labels) error {
 // labels are those of this host, whose jobs may have read other options.
 func (h *Client) labels(l Labels) Labels {
 	if h.Own != nil {
-		l.Own = func(j *fiojob.Job) []fiojob.Option { return h.Own[j.Pos.String()] }
+		l.Own = func(j *fiojob.Job) []syntax.Option { return h.Own[j.Pos.String()] }
 	}
 	return l
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -18,9 +19,9 @@ import (
 // Labels are what documents say beside the numbers.
 type Labels struct {
 	Version string          // "fio-3.33 (bragg 1.2)": readers want it to begin with fio-
-	Global  []fiojob.Option // of [global], as written
+	Global  []syntax.Option // of [global], as written
 	// Own are the options of a job as it wrote them itself.
-	Own func(j *fiojob.Job) []fiojob.Option
+	Own func(j *fiojob.Job) []syntax.Option
 	// Notes are warnings and doubts about the run, one a line; they are under "bragg".
 	Notes []string
 	// Bins adds the histograms, as json+ does.
@@ -219,7 +220,7 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-func options(list []fiojob.Option) map[string]string {
+func options(list []syntax.Option) map[string]string {
 	if len(list) == 0 {
 		return nil
 	}

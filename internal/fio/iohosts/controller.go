@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/textio"
@@ -35,7 +35,7 @@ type member struct {
 	host    sshlink.Host
 	session *session // nil where it was never reached
 	jobs    []fiojob.Job
-	own     map[string][]fiojob.Option
+	own     map[string][]syntax.Option
 	ready   int // phases that were prepared
 	over    bool
 	err     error
@@ -186,7 +186,7 @@ func (c *controller) order() {
 			m.err, m.over = sshlink.HostError(m.host, err, ""), true
 			continue
 		}
-		m.jobs, m.own = file.Jobs(), map[string][]fiojob.Option{}
+		m.jobs, m.own = file.Jobs(), map[string][]syntax.Option{}
 		for _, s := range file.Sections {
 			if !s.Global {
 				m.own[s.Pos.String()] = s.Options

@@ -8,6 +8,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/sshlink"
 )
@@ -16,7 +17,7 @@ import (
 // parses them itself, with its own files and devices.
 type Jobs struct {
 	Inputs   []fiojob.Input
-	Reading  fiojob.Reading
+	Reading  syntax.Reading
 	Sections []string
 	Env      map[string]string // variables that the texts use
 	Files    map[string]string // that they include

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
@@ -23,7 +23,7 @@ var messages = []message{
 	{Periods: &periods{Row: 1, From: 2, List: []fioreport.Period{{EndNanos: 500, LengthNanos: 500}}}}, {Fault: &fioreport.WireError{Wire: diag.Wire{Message: "no"}}},
 	{End: &struct{}{}}, {Ping: number(int64(1))}, {Start: &start{Phase: 1, MonoNanos: 5}}, {Stop: &struct{}{}},
 	{Jobs: &order{Host: 1, Name: "a", Jobs: Jobs{
-		Inputs: []fiojob.Input{{Name: "f", Text: "[a]\n"}, {Words: []string{"--rw=read"}}}, Reading: fiojob.Strict, Sections: []string{"a"},
+		Inputs: []fiojob.Input{{Name: "f", Text: "[a]\n"}, {Words: []string{"--rw=read"}}}, Reading: syntax.Strict, Sections: []string{"a"},
 		Env: map[string]string{"A": "b"}, Files: map[string]string{"x": "y"}, Backend: "null", Sample: time.Second, DropAfter: time.Millisecond, SameSeed: true,
 		Devices: []Device{{Host: "a", Path: "/dev/sdb", Consent: blockdev.Consent{Serial: "s", Overwrite: []string{"ext4"}}}},
 	}}},

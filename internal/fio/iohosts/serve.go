@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/sshlink"
@@ -176,7 +176,7 @@ func (s *server) run(ctx context.Context, o *order, hostname string) error {
 		AllowDevice: func(path string) bool {
 			return slices.ContainsFunc(o.Devices, func(d Device) bool { return d.Path == path })
 		},
-		ReadOnly: o.ReadOnly, LogsAsFio: o.Reading == fiojob.Exact,
+		ReadOnly: o.ReadOnly, LogsAsFio: o.Reading == syntax.Exact,
 	}
 	if o.SameSeed {
 		options.Host = 0

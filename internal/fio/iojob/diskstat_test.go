@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
@@ -93,7 +93,7 @@ func testCounters(t *testing.T, device, text string, consent load.Consent) {
 	}
 	after := countersOf(t, device)
 	var document bytes.Buffer
-	if err := report.WriteJSON(&document, fioreport.Labels{Own: func(*fiojob.Job) []fiojob.Option { return nil }}); err != nil {
+	if err := report.WriteJSON(&document, fioreport.Labels{Own: func(*fiojob.Job) []syntax.Option { return nil }}); err != nil {
 		t.Fatal(err)
 	}
 	type traffic struct {

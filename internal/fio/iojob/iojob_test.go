@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -55,7 +55,7 @@ func runJobs(t *testing.T, file *fiojob.File) *fioreport.Report {
 
 func labels(file *fiojob.File) fioreport.Labels {
 	l := fioreport.Labels{Version: fioreport.FormatVersion}
-	own := map[string][]fiojob.Option{}
+	own := map[string][]syntax.Option{}
 	for _, s := range file.Sections {
 		if s.Global {
 			l.Global = append(l.Global, s.Options...)
@@ -63,7 +63,7 @@ func labels(file *fiojob.File) fioreport.Labels {
 			own[s.Pos.String()] = s.Options
 		}
 	}
-	l.Own = func(j *fiojob.Job) []fiojob.Option { return own[j.Pos.String()] }
+	l.Own = func(j *fiojob.Job) []syntax.Option { return own[j.Pos.String()] }
 	return l
 }
 

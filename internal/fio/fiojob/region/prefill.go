@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 const (
@@ -40,13 +41,13 @@ func Prefill(f *fiojob.File) *fiojob.File {
 		p.BlockSize = [3]int64{block, block, block}
 		p.ContinueOnError = "none"
 		for _, o := range [][2]string{
-			{"rw", "write"}, {"bs", fiojob.FormatBytes(block)}, {"ioengine", "libaio"},
+			{"rw", "write"}, {"bs", syntax.FormatBytes(block)}, {"ioengine", "libaio"},
 			{"iodepth", strconv.Itoa(prefillDepth)}, {"direct", "1"},
 		} {
 			p.Set(o[0], o[1])
 		}
 		if len(p.Filenames) > 0 {
-			p.Set("filename", fiojob.JoinFilenames(p.Filenames, nil))
+			p.Set("filename", syntax.JoinFilenames(p.Filenames, nil))
 		}
 		if p.Size.Set {
 			p.Set("size", fiojob.FormatSize(p.Size))

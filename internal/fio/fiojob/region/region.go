@@ -59,12 +59,10 @@ const zonesShownMax = 1024
 
 // zoneWindow is the length of a strided zone: zonerange, else zonesize. A job may move more in it than that, over and over, or
 // less.
-func zoneWindow(j *fiojob.Job) int64 {
-	if j.ZoneRange > 0 {
-		return j.ZoneRange
-	}
-	return j.ZoneSize
-}
+func zoneWindow(j *fiojob.Job) int64 { return cmp.Or(j.ZoneRange, j.ZoneSize) }
+
+// alignOffsets returns what offsets in percent are rounded up to; block is the smallest block.
+func alignOffsets(j *fiojob.Job, block int64) int64 { return cmp.Or(j.OffsetAlign, block) }
 
 // appendZones appends e, cut into its windows where the job has strided zones: zonerange bytes (default zonesize), the
 // next one zoneskip behind their end.
@@ -80,14 +78,6 @@ func appendZones(j *fiojob.Job, out []Extent, e Extent) []Extent {
 		out = append(out, zone)
 	}
 	return out
-}
-
-// alignOffsets returns what offsets in percent are rounded up to; block is the smallest block.
-func alignOffsets(j *fiojob.Job, block int64) int64 {
-	if j.OffsetAlign > 0 {
-		return j.OffsetAlign
-	}
-	return block
 }
 
 // ofClone finds the range of one clone in a file, which has total bytes or -1.
@@ -170,7 +160,13 @@ func Touched(f *fiojob.File, deviceSize func(name string) (int64, bool)) ([]Exte
 		}
 	}
 	slices.SortFunc(all, func(a, b Extent) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), compareBool(a.Writes, b.Writes), cmp.Compare(a.Offset, b.Offset))
+		if a.File == b.File && a.Writes != b.Writes {
+			if b.Writes {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
 	})
 	var out []Extent
 	for _, e := range all {
@@ -185,16 +181,6 @@ func Touched(f *fiojob.File, deviceSize func(name string) (int64, bool)) ([]Exte
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
 	})
 	return out, nil
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 func resolve(s fiojob.Size, total int64) (int64, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // ResolveJob returns the job with every percentage and missing size replaced by bytes, and sizes cut at the end of the
@@ -90,7 +91,7 @@ func scaleJob(j fiojob.Job, factor float64, blocksMin int) fiojob.Job {
 	scaleBytes := func(n *int64, key string) {
 		if *n > 0 {
 			*n = shrink(*n, 1)
-			j.Set(key, fiojob.FormatBytes(*n))
+			j.Set(key, syntax.FormatBytes(*n))
 		}
 	}
 	if !j.Size.Set && !j.FileSize.Set {
@@ -155,7 +156,7 @@ func windows(j *fiojob.Job, region int64) int64 {
 
 func setSize(j *fiojob.Job, s *fiojob.Size, key string, n int64) {
 	*s = fiojob.Size{Bytes: n, Set: true}
-	j.Set(key, fiojob.FormatBytes(n))
+	j.Set(key, syntax.FormatBytes(n))
 }
 
 // Scale returns the file with every job scaled.

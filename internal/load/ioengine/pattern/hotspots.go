@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/load"
 )
 
@@ -95,7 +95,7 @@ type hotZone struct {
 
 // NewZones: sizes count from the start of the window, in bytes (zoned_abs) or percent. The smallest zone is one block. A
 // zone that begins behind the end of the window has no place; then ok is false, unless nothing goes there.
-func NewZones(d *fiojob.Distribution, direction int, blocks uint64, align, window int64) (h Hotspots, ok bool) {
+func NewZones(d *syntax.Distribution, direction int, blocks uint64, align, window int64) (h Hotspots, ok bool) {
 	h = Hotspots{Kind: hotZoned, blocks: blocks}
 	zones := d.Zones[direction]
 	ends := percentEnds(zones, blocks)
@@ -122,7 +122,7 @@ func NewZones(d *fiojob.Distribution, direction int, blocks uint64, align, windo
 }
 
 // percentEnds returns where zones end, in blocks.
-func percentEnds(zones []fiojob.DistributionZone, blocks uint64) []float64 {
+func percentEnds(zones []syntax.DistributionZone, blocks uint64) []float64 {
 	var ends []float64
 	percent := 0.0
 	for _, z := range zones {
@@ -133,7 +133,7 @@ func percentEnds(zones []fiojob.DistributionZone, blocks uint64) []float64 {
 }
 
 // byteEnds does the same for zones in bytes. Those without a size divide what the others leave.
-func byteEnds(zones []fiojob.DistributionZone, align, window int64) []float64 {
+func byteEnds(zones []syntax.DistributionZone, align, window int64) []float64 {
 	rest, open := window, 0
 	for _, z := range zones {
 		if rest -= z.SizeBytes; z.SizeBytes == 0 {

@@ -3,13 +3,13 @@ package pattern
 import (
 	"testing"
 
-	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // BenchmarkHotspots draws places.
 func BenchmarkHotspots(b *testing.B) {
 	const blocks = 1 << 22
-	zones, _ := NewZones(&fiojob.Distribution{Kind: "zoned", Zones: [3][]fiojob.DistributionZone{{
+	zones, _ := NewZones(&syntax.Distribution{Kind: "zoned", Zones: [3][]syntax.DistributionZone{{
 		{AccessPercent: 60, SizePercent: 10}, {AccessPercent: 40, SizePercent: 90},
 	}}}, 0, blocks, 4096, blocks*4096)
 	for name, h := range map[string]Hotspots{

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
 // Sizes is the distribution of block sizes in one direction of a job.
@@ -39,7 +40,7 @@ func SizesOf(j *fiojob.Job, d fiojob.Direction) Sizes {
 // splitSizes follows fio where the shares do not add up to 100: entries without a share divide what is left, and with
 // none of those the entry with the largest share (of several the last) takes the difference, up or down. Sizes are
 // multiples of the smallest one, unless unaligned.
-func splitSizes(splits []fiojob.Split, unaligned bool) Sizes {
+func splitSizes(splits []syntax.Split, unaligned bool) Sizes {
 	s := Sizes{Smallest: math.MaxInt64}
 	for _, split := range splits {
 		s.Smallest = min(s.Smallest, split.Bytes)

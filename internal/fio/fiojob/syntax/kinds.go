@@ -1,35 +1,35 @@
-package fiojob
+package syntax
 
 import (
 	"strings"
 	"sync"
 )
 
-// kind says what fio takes the value of an option for. It decides how the exact reading reads it.
-type kind string
+// Kind says what fio takes the value of an option for. It decides how the exact reading reads it.
+type Kind string
 
 const (
-	kindText   kind = "text"
-	kindChoice kind = "one of fixed words"
-	kindSwitch kind = "0 or 1"
-	kindFlag   kind = "nothing, 0 or 1"
-	kindCount  kind = "number"
-	kindBytes  kind = "bytes"
-	kindSize   kind = "bytes or percentage"
-	kindTime   kind = "time"
-	kindRange  kind = "range of bytes"
-	kindSplit  kind = "sizes with shares"
-	kindList   kind = "numbers with : between them"
+	KindText   Kind = "text"
+	KindChoice Kind = "one of fixed words"
+	KindSwitch Kind = "0 or 1"
+	KindFlag   Kind = "nothing, 0 or 1"
+	KindCount  Kind = "number"
+	KindBytes  Kind = "bytes"
+	KindSize   Kind = "bytes or percentage"
+	KindTime   Kind = "time"
+	kindRange  Kind = "range of bytes"
+	kindSplit  Kind = "sizes with shares"
+	kindList   Kind = "numbers with : between them"
 )
 
 // kindNames lists the options of every kind but text, as fio 3.33 has them.
-var kindNames = map[kind]string{
-	kindChoice: `
+var kindNames = map[Kind]string{
+	KindChoice: `
 		clocksource cmd_type continue_on_error cpumode cpus_allowed_policy dedupe_mode exit_what fadvise_hint fallocate
 		file_service_type io_submit_mode ioengine kb_base lockfile mem protocol random_distribution random_generator
 		rate_process replay_skip rw rw_sequencer sg_write_mode stat_type steadystate sync thinktime_blocks_type
 		unified_rw_reporting unit_base verb verify write_hint zonemode`,
-	kindSwitch: `
+	KindSwitch: `
 		allow_file_create allow_mounted_write allrandrepeat atomic bs_is_seq_rand deac end_syncfs hdfs_use_direct
 		libblkio_force_enable_completion_eventfd libblkio_vectored libblkio_write_zeroes_on_trim random_sequence_stride
 		recover_zbd_write_error single_instance write_zone_remainder block_error_percentiles buffered busy_poll
@@ -42,10 +42,10 @@ var kindNames = map[kind]string{
 		serialize_overlap single-instance skip_bad slat_percentiles stats std_redirect touch_objects
 		trim_verify_zero unique_filename unlink unlink_each_loop verify_dump verify_fatal verify_header_seed verify_state_load
 		verify_state_save verify_write_sequence writefua`,
-	kindFlag: `
+	KindFlag: `
 		bs_unaligned exitall exitall_on_error fixedbufs group_reporting hipri listen new_group norandommap pingpong prep
 		refill_buffers registerfiles sqthread_poll stonewall thread time_based userspace_reap verify_only zero_buffers`,
-	kindCount: `
+	KindCount: `
 		apptag apptag_mask cmdprio_hint gpu_dev_id job_start_clock_id libblkio_num_entries libblkio_queue_size md_per_io_size
 		priohint spr_num_regions thinkcycles xnvme_dev_nsid
 		bwavgtime cgroup_weight cmdprio cmdprio_class cmdprio_percentage cpuchunks cpuload cpumask dedupe_percentage
@@ -58,11 +58,11 @@ var kindNames = map[kind]string{
 		trim_percentage ttl uid uncached verify_async verify_backlog_batch write_barrier
 		buffer_compress_percentage trim_backlog verify_backlog threads load numruns
 		test-duration threads-per-queue read-req-num-512-blocks large-block-op-kbytes`,
-	kindBytes: `
+	KindBytes: `
 		ba bs buffer_compress_chunk verify_pattern_interval filesize hugepage-size lockmem log_compression offset_align rate rate_min
 		block ramp_size replay_align verify_interval verify_offset window_size zonecapacity zonerange zonesize`,
-	kindSize: "io_size offset offset_increment size zoneskip",
-	kindTime: `
+	KindSize: "io_size offset offset_increment size zoneskip",
+	KindTime: `
 		latency_target latency_window max_latency ramp_time runtime startdelay steadystate_duration
 		steadystate_ramp_time thinktime thinktime_iotime thinktime_spin`,
 	kindRange: "bsrange",
@@ -72,8 +72,8 @@ var kindNames = map[kind]string{
 		zone_reset_threshold`,
 }
 
-var kinds = sync.OnceValue(func() map[string]kind {
-	out := map[string]kind{}
+var kinds = sync.OnceValue(func() map[string]Kind {
+	out := map[string]Kind{}
 	for k, names := range kindNames {
 		for name := range strings.FieldsSeq(names) {
 			out[name] = k
@@ -82,9 +82,9 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	return out
 })
 
-func kindOf(name string) kind {
+func KindOf(name string) Kind {
 	if k, ok := kinds()[name]; ok {
 		return k
 	}
-	return kindText
+	return KindText
 }

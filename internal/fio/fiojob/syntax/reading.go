@@ -1,4 +1,4 @@
-package fiojob
+package syntax
 
 import (
 	"fmt"
@@ -32,41 +32,41 @@ func unitOf(key string) time.Duration {
 	return time.Microsecond
 }
 
-// readExactly replaces the text of the option by one that has only one meaning, the one that fio 3.33 gives to what is
+// ReadExactly replaces the text of the option by one that has only one meaning, the one that fio 3.33 gives to what is
 // written. It returns false after reporting what fio refuses.
-func (a *arg) readExactly() bool {
-	switch a.kind {
-	case kindText, kindRange, kindSplit, kindList:
-		a.text, a.option.Exact = a.seen, a.seen
-		if a.kind == kindRange || a.kind == kindSplit {
-			a.text = strings.TrimSpace(a.seen)
+func (a *Value) ReadExactly() bool {
+	switch a.Kind {
+	case KindText, kindRange, kindSplit, kindList:
+		a.Text, a.Option.Exact = a.Seen, a.Seen
+		if a.Kind == kindRange || a.Kind == kindSplit {
+			a.Text = strings.TrimSpace(a.Seen)
 		}
 		return true
-	case kindChoice:
-		if a.raw.blankBefore {
-			a.refusedByFio(a.text)
+	case KindChoice:
+		if a.Raw.BlankBefore {
+			a.RefusedByFio(a.Text)
 			return false
 		}
 		return true
 	}
-	if a.raw.bare {
-		if a.kind != kindFlag {
-			a.problem("bad-value", fmt.Sprintf("%s has no value", a.option.Key), "")
+	if a.Raw.Bare {
+		if a.Kind != KindFlag {
+			a.Problem("bad-value", fmt.Sprintf("%s has no value", a.Option.Key), "")
 		}
-		return a.kind == kindFlag
+		return a.Kind == KindFlag
 	}
-	parts := exactParts(a.seen, func(text string) (Number, bool) {
-		switch a.kind {
-		case kindTime:
-			return exactTime(text, unitOf(a.option.Key))
-		case kindSwitch, kindFlag:
+	parts := exactParts(a.Seen, func(text string) (Number, bool) {
+		switch a.Kind {
+		case KindTime:
+			return ExactTime(text, unitOf(a.Option.Key))
+		case KindSwitch, KindFlag:
 			return exactSwitch(text)
 		}
-		return exactNumber(text, a.kb)
+		return ExactNumber(text, a.KB)
 	})
 	for _, p := range parts {
 		if p.ok {
-			a.option.Numbers = append(a.option.Numbers, p.Number)
+			a.Option.Numbers = append(a.Option.Numbers, p.Number)
 		}
 	}
 	parts, ok := a.counted(parts)
@@ -78,8 +78,8 @@ func (a *arg) readExactly() bool {
 }
 
 // counted picks the numbers of a list that fio uses, and reports what it could not mean.
-func (a *arg) counted(parts []exactPart) ([]exactPart, bool) {
-	key := a.option.Key
+func (a *Value) counted(parts []exactPart) ([]exactPart, bool) {
+	key := a.Option.Key
 	first := parts[0]
 	switch {
 	case listed(byDirection, key):
@@ -99,19 +99,19 @@ func (a *arg) counted(parts []exactPart) ([]exactPart, bool) {
 		parts = parts[:1]
 	}
 	if !slices.ContainsFunc(parts, func(p exactPart) bool { return p.ok }) || !listed(byDirection, key) && !parts[0].ok {
-		a.bad("fio finds no number")
+		a.Bad("fio finds no number")
 		return nil, false
 	}
 	for _, p := range parts {
 		switch {
-		case p.Percent && a.kind != kindSize && key != "filesize":
-			a.bad(fmt.Sprintf("a percentage is not possible here; fio itself reads %d", -1-p.Value))
+		case p.Percent && a.Kind != KindSize && key != "filesize":
+			a.Bad(fmt.Sprintf("a percentage is not possible here; fio itself reads %d", -1-p.Value))
 			return nil, false
-		case p.Percent && (p.Value < 0 || p.Value > percentMax):
-			a.bad("want a percentage from 0 to 100; fio itself takes this for an enormous number")
+		case p.Percent && (p.Value < 0 || p.Value > PercentMax):
+			a.Bad("want a percentage from 0 to 100; fio itself takes this for an enormous number")
 			return nil, false
-		case (a.kind == kindSwitch || a.kind == kindFlag) && (p.Value < 0 || a.kind == kindSwitch && p.Value > 1):
-			a.bad("want 0 or 1")
+		case (a.Kind == KindSwitch || a.Kind == KindFlag) && (p.Value < 0 || a.Kind == KindSwitch && p.Value > 1):
+			a.Bad("want 0 or 1")
 			return nil, false
 		}
 	}
@@ -119,123 +119,123 @@ func (a *arg) counted(parts []exactPart) ([]exactPart, bool) {
 }
 
 // settle writes the numbers in the unambiguous form, and warns where their value is a surprise.
-func (a *arg) settle(parts []exactPart) {
+func (a *Value) settle(parts []exactPart) {
 	texts := make([]string, len(parts))
 	for i, p := range parts {
 		switch {
 		case !p.ok:
-		case a.kind == kindSwitch || a.kind == kindFlag:
+		case a.Kind == KindSwitch || a.Kind == KindFlag:
 			texts[i] = strconv.FormatInt(min(p.Value, 1), 10)
-		case listed(zeroIsOne, a.option.Key) && p.Value == 0:
+		case listed(zeroIsOne, a.Option.Key) && p.Value == 0:
 			texts[i] = "1"
 		case p.Percent:
 			texts[i] = strconv.FormatInt(p.Value, 10) + "%"
-		case a.kind == kindTime:
+		case a.Kind == KindTime:
 			texts[i] = strconv.FormatInt(p.Value, 10) + "us"
 		default:
 			texts[i] = strconv.FormatInt(p.Value, 10)
 		}
 	}
 	separator := ","
-	if listed(lowAndHigh, a.option.Key) {
+	if listed(lowAndHigh, a.Option.Key) {
 		separator = "-"
 	}
 	text := strings.Join(texts, separator)
-	if len(parts) == 1 || listed(byDirection, a.option.Key) {
+	if len(parts) == 1 || listed(byDirection, a.Option.Key) {
 		a.surprise(text)
 	}
-	a.text, a.seen, a.option.Exact = text, text, text
-	a.raw.blankBefore = false
+	a.Text, a.Seen, a.Option.Exact = text, text, text
+	a.Raw.BlankBefore = false
 }
 
 // surprise warns, in the exact reading, where the author has meant something else.
-func (a *arg) surprise(taken string) {
-	parts := []string{a.seen}
-	if listed(byDirection, a.option.Key) {
-		parts = strings.Split(a.seen, ",")
+func (a *Value) surprise(taken string) {
+	parts := []string{a.Seen}
+	if listed(byDirection, a.Option.Key) {
+		parts = strings.Split(a.Seen, ",")
 	}
 	for _, text := range parts {
-		if strings.TrimSpace(text) == "" || a.kind == kindSwitch || a.kind == kindFlag {
+		if strings.TrimSpace(text) == "" || a.Kind == KindSwitch || a.Kind == KindFlag {
 			continue
 		}
 		var literal, meaning string
 		var err error
-		if a.kind == kindTime {
+		if a.Kind == KindTime {
 			var d time.Duration
-			d, literal, err = readTime(text, unitOf(a.option.Key))
-			meaning = formatTime(d)
+			d, literal, err = readTime(text, unitOf(a.Option.Key))
+			meaning = FormatTime(d)
 		} else {
-			var n number
-			n, err = readNumber(text, a.kb)
-			literal, meaning = n.literal, shortNumber(n.value, a.kb)
-			if n.isPct {
-				meaning = strconv.FormatFloat(n.percent, 'f', -1, 64) + " %"
+			var n MeantNumber
+			n, err = ReadNumber(text, a.KB)
+			literal, meaning = n.Literal, shortNumber(n.Value, a.KB)
+			if n.IsPercent {
+				meaning = strconv.FormatFloat(n.Percent, 'f', -1, 64) + " %"
 			}
 		}
-		message := fmt.Sprintf("%s is read as %s, as fio reads it", a.written(), taken)
+		message := fmt.Sprintf("%s is read as %s, as fio reads it", a.Written(), taken)
 		switch {
 		case err != nil:
-			a.warn("read-as-fio", message, "")
+			a.Warn("read-as-fio", message, "")
 			return
 		case literal != "":
-			hint := fmt.Sprintf("write %s=%s", a.option.Key, meaning)
+			hint := fmt.Sprintf("write %s=%s", a.Option.Key, meaning)
 			if strings.HasSuffix(meaning, "%") {
 				hint = "write whole percentages or bytes"
 			}
-			a.warn("read-as-fio", message+"; probably "+meaning+" was meant", hint)
+			a.Warn("read-as-fio", message+"; probably "+meaning+" was meant", hint)
 			return
 		}
 	}
 }
 
-// numbers checks and keeps the numbers of an option that has no field in Job.
-func numbers(j *Job, a *arg) {
-	if a.p.options.Reading == Exact {
+// Numbers checks and keeps the numbers of an option whose value is used nowhere.
+func (a *Value) Numbers() {
+	if a.Reading == Exact {
 		return
 	}
-	switch texts := strings.Split(a.seen, ","); {
-	case strings.Trim(a.text, ", \t") == "":
-		a.bad("want a number")
+	switch texts := strings.Split(a.Seen, ","); {
+	case strings.Trim(a.Text, ", \t") == "":
+		a.Bad("want a number")
 		return
-	case len(texts) == 1, listed(byDirection, a.option.Key) && len(texts) <= 3:
+	case len(texts) == 1, listed(byDirection, a.Option.Key) && len(texts) <= 3:
 		a.numberList(texts)
 		return
 	}
-	first, _, _ := strings.Cut(a.seen, ",")
-	a.warn("several-values", fmt.Sprintf("%s: one number is possible, the first counts", a.written()),
-		fmt.Sprintf("write %s=%s", a.option.Key, strings.TrimSpace(first)))
+	first, _, _ := strings.Cut(a.Seen, ",")
+	a.Warn("several-values", fmt.Sprintf("%s: one number is possible, the first counts", a.Written()),
+		fmt.Sprintf("write %s=%s", a.Option.Key, strings.TrimSpace(first)))
 	a.numberList([]string{first})
 }
 
-func (a *arg) numberList(texts []string) {
+func (a *Value) numberList(texts []string) {
 	exact, changed := make([]string, len(texts)), false
 	high := int64(math.MaxInt64)
-	if strings.Contains(a.option.Key, "percent") {
-		high = percentMax
+	if strings.Contains(a.Option.Key, "percent") {
+		high = PercentMax
 	}
 	for i, text := range texts {
 		if exact[i] = strings.TrimSpace(text); exact[i] == "" && len(texts) > 1 {
 			continue
 		}
-		shown := len(a.p.diags)
-		if a.kind == kindTime {
-			d, ok := a.time(text, unitOf(a.option.Key))
+		shown := len(a.Problems.List)
+		if a.Kind == KindTime {
+			d, ok := a.Time(text, unitOf(a.Option.Key))
 			if !ok {
 				return
 			}
-			changed = changed || len(a.p.diags) > shown
-			exact[i] = formatTime(d)
+			changed = changed || len(a.Problems.List) > shown
+			exact[i] = FormatTime(d)
 			continue
 		}
-		v, ok := a.number(text, math.MinInt64, high)
+		v, ok := a.Number(text, math.MinInt64, high)
 		if !ok {
 			return
 		}
-		if len(a.p.diags) > shown {
+		if len(a.Problems.List) > shown {
 			changed, exact[i] = true, FormatBytes(v)
 		}
 	}
-	if changed || a.raw.blankBefore {
-		a.option.Exact = strings.Join(exact, ",")
+	if changed || a.Raw.BlankBefore {
+		a.Option.Exact = strings.Join(exact, ",")
 	}
 }

@@ -1,4 +1,4 @@
-package fiojob
+package syntax
 
 import (
 	"fmt"
@@ -33,49 +33,49 @@ const (
 
 var distributions = []string{"random", "zipf", "pareto", "normal", "zoned", "zoned_abs"}
 
-// setDistribution reads random_distribution.
-func setDistribution(j *Job, a *arg) {
-	written, rest, has := strings.Cut(a.text, ":")
+// ReadDistribution reads random_distribution.
+func ReadDistribution(a *Value) (d Distribution, ok bool) {
+	written, rest, has := strings.Cut(a.Text, ":")
 	kind := strings.ToLower(written)
 	if !slices.Contains(distributions, kind) {
-		a.choice(written, distributions, nil)
-		return
+		a.Choice(written, distributions, nil)
+		return d, false
 	}
-	a.option.Exact = kind + strings.TrimPrefix(a.text, written)
-	if kind != written || a.raw.blankBefore {
-		a.refusedByFio(a.option.Exact)
+	a.Option.Exact = kind + strings.TrimPrefix(a.Text, written)
+	if kind != written || a.Raw.BlankBefore {
+		a.RefusedByFio(a.Option.Exact)
 	}
-	d := Distribution{Kind: kind, Parameter: map[string]float64{"zipf": 1.1, "pareto": 0.2}[kind]}
+	d = Distribution{Kind: kind, Parameter: map[string]float64{"zipf": 1.1, "pareto": 0.2}[kind]}
 	switch kind {
 	case "zipf", "pareto", "normal":
-		if has && !a.curve(&d, rest) {
-			return
+		if has && !readCurve(a, &d, rest) {
+			return d, false
 		}
 	case "zoned", "zoned_abs":
-		if !a.zones(&d, rest) {
-			return
+		if !readZones(a, &d, rest) {
+			return d, false
 		}
 	}
 	switch {
 	case kind == "zipf" && (d.Parameter <= 0 || d.Parameter == 1 || d.Parameter > distributionMax):
-		a.bad("want a theta above 0 that is not 1")
-		return
+		a.Bad("want a theta above 0 that is not 1")
+		return d, false
 	case kind == "pareto" && (d.Parameter <= 0 || d.Parameter >= 1):
-		a.bad("want a power between 0 and 1")
-		return
+		a.Bad("want a power between 0 and 1")
+		return d, false
 	case kind == "normal" && (d.Parameter < 0 || d.Parameter >= 100):
-		a.bad("want a deviation from 0 to below 100")
-		return
+		a.Bad("want a deviation from 0 to below 100")
+		return d, false
 	}
-	j.Distribution = d
+	return d, true
 }
 
-// curve reads "1.2" and "1.2:0.5", the parameter and the centre.
-func (a *arg) curve(d *Distribution, text string) bool {
+// readCurve reads "1.2" and "1.2:0.5", the parameter and the centre.
+func readCurve(a *Value, d *Distribution, text string) bool {
 	parameter, centre, has := strings.Cut(text, ":")
 	value, err := strconv.ParseFloat(strings.TrimSpace(parameter), 64)
 	if err != nil || math.IsNaN(value) {
-		a.bad("want a number after the colon, such as zipf:1.2")
+		a.Bad("want a number after the colon, such as zipf:1.2")
 		return false
 	}
 	d.Parameter = value
@@ -84,42 +84,42 @@ func (a *arg) curve(d *Distribution, text string) bool {
 	}
 	value, err = strconv.ParseFloat(strings.TrimSpace(centre), 64)
 	if err != nil || !(value >= 0 && value <= 1) {
-		a.bad("want a centre from 0 to 1 after the second colon, such as zipf:1.2:0.5")
+		a.Bad("want a centre from 0 to 1 after the second colon, such as zipf:1.2:0.5")
 		return false
 	}
 	d.Centre, d.HasCentre = value, true
 	return true
 }
 
-// zones reads access/size:access/size for each direction.
-func (a *arg) zones(d *Distribution, text string) bool {
-	value, seen, errors := a.text, a.seen, a.errors
-	a.text, a.seen = text, text
-	a.triple(func(direction Direction, text string) (string, bool) {
-		a.text = value // what messages show
-		zones, exact, ok := a.zonesOf(d.Kind, text)
+// readZones reads access/size:access/size for each direction.
+func readZones(a *Value, d *Distribution, text string) bool {
+	value, seen, errors := a.Text, a.Seen, a.Errors
+	a.Text, a.Seen = text, text
+	a.Triple(func(direction int, text string) (string, bool) {
+		a.Text = value // what messages show
+		zones, exact, ok := zonesOf(a, d.Kind, text)
 		d.Zones[direction] = zones
 		return exact, ok
 	})
-	a.text, a.seen = value, seen
-	a.option.Exact = d.Kind + ":" + a.option.Exact
-	if strings.Contains(text, ",") && a.errors == errors {
-		a.warn("fio-refuses", fmt.Sprintf("%s has zones by direction, which fio refuses in many versions, 3.33 among them",
-			a.written()), "use a job for each direction to run it with fio as well")
+	a.Text, a.Seen = value, seen
+	a.Option.Exact = d.Kind + ":" + a.Option.Exact
+	if strings.Contains(text, ",") && a.Errors == errors {
+		a.Warn("fio-refuses", fmt.Sprintf("%s has zones by direction, which fio refuses in many versions, 3.33 among them",
+			a.Written()), "use a job for each direction to run it with fio as well")
 	}
 	for direction := range d.Zones {
-		if d.Zones[direction] == nil && a.errors == errors {
-			a.bad("want zones for each direction")
+		if d.Zones[direction] == nil && a.Errors == errors {
+			a.Bad("want zones for each direction")
 		}
 	}
-	return a.errors == errors
+	return a.Errors == errors
 }
 
-func (a *arg) zonesOf(kind, text string) (zones []DistributionZone, exact string, ok bool) {
+func zonesOf(a *Value, kind, text string) (zones []DistributionZone, exact string, ok bool) {
 	var printed []string
 	access, size := 0, 0.0
 	for entry := range strings.SplitSeq(text, ":") {
-		z, shown, good := a.zone(kind, entry)
+		z, shown, good := readZone(a, kind, entry)
 		if !good {
 			return nil, "", false
 		}
@@ -129,14 +129,14 @@ func (a *arg) zonesOf(kind, text string) (zones []DistributionZone, exact string
 	}
 	switch {
 	case len(zones) > zonesMax:
-		a.bad(fmt.Sprintf("more than %d zones", zonesMax))
+		a.Bad(fmt.Sprintf("more than %d zones", zonesMax))
 	case access != 100:
-		a.bad(fmt.Sprintf("the shares of accesses add up to %d and not to 100", access))
+		a.Bad(fmt.Sprintf("the shares of accesses add up to %d and not to 100", access))
 	case size > 100:
-		a.bad(fmt.Sprintf("the sizes of the zones add up to %g %%", size))
+		a.Bad(fmt.Sprintf("the sizes of the zones add up to %g %%", size))
 	default:
 		if kind == "zoned" && !shareRest(zones, 100-size) {
-			a.bad("a zone with accesses has no size")
+			a.Bad("a zone with accesses has no size")
 			return nil, "", false
 		}
 		return zones, strings.Join(printed, ":"), true
@@ -163,37 +163,37 @@ func shareRest(zones []DistributionZone, rest float64) bool {
 	return true
 }
 
-// zone reads "60/10", "60/8m" and "60", and returns also how fio shall be given it.
-func (a *arg) zone(kind, text string) (z DistributionZone, exact string, ok bool) {
+// readZone reads "60/10", "60/8m" and "60", and returns also how fio shall be given it.
+func readZone(a *Value, kind, text string) (z DistributionZone, exact string, ok bool) {
 	accessText, sizeText, _ := strings.Cut(text, "/")
 	accessText, sizeText = strings.TrimSpace(accessText), strings.TrimSpace(sizeText)
 	access, err := strconv.Atoi(accessText)
 	if err != nil || access < 0 || access > 100 {
-		a.bad(fmt.Sprintf("want accesses/size, the accesses as a whole percentage, and not %q", text))
+		a.Bad(fmt.Sprintf("want accesses/size, the accesses as a whole percentage, and not %q", text))
 		return z, "", false
 	}
 	z.AccessPercent = access
 	if sizeText == "" {
 		if kind == "zoned_abs" {
-			a.warn("fio-reads-otherwise", fmt.Sprintf("%s: a zone without a size is taken as what is left of the region; fio "+
-				"itself refuses it or makes it one block", a.written()), "write the sizes of all zones")
+			a.Warn("fio-reads-otherwise", fmt.Sprintf("%s: a zone without a size is taken as what is left of the region; fio "+
+				"itself refuses it or makes it one block", a.Written()), "write the sizes of all zones")
 		}
 		return z, accessText, true
 	}
 	if kind == "zoned" {
 		percent, err := strconv.Atoi(strings.TrimSuffix(sizeText, "%"))
 		if err != nil || percent < 0 || percent > 100 {
-			a.bad(fmt.Sprintf("want the size of a zone as a whole percentage of the region, and not %q", sizeText))
+			a.Bad(fmt.Sprintf("want the size of a zone as a whole percentage of the region, and not %q", sizeText))
 			return z, "", false
 		}
 		z.SizePercent = float64(percent)
 		return z, fmt.Sprintf("%d/%d", access, percent), true
 	}
-	n, err := readNumber(sizeText, a.kb)
-	if err != nil || n.isPct || n.value < 0 {
-		a.bad(fmt.Sprintf("want the size of a zone in bytes, and not %q", sizeText))
+	n, err := ReadNumber(sizeText, a.KB)
+	if err != nil || n.IsPercent || n.Value < 0 {
+		a.Bad(fmt.Sprintf("want the size of a zone in bytes, and not %q", sizeText))
 		return z, "", false
 	}
-	z.SizeBytes = n.value
-	return z, fmt.Sprintf("%d/%s", access, FormatBytes(n.value)), true
+	z.SizeBytes = n.Value
+	return z, fmt.Sprintf("%d/%s", access, FormatBytes(n.Value)), true
 }

@@ -1,4 +1,4 @@
-package fiojob
+package syntax
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// expandEnvironment replaces ${NAME}. A variable without a value becomes nothing, as in fio; its name is returned.
-func expandEnvironment(text string, lookup func(string) (string, bool)) (expanded string, missing []string) {
+// ExpandEnvironment replaces ${NAME}. A variable without a value becomes nothing, as in fio; its name is returned.
+func ExpandEnvironment(text string, lookup func(string) (string, bool)) (expanded string, missing []string) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
@@ -27,7 +27,7 @@ func expandEnvironment(text string, lookup func(string) (string, bool)) (expande
 		if value == "" {
 			missing = append(missing, name)
 		}
-		if b.Len()+len(value) > textBytesMax {
+		if b.Len()+len(value) > TextBytesMax {
 			return b.String(), missing
 		}
 		b.WriteString(value)
@@ -37,20 +37,18 @@ func expandEnvironment(text string, lookup func(string) (string, bool)) (expande
 
 var errKeyword = errors.New("the value of a keyword is not known here")
 
-// expandKeywords replaces $pagesize, $mb_memory and $ncpus and then does the arithmetic, which fio leaves to bc.
-func expandKeywords(text string, o Options) (string, error) {
+// expandKeywords replaces keywords such as $ncpus by their numbers, 0 where one is not known, and then does the arithmetic,
+// which fio leaves to bc.
+func expandKeywords(text string, keywords map[string]int64) (string, error) {
 	found := false
-	for _, k := range []struct {
-		word  string
-		value int64
-	}{{"$pagesize", o.PageSize}, {"$mb_memory", o.MemoryMB}, {"$ncpus", o.CPUs}} {
-		if !strings.Contains(text, k.word) {
+	for word, value := range keywords {
+		if !strings.Contains(text, word) {
 			continue
 		}
-		if k.value <= 0 {
+		if value <= 0 {
 			return "", errKeyword
 		}
-		text = strings.ReplaceAll(text, k.word, strconv.FormatInt(k.value, 10))
+		text = strings.ReplaceAll(text, word, strconv.FormatInt(value, 10))
 		found = true
 	}
 	if !found || !strings.ContainsAny(text, "+-*/") {

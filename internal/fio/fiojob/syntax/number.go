@@ -1,4 +1,4 @@
-package fiojob
+package syntax
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// number is a number of a job file, read as its author meant it.
-type number struct {
-	value   int64
-	percent float64
-	isPct   bool
-	literal string // what fio itself reads, when that is something else
+// MeantNumber is a number of a job file, read as its author meant it.
+type MeantNumber struct {
+	Value     int64
+	Percent   float64
+	IsPercent bool
+	Literal   string // what fio itself reads, when that is something else
 }
 
 var errNumber = errors.New("want a number")
@@ -40,43 +40,43 @@ func splitNumber(text string) (negative bool, digits, rest string) {
 	return negative, s[:end], s[end:]
 }
 
-// readNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the meaning of a bare k. text is
+// ReadNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the meaning of a bare k. text is
 // as fio sees it, with a blank in front where one follows the equals sign.
-func readNumber(text string, kb int64) (number, error) {
+func ReadNumber(text string, kb int64) (MeantNumber, error) {
 	negative, digits, rest := splitNumber(text)
 	if digits == "" || digits == "." {
-		return number{}, errNumber
+		return MeantNumber{}, errNumber
 	}
 	suffix := strings.ToLower(strings.TrimSpace(rest))
-	var n number
+	var n MeantNumber
 	if suffix == "%" {
-		n.isPct = true
+		n.IsPercent = true
 		value, err := strconv.ParseFloat(digits, 64)
 		if err != nil || negative || value > 100 {
-			return number{}, errors.New("want a percentage from 0 to 100")
+			return MeantNumber{}, errors.New("want a percentage from 0 to 100")
 		}
-		n.percent = value
-		if exact, ok := exactNumber(text, kb); !ok || !exact.Percent || float64(exact.Value) != value {
-			n.literal = strconv.FormatInt(exact.Value, 10)
+		n.Percent = value
+		if exact, ok := ExactNumber(text, kb); !ok || !exact.Percent || float64(exact.Value) != value {
+			n.Literal = strconv.FormatInt(exact.Value, 10)
 		}
 		return n, nil
 	}
 	factor, known := suffixFactor(suffix, kb)
 	if !known {
-		return number{}, fmt.Errorf("%w with one of the suffixes k, m, g, t, p, and not %q", errNumber, suffix)
+		return MeantNumber{}, fmt.Errorf("%w with one of the suffixes k, m, g, t, p, and not %q", errNumber, suffix)
 	}
 	value, err := scaledInteger(digits, factor)
 	if err != nil {
-		return number{}, err
+		return MeantNumber{}, err
 	}
 	if negative {
 		value = -value
 	}
-	n.value = value
-	if exact, ok := exactNumber(text, kb); !ok {
-		n.literal = "nothing"
+	n.Value = value
+	if exact, ok := ExactNumber(text, kb); !ok {
+		n.Literal = "nothing"
 	} else if exact.Percent || exact.Value != value {
-		n.literal = strconv.FormatInt(exact.Value, 10)
+		n.Literal = strconv.FormatInt(exact.Value, 10)
 	}
 	return n, nil
 }
@@ -164,7 +164,7 @@ func readTime(text string, unit time.Duration) (d time.Duration, literal string,
 	if err != nil {
 		return 0, "", err
 	}
-	exact, ok := exactTime(text, unit)
+	exact, ok := ExactTime(text, unit)
 	read := time.Duration(exact.Value) * time.Microsecond
 	switch {
 	case !ok:

@@ -1,4 +1,4 @@
-package fiojob
+package syntax
 
 import (
 	"math"
@@ -7,18 +7,12 @@ import (
 	"time"
 )
 
-// Number is one number of an option: bytes, a count, microseconds for times, or a percentage.
-type Number struct {
-	Value   int64
-	Percent bool
-}
-
 // What follows is how fio 3.33 reads numbers, as its debug output shows it for thousands of texts. It never looks at the
 // whole text: digits end at the first other character, a suffix counts by its first letter, what follows is passed over.
 
-// exactNumber reads the start of text as fio reads a number of bytes or a count. kb is what k means.
-func exactNumber(text string, kb int64) (Number, bool) {
-	value, suffix, ok := exactDigits(text)
+// ExactNumber reads the start of text as fio reads a number of bytes or a count. kb is what k means.
+func ExactNumber(text string, kb int64) (Number, bool) {
+	value, suffix, ok := ExactDigits(text)
 	if !ok || suffix == "" {
 		return Number{Value: value}, ok
 	}
@@ -46,11 +40,11 @@ func exactNumber(text string, kb int64) (Number, bool) {
 	return Number{Value: value}, true
 }
 
-// exactTime reads the start of text as fio reads a time, in microseconds. unit is the one of a number alone. A unit that
+// ExactTime reads the start of text as fio reads a time, in microseconds. unit is the one of a number alone. A unit that
 // fio does not know counts as microseconds, one that does not directly follow the digits as none.
-func exactTime(text string, unit time.Duration) (Number, bool) {
+func ExactTime(text string, unit time.Duration) (Number, bool) {
 	text, _, _ = strings.Cut(text, ",")
-	value, suffix, ok := exactDigits(text)
+	value, suffix, ok := ExactDigits(text)
 	if !ok {
 		return Number{}, false
 	}
@@ -67,9 +61,9 @@ func exactTime(text string, unit time.Duration) (Number, bool) {
 	return Number{Value: value * micros}, true
 }
 
-// exactDigits returns the number that text starts with and what follows its digits. A leading blank is skipped before the
+// ExactDigits returns the number that text starts with and what follows its digits. A leading blank is skipped before the
 // digits, but prevents a suffix.
-func exactDigits(text string) (value int64, suffix string, ok bool) {
+func ExactDigits(text string) (value int64, suffix string, ok bool) {
 	text = strings.TrimRight(text, " \t")
 	trimmed := strings.TrimLeft(text, " \t")
 	negative := strings.HasPrefix(trimmed, "-")
@@ -131,6 +125,6 @@ const exactPartsMax = 64
 
 // exactSwitch reads the start of text as fio reads 0 and 1.
 func exactSwitch(text string) (Number, bool) {
-	value, _, ok := exactDigits(text)
+	value, _, ok := ExactDigits(text)
 	return Number{Value: value}, ok
 }
