@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/unit"
@@ -49,8 +50,8 @@ func (f Footprint) writtenInTime() string {
 	case f.WrittenForever:
 		return "at least " + known + "; the rest is limited only by time and device"
 	}
-	return fmt.Sprintf("%s + unthrottled writes for %s (≈%.3g GB at 1 GB/s)", known,
-		unit.FormatDuration(f.WrittenFreely), f.WrittenFreely.Seconds())
+	return fmt.Sprintf("%s + unthrottled writes for %s (≈%s at 1 GB/s)", known,
+		unit.FormatDuration(f.WrittenFreely), strings.TrimSuffix(unit.FormatRate(f.WrittenFreely.Seconds()*1e9), "/s"))
 }
 
 // Bytes returns the storage that the run takes at most, as its VMs see it.
