@@ -68,7 +68,7 @@ var dirty = map[string]int{
 	"internal/lab":      1,
 	"internal/lease":    1,
 	"internal/lint":     7,
-	"internal/load":     146,
+	"internal/load":     86,
 	"internal/metric":   4,
 	"internal/plan":     1,
 	"internal/planner":  18,

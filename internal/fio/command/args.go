@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -96,7 +96,7 @@ func (a *arguments) option(key, value, word string) error {
 	case "readonly":
 		o.readonly = true
 	case "backlog":
-		after, err := ioengine.ParseBacklog(value)
+		after, err := program.ParseBacklog(value)
 		o.dropAfter = after
 		return err
 	case "backend":

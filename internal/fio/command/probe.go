@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 	"github.com/braggdev/bragg/internal/fio/fioreport"
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
 // probes are options that ask what the program is and has, and run nothing. Wrappers of fio ask before they choose options.
@@ -105,5 +105,6 @@ func engineHelp(value string) (string, error) {
 	case option != "":
 		return optionHelp(option)
 	}
-	return fmt.Sprintf("%s: done by %s\n", engine, ioengine.BackendOf(engine)), nil
+	kind, _, _ := backend.Of(engine)
+	return fmt.Sprintf("%s: done by %s\n", engine, kind), nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -21,18 +21,18 @@ type jsonPriority struct {
 }
 
 // priorities returns those of a direction that operations had, in their order; none where all had the same.
-func (row *Row) priorities(directions ...int) []ioengine.PriorityLatency {
-	var merged ioengine.Account
+func (row *Row) priorities(directions ...int) []measuring.PriorityLatency {
+	var merged measuring.Account
 	for _, d := range directions {
-		var one ioengine.Account
+		var one measuring.Account
 		one.Priorities[0] = row.Account.Priorities[d]
 		merged.Add(&one)
 	}
-	list := slices.DeleteFunc(merged.Priorities[0], func(l ioengine.PriorityLatency) bool { return l.Service.Count() == 0 })
+	list := slices.DeleteFunc(merged.Priorities[0], func(l measuring.PriorityLatency) bool { return l.Service.Count() == 0 })
 	if len(list) < 2 {
 		return nil
 	}
-	slices.SortFunc(list, func(a, b ioengine.PriorityLatency) int { return int(a.Priority) - int(b.Priority) })
+	slices.SortFunc(list, func(a, b measuring.PriorityLatency) int { return int(a.Priority) - int(b.Priority) })
 	return list
 }
 

@@ -12,7 +12,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
+	"github.com/braggdev/bragg/internal/load/ioengine/search"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -43,7 +44,7 @@ type Row struct {
 	Runtime    time.Duration
 	// Directions are read, write and trim.
 	Directions [interval.DirectionCount]Direction
-	Account    ioengine.Account
+	Account    measuring.Account
 	// Due counts operations that a rate gave a time; NotIssued those of them that were still waiting at the end.
 	// BacklogMax is the largest number that waited at the end of a period.
 	Due, NotIssued, BacklogMax uint64
@@ -59,7 +60,7 @@ type Row struct {
 	Steady *Steady `json:",omitempty"`
 
 	// Depth is the state of a queue depth search, of the first clone that has one.
-	Depth *ioengine.Depth `json:",omitempty"`
+	Depth *search.Depth `json:",omitempty"`
 
 	samples []sample
 }

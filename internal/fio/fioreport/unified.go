@@ -3,7 +3,7 @@ package fioreport
 import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/stat"
 )
 
@@ -82,7 +82,7 @@ type namedDirection struct {
 	name string
 	*Direction
 	submissions *stat.Histogram
-	priorities  []ioengine.PriorityLatency // nil: all had the same
+	priorities  []measuring.PriorityLatency // nil: all had the same
 }
 
 // percentiles are those that a row shows of each kind of latency; none where they are switched off.

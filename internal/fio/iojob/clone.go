@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
+	"github.com/braggdev/bragg/internal/load/ioengine/search"
 )
 
 // clone is one clone of a job: what fio runs as one process.
@@ -34,11 +35,11 @@ type clone struct {
 	started int64 // on the axis of the run
 	ended   int64 // 0: still going on
 	tally   fioreport.Tally
-	account ioengine.Account
+	account measuring.Account
 	live    liveTotals
 	logWait time.Duration // for the files of its logs
 	engine  string
-	depth   ioengine.Depth // of a search; the zero value where there is none
+	depth   search.Depth // of a search; the zero value where there is none
 	err     error
 }
 
@@ -130,7 +131,7 @@ func (c *clone) add(iv *interval.Interval) {
 	c.live.add(iv)
 }
 
-func (c *clone) end(at time.Duration, account ioengine.Account, err error) {
+func (c *clone) end(at time.Duration, account measuring.Account, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = int64(at)

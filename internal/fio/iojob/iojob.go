@@ -17,14 +17,14 @@ import (
 	"os"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iojob/fiolog"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/shares"
 )
 
 // Options say how to run jobs. The zero value is ready to use.
@@ -127,8 +127,8 @@ type runner struct {
 	iologs    *ioLogs
 	holdings  holdings
 	lifecycle lifecycle
-	flows     ioengine.Flows // of all clones
-	ramps     ioengine.Ramps
+	flows     shares.Flows // of all clones
+	ramps     shares.Ramps
 }
 
 // check refuses what no clone could do before the first one starts.

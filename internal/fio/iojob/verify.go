@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // sayMismatches tells what verification found.
-func (o *Options) sayMismatches(job string, account *ioengine.Account) {
+func (o *Options) sayMismatches(job string, account *measuring.Account) {
 	if account.SurveyedBytes > 0 {
 		o.say("verify: job %q: it was written in another order than this job would write it; %s were found by their headers", job,
 			unit.FormatBytes(account.SurveyedBytes))

@@ -152,7 +152,7 @@ func freezable(t *testing.T) string {
 	}
 	command(t, "mount", device, dir)
 	t.Cleanup(func() {
-		// What hangs ends soon after the thaw and lets go of the file.
+		// What hangs ends soon after the thaw and releases the file.
 		var err error
 		for range 100 {
 			if err = exec.Command("umount", dir).Run(); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 )
 
 // chained returns a worker that is about to begin, on files that are there.
@@ -39,11 +40,11 @@ func chained(t *testing.T, options string, files int) *worker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = run.Close() })
-	run.shared.clock = newClock(time.Now().UnixNano())
+	run.shared.clock = measuring.NewClock(time.Now().UnixNano())
 	run.shared.period = int64(time.Second)
 	one := run.phases[0][0]
-	one.periodEnd = backend.Never
-	one.begin(run.shared.clock.now())
+	one.PeriodEnd = backend.Never
+	one.begin(run.shared.clock.Now())
 	one.beginChains()
 	if one.chain == nil {
 		t.Fatal("the job has no chain")
@@ -65,7 +66,7 @@ func TestStopBetweenTwoLinksLosesNothing(t *testing.T) {
 		l := &w.lanes[0]
 		l.reserve = len(w.slots) - 8
 		w.mu.Lock()
-		now := w.shared.clock.now()
+		now := w.shared.clock.Now()
 		w.fill(now)
 		if w.batch.Count != 8 {
 			t.Fatalf("%d operations were made, want 8", w.batch.Count)
@@ -73,7 +74,7 @@ func TestStopBetweenTwoLinksLosesNothing(t *testing.T) {
 		pend(w, pending)
 		w.shared.stop.Store(true)
 		n := w.exchangeChain(backend.Never, now)
-		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
+		if err := w.reap(w.done[:n], w.shared.clock.Now()); err != nil {
 			t.Error(err)
 		}
 		if w.inFlight != w.chain.Left || l.InFlight != w.chain.Left || len(l.Free) != len(w.slots)-w.chain.Left {
@@ -92,7 +93,7 @@ func TestLastSyncsOutliveTheEnd(t *testing.T) {
 	for i := range l.Streams {
 		l.Streams[i].Writes, l.syncs.unsynced = 1, 1
 	}
-	now := w.shared.clock.now()
+	now := w.shared.clock.Now()
 	w.shared.stop.Store(true)
 	l.stop(now)
 	w.fill(now)
@@ -125,7 +126,7 @@ func TestChainEndsAtItsFirstError(t *testing.T) {
 	l.reserve = len(w.slots) - 8
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.shared.clock.now()
+	now := w.shared.clock.Now()
 	w.fill(now)
 	if w.batch.Count != 8 {
 		t.Fatalf("%d operations were made, want 8", w.batch.Count)
@@ -140,7 +141,7 @@ func TestChainEndsAtItsFirstError(t *testing.T) {
 		for _, c := range w.done[:n] {
 			results = append(results, c.Result)
 		}
-		if err := w.reap(w.done[:n], w.shared.clock.now()); err != nil {
+		if err := w.reap(w.done[:n], w.shared.clock.Now()); err != nil {
 			w.shared.stop.Store(true)
 		}
 		if w.inFlight == 0 {

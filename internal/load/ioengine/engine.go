@@ -7,8 +7,8 @@
 // that drives some lanes through one back end; a timeline collects what the workers recorded, once per period.
 //
 // What to read: package program works a job out; package pattern says what operation n of a clone is, package
-// content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; record.go and
-// timeline.go make intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
+// content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; package
+// measuring makes intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
 // verified (package verifying), trimmed and written (trim.go), kept from overlaps (overlap.go). observe.go shows single
 // operations to others.
 //
@@ -19,16 +19,11 @@ package ioengine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
-	"strconv"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
@@ -48,7 +43,7 @@ var _ load.Generator = Generator{}
 
 // Plan says what w would do, without opening a device.
 func (g Generator) Plan(w load.Workload) (load.Plan, error) {
-	file, issues, err := readJobs(w)
+	file, issues, err := program.Read(w)
 	if err != nil {
 		return load.Plan{Issues: issues}, err
 	}
@@ -61,7 +56,7 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		Engine: p.Engine(), Extents: p.Extents(), Command: file.CommandLine(), Issues: issues,
 		BytesWritten: p.BytesWritten(), WriteRate: region.WriteRate(file.Jobs()), MemoryBytes: p.Memory(), Notes: p.Notes(),
 	}
-	if own, err := jobsAlone(w); err == nil {
+	if own, err := program.JobsAlone(w); err == nil {
 		plan.TakesLeast, plan.TakesMost = region.Takes(own)
 		plan.Timed = region.Timed(own)
 	}
@@ -72,96 +67,13 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	if w.Scale != (load.Scale{}) {
 		full := w
 		full.Scale = load.Scale{}
-		if file, _, err := readJobs(full); err == nil {
+		if file, _, err := program.Read(full); err == nil {
 			if unscaled, err := g.compile(full, file.Jobs()); err == nil {
 				plan.ScaledFrom = program.Touched(unscaled.Extents())
 			}
 		}
 	}
 	return plan, nil
-}
-
-// jobsAlone are those of the job file, whatever runtime the workload is given.
-func jobsAlone(w load.Workload) ([]fiojob.Job, error) {
-	w.Runtime = 0
-	file, _, err := readJobs(w)
-	if err != nil {
-		return nil, err
-	}
-	return file.Jobs(), nil
-}
-
-// Options of a Workload.
-const (
-	optionBackend      = "backend"         // as Generator.Backend
-	optionPrefillDepth = "prefill_iodepth" // queue depth of a prefill
-	optionBacklog      = "backlog"         // what becomes of operations that are late; see ParseBacklog
-)
-
-// readJobs parses the job file and makes of it what the workload asks for: its rehearsal, its runtime, its prefill.
-func readJobs(w load.Workload) (*fiojob.File, diag.List, error) {
-	depth, err := prefillDepth(w)
-	if err != nil {
-		return nil, nil, err
-	}
-	var names []string
-	for _, d := range w.Devices {
-		names = append(names, d.Name)
-	}
-	file, issues := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{Windows: runtime.GOOS == "windows"})
-	issues = append(issues, file.Unsupported()...)
-	issues = append(issues, file.Undeclared(names)...)
-	if err := issues.Err(); err != nil {
-		return nil, issues, err
-	}
-	size := func(name string) (int64, bool) {
-		for _, d := range w.Devices {
-			if d.Name == name {
-				return d.SizeBytes, d.SizeBytes > 0
-			}
-		}
-		return 0, false
-	}
-	rates, err := w.RateScale()
-	if err != nil {
-		return nil, issues, err
-	}
-	file = region.ScaleRates(region.Scale(region.Resolve(file, size), w.Scale.Factor, w.Scale.BlocksMin), rates)
-	switch {
-	case w.Prefill && depth > 0:
-		file = region.Prefill(file).WithDepth(depth)
-	case w.Prefill:
-		file = region.Prefill(file)
-	default:
-		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
-	}
-	return file, issues, nil
-}
-
-// prefillDepth reads the options of a workload, all of them.
-func prefillDepth(w load.Workload) (depth int, err error) {
-	for key, value := range w.Options {
-		bad := &diag.Error{
-			Code: "bad-generator-option", Exit: diag.ExitData,
-			Message: fmt.Sprintf("option %q of workload %q: the native engine has no such option", key, w.Name),
-			Hint:    "it has " + optionBackend + ", " + optionBacklog + " and " + load.OptionRateScale,
-		}
-		switch key {
-		case optionBackend, load.OptionRateScale:
-		case optionBacklog:
-			if _, err := ParseBacklog(value); err != nil {
-				return 0, err
-			}
-		case optionPrefillDepth:
-			if depth, err = strconv.Atoi(value); err != nil || depth < 1 {
-				bad.Message = fmt.Sprintf("option %q of workload %q: want a queue depth, and not %q", key, w.Name, value)
-				return 0, bad
-			}
-		default:
-			return 0, bad
-		}
-	}
-	return depth, nil
 }
 
 // compile makes the program and applies the choice of a back end.
@@ -171,7 +83,7 @@ func (g Generator) compile(w load.Workload, jobs []fiojob.Job) (*program.Program
 		return p, err
 	}
 	choice := g.Backend
-	if option := w.Options[optionBackend]; option != "" {
+	if option := w.Options[program.OptionBackend]; option != "" {
 		choice = option
 	}
 	if choice != "" {
@@ -189,7 +101,7 @@ func (g Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	file, _, err := readJobs(w)
+	file, _, err := program.Read(w)
 	if err != nil {
 		return nil, err
 	}
@@ -213,18 +125,12 @@ func (g Generator) prepareJobs(w load.Workload, jobs []fiojob.Job) (*instance, e
 		p.FallBack()
 		in, err = prepare(p)
 	}
-	if policy := w.Options[optionBacklog]; err == nil && policy != "" {
-		after, err := ParseBacklog(policy)
+	if policy := w.Options[program.OptionBacklog]; err == nil && policy != "" {
+		after, err := program.ParseBacklog(policy)
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
 		}
 		Run{in}.DropBacklog(after)
 	}
 	return in, err
-}
-
-// BackendOf names the back end that does the work of one of fio's engines, "" where there is none.
-func BackendOf(ioengine string) string {
-	kind, _, _ := backend.Of(ioengine)
-	return string(kind)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
@@ -49,28 +50,32 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return errors.New("run workload: it was closed or run before")
 	}
 	w := &in.program.Workload
-	in.shared.clock = newClock(w.ZeroUnixNanos)
+	in.shared.clock = measuring.NewClock(w.ZeroUnixNanos)
 	in.shared.period = int64(w.IntervalLength)
 	if in.shared.period <= 0 {
 		in.shared.period = int64(intervalLengthDefault)
 	}
 	in.waitForStart(ctx)
-	start := in.shared.clock.now()
+	start := in.shared.clock.Now()
 	stopped := context.AfterFunc(ctx, func() { in.shared.stop.Store(true) })
 	defer stopped()
 	workers := slices.Concat(in.phases...)
 	for _, worker := range workers {
-		worker.periodEnd = floorTo(start, in.shared.period) + in.shared.period
+		worker.PeriodEnd = measuring.FloorTo(start, in.shared.period) + in.shared.period
 	}
-	t := newTimeline(in, workers, start, sink)
+	t := measuring.NewTimeline(in.timed(), in.names, &in.shared.clock, start, in.expectedEnd(start))
+	sources := make([]measuring.Source, len(workers))
+	for i, w := range workers {
+		sources[i] = w
+	}
 	collected := make(chan struct{})
 	finished := make(chan int64, 1)
 	go func() {
 		defer close(collected)
-		t.run(finished)
+		t.Run(sources, sink, finished)
 	}()
 	err := in.runPhases()
-	finished <- in.shared.clock.now()
+	finished <- in.shared.clock.Now()
 	<-collected
 	return errors.Join(err, in.Close())
 }
@@ -81,7 +86,7 @@ func (in *instance) waitForStart(ctx context.Context) {
 	if start == 0 {
 		return
 	}
-	wait := start - in.shared.clock.now()
+	wait := start - in.shared.clock.Now()
 	if wait <= 0 {
 		return
 	}
@@ -113,7 +118,7 @@ func (in *instance) runPhases() error {
 func (in *instance) runPhase(workers []*worker) error {
 	thread.AddPlaces(len(workers))
 	defer thread.AddPlaces(-len(workers))
-	start := in.shared.clock.now()
+	start := in.shared.clock.Now()
 	errs := make(chan error, len(workers))
 	for _, w := range workers {
 		w.begin(start)
@@ -164,7 +169,7 @@ func (in *instance) await(errs <-chan error, look <-chan time.Time, workers []*w
 			return err
 		case <-look:
 		}
-		now := in.shared.clock.now()
+		now := in.shared.clock.Now()
 		for _, w := range workers {
 			if w.overdue(now) < drainMax {
 				continue
@@ -259,4 +264,11 @@ func (in *instance) flush() (errs []error) {
 // SetTime places the workload on the run's axis; see load.Timed.
 func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
 	in.program.Workload.ZeroUnixNanos, in.program.Workload.StartNanos = zeroUnixNanos, startNanos
+}
+
+// timed is the workload with the length that its intervals have.
+func (in *instance) timed() load.Workload {
+	w := in.program.Workload
+	w.IntervalLength = time.Duration(in.shared.period)
+	return w
 }

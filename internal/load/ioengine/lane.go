@@ -3,8 +3,10 @@ package ioengine
 import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/oplog"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/queue"
+	"github.com/braggdev/bragg/internal/load/ioengine/shares"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 )
@@ -30,11 +32,11 @@ type lane struct {
 	think     *think
 	syncs     *syncs
 	watch     *watch
-	flow      *flow // progress is balanced against that of others
-	ramp      *ramp // a size ends the ramp
+	flow      *shares.Flow // progress is balanced against that of others
+	ramp      *shares.Ramp // a size ends the ramp
 	verify    *verifying.Verifier
-	replay    *replay // operations come from a log
-	recording *recording
+	replay    *oplog.Replay // operations come from a log
+	recording *oplog.Recording
 	observer  Observer
 }
 
@@ -59,7 +61,7 @@ func newLane(spec *program.Clone, job *program.Job, files []*backend.File) lane 
 		}
 	}
 	if job.Replay != nil {
-		l.replay = newReplay(job.Replay, job.Fio.Replay.NoStall)
+		l.replay = oplog.NewReplay(job.Replay, job.Fio.Replay.NoStall)
 		return l
 	}
 	l.submitMax = job.SubmitMax()
@@ -113,7 +115,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 		}
 		return l.verify.Closed(&l.Queue, w.report)
 	}
-	if l.recording != nil && !l.recording.ready(w, 2*l.Job.Depth) {
+	if l.recording != nil && !l.recording.Ready(&w.shared.stop, 2*l.Job.Depth) {
 		return now + recordPollNanos
 	}
 	if l.replay != nil {
@@ -138,7 +140,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	}
 	l.draining, l.pauseUntil = false, 0
 	if l.flow != nil {
-		l.flow.join()
+		l.flow.Join()
 	}
 	l.dropLate(now, l)
 	if l.think != nil && l.think.over(l.Start, now) {
@@ -177,7 +179,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			l.put(w, &l.held)
 			continue
 		}
-		if l.flow != nil && l.flow.over() {
+		if l.flow != nil && l.flow.Over() {
 			return l.heldBack(now)
 		}
 		direction, intended, wait := l.choose(now)
@@ -201,7 +203,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 func (l *lane) catchUp(w *worker) {
 	for len(l.Free) > l.reserve && l.timed && (l.think == nil || !l.think.waiting) && !l.verify.Busy() && !l.verify.TrimsFirst() {
 		direction, intended, wait := l.choose(l.end - 1)
-		if wait > 0 || !l.paced[direction] || l.flow != nil && l.flow.over() || !l.issue(w, direction, intended) {
+		if wait > 0 || !l.paced[direction] || l.flow != nil && l.flow.Over() || !l.issue(w, direction, intended) {
 			return
 		}
 	}
@@ -215,7 +217,7 @@ func (l *lane) issue(w *worker, direction int, intended int64) bool {
 		return false
 	}
 	if l.flow != nil {
-		l.flow.count()
+		l.flow.Count()
 	}
 	o := operation{stream: int32(at), direction: uint8(direction), offset: offset, size: size, intended: backend.Never, number: l.N - 1}
 	if l.paced[direction] {
@@ -260,7 +262,7 @@ func (l *lane) put(w *worker, o *operation) {
 
 func (l *lane) close(why queue.ClosedReason) {
 	l.Closed = why
-	l.flow.leave()
+	l.flow.Leave()
 }
 
 // stop closes the lane before its time.

@@ -33,7 +33,7 @@ type Completed struct {
 	Priority  thread.Priority // its own, or that of its job; 0: none is set
 }
 
-// OK tells whether everything was done that was asked for.
+// OK reports whether everything was done that was asked for.
 func (c *Completed) OK() bool { return c.Result == c.Size }
 
 // Observe lets each lane report to an observer of its own; nil for a lane that nobody watches. It must be called before
@@ -45,7 +45,7 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 				l := &w.lanes[i]
 				l.observer = of(l.Job.Fio.Name, l.clone)
 			}
-			w.observed = make([]Completed, 0, len(w.slots))
+			w.observed.batch = make([]Completed, 0, len(w.slots))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (r Run) TimeSubmissions() {
 	for _, workers := range r.phases {
 		for _, w := range workers {
 			if timer, ok := w.backend.(backend.SubmissionTimer); ok {
-				timer.TimeSubmissions(r.shared.clock.now)
+				timer.TimeSubmissions(r.shared.clock.Now)
 				w.submissions = timer
 				for d := range w.account.Submissions {
 					w.account.Submissions[d].Reserve()
@@ -76,11 +76,17 @@ func (w *worker) noteSubmission() {
 	}
 }
 
-// observe notes one completion for the observer of its lane.
-func (w *worker) observe(l *lane, s *backend.Slot, result int32, now int64) {
-	if w.observedLane != l {
-		w.tellObserver()
-		w.observedLane = l
+// observed is what completed and is not yet told to the observer of its lane.
+type observed struct {
+	batch []Completed
+	lane  *lane // of the batch
+}
+
+// note notes one completion.
+func (o *observed) note(l *lane, s *backend.Slot, result int32, now int64) {
+	if o.lane != l {
+		o.tell()
+		o.lane = l
 	}
 	moved := int64(result)
 	if result == backend.WholeSize {
@@ -90,17 +96,17 @@ func (w *worker) observe(l *lane, s *backend.Slot, result int32, now int64) {
 	if priority == 0 {
 		priority = l.usual
 	}
-	w.observed = append(w.observed, Completed{
+	o.batch = append(o.batch, Completed{
 		Offset: s.Offset, Size: s.Size, Intended: s.Intended, Submitted: s.Submitted, Returned: s.Returned, Completed: now,
 		Device: s.Device, Result: moved, Direction: interval.Direction(s.Direction), Sync: s.Kind >= backend.OpSync,
 		Measured: s.Intended >= l.measureFrom, Priority: priority,
 	})
 }
 
-// tellObserver hands over what was noted.
-func (w *worker) tellObserver() {
-	if len(w.observed) > 0 {
-		w.observedLane.observer.Completed(w.observed)
-		w.observed = w.observed[:0]
+// tell hands over what was noted.
+func (o *observed) tell() {
+	if len(o.batch) > 0 {
+		o.lane.observer.Completed(o.batch)
+		o.batch = o.batch[:0]
 	}
 }

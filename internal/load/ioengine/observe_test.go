@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 )
 
 // counting adds up what an observer is told, and checks what must hold of every operation.
@@ -54,7 +55,7 @@ func (c *counting) Completed(batch []ioengine.Completed) {
 }
 
 // observed runs one clone with an observer and returns it with what the engine recorded itself.
-func observed(t *testing.T, options, backend string, slat bool) (*counting, interval.Interval, ioengine.Account) {
+func observed(t *testing.T, options, backend string, slat bool) (*counting, interval.Interval, measuring.Account) {
 	t.Helper()
 	w := files(t, job(options))
 	w.IntervalLength = 50 * time.Millisecond
@@ -138,7 +139,7 @@ func TestSubmissionsAreMeasuredWhereTheyMeanSomething(t *testing.T) {
 	}
 }
 
-// works tells whether this machine lets the engine use a back end.
+// works reports whether this machine lets the engine use a back end.
 func works(t *testing.T, backend string) bool {
 	w := files(t, job("ioengine=io_uring rw=randread bs=4k size=1m"))
 	plan, err := ioengine.Generator{Backend: backend}.Plan(w)

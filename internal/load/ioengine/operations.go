@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
@@ -27,7 +28,7 @@ type Operation struct {
 // operations are those of a run with the same seed, because they do not depend on how fast the device is; only the
 // order of directions does, where one of two has a rate.
 func (g Generator) Operations(w load.Workload, each func(Operation) bool) error {
-	file, _, err := readJobs(w)
+	file, _, err := program.Read(w)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (g Generator) Operations(w load.Workload, each func(Operation) bool) error 
 
 // OperationsOfJobs is Operations for jobs that were parsed and worked out already, with flushes among them.
 func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each func(Operation) bool) error {
-	w.Options = map[string]string{optionBackend: string(backend.KindNull)}
+	w.Options = map[string]string{program.OptionBackend: string(backend.KindNull)}
 	p, err := g.compile(w, jobs)
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 			l := newLane(&job.Clones[c], job, nil)
 			l.Free = append(l.Free, 0)
 			l.begin(0)
-			if err := l.replay.startDry(); err != nil {
+			if err := l.replay.StartDry(); err != nil {
 				return err
 			}
 			dryRun(&l, func(s *backend.Slot) bool {
@@ -69,8 +70,8 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 				}
 				return each(o)
 			})
-			err := l.replay.failure()
-			l.replay.close()
+			err := l.replay.Failure()
+			l.replay.Close()
 			if err != nil {
 				return err
 			}

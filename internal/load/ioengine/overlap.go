@@ -15,7 +15,7 @@ type operation struct {
 	direction              uint8
 }
 
-// overlaps tells whether an operation in flight touches a byte of o. It looks at all slots of the lane, which only
+// overlaps reports whether an operation in flight touches a byte of o. It looks at all slots of the lane, which only
 // serialize_overlap and the verification of writes that may overlap pay for.
 func (l *lane) overlaps(o *operation) bool {
 	device := l.Streams[o.stream].Device

@@ -9,10 +9,11 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/content"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
+	"github.com/braggdev/bragg/internal/load/ioengine/shares"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
-	"github.com/braggdev/bragg/internal/unit"
 )
 
 // prepare opens the devices and builds the workers of a program.
@@ -41,8 +42,8 @@ func (in *instance) build() error {
 			if phase > 0 {
 				dropCaches(in.phases[0])
 			}
-			in.enterFlows(&Flows{})
-			in.enterRamps(&Ramps{})
+			in.enterFlows(&shares.Flows{})
+			in.enterRamps(&shares.Ramps{})
 			return nil
 		}
 		in.phases = append(in.phases, workers)
@@ -134,7 +135,7 @@ func (in *instance) open(job *program.Job) ([]*backend.File, error) {
 			o.flushAll = o.flushAll || control.EndSyncFS && how.Write
 		}
 	}
-	if err := in.checkEnds(job, files); err != nil {
+	if err := program.CheckEnds(job, in.program.Workload.Devices, files); err != nil {
 		return nil, err
 	}
 	for i, f := range files {
@@ -169,26 +170,6 @@ func (in *instance) openOnce(device load.Device, how backend.Access) (*backend.F
 	return f, nil
 }
 
-// checkEnds refuses a device that is smaller than the workload was told.
-func (in *instance) checkEnds(job *program.Job, files []*backend.File) error {
-	if job.Kind == backend.KindFalloc {
-		return nil // it makes files longer
-	}
-	for _, c := range job.Clones {
-		for _, s := range c.Streams {
-			grows := (job.Fio.Layout.CreateOnOpen || program.Grows(&job.Fio)) && !files[s.Device].Device
-			if end := s.Region.End(); end > files[s.Device].Size && !grows {
-				return &diag.Error{
-					Code: "device-too-small", Exit: diag.ExitUnavailable,
-					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.Fio.Name,
-						in.names[s.Device], unit.FormatBytes(end), unit.FormatBytes(files[s.Device].Size)),
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // equip gives a worker its slots, buffers, recorders and back end.
 func (in *instance) equip(w *worker) error {
 	total, bytes := 0, int64(0)
@@ -211,7 +192,7 @@ func (in *instance) equip(w *worker) error {
 	for i := range w.lanes {
 		l := &w.lanes[i]
 		l.Batch, l.All = &w.batch, w.slots
-		if err := l.replay.start(); err != nil {
+		if err := l.replay.Start(); err != nil {
 			return err
 		}
 		size, count := l.Job.BufferBytes(), l.Job.BufferCount()
@@ -231,12 +212,10 @@ func (in *instance) equip(w *worker) error {
 		at += count * size
 	}
 	w.report = &verifying.Report{Outcome: &w.account.Outcome, Stop: &in.shared.stop, Devices: in.shared.devices}
-	w.reservePriorities()
-	w.record = w.newRecorder()
-	for range sparesOfWorker {
-		w.spare = append(w.spare, w.newRecorder())
+	for i := range w.lanes {
+		w.account.ReservePriorities(w.lanes[i].Job)
 	}
-	w.periods = make([]period, 0, 8)
+	w.Tally = measuring.NewTally(func() *measuring.Recorder { return recorderOf(w.lanes, w.shared) })
 	return in.equipBackend(w)
 }
 
@@ -265,7 +244,7 @@ func (in *instance) equipBackend(w *worker) (err error) {
 		for i := range in.opened {
 			files[i] = in.opened[i].file
 		}
-		if w.backend, err = backend.NewUring(w.slots, w.arena, files, w.trims()); err != nil {
+		if w.backend, err = backend.NewUring(w.slots, w.arena, files, trims(w.lanes)); err != nil {
 			return &uringError{err}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
@@ -29,7 +30,7 @@ func (p *prioritiesSeen) Completed(batch []ioengine.Completed) {
 }
 
 // prioritized runs a job and returns its operations by direction and offset, and what its account says.
-func prioritized(t *testing.T, options string) ([]ioengine.Completed, ioengine.Account) {
+func prioritized(t *testing.T, options string) ([]ioengine.Completed, measuring.Account) {
 	t.Helper()
 	w := files(t, job(options))
 	parsed, list := fiojob.Parse(w.ConfigName, w.Config, fiojob.Options{})
@@ -120,7 +121,7 @@ func TestSharesOfPriorities(t *testing.T) {
 	}
 }
 
-func checkPriorityAccount(t *testing.T, list []ioengine.Completed, account *ioengine.Account) {
+func checkPriorityAccount(t *testing.T, list []ioengine.Completed, account *measuring.Account) {
 	t.Helper()
 	want := map[interval.Direction]map[thread.Priority]uint64{}
 	for i := range list {

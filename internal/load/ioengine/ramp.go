@@ -2,79 +2,32 @@ package ioengine
 
 import (
 	"math"
-	"sync"
-	"sync/atomic"
 
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
-	"github.com/braggdev/bragg/internal/load/ioengine/program"
 	"github.com/braggdev/bragg/internal/load/ioengine/queue"
+	"github.com/braggdev/bragg/internal/load/ioengine/shares"
 )
 
 // A ramp is what a job does before its operations count. ramp_time ends it at a moment that is known before the start.
 // ramp_size ends it when the job has moved so many bytes, or with group_reporting all jobs of its reporting group together;
 // the runtime begins then. With both it ends at the later moment.
 
-// Ramps are the ramps by size of jobs, by reporting group. The zero value is ready to use. Workloads that run together may
-// share one.
-type Ramps struct {
-	mu     sync.Mutex
-	groups map[int]*ramp
-}
-
-// ramp is one ramp by size, of one lane or of all lanes of a group.
-type ramp struct {
-	want    int64 // bytes; the largest ramp_size of its jobs. Fixed before the start
-	done    atomic.Int64
-	endedAt atomic.Int64 // on the axis of the workload; 0: it goes on
-}
-
-// of returns the ramp of a clone of a job, nil where no size ends it.
-func (r *Ramps) of(job *program.Job) *ramp {
-	size := job.Fio.RampSize
-	if size <= 0 {
-		return nil
-	}
-	if !job.Fio.GroupReporting {
-		return &ramp{want: size}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.groups == nil {
-		r.groups = map[int]*ramp{}
-	}
-	g := r.groups[job.Fio.Group]
-	if g == nil {
-		g = &ramp{}
-		r.groups[job.Fio.Group] = g
-	}
-	g.want = max(g.want, size)
-	return g
-}
-
-// add notes bytes of an operation that ended at now. One that failed counts like the others: a device that does nothing
-// right must not keep a job in its ramp for ever.
-func (r *ramp) add(size, now int64) {
-	if r.done.Add(size) >= r.want {
-		r.endedAt.CompareAndSwap(0, now)
-	}
-}
-
 // ShareRamps makes the jobs of this workload end their ramps together with those of others that share ramps, where they are
 // of one reporting group. It must be called before Run.
-func (r Run) ShareRamps(ramps *Ramps) { r.enterRamps(ramps) }
+func (r Run) ShareRamps(ramps *shares.Ramps) { r.enterRamps(ramps) }
 
 // enterRamps gives each lane its ramp.
-func (in *instance) enterRamps(ramps *Ramps) {
+func (in *instance) enterRamps(ramps *shares.Ramps) {
 	for _, workers := range in.phases {
 		for _, w := range workers {
 			for i := range w.lanes {
-				w.lanes[i].ramp = ramps.of(w.lanes[i].Job)
+				w.lanes[i].ramp = ramps.Of(w.lanes[i].Job)
 			}
 		}
 	}
 }
 
-// ramping tells whether no size has ended the ramp yet.
+// ramping reports whether no size has ended the ramp yet.
 func (l *lane) ramping() bool { return l.measureFrom == backend.Never }
 
 // beginMeasuring fixes the moment from which operations count, and what follows from it.
@@ -113,9 +66,9 @@ func (w *worker) leaveRamps() {
 		if !l.ramping() || l.Closed != queue.StillOpen {
 			continue
 		}
-		if ended := l.ramp.endedAt.Load(); ended > 0 {
+		if ended := l.ramp.EndedAt.Load(); ended > 0 {
 			w.ramping--
-			l.beginMeasuring(max(ended, l.Start+int64(l.Job.Fio.RampTime), w.periodEnd-w.shared.period))
+			l.beginMeasuring(max(ended, l.Start+int64(l.Job.Fio.RampTime), w.PeriodEnd-w.shared.period))
 		}
 	}
 }

@@ -2,11 +2,7 @@ package ioengine
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"sync"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/iolog"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
@@ -23,166 +19,9 @@ import (
 // been changed since.
 
 const (
-	replayBatch = 1024 // operations that are handed over at a time
-	// replayAhead batches are read ahead of a lane.
-	replayAhead = 4
 	// replayPollNanos is how soon a lane looks again for operations that are not read yet.
 	replayPollNanos = 50_000
 )
-
-// replay is the part of a lane that takes its operations from a log.
-type replay struct {
-	log     *iolog.Log
-	noStall bool
-	wait    bool // for the reading, which a lane that has others beside it never does
-	feed    *replayFeed
-	batch   []iolog.Action
-	next    int
-	ended   bool
-	dueSeen uint64
-}
-
-// replayFeed reads a log on a goroutine of its own.
-type replayFeed struct {
-	full, empty chan []iolog.Action
-	stop        chan struct{}
-	done        sync.WaitGroup
-	err         error // valid once full is closed
-}
-
-func newReplay(log *iolog.Log, noStall bool) *replay { return &replay{log: log, noStall: noStall} }
-
-// start begins to read ahead; r may be nil.
-func (r *replay) start() error {
-	if r == nil {
-		return nil
-	}
-	reader, err := r.log.Reader()
-	if err != nil {
-		return err
-	}
-	f := &replayFeed{
-		full: make(chan []iolog.Action, replayAhead), empty: make(chan []iolog.Action, replayAhead), stop: make(chan struct{}),
-	}
-	for range replayAhead {
-		f.empty <- make([]iolog.Action, 0, replayBatch)
-	}
-	r.feed = f
-	f.done.Go(func() {
-		defer close(f.full)
-		f.err = f.read(reader, r.log)
-	})
-	return nil
-}
-
-// startDry is start for a lane that nothing is waiting for; r may be nil.
-func (r *replay) startDry() error {
-	if r == nil {
-		return nil
-	}
-	r.wait = true
-	return r.start()
-}
-
-// close ends the reading; r may be nil.
-func (r *replay) close() {
-	if r == nil || r.feed == nil {
-		return
-	}
-	close(r.feed.stop)
-	r.feed.done.Wait()
-	r.feed = nil
-}
-
-func (f *replayFeed) read(reader *iolog.Reader, log *iolog.Log) error {
-	var a iolog.Action
-	for {
-		var batch []iolog.Action
-		select {
-		case batch = <-f.empty:
-		case <-f.stop:
-			return nil
-		}
-		batch = batch[:0]
-		var err error
-		for len(batch) < replayBatch && err == nil {
-			if err = reader.Next(&a); err == nil {
-				err = within(&a, log)
-			}
-			if err == nil {
-				batch = append(batch, a)
-			}
-		}
-		if len(batch) > 0 {
-			select {
-			case f.full <- batch:
-			case <-f.stop:
-				return nil
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
-
-var errLogChanged = errors.New("it is not what it was when it was looked through")
-
-// within refuses what the log did not hold when it was looked through.
-func within(a *iolog.Action, log *iolog.Log) error {
-	if int(a.File) >= len(log.Files) || a.Kind <= iolog.Trim && a.Offset+a.Size > log.Files[a.File].End ||
-		a.Kind <= iolog.Write && a.Size > log.SizeMax || log.Operations[a.Kind] == 0 {
-		return errLogChanged
-	}
-	return nil
-}
-
-// peek returns the next operation, nil when none is there yet or none is left.
-func (r *replay) peek() *iolog.Action {
-	if r.next < len(r.batch) {
-		return &r.batch[r.next]
-	}
-	if r.ended {
-		return nil
-	}
-	if cap(r.batch) > 0 {
-		r.feed.empty <- r.batch[:0] // has room for all there are
-		r.batch = nil
-	}
-	if r.wait {
-		batch, more := <-r.feed.full
-		return r.take(batch, more)
-	}
-	select {
-	case batch, more := <-r.feed.full:
-		return r.take(batch, more)
-	default:
-		return nil
-	}
-}
-
-func (r *replay) take(batch []iolog.Action, more bool) *iolog.Action {
-	if !more {
-		r.ended = true
-		return nil
-	}
-	r.batch, r.next = batch, 0
-	return &batch[0]
-}
-
-// dueBy returns how many operations the log has placed before a moment from its start on. Where all of them are issued that
-// is exact; else the schedule of the whole log tells.
-func (r *replay) dueBy(nanos int64, issued uint64) uint64 {
-	due := issued
-	if r.next >= len(r.batch) && !r.ended || r.next < len(r.batch) && r.batch[r.next].Nanos < nanos {
-		due = max(due, uint64(r.log.Schedule.DueBefore(nanos)))
-	}
-	r.dueSeen = max(r.dueSeen, due)
-	return r.dueSeen
-}
 
 // fillReplay is fill for a lane that replays.
 func (l *lane) fillReplay(w *worker, now int64) int64 {
@@ -198,7 +37,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 		return l.pauseUntil
 	}
 	if l.flow != nil {
-		l.flow.join()
+		l.flow.Join()
 	}
 	wake := l.replayDue(w, now)
 	if l.Closed != queue.StillOpen {
@@ -211,26 +50,26 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 func (l *lane) replayDue(w *worker, now int64) int64 {
 	r := l.replay
 	for len(l.Free) > l.reserve {
-		if l.flow != nil && l.flow.over() {
+		if l.flow != nil && l.flow.Over() {
 			return l.heldBack(now)
 		}
-		a := r.peek()
+		a := r.Peek()
 		switch {
-		case a == nil && r.ended:
+		case a == nil && r.Ended:
 			l.close(queue.ClosedDone)
 			return backend.Never
 		case a == nil:
 			return now + replayPollNanos
 		}
 		due := int64(backend.Never)
-		if !r.noStall {
+		if !r.NoStall {
 			if due = l.Start + a.Nanos; due > now {
 				return min(due, l.end)
 			}
 		}
-		r.next++
+		r.Next++
 		if l.flow != nil {
-			l.flow.count()
+			l.flow.Count()
 		}
 		if l.dropAfter > 0 && due < now-l.dropAfter && a.Kind <= iolog.Trim {
 			l.issued++
@@ -281,22 +120,11 @@ func (l *lane) replayed(s *pattern.Stream, sl *backend.Slot, pool []byte) {
 	}
 }
 
-// replayErrors is why logs of this worker's lanes could not be read to their end.
-func (w *worker) replayErrors() error {
+// replayErrors is why logs of lanes could not be read to their end.
+func replayErrors(lanes []lane) error {
 	var errs []error
-	for i := range w.lanes {
-		errs = append(errs, w.lanes[i].replay.failure())
+	for i := range lanes {
+		errs = append(errs, lanes[i].replay.Failure())
 	}
 	return errors.Join(errs...)
-}
-
-// failure is why the reading of a log ended before the log did; nil where it did not; r may be nil.
-func (r *replay) failure() error {
-	if r == nil || !r.ended || r.feed.err == nil {
-		return nil
-	}
-	return &diag.Error{
-		Code: "read-iolog", Exit: diag.ExitUndecided, Err: r.feed.err,
-		Message: fmt.Sprintf("replay iolog %q", r.log.Path),
-	}
 }

@@ -105,10 +105,10 @@ func (s *schedule) dropLate(now int64, l *lane) {
 func (l *lane) dueBy(t int64) uint64 {
 	t = min(t, l.end)
 	if l.replay != nil {
-		if l.replay.noStall {
+		if l.replay.NoStall {
 			return 0
 		}
-		return l.replay.dueBy(t-l.Start, l.issued)
+		return l.replay.DueBy(t-l.Start, l.issued)
 	}
 	if l.Closed == queue.ClosedDone {
 		return l.schedule.dueBy(t, 0, l.Job)

@@ -66,26 +66,6 @@ func (y *syncs) wrote(q *queue.Queue, at int32, sl *backend.Slot) {
 	}
 }
 
-// Flags of sync_file_range(2).
-const (
-	rangeWaitBefore = 1
-	rangeWrite      = 2
-	rangeWaitAfter  = 4
-)
-
-func rangeFlags(r *fiojob.SyncFileRange) (flags uint32) {
-	if r.WaitBefore {
-		flags |= rangeWaitBefore
-	}
-	if r.Write {
-		flags |= rangeWrite
-	}
-	if r.WaitAfter {
-		flags |= rangeWaitAfter
-	}
-	return flags
-}
-
 // issue puts one that is owed into the batch.
 func (y *syncs) issue(q *queue.Queue) {
 	sl := q.Take()
@@ -101,7 +81,7 @@ func (y *syncs) issue(q *queue.Queue) {
 		y.owed[1]--
 	default:
 		sl.Kind = backend.OpRangeSync
-		sl.Offset, sl.Span, sl.Flags = t.DirtyFrom, t.DirtyTo-t.DirtyFrom, rangeFlags(&y.job.SyncFileRange)
+		sl.Offset, sl.Span, sl.Flags = t.DirtyFrom, t.DirtyTo-t.DirtyFrom, backend.RangeFlags(&y.job.SyncFileRange)
 		t.DirtyFrom, t.DirtyTo = 0, 0
 		y.owed[2]--
 	}

@@ -31,7 +31,7 @@ func (t *think) count() {
 	}
 }
 
-// over is called when nothing is waited for any more; it tells whether operations went on for thinktime_iotime, so that a pause is
+// over is called when nothing is waited for any more; it reports whether operations went on for thinktime_iotime, so that a pause is
 // next. As in fio that is counted from the begin of the pause before, which is left out, and from the start of the job: the first
 // burst is longer by a pause.
 func (t *think) over(start, now int64) bool {
@@ -52,7 +52,7 @@ func (t *think) pause(l *lane, w *worker, now int64) int64 {
 	if spin := int64(min(l.Job.Fio.Control.ThinkTimeSpin, l.Job.Fio.ThinkTime)); spin > 0 && w.shared != nil {
 		// Nobody shares the worker of such a lane; its lock is for whoever collects intervals.
 		w.mu.Unlock()
-		for w.shared.clock.now() < min(now+spin, l.end) && !w.shared.stop.Load() {
+		for w.shared.clock.Now() < min(now+spin, l.end) && !w.shared.stop.Load() {
 			continue
 		}
 		w.mu.Lock()

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/load/loadtest"
 )
 
 // usageWatch looks at the account of a run that has not ended.
 type usageWatch struct {
-	account func() ioengine.Account
-	seen    []ioengine.Account
+	account func() measuring.Account
+	seen    []measuring.Account
 }
 
 func (u *usageWatch) Begin(int64)                    {}

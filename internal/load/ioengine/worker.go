@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
@@ -32,37 +33,32 @@ type worker struct {
 	pool     []byte        // of random content
 	arena    backend.Arena // of buffers
 
-	mu        sync.Mutex
-	wanted    atomic.Int32 // others that wait for mu
-	lanes     []lane
-	slots     []backend.Slot
-	batch     queue.Batch
-	done      []backend.Completion
-	inFlight  int
-	record    *recorder
-	spare     []*recorder
-	periodEnd int64
-	periods   []period // over and not yet collected
-	cpu       thread.Clock
-	cameWith  thread.Usage // of the thread, when the worker came there
-	account   Account
-	report    *verifying.Report // of verifiers
-	begun     bool
-	ramping   int         // lanes whose ramp a size has yet to end
-	watched   bool        // some lane is
-	told      int         // errors that were told
-	observed  []Completed // by observedLane, not yet told
-	// observedLane is the lane of the last completion that was observed.
-	observedLane *lane
-	submissions  backend.SubmissionTimer // nil: not measured
-	chain        *backend.Chain          // nil: operations are done one by one
-	recorded     bool                    // some lane writes a log
-	endedAt      int64                   // when the load was seen to have ended with operations in flight
+	mu              sync.Mutex
+	wanted          atomic.Int32 // others that wait for mu
+	lanes           []lane
+	slots           []backend.Slot
+	batch           queue.Batch
+	done            []backend.Completion
+	inFlight        int
+	measuring.Tally // of what completed
+	cpu             thread.Clock
+	cameWith        thread.Usage // of the thread, when the worker came there
+	account         measuring.Account
+	report          *verifying.Report // of verifiers
+	begun           bool
+	ramping         int  // lanes whose ramp a size has yet to end
+	watched         bool // some lane is
+	told            int  // errors that were told
+	observed        observed
+	submissions     backend.SubmissionTimer // nil: not measured
+	chain           *backend.Chain          // nil: operations are done one by one
+	recorded        bool                    // some lane writes a log
+	endedAt         int64                   // when the load was seen to have ended with operations in flight
 }
 
 // shared is what all workers of an instance use.
 type shared struct {
-	clock   clock
+	clock   measuring.Clock
 	stop    atomic.Bool
 	period  int64 // length of an interval
 	devices []load.Device
@@ -73,20 +69,9 @@ type shared struct {
 	say          func(error) // of errors that a job outlives, where it asks for it; may be nil
 }
 
-// period is a period that is over.
-type period struct {
-	end         int64
-	record      *recorder // nil when nothing completed
-	due, issued uint64    // since the start; what was dropped counts as issued
-	dropped     uint64
-	inFlight    int
-}
-
 const (
 	// waitMaxNanos bounds how long a worker sleeps before it looks whether it shall stop.
 	waitMaxNanos = int64(20 * time.Millisecond)
-	// sparesOfWorker recorders wait empty; more are made only when nobody collects for seconds.
-	sparesOfWorker = 2
 	// restAfterErrors keeps a job whose operations all fail at once from taking a whole CPU.
 	restAfterErrors = int64(time.Millisecond)
 )
@@ -96,7 +81,7 @@ func (w *worker) begin(start int64) {
 	w.lock()
 	defer w.mu.Unlock()
 	w.begun = true
-	w.joinFlows()
+	joinFlows(w.lanes)
 	w.account.StartNanos = start
 	for i := range w.lanes {
 		w.lanes[i].begin(start)
@@ -104,11 +89,6 @@ func (w *worker) begin(start int64) {
 			w.ramping++
 		}
 	}
-}
-
-// trims tells whether some lane trims.
-func (w *worker) trims() bool {
-	return slices.ContainsFunc(w.lanes, func(l lane) bool { return l.Job.Trims || l.Job.TrimsBack() })
 }
 
 // lock is how all but the worker itself take mu.
@@ -121,14 +101,14 @@ func (w *worker) lock() {
 // close releases the back end and the buffers.
 func (w *worker) close() error {
 	var err error
-	w.leaveFlows()
+	leaveFlows(w.lanes)
 	if w.backend != nil {
 		err = w.backend.Close()
 	}
 	for i := range w.lanes {
-		w.lanes[i].replay.close()
+		w.lanes[i].replay.Close()
 	}
-	return errors.Join(err, w.endRecordings(), w.arena.Free())
+	return errors.Join(err, endRecordings(w.lanes), w.arena.Free())
 }
 
 func (w *worker) run() error {
@@ -148,12 +128,12 @@ func (w *worker) run() error {
 	w.cpu = thread.NewClock()
 	w.cameWith = thread.UsageNow()
 	defer func() {
-		w.leaveFlows()
+		leaveFlows(w.lanes)
 		w.cpu.Stop()
 		w.account.Usage.Add(thread.UsageNow().Since(w.cameWith))
 	}()
 	w.beginChains()
-	now := w.shared.clock.now()
+	now := w.shared.clock.Now()
 	var failure error
 	for {
 		if w.shared.stop.Load() {
@@ -166,14 +146,14 @@ func (w *worker) run() error {
 			if found := w.verdict(); failure == nil {
 				failure = found
 			}
-			return errors.Join(failure, w.replayErrors(), w.backend.Stop())
+			return errors.Join(failure, replayErrors(w.lanes), w.backend.Stop())
 		}
 		count, err := w.exchange(wake, now)
 		if err != nil {
 			w.shared.stop.Store(true)
 			return err
 		}
-		now = w.shared.clock.now()
+		now = w.shared.clock.Now()
 		w.closePeriods(now)
 		w.leaveRamps()
 		if err := w.reap(w.done[:count], now); err != nil && failure == nil {
@@ -202,7 +182,7 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 	}
 	if w.batch.Count > 0 {
 		if w.kind != backend.KindNull {
-			now = w.shared.clock.now()
+			now = w.shared.clock.Now()
 		}
 		for _, i := range w.batch.Slots[:w.batch.Count] {
 			s := &w.slots[i]
@@ -225,7 +205,7 @@ func (w *worker) exchange(wake, now int64) (int, error) {
 	if !hold {
 		w.mu.Lock()
 	}
-	w.account.exchanged(w.inFlight, w.batch.Count, count)
+	w.account.Exchanged(w.inFlight, w.batch.Count, count)
 	w.inFlight -= count
 	if w.submissions != nil {
 		w.noteSubmission()
@@ -262,7 +242,7 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 			now = s.Ended
 		}
 		if l.observer != nil {
-			w.observe(l, s, c.Result, now)
+			w.observed.note(l, s, c.Result, now)
 		}
 		if int64(c.Result) == s.Size || c.Result == backend.WholeSize {
 			l.failures = 0
@@ -274,18 +254,18 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 			case s.Kind > backend.OpTrim:
 				w.account.Syncs.Record(uint64(max(0, now-s.Submitted)))
 			case s.Intended >= l.measureFrom:
-				w.record.complete(s, now)
+				w.Record.Complete(s, now)
 				if l.watch != nil && !l.verify.Busy() {
 					l.watch.completed(s, now)
 				}
 				if l.Job.Priorities != nil {
-					w.account.prioritized(l.Job.Priorities, s, now)
+					w.account.Prioritized(l.Job.Priorities, s, now)
 				}
 				if w.submissions != nil {
 					w.account.Submissions[s.Direction].Record(uint64(max(0, s.Returned-s.Submitted)))
 				}
 			case l.ramping():
-				l.ramp.add(s.Size, now)
+				l.ramp.Add(s.Size, now)
 			}
 			if l.verify != nil {
 				if err := l.verify.Completed(&l.Queue, w.report, s); err != nil && firstErr == nil {
@@ -302,7 +282,7 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 		}
 	}
 	w.countMismatches()
-	w.tellObserver()
+	w.observed.tell()
 	if w.watched {
 		if err := w.look(now); err != nil && firstErr == nil {
 			firstErr = err
@@ -318,9 +298,9 @@ func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error
 		return nil
 	}
 	if l.ramping() {
-		l.ramp.add(s.Size, now)
+		l.ramp.Add(s.Size, now)
 	}
-	w.record.fail(s.Direction, class)
+	w.Record.Fail(s.Direction, class)
 	if w.account.FirstError == 0 {
 		w.account.FirstError = class
 	}
@@ -373,65 +353,13 @@ func (w *worker) flying() int {
 	return w.inFlight
 }
 
-// closePeriods ends every period that is over at now.
-func (w *worker) closePeriods(now int64) {
-	for w.periodEnd <= now {
-		w.closePeriod(w.periodEnd)
-		w.periodEnd += w.shared.period
-	}
-}
-
-// closePeriod puts aside what was recorded, for the timeline.
-func (w *worker) closePeriod(end int64) {
-	p := period{end: end, inFlight: w.flying()}
-	if w.record.used {
-		p.record, w.record = w.record, w.takeSpare()
-	}
-	for i := range w.lanes {
-		if w.begun {
-			l := &w.lanes[i]
-			p.due += saturatingSub(l.dueBy(end), l.rampDue)
-			p.issued += saturatingSub(l.issued, l.rampDue)
-			p.dropped += l.dropped
-		}
-	}
-	w.periods = append(w.periods, p)
-}
-
-func saturatingSub(a, b uint64) uint64 { return a - min(a, b) }
-
-func (w *worker) takeSpare() *recorder {
-	if n := len(w.spare); n > 0 {
-		r := w.spare[n-1]
-		w.spare = w.spare[:n-1]
-		return r
-	}
-	return w.newRecorder()
-}
-
-func (w *worker) newRecorder() *recorder {
-	var active, open [interval.DirectionCount]bool
-	for i := range w.lanes {
-		for d, has := range w.lanes[i].Job.Active() {
-			active[d] = active[d] || has
-		}
-		active[interval.Trim] = active[interval.Trim] || w.lanes[i].Job.TrimsBack()
-		active[interval.Read] = active[interval.Read] || w.lanes[i].Job.ReadsBack()
-	}
-	open = w.shared.openLoop
-	for d := range open {
-		open[d] = open[d] && active[d]
-	}
-	return newRecorder(active, open, len(w.shared.devices))
-}
-
 // countMismatches counts operations that read wrong data as failed.
 func (w *worker) countMismatches() {
 	if w.report == nil {
 		return
 	}
 	for ; w.report.Wrong > 0; w.report.Wrong-- {
-		w.record.fail(uint8(interval.Read), verifying.ErrnoMismatch)
+		w.Record.Fail(uint8(interval.Read), verifying.ErrnoMismatch)
 		if w.account.FirstError == 0 {
 			w.account.FirstError = verifying.ErrnoMismatch
 		}
@@ -448,4 +376,9 @@ func (w *worker) verdict() error {
 	}
 	w.countMismatches()
 	return errors.Join(errs...)
+}
+
+// trims reports whether some lane trims.
+func trims(lanes []lane) bool {
+	return slices.ContainsFunc(lanes, func(l lane) bool { return l.Job.Trims || l.Job.TrimsBack() })
 }

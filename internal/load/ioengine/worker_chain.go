@@ -18,7 +18,7 @@ func (w *worker) beginChains() {
 		l.reserve = len(w.slots) - 1
 		return
 	}
-	w.chain = backend.NewChain(w.slots, w.shared.clock.now())
+	w.chain = backend.NewChain(w.slots, w.shared.clock.Now())
 	l.reserve, l.submitMax = len(w.slots)-1, len(w.slots)
 }
 
@@ -46,7 +46,7 @@ func (w *worker) exchangeChain(wake, now int64) int {
 	n := c.Run(w.done, end)
 	w.mu.Lock()
 	for range n {
-		w.account.exchanged(1, 1, 1)
+		w.account.Exchanged(1, 1, 1)
 	}
 	w.inFlight -= n
 	l.reserve = len(w.slots) - c.Length

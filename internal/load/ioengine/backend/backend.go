@@ -107,3 +107,9 @@ type SubmissionTimer interface {
 	// SubmittedAt returns that moment for the last exchange that had a batch.
 	SubmittedAt() int64
 }
+
+// Threaded is a back end with threads of its own.
+type Threaded interface {
+	// Lap returns the most that one of them used and waited since the former lap. It is called from another goroutine.
+	Lap() (busiest, waited int64)
+}

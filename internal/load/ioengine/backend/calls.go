@@ -26,12 +26,12 @@ func NewCalls(slots []Slot, kind Kind, load *fiojob.CPULoad, stop *atomic.Bool) 
 	return b
 }
 
-// Dataless tells whether a back end moves no data, so that there is nothing to make, check or read back.
+// Dataless reports whether a back end moves no data, so that there is nothing to make, check or read back.
 func (k Kind) Dataless() bool {
 	return k == KindNull || k == KindNames || k == KindFalloc || k == KindTruncate || k == KindCPU
 }
 
-// OfJob tells whether only a job can choose the back end, because it does something else than I/O.
+// OfJob reports whether only a job can choose the back end, because it does something else than I/O.
 func (k Kind) OfJob() bool {
 	return k != KindNull && k.Dataless()
 }

@@ -116,7 +116,7 @@ func (c *Chain) Run(done []Completion, end int64) int {
 	return n
 }
 
-// Tired tells whether the scheduler should choose again.
+// Tired reports whether the scheduler should choose again.
 func (c *Chain) Tired() bool { return nanotime()-c.rested >= chainRestNanos }
 
 // Rest lets it.
@@ -135,7 +135,7 @@ func (c *Chain) Cancel(done []Completion) int {
 	return n
 }
 
-// failed tells whether the call did not do all that it was for. It is part of perform.
+// failed reports whether the call did not do all that it was for. It is part of perform.
 //
 //go:nosplit
 func (c *chainCall) failed() bool { return c.errno != 0 || c.result != c.whole }

@@ -4,5 +4,5 @@ package backend
 
 import "golang.org/x/sys/unix"
 
-// What stands for an operation that is not offered here.
+// What represents an operation that is not offered here.
 const errnoUnsupported = int32(unix.ENOTSUP)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What stands for an error without a number of its own.
+// What represents an error without a number of its own.
 const errnoOther = int32(unix.EIO)
 
 func errnoName(class int) string { return unix.ErrnoName(syscall.Errno(class)) }

@@ -1,9 +1,9 @@
 package backend
 
-// What stands for an error without a number of its own: ERROR_GEN_FAILURE.
+// What represents an error without a number of its own: ERROR_GEN_FAILURE.
 const errnoOther = int32(31)
 
-// What stands for an operation that is not offered here: ERROR_NOT_SUPPORTED.
+// What represents an operation that is not offered here: ERROR_NOT_SUPPORTED.
 const errnoUnsupported = int32(50)
 
 // errnoName names the system's errors by what other systems call the same, so that a result reads alike everywhere.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
@@ -81,3 +82,24 @@ func resultOf(n int, err error) int32 {
 
 // atomicLimits are the smallest and the largest atomic write of a file, in bytes.
 type atomicLimits struct{ Smallest, Largest int64 }
+
+// Flags of sync_file_range(2).
+const (
+	rangeWaitBefore = 1
+	rangeWrite      = 2
+	rangeWaitAfter  = 4
+)
+
+// RangeFlags are those of sync_file_range(2) that a job asks for.
+func RangeFlags(r *fiojob.SyncFileRange) (flags uint32) {
+	if r.WaitBefore {
+		flags |= rangeWaitBefore
+	}
+	if r.Write {
+		flags |= rangeWrite
+	}
+	if r.WaitAfter {
+		flags |= rangeWaitAfter
+	}
+	return flags
+}

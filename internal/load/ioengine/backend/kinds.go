@@ -45,7 +45,7 @@ func Of(ioengine string) (kind Kind, synchronous, ok bool) {
 	return "", false, false
 }
 
-// Blocks tells whether each operation holds the thread that does it, so that every clone needs a worker of its own.
+// Blocks reports whether each operation holds the thread that does it, so that every clone needs a worker of its own.
 func (k Kind) Blocks() bool {
 	return k != KindUring && k != KindLibaio && k != KindNull
 }

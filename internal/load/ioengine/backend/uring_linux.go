@@ -81,7 +81,7 @@ func (b *uring) Start() error {
 	return nil
 }
 
-// Stop lets go of files and buffers. A ring that is only closed keeps them until the kernel comes round to it, and a file
+// Stop releases files and buffers. A ring that is only closed keeps them until the kernel comes round to it, and a file
 // system could not be unmounted meanwhile.
 func (b *uring) Stop() error {
 	if err := b.ring.disable(); err != nil {

@@ -73,7 +73,7 @@ func fillFile(ctx context.Context, path string, size int64) error {
 func (d *device) remove() error {
 	var err error
 	if d.path != "" {
-		// The kernel may still be letting go of it.
+		// The kernel may still be releasing it.
 		for range 50 {
 			if err = exec.Command("losetup", "--detach", d.path).Run(); err == nil {
 				break

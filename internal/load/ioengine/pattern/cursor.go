@@ -168,7 +168,7 @@ func (c *Cursor) stride(size int64) {
 	}
 }
 
-// over tells whether a pass has no operation left for a cursor. As in fio a sequential job ends its pass where its next
+// over reports whether a pass has no operation left for a cursor. As in fio a sequential job ends its pass where its next
 // block would not fit into the rest of the region, and goes on at the start only where a skip leads behind the end of the
 // device.
 func (c *Cursor) over() bool {

@@ -173,7 +173,7 @@ func (d *Deck) place(tile uint64) (offset, size int64) {
 	return int64(stripe)*d.stripe + c.inner + int64(tile%c.perStripe)*c.size, c.size
 }
 
-// spent tells whether all cards of a pass are dealt.
+// spent reports whether all cards of a pass are dealt.
 func (d *Deck) spent() bool { return d.front+d.back >= d.total }
 
 // restart shuffles the cards, unless none was dealt.

@@ -111,7 +111,7 @@ func (s *Sizes) at(draw uint64) int64 {
 	return s.Smallest
 }
 
-// Fixed tells whether there is only one size.
+// Fixed reports whether there is only one size.
 func (s *Sizes) Fixed() bool { return s.Smallest == s.Largest }
 
 // Each calls f for every size and its share of the operations; of a span only for its ends, which have the same mean.
@@ -140,7 +140,7 @@ func (s *Sizes) Mean() float64 {
 	return sum
 }
 
-// Equal tells whether both distributions are the same.
+// Equal reports whether both distributions are the same.
 func (s *Sizes) Equal(o *Sizes) bool {
 	if s.Smallest != o.Smallest || s.Largest != o.Largest || s.Steps != o.Steps || s.Span != o.Span || len(s.list) != len(o.list) {
 		return false

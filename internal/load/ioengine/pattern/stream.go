@@ -77,7 +77,7 @@ func (s *Stream) Begin() {
 	}
 }
 
-// MayOverlap tells whether two writes among amount bytes of operations may go to the same place; amount 0 has no end.
+// MayOverlap reports whether two writes among amount bytes of operations may go to the same place; amount 0 has no end.
 func (s *Stream) MayOverlap(amount int64) bool {
 	c := &s.Cursors[interval.Write]
 	switch {
@@ -91,13 +91,13 @@ func (s *Stream) MayOverlap(amount int64) bool {
 	return true
 }
 
-// MayRepeat tells whether two operations of a direction may go to the same place.
+// MayRepeat reports whether two operations of a direction may go to the same place.
 func (s *Stream) MayRepeat(direction int) bool {
 	c := &s.Cursors[direction]
 	return c.Deck == nil && c.Percent > 0
 }
 
-// WrittenOnce tells whether a stream without end has stayed within its first pass.
+// WrittenOnce reports whether a stream without end has stayed within its first pass.
 func (s *Stream) WrittenOnce() bool {
 	c := &s.Cursors[interval.Write]
 	return c.Percent == 100 && c.Hold <= 1 && c.Deck != nil && c.Deck.pass == 0 && c.Region.ZoneBytes == 0

@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // CheckAccess refuses what direct access would answer with EINVAL on every operation.
@@ -67,9 +68,29 @@ func checkReplayAccess(job *Job, device load.Device, f *backend.File) error {
 	}
 }
 
-// Grows tells whether the files of a job need not have their length before it begins: what is only written, and gets no space
+// Grows reports whether the files of a job need not have their length before it begins: what is only written, and gets no space
 // beforehand, is as long as what was written. Memory cannot be mapped behind the end of a file.
 func Grows(j *fiojob.Job) bool {
 	return j.Layout.Fallocate == "none" && !j.Layout.Overwrite && (j.ReadWrite == "write" || j.ReadWrite == "randwrite") &&
 		j.IOEngine != "mmap" && j.IOEngine != "falloc" && !j.Control.FillDevice && !j.Verify.Only
+}
+
+// CheckEnds refuses a device that is smaller than the workload was told.
+func CheckEnds(job *Job, devices []load.Device, files []*backend.File) error {
+	if job.Kind == backend.KindFalloc {
+		return nil // it makes files longer
+	}
+	for _, c := range job.Clones {
+		for _, s := range c.Streams {
+			grows := (job.Fio.Layout.CreateOnOpen || Grows(&job.Fio)) && !files[s.Device].Device
+			if end := s.Region.End(); end > files[s.Device].Size && !grows {
+				return &diag.Error{
+					Code: "device-too-small", Exit: diag.ExitUnavailable,
+					Message: fmt.Sprintf("job %q needs device %q up to %s, but it has %s", job.Fio.Name,
+						devices[s.Device].Name, unit.FormatBytes(end), unit.FormatBytes(files[s.Device].Size)),
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -60,7 +60,7 @@ func (s *Job) Places() int {
 	return backend.ChainMax
 }
 
-// Chains tells whether operations of the job can be made before those in front of them have ended: nothing in it depends
+// Chains reports whether operations of the job can be made before those in front of them have ended: nothing in it depends
 // on when operations end, or on what they bring.
 func (s *Job) Chains() bool {
 	j := &s.Fio
@@ -89,24 +89,24 @@ func (s *Job) Advice() string {
 	return fiojob.AdviceSequential
 }
 
-// DropsCache tells whether a job takes its files out of the page cache before each pass: fio's invalidate, which pre_read
+// DropsCache reports whether a job takes its files out of the page cache before each pass: fio's invalidate, which pre_read
 // clears. Without the page cache there is nothing to drop.
 func (s *Job) DropsCache() bool {
 	return !s.Fio.Direct && !s.Fio.Layout.KeepCache && !s.Fio.Control.PreRead && !s.Dataless
 }
 
-// Own tells whether a clone needs threads that no other clone uses.
+// Own reports whether a clone needs threads that no other clone uses.
 func (s *Job) Own(clone int) bool {
 	return thread.SettingsOf(&s.Fio.Control, clone) != thread.Settings{} || s.Fio.Control.ThinkTimeSpin > 0
 }
 
-// Bursts tells whether pauses come after a time of operations and not after a number of them. fio's thinktime_blocks holds
+// Bursts reports whether pauses come after a time of operations and not after a number of them. fio's thinktime_blocks holds
 // beside it where it is set.
 func (s *Job) Bursts() bool {
 	return s.Fio.Control.ThinkTimeIOTime > 0 && !s.Fio.Has("thinktime_blocks")
 }
 
-// Watched tells whether a job bounds latency or rates, or searches a queue depth.
+// Watched reports whether a job bounds latency or rates, or searches a queue depth.
 func (s *Job) Watched() bool {
 	c := &s.Fio.Control
 	for d, active := range s.Active() {

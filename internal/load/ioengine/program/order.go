@@ -35,7 +35,7 @@ func (s *Job) Align(direction int) int64 {
 	return s.Sizes[direction].Smallest
 }
 
-// mapped tells whether each block shall be touched exactly once per pass. As in fio, norandommap, an alignment of its
+// mapped reports whether each block shall be touched exactly once per pass. As in fio, norandommap, an alignment of its
 // own and a distribution that is not uniform draw freely, but for the generator that makes a map of its own (lfsr); here also operations that are only partly random, because
 // the sequential ones would touch blocks again anyway.
 func (s *Job) mapped(direction int, o *pattern.Order) bool {

@@ -53,7 +53,7 @@ func (p *Program) compileReplay(j *fiojob.Job, spec *Job, key uint64) {
 // contentBlockMin is the smallest unit in which repeated content is dealt out where the log's own is odd.
 const contentBlockMin = 512
 
-// WritesTo tells whether a job changes a device.
+// WritesTo reports whether a job changes a device.
 func (s *Job) WritesTo(device int) bool {
 	if s.Replay != nil {
 		return s.Replay.Files[device].Writes()

@@ -25,7 +25,7 @@ func (s *Job) Active() [interval.DirectionCount]bool {
 	return [interval.DirectionCount]bool{interval.Read: s.Reads, interval.Write: s.Writes, interval.Trim: s.Trims}
 }
 
-// Pairs tells whether each block is trimmed and then written.
+// Pairs reports whether each block is trimmed and then written.
 func (s *Job) Pairs() bool { return s.Trims && s.Writes && s.Replay == nil }
 
 // SizeMean is the mean size of what is drawn; of reads where there are both reads and writes.

@@ -123,14 +123,14 @@ func (p *Program) Unverify() {
 	}
 }
 
-// changes tells whether a job changes its devices.
+// changes reports whether a job changes its devices.
 func (s *Job) changes() bool {
 	return s.Writes && !s.VerifiesOnly() || s.Trims || s.Kind == backend.KindFalloc
 }
 
 func (s *Job) VerifiesOnly() bool { return s.Verify != nil && s.Verify.Only }
 
-// ReadsBack tells whether a job reads although no operation of it is a read.
+// ReadsBack reports whether a job reads although no operation of it is a read.
 func (s *Job) ReadsBack() bool { return s.Verify != nil && s.Verify.After }
 
 // Trimming is what a job says of it.
@@ -153,10 +153,10 @@ func (p *Program) compileTrimming(j *fiojob.Job) *Trimming {
 	return out
 }
 
-// TrimsBack tells whether writes of a job are trimmed again.
+// TrimsBack reports whether writes of a job are trimmed again.
 func (s *Job) TrimsBack() bool { return s.Verify != nil && s.Verify.Trims != nil && !s.Verify.Only }
 
-// DoneAs tells whether an operation that was made again, the n-th of its lane from 1, was complete when the run ended that did it.
+// DoneAs reports whether an operation that was made again, the n-th of its lane from 1, was complete when the run ended that did it.
 func (v *Verification) DoneAs(n uint64, stream int32, offset int64) bool {
 	if n+v.Limit.Depth <= v.Limit.Writes {
 		return true

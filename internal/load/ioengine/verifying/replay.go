@@ -14,7 +14,7 @@ type readBack interface {
 	build(v *Verifier) bool
 	// next finds an operation. After foundNothingYet it is to be called again, after foundEnd once more was built.
 	next(v *Verifier) (Written, found)
-	// more tells whether there is another part to build.
+	// more reports whether there is another part to build.
 	more() bool
 	// holds tells what length bytes of an operation, from at on, are.
 	holds(s *backend.Slot, at, length int64) holding
@@ -286,7 +286,7 @@ func (b *replayBack) next(v *Verifier) (Written, found) {
 	return Written{}, foundNothingYet
 }
 
-// alive tells whether a write is the last one anywhere in the window.
+// alive reports whether a write is the last one anywhere in the window.
 func (b *replayBack) alive(v *Verifier, s *backend.Slot) bool {
 	first, end, mine := b.units(v, s, b.rerun)
 	if !mine {

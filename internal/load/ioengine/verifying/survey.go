@@ -50,7 +50,7 @@ type postponed struct {
 // keptBytesMax bounds what one lane keeps in memory until it is known whether it has to be dumped.
 const keptBytesMax = 16 << 20
 
-// note looks at one interval that was read in the order of the job, and tells whether what is wrong with it may be that
+// note looks at one interval that was read in the order of the job, and reports whether what is wrong with it may be that
 // nobody wrote it.
 func (u *survey) note(m *verify.Mismatch, header verify.Header, want *verify.Stamp, length int64) (absent bool) {
 	if !u.possible {
@@ -64,7 +64,7 @@ func (u *survey) note(m *verify.Mismatch, header verify.Header, want *verify.Sta
 	return !u.own && !m.Header.Marked()
 }
 
-// due tells whether a survey has to decide.
+// due reports whether a survey has to decide.
 func (u *survey) due() bool { return u.possible && u.blanks > 0 && !u.own && !u.over }
 
 // beginSurvey starts it. Of mixed sizes, and of places that may come twice, another order has other bytes.
@@ -210,7 +210,7 @@ func surveyed(spec *program.Verification) int {
 	return int(interval.Read)
 }
 
-// countable tells whether any order of these options writes the same number of bytes: blocks of one size that come once, by
+// countable reports whether any order of these options writes the same number of bytes: blocks of one size that come once, by
 // one writer.
 func countable(spec *program.Verification, l *queue.Queue) bool {
 	direction, j := surveyed(spec), &l.Job.Fio
@@ -219,7 +219,7 @@ func countable(spec *program.Verification, l *queue.Queue) bool {
 		l.Job.Sizes[direction].Fixed() && !l.Streams[0].MayRepeat(direction)
 }
 
-// surveyable tells whether headers alone say what was written.
+// surveyable reports whether headers alone say what was written.
 func surveyable(spec *program.Verification, exact bool, l *queue.Queue) bool {
 	format, j := &spec.Format, &l.Job.Fio
 	if !spec.Only && !spec.Reads || format.HeaderBytes() == 0 || spec.Trims != nil || j.Sequence != 0 || len(l.Streams) == 0 {

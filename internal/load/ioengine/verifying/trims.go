@@ -79,7 +79,7 @@ func (v *Verifier) NextTrim(l *queue.Queue) (Written, bool) {
 	return w, true
 }
 
-// TrimsFirst tells whether trims come before other operations.
+// TrimsFirst reports whether trims come before other operations.
 func (v *Verifier) TrimsFirst() bool { return v != nil && v.trims != nil && v.trims.look > 0 }
 
 // settle marks entries as dead over which a later one was written. scratch is kept for the next time.

@@ -119,10 +119,10 @@ func New(l *queue.Queue, timed bool, thread int) *Verifier {
 	return v
 }
 
-// Busy tells whether the lane must not issue operations of its own now.
+// Busy reports whether the lane must not issue operations of its own now.
 func (v *Verifier) Busy() bool { return v != nil && v.state != verifyNot }
 
-// Proceed does what verification has to do now, where it is under way, and tells whether it still is.
+// Proceed does what verification has to do now, where it is under way, and reports whether it still is.
 func (v *Verifier) Proceed(l *queue.Queue, w *Report, now int64) (wake int64, busy bool) {
 	if v.Busy() {
 		wake = v.fill(l, w, now)
@@ -130,7 +130,7 @@ func (v *Verifier) Proceed(l *queue.Queue, w *Report, now int64) (wake int64, bu
 	return wake, v.Busy()
 }
 
-// Pending tells whether there may be more to do although the lane is closed.
+// Pending reports whether there may be more to do although the lane is closed.
 func (v *Verifier) Pending() bool { return v != nil && !v.over }
 
 // Abort ends verification early: the load was stopped.
@@ -169,7 +169,7 @@ func (v *Verifier) Stamp(s *pattern.Stream, sl *backend.Slot) {
 	}
 }
 
-// Orders tells whether an operation waits for those in flight that it overlaps, so that it is known which one is last.
+// Orders reports whether an operation waits for those in flight that it overlaps, so that it is known which one is last.
 func (v *Verifier) Orders() bool { return v != nil && v.mayOverlap }
 
 // Lose notes a write that failed.
@@ -274,10 +274,10 @@ func (v *Verifier) sync(l *queue.Queue, w *Report) bool {
 	return l.InFlight == 0 && v.syncNext == len(l.Streams)
 }
 
-// Surveying tells whether what is read is the survey of a job that only reads: no operation of it.
+// Surveying reports whether what is read is the survey of a job that only reads: no operation of it.
 func (v *Verifier) Surveying() bool { return v != nil && v.spec.Reads && v.state == verifyReading }
 
-// Syncing tells whether syncs in flight are those of verification, which no job asked for.
+// Syncing reports whether syncs in flight are those of verification, which no job asked for.
 func (v *Verifier) Syncing() bool { return v != nil && v.state == verifySyncing }
 
 // prepare says what to read back.

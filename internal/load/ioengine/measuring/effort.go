@@ -1,28 +1,16 @@
-package ioengine
+package measuring
 
 import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
-// threaded is a back end with threads of its own.
-type threaded interface {
-	// Lap returns the most that one of them used and waited since the former lap. It is called from another goroutine.
-	Lap() (busiest, waited int64)
-}
-
 // effort returns how hard the threads of all workers had it since it was called last, in an interval of some length.
 func (t *timeline) effort(length int64) interval.Effort {
 	var e interval.Effort
-	for _, w := range t.workers {
-		w.mu.Lock()
-		busiest, waited := w.cpu.Lap()
-		w.mu.Unlock()
+	for _, w := range t.sources {
+		busiest, waited := w.Lap()
 		e.Join(interval.Effort{BusiestNanos: busiest, WaitedNanos: waited})
-		if b, ok := w.backend.(threaded); ok {
-			busiest, waited = b.Lap()
-			e.Join(interval.Effort{BusiestNanos: busiest, WaitedNanos: waited})
-		}
 	}
 	now := thread.WithheldNow()
 	e.StolenNanos, e.ThrottledNanos = now.Stolen-t.withheld.Stolen, now.Throttled-t.withheld.Throttled

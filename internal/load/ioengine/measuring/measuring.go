@@ -1,4 +1,10 @@
-package ioengine
+// Package measuring turns what workers record into intervals and accounts.
+//
+//	operations that completed ──Recorder──▶ a Tally of each worker, by period ──▶ Timeline ──▶ intervals, every second
+//	calls of back ends, syncs, priorities, verification ──▶ Account, once at the end
+//
+// Recording is a few additions in memory that is there before the load starts. It judges nothing.
+package measuring
 
 import (
 	"time"
@@ -15,9 +21,11 @@ import (
 // It also watches itself: it asks to be woken every tick, and when it wakes far too late the whole generator was stopped
 // or starved of CPU for that time.
 type timeline struct {
-	instance *instance
-	workers  []*worker
+	of       load.Workload
+	devices  []string // their names
+	sources  []Source
 	sink     load.Sink
+	clock    *Clock
 	length   int64
 	boundary int64 // end of the running period
 	expected int64 // end of the load, 0: not known
@@ -43,10 +51,21 @@ const (
 	stallNanosMin = int64(25 * time.Millisecond)
 )
 
-func newTimeline(in *instance, workers []*worker, start int64, sink load.Sink) *timeline {
-	t := &timeline{instance: in, workers: workers, sink: sink, length: in.shared.period}
-	t.boundary = floorTo(start, t.length) + t.length
-	t.expected = in.expectedEnd(start)
+// Source is a worker as the timeline sees it. Calls come from the timeline's goroutine.
+type Source interface {
+	// Take returns the periods that are over by a boundary.
+	Take(boundary int64) []Period
+	GiveBack(r *Recorder)
+	// CPUNanos is the CPU time that the threads have used.
+	CPUNanos() int64
+	// Lap returns the most that one thread used and waited for a CPU since the former lap.
+	Lap() (busiest, waited int64)
+}
+
+// NewTimeline begins at a moment of the clock. expected is when the load will end, 0 where that is not known.
+func NewTimeline(of load.Workload, devices []string, clock *Clock, start, expected int64) *timeline {
+	t := &timeline{of: of, devices: devices, clock: clock, length: int64(of.IntervalLength), expected: expected}
+	t.boundary = FloorTo(start, t.length) + t.length
 	t.lastTick, t.withheld = start, thread.WithheldNow()
 	t.begin(start)
 	return t
@@ -54,15 +73,16 @@ func newTimeline(in *instance, workers []*worker, start int64, sink load.Sink) *
 
 // begin starts an empty interval.
 func (t *timeline) begin(start int64) {
-	w := &t.instance.program.Workload
+	w := &t.of
 	t.now = interval.Interval{
 		Workload: w.Name, Group: w.Group, VM: w.VM, Instance: w.Instance, Prefill: w.Prefill,
 		Sequence: t.sequence, StartNanos: start,
 	}
 }
 
-// run delivers intervals until finished says when the load ended; the last one has Final set.
-func (t *timeline) run(finished <-chan int64) {
+// Run delivers intervals until finished says when the load ended; the last one has Final set.
+func (t *timeline) Run(sources []Source, sink load.Sink, finished <-chan int64) {
+	t.sources, t.sink = sources, sink
 	timer := time.NewTimer(time.Duration(tickNanos))
 	defer timer.Stop()
 	for {
@@ -73,9 +93,9 @@ func (t *timeline) run(finished <-chan int64) {
 			return
 		case <-timer.C:
 		}
-		now := t.instance.shared.clock.now()
+		now := t.clock.Now()
 		t.tick(now)
-		t.lastTick = t.instance.shared.clock.now()
+		t.lastTick = t.clock.Now()
 		wait := tickNanos
 		if t.held == 0 {
 			wait = min(wait, max(t.boundary-t.lastTick, 1))
@@ -105,7 +125,7 @@ func (t *timeline) tick(now int64) {
 	}
 }
 
-// hold tells whether the piece that a boundary would cut off, before it or after it, is too short to stand alone.
+// hold reports whether the piece that a boundary would cut off, before it or after it, is too short to stand alone.
 func (t *timeline) hold(boundary int64) bool {
 	short := t.length / 10
 	if boundary-t.now.StartNanos < short {
@@ -127,21 +147,21 @@ func (t *timeline) release() {
 func (t *timeline) collect(boundary int64) {
 	var due, issued, dropped uint64
 	inFlight := 0
-	for _, w := range t.workers {
-		var last period
-		for _, last = range w.take(boundary) {
+	for _, w := range t.sources {
+		var last Period
+		for _, last = range w.Take(boundary) {
 			if last.record != nil {
-				last.record.addTo(&t.now, t.instance.names)
-				w.giveBack(last.record)
+				last.record.AddTo(&t.now, t.devices)
+				w.GiveBack(last.record)
 			}
 		}
-		due, issued, inFlight = due+last.due, issued+last.issued, inFlight+last.inFlight
-		dropped += last.dropped
+		due, issued, inFlight = due+last.Due, issued+last.Issued, inFlight+last.InFlight
+		dropped += last.Dropped
 	}
-	t.now.Due += saturatingSub(due, t.due)
+	t.now.Due += SaturatingSub(due, t.due)
 	t.due = max(t.due, due)
-	t.backlog = saturatingSub(due, issued)
-	t.now.NotIssued += saturatingSub(dropped, t.dropped)
+	t.backlog = SaturatingSub(due, issued)
+	t.now.NotIssued += SaturatingSub(dropped, t.dropped)
 	t.dropped = max(t.dropped, dropped)
 	t.now.InFlight = uint64(inFlight)
 }
@@ -178,48 +198,10 @@ func (t *timeline) close(end int64) {
 		t.stalls = t.stalls[1:]
 	}
 	var cpu int64
-	for _, w := range t.workers {
-		cpu += w.cpuNanos()
+	for _, w := range t.sources {
+		cpu += w.CPUNanos()
 	}
 	t.now.Effort = t.effort(t.now.LengthNanos)
 	t.now.CPUNanos = max(0, cpu-t.cpu)
 	t.cpu = max(t.cpu, cpu)
-}
-
-// take ends the periods up to boundary for a worker that has not done so itself, and returns them.
-func (w *worker) take(boundary int64) []period {
-	w.lock()
-	defer w.mu.Unlock()
-	w.closePeriods(boundary)
-	if w.periodEnd > boundary && (len(w.periods) == 0 || w.periods[len(w.periods)-1].end < boundary) {
-		// The load's end lies inside a period.
-		w.closePeriod(boundary)
-	}
-	count := 0
-	for count < len(w.periods) && w.periods[count].end <= boundary {
-		count++
-	}
-	taken := append([]period(nil), w.periods[:count]...)
-	w.periods = append(w.periods[:0], w.periods[count:]...)
-	return taken
-}
-
-// giveBack returns an emptied recorder.
-func (w *worker) giveBack(r *recorder) {
-	w.lock()
-	defer w.mu.Unlock()
-	if len(w.spare) < sparesOfWorker {
-		w.spare = append(w.spare, r)
-	}
-}
-
-// cpuNanos returns the CPU time that the worker's threads have used.
-func (w *worker) cpuNanos() int64 {
-	w.lock()
-	own := w.cpu.Nanos()
-	w.mu.Unlock()
-	if w.backend == nil {
-		return own
-	}
-	return own + w.backend.CPUNanos()
 }

@@ -1,4 +1,4 @@
-package ioengine
+package measuring
 
 import (
 	"github.com/braggdev/bragg/internal/interval"
@@ -6,9 +6,9 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// recorder counts what one worker completed in one period. All its memory is there before the load starts; recording
+// Recorder counts what one worker completed in one period. All its memory is there before the load starts; recording
 // is a few additions. A full recorder is handed over by swapping it for an empty one.
-type recorder struct {
+type Recorder struct {
 	dirs    [interval.DirectionCount]dirRecord
 	devices []interval.DeviceTraffic // by index in Workload.Devices
 	used    bool
@@ -22,9 +22,9 @@ type dirRecord struct {
 	errors            []uint64 // by error class; nil until the first error
 }
 
-// newRecorder makes room for every latency in the directions that are active.
-func newRecorder(active, open [interval.DirectionCount]bool, devices int) *recorder {
-	r := &recorder{devices: make([]interval.DeviceTraffic, devices)}
+// NewRecorder makes room for every latency in the directions that are active.
+func NewRecorder(active, open [interval.DirectionCount]bool, devices int) *Recorder {
+	r := &Recorder{devices: make([]interval.DeviceTraffic, devices)}
 	for d := range r.dirs {
 		r.dirs[d].open = open[d]
 		if active[d] {
@@ -37,8 +37,8 @@ func newRecorder(active, open [interval.DirectionCount]bool, devices int) *recor
 	return r
 }
 
-// complete records one successful operation; now is when it was reaped.
-func (r *recorder) complete(s *backend.Slot, now int64) {
+// Complete records one successful operation; now is when it was reaped.
+func (r *Recorder) Complete(s *backend.Slot, now int64) {
 	r.used = true
 	d := &r.dirs[s.Direction]
 	service := uint64(max(0, now-s.Submitted))
@@ -54,8 +54,8 @@ func (r *recorder) complete(s *backend.Slot, now int64) {
 	c.ServiceNanos += service
 }
 
-// fail records one failed operation.
-func (r *recorder) fail(direction uint8, class int) {
+// Fail records one failed operation.
+func (r *Recorder) Fail(direction uint8, class int) {
 	r.used = true
 	d := &r.dirs[direction]
 	if d.errors == nil {
@@ -64,8 +64,8 @@ func (r *recorder) fail(direction uint8, class int) {
 	d.errors[class]++
 }
 
-// addTo merges the recorder into an interval and empties it.
-func (r *recorder) addTo(iv *interval.Interval, names []string) {
+// AddTo merges the recorder into an interval and empties it.
+func (r *Recorder) AddTo(iv *interval.Interval, names []string) {
 	if !r.used {
 		return
 	}

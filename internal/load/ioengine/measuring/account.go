@@ -1,13 +1,9 @@
-package ioengine
+package measuring
 
 import (
-	"context"
 	"math/bits"
 
-	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 	"github.com/braggdev/bragg/internal/load/ioengine/verifying"
 	"github.com/braggdev/bragg/internal/stat"
@@ -61,8 +57,8 @@ func (a *Account) Add(o *Account) {
 	a.Outcome.Add(&o.Outcome)
 }
 
-// exchanged notes one call of the back end.
-func (a *Account) exchanged(inFlight, submitted, completed int) {
+// Exchanged notes one call of the back end.
+func (a *Account) Exchanged(inFlight, submitted, completed int) {
 	if submitted > 0 {
 		a.Depth[min(bits.Len(uint(inFlight))-1, len(a.Depth)-1)] += uint64(submitted)
 		a.Submitted[batchClass(submitted)]++
@@ -81,44 +77,4 @@ func batchClass(n int) int {
 		return 6
 	}
 	return bits.Len(uint(n-1)) - 1
-}
-
-// Run is a prepared workload that can be asked how it worked.
-type Run struct{ *instance }
-
-// Prepared tells whether there is a workload; the zero value has none.
-func (r Run) Prepared() bool { return r.instance != nil }
-
-// StartAt sets when to start on the workload's axis, instead of its StartNanos.
-func (r Run) StartAt(nanos int64) { r.program.Workload.StartNanos = nanos }
-
-// ZeroAt sets the zero of the workload's axis, instead of its ZeroUnixNanos, before it runs.
-func (r Run) ZeroAt(unixNanos int64) { r.program.Workload.ZeroUnixNanos = unixNanos }
-
-// Account returns how the workload did its work. It is valid once Run has returned.
-func (r Run) Account() Account {
-	var sum Account
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			sum.Add(&w.account)
-		}
-	}
-	return sum
-}
-
-// CheckJobs says what is wrong with jobs for PrepareJobs, without opening anything: nil, or a *diag.ListError. Warnings
-// come beside it.
-func (g Generator) CheckJobs(w load.Workload, jobs []fiojob.Job) (diag.List, error) {
-	p, err := g.compile(w, jobs)
-	return p.Issues, err
-}
-
-// PrepareJobs is Prepare for jobs that were parsed and worked out already: w's Config, Scale, Runtime and Prefill are not
-// looked at.
-func (g Generator) PrepareJobs(ctx context.Context, w load.Workload, jobs []fiojob.Job) (Run, error) {
-	if err := ctx.Err(); err != nil {
-		return Run{}, err
-	}
-	in, err := g.prepareJobs(w, jobs)
-	return Run{in}, err
 }

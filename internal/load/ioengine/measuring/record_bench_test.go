@@ -1,4 +1,4 @@
-package ioengine
+package measuring
 
 import (
 	"testing"
@@ -13,11 +13,11 @@ func BenchmarkComplete(b *testing.B) {
 	for name, open := range map[string]bool{"closed": false, "open": true} {
 		b.Run(name, func(b *testing.B) {
 			directions := [interval.DirectionCount]bool{interval.Read: true}
-			r := newRecorder(directions, [interval.DirectionCount]bool{interval.Read: open}, 1)
+			r := NewRecorder(directions, [interval.DirectionCount]bool{interval.Read: open}, 1)
 			s := &backend.Slot{Size: 4096, Kind: backend.OpRead}
 			b.ReportAllocs()
 			for n := int64(0); b.Loop(); n++ {
-				r.complete(s, 80_000+n%40_000)
+				r.Complete(s, 80_000+n%40_000)
 			}
 		})
 	}

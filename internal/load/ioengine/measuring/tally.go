@@ -1,0 +1,70 @@
+package measuring
+
+// Tally is what one worker recorded, by period.
+type Tally struct {
+	Record    *Recorder
+	fresh     func() *Recorder // makes another one
+	spare     []*Recorder
+	PeriodEnd int64
+	periods   []Period // over and not yet collected
+}
+
+const (
+	// sparesOfWorker recorders wait empty; more are made only when nobody collects for seconds.
+	sparesOfWorker = 2
+)
+
+func NewTally(fresh func() *Recorder) Tally {
+	t := Tally{fresh: fresh, Record: fresh(), periods: make([]Period, 0, 8)}
+	for range sparesOfWorker {
+		t.spare = append(t.spare, fresh())
+	}
+	return t
+}
+
+// Close puts aside what was recorded, for the timeline.
+func (t *Tally) Close(p Period) {
+	if t.Record.used {
+		p.record = t.Record
+		if n := len(t.spare); n > 0 {
+			t.Record, t.spare = t.spare[n-1], t.spare[:n-1]
+		} else {
+			t.Record = t.fresh()
+		}
+	}
+	t.periods = append(t.periods, p)
+}
+
+// Take returns the periods up to a boundary, which are nobody else's from then on.
+func (t *Tally) Take(boundary int64) []Period {
+	count := 0
+	for count < len(t.periods) && t.periods[count].End <= boundary {
+		count++
+	}
+	taken := append([]Period(nil), t.periods[:count]...)
+	t.periods = append(t.periods[:0], t.periods[count:]...)
+	return taken
+}
+
+// Ends reports whether the last period that is over has come to a boundary.
+func (t *Tally) Ends(boundary int64) bool {
+	return t.PeriodEnd <= boundary || len(t.periods) > 0 && t.periods[len(t.periods)-1].End >= boundary
+}
+
+// GiveBack returns an emptied recorder.
+func (t *Tally) GiveBack(r *Recorder) {
+	if len(t.spare) < sparesOfWorker {
+		t.spare = append(t.spare, r)
+	}
+}
+
+// Period is a period that is over.
+type Period struct {
+	End         int64
+	record      *Recorder // nil when nothing completed
+	Due, Issued uint64    // since the start; what was dropped counts as issued
+	Dropped     uint64
+	InFlight    int
+}
+
+func SaturatingSub(a, b uint64) uint64 { return a - min(a, b) }
