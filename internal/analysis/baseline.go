@@ -174,7 +174,7 @@ func (b *baseline) back(in Span) (cell int, state baselineState) {
 	return 0, baselineAway
 }
 
-// holds reports whether a stretch is at the baseline. A second that nobody delivered counts as one without an operation.
+// holds reports whether a stretch is at the baseline. A second without data counts as one without operations.
 func (b *baseline) holds(iops, response []float64) bool {
 	rates := slices.Clone(iops)
 	for i, v := range rates {

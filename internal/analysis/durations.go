@@ -120,7 +120,7 @@ func operationStats(all []result.OperationTook) []result.OperationStats {
 	return list
 }
 
-// place is where an operation stands in lists; one that this program does not know stands last.
+// place is the sort position of an operation in lists; unknown operations come last.
 func place(o interval.Operation) int {
 	if i := slices.Index(interval.Operations, o); i >= 0 {
 		return i

@@ -32,7 +32,7 @@ func TestSumOfLoadsThatEndOneAfterAnother(t *testing.T) {
 		lines = append(lines, g.VMLine(vm, tracks, analysis.IOPS, analysis.Span{To: g.Cells}))
 	}
 	got := analysis.Combine(lines, "sum").Values
-	// In second 2 three go on and the first adds its 40; in second 4 nobody goes on beyond it but the last.
+	// In second 2 three VMs continue and the first adds its 40; in second 4 only the last one continues beyond it.
 	want := []float64{400, 400, 340, 240, missing, missing, missing, missing, missing}
 	if !same(got, want) {
 		t.Errorf("sum %v, want %v", got, want)

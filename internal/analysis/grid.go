@@ -392,8 +392,9 @@ func (t *Track) rate(s []float32, cell int) float64 {
 	return float64(s[i]) / float64(t.Covered[i])
 }
 
-// errorsAt returns the number of errors up to the end of a cell, NaN where no interval tells of it: before the first one, behind the
-// last, and while a VM is dead that comes back later, nobody knows how many operations failed.
+// errorsAt returns the number of errors up to the end of a cell, or NaN where no interval covers it: before the first
+// interval, after the last one, and while a VM is down that comes back later, because the number of operations that failed
+// meanwhile is unknown.
 func (t *Track) errorsAt(cell int) float64 {
 	if t.First < 0 || cell < t.First || cell > t.lastCovered() {
 		return nan

@@ -121,8 +121,8 @@ func TestEdgesOfFourVMs(t *testing.T) {
 			}
 			lines = append(lines, l)
 		}
-		// VM d begins in the second half of second 7, so three VMs run there; what ends after the middle of second 11 and
-		// is no drain is VM d alone.
+		// VM d begins in the second half of second 7, so three VMs run there. After the middle of second 11, VM d is the
+		// only one that is not draining.
 		want := []float64{300_000, 400_000, 400_000, 400_000, missing}
 		if bound {
 			want[4] = 100_000
@@ -199,7 +199,8 @@ func TestErrorsAreCumulativeAndNeverFall(t *testing.T) {
 	if got, want := values(g, analysis.ErrorsSum), []float64{missing, 0, 3, 3, 5, missing}; !same(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	// Nobody knows what failed on it since; a sum over VMs of which others live keeps what is known of it, and does not fall.
+	// The failures on it since then are unknown; a sum over VMs of which others are alive keeps the last known value, and
+	// does not fall.
 	alive := analysis.NewGrid(0, 6e9)
 	for second := range 6 {
 		alive.Add(done("b", float64(second), 1, 1, 1))

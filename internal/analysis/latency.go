@@ -9,8 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Times are the latencies of many operations, kept so that both kinds can be told: service time of all, and response
-// time, which in a closed loop is the service time and is not recorded twice.
+// Times are the latencies of many operations, kept in a form that distinguishes both kinds: service time of all, and
+// response time, which equals the service time in a closed loop and is not recorded twice.
 type Times struct {
 	closed         stat.Histogram // service time of closed loops
 	open, response stat.Histogram // both times of open loops
@@ -54,10 +54,10 @@ func (t *Times) Response() *stat.Histogram {
 	return h
 }
 
-// Latency collects the latencies of a choice of intervals per window, and for drawing a percentile per stretch of
-// time. An interval that lies across the border of two windows holds operations of both and cannot be parted: it counts
-// in the whole and in neither window, so that nothing of an event is told of the time before it. Of the stretches for
-// drawing it belongs where its middle lies.
+// Latency collects the latencies of selected intervals per window, and per time slice for drawing a percentile. An
+// interval that crosses the boundary of two windows has operations of both and cannot be split: it counts in the total and
+// in neither window, so that effects of an event do not appear in the window before it. For drawing, it belongs to the
+// slice that contains its midpoint.
 type Latency struct {
 	Windows []result.Window // in order, without overlap
 	// FromNanos, ToNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0. The last stretch may be

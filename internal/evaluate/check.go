@@ -58,8 +58,8 @@ func xrayMetric(name string, s *result.IntervalStats) *result.Number {
 	return &v
 }
 
-// checks compares a result with what the scenario expects of it. Every series must meet an expectation; the value
-// that is told is the worst.
+// checks compares a result with the expectations of the scenario. Every series must meet an expectation; the reported
+// value is the worst.
 func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []result.Check {
 	var list []result.Check
 	for _, x := range r.Expect {
@@ -98,8 +98,9 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 	return list
 }
 
-// statistics returns the asked statistic of every series. Latency means response time, where it is told apart: an
-// expectation is about what a user of the storage waits for. Those of intervals are X-Ray's, which knows service time only.
+// statistics returns the requested statistic of every series. Latency means response time where it is recorded separately,
+// because an expectation is about the latency that a user of the storage sees. Series of intervals follow X-Ray, which
+// only knows service time.
 func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, reason string) {
 	if e.Missing != "" {
 		return nil, e.Missing

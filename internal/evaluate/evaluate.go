@@ -32,7 +32,7 @@ import (
 type Input struct {
 	Bundle   *result.Bundle // flushed; sealed or not
 	Scenario *scenario.Scenario
-	// Metrics answers queries; nil when there is no store, and then results by query say so.
+	// Metrics answers queries; nil without a store, in which case results by query report that.
 	Metrics Ranger
 	Ended   string // result.EndedCompleted …
 	Reason  string // one sentence on why a run that did not complete ended

@@ -177,7 +177,7 @@ func TestQueryResult(t *testing.T) {
 			t.Errorf("%s: %+v", s.Results[i].Name, st)
 		}
 	}
-	// A point of a query looks back, one of intervals stands in the middle of its second.
+	// A point of a query covers the time before it, a point of intervals is in the middle of its second.
 	query, own := s.Results[0].Series[0].Points, s.Results[5].Series[0].Points
 	for i, p := range own {
 		if q := query[i+1]; q.Value != p.Value || q.Seconds != p.Seconds+0.5 {
@@ -268,7 +268,7 @@ func TestShownValueIsTheWorst(t *testing.T) {
 	}
 }
 
-// A load that the run itself cut off did not complete, and of a window there is no time to complete.
+// A load that the run itself cut off did not complete, and a window has no time to complete.
 func TestTimeToComplete(t *testing.T) {
 	cut := interval.Event{AtNanos: 29e9, Kind: interval.EventAnnotation, Phase: "run", Workload: "OLTP", Group: "g", Instance: 1, Subject: "g-0001", CutByRun: true}
 	for name, c := range map[string]struct {

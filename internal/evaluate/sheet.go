@@ -71,9 +71,9 @@ func (e *sheet) addStats(name, kind string, half int64, stats func(from, to int6
 	})
 }
 
-// eachWindow hands over the statistics of the whole, whose window is "", and of each window. A point across the border of two
-// windows is about both and counts in neither, so that nothing of an event is told of the time before it; half is how far
-// points reach.
+// eachWindow passes on the statistics of the total, whose window is "", and of each window. A point that crosses the
+// boundary of two windows counts in neither, so that effects of an event do not appear in the window before it; half is
+// half the width of a point.
 func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 	add func(window string, s result.Stats)) {
 	add("", stats(e.FromNanos, e.ToNanos))

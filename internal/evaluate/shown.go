@@ -100,7 +100,7 @@ func (s *shown) takes(iv *interval.Interval) bool {
 	return keep(iv.Workload, iv.Group, iv.Prefill) && s.extent.Holds(iv)
 }
 
-// nothing says why there is no traffic to show.
+// nothing returns the reason why there is no traffic to show.
 func (s *shown) nothing() string {
 	keep, _ := choose(s.Result)
 	if len(s.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })) > 0 {

@@ -1,12 +1,12 @@
-// Package fleet has the VMs of one run and switches its nodes. What is changed outside is journalled first; how long it took, and what
-// moved although no step moved it, is told.
+// Package fleet has the VMs of one run and switches its nodes. Every external change is journalled first. The package reports
+// how long each change took, and VMs that moved without a step.
 //
 //	Config ──New──▶ Fleet: Deploy, Grow, On, Off, Move, Delete ──▶ journal ──▶ target ──▶ table
 //	                Nodes: Off, Shutdown, On
 //	                Watch: where the VMs are, from time to time ──▶ Strayed
 //
 //	fleet.go, nodes.go     what is done to VMs and nodes
-//	history.go, moves.go   the table of VMs against lists that are older, and against somebody else's hand
+//	history.go, moves.go   the table of VMs, reconciled with older lists and with moves from outside
 //	operations.go          how long what is done takes
 package fleet
 
@@ -33,8 +33,8 @@ type Config struct {
 	Journal *control.Journal // its header holds the tag
 	// Runner reaches the agent of a VM.
 	Runner func(ctx context.Context, vm target.VM) (load.Runner, error)
-	// Gone is told of VMs that have lost their power, Placed whenever a VM is on another node than before, Strayed when no step
-	// moved it there, and Emit of operations. All may be nil.
+	// Gone is called for VMs that have lost power, Placed whenever a VM is on another node than before, Strayed when it
+	// moved there without a step, and Emit for operations. All may be nil.
 	Gone    func(vm target.VM)
 	Placed  func(vm target.VM)
 	Strayed func(s Stray)
@@ -298,7 +298,7 @@ func (f *Fleet) Off(ctx context.Context, vms []target.VM) error {
 	return f.fail.At("vms.powered-off")
 }
 
-// cut notes, before it happens, that this run takes the power from VMs: loads that are lost there are no failure.
+// cut notes in advance that this run cuts the power of VMs: loads lost on them are not failures.
 func (t *table) cut(vms []target.VM) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,8 +2,8 @@ package fleet
 
 import "github.com/braggdev/bragg/internal/target"
 
-// A list of VMs that the target gives was true at some moment while it was read, and other branches change VMs meanwhile. So the
-// table counts its changes, and of a list it takes over what this run has not changed since the list was asked for:
+// A list of VMs from the target was true at some moment while it was read, and other branches change VMs meanwhile. So the
+// table counts its changes, and takes over from a list only those VMs that this run has not changed since the request:
 //
 //	ask ──▶ target.Owned ──▶ present: the list, with later changes of our own ──▶ table
 
@@ -16,7 +16,7 @@ type history struct {
 	shown   int            // the latest of them that is in the table
 }
 
-// listing is a list that was asked for.
+// listing is a request for a list of VMs.
 type listing struct{ number, since int }
 
 func (t *table) ask() listing {
@@ -46,8 +46,8 @@ func (t *table) empty() {
 	clear(t.moves.fled)
 }
 
-// present returns the VMs as they are now, by a list and by what this run did since; false where a list that was asked for later is in
-// the table already. The caller holds the lock.
+// present merges a list with the changes that this run has made since the request, and returns the current VMs; false if a
+// list that was requested later is already in the table. The caller holds the lock.
 func (t *table) present(l listing, list []target.VM) ([]target.VM, bool) {
 	h := &t.history
 	if l.number < h.shown {

@@ -83,14 +83,14 @@ func TestRefreshKeepsWhatOthersDidMeanwhile(t *testing.T) {
 	}
 }
 
-// TestOlderListComesLater: of two lists the one that was asked for later counts, whichever comes first.
+// TestOlderListComesLater: of two lists, the one that was requested later wins, in whichever order they arrive.
 func TestOlderListComesLater(t *testing.T) {
 	f, s := newSlowFleet("a")
 	told := 0
 	f.moves.tell = func(Stray) { told++ }
 	for _, node := range []string{"node-2", "node-3"} {
 		s.after = func() {
-			s.vms["a"] = target.VM{Name: "a", NodeID: node, Power: target.PowerOn} // by somebody else's hand
+			s.vms["a"] = target.VM{Name: "a", NodeID: node, Power: target.PowerOn} // moved from outside
 			if node == "node-2" {
 				f.look(t.Context())
 			} else if err := f.Refresh(t.Context()); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// VMs may move by somebody else's hand: a cluster that restarts them elsewhere or evens out load, or an administrator. The
-// placement that a scenario asked for then no longer holds, so a run looks where its VMs are.
+// VMs may be moved from outside: by a cluster that restarts them elsewhere or balances load, or by an administrator. The
+// placement that the scenario requested then no longer holds, so a run polls where its VMs are.
 
 // placementPeriod is the pause between two looks. Beside them every list of VMs that a step reads is compared, and the last
 // one before they are deleted.
@@ -50,7 +50,7 @@ type flight struct {
 type cause int
 
 const (
-	causeForeign  cause = iota // somebody else moved it
+	causeForeign  cause = iota // moved from outside the run
 	causeStep                  // a step did, which failed
 	causeAfterCut              // the platform did, because this run switched the node off
 )
@@ -212,7 +212,7 @@ func (t *table) compare(asked listing, list []target.VM) {
 	if vms, ok := t.present(asked, list); ok {
 		strays = t.strays(asked, vms)
 		for _, s := range strays {
-			t.touch([]target.VM{s.VM}) // a list that was asked for before shows it where it was
+			t.touch([]target.VM{s.VM}) // a list that was requested earlier has it on its previous node
 		}
 	}
 	t.mu.Unlock()

@@ -13,11 +13,12 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// operations tells, with an event at each begin and each end, how long what is done to VMs and nodes takes. A nil one tells nothing.
+// operations reports how long changes to VMs and nodes take, with an event at each begin and each end. A nil *operations
+// reports nothing.
 //
-// A call for many VMs is an operation, and what the provider does to each VM in it is one too. Some ends have to be asked for:
-// that an agent answers, that a host does. They are seen at an answer, which may come long after the fact if nobody asked, so
-// the end says for how long nobody had.
+// A call for many VMs is an operation, and so is the provider's work on each VM in it. Some ends are only visible by
+// polling, such as an agent or a host that answers again. An answer may come long after the fact if there was no poll in
+// between, so the end event includes the length of that gap.
 type operations struct {
 	emit     func(e interval.Event, at time.Time)
 	imitated func(op interval.Operation) bool
@@ -32,7 +33,7 @@ type operations struct {
 type operation struct {
 	event interval.Event
 	began time.Time
-	asked time.Time // until when somebody was asking
+	asked time.Time // the last time at which the operation was known to be incomplete
 }
 
 var capabilityOf = map[interval.Operation]target.Capability{
@@ -88,7 +89,7 @@ func (o *operations) endAt(x *operation, err error, at time.Time, unasked time.D
 type call struct {
 	operation interval.Operation
 	vms       []target.VM
-	boots     bool // an end that is no failure begins the wait for the agent
+	boots     bool // if it does not fail, its end starts the wait for the agent
 	restarts  bool // the target may have powered VMs on by itself before, where it does not say that they had no power
 }
 
@@ -111,7 +112,7 @@ func (o *operations) Do(ctx context.Context, c call, act func(ctx context.Contex
 	err := act(target.WithObserver(ctx, func(name string) func(error) {
 		mu.Lock()
 		vm, ok := pending[name]
-		delete(pending, name) // what a provider does to it again in the same call, as to clear up, is no other operation
+		delete(pending, name) // further calls of the provider for this VM, such as cleanup, are not separate operations
 		mu.Unlock()
 		if !ok {
 			return nil
@@ -139,7 +140,7 @@ func (o *operations) Do(ctx context.Context, c call, act func(ctx context.Contex
 	return err
 }
 
-// await keeps an operation open until somebody sees its end.
+// await keeps an operation open until its end is observed.
 func (o *operations) await(open map[string][]*operation, key string, x *operation) {
 	x.asked = time.Now()
 	o.mu.Lock()
@@ -147,7 +148,7 @@ func (o *operations) await(open map[string][]*operation, key string, x *operatio
 	open[key] = append(open[key], x)
 }
 
-// powerless notes that a VM had no power before a moment: nobody needed to ask it until then.
+// powerless notes that a VM had no power until the given time: it could not have answered before then.
 func (o *operations) powerless(vm string, until time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,7 +195,7 @@ func (o *operations) lost(vm string) {
 
 type reacher func(ctx context.Context, vm target.VM) (load.Runner, error)
 
-// watching listens to whoever reaches an agent.
+// watching observes successful calls of reach.
 func (o *operations) watching(reach reacher) reacher {
 	if o == nil {
 		return reach
@@ -215,8 +216,8 @@ type loss struct {
 	seen      func() // called once the target sees that the power is gone; that it stays so is not known then
 }
 
-// nodeDown takes the power of a node. What is checked before takes its time and is no part of it: where the target tells the moments
-// of the command and of the loss, these are the begin and the end.
+// nodeDown measures the power-off of a node. Checks before the command are not part of the operation: where the target
+// reports the times of the command and of the power loss, these are its begin and end.
 func (o *operations) nodeDown(ctx context.Context, l loss, act func(ctx context.Context) error) error {
 	if o == nil {
 		return act(ctx)

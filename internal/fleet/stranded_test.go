@@ -51,13 +51,13 @@ func (m *failingMover) MigrateVMs(_ context.Context, _ target.Tag, vms []target.
 	return errors.New("timed out")
 }
 
-// TestTableAfterFailedMigration: when a migration has failed, the table says where the VMs are; one that still arrives was moved by the
-// step, and one that somebody moves there later was not.
+// TestTableAfterFailedMigration: after a failed migration, the table has the actual nodes of the VMs. A VM that arrives
+// late was moved by the step; a VM that is moved to the same node later was not.
 func TestTableAfterFailedMigration(t *testing.T) {
 	for name, c := range map[string]struct {
 		moves   []string
 		late    time.Duration
-		somehow time.Duration // after which somebody moves "a" to node-2; 0: nobody
+		somehow time.Duration // delay after which "a" is moved to node-2 from outside; 0: never
 		at      map[string]string
 		placed  []string
 		strays  []string

@@ -23,14 +23,14 @@ const (
 	effortLengthMin = int64(100 * time.Millisecond)
 )
 
-// Saturated tells whether one thread of the generator was busy all the time, so that the generator and not the device
+// Saturated reports whether one thread of the generator was busy all the time, so that the generator and not the device
 // may have been the limit.
 func (iv *Interval) Saturated() bool {
 	return iv.LengthNanos >= effortLengthMin && float64(iv.BusiestNanos) >= saturatedShare*float64(iv.LengthNanos)
 }
 
-// Starved tells whether the generator lacked CPU time, so that latencies contain its own waits and operations came late:
-// a thread waited for a CPU, or CPUs were given to others. A stop of the whole generator is told by StalledNanos.
+// Starved reports whether the generator lacked CPU time, so that latencies include its own waits and operations started
+// late: a thread waited for a CPU, or CPU time was stolen. A stall of the whole generator is reported in StalledNanos.
 func (iv *Interval) Starved() bool {
 	limit := starvedShare * float64(iv.LengthNanos)
 	return iv.LengthNanos >= effortLengthMin && float64(iv.LackedNanos()) >= limit

@@ -154,7 +154,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// isPlain tells whether s stands in JSON as it is, and as encoding/json would write it.
+// isPlain reports whether s needs no escaping in JSON, so that the output equals that of encoding/json.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

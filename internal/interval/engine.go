@@ -11,7 +11,7 @@ type Engine struct {
 	Name     string   `json:"name"`              // of the generator: "native", "fio"
 	Version  string   `json:"version,omitempty"` // of a program of its own: "3.33"
 	Backends []string `json:"backends,omitempty"`
-	// Fallback is set where the back end that was asked for could not be used.
+	// Fallback is set if the requested back end could not be used.
 	Fallback *Fallback `json:"fallback,omitempty"`
 	// Operations are the kinds of operations that the load counts, by their number in Interval.Directions, and Gauges what it
 	// measures besides, by their number in Interval.Gauges. Both hold for all of a workload, its prefill too. No operations:
@@ -28,7 +28,7 @@ type Gauge struct {
 	Unit string `json:"unit,omitempty"`
 }
 
-// DoesIO tells whether its operations are those of I/O.
+// DoesIO reports whether its operations are I/O operations.
 func (e Engine) DoesIO() bool { return len(e.Operations) == 0 }
 
 // RateUnit is that of its operations per second.
@@ -56,7 +56,7 @@ type Fallback struct {
 	Why  string `json:"why"`
 }
 
-// EngineNote is one doubt. Text says it to a reader and is judged by nobody.
+// EngineNote is one caveat. Text is for readers only; code evaluates Code instead.
 type EngineNote struct {
 	Code   NoteCode `json:"code"`
 	Device string   `json:"device,omitempty"` // as the configuration names it
@@ -67,7 +67,7 @@ type EngineNote struct {
 type NoteCode string
 
 const (
-	NoteBuffered  NoteCode = "buffered"  // direct access was asked for, and the page cache is used
+	NoteBuffered  NoteCode = "buffered"  // direct I/O was requested, but the page cache is used
 	NoteCached    NoteCode = "cached"    // the configuration wants reads to be answered from memory
 	NoteUnwritten NoteCode = "unwritten" // reads ranges of Device that nothing ever wrote
 )

@@ -27,8 +27,8 @@ const (
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
 	EventAlone  EventKind = "machine-left"      // it does no more
 
-	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. How long it took is the
-	// difference of their times. SpanNanos of an end that had to be asked for is for how long nobody had asked before.
+	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. Its duration is the
+	// difference of the two times. For an end that is detected by polling, SpanNanos is the time since the previous poll.
 	EventOperationStarted EventKind = "operation-started"
 	EventOperationEnded   EventKind = "operation-ended"
 )

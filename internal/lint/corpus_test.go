@@ -20,7 +20,7 @@ import (
 
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true}}, CheckQuery: checkQuery}
 
-// checkQuery stands for the parser of the metric store.
+// checkQuery replaces the parser of the metric store.
 func checkQuery(query, _ string) *verb.QueryFault {
 	if at := strings.Index(query, "wrong"); at >= 0 {
 		return &verb.QueryFault{Offset: at, Length: len("wrong"), Reason: "this is wrong"}

@@ -38,7 +38,7 @@ func newFacts(sc *scenario.Scenario, catalog verb.Catalog, dry planner.Dry) *Fac
 		f.Calls = append(f.Calls, Call{c, i})
 	}
 	for _, w := range sc.Workloads {
-		text, read := sc.Files[w.ConfigFile] // one that could not be read is told already
+		text, read := sc.Files[w.ConfigFile] // unreadable files are already reported
 		if _, have := f.files[w.ConfigFile]; have || !read || !f.isJobFile(w) {
 			continue
 		}

@@ -65,8 +65,8 @@ func Check(sc *scenario.Scenario, catalog verb.Catalog) []finding.Finding {
 	return check(newFacts(sc, catalog, planner.DryCompile(sc, catalog, false)), Rules())
 }
 
-// Faults says what is wrong in the steps and job files of a scenario, each taken alone, with the user's own lines. It
-// makes sense for a scenario that has other faults, as far as it was read: whoever mends it sees all of them together.
+// Faults reports faults in the steps and job files of a scenario, each checked separately, with the user's own lines. It
+// also works for a scenario with other faults, as far as it could be read, so that the user sees all of them together.
 func Faults(sc *scenario.Scenario, catalog verb.Catalog) diag.List {
 	f := newFacts(sc, catalog, planner.DryCompile(sc, catalog, true))
 	all := slices.Clone(f.Dry.Faults)

@@ -52,7 +52,7 @@ func TestWaitsForLoadsTakeTime(t *testing.T) {
 	}
 }
 
-// TestPublicPassword: the documented password of X-Ray's images is no finding.
+// TestPublicPassword: the documented password of X-Ray's images does not cause a finding.
 func TestPublicPassword(t *testing.T) {
 	const step = "  - playbook.Run: {filename: play.yml, inventory: [Workers], remote_user: nutanix, remote_pass: PASSWORD}\n"
 	for password, want := range map[string]int{"nutanix/4u": 0, "secret": 1} {

@@ -44,7 +44,7 @@ var ruleDescription = Rule{
 type sentence struct {
 	text   string
 	length time.Duration
-	waits  bool // it is about waiting, so that the runtime of a load is no match
+	waits  bool // it is about waiting, so the runtime of a load does not match it
 }
 
 var (
@@ -143,7 +143,7 @@ func listLengths(lengths []time.Duration) string {
 	return strings.Join(words, ", ")
 }
 
-// find returns where a sentence of the description stands in the user's text, or nil when the template computes it.
+// find returns the position of a sentence of the description in the user's text, or nil if the template computes it.
 func find(f *Facts, text string) *diag.Position {
 	for i, line := range strings.Split(f.Scenario.Source, "\n") {
 		if at := strings.Index(line, text); at >= 0 {

@@ -28,7 +28,8 @@ var ruleJobFile = Rule{
 	},
 }
 
-// once turns diagnostics into findings; what a file repeats job by job is told once, with the number of its lines.
+// once turns diagnostics into findings; a fault that a file repeats in each job is reported once, with the number of its
+// lines.
 func once(list diag.List) []finding.Finding {
 	var out []finding.Finding
 	first, more := map[string]int{}, map[int]int{}

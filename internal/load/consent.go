@@ -1,8 +1,8 @@
 package load
 
-// Consent is how a user proves to mean one block device and no other, and says what may be lost on it. It travels with
-// the Device; whoever opens the device checks it there, on its own machine. Package blockdev has the rules: everything
-// that is given must hold, and a device is proved by one of
+// Consent proves that a user means one particular block device, and states what may be lost on it. It travels with the
+// Device and is checked on the machine that opens the device. Package blockdev has the rules: everything
+// that is given must match, and a device is identified by one of
 //   - its serial number or WWN;
 //   - our own claim tag, where Controller is the one that wrote it;
 //   - its size together with a persistent name, where it has neither serial number nor WWN;

@@ -11,8 +11,8 @@ type Kind struct {
 	// OptionRateScale. A run has one generator of this kind, so that its numbers can be compared, and the first in a list
 	// drives workloads that name none.
 	JobFiles bool
-	// Imitation stands for it on VMs that exist in memory only, where nothing of the machine may be touched. Nil: the
-	// generator touches nothing, and does it itself.
+	// Imitation replaces the generator on VMs that exist in memory only, where the machine must not be touched. Nil: the
+	// generator itself touches nothing, and runs there too.
 	Imitation Generator
 }
 
@@ -28,7 +28,7 @@ func (k Kinds) Find(name string) (Kind, bool) {
 	return k[i], true
 }
 
-// RunsJobFiles tells whether there is a kind with that name that runs job files.
+// RunsJobFiles reports whether there is a kind with that name that runs job files.
 func (k Kinds) RunsJobFiles(name string) bool {
 	kind, ok := k.Find(name)
 	return ok && kind.JobFiles

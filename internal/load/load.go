@@ -54,7 +54,8 @@ type Device struct {
 	SizeBytes int64  `json:"size_bytes"`
 	// Consent proves the device and says what may be lost on it, where it is a block device that is written to.
 	Consent Consent `json:"consent,omitzero"`
-	// Held: the caller has checked the device and holds it exclusively, so that nobody else can take it. It never travels.
+	// Held: the caller has checked the device and holds it exclusively, so that it cannot be opened elsewhere. Never
+	// serialized.
 	Held bool `json:"-"`
 	// ActualBytes is how large the device is made, where that is not SizeBytes: a rehearsal counts with the scenario's
 	// sizes and has smaller devices. 0 where it is the same or not known.

@@ -2,9 +2,10 @@ package load
 
 import "math"
 
-// Pacer is the schedule of an open loop: it says when each operation is due, whatever became of the operations before.
-// Nobody ever moves it back because the device was slow; that is what makes response times counted from it true
-// (Schroeder, Wierman, Harchol-Balter: Open Versus Closed, NSDI 2006). It is a plain value: a copy goes on alone.
+// Pacer is the schedule of an open loop: it determines when each operation is due, independent of the operations before.
+// The schedule is never delayed by a slow device; only then are response times that are measured from it correct
+// (Schroeder, Wierman, Harchol-Balter: Open Versus Closed, NSDI 2006). It is a plain value: a copy continues
+// independently.
 type Pacer struct {
 	gapNanos float64 // mean distance of two operations of weight 1
 	rest     float64 // the part of next below a nanosecond

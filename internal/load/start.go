@@ -14,7 +14,7 @@ type Preparer interface {
 
 // Held is a workload that is prepared and waits for its start.
 type Held interface {
-	// Timing says how soon the start can be told and how well.
+	// Timing returns how early a start has to be announced, and the accuracy of the clock.
 	Timing() Timing
 	// Run starts at a moment, or at once where that has passed, and goes on as Runner.Run does.
 	Run(ctx context.Context, at time.Time) error
@@ -22,7 +22,7 @@ type Held interface {
 	Discard()
 }
 
-// Timing is what somebody who agrees on a start has to know of one VM.
+// Timing is what a coordinator of a common start needs to know about one VM.
 type Timing struct {
 	Trip       time.Duration // of a message to the VM and back
 	ClockError time.Duration // how wrong the VM's clock may be taken; 0: it is ours

@@ -36,8 +36,8 @@ type Pace struct {
 	Over  map[*Repeat]bool
 }
 
-// Skips tells whether step b, which would begin at now, belongs to an iteration that comes too late. It is asked about
-// every step in order. The first iteration always runs.
+// Skips reports whether step b, which would begin at now, belongs to an iteration that would begin too late. It is called
+// for every step in order. The first iteration always runs.
 func (p *Pace) Skips(b Bound, now time.Duration, length func(*Repeat) time.Duration) bool {
 	if p.Over == nil {
 		p.began, p.at, p.Over = map[*Repeat]time.Duration{}, map[*Repeat]int{}, map[*Repeat]bool{}
@@ -120,7 +120,7 @@ func (c *binder) bindBlock(v *verb.View, b Bound, block verb.Block, depth int) {
 	}
 }
 
-// bindIterations writes a repetition out. Problems of an iteration that a former one had are told once.
+// bindIterations unrolls a repetition. A problem that occurs in several iterations is reported once.
 func (c *binder) bindIterations(v *verb.View, b Bound, block verb.Block, depth int) {
 	before, first := countErrors(c.problems), len(c.problems)
 	most := block.Count

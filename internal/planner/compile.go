@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// Refusal is what Compile returns when there is no plan: all diagnostics, and the exit code that suits them. It unwraps
-// to *diag.ListError.
+// Refusal is the error of Compile if there is no plan: all diagnostics, and the matching exit code. It unwraps to
+// *diag.ListError.
 type Refusal struct {
 	*diag.ListError
 	exit int
@@ -40,7 +40,7 @@ type Bound struct {
 	Within string
 	Step   verb.Step
 
-	expanded  bool   // a step that was expanded stands for it in the scenario
+	expanded  bool   // an expanded step represents it in the scenario
 	Parallel  bool   // the head of branches, which stand behind it
 	branch    int    // from 1, of the head before; 0: it is in none
 	iteration string // of the repetitions around it, outermost first: "2", "2.1"
@@ -70,7 +70,7 @@ type script struct {
 type binder struct {
 	*script
 	capabilities []target.Capability
-	dry          bool // there is no target
+	dry          bool // without a target
 
 	// acts are what the run phase does, actsOfNodes that the target decides on some, actsUnknown that a step could not be named.
 	acts                     []act
@@ -349,7 +349,7 @@ func unknownStep(sc *scenario.Scenario, catalog verb.Catalog, call scenario.Call
 	return sc.Point(d, call.RenderedLine)
 }
 
-// BindTeardown binds the calls of teardown anew, on the target as it is now: a plan on disk holds no steps.
+// BindTeardown binds the calls of teardown again, to the target in its current state: a plan on disk contains no steps.
 func (p *Plan) BindTeardown(inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog) ([]Bound, diag.List) {
 	// Slices of nodes count those that the plan used.
 	inventory.Nodes = inventory.Nodes[:min(len(inventory.Nodes), len(p.Target.Nodes))]

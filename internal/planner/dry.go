@@ -24,7 +24,7 @@ type Dry struct {
 type DryCall struct {
 	scenario.Call
 	Phase    plan.Phase
-	Kind     verb.Kind   // its zero value where there is no such step
+	Kind     verb.Kind   // zero if the step does not exist
 	Effect   verb.Effect // as far as the arguments can be read, on a target with 16 nodes
 	Workload string      // that an argument names
 	Groups   []string    // that arguments name, by themselves or by their workload

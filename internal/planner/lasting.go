@@ -76,7 +76,7 @@ func (c *script) plannedSteps() []plannedStep {
 	return out
 }
 
-// findLasting notes which loads the scenario has last over later steps. It is asked before any time is scaled.
+// findLasting notes which loads the scenario runs until later steps end. It is called before any time is scaled.
 func (c *script) findLasting() {
 	steps := c.plannedSteps()
 	found := map[int]*lasting{}
@@ -121,7 +121,7 @@ func (m *meanwhile) cutShort() {
 	}
 }
 
-// covers tells whether a step begins while the load goes on: one behind its start or, in branches, beside it.
+// covers reports whether a step begins while the load runs: a step after its start or, in branches, parallel to it.
 func (m meanwhile) covers(j int) bool {
 	s, own := m.steps[j], m.steps[m.start]
 	if j == m.start || s.late || m.c.steps[j].phase == plan.Teardown || s.from >= m.ends && j != m.halt {
@@ -193,8 +193,8 @@ func (m meanwhile) overStep(j int) []lastingOver {
 	return []lastingOver{out}
 }
 
-// endsByLoad tells whether a step ends when a load with a runtime does, which may last over steps itself: two that last
-// until the other is over would wait for each other.
+// endsByLoad reports whether a step ends with a load that has a runtime and may itself be extended over steps: two loads
+// that are each extended until the other ends would wait for each other.
 func (m meanwhile) endsByLoad(j int) bool {
 	e := m.steps[j].effect
 	if e.Load != nil {

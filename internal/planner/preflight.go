@@ -104,8 +104,8 @@ func (c fitting) fitSpace() {
 	case after <= limit:
 		return
 	case c.options.Rehearse > 0 && c.options.FullPercentMax == 0 && need <= free/rehearsalFreeDivisor:
-		// A rehearsal takes a quarter of the free space at most. Refusing it on a disk that is nearly full anyway would
-		// help nobody.
+		// A rehearsal takes at most a quarter of the free space. Refusing it on a disk that is nearly full anyway would
+		// not help.
 		c.note("the storage will be %.0f %% full during the run", after)
 		return
 	}

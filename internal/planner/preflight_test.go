@@ -81,7 +81,7 @@ func TestProcessesFitTheMachine(t *testing.T) {
 	}
 }
 
-// TestOversizedVMsAreNoted: more than eight times what the machine has is told.
+// TestOversizedVMsAreNoted: VMs with more than eight times the resources of the machine are reported.
 func TestOversizedVMsAreNoted(t *testing.T) {
 	for vcpus, want := range map[int]bool{16: false, 17: true} {
 		group := fmt.Sprintf("      count_per_cluster: 1\n      vcpus: %d\n", vcpus)

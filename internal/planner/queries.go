@@ -26,8 +26,8 @@ func (c *draft) checkQueries() {
 	}
 }
 
-// underline moves a diagnostic at a query to the place of the fault in it, where the query's line stands in the user's
-// text as it is: not folded, rendered or escaped.
+// underline moves a diagnostic about a query to the position of the fault within it, if the query's line is verbatim in
+// the user's text: not folded, rendered or escaped.
 func (c *draft) underline(d diag.Diagnostic, query string, fault *verb.QueryFault) diag.Diagnostic {
 	if fault.Offset < 0 || fault.Offset > len(query) {
 		return d

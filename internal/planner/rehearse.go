@@ -172,7 +172,7 @@ func exactSize(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// factorLeast stands for "as small as the floors allow".
+// factorLeast means "as small as the floors allow".
 const factorLeast = 1e-9
 
 func scaleOf(factor float64, blocks int) load.Scale {
@@ -292,8 +292,8 @@ func (c *draft) note(format string, args ...any) {
 	}
 }
 
-// chooseTimes finds the one time factor with which the run phase takes about as long as was asked for. Floors are part
-// of the search; where they alone take longer, the factor is the plain ratio and the plan says what it comes to.
+// chooseTimes finds the single time factor with which the run phase takes about the requested time. Floors are part of the
+// search; where they alone take longer, the factor is the plain ratio and the plan reports the resulting duration.
 func (c rehearsing) chooseTimes() {
 	if c.options.Rehearse == 0 {
 		return

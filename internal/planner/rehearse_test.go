@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// TestRehearsalCounts: at least one VM a group and one more for each growth, at most 16 in all beyond that, nobody gets
-// more than the scenario has, small groups are not starved, and growth stays growth.
+// TestRehearsalCounts: each group keeps at least one VM plus one for each growth, further VMs are limited to 16 in total,
+// no group gets more VMs than in the scenario, small groups are not starved, and every growth step still adds VMs.
 func TestRehearsalCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var groups []scenario.Group

@@ -32,7 +32,7 @@ type workloadPlan struct {
 // workloads asks the generators what the steps of a script make them do, and places the VMs for it.
 type workloads struct{ *script }
 
-// planGroups places the VMs of every group, with the counts of a rehearsal where one was asked for.
+// planGroups places the VMs of every group, with the counts of a rehearsal if one was requested.
 func (c workloads) planGroups() {
 	counts, deployed := c.groupCounts(c.inventory.Nodes)
 	whole, _ := c.groupCounts(c.nodes)
@@ -153,7 +153,7 @@ func (c workloads) planWorkload(p *workloadPlan, report bool) {
 		p.fillPlan = c.askGenerator(p, true, used, report)
 	}
 	if !used {
-		p.loadPlan = nil // was asked for its warnings only
+		p.loadPlan = nil // only its warnings are needed
 	}
 }
 
@@ -188,7 +188,7 @@ func (c workloads) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
 	}
 	for _, d := range group.Disks {
-		// The generator scales by itself, so it is told the size that the scenario counts with.
+		// The generator scales by itself, so it receives the size that the scenario assumes.
 		w.Devices = append(w.Devices, load.Device{Name: d.Device, Path: d.Device, SizeBytes: d.ScenarioBytes,
 			ActualBytes: d.SizeBytes})
 	}

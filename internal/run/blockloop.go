@@ -18,7 +18,7 @@ type repeats struct {
 	pace planner.Pace
 }
 
-// skips tells whether a step belongs to an iteration that would begin too late, and logs the end of a repeat once.
+// skips reports whether a step belongs to an iteration that would begin too late, and logs the end of a repeat once.
 func (e *Engine) skips(p plan.Step) bool {
 	e.repeats.mu.Lock()
 	defer e.repeats.mu.Unlock()
@@ -106,7 +106,7 @@ func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 	return err
 }
 
-// canceled is why the context of a step ended before the step did. It counts as context.Canceled for whoever asks.
+// canceled is why the context of a step ended before the step did. errors.Is matches it against context.Canceled.
 type canceled struct {
 	why    string
 	branch error // of the branch beside that failed

@@ -20,10 +20,11 @@ import (
 type Config struct {
 	Target  target.Target
 	Journal *control.Journal // its header holds the tag
-	// Runner reaches the agent of a powered-on VM. It is called anew for every start of a load and whenever a step asks
-	// whether the VM answers; it may hand out a connection that it keeps.
+	// Runner reaches the agent of a powered-on VM. It is called for every start of a load and whenever a step checks
+	// whether the VM answers; it may return a cached connection.
 	Runner func(ctx context.Context, vm target.VM) (load.Runner, error)
-	// Gone is told that this run has switched a VM off or removed it: nobody need wait for its agent. May be nil.
+	// Gone is called after this run has powered off or removed a VM, so that callers stop waiting for its agent. May be
+	// nil.
 	Gone func(vm target.VM)
 	// Intervals receives what loads deliver, from several goroutines at once.
 	Intervals load.Sink
@@ -74,9 +75,9 @@ type Outcome struct {
 	Reason string // why it did not complete, one sentence
 	// Refused: it did not complete because a step was refused for safety, such as a power cut.
 	Refused bool
-	// Problems are failures after the run phase: of teardown, of undoing, of loads nobody waited for.
+	// Problems are failures after the run phase: of teardown, of undo, of loads that no step waited for.
 	Problems []string
-	// Left is what the run changed outside and could not or was told not to undo.
+	// Left is what the run changed outside and could not undo, or did not undo by request.
 	Left []control.Thing
 }
 
@@ -220,6 +221,6 @@ func (e *Engine) nodeName(id string) string {
 	return id
 }
 
-// PowerCuts returns how often this run has taken the power from a VM, or was about to. Whoever sees the VM without power can tell by
-// it whether the run wanted that.
+// PowerCuts returns how often this run has cut the power of a VM, or was about to. A caller that finds the VM without
+// power uses it to distinguish intended power cuts from failures.
 func (e *Engine) PowerCuts(vm string) int { return e.fleet.CutsOf(vm) }

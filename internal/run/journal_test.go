@@ -202,7 +202,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 	}
 }
 
-// A damaged byte ends what is read; what stands before holds.
+// Reading stops at a damaged byte; the entries before it remain valid.
 func TestJournalDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)

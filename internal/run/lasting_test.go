@@ -19,7 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// slowStep stands for a power cut or a migration: the plan does not know how long it takes, and no rehearsal shortens it.
+// slowStep simulates a power cut or a migration: its duration is unknown to the plan, and a rehearsal does not shorten it.
 type slowStep struct {
 	Takes int `arg:"takes_secs,required"`
 }

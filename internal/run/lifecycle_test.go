@@ -410,7 +410,7 @@ func TestCleanFailsAndGoesOn(t *testing.T) {
 				l := newLab(t, 2)
 				dying := nth("load.started", 1)
 				l.runDying(longRun, dying)
-				// A BMC that fails once is asked again, so its failure lasts for all attempts.
+				// A BMC call that fails once is retried, so the failure has to last for all attempts.
 				fail := func(at string) error {
 					if at == name {
 						return errInjected

@@ -165,7 +165,7 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 	})
 }
 
-// A load that fails on all its VMs ends the run phase at once, even when nobody waits for it yet.
+// A load that fails on all its VMs ends the run phase at once, even if no step waits for it yet.
 func TestTotalFailureEndsThePhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)

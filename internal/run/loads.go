@@ -236,12 +236,12 @@ func (l *loads) settle(run *loadRun, m *member) {
 	}
 }
 
-// expected tells whether this run itself took the VM away under the load.
+// expected reports whether this run itself took the VM away under the load.
 func (l *loads) expected(m *member) bool {
 	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.CutsOf(m.vm.Name) > m.cuts
 }
 
-// judge decides what came of the run; fatal when the load runs nowhere although nobody wanted that.
+// judge decides the outcome of the load; fatal if it runs on no VM any more although that was not intended.
 func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
 	failed := 0
 	for _, m := range run.members {
@@ -380,8 +380,9 @@ func (l *loads) Stop(ctx context.Context, workload string) error {
 	}
 }
 
-// consentTo is what lets a load write to a disk of a VM. The target made it for this VM, so whatever lies on it is the
-// run's own; where it is a block device in the VM, it must have the size that was made and nobody may use it.
+// consentTo returns the consent for a load to write to a disk of a VM. The target created the disk for this VM, so all
+// data on it belongs to the run. If it is a block device in the VM, it must have the size at which it was created and must
+// not be in use.
 func consentTo(d target.Disk) load.Consent {
 	return load.Consent{Own: true, SizeBytes: d.SizeBytes}
 }

@@ -68,7 +68,7 @@ type stepRef struct {
 // outcome is something that happened. One of its fields is set.
 type outcome struct {
 	Start    bool
-	StepDone int  // id of the step; Err tells whether it failed
+	StepDone int  // id of the step; Err is set if it failed
 	Refused  bool // it failed because it was refused for safety
 	Wanted   string
 	Finished int // handle of background work that ended; Fatal when the run makes no sense without it
@@ -222,7 +222,7 @@ func (s state) stop(level int) (state, []action) {
 	return s.leave(Interrupted, "stopped by the user")
 }
 
-// leave breaks off setup or run and goes on to undo.
+// leave cancels setup or run and continues with undo.
 func (s state) leave(ended, reason string) (state, []action) {
 	do := []action{}
 	if s.Running != 0 {

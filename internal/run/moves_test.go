@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
-// strayed runs a scenario while somebody moves a VM when a step begins, and returns what was told of it.
+// strayed runs a scenario in which a VM is moved from outside when a step begins, and returns the events about it.
 func strayed(t *testing.T, steps, when, to string) (placed, told []interval.Event) {
 	t.Helper()
 	l := newLab(t, 2)
@@ -43,7 +43,7 @@ func strayed(t *testing.T, steps, when, to string) (placed, told []interval.Even
 	return placed, told
 }
 
-// TestStrayIsTold: a VM that nobody of ours moved is told once, with the time within which it happened.
+// TestStrayIsTold: a VM that was moved from outside the run is reported once, with the time range in which it moved.
 func TestStrayIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps  string
@@ -93,8 +93,8 @@ func TestMovesOfStepsAreNoStrays(t *testing.T) {
 	})
 }
 
-// TestMovesAfterCuts: a VM that comes up elsewhere because a step has switched off its node, and one that goes back, was moved by the
-// platform, as platforms do. Others, and what happens to it later, were moved by somebody.
+// TestMovesAfterCuts: a VM that restarts on another node because a step has powered off its own, and one that moves back,
+// count as moved by the platform. All other moves, and later moves of the same VM, count as moved from outside.
 func TestMovesAfterCuts(t *testing.T) {
 	const wait = "  - test.Wait: {duration_secs: 45}\n"
 	for name, c := range map[string]struct {
@@ -168,7 +168,7 @@ func moved(t *testing.T, events []interval.Event) []string {
 	return list
 }
 
-// A cut that is refused moves nothing: who moves the VM then is somebody else.
+// A power cut that is refused moves no VM, so a move after it came from outside.
 func TestMoveAfterRefusedCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)

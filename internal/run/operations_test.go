@@ -97,7 +97,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 	})
 }
 
-// TestAnswersNobodyAskedFor: clones are powered on and nobody asks until a load starts, a minute later.
+// TestAnswersNobodyAskedFor: clones are powered on, and are not polled until a load starts a minute later.
 func TestAnswersNobodyAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 1)
@@ -121,8 +121,8 @@ func TestAnswersNobodyAskedFor(t *testing.T) {
 	})
 }
 
-// TestVMsThatTheRunKeptOff: while this run leaves VMs without power nobody need ask them, also on a target that can place VMs:
-// what it found without power was not started by the platform.
+// TestVMsThatTheRunKeptOff: VMs that this run keeps powered off need not be polled, also on a target that can place VMs: a
+// VM that the run left powered off was not started by the platform.
 func TestVMsThatTheRunKeptOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)

@@ -17,7 +17,7 @@ type progress struct {
 	mu      sync.Mutex
 	begun   map[int]time.Time // by id of the step
 	ended   map[int]bool
-	changed chan struct{} // closed at the next change; nil when nobody waits
+	changed chan struct{} // closed at the next change; nil without waiters
 }
 
 func (p *progress) begin(id int) {

@@ -1,7 +1,7 @@
 // Package run is the engine: it turns a plan into events, and leaves nothing behind.
 //
-// It knows no concrete step, provider or generator: it is handed a plan with bound steps, a target.Target and
-// a way to reach the VMs. It draws nothing and stores no result; events and intervals go to whoever asked for them.
+// It knows no concrete step, provider or generator: it receives a plan with bound steps, a target.Target and
+// a way to reach the VMs. It draws no charts and stores no results; events and intervals go to the callbacks of the caller.
 //
 //	Engine:   Plan ──▶ machine (pure: state, outcome → state, actions) ──▶ loop (performs actions) ──▶ Events
 //	Cleaner:  Journal of a run that was killed ──▶ everything undone

@@ -71,7 +71,8 @@ func (l *loads) prepare(ctx context.Context, run *loadRun, w plan.Workload) {
 	wait.Wait()
 }
 
-// agree returns when a load starts, how long before the moment of a VM it is told, and how well their clocks are known.
+// agree returns when a load starts, how far ahead the start time is announced to each VM, and the error bound of their
+// clocks.
 func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 	var slowest time.Duration
 	told := 0
@@ -129,7 +130,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// began notes when a load started, for whoever waits for its end.
+// began notes when a load started, for the steps that wait for its end.
 func (l *loads) began(run *loadRun, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +139,7 @@ func (l *loads) began(run *loadRun, at time.Time) {
 
 func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead time.Duration) {
 	switch {
-	case m.held == nil: // it could not be prepared, or is no longer wanted
+	case m.held == nil: // it could not be prepared, or has been canceled
 	case sleepUntil(ctx, m.planned.Add(-ahead)):
 		m.err = l.runHeld(ctx, run, m)
 	default:
@@ -161,7 +162,7 @@ func (s firstSink) Interval(iv interval.Interval) {
 	s.next.Interval(iv)
 }
 
-// starts keeps how late the VMs of a load began. It is told once, when the last one has begun or nothing more can.
+// starts collects the start delays of the VMs of a load. They are reported once, when all VMs have started or no more can.
 type starts struct {
 	mu         sync.Mutex
 	late       map[string]time.Duration // by VM: behind the agreed moment

@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// patientRunner prepares slowly and tells when it was told what. Each VM takes longer than the one before it.
+// patientRunner prepares slowly and records when it received each start time. Each VM takes longer than the previous one.
 type patientRunner struct {
 	mu        sync.Mutex
 	zero      time.Time
@@ -98,7 +98,7 @@ const startOnce = `run:
   - workload.Start: {workload_name: Load, runtime_secs: 20}
 `
 
-// TestLoadStartsTogether: the slowest VM decides when all start, and how far ahead they are told.
+// TestLoadStartsTogether: the slowest VM determines the common start time and how far ahead it is announced.
 func TestLoadStartsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, p := newLab(t, 4), &patientRunner{late: func(ordinal int) time.Duration { return time.Duration(ordinal) * 5 * time.Millisecond }}
@@ -190,7 +190,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestWhoeverIsSwitchedOffIsTold: so that nobody waits for an agent that this run itself has taken away.
+// TestWhoeverIsSwitchedOffIsTold: Gone is called for each VM that the run powers off, so that no goroutine waits for its
+// agent.
 func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cut  string

@@ -12,8 +12,9 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// teardown carries out the scenario's own clean-up for a run whose controller died before it could. What fails is told
-// and changes nothing for what follows: undoing does not rely on it. Loads and background work cannot begin any more.
+// teardown runs the scenario's own teardown for a run whose controller died before it could. Failures are reported and do
+// not affect the steps that follow, because undoing does not depend on teardown. Loads and background work can no longer
+// start.
 func (c *Cleaner) teardown(ctx context.Context, u *undoer, inventory target.Inventory) {
 	if c.Plan == nil {
 		return

@@ -46,8 +46,8 @@ func (l *lab) recorded(text string) *planner.Plan {
 	return plan
 }
 
-// A run whose controller died is torn down as its scenario says, nodes first and undoing last. A step that needs what
-// died with the controller is told and keeps nothing from following.
+// A run whose controller died is torn down as its scenario specifies, with nodes first and undo last. A step that needs
+// state that died with the controller is reported and does not prevent the following steps.
 func TestTeardownAfterDeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)

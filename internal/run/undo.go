@@ -23,7 +23,7 @@ func (l *loop) undo(item undoItem) {
 	if item == undoSteps {
 		e.setPhase(plan.Undoing)
 		e.emit(interval.Event{Kind: interval.EventPhaseStarted, Phase: string(plan.Undoing)})
-		// Whoever finishes the job after a kill need not tear down again.
+		// A cleanup that takes over after a kill need not run teardown again.
 		_ = e.cfg.Journal.Begin(plan.Undoing)
 	}
 	e.work.Go(func() {

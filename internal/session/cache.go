@@ -23,7 +23,7 @@ type cache struct {
 	worker  sync.WaitGroup
 }
 
-// waitingMax bounds what waits for a store that is open: two seconds of a thousand agents. Beyond it, whoever records waits.
+// waitingMax bounds the queue for an open store: two seconds of data from a thousand agents. Beyond it, recording blocks.
 const waitingMax = 2048
 
 func newCache() *cache {
@@ -120,7 +120,7 @@ func discard(store *metric.Store, dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// close ends a cache that nobody has taken.
+// close closes a cache that has not been taken.
 func (c *cache) close() {
 	if store := c.take(); store != nil {
 		discard(store, c.dir)

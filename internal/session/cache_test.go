@@ -32,7 +32,7 @@ func TestCacheTakesEverythingInOrder(t *testing.T) {
 		add(who, 1)
 	}
 	c.start(filepath.Join(t.TempDir(), "metrics"), resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)
-	const each = waitingMax // so that somebody has to wait
+	const each = waitingMax // so that one of the writers has to wait
 	var wait sync.WaitGroup
 	for who := range last {
 		wait.Go(func() {
@@ -56,7 +56,7 @@ func TestCacheTakesEverythingInOrder(t *testing.T) {
 	}
 }
 
-// TestBrokenCacheKeepsNobodyWaiting: a store that takes nothing is given up, and recording goes on.
+// TestBrokenCacheKeepsNobodyWaiting: a store that accepts no writes is abandoned, and recording continues.
 func TestBrokenCacheKeepsNobodyWaiting(t *testing.T) {
 	c := newCache()
 	broken := c.start("/dev/null/none", resulttest.Manifest(resulttest.Params{VMs: 1, Duration: time.Second}), nil)

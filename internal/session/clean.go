@@ -100,7 +100,7 @@ func Unfinished(runs string) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// one cleans one run; acted tells whether there was anything to do.
+// one cleans one run; acted reports whether there was anything to do.
 func (c Cleaning) one(ctx context.Context, id string) (done Cleaned, acted bool) {
 	done = Cleaned{Run: id, Undone: []string{}}
 	left, err := control.RecoverRun(c.Runs, id)

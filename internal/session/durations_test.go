@@ -41,7 +41,8 @@ run:
   - workload.Start: {workload_name: Writes, runtime_secs: 2}
 `
 
-// TestDurationsAreThoseOfEvents runs a scenario for real and computes what the summary says anew from the events alone.
+// TestDurationsAreThoseOfEvents runs a scenario for real and recomputes the durations in the summary from the events
+// alone.
 func TestDurationsAreThoseOfEvents(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"local", "fake"} {

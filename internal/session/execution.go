@@ -56,8 +56,8 @@ type Outcome struct {
 	Exit     int            `json:"exit"`
 }
 
-// Run runs the plan and seals the bundle, whatever happens to the run itself. An error says that there is no sealed bundle; Clean
-// then ends what was begun. A run that failed, or was stopped, is not an error: the Outcome says so.
+// Run runs the plan and seals the bundle, whatever the outcome of the run. An error means that there is no sealed bundle;
+// Clean can then finish the cleanup. A run that failed or was stopped is not an error: the Outcome reports it.
 func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	if err := p.Preflight(); err != nil {
 		return Outcome{}, err

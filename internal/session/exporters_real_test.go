@@ -122,7 +122,7 @@ func TestRealNodeExporters(t *testing.T) {
 func TestAgentStandsInForNodeExporter(t *testing.T) {
 	m := newManyAgents(t, 1)
 	vm := m.vms[0]
-	vm.Addresses = []string{"127.255.0.9"} // nobody listens there
+	vm.Addresses = []string{"127.255.0.9"} // nothing listens on this address
 	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, nil, m.record)
 	m.observer.exporters = x
 	if _, err := m.agents.Runner(t.Context(), vm); err != nil {

@@ -29,7 +29,7 @@ func TestOnlyWhatIsAskedOfAnExporterIsRecorded(t *testing.T) {
 	}
 }
 
-// TestEverythingOfAnAgentIsRecorded: our own agents have few metrics, and somebody will ask for each later.
+// TestEverythingOfAnAgentIsRecorded: our own agents export few metrics, and each may be needed later.
 func TestEverythingOfAnAgentIsRecorded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "node_load15 2\nnode_uname_info{simulated=\"true\"} 1\n")

@@ -87,7 +87,7 @@ func dying(at, runs, folder string) int {
 	} else {
 		var out session.Outcome
 		out, err = runFolder(folder, runs, cmp.Or(os.Getenv(dieTarget), "local"), die)
-		fmt.Fprintf(os.Stderr, "%+v\n", out) // for whoever expected a death
+		fmt.Fprintf(os.Stderr, "%+v\n", out) // diagnostics for the parent, which expected this process to die
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -308,8 +308,8 @@ func unharmed(o session.Outcome) bool {
 		!strings.Contains(o.Reason, "The record is incomplete")
 }
 
-// harmless are places whose failure takes nothing from the run: a record that only helps recovery, or an attempt that
-// is made again.
+// harmless are failpoints that do not affect the result of the run: a record that only helps recovery, or an attempt that
+// is retried.
 var harmless = []string{"phase.teardown", "run.end", "run.ended", "load.reach"}
 
 var errInjected = errors.New("injected failure")

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/session"
 )
 
-// A cleaning that only frees an old lease is nobody who a run shares the machine with; the run that comes next is.
+// A cleanup that only frees an old lease is not reported to a run as another user of the machine; the next run is.
 func TestCleanSharesNoMachine(t *testing.T) {
 	runs, scope := t.TempDir(), t.TempDir()
 	going, err := lease.Share(t.Context(), scope, lease.NewHolder("run-1", 0))

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/session"
 )
 
-// What a lease's note says may be of no use: that is told, kept for the next time, and fails nothing.
+// The note of a lease may be unusable: this is reported and kept for the next cleanup, and does not cause a failure.
 func TestCleanToldOfLeasesItCannotReach(t *testing.T) {
 	runs := t.TempDir()
 	control := filepath.Join(runs, ".control")

@@ -14,13 +14,15 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// The target's storage runs out as the controller's does: disks of VMs take space as they are written, snapshots grow, and others
-// write to the same pool. When it is full, guests stand still or get errors, the run's and everybody else's, so the load ends before.
-// Memory needs no such watch: VMs take no more of it than preflight has counted, and one that its host kills is told as vm-stopped.
+// The target's storage can run out just as the controller's can: thin disks of VMs grow as they are written, snapshots
+// grow, and other users write to the same pool. On a full pool guests stall or get I/O errors, including guests of other
+// users, so the run is stopped first. Memory needs no such guard: preflight has already counted all memory that VMs can
+// use, and a VM that its host kills is reported as vm-stopped.
 //
-// Each node has its own goroutine, so that one that is cut off delays no other. A storage that fills is asked more often, and once the
-// next look would come too late at the rate of the last seconds, the run stops. A rate over a long pause is no such rate: somebody
-// may have made one large file. So it is looked at again at once.
+// Each node has its own goroutine, so that an unreachable node does not delay the others. Storage that is filling up is
+// polled more often. The run stops when, at the rate of the last seconds, the next poll would come too late. A rate
+// measured over a long interval is not enough, because it may be a single large file: the storage is polled again at once
+// instead.
 const (
 	spaceAgain    = 250 * time.Millisecond
 	spacePauseMin = time.Second
@@ -171,7 +173,8 @@ func (s *storage) rate(freeBytes int64, now time.Time) float64 {
 	return max(0, float64(s.freeBytes-freeBytes)/since)
 }
 
-// following returns the pause after a reading with so many bytes above the floor, and false where there is no time for one.
+// following returns the delay until the next poll for this many bytes above the floor, and false if there is no time for
+// another poll.
 func (s *storage) following(above, perSecond float64, took time.Duration) (pause time.Duration, enough bool) {
 	pause = min(max(2*s.pause, spacePauseMin), spacePauseMax)
 	if above < 0 || perSecond <= 0 {

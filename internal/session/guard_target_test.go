@@ -22,7 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// stores answers for nodes as a function of time, and counts who was asked when.
+// stores returns free space per node as a function of time, and records when each node was polled.
 type stores struct {
 	answer func(ctx context.Context, node string, at time.Duration) (target.Space, error)
 	start  time.Time
@@ -39,7 +39,7 @@ func (s *stores) NodeSpace(ctx context.Context, node string) (target.Space, erro
 	return s.answer(ctx, node, at)
 }
 
-// of returns when a node was asked.
+// of returns the times at which a node was polled.
 func (s *stores) of(node string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,8 @@ func room(storage string, free, total int64) (target.Space, error) {
 	return target.Space{Storage: storage, Place: fmt.Sprintf("pool %q", "vms"), FreeBytes: free, TotalBytes: total}, nil
 }
 
-// A storage that fills is asked often enough to stop above zero, however fast, and not long before; one that does not is left alone.
+// Storage that is filling up is polled often enough to stop the run above zero at any fill rate, but not long before.
+// Storage that is not filling up does not stop the run.
 func TestTargetGuardAsksWhatFillsMoreOften(t *testing.T) {
 	const total = 1000 * unit.GiB
 	for name, c := range map[string]struct {
@@ -104,7 +105,7 @@ func TestTargetGuardAsksWhatFillsMoreOften(t *testing.T) {
 	}
 }
 
-// One large file that somebody makes at once, with little more left than has to be, stops nothing.
+// A single large file that leaves little more than the required space does not stop the run.
 func TestTargetGuardBearsLargeFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stores{answer: func(_ context.Context, _ string, at time.Duration) (target.Space, error) {
@@ -119,7 +120,8 @@ func TestTargetGuardBearsLargeFiles(t *testing.T) {
 	})
 }
 
-// Somebody else fills it at once: the first reading that shows it stops the run, with everything that one needs to know.
+// Another writer fills the storage at once: the first reading that shows it stops the run, and the message has all
+// details.
 func TestTargetGuardNamesWhatIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stores{answer: func(_ context.Context, node string, at time.Duration) (target.Space, error) {
@@ -242,8 +244,8 @@ func withLoad(text string) scenario.Source {
 	}}
 }
 
-// TestRunStopsBeforeTheStorageIsFull: somebody else fills the target's storage while a load runs. The run ends as it does when the
-// controller's own space runs low.
+// TestRunStopsBeforeTheStorageIsFull: another writer fills the target's storage while a load runs. The run ends the same
+// way as when the controller's own disk space runs low.
 func TestRunStopsBeforeTheStorageIsFull(t *testing.T) {
 	p, err := Prepare(t.Context(), Order{Source: fillingSource(), Target: "fake:2", Runs: t.TempDir()})
 	if err != nil {

@@ -30,8 +30,8 @@ func (h *hosts) killAgent(vm string) (killed int) {
 	return killed
 }
 
-// TestKilledAgentOnHost: an agent that is killed under load on a host ends its load with the reason, long before it counts as silent.
-// (That a connection which breaks is no death is what TestRunOnHosts wants.)
+// TestKilledAgentOnHost: killing an agent under load on a host ends its load with the reason, long before the agent counts
+// as silent. (A broken connection does not count as a dead agent; TestRunOnHosts covers that.)
 func TestKilledAgentOnHost(t *testing.T) {
 	h := newHosts(t)
 	runs := filepath.Join(t.TempDir(), "runs")

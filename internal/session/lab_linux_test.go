@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// labPlaces are where the program can die while it works on hosts with libvirt. What guests do is no part of it: firmware that
-// finds nothing to boot is as much of a domain as any.
+// labPlaces are the failpoints at which the program can die while it works on libvirt hosts. The guest does not matter
+// here: a domain whose firmware finds no boot device is enough.
 func labPlaces() []string {
 	return []string{
 		"lease.ask", "lease.held", "session.journalled", "run.start", "vms.create", "vms.created", "vms.clone", "vms.cloned",
@@ -37,7 +37,7 @@ func TestDeathOnALab(t *testing.T) {
 	if out, err := exec.Command(image, "create", "-q", "-f", "qcow2", blank, "1M").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// Seeds carry an agent, which nobody starts.
+	// Seeds contain an agent binary, which is never started.
 	agents := t.TempDir()
 	if err := os.WriteFile(filepath.Join(agents, "bragg-agent"), []byte("no guest boots"), 0o700); err != nil {
 		t.Fatal(err)

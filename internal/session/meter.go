@@ -47,7 +47,7 @@ func newNodeMeter(t target.Target, r *recorder, estimate time.Duration, tag targ
 	return m
 }
 
-// run reads until ctx ends. That readings fail is told once, until one succeeds again.
+// run polls until ctx ends. A series of failed readings is reported once, until a reading succeeds again.
 func (m *nodeMeter) run(ctx context.Context) {
 	if m.source == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// counted is a target that counts VMs, and how often it is asked.
+// counted is a target that counts VMs and the number of polls.
 type counted struct {
 	target.Target
 	vms           int
@@ -70,7 +70,7 @@ func TestVMsAreReadLessOftenTheMoreThereAre(t *testing.T) {
 	}
 }
 
-// A target that hangs is given up, and one that fails is asked again.
+// Polling a target that hangs is given up, and polling one that fails is retried.
 func TestVMsOfATargetThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &counted{hangs: true}

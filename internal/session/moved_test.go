@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
-// mover moves VMs as a platform does once a step has switched off their node, and as somebody does.
+// mover moves VMs both as a platform does after a step has powered off their node, and as an administrator does.
 type mover struct {
 	filler
 	fake *fake.Target
@@ -24,7 +24,8 @@ func (m *mover) Event(e interval.Event) {
 	}
 }
 
-// TestFindingsOfMoves: of a whole run, the VM that the platform started elsewhere is told without a warning, and the other with one.
+// TestFindingsOfMoves: after a complete run, a VM that the platform restarted on another node is reported without a
+// warning, and a VM that was moved by other means with one.
 func TestFindingsOfMoves(t *testing.T) {
 	text := strings.NewReplacer("runtime_secs: 3000", "runtime_secs: 60", "  - test.Wait: {duration_secs: 3000}\n",
 		"  - nodes.PowerOff: {nodes: 0}\n  - test.Wait: {duration_secs: 1}\n").Replace(fillingScenario)

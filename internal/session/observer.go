@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 )
 
-// How long a silent agent is waited for when a load on it is to stop. A cut of ten minutes costs no number, whenever in a run it
-// falls; in a rehearsal nobody wants to wait that long for an agent that will not come back.
+// Timeouts for stopping a load on a silent agent. A network outage of ten minutes loses no data, wherever in a run it
+// occurs. A rehearsal uses a shorter timeout, because waiting that long for a dead agent would defeat its purpose.
 const (
 	silentForRun       = 11 * time.Minute
 	silentForRehearsal = 2 * time.Minute

@@ -14,7 +14,8 @@ import (
 const (
 	// pulseEvery is how often this program looks whether it runs.
 	pulseEvery = 250 * time.Millisecond
-	// pausedMin is the least gap between two looks that is a pause. On a machine that is only busy nobody waits that long.
+	// pausedMin is the shortest gap between two polls that counts as a pause. A machine that is merely busy does not cause
+	// gaps this long.
 	pausedMin = 3 * time.Second
 )
 

@@ -58,9 +58,9 @@ func Prepare(ctx context.Context, o Order) (*Prepared, error) {
 	return p, nil
 }
 
-// withFurtherFaults adds what is wrong in later parts of a scenario to the faults that kept it from being read or bound,
-// so that whoever mends it sees all of them at once, and shows where its files are. An error of another kind stays as it
-// is.
+// withFurtherFaults adds the faults in later parts of a scenario to those that prevented it from being read or bound, so
+// that the user sees all of them at once, and shows where the scenario's files are. Errors of other kinds are returned
+// unchanged.
 func withFurtherFaults(err error, sc *scenario.Scenario, more diag.List) error {
 	var known *diag.ListError
 	if sc == nil || !errors.As(err, &known) {
@@ -71,7 +71,7 @@ func withFurtherFaults(err error, sc *scenario.Scenario, more diag.List) error {
 		all[i].Pos.File = sc.Path(all[i].Pos.File)
 	}
 	for _, further := range []diag.List{lint.Faults(sc, Catalog()), more} {
-		before := slices.Clone(all) // a loop repeats a fault at one place, which is told as many times
+		before := slices.Clone(all) // a loop repeats a fault at the same place, once per iteration
 		for _, d := range further {
 			told := func(k diag.Diagnostic) bool { return k.Pos == d.Pos && k.Code == d.Code }
 			if !slices.ContainsFunc(before, told) {

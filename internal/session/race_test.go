@@ -43,7 +43,7 @@ const (
 	racedTarget    = "contested"
 )
 
-// racerOrder is what a racer is told once.
+// racerOrder is the single request that a racer process receives.
 type racerOrder struct {
 	Runs             string // a folder of its own
 	Target           string // both have the same

@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// recorder takes everything that a run says and gives it to the bundle, to the metric store and to whoever watches. Its
-// methods may be called from several goroutines.
+// recorder receives all output of a run and passes it to the bundle, the metric store and the observers. Its methods may
+// be called from several goroutines.
 type recorder struct {
 	zero     time.Time
 	manifest result.Manifest
@@ -27,7 +27,7 @@ type recorder struct {
 // now returns the present moment on the run's axis.
 func (r *recorder) now() int64 { return time.Since(r.zero).Nanoseconds() }
 
-// Event records e, which carries its time already. What the bundle cannot take is told by its Failed channel.
+// Event records e, which already carries its time. A write error of the bundle is reported on the bundle's Failed channel.
 func (r *recorder) Event(e interval.Event) {
 	e.Message, e.Error = r.secrets.text(e.Message), r.secrets.text(e.Error)
 	_ = r.writer.Event(e)
@@ -67,7 +67,8 @@ func (r *recorder) Samples(samples []result.Sample) {
 // remoteEndTime is how long the end of a run waits for a store to take what is left.
 const remoteEndTime = 10 * time.Second
 
-// startRemote begins to write samples to another store where the user named one. A store that is down is no reason not to run.
+// startRemote starts remote writes of samples if the user configured a remote store. A store that is down does not prevent
+// the run.
 func (x *execution) startRemote() (*metric.Remote, error) {
 	o := x.Order.RemoteWrite
 	if o.URL == "" {

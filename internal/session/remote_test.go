@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/session"
 )
 
-// A run that breaks off gives the other store what there is, and leaves nothing of ours running.
+// A canceled run sends the remaining samples to the remote store and leaves no process or goroutine running.
 func TestRemoteEndsWithARunThatBreaksOff(t *testing.T) {
 	var taken atomic.Int64
 	store := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { taken.Add(1) }))

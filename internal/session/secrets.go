@@ -12,13 +12,13 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// masked stands in a bundle where a secret was.
+// masked replaces a secret in a bundle.
 const masked = "***"
 
 // secretBytesMin is the length from which a text is looked for in other texts: shorter ones would be found everywhere.
 const secretBytesMin = 4
 
-// secretName matches what scenarios call that which nobody else should know.
+// secretName matches variable names that scenarios use for secrets.
 var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|secret|(^|[_-])token$|(api|private|access)[_-]?key$|credentials?$`)
 
 // secrets keeps what a scenario holds of passwords out of its bundle: values of arguments that are secret by nature, and

@@ -63,7 +63,7 @@ const secretPlaybook = `  - playbook.Run:
             remote_pass: "wideopen-below"
 `
 
-// No secret of a scenario gets into its bundle, in whatever place it stands there; what is none stays readable.
+// No secret of a scenario is written to its bundle, wherever it occurs; values that are not secret stay readable.
 func TestNoSecretInTheBundle(t *testing.T) {
 	for where, playbook := range map[string]string{"local": "", "fake:2": secretPlaybook} {
 		t.Run(where, func(t *testing.T) {

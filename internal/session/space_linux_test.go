@@ -77,7 +77,8 @@ func (i *intruder) Event(e interval.Event) {
 	i.err = err
 }
 
-// full carries a scenario out on a target whose storage somebody fills, and wants it stopped for that before a VM has an error.
+// full runs a scenario on a target whose storage an intruder fills, and expects the run to stop for that reason before a
+// VM reports an error.
 func full(t *testing.T, source scenario.Source, file, dir, where string, p session.Program) {
 	t.Helper()
 	before := entries(t, dir)
@@ -145,7 +146,7 @@ func fullSource(workloads, steps string) scenario.Source {
 	}}
 }
 
-// TestFolderOfHostsFills: somebody else fills the file system of the hosts' folder while VMs write.
+// TestFolderOfHostsFills: another writer fills the file system of the hosts' folder while VMs write.
 func TestFolderOfHostsFills(t *testing.T) {
 	h := newHosts(t)
 	dir := smallStorage(t)
@@ -165,7 +166,7 @@ func TestPoolOfHypervisorsFills(t *testing.T) {
 	dir := smallStorage(t) // hosts have the mounts of the moment in which they are made
 	blank := filepath.Join(t.TempDir(), "blank.qcow2")
 	command(t, image, "create", "-q", "-f", "qcow2", blank, "1M")
-	// Seeds carry an agent, which nobody starts.
+	// Seeds contain an agent binary, which is never started.
 	agents := t.TempDir()
 	if err := os.WriteFile(filepath.Join(agents, "bragg-agent"), []byte("no guest boots"), 0o700); err != nil {
 		t.Fatal(err)

@@ -423,7 +423,7 @@ func TestBytesAgreeWithTheDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := sectors(t, w.Devices[0].Path) // what was read to examine the device is no load
+	before := sectors(t, w.Devices[0].Path) // reads that examine the device are not part of the load
 	var got []interval.Interval
 	if err := in.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) { got = append(got, iv) })); err != nil {
 		t.Fatal(err)

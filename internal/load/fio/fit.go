@@ -38,7 +38,7 @@ func (c *compiled) fit(w load.Workload) error {
 	return nil
 }
 
-// measured returns w with the devices as large as they are. What cannot be opened is told by fit.
+// measured returns w with the actual sizes of the devices. Devices that cannot be opened are reported by fit.
 func measured(w load.Workload) load.Workload {
 	w.Devices = slices.Clone(w.Devices)
 	for i := range w.Devices {

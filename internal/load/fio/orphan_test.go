@@ -90,7 +90,7 @@ func markedProcesses(t *testing.T) []int {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil || !slices.Contains(strings.Split(string(data), "\x00"), want) {
-			continue // gone, or of somebody else
+			continue // gone, unreadable or not ours
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid != os.Getpid() {
 			out = append(out, pid)

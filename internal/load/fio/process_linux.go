@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithUs has the kernel kill fio when this process dies in any way. fio stays in our process group, so that whoever
-// kills the group of an agent reaches it.
+// dieWithUs has the kernel kill fio when this process dies in any way. fio stays in our process group, so that killing the
+// group of an agent also kills fio.
 func dieWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// outputBytes is what waits in the pipe while nobody reads: some seconds of documents, so that fio need not wait.
+// outputBytes is the size of the pipe buffer: some seconds of documents, so that fio does not block while the reader is
+// busy.
 const outputBytes = 1 << 20
 
 func widen(pipe *os.File) { _, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, outputBytes) }

@@ -60,7 +60,7 @@ func (r *recorder) release(final bool) {
 		}
 	}
 	if over := r.began + millis*int64(time.Millisecond); final && any && r.compiled.parallel && over > r.end {
-		end = min(end, over) // closing files and printing are no load
+		end = min(end, over) // closing files and printing are not part of the load
 	}
 	iv := r.meter.take(a.document)
 	r.deliver(iv, end, final)

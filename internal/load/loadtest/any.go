@@ -148,7 +148,7 @@ func testStart(t *testing.T, s Subject) {
 	}
 }
 
-// A cancelled context stops the load in the middle; that is no error, and nothing is left.
+// A canceled context stops the load in the middle; this is not an error, and leaves nothing behind.
 func testCancel(t *testing.T, s Subject) {
 	w := s.Endless(t)
 	w.Runtime = time.Hour
