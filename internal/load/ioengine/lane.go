@@ -166,7 +166,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			l.issueTrimmed(w)
 			continue
 		}
-		if !l.holds {
+		if l.verify != nil && !l.holds {
 			if write, some := l.verify.NextTrim(&l.Queue); some {
 				l.held, l.holds = trimOf(&write), true
 			}
