@@ -81,7 +81,7 @@ func (r *Recoveries) nextLoss(c *cut) int64 {
 	return next
 }
 
-// windowBefore is the window of the run phase that ends with the step at a moment.
+// windowBefore returns the window of the run phase that ends with the step at the given time.
 func windowBefore(windows []result.Window, at int64) (result.Window, bool) {
 	for i := len(windows) - 1; i >= 0; i-- {
 		if windows[i].FromNanos <= at-int64(CellLength) {

@@ -19,8 +19,8 @@ func brief(sizeBound bool) *analysis.Grid {
 	return g
 }
 
-// A load that is over within a fraction of a second, in a run phase that is hardly longer, has its true rate at its own
-// moment.
+// A load that takes a fraction of a second, in a run phase that is hardly longer, is drawn with its true rate at its
+// actual time.
 func TestBriefLoad(t *testing.T) {
 	for _, bound := range []bool{false, true} {
 		g := brief(bound)

@@ -64,7 +64,7 @@ type statsKey struct {
 
 // operationStats sums up per operation: those on one VM or node, and calls for several VMs.
 func operationStats(all []result.OperationTook) []result.OperationStats {
-	told := map[int]bool{} // calls of which the provider told the parts
+	told := map[int]bool{} // calls for which the provider reported the parts
 	for i := range all {
 		told[all[i].Part] = true
 	}
@@ -78,7 +78,7 @@ func operationStats(all []result.OperationTook) []result.OperationStats {
 		case slices.Contains(nodeOperations, o.Operation):
 			of = "node"
 		case o.Subject == "" && o.VMs == 1 && told[o.ID]:
-			continue // its only part says the same
+			continue // its only part has the same duration
 		case o.Subject == "" && o.VMs != 1:
 			of = "call"
 		}
@@ -108,7 +108,7 @@ func operationStats(all []result.OperationTook) []result.OperationStats {
 	for key, s := range stats {
 		values, within := took[key], uncertain[key]
 		if len(values) == 0 {
-			values, within = bounds[key], uncertainBounds[key] // a bound says more than nothing
+			values, within = bounds[key], uncertainBounds[key] // without exact durations, show the bounds
 		}
 		s.Min, s.Median, s.P95, s.Max = ranks(values)
 		s.UncertainNanos = within

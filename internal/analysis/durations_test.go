@@ -35,7 +35,7 @@ func TestOperationStatisticsByHand(t *testing.T) {
 	late[1].SpanNanos = 50e9
 	events = append(append(append(events, failed...), late...), did(23, interval.OperationBoot, "vm1", 30, -1)...)
 	events = append(events, interval.Event{AtNanos: 95e9, Kind: interval.EventOperationEnded, Operation: interval.OperationMigrate, OperationID: 99})
-	call := did(24, interval.OperationMigrate, "", 40, 44) // of which the provider told no parts
+	call := did(24, interval.OperationMigrate, "", 40, 44) // without parts from the provider
 	call[0].Count, call[1].Count = 3, 3
 	d := analysis.NewTimeline(append(events, call...), 0).Durations()
 	var lines []string
@@ -127,7 +127,7 @@ func TestRecoveryByHand(t *testing.T) {
 	}
 }
 
-// TestRecoveryWithUncertainty: what was noticed late has its figure, with how much earlier it may have been.
+// TestRecoveryWithUncertainty: a milestone that was detected late is shown with its time and the uncertainty of that time.
 func TestRecoveryWithUncertainty(t *testing.T) {
 	for want, change := range map[string]func([]interval.Event) []interval.Event{
 		"cluster ready 75 +5 -20": unasked(interval.OperationClusterReady, 20e9),

@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Loads that end one after another, 100 operations a second each: the sum of every second is what was done in it, until
-// the last ones end together.
+// Loads that end one after another, at 100 operations a second each: the sum for each second is the number of operations
+// completed in it, until the last loads end together.
 func TestSumOfLoadsThatEndOneAfterAnother(t *testing.T) {
 	g := analysis.NewGrid(0, 9e9)
 	for i := range 4 {

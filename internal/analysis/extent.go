@@ -7,12 +7,12 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Extent is the time that a result is about: stretches of the run's axis, in any order. A nil Extent is all of it.
+// Extent is the time range that a result covers: stretches of the run's axis, in any order. A nil Extent is the whole run.
 //
-// An interval belongs to a result when it lies within one stretch. One that reaches over the border, as that of a load
-// which setup started and the run phase goes on with, holds operations of both sides and cannot be parted: no figure of
-// the result counts it. The failures in it do count, because nothing may hide a failure. Rejected: sharing it by time,
-// which tells the burst of a prefill as traffic of the run.
+// An interval belongs to a result when it lies within one stretch. An interval that crosses the border, such as that of a
+// load which setup started and which continues in the run phase, has operations of both sides and cannot be split: no figure
+// of the result counts it. The failures in it do count, because a failure must never be hidden. Rejected: splitting it in
+// proportion to time, which would count the burst of a prefill as traffic of the run.
 type Extent []result.Window
 
 // Holds reports whether an interval belongs to the result, within borderNanos.
@@ -34,7 +34,7 @@ func (x Extent) Meets(from, to int64) bool {
 	})
 }
 
-// At reports whether a moment is in the result's time.
+// At reports whether a time is within the result's extent.
 func (x Extent) At(moment int64) bool {
 	return x == nil || slices.ContainsFunc(x, func(w result.Window) bool { return w.FromNanos <= moment && moment < w.ToNanos })
 }

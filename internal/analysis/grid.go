@@ -81,7 +81,8 @@ func NewGrid(from, to int64) *Grid {
 	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), from: from, to: to, tracks: map[trackKey]*Track{}}
 }
 
-// Drain reports whether an interval holds little but what was in flight when the time of a load was up.
+// Drain reports whether an interval consists almost only of operations that were in flight when the runtime of a load
+// ended.
 func Drain(iv *interval.Interval, bound SizeBound) bool {
 	return iv.Final && !bound.Of(iv) && iv.LengthNanos < 9*int64(CellLength)/10
 }
@@ -149,7 +150,7 @@ func (g *Grid) leaveOut(t *Track, iv *interval.Interval, p *part) {
 	t.fail(g.shownCell(p.to-1), p.failed)
 }
 
-// addTail keeps what was done in a last interval, by the seconds that it covers.
+// addTail records the operations of a last interval, by the seconds that it covers.
 func (g *Grid) addTail(t *Track, p *part) {
 	if t.tails == nil {
 		t.tails = map[int][2]float64{}
@@ -189,13 +190,13 @@ func (g *Grid) flush(t *Track) {
 	t.fail(g.shownCell(p.to-1), p.failed)
 }
 
-// cellAt returns the cell of a moment, kept inside the grid.
+// cellAt returns the cell for a time, clamped to the grid.
 func (g *Grid) cellAt(at int64) int {
 	return int(min(max((at-g.OriginNanos)/int64(CellLength), 0), int64(g.Cells)-1))
 }
 
-// shownCell returns the cell of a moment, or the nearest one whose middle the grid covers: a failure in the part of a second
-// at the border is not lost.
+// shownCell returns the cell for a time, or the nearest cell whose midpoint is within the grid, so that a failure in a
+// partial second at the border is not lost.
 func (g *Grid) shownCell(at int64) int {
 	first, behind := g.cellsOf(g.from, g.to)
 	if behind <= first {
@@ -206,13 +207,13 @@ func (g *Grid) shownCell(at int64) int {
 
 func (g *Grid) end() int64 { return g.OriginNanos + int64(g.Cells)*int64(CellLength) }
 
-// CellStart returns the start of the first cell whose middle lies at or behind a moment.
+// CellStart returns the start of the first cell whose midpoint is at or after a time.
 func (g *Grid) CellStart(at int64) int64 {
 	first, _ := g.cellsOf(at, at)
 	return g.OriginNanos + int64(first)*int64(CellLength)
 }
 
-// cellsOf returns the cells whose middle lies in [from, to).
+// cellsOf returns the cells whose midpoint is in [from, to).
 func (g *Grid) cellsOf(from, to int64) (first, behind int) {
 	cell := int64(CellLength)
 	index := func(at int64) int {
@@ -225,7 +226,7 @@ func (g *Grid) cellsOf(from, to int64) (first, behind int) {
 	return index(from), index(to)
 }
 
-// part is a stretch of one track with what was done in it.
+// part is a stretch of one track with its operations.
 type part struct {
 	from, to                             int64
 	operations, bytes, service, response float64
@@ -331,7 +332,7 @@ func (t *Track) endsUndrawn(cell int) bool {
 	return t.ends[cell] && t.First >= 0 && t.First < cell && isMissing(t.rate(t.Operations, cell))
 }
 
-// fail says that n more operations had failed by the end of a cell.
+// fail notes that n more operations had failed by the end of a cell.
 func (t *Track) fail(cell int, n float64) {
 	if t.failed += n; t.failed == 0 {
 		return
@@ -409,7 +410,7 @@ func (t *Track) errorsAt(cell int) float64 {
 	return sum
 }
 
-// lastCovered is the last cell of which any interval tells.
+// lastCovered is the last cell that any interval covers.
 func (t *Track) lastCovered() int {
 	for i := len(t.Covered) - 1; i >= 0; i-- {
 		if t.Covered[i] > 0 {

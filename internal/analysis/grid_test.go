@@ -83,8 +83,8 @@ func tenths() *analysis.Grid {
 	return g
 }
 
-// TestEdgesOfFourVMs: four VMs at a flat 100 operations a second start and end at different fractions of a second, and
-// what was in flight drains after their time at another rate. The line is flat, alone and together.
+// TestEdgesOfFourVMs: four VMs at a constant 100 operations a second start and end at different fractions of a second, and
+// in-flight operations drain after the runtime at another rate. Each line is flat, and so is the sum.
 func TestEdgesOfFourVMs(t *testing.T) {
 	for name, bound := range map[string]bool{"for a time": false, "until the data is through": true} {
 		g := analysis.NewGrid(7_140_000_000, 12_000_000_000)
@@ -218,7 +218,7 @@ func TestErrorsAreCumulativeAndNeverFall(t *testing.T) {
 	}
 	// It comes back: what happened meanwhile is a gap, not more of the same.
 	back := analysis.NewGrid(0, 6e9)
-	for _, second := range []float64{0, 1, 3.9, 4.9} { // of the fourth second it tells a tenth
+	for _, second := range []float64{0, 1, 3.9, 4.9} { // covers a tenth of the fourth second
 		back.Add(done("a", second, 1, 1, 1))
 	}
 	back.Close()

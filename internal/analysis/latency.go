@@ -73,8 +73,8 @@ type Latency struct {
 	vms     map[string][]Times
 }
 
-// borderNanos is how far an interval may reach over the border of a window and still count as inside: events and
-// intervals are stamped by different programs, and a load ends a moment before its step does.
+// borderNanos is how far an interval may cross the border of a window and still count as inside: events and intervals are
+// timestamped by different programs, and a load ends shortly before its step does.
 const borderNanos = 25e6
 
 // Add merges one interval.

@@ -34,7 +34,7 @@ type cut struct {
 	resumed   map[string]int64
 }
 
-// NewRecoveries finds the losses of power that the run caused and carried out.
+// NewRecoveries finds the power losses that the run caused.
 func NewRecoveries(t *Timeline) *Recoveries {
 	r := &Recoveries{timeline: t, operations: t.Operations()}
 	for i := range r.operations {
@@ -53,7 +53,7 @@ func NewRecoveries(t *Timeline) *Recoveries {
 	return r
 }
 
-// vmsOn returns the VMs that are on a node at a moment.
+// vmsOn returns the VMs that are on a node at a given time.
 func (t *Timeline) vmsOn(node string, at int64) map[string]bool {
 	on := map[string]bool{}
 	for _, e := range t.events {
@@ -86,7 +86,7 @@ func (r *Recoveries) Add(iv *interval.Interval) {
 	}
 }
 
-// List tells of each loss of power when what was reached. grid is closed; windows are those of the run phase.
+// List returns the recovery timeline of each power loss. grid is closed; windows are those of the run phase.
 func (r *Recoveries) List(grid *Grid, windows []result.Window) []result.Recovery {
 	var list []result.Recovery
 	for i := range r.cuts {
@@ -122,7 +122,7 @@ func split(rec *result.Recovery) {
 	}
 }
 
-// command reads when the run first asked for power again.
+// command returns when the run first requested power on.
 func (r *Recoveries) command(c *cut) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseCommand, Unknown: "node not powered on again"}
 	for i := range r.operations {

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Quantity is what a series on the grid shows.
+// Quantity is the measured quantity of a series on the grid.
 type Quantity string
 
 const (
@@ -28,10 +28,10 @@ type Line struct {
 	Values []float64
 	// Weights are operations per second for latencies, which are averaged by them; nil for everything else.
 	Weights []float64
-	// At are the moments of cells that are not drawn in their middle, 0 for all others; nil when there is none.
+	// At has the times of cells that are not drawn at their midpoint, 0 for all others; nil if there are none.
 	At []int64
-	// Ends marks the cells in which a load of the VM ended without a rate, and Tails are what it did there; nil when there
-	// is none.
+	// Ends marks the cells in which a load of the VM ended without a rate, and Tails has the operations in those cells;
+	// nil if there are none.
 	Ends  []bool
 	Tails []float64
 	// Cut marks the cells in which an interval of the VM reaches over the border of the extent; nil when there is none.
@@ -47,7 +47,7 @@ type Span struct {
 	At       int64
 }
 
-// Span returns the cells whose middle lies in [from, to) of the run's axis.
+// Span returns the cells whose midpoint is in [from, to) of the run's axis.
 func (g *Grid) Span(from, to int64) Span {
 	a, b := g.cellsOf(from, to)
 	if b > a || to <= from || g.Cells == 0 {
@@ -58,7 +58,7 @@ func (g *Grid) Span(from, to int64) Span {
 	return Span{From: cell, To: cell + 1, At: middle}
 }
 
-// withBrief adds the cells at the borders in which a load was over too soon for a rate, at a moment in [from, to).
+// withBrief adds the border cells with loads that were too short for a rate and ran at a time in [from, to).
 func (g *Grid) withBrief(s Span, from, to int64) Span {
 	has := func(cell int) bool {
 		return slices.ContainsFunc(g.keys, func(k trackKey) bool {
@@ -120,8 +120,8 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 	return l
 }
 
-// errorsOf adds up the errors of one VM's tracks until the end of a cell of which any of them tells; the count of one that is silent
-// does not fall.
+// errorsOf sums the errors of one VM's tracks up to the end of a cell, if any track has data for it; the count of a track
+// without data does not fall.
 func errorsOf(tracks []*Track, cell int) float64 {
 	if !slices.ContainsFunc(tracks, func(t *Track) bool { return !isMissing(t.errorsAt(cell)) }) {
 		return nan
@@ -168,7 +168,7 @@ func (l *Line) addTrack(i int, t *Track, q Quantity) {
 	}
 }
 
-// momentsOf draws cells in which only brief loads ran at the moment of the first of them.
+// momentsOf draws cells in which only brief loads ran at the time of the first of them.
 func (l *Line) momentsOf(tracks []*Track) {
 	for i := range l.Values {
 		moment, alone := int64(0), true
@@ -185,7 +185,7 @@ func (l *Line) momentsOf(tracks []*Track) {
 	}
 }
 
-// at draws a cell at a moment of its own; the first to say so decides.
+// at sets the time at which a cell is drawn; the first call for a cell wins.
 func (l *Line) at(i int, moment int64) {
 	if l.At == nil {
 		l.At = make([]int64, len(l.Values))
@@ -231,11 +231,11 @@ func (l *Line) fromZero(tracks []*Track) {
 // Aggregates are the ways to make one line of several.
 var Aggregates = []string{"sum", "min", "mean", "median", "max"}
 
-// Combine makes one line of lines that cover the same cells. Where some lines have no value, the others are combined;
+// Combine combines lines that cover the same cells into one. Where some lines have no value, the others are combined;
 // where none has one, the result has none. The mean of latencies is weighted by operations, so it is the mean over all
-// operations; so is their sum, which has no meaning of its own. In a cell in which a line ends without a rate, a sum counts what that line
-// did there; it has no value where no line goes on beyond the cell, because the end of all would look like a fall. Nor has
-// any combination a value in a cell in which a line is cut.
+// operations; their sum has no meaning, so it is computed the same way. In a cell in which a line ends without a rate, a
+// sum includes the operations of that line; it has no value if no line continues beyond the cell, because the common end
+// would look like a drop. No combination has a value in a cell in which a line is cut.
 func Combine(lines []Line, how string) Line {
 	if len(lines) == 0 {
 		return Line{}
@@ -306,7 +306,7 @@ func lastKnown(lines []Line, cell int) (list []float64) {
 	return list
 }
 
-// goesOn reports whether a line has a value at cell i and at the one behind.
+// goesOn reports whether a line has a value at cell i and at the next one.
 func (l *Line) goesOn(i int) bool {
 	return i+1 < len(l.Values) && !isMissing(l.Values[i]) && !isMissing(l.Values[i+1])
 }

@@ -74,7 +74,7 @@ func TestPointStatsAgainstGonum(t *testing.T) {
 	})
 }
 
-// TestLatencyWindowsAddUp: what is in the windows together is what was recorded, whatever the order of delivery.
+// TestLatencyWindowsAddUp: the windows together contain all recorded operations, in whichever order they are delivered.
 func TestLatencyWindowsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows := []result.Window{{FromNanos: 0, ToNanos: 10e9}, {FromNanos: 10e9, ToNanos: 11e9}, {FromNanos: 11e9, ToNanos: 20e9}}

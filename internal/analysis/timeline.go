@@ -8,15 +8,15 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Timeline is what events say of the course of a run.
+// Timeline is the course of a run according to its events.
 type Timeline struct {
 	Phases   []result.Window // in order of their start
 	Starts   []LoadStart     // in order of their start
-	EndNanos int64           // of the last event, or of what was recorded after it
+	EndNanos int64           // of the last event, or of the last data recorded after it
 	events   []interval.Event
 }
 
-// LoadStart is one start of one workload as events tell it. Prefills are not among them.
+// LoadStart is one start of one workload according to events. Prefills are not included.
 type LoadStart struct {
 	Workload  string
 	Group     string
@@ -42,8 +42,8 @@ func (b SizeBound) Of(iv *interval.Interval) bool {
 	return iv.Prefill || b[Start{iv.Workload, iv.Instance}]
 }
 
-// NewTimeline reads events, which need not be sorted. recorded is the end of whatever else the record holds: what was still
-// open when the program died lasted until then, not until the last event.
+// NewTimeline reads events, which need not be sorted. recorded is the end of all other data in the record: spans that were
+// still open when the program died last until then, not until the last event.
 func NewTimeline(events []interval.Event, recorded int64) *Timeline {
 	t := &Timeline{events: slices.Clone(events)}
 	slices.SortStableFunc(t.events, func(a, b interval.Event) int { return cmp.Compare(a.AtNanos, b.AtNanos) })

@@ -12,7 +12,7 @@ import (
 const (
 	// windowsMax bounds how many windows a run is cut into; what follows stays one window.
 	windowsMax = 100
-	// instantShare and instantMax tell a step that is a moment on the axis from one that has a window of its own.
+	// instantShare and instantMax distinguish a step that is a point on the axis from one that has its own window.
 	instantMax   = 2 * time.Second
 	instantShare = 0.01 // of the phase
 )
@@ -23,8 +23,9 @@ type act struct {
 	from, to int64
 }
 
-// Windows cuts the run phase at the steps that have a label into the stretches before, during and between them and after the last. A step that takes no more than two seconds or a hundredth of the phase, whichever is less,
-// is a moment and has no window of its own. The windows cover the phase without gap or overlap.
+// Windows splits the run phase at the labelled steps into the stretches before, during, between and after them. A step
+// that takes at most two seconds or a hundredth of the phase, whichever is less, is a point in time and has no window of
+// its own. The windows cover the phase without gap or overlap.
 func (t *Timeline) Windows() []result.Window {
 	phase, ok := t.Phase("run")
 	if !ok || phase.ToNanos <= phase.FromNanos {
@@ -35,7 +36,7 @@ func (t *Timeline) Windows() []result.Window {
 	var windows []result.Window
 	at, after := phase.FromNanos, ""
 	emit := func(to int64, name, before string) {
-		// What is shorter than a moment belongs to the window before it.
+		// A stretch that is too short for a window belongs to the window before it.
 		if n := len(windows); to-at < max(shortest, 1) && n > 0 {
 			windows[n-1].ToNanos = max(windows[n-1].ToNanos, to)
 		} else if to-at >= max(shortest, 1) {

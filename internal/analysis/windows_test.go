@@ -134,7 +134,7 @@ func TestTimelineOfAnInterruptedRun(t *testing.T) {
 	}
 }
 
-// What a program recorded after its last event counts: a load goes on for minutes without one.
+// Data that a program recorded after its last event counts: a load may run for minutes without events.
 func TestTimelineOfADeadProgram(t *testing.T) {
 	tl := analysis.NewTimeline([]interval.Event{
 		{AtNanos: 5, Kind: interval.EventPhaseStarted, Phase: "run"},

@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// reportMetrics answers what a scenario wants to be judged by: of each series over the whole result. Variability is
-// the coefficient of variation in percent; AnyFail passes when no point differs from 0; NoScore asks for nothing.
+// reportMetrics computes the metrics that a scenario is judged by: for each series over the whole result. Variability is
+// the coefficient of variation in percent; AnyFail passes if every point is 0; NoScore requests no metric.
 func reportMetrics(r scenario.Result, e *result.Evaluated) []result.Metric {
 	var list []result.Metric
 	for _, name := range r.ReportMetrics {
@@ -129,7 +129,7 @@ func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, 
 	return values, ""
 }
 
-// missingStatistic says why a statistic of data that exist is missing.
+// missingStatistic returns why a statistic of existing data is missing.
 func missingStatistic(name string) string {
 	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[name]; q > 0 {
 		return fmt.Sprintf("too few values for %s (needs %d)", name, stat.PercentileNeeds(q))

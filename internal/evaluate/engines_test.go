@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Where VMs differ, the roll-up has every engine once: the planned one for VMs that said nothing else.
+// If VMs differ, the roll-up lists every engine once: the planned engine for VMs that reported no other.
 func TestEnginesOfOneLoad(t *testing.T) {
 	named := func(name string) interval.Engine { return interval.Engine{Name: name} }
 	planned := interval.Engine{Name: "native", Backends: []string{"io_uring"}}

@@ -157,7 +157,7 @@ func (ev *evaluator) readEvents() error {
 	return nil
 }
 
-// recordedUntil returns the end of the last interval of a run whose end no event tells. A run that ended tells it.
+// recordedUntil returns the end of the last interval of a run without an end event. A run that ended has that event.
 func (ev *evaluator) recordedUntil() (int64, error) {
 	ended := func(e interval.Event) bool { return e.Kind == interval.EventRunEnded }
 	if slices.ContainsFunc(ev.events, ended) {
@@ -173,7 +173,7 @@ func (ev *evaluator) recordedUntil() (int64, error) {
 	return last, nil
 }
 
-// prepare sets up what the pass over intervals fills.
+// prepare sets up the collectors for the pass over intervals.
 func (ev *evaluator) prepare() {
 	ev.grid = ev.newGrid(ev.phase, analysis.Extent{ev.phase})
 	for _, r := range ev.in.Scenario.Results {
@@ -209,7 +209,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 	return nil
 }
 
-// readSamples keeps cluster metrics that a result asks for, and those of VMs in the run phase.
+// readSamples keeps cluster metrics that a result requires, and those of VMs in the run phase.
 func (ev *evaluator) readSamples(ctx context.Context) error {
 	ev.nodes = newNodeRecord(ev.in.Scenario.Results, ev.manifest.Target.Nodes)
 	n := 0

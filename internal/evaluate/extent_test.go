@@ -20,7 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// piece is an interval of a load from one moment to another, in seconds.
+// piece is an interval of a load between two times in seconds.
 func piece(workload, vm string, from, to float64, operations uint64) interval.Interval {
 	iv := interval.Interval{Workload: workload, Group: "g", VM: vm, Instance: 1,
 		StartNanos: int64(math.Round(from * 1e9)), LengthNanos: int64(math.Round((to - from) * 1e9))}
@@ -30,8 +30,8 @@ func piece(workload, vm string, from, to float64, operations uint64) interval.In
 	return iv
 }
 
-// afterSetup is a run phase from 5.17 to 15.4 behind a setup with a prefill that ends at 5.13, a warm-up, and a load that
-// goes on into the run phase and beyond it.
+// afterSetup is a run phase from 5.17 to 15.4 s, after a setup with a prefill that ends at 5.13 s, a warm-up, and a load
+// that continues into the run phase and beyond it.
 func afterSetup(t *testing.T) *result.Bundle {
 	const from, to = 5_170_000_000, 15_400_000_000
 	at := func(seconds float64, kind interval.EventKind, phase, workload string) interval.Event {
@@ -66,7 +66,7 @@ func afterSetup(t *testing.T) *result.Bundle {
 	var samples []result.Sample
 	for s := range int64(20) {
 		busy := 100.0
-		if s <= 5 { // the reading of 5.9 tells of 4.9 on
+		if s <= 5 { // the reading at 5.9 covers the time from 4.9
 			busy = 9000
 		}
 		samples = append(samples, evaluate.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: busy},
@@ -123,7 +123,7 @@ func TestMaskOfASetupWorkload(t *testing.T) {
 	}
 }
 
-// agrees compares what a chart draws with the rows of its table: of the same points, in the same time, window by window.
+// agrees checks that the points of a chart match the rows of its table: same points, same time range, window by window.
 func agrees(t *testing.T, s *result.Summary) {
 	t.Helper()
 	windows := map[string]result.Window{}

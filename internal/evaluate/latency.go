@@ -27,7 +27,7 @@ func (ev *evaluator) newLatency(r *shown) *latencyResult {
 	l.Windows = cover(clip(ev.windows, w), w)
 	l.PerVM = r.Aggregate == ""
 	if !l.PerVM {
-		// Bins lie on the grid, so that the lines of mean and percentile share their moments where they can.
+		// Bins are aligned to the grid, so that the lines of mean and percentile share timestamps where possible.
 		l.FromNanos, l.ToNanos = r.grid.CellStart(w.FromNanos), r.grid.CellStart(w.ToNanos)
 		l.BinNanos = int64(ev.stepOf(r.Result, w))
 		if n := (w.ToNanos - w.FromNanos) / l.BinNanos; n > binsMax {

@@ -142,7 +142,7 @@ func TestClusterMetricByHand(t *testing.T) {
 		t.Errorf("sum: %s %+v", all.Unit, all.Stats)
 	}
 	n2 := numbers(s.Results[1].Series[1].Points)
-	// A reading tells of the second before it, and the last one holds for two and a half periods.
+	// A reading covers the second before it, and the last one is valid for two and a half periods.
 	if n2[2] != "2.5:20480" || n2[4] != "4.5:20480" || n2[5] != "5.5:NaN" || n2[6] != "6.5:NaN" || n2[7] != "7.5:20480" {
 		t.Errorf("n2: %v", n2)
 	}

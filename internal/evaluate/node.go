@@ -44,8 +44,8 @@ func (n *nodeRecord) add(s *result.Sample) {
 	}
 }
 
-// fullCPU returns how many MHz 100 % are, of one node or of all that an aggregate adds up; 0 where that is not known, and for
-// single nodes that differ. A node's is the median of what its readings of one moment say.
+// fullCPU returns how many MHz 100 % are, for one node or for all nodes that an aggregate sums up; 0 if unknown, and for
+// single nodes that differ. The value of a node is the median of its readings.
 func (n *nodeRecord) fullCPU(aggregate string) float64 {
 	percent, ratios := map[string]float64{}, map[string][]float64{}
 	at := func(s *result.Sample) string { return fmt.Sprint(s.AtNanos, s.Labels["node"]) }
@@ -115,7 +115,7 @@ func (ev *evaluator) metricResult(r *shown, e *sheet) {
 	period := samplingPeriod(byNode)
 	step := max(ev.stepOf(r.Result, e.window()),
 		period.Round(time.Second))
-	// Readings stand in the same whole seconds as everything else.
+	// Readings use the same whole seconds as all other series.
 	stretch := result.Window{FromNanos: r.grid.CellStart(e.FromNanos), ToNanos: e.ToNanos}
 	var lines []analysis.Line
 	for _, node := range ev.nodes.order(byNode) {
@@ -154,9 +154,9 @@ const (
 // borderNanos is how far a reading or a point may reach over the border of a window and still count as inside.
 const borderNanos = 25e6
 
-// within keeps the readings that tell of a window alone. A reading of a rate tells of the period before it; about is 0 for
-// what is of the moment. A window of less than two periods may have no such reading, and takes those that tell of a part
-// of it.
+// within returns the readings that cover only a window. A reading of a rate covers the period before it; about is 0 for
+// instantaneous values. A window of less than two periods may have no such reading; it then uses readings that cover it
+// partly.
 func within(samples []result.Sample, w result.Window, period, about time.Duration) []result.Sample {
 	brief := w.ToNanos-w.FromNanos < 2*int64(period)
 	return slices.DeleteFunc(slices.Clone(samples), func(s result.Sample) bool {
@@ -167,7 +167,7 @@ func within(samples []result.Sample, w result.Window, period, about time.Duratio
 	})
 }
 
-// centred moves readings to the middle of the time that they are about: a reading of a rate tells of the period before it.
+// centred moves readings to the midpoint of the time they cover: a reading of a rate covers the period before it.
 func centred(samples []result.Sample, period time.Duration) []result.Sample {
 	out := slices.Clone(samples)
 	for i := range out {

@@ -38,7 +38,7 @@ func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *sheet, expr 
 	ev.askFrom(ctx, r, e, expr, e.FromNanos)
 }
 
-// askFrom is ask for what is behind a moment.
+// askFrom is ask for the time from a given point on.
 func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *sheet, expr string, from int64) {
 	step := ev.stepOf(r, e.window())
 	step = max(step, (time.Duration(e.ToNanos-e.FromNanos) / queryStepsMax).Round(time.Second))
@@ -72,7 +72,7 @@ func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *sheet, e
 	}
 }
 
-// deviceResult asks the device counters that exporters on the VMs gave, for a group whose load is not ours.
+// deviceResult queries the device counters of exporters on the VMs, for a group whose load is not run by this program.
 func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 	expr, ok := map[string]string{
 		"iops":      `sum by (vm) (irate(node_disk_reads_completed_total{M}[30s]) + irate(node_disk_writes_completed_total{M}[30s]))`,
@@ -100,13 +100,13 @@ func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 // scrapesWithin is in what time after the begin of a result two scrapes of every VM are expected.
 const scrapesWithin = time.Minute
 
-// countedSince returns the first moment at which the two last readings of a counter on every VM lie within a window: a rate
-// before that is of the time before the window as well.
+// countedSince returns the first time at which the last two readings of a counter are within a window on every VM: a rate
+// before that includes time before the window.
 func (ev *evaluator) countedSince(ctx context.Context, w result.Window, counter string) int64 {
 	first := metric.Window{FromNanos: w.FromNanos, ToNanos: min(w.ToNanos, w.FromNanos+int64(scrapesWithin)), Step: time.Second}
 	read, err := ev.in.Metrics.Range(ctx, "max by (vm) (timestamp("+counter+"))", first)
 	if err != nil {
-		return w.FromNanos // the query of the counter itself will say why
+		return w.FromNanos // the query of the counter itself will report the reason
 	}
 	since := w.FromNanos
 	for _, s := range read {

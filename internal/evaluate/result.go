@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// result evaluates one result of the scenario. What it cannot say it leaves missing, with the reason.
+// result evaluates one result of the scenario. Missing values are left empty, with the reason.
 func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSummary) result.Evaluated {
 	w := r.window
 	e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
@@ -69,7 +69,7 @@ func unitOf(kind string, engine interval.Engine) string {
 	return ""
 }
 
-// choose returns which intervals belong to a result, and the sentence that says so.
+// choose returns which intervals belong to a result, and a sentence that describes them.
 func choose(r scenario.Result) (func(workload, group string, prefill bool) bool, string) {
 	if r.Source == scenario.FromWorkload {
 		return func(workload, _ string, prefill bool) bool { return workload == r.Workload && !prefill },

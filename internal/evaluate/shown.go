@@ -11,11 +11,11 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// shown is a result of the scenario with the time that it is about. Chart, statistics and windows all read what is in
-// that time, and nothing else.
+// shown is a result of the scenario with its time range. Chart, statistics and windows all use exactly the data in that
+// range.
 type shown struct {
 	scenario.Result
-	window  result.Window   // from the first moment to the last; empty when there is none
+	window  result.Window   // from the first time to the last; empty if there is none
 	extent  analysis.Extent // the stretches of it that count
 	grid    *analysis.Grid  // shared by results of the same time
 	latency *latencyResult  // nil for other types
@@ -36,9 +36,9 @@ func (ev *evaluator) newShown(r scenario.Result) *shown {
 	return s
 }
 
-// extentOf returns the time that a result asks for: the run phase, or with a mask the runs of that workload. As with
-// X-Ray, a mask shows the whole of a run that began in setup, and one that setup alone ran. What a workload recorded is
-// shown from its own first start when it did not run in the run phase.
+// extentOf returns the time range of a result: the run phase, or with a mask the runs of that workload. As in X-Ray, a
+// mask shows the whole of a run that began in setup, and a run that was in setup only. If the workload did not run in the
+// run phase, its data is shown from its first start.
 func (ev *evaluator) extentOf(r scenario.Result) analysis.Extent {
 	all := ev.startsOf(cmp.Or(r.Mask, r.Workload))
 	inPhase := slices.DeleteFunc(slices.Clone(all), func(w result.Window) bool {

@@ -14,14 +14,15 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// hypervisorGroup heads what no scenario has asked for: what the hypervisor counted of single VMs. Results of a scenario that show
-// the same come from the load's own count or from guests, and the two need not agree: that is what this is for.
+// hypervisorGroup is the heading of results that no scenario has requested: the hypervisor's counters of single VMs.
+// Results of a scenario with the same quantities come from the load generator or from guests, and the two need not agree:
+// this group makes such differences visible.
 const hypervisorGroup = "Per-VM hypervisor metrics"
 
 // vmLinesMax is how many VMs have a line each. Of more, each group has three: the lowest of its VMs, their mean and the highest.
 const vmLinesMax = 40
 
-// vmTitles say what each metric shows, its unit in reports, and by what a value is multiplied for that.
+// vmTitles has the title of each metric, its unit in reports, and the factor for that unit.
 var vmTitles = map[target.VMMetric]struct {
 	title, unit string
 	factor      float64
@@ -48,10 +49,10 @@ type vmReadings struct {
 
 type vmPoint struct{ seconds, value float32 }
 
-// besidePhase is how far from the run phase a reading may be that tells of it.
+// besidePhase is how far outside the run phase a reading may be and still cover part of it.
 const besidePhase = 2 * time.Minute
 
-// vmRecord collects what the hypervisor counted.
+// vmRecord collects the counters of the hypervisor.
 type vmRecord struct {
 	metrics   map[target.VMMetric]map[string]*vmReadings // by VM
 	simulated bool
@@ -108,7 +109,7 @@ func (ev *evaluator) vmResults() []result.Evaluated {
 		ev.fillVMs(&e, byVM, m)
 		delete(ev.vms.metrics, m)
 		if len(e.Series) == 0 {
-			continue // such as the time of reads in a run phase without reads; no scenario asked for it
+			continue // such as read time in a run phase without reads; no scenario requested it
 		}
 		all = append(all, e.Evaluated)
 	}
@@ -123,7 +124,7 @@ func (ev *evaluator) fillVMs(e *sheet, byVM map[string]*vmReadings, m target.VMM
 	for _, vm := range slices.Sorted(maps.Keys(byVM)) {
 		about := period
 		if m == target.VMMemory {
-			about = 0 // of the moment
+			about = 0 // instantaneous
 		}
 		samples := within(byVM[vm].samples(), ev.phase, period, about)
 		if len(samples) == 0 {
@@ -165,10 +166,10 @@ func periodOfVMs(byVM map[string]*vmReadings) time.Duration {
 	return medianPeriod(gaps)
 }
 
-// periodReadings is how many readings of a VM tell its period.
+// periodReadings is how many readings of a VM are used to determine its period.
 const periodReadings = 1000
 
-// stepPoints are the points of a line whose steps begin at a moment, each in the middle of its step.
+// stepPoints returns the points of a line whose steps begin at fromNanos, each at the midpoint of its step.
 func stepPoints(l analysis.Line, fromNanos int64, step time.Duration, e *sheet) result.Points {
 	points := make(result.Points, len(l.Values))
 	for i, v := range l.Values {

@@ -26,7 +26,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Config is what a fleet needs.
+// Config has the dependencies of a fleet.
 type Config struct {
 	Plan    *plan.Plan
 	Target  target.Target
@@ -78,7 +78,7 @@ func (f *Fleet) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
 	return f.runner(ctx, vm)
 }
 
-// Tag is what the run's VMs carry.
+// Tag returns the tag of the run's VMs.
 func (f *Fleet) Tag() target.Tag { return f.tag }
 
 // Nodes returns what switches the nodes.
@@ -92,9 +92,9 @@ func (f *Fleet) Timed(ctx context.Context, op interval.Operation, vms []target.V
 // Ready implements verb.Operations.
 func (f *Fleet) Ready(ctx context.Context) error { return f.ops.ready(ctx, f.target) }
 
-// table is what is known of the VMs. It is guarded by mu, because loads look up who was switched off while steps change it.
+// table is the known state of the VMs. It is guarded by mu, because loads look up powered-off VMs while steps change it.
 type table struct {
-	placed func(vm target.VM) // told whenever a VM is on another node than before
+	placed func(vm target.VM) // called whenever a VM is on another node than before
 
 	mu      sync.Mutex
 	history history
@@ -307,7 +307,7 @@ func (t *table) cut(vms []target.VM) {
 	}
 }
 
-// lose tells that VMs have lost their power.
+// lose reports that VMs have lost their power.
 func (f *Fleet) lose(vms []target.VM) {
 	for _, vm := range vms {
 		f.ops.lost(vm.Name)

@@ -7,12 +7,12 @@ import "github.com/braggdev/bragg/internal/target"
 //
 //	ask ──▶ target.Owned ──▶ present: the list, with later changes of our own ──▶ table
 
-// history is what the fleet knows of changes of its table. It is guarded by the fleet's mu.
+// history tracks changes of the fleet's table. It is guarded by the fleet's mu.
 type history struct {
-	changes int            // counts what this run changed
+	changes int            // number of changes by this run
 	changed map[string]int // by VM name: which change touched it last
 	emptied int            // which change took all VMs away
-	asked   int            // counts lists that were asked for
+	asked   int            // number of lists requested
 	shown   int            // the latest of them that is in the table
 }
 

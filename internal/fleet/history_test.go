@@ -42,7 +42,7 @@ func newSlowFleet(names ...string) (*Fleet, *slowTarget) {
 	return f, s
 }
 
-// change does to the target and then to the table what a step of another branch does.
+// change applies a change of another branch first to the target and then to the table.
 func (s *slowTarget) change(f *Fleet, name string, how func(*target.VM)) {
 	vm := s.vms[name]
 	how(&vm)
@@ -109,8 +109,8 @@ func TestOlderListComesLater(t *testing.T) {
 	}
 }
 
-// TestTableFollowsTheTarget: whatever branches do while lists are under way, and whenever these come, what this run did is in the table,
-// and a list after all of it finds nothing else.
+// TestTableFollowsTheTarget: whatever other branches do while lists are in flight, and whenever the lists arrive, the
+// table has all changes of this run, and a final list shows no difference.
 func TestTableFollowsTheTarget(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f, s := newSlowFleet("a", "b", "c")

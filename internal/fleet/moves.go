@@ -10,8 +10,8 @@ import (
 // VMs may be moved from outside: by a cluster that restarts them elsewhere or balances load, or by an administrator. The
 // placement that the scenario requested then no longer holds, so a run polls where its VMs are.
 
-// placementPeriod is the pause between two looks. Beside them every list of VMs that a step reads is compared, and the last
-// one before they are deleted.
+// placementPeriod is the interval between two polls. In addition, every list of VMs that a step reads is compared, and the
+// last list before they are deleted.
 const placementPeriod = 30 * time.Second
 
 // lateMigration is how long after its failure a migration may still go through: a provider that gave up waiting does not always
@@ -21,7 +21,7 @@ const lateMigration = 2 * placementPeriod
 // lookDeadline bounds the look after a migration that failed.
 const lookDeadline = 30 * time.Second
 
-// moves is what the fleet knows of moves. It is guarded by the fleet's mu.
+// moves tracks moves of VMs. It is guarded by the fleet's mu.
 type moves struct {
 	wanted map[string]errand // by VM, until it is there
 	fled   map[string]flight // by VM
@@ -46,7 +46,7 @@ type flight struct {
 	back int // which change switched the node on again; 0: none
 }
 
-// cause says why a VM is elsewhere than it was.
+// cause is why a VM has changed its node.
 type cause int
 
 const (
@@ -55,7 +55,7 @@ const (
 	causeAfterCut              // the platform did, because this run switched the node off
 )
 
-// Stray is a VM that is on another node although no step has said so.
+// Stray is a VM that is on another node although no step moved it.
 type Stray struct {
 	VM    target.VM // where it is
 	From  string    // id of the node where it was
@@ -63,7 +63,7 @@ type Stray struct {
 	cause cause
 }
 
-// AfterCut tells that the platform moved the VM because this run had switched off the node where it was.
+// AfterCut reports whether the platform moved the VM because this run had powered off its node.
 func (s Stray) AfterCut() bool { return s.cause == causeAfterCut }
 
 // strays returns the VMs of a list that are on other nodes than in the table although no step moved them there, and notes where
@@ -99,7 +99,7 @@ func (m *moves) stays(asked listing, vm target.VM) {
 	}
 }
 
-// why tells why a VM is not where it was.
+// why returns why a VM has changed its node.
 func (m *moves) why(vm target.VM, from string) cause {
 	if e, ok := m.wanted[vm.Name]; ok && e.node == vm.NodeID && m.looked.Before(e.until) {
 		delete(m.wanted, vm.Name)
@@ -191,7 +191,7 @@ func (t *table) restored(nodeID string) {
 	}
 }
 
-// look asks the target where the VMs are. What it cannot tell now it may tell the next time.
+// look polls the target for the nodes of the VMs. Errors are ignored, because the next poll may succeed.
 func (f *Fleet) look(ctx context.Context) {
 	f.mu.Lock()
 	count := len(f.vms)
@@ -205,7 +205,7 @@ func (f *Fleet) look(ctx context.Context) {
 	}
 }
 
-// compare tells which VMs of a list have strayed, and leaves the table as it is but for that.
+// compare reports the VMs of a list that have strayed, and otherwise leaves the table unchanged.
 func (t *table) compare(asked listing, list []target.VM) {
 	t.mu.Lock()
 	var strays []Stray
@@ -219,7 +219,7 @@ func (t *table) compare(asked listing, list []target.VM) {
 	t.tellStrays(strays)
 }
 
-// Watch looks from time to time until ctx ends, where VMs can move at all.
+// Watch polls periodically until ctx ends, if the target can move VMs at all.
 func (f *Fleet) Watch(ctx context.Context) {
 	if _, ok := f.target.(target.Migrator); !ok {
 		return

@@ -54,7 +54,7 @@ func newOperations(t plan.Target, emit func(e interval.Event, at time.Time)) *op
 
 func (o *operations) begin(e interval.Event) *operation { return o.beginAt(e, time.Now()) }
 
-// beginAt tells of an operation that began at a moment which may have passed.
+// beginAt reports the begin of an operation at a time which may be in the past.
 func (o *operations) beginAt(e interval.Event, at time.Time) *operation {
 	if o == nil {
 		return nil
@@ -90,10 +90,10 @@ type call struct {
 	operation interval.Operation
 	vms       []target.VM
 	boots     bool // if it does not fail, its end starts the wait for the agent
-	restarts  bool // the target may have powered VMs on by itself before, where it does not say that they had no power
+	restarts  bool // the target may already have powered VMs on by itself, unless it reports that they had no power
 }
 
-// Do makes a call. What is done to each VM is an operation of its own where the provider tells.
+// Do makes a call. If the provider reports progress per VM, the work on each VM is a separate operation.
 func (o *operations) Do(ctx context.Context, c call, act func(ctx context.Context) error) error {
 	if o == nil || len(c.vms) == 0 {
 		return act(ctx)
@@ -159,7 +159,7 @@ func (o *operations) powerless(vm string, until time.Time) {
 	}
 }
 
-// answered takes the answer of a VM to a question that was put at a moment.
+// answered handles the answer of a VM to a poll that was sent at the given time.
 func (o *operations) answered(vm string, put time.Time, err error) {
 	if o == nil {
 		return
@@ -183,7 +183,7 @@ func (o *operations) settle(open map[string][]*operation, key string, put time.T
 	open[key] = kept
 }
 
-// lost forgets what a VM was waited for: this run has taken its power.
+// lost drops the pending operations of a VM, because this run has cut its power.
 func (o *operations) lost(vm string) {
 	if o == nil {
 		return
@@ -213,7 +213,7 @@ type loss struct {
 	operation interval.Operation
 	node      string
 	hit       []target.VM
-	seen      func() // called once the target sees that the power is gone; that it stays so is not known then
+	seen      func() // called once the target sees that the power is gone; it may still come back
 }
 
 // nodeDown measures the power-off of a node. Checks before the command are not part of the operation: where the target
@@ -259,7 +259,7 @@ func (o *operations) nodeDown(ctx context.Context, l loss, act func(ctx context.
 	return err
 }
 
-// nodeUp gives a node power, and begins to wait for its system and the cluster where the target can tell.
+// nodeUp powers a node on, and starts waiting for its system and the cluster if the target can report them.
 func (o *operations) nodeUp(ctx context.Context, t target.Target, node string, act func(ctx context.Context) error) error {
 	if o == nil {
 		return act(ctx)
@@ -291,7 +291,7 @@ func (o *operations) nodeUp(ctx context.Context, t target.Target, node string, a
 	return err
 }
 
-// ready asks the hosts that have power again, and then the cluster. It returns what the cluster says.
+// ready polls the hosts that have power again, and then the cluster. It returns the answer of the cluster.
 func (o *operations) ready(ctx context.Context, t target.Target) error {
 	hosts, _ := t.(target.HostChecker)
 	if hosts != nil {

@@ -2,7 +2,7 @@ package interval
 
 import "time"
 
-// Effort is what one Interval tells of the threads that drove the load, and of the CPUs that they had.
+// Effort is the CPU usage of the threads that drove the load in one Interval, and the CPU time they had to wait for.
 type Effort struct {
 	// BusiestNanos is the CPU time of the thread that used most, WaitedNanos the time of the one that waited longest for
 	// a CPU although it could have run.

@@ -78,7 +78,7 @@ func TestAppendJSONEqualsEncodingJSON(t *testing.T) {
 
 // TestDecoderReadsEveryField fails when a field is added to Interval that encoder or decoder does not know.
 func TestDecoderReadsEveryField(t *testing.T) {
-	var d interval.Decoder // one for all, so that what is left over from the line before would show
+	var d interval.Decoder // shared, so that data left over from the previous line would show
 	rapid.Check(t, func(t *rapid.T) {
 		iv := drawInterval(t)
 		text, err := json.Marshal(iv)
@@ -119,7 +119,7 @@ func TestEveryFieldIsDrawn(t *testing.T) {
 	}
 }
 
-// The two numbers of operations that a reader must tell apart: as many as there may be, and one more.
+// Two operation counts that a reader must distinguish: the maximum, and one more.
 func TestNumberOfOperations(t *testing.T) {
 	for count, ok := range map[int]bool{interval.OperationsMax: true, interval.OperationsMax + 1: false} {
 		line := `{"workload":"a","group":"b","vm":"c","instance":1,"seq":0,"start_ns":0,"length_ns":0,"dirs":[` +

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Engine says what drives a load, as values: rules judge these, and only renderers make text of them.
+// Engine describes the engine of a load, as values: rules evaluate these, and only renderers turn them into text.
 type Engine struct {
 	Name     string   `json:"name"`              // of the generator: "native", "fio"
 	Version  string   `json:"version,omitempty"` // of a program of its own: "3.33"
@@ -50,7 +50,7 @@ func (e Engine) Operation(number int) string {
 	return fmt.Sprintf("operation %d", number)
 }
 
-// Fallback says which back end was refused, and why.
+// Fallback has the back end that was refused, and the reason.
 type Fallback struct {
 	From string `json:"from"`
 	Why  string `json:"why"`
@@ -68,11 +68,11 @@ type NoteCode string
 
 const (
 	NoteBuffered  NoteCode = "buffered"  // direct I/O was requested, but the page cache is used
-	NoteCached    NoteCode = "cached"    // the configuration wants reads to be answered from memory
+	NoteCached    NoteCode = "cached"    // the configuration wants reads to be served from memory
 	NoteUnwritten NoteCode = "unwritten" // reads ranges of Device that nothing ever wrote
 )
 
-// IsZero tells that nothing is known of the engine.
+// IsZero reports whether the engine is unknown.
 func (e Engine) IsZero() bool { return e.Name == "" }
 
 // Noted returns the notes of one code.

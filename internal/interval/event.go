@@ -1,6 +1,6 @@
 package interval
 
-// EventKind says what an Event tells.
+// EventKind is the kind of an Event.
 type EventKind string
 
 const (
@@ -21,7 +21,7 @@ const (
 	EventAgentSilent   EventKind = "agent-silent" // the way to the agent of VM Subject was lost; it is called again
 	EventAgentBack     EventKind = "agent-back"   // the agent of VM Subject answers again, SpanNanos later
 	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run had no part in it; Error is why
-	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject, which is not what the plan said
+	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject and differs from the plan
 
 	EventPaused EventKind = "controller-paused" // the program that drives the run stood still for SpanNanos until now
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
@@ -36,7 +36,7 @@ const (
 // Controller is the Subject of events about the machine that drives the run.
 const Controller = "controller"
 
-// Event is something that happened, at a moment of the run's time axis.
+// Event is an occurrence at a point on the run's time axis.
 type Event struct {
 	AtNanos int64     `json:"at_ns"`
 	Kind    EventKind `json:"kind"`
@@ -66,12 +66,12 @@ type Event struct {
 	Count       int       `json:"vms,omitempty"`
 	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
 	SpanNanos int64 `json:"span_ns,omitempty"`
-	// UncertainNanos is how much earlier than AtNanos it may have happened, where that is not known better.
+	// UncertainNanos is how much earlier than AtNanos it may have happened, if the time is not known exactly.
 	UncertainNanos int64 `json:"uncertain_ns,omitempty"`
 	// Unasked marks that no step moved Subject to Node; it happened within the SpanNanos before.
 	Unasked bool `json:"unasked,omitempty"`
-	// AfterCut marks, beside Unasked, that the run had switched off the node where Subject was: the platform started it elsewhere or
-	// moved it aside, or back.
+	// AfterCut marks, in addition to Unasked, that the run had powered off the node of Subject: the platform restarted it
+	// elsewhere, or moved it away or back.
 	AfterCut bool `json:"after_cut,omitempty"`
 	// Canceled is why a step was cancelled before its end: "stopped by the user".
 	Canceled string `json:"canceled,omitempty"`

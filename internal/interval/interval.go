@@ -28,7 +28,7 @@ const (
 
 func (d Direction) String() string { return [...]string{"read", "write", "trim"}[d] }
 
-// OperationsMax bounds how many kinds of operations a load may tell apart, GaugesMax how many gauges it may have.
+// OperationsMax is the maximum number of kinds of operations of a load, GaugesMax the maximum number of gauges.
 const (
 	OperationsMax = 8
 	GaugesMax     = 16
@@ -93,7 +93,7 @@ type Interval struct {
 	StalledNanos int64 `json:"stalled_ns,omitempty"`
 	// CPUNanos is the CPU time, user and system, that the generator used.
 	CPUNanos int64 `json:"cpu_ns,omitempty"`
-	// Effort says how hard it was for the generator to keep up; zero where that is not known.
+	// Effort reports how hard it was for the generator to keep up; zero if unknown.
 	Effort
 
 	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its

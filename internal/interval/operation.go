@@ -1,6 +1,6 @@
 package interval
 
-// Operation is what is done to VMs or to a node.
+// Operation is a kind of change to VMs or to a node.
 type Operation string
 
 const (
@@ -16,7 +16,7 @@ const (
 	OperationNodeShutdown Operation = "node-shutdown"
 	OperationNodeOn       Operation = "node-on"       // until the node has power
 	OperationHostUp       Operation = "host-up"       // from the command to power on until the node's system answers
-	OperationClusterReady Operation = "cluster-ready" // from the command to power on until the cluster says so
+	OperationClusterReady Operation = "cluster-ready" // from the power-on command until the cluster reports ready
 )
 
 // Operations are all of them, in the order in which reports list them.
