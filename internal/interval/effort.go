@@ -30,7 +30,7 @@ func (iv *Interval) Saturated() bool {
 }
 
 // Starved reports whether the generator lacked CPU time, so that latencies include its own waits and operations started
-// late: a thread waited for a CPU, or CPU time was stolen. A stall of the whole generator is reported in StalledNanos.
+// late: a thread waited for a CPU, or CPU time was stolen or throttled. A stall of the generator is in StalledNanos.
 func (iv *Interval) Starved() bool {
 	limit := starvedShare * float64(iv.LengthNanos)
 	return iv.LengthNanos >= effortLengthMin && float64(iv.LackedNanos()) >= limit

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// TestCaretsUnderlineWords: what a finding is about is underlined whole, in the document and in job files.
+// TestCaretsUnderlineWords: the subject of a finding is underlined completely, in the document and in job files.
 func TestCaretsUnderlineWords(t *testing.T) {
 	for example, want := range map[string]string{
 		"workload-unused": "Spare", "read-without-data": "workload.Start", "estimated-runtime": "estimated_runtime",

@@ -15,7 +15,7 @@ import (
 // Facts are what rules look at.
 type Facts struct {
 	Scenario *scenario.Scenario
-	Dry      planner.Dry // what a plan says of the scenario on any target
+	Dry      planner.Dry // properties of the scenario that hold on any target
 	Calls    []Call      // of all phases, in the order of execution
 	catalog  verb.Catalog
 	files    map[string]jobFile
@@ -73,7 +73,7 @@ func (f *Facts) Jobs(w scenario.Workload) ([]fiojob.Job, bool) {
 	return j.file.Jobs(), true
 }
 
-// Span says what decides how long a call takes and how long that is at least, when it runs first.
+// Span returns what determines the duration of a call, and its minimum duration when it runs first.
 func (c Call) Span() (verb.Span, time.Duration) {
 	if len(c.Times) == 0 {
 		return verb.SpanTarget, 0
@@ -89,7 +89,7 @@ func (c Call) Runtime() time.Duration {
 	return c.Effect.Load.Runtime
 }
 
-// startsAsync returns the workload whose load a call starts and leaves behind, "" for none.
+// startsAsync returns the workload that a call starts without waiting for its end, "" for none.
 func (c Call) startsAsync() string {
 	if c.Effect.Starts() == "" || !c.Effect.Load.Async {
 		return ""

@@ -6,7 +6,7 @@
 //
 //	Scenario + Catalog ──facts──▶ Facts ──each Rule──▶ findings in the order of the text
 //
-// Fail means that a plan will refuse the scenario. Warning means that a number of the report will mislead or be missing.
+// Fail means that a plan will refuse the scenario. Warning means that a figure of the report will be misleading or missing.
 // Info is worth knowing.
 package lint
 

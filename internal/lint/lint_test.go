@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files and the guide")
 
-// files are what the examples name.
+// files are the files that the examples refer to.
 var files = map[string]string{
 	"read.fio":      "[job]\nfilename=/dev/sdb\nrw=randread\nbs=8k\nsize=1g\n",
 	"sdc.fio":       "[job]\nfilename=/dev/sdb\nrw=randread\nsize=1g\n[log]\nfilename=/dev/sdc\nrw=write\nsize=1g\n",
@@ -66,7 +66,7 @@ func golden(t *testing.T, path, text string) {
 	}
 }
 
-// Each rule has an example that breaks it; the golden holds all that lint says about the example.
+// Each rule has an example that violates it; the golden file has all findings for the example.
 func TestEachRuleFindsItsExample(t *testing.T) {
 	for _, rule := range lint.Rules() {
 		t.Run(rule.Code, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestShippedScenariosAreClean(t *testing.T) {
 	}
 }
 
-// The guide is made of what the rules say about themselves.
+// The guide is generated from the descriptions of the rules.
 func TestTheGuideListsTheRules(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintln(&b, "# What lint looks for")

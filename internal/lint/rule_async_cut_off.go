@@ -26,7 +26,7 @@ var ruleAsyncCutOff = Rule{
 	},
 }
 
-// cutOff asks whether a load outlives the run phase. The steps after its start are timed as a plan times them, so that a wait
+// cutOff reports whether a load outlives the run phase. The steps after its start are timed as in a plan, so that a wait
 // for another load counts.
 func cutOff(f *Facts, start Call) (finding.Finding, bool) {
 	name := start.startsAsync()

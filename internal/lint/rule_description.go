@@ -66,7 +66,7 @@ func sentences(description, title string) []sentence {
 		lines[i] = markup.ReplaceAllString(line, "")
 	}
 	ours := func(heading string) bool { return strings.Contains(strings.ToLower(title), strings.ToLower(heading)) }
-	// Headings tell variants apart only where one of them is this scenario.
+	// Headings distinguish variants only if one of them is this scenario.
 	variants := slices.ContainsFunc(lines, func(line string) bool { h := heading(line); return h != "" && ours(h) })
 	other := false
 	for i, line := range lines {
@@ -90,7 +90,7 @@ func sentences(description, title string) []sentence {
 	return out
 }
 
-// heading returns what a line without markup says that ends in a colon, "" for others.
+// heading returns the text of a line without markup that ends in a colon, "" for other lines.
 func heading(line string) string {
 	text, ok := strings.CutSuffix(strings.TrimSpace(line), ":")
 	if !ok {

@@ -14,7 +14,7 @@ type Consent struct {
 	WWN        string   `json:"wwn,omitempty"`
 	SizeBytes  int64    `json:"size_bytes,omitempty"`
 	Link       string   `json:"link,omitempty"`       // below /dev/disk/by-id; of a loop device its backing file; of one that has neither its own node
-	Controller string   `json:"controller,omitempty"` // id of the controller that asks
+	Controller string   `json:"controller,omitempty"` // id of the requesting controller
 	Overwrite  []string `json:"overwrite,omitempty"`  // signatures by their names ("ext4", "gpt"), and "data" for content that has no known one
 	// Own: this run made the disk, for the VM that the load runs on, so that whatever lies on it is the run's own. A device
 	// of another size is not that disk, and one in use is never written to.

@@ -2,7 +2,7 @@ package load
 
 import "slices"
 
-// Kind is the registration of a generator: what programs know of it beside its code.
+// Kind is the registration of a generator: its properties that programs need in addition to its code.
 type Kind struct {
 	Name      string // as scenarios and --engine name it
 	Summary   string // one line
@@ -51,7 +51,7 @@ func (k Kinds) Names() []string {
 	return names
 }
 
-// ByName returns the generators by the name that workloads use, as agents want them.
+// ByName returns the generators by the name that workloads use, in the form that agents need.
 func (k Kinds) ByName() map[string]Generator {
 	all := map[string]Generator{}
 	for _, one := range k {

@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Workload says what one VM shall do. It is plain data and travels as JSON.
+// Workload is the load for one VM. It is plain data and is sent as JSON.
 type Workload struct {
 	Name     string `json:"name"`
 	Group    string `json:"group"`
@@ -47,12 +47,12 @@ type Workload struct {
 	IntervalLength time.Duration `json:"interval_ns"` // 0: one second
 }
 
-// Device maps a name in job files to what is opened.
+// Device maps a name in job files to the path that is opened.
 type Device struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
 	SizeBytes int64  `json:"size_bytes"`
-	// Consent proves the device and says what may be lost on it, where it is a block device that is written to.
+	// Consent identifies the device and states what may be lost on it, if it is a block device that is written to.
 	Consent Consent `json:"consent,omitzero"`
 	// Held: the caller has checked the device and holds it exclusively, so that it cannot be opened elsewhere. Never
 	// serialized.
@@ -70,7 +70,7 @@ type Scale struct {
 	BlocksMin int     `json:"blocks_min,omitempty"`
 }
 
-// Plan is what a workload would do, found without touching anything.
+// Plan is what a workload would do, determined without touching anything.
 type Plan struct {
 	Engine  interval.Engine `json:"engine"`
 	Jobs    []JobPlan       `json:"jobs"`
@@ -80,19 +80,20 @@ type Plan struct {
 	Issues  diag.List       `json:"issues,omitempty"` // warnings; errors are returned as error
 	// ScaledFrom is the extent before Scale, in bytes touched, 0 without scaling.
 	ScaledFrom int64 `json:"scaled_from_bytes,omitempty"`
-	// BytesWritten bounds what is written: exact for size-bound jobs, -1 where only a rate or the device limits it.
+	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
+	// it.
 	BytesWritten int64 `json:"bytes_written"`
 	// WriteRate is how many bytes a second rates let all jobs write on average, 0 where one of them writes without a rate.
 	WriteRate     int64 `json:"write_bytes_per_second,omitempty"`
 	BlockBytesMax int64 `json:"block_bytes_max"`
-	// TakesLeast is how long rates and runtimes of the configuration make the load at least, TakesMost how long its
-	// runtimes allow, both without Workload.Runtime; 0 where it says nothing.
+	// TakesLeast is the minimum duration of the load according to rates and runtimes in the configuration, TakesMost the
+	// maximum that its runtimes allow, both without Workload.Runtime; 0 if the configuration does not define it.
 	TakesLeast time.Duration `json:"takes_least_ns,omitempty"`
 	TakesMost  time.Duration `json:"takes_most_ns,omitempty"`
 	// Timed: some of it ends by time, by the configuration. A load that is not, and is given no runtime, lasts until its data
 	// is through, and how long that took is a result.
 	Timed bool `json:"timed,omitempty"`
-	// MemoryBytes is what the generator allocates for buffers on the VM; 0 where it is not known.
+	// MemoryBytes is the memory that the generator allocates for buffers on the VM; 0 if unknown.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }
 
@@ -140,8 +141,8 @@ func (w *Workload) RateScale() (float64, error) {
 
 // Generator turns Workloads into load. Implementations are values without state.
 type Generator interface {
-	// Plan parses the configuration and says what would happen. It opens nothing. An option that the generator lacks
-	// is an error that names it.
+	// Plan parses the configuration and returns what would happen. It opens nothing. An option that the generator does not
+	// support is an error that names it.
 	Plan(w Workload) (Plan, error)
 	// Prepare opens devices and allocates; nothing is written yet. The caller calls Run once, or Close.
 	Prepare(ctx context.Context, w Workload) (Instance, error)
@@ -157,8 +158,8 @@ type Instance interface {
 	Close() error
 }
 
-// Sink receives intervals in the order of Sequence. It must not keep the caller waiting for long, and it owns what it
-// was given.
+// Sink receives intervals in the order of Sequence. It must not block the caller for long, and it owns the intervals that
+// it receives.
 type Sink interface {
 	Interval(iv interval.Interval)
 }

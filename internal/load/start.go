@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Preparer is implemented by Runners that can hold a workload back once it is prepared, so that several start at one moment.
+// Preparer is implemented by Runners that can hold a prepared workload, so that several VMs start at the same time.
 type Preparer interface {
 	// Prepare returns when w could start at once. A cancelled ctx gives it up, also later while it waits for its start. The
 	// caller calls Run or Discard, once.
@@ -16,9 +16,9 @@ type Preparer interface {
 type Held interface {
 	// Timing returns how early a start has to be announced, and the accuracy of the clock.
 	Timing() Timing
-	// Run starts at a moment, or at once where that has passed, and goes on as Runner.Run does.
+	// Run starts at the given time, or at once if that has passed, and continues like Runner.Run.
 	Run(ctx context.Context, at time.Time) error
-	// Discard releases what was prepared; nothing has run.
+	// Discard releases the prepared workload without running it.
 	Discard()
 }
 

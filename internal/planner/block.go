@@ -29,7 +29,7 @@ type turn struct {
 	iteration int // from 1
 }
 
-// Pace follows repeats through time and says which iterations are left out. The zero value is ready.
+// Pace tracks repeats over time and decides which iterations are skipped. The zero value is ready.
 type Pace struct {
 	began map[*Repeat]time.Duration
 	at    map[*Repeat]int
@@ -127,7 +127,7 @@ func (c *binder) bindIterations(v *verb.View, b Bound, block verb.Block, depth i
 	var timed *Repeat
 	if block.Duration > 0 {
 		timed = &Repeat{head: b}
-		c.actsUnknown = c.actsUnknown || b.phase == plan.Run // how many there will be is not known
+		c.actsUnknown = c.actsUnknown || b.phase == plan.Run // their number is unknown
 	}
 	for n := 1; n == 1 || n <= most; n++ {
 		from := v.Clock
@@ -204,11 +204,11 @@ func (c *binder) bindBranches(v *verb.View, b Bound, block verb.Block, depth int
 	*v = *after
 	v.Clock = end
 	if b.phase == plan.Run && len(c.acts) > acts+1 {
-		c.actsUnknown = true // which of them comes first is not known
+		c.actsUnknown = true // their order is unknown
 	}
 }
 
-// claim notes what a step of a branch changes, and reports what another branch changes too.
+// claim notes what a step of a branch changes, and reports conflicts with other branches.
 func (c *binder) claim(owners map[string]int, v *verb.View, b Bound, branch int) {
 	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 	effect := v.Effect(b.Step)

@@ -41,13 +41,13 @@ type Bound struct {
 	Step   verb.Step
 
 	expanded  bool   // an expanded step represents it in the scenario
-	Parallel  bool   // the head of branches, which stand behind it
+	Parallel  bool   // the head of branches, which follow it
 	branch    int    // from 1, of the head before; 0: it is in none
 	iteration string // of the repetitions around it, outermost first: "2", "2.1"
 	turns     []turn // in repetitions that last for a time, outermost first
 }
 
-// draft is a plan while it is made, with what it is made of.
+// draft is a plan under construction, with its inputs.
 type draft struct {
 	sc        *scenario.Scenario
 	inventory target.Inventory
@@ -356,7 +356,7 @@ func (p *Plan) BindTeardown(inventory target.Inventory, capabilities []target.Ca
 	c := newBinder(p.Document, inventory, capabilities, catalog, Options{AllowShell: p.AllowShell})
 	c.plan = p
 	v := c.newView(&c.problems)
-	v.Unsure = true // what the run had deployed and started is not known
+	v.Unsure = true // it is unknown what the run had deployed and started
 	for _, call := range p.Document.Teardown {
 		c.bindCall(v, Bound{Call: call, phase: plan.Teardown}, 0)
 	}

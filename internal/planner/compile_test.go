@@ -54,7 +54,7 @@ func goldens(t *testing.T, folder string, produce func(t *testing.T, a *txtar.Ar
 	}
 }
 
-// setting is what the comment of an archive says: "nodes=4 rehearse=30s without=migrate,clone power=no".
+// setting is the configuration in the comment of an archive: "nodes=4 rehearse=30s without=migrate,clone power=no".
 type setting struct {
 	inventory    target.Inventory
 	capabilities []target.Capability

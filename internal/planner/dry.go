@@ -15,12 +15,12 @@ import (
 // Dry is a scenario compiled without a target.
 type Dry struct {
 	Faults diag.List // what Compile would refuse on any target
-	Calls  []DryCall // of all phases in the order of the text, those within blocks behind their head
+	Calls  []DryCall // of all phases in the order of the text; calls within a block follow its head
 	// RunEnd is when the run phase ends and End when all is over, from the start of setup. Both are lower bounds.
 	RunEnd, End time.Duration
 }
 
-// DryCall is a call of a scenario with what its step says of it.
+// DryCall is a call of a scenario with the properties of its step.
 type DryCall struct {
 	scenario.Call
 	Phase    plan.Phase
@@ -29,7 +29,7 @@ type DryCall struct {
 	Workload string      // that an argument names
 	Groups   []string    // that arguments name, by themselves or by their workload
 	Nodes    string      // that an argument names, as the scenario writes them
-	Times    []DryTime   // each time that it runs; none where the step is wrong or others stand for it
+	Times    []DryTime   // each time that it runs; none if the step is wrong or was expanded
 }
 
 // DryTime is when a step begins, from the start of setup, and how long it takes at least.
@@ -146,7 +146,7 @@ func dryInventory(count int, name string) target.Inventory {
 	return inventory
 }
 
-// CheckOn says what is wrong with the calls and groups of a scenario that was read in part only, on a target.
+// CheckOn reports faults in the calls and groups of a partially read scenario on a target.
 func CheckOn(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) diag.List {
 	c := newBinder(sc, inventory, capabilities, catalog, options)

@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// generatorOf returns the name of the generator that drives a workload: what the user chose, what it names itself, or
-// what other workloads of the scenario name.
+// generatorOf returns the name of the generator that drives a workload: the user's choice, the one that the workload
+// names, or the one that other workloads of the scenario name.
 func (c workloads) generatorOf(w scenario.Workload) string {
 	if k, known := c.catalog.Generators.Find(w.Generator); known && !k.JobFiles {
 		return w.Generator // whatever engine the user chose
@@ -71,10 +71,10 @@ func (c workloads) checkGenerator(p *workloadPlan) bool {
 	return false
 }
 
-// probe is a job file that every generator of job files plans, to learn what it says of options alone.
+// probe is a job file that every generator of job files can plan, used to check options alone.
 const probe = "[probe]\nfilename=/dev/sdb\nrw=read\nbs=4k\nsize=1m\n"
 
-// checkGenerators reports workloads whose generator does not exist or does not take their options.
+// checkGenerators reports workloads whose generator does not exist or does not support their options.
 func (c workloads) checkGenerators() {
 	if len(c.catalog.Generators) == 0 {
 		return // a catalog of steps only
@@ -90,7 +90,7 @@ func (c workloads) checkGenerators() {
 		if p.kind.JobFiles {
 			ask.Config = probe // lint has rules for job files themselves
 			if _, err := p.kind.Generator.Plan(ask); err != nil {
-				continue // it cannot plan here at all
+				continue // it cannot plan here
 			}
 		}
 		ask.Options = w.Options

@@ -55,7 +55,7 @@ func TestEstimateCountsRatesAndRuntimes(t *testing.T) {
 		if e := compile(planner.Options{}, "").Estimate; e.Run != c.want || e.Rough != c.rough {
 			t.Errorf("%v to %v: the run takes %v (rough: %t), want %v", c.least, c.most, e.Run, e.Rough, c.want)
 		}
-		// In a rehearsal the wait behind the load gets what is left.
+		// In a rehearsal the wait after the load gets the remaining time.
 		asked := c.want + 10*time.Second
 		rehearsal := compile(planner.Options{Rehearse: asked}, "  - test.Wait: {duration_secs: 1000}\n")
 		if off := rehearsal.Estimate.Run - asked; off.Abs() > time.Second && c.steps[len(c.steps)-4:] != "60}\n" {

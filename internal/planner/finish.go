@@ -152,8 +152,8 @@ func addWritten(f *plan.Footprint, answer *load.Plan, runtime time.Duration, vms
 	f.WrittenForever = f.WrittenForever || runtime == 0
 }
 
-// poissonBound is what random arrivals of blocks that come to mean bytes on average write at most: six standard
-// deviations above, which one run in a billion exceeds.
+// poissonBound is the upper bound of bytes written by random arrivals of blocks with the given mean: six standard
+// deviations above it, which one run in a billion exceeds.
 func poissonBound(mean, block float64) int64 {
 	if block <= 0 {
 		block = 1
@@ -217,7 +217,7 @@ func (c finisher) finishUndo() {
 	}
 }
 
-// bootBasis says what the estimate of boots rests on; "" where nothing boots.
+// bootBasis returns the basis of the boot estimate; "" if no VM boots.
 func (c finisher) bootBasis() string {
 	var said []string
 	for _, g := range c.plan.Groups {

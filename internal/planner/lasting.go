@@ -10,13 +10,13 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// A rehearsal shortens loads and waits, but a power cut, a migration or a clone takes as long as ever. A load of a scenario
-// is timed to go on over such steps, and is made to: where the scenario, by its own durations, has a load last over steps
-// behind its start, the load of the rehearsal ends only when these steps are over, however long they take. A grace of fixed
-// length was the alternative; it is too short on a slow target and too long on a fast one.
+// A rehearsal shortens loads and waits, but a power cut, a migration or a clone takes as long as ever. A scenario times
+// its loads so that they cover such steps. The rehearsal keeps that: a load that by the scenario's own durations lasts
+// over steps after its start ends only when these steps are over, however long they take. Rejected: a fixed grace period,
+// which is too short on a slow target and too long on a fast one.
 
-// lastingPerStep bounds how much longer than its runtime a load goes on for each step that does not keep to a time. It is
-// the floor of timeouts: what is waited for may take that long in any rehearsal.
+// lastingPerStep bounds the extension of a load for each step of unpredictable duration. It is also the floor of timeouts,
+// because the awaited operation may take that long in any rehearsal.
 const lastingPerStep = 5 * time.Minute
 
 // lasting is a plan.Lasting while it is made.
@@ -34,7 +34,7 @@ type lastingOver struct {
 	whole bool
 }
 
-// said is what the plan says of it; nil for a load that keeps to its runtime.
+// said returns the entry in the plan; nil for a load that keeps its runtime.
 func (l *lasting) said() *plan.Lasting {
 	if l == nil {
 		return nil
@@ -94,7 +94,7 @@ func (c *script) findLasting() {
 	c.lasting = found
 }
 
-// meanwhile looks at the steps that begin while a load goes on.
+// meanwhile examines the steps that begin while a load runs.
 type meanwhile struct {
 	c     *script
 	steps []plannedStep
@@ -128,7 +128,7 @@ func (m meanwhile) covers(j int) bool {
 		return false
 	}
 	if m.halt > 0 && j > m.halt && m.c.steps[m.halt].branch == 0 {
-		return false // begins when the VMs are gone, even where the plan takes the cut for no time at all
+		return false // begins after the VMs are gone, even if the plan assumes that the cut takes no time
 	}
 	head, end := m.c.block(m.start)
 	beside := j > head && j < end && m.c.steps[j].branch != m.c.steps[m.start].branch
@@ -138,7 +138,7 @@ func (m meanwhile) covers(j int) bool {
 	return j > m.start && m.load.Async
 }
 
-// block returns the index of the head of the branches that step i is in and the index behind them; i twice for none.
+// block returns the index of the head of the branches that contain step i, and the index after them; i twice for none.
 func (c *script) block(i int) (head, end int) {
 	if c.steps[i].branch == 0 {
 		return i, i
@@ -148,7 +148,7 @@ func (c *script) block(i int) (head, end int) {
 	return head, c.blockEnd(head)
 }
 
-// blockEnd returns the index behind the branches of a head.
+// blockEnd returns the index after the branches of a head.
 func (c *script) blockEnd(head int) int {
 	end := head + 1
 	for end < len(c.steps) && c.steps[end].branch > 0 {
@@ -167,8 +167,8 @@ func (m meanwhile) last(from, to, branch int) int {
 	return -1
 }
 
-// over returns the last steps that the load goes on over: one that no branch holds or, where the load ends while branches
-// run at once, one of each branch.
+// over returns the last steps that the load covers: one outside branches or, if the load ends while branches run in
+// parallel, one of each branch.
 func (m meanwhile) over() []lastingOver {
 	head, end := m.c.block(m.start)
 	if j := m.last(max(end, m.start), len(m.steps), 0); j >= 0 {
@@ -228,7 +228,7 @@ func (m meanwhile) unsteady() int {
 	return count
 }
 
-// extend lets loads of a view go on as far as the step at hand asks for.
+// extend extends the loads of a view as far as the current step requires.
 func (c *script) extend(v *verb.View, i int, factor float64) {
 	for start, l := range c.lasting {
 		for _, over := range l.over {
@@ -277,7 +277,7 @@ func (c *script) keepLasting() {
 	c.noteLasting(steps)
 }
 
-// noteLasting tells of the loads that last, each workload once.
+// noteLasting adds notes about the extended loads, one for each workload.
 func (c *script) noteLasting(steps []plannedStep) {
 	var told []string
 	for i := range c.steps {

@@ -24,8 +24,8 @@ func deviceName(i int) string {
 	return "/dev/sd" + letters
 }
 
-// namePrefixes returns for each group the prefix of its VMs' names. Groups whose names differ only in replaced
-// characters get a number behind it, so that no two VMs share a name.
+// namePrefixes returns for each group the prefix of its VMs' names. Groups whose names differ only in replaced characters
+// get a numeric suffix, so that VM names stay unique.
 func namePrefixes(groups []scenario.Group) map[string]string {
 	prefixes, taken := map[string]string{}, map[string]bool{}
 	for _, g := range groups {

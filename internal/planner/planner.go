@@ -27,7 +27,7 @@ type Options struct {
 	Seed   uint64
 	// Rehearse is about how long the run phase of a rehearsal takes; 0 plans a full run.
 	Rehearse time.Duration
-	// RehearseBytes bounds what a rehearsal touches on the target's storage; 0 is 2 GiB.
+	// RehearseBytes bounds the bytes that a rehearsal touches on the target's storage; 0 is 2 GiB.
 	RehearseBytes int64
 	// AllowShell: the user lets the scenario run programs.
 	AllowShell bool
@@ -35,7 +35,7 @@ type Options struct {
 	FullPercentMax float64
 }
 
-// Plan is a plan that can be run: what it says, and what that was made of.
+// Plan is an executable plan: the recorded plan, and the inputs that it was made from.
 type Plan struct {
 	plan.Plan
 
@@ -45,8 +45,8 @@ type Plan struct {
 	Document  *scenario.Scenario `json:"-"`
 }
 
-// ReadPlan reads a plan that was written as JSON, for Cleaner: together with its scenario it tells what was to be done,
-// but it cannot be run.
+// ReadPlan reads a plan that was written as JSON, for Cleaner: together with its scenario it describes the intended run,
+// but it cannot be executed.
 func ReadPlan(text []byte, sc *scenario.Scenario) (*Plan, error) {
 	p, err := plan.Read(text)
 	if err != nil {

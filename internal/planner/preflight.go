@@ -35,7 +35,8 @@ func Preflight(p *Plan) error {
 // fitting compares a plan with its target.
 type fitting struct{ *draft }
 
-// fit compares what the plan takes with what the target has. What the target does not tell is not checked.
+// fit compares the requirements of the plan with the resources of the target. Resources that the target does not report
+// are not checked.
 func (c fitting) fit() {
 	if c.inventory.Overcommits {
 		c.fitProcesses()
@@ -46,7 +47,7 @@ func (c fitting) fit() {
 	c.fitSpace()
 }
 
-// fitAddresses counts VMs where nodes or the target say how many of them can get an address.
+// fitAddresses checks the number of VMs, if nodes or the target report how many addresses are available.
 func (c fitting) fitAddresses() {
 	vms, all := map[string]int{}, 0
 	for _, g := range c.plan.Groups {
@@ -67,7 +68,7 @@ func (c fitting) fitAddresses() {
 	}
 }
 
-// fitNodes is for a target that gives VMs what they ask for.
+// fitNodes applies to a target that gives VMs the resources they request.
 func (c fitting) fitNodes() {
 	ram, cpus, largest := map[string]int64{}, map[string]int{}, map[string]int{}
 	for _, g := range c.plan.Groups {

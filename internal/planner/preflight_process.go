@@ -8,14 +8,14 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// What a VM takes that is a process of this machine. Measured with 100 of them: 6 MiB of memory of its own when idle and
-// 8 MiB under a small load, half a millisecond of CPU a second when idle, 4 open files in the controller. Memory has
-// room for intervals that wait.
+// Resources of a VM that is a process of this machine. Measured with 100 of them: 6 MiB of private memory when idle and 8
+// MiB under a small load, half a millisecond of CPU a second when idle, 4 open files in the controller. The memory figure
+// includes room for queued intervals.
 const (
 	processBytes      = 16 << 20
 	processesPerCPU   = 512
 	processFiles      = 4
-	controllerFiles   = 256 // beside those for VMs
+	controllerFiles   = 256 // in addition to those for VMs
 	memoryPercentMax  = 90  // the rest is for the machine's own use and the page cache
 	oversizeRatioNote = 8
 )
@@ -58,7 +58,7 @@ func (c fitting) fitProcesses() {
 	}
 }
 
-// bufferBytes bounds what the loads of one VM of a group have in buffers when all run at once.
+// bufferBytes bounds the buffers of all loads of one VM of a group, if all run at once.
 func (p *Plan) bufferBytes(group string) int64 {
 	var sum int64
 	for _, w := range p.workloads {
@@ -73,7 +73,7 @@ func (p *Plan) bufferBytes(group string) int64 {
 	return sum
 }
 
-// openFilesMax is how many files this process may have open; 0 where it is not known.
+// openFilesMax is the limit of open files of this process; 0 if unknown.
 func openFilesMax() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

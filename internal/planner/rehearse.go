@@ -85,8 +85,8 @@ type groupShare struct {
 // rehearsing makes a run smaller: fewer and smaller disks and VMs, shorter loads and waits.
 type rehearsing struct{ workloads }
 
-// rehearseSizes finds the size factor of each group: VMs that touch little keep their size, the others share what is
-// left of the bound equally. The floor of 64 blocks gives way before the bound does; where one block per extent is too
+// rehearseSizes finds the size factor of each group: VMs that touch little data keep their size, the others share the rest
+// of the bound equally. The floor of 64 blocks is lowered before the bound is exceeded; if one block per extent is too
 // much, the plan does not fit.
 func (c rehearsing) rehearseSizes() {
 	bound := c.rehearsalBound()
@@ -150,7 +150,7 @@ func (c rehearsing) chooseFactors(shares []groupShare, bound int64, blocks int) 
 	}
 }
 
-// unfitRehearsal says that not even the floors stay below the bound, and what would.
+// unfitRehearsal reports that even the floors exceed the bound, and which bound would fit.
 func (c rehearsing) unfitRehearsal(least, bound int64) {
 	asked := cmp.Or(c.options.RehearseBytes, int64(rehearsalBytesDefault))
 	allowed, hint := "--rehearse-size allows", "--rehearse-size "+exactSize(least)+" is the least that works"
@@ -224,7 +224,7 @@ func (c rehearsing) touchedAt(group string, scale load.Scale) int64 {
 	return extentBytes(c.plan.groupExtents(group))
 }
 
-// setScale shrinks the workloads and disks of a group and asks the generators again.
+// setScale shrinks the workloads and disks of a group and has the generators plan again.
 func (c rehearsing) setScale(group string, scale load.Scale) {
 	g := &c.plan.Groups[slices.IndexFunc(c.plan.Groups, func(g plan.Group) bool { return g.Name == group })]
 	var members []*workloadPlan
@@ -246,7 +246,7 @@ func (c rehearsing) setScale(group string, scale load.Scale) {
 	}
 }
 
-// shrunkDisk leaves room for the floor of an extent behind any scaled offset.
+// shrunkDisk leaves room for the minimum extent after any scaled offset.
 func shrunkDisk(size int64, scale load.Scale, blockMax int64) int64 {
 	if scale.Factor == 0 {
 		return size
@@ -273,7 +273,7 @@ func (c rehearsing) applySizes(shares []groupShare, blocks int) {
 	}
 }
 
-// rehearsal returns the record of factors, made when first asked for.
+// rehearsal returns the record of factors, which is created on first use.
 func (c *draft) rehearsal() *result.Rehearsal {
 	if c.plan.Rehearsal == nil {
 		c.plan.Rehearsal = &result.Rehearsal{Asked: c.options.Rehearse, TimeFactor: 1,
@@ -328,7 +328,7 @@ func (c rehearsing) chooseTimes() {
 		p.runtime = 0
 	}
 	c.noteUses()
-	// What the plan says of each load, its fio command too, must hold for the scaled runtime.
+	// The description of each load in the plan, including its fio command, must match the scaled runtime.
 	for _, p := range c.plan.workloads {
 		c.planWorkload(p, false)
 	}

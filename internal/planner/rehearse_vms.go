@@ -5,7 +5,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// rehearsalRAMBytesMin is what a small Linux guest with an agent runs in. Groups that ask for less keep what they ask for.
+// rehearsalRAMBytesMin is enough for a small Linux guest with an agent. Groups that request less keep their value.
 const rehearsalRAMBytesMin = 512 << 20
 
 // rehearseVMs gives the VMs of a rehearsal no more vCPUs than their nodes have CPUs, and no more memory than all VMs of

@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// TestRehearsalShrinksVMs: VMs that are larger than their nodes are refused in a full run. In a rehearsal they get what
-// the nodes have, and plan and record say so. VMs that fit keep what they ask for.
+// TestRehearsalShrinksVMs: VMs that are larger than their nodes are refused in a full run. In a rehearsal they get the
+// resources of the nodes, and plan and record report it. VMs that fit keep their requested size.
 func TestRehearsalShrinksVMs(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestRehearsalShrinksVMs(t *testing.T) {
 	}
 }
 
-// planOnNodes plans on two nodes that give VMs what they ask for, with one VM on each.
+// planOnNodes plans on two nodes that give VMs their requested resources, with one VM on each.
 func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse time.Duration) *planner.Plan {
 	t.Helper()
 	l := newLab(t, 2)
@@ -98,8 +98,8 @@ func planText(t *testing.T, p *planner.Plan) string {
 	return b.String()
 }
 
-// TestRehearsalTellsNodes: a rehearsal uses four nodes. That is one of its factors, and what the scenario would have is counted
-// on all nodes, growth included.
+// TestRehearsalTellsNodes: a rehearsal uses four nodes. That is one of its factors, and the VM count of the full scenario
+// is computed on all nodes, growth included.
 func TestRehearsalTellsNodes(t *testing.T) {
 	text := strings.Replace(head, "count_per_node: 1", "count_per_node: 2", 1) + deployed + `run:
   - vm_group.Grow: {vm_group_name: Workers, count_per_node: 25}

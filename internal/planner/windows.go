@@ -20,9 +20,9 @@ type act struct {
 	step int // index in script.steps; -1: the step is wrong
 }
 
-// nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it starts,
-// else the step and what the scenario says it is about: a workload, a group, or nodes as they are written, because what they are
-// called is another matter on every target.
+// nameAct notes a step of the run phase that windows of the report may be named after. The name is the workload that it
+// starts, otherwise the step and its subject in the scenario: a workload, a group, or nodes as written, because node names
+// differ between targets.
 func (c *binder) nameAct(v *verb.View, b Bound, index int) {
 	if b.phase != plan.Run || b.Kind.Waits {
 		return
@@ -74,7 +74,7 @@ func (c *binder) windows() []string {
 	return names
 }
 
-// numberActs tells steps with the same name apart: "Random Read", "Random Read (2)".
+// numberActs makes equal step names unique: "Random Read", "Random Read (2)".
 func numberActs(acts []string) {
 	count, taken := map[string]int{}, map[string]bool{}
 	for _, a := range acts {
@@ -93,7 +93,7 @@ func numberActs(acts []string) {
 	}
 }
 
-// windowShapes are how names of windows begin, beside "run".
+// windowShapes are the prefixes of window names, in addition to "run".
 var windowShapes = []string{"before ", "during ", "between ", "after "}
 
 // windowsShownMax bounds how many windows a message names; the JSON of a plan has all.

@@ -22,14 +22,14 @@ type workloadPlan struct {
 	kind      load.Kind
 	load      bool          // some step starts it
 	prefill   bool          // some step prefills it
-	runtime   time.Duration // the longest that a step asks for; 0: to completion
+	runtime   time.Duration // the longest runtime that a step requests; 0: to completion
 	depth     int           // of the first prefill
 	loadPlan  *load.Plan
 	fillPlan  *load.Plan
 	scale     load.Scale
 }
 
-// workloads asks the generators what the steps of a script make them do, and places the VMs for it.
+// workloads has the generators plan the loads of a script's steps, and places their VMs.
 type workloads struct{ *script }
 
 // planGroups places the VMs of every group, with the counts of a rehearsal if one was requested.
@@ -66,8 +66,8 @@ func (c workloads) planGroups() {
 	}
 }
 
-// groupCounts returns for each group the counts that it goes through on so many nodes, as the scenario counts, and whether a
-// step deploys it at all.
+// groupCounts returns for each group its successive VM counts on this number of nodes, in the numbers of the scenario, and
+// whether a step deploys it at all.
 func (c workloads) groupCounts(nodes []target.Node) (map[string][]int, map[string]bool) {
 	var ignored diag.List
 	v := c.newView(&ignored)
@@ -92,7 +92,7 @@ func (c workloads) groupCounts(nodes []target.Node) (map[string][]int, map[strin
 	return counts, deployed
 }
 
-// planWorkloads asks each generator what its workloads would touch, shrinks them for a rehearsal, and sums up.
+// planWorkloads queries each generator for what its workloads would touch, shrinks them for a rehearsal, and sums up.
 func (c workloads) planWorkloads() {
 	c.noteUses()
 	for _, w := range c.sc.Workloads {
@@ -141,8 +141,8 @@ func (c workloads) noteUse(l verb.LoadSpec, v *verb.View) {
 	}
 }
 
-// planWorkload fills in what the generator says for the present sizes. Errors are reported when report is set; those of
-// a workload that no step uses are warnings.
+// planWorkload fills in the generator's plan for the current sizes. Errors are reported when report is set; those of a
+// workload that no step uses are warnings.
 func (c workloads) planWorkload(p *workloadPlan, report bool) {
 	p.loadPlan, p.fillPlan = nil, nil
 	used := p.load || p.prefill
@@ -266,8 +266,8 @@ func extentBytes(extents []load.Extent) int64 {
 	return n
 }
 
-// loadSizes returns for each load how many bytes one run of it moves on each VM, where its size bounds it, and what its
-// configuration says of its length.
+// loadSizes returns for each load how many bytes one run of it moves on each VM, if its size bounds it, and the duration
+// in its configuration.
 func (p *Plan) loadSizes() map[string]verb.LoadSize {
 	out := map[string]verb.LoadSize{}
 	for name, w := range p.workloads {

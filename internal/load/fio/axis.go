@@ -8,7 +8,7 @@ type axis struct {
 	baseNanos int64     // of base on the axis
 }
 
-// newAxis starts an axis whose zero is a moment of wall time; 0 puts zero here and now.
+// newAxis starts an axis whose zero is the given wall time; 0 means now.
 func newAxis(zeroUnixNanos int64) axis {
 	now := time.Now()
 	a := axis{base: now}

@@ -24,7 +24,7 @@ type compiled struct {
 	text   string // the job file that fio reads
 	groups []group
 	uses   map[string]bool // device names
-	// parallel says that all jobs start at once and count from their start, so that the longest runtime is the run's.
+	// parallel: all jobs start at once and their runtimes count from there, so the longest runtime is that of the run.
 	parallel bool
 	bound    time.Duration // longest time that the jobs may take; 0: not known
 }
@@ -34,7 +34,7 @@ type group struct {
 	name    string
 	devices []string // the names of the devices that its operations are spread over
 	errors  string   // continue_on_error
-	// untimed says that the file switches latency off, so that operations are counted without one.
+	// untimed: the file disables latency measurement, so operations are counted without latencies.
 	untimed bool
 }
 

@@ -14,8 +14,8 @@ type effort struct {
 	threads map[string][2]int64 // by id: used and waited, nanoseconds since its start
 }
 
-// lap returns what the busiest thread used and the one that waited longest waited since the former lap. Threads that
-// ended meanwhile count no more.
+// lap returns the CPU time of the busiest thread and the longest run-queue wait of a thread since the previous lap.
+// Threads that ended meanwhile are not counted.
 func (e *effort) lap(pid int) interval.Effort {
 	folder := "/proc/" + strconv.Itoa(pid) + "/task"
 	entries, err := os.ReadDir(folder)

@@ -29,7 +29,7 @@ type Generator struct{}
 
 var _ load.Generator = Generator{}
 
-// Plan says what fio would do. It asks fio for its version and opens no device.
+// Plan returns what fio would do. It runs fio to get its version and opens no device.
 func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	engine, err := find()
 	if err != nil {

@@ -213,7 +213,7 @@ func TestPrefillWritesEverything(t *testing.T) {
 	}
 }
 
-// TestDiskFilesStayTheSameFiles runs what would make fio delete or replace the file that is a VM's disk.
+// TestDiskFilesStayTheSameFiles runs jobs that could make fio delete or replace a file that is the disk of a VM.
 func TestDiskFilesStayTheSameFiles(t *testing.T) {
 	for name, config := range map[string]string{
 		"unlink":             "unlink=1\nunlink_each_loop=1\nsize=1m\n",
@@ -384,7 +384,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestReadErrorsAreCounted reads from a loop device whose file was cut.
+// TestReadErrorsAreCounted reads from a loop device whose backing file was truncated.
 func TestReadErrorsAreCounted(t *testing.T) {
 	testreq.Root(t)
 	w := workload(t, "[a]\nfilename=/dev/sdb\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1m\niodepth=4\n", 1<<20)
@@ -412,7 +412,7 @@ func TestReadErrorsAreCounted(t *testing.T) {
 	}
 }
 
-// TestBytesAgreeWithTheDevice compares the intervals with what the kernel counted on a device of our own.
+// TestBytesAgreeWithTheDevice compares the intervals with the kernel's counters of a device that only the test uses.
 func TestBytesAgreeWithTheDevice(t *testing.T) {
 	needFio(t)
 	testreq.Root(t)

@@ -21,7 +21,7 @@ const outputBytes = 1 << 20
 
 func widen(pipe *os.File) { _, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, outputBytes) }
 
-// cpu returns the CPU time of the process so far, 0 when it is not known.
+// cpu returns the CPU time of the process so far, 0 if unknown.
 func (p *process) cpu() time.Duration {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/stat")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// recorder makes intervals of documents and hands them to the sink.
+// recorder turns documents into intervals and passes them to the sink.
 type recorder struct {
 	axis     axis
 	workload load.Workload
@@ -32,7 +32,8 @@ type recorder struct {
 
 func (r *recorder) begin(at int64) { r.end = at }
 
-// hold keeps a document for a moment: the last one of a run comes shortly after another or before the end of output.
+// hold delays a document briefly, because the last document of a run comes shortly after another one or before the end of
+// output.
 func (r *recorder) hold(a arrival, cpu time.Duration) {
 	if r.held != nil && a.at.Sub(r.held.at) > intervalOf(r.workload)/4 {
 		r.release(false)
@@ -43,7 +44,7 @@ func (r *recorder) hold(a arrival, cpu time.Duration) {
 	}
 }
 
-// release delivers what is held.
+// release delivers the delayed document.
 func (r *recorder) release(final bool) {
 	if r.held == nil {
 		return
@@ -53,7 +54,7 @@ func (r *recorder) release(final bool) {
 	end := r.axis.at(a)
 	millis, any := a.document.started()
 	if any && !r.loaded {
-		// Starting up took a while; the load began when fio says so.
+		// Startup takes a while; the load began at the time that fio reports.
 		r.loaded, r.began = true, end-millis*int64(time.Millisecond)
 		if r.sequence == 0 {
 			r.end = max(r.end, r.began)

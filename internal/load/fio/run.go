@@ -42,7 +42,7 @@ func (in *instance) Close() error {
 	return in.guard.Close()
 }
 
-// Engine says which fio it is; see load.Describer.
+// Engine describes the fio in use; see load.Describer.
 func (in *instance) Engine() interval.Engine { return in.engine.describe() }
 
 // Run starts fio at the workload's start and turns its documents into intervals until it ends.

@@ -126,9 +126,9 @@ func (m *meter) take(d document) interval.Interval {
 	return iv
 }
 
-// failures returns the failed operations by direction. fio counts the errors of a group in one number; an operation
-// that failed is in total_ios and has no latency, which tells the direction. Without latencies the first direction
-// that was active gets them all.
+// failures returns the failed operations by direction. fio counts the errors of a group in one number. A failed operation
+// is in total_ios but has no latency, which reveals the direction. Without latencies, all errors count for the first
+// active direction.
 func failures(e *entry, untimed bool) (failed [interval.DirectionCount]uint64) {
 	left := e.TotalErr
 	if left == 0 && e.Error != 0 {

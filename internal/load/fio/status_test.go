@@ -156,7 +156,7 @@ func TestBucketsOfRealFio(t *testing.T) {
 	}
 }
 
-// FuzzDifferences checks that no output of a program called fio makes us crash or count what it did not say.
+// FuzzDifferences checks that no output of a program named fio makes us crash or count operations that it did not report.
 func FuzzDifferences(f *testing.F) {
 	f.Add("")
 	f.Add("{\n}\n")

@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// tail keeps the first and the last of what fio says besides documents: the first line is mostly the cause, and a
-// failing device can make it say millions.
+// tail keeps the first and the last lines of fio's output other than documents: the first line usually has the cause, and
+// a failing device can produce millions of lines.
 type tail struct {
 	mutex sync.Mutex
 	first []string
@@ -18,7 +18,7 @@ type tail struct {
 	names *strings.Replacer // of the machine's paths by the VM's device names
 }
 
-// newTail names devices in what fio says as job files name them.
+// newTail replaces device paths in fio's output by the names in job files.
 func newTail(devices []load.Device) *tail {
 	// A path may begin like another: the longest goes first.
 	devices = slices.SortedFunc(slices.Values(devices), func(a, b load.Device) int { return len(b.Path) - len(a.Path) })
@@ -36,7 +36,7 @@ const (
 	tailLineBytes = 400
 )
 
-// Write takes fio's standard error.
+// Write receives fio's standard error.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -52,7 +52,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line takes one line of fio's standard output.
+// line receives one line of fio's standard output.
 func (t *tail) line(text string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -77,7 +77,7 @@ func (t *tail) add(text string) {
 	t.last = append(t.last, text)
 }
 
-// quoted returns what was said, for the end of an error's text.
+// quoted returns the kept output, for the end of an error message.
 func (t *tail) quoted() string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

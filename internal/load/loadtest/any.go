@@ -15,14 +15,13 @@ import (
 // Subject is a generator under test.
 type Subject struct {
 	Generator load.Generator
-	// Endless returns a workload that goes on until its runtime is over or it is cancelled; it has neither a runtime nor a
-	// start yet.
+	// Endless returns a workload that runs until its runtime ends or it is canceled; runtime and start are not set yet.
 	Endless func(t testing.TB) load.Workload
-	// Untouched, where it is set, reports what a load did outside of this process, if it did anything.
+	// Untouched, if set, reports changes that a load made outside this process, if any.
 	Untouched func(t testing.TB, w load.Workload)
 }
 
-// RunAny checks what every generator owes, whatever it reads and counts.
+// RunAny checks the contract that every generator must meet, whatever it reads and counts.
 func RunAny(t *testing.T, s Subject) {
 	for _, c := range []struct {
 		name string
@@ -132,7 +131,7 @@ func testPeriods(t *testing.T, s Subject) {
 	}
 }
 
-// A workload starts at its moment of the run's time axis, not before.
+// A workload starts at its start time on the run's time axis, not before.
 func testStart(t *testing.T, s Subject) {
 	w := s.Endless(t)
 	w.ZeroUnixNanos = time.Now().UnixNano()

@@ -42,7 +42,7 @@ func count(first, n int) []int {
 	return numbers
 }
 
-// A job without a runtime does its size exactly, touches its extent and nothing else, and the plan says so before.
+// A job without a runtime processes exactly its size, touches only its extent, and the plan predicts both.
 func testSizeBound(t *testing.T, s suite) {
 	w := s.workload(t, `[job]
 filename=/dev/sdb

@@ -86,7 +86,7 @@ func (c DeviceCase) Workload(t *testing.T, config string) load.Workload {
 	}
 }
 
-// CheckRefusal wants err to be a refusal for exactly these reasons, with the exit code of one.
+// CheckRefusal checks that err is a refusal for exactly these reasons, with the matching exit code.
 func CheckRefusal(t *testing.T, err error, want []string) {
 	t.Helper()
 	var refusal *blockdev.Refusal

@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// What must not be done is refused by Plan and by Prepare, with the name of what is wrong, and leaves nothing.
+// Forbidden workloads are refused by Plan and by Prepare, the error names the fault, and nothing is left behind.
 func testRefusals(t *testing.T, s suite) {
 	foreign := filepath.Join(t.TempDir(), "foreign")
 	if err := os.WriteFile(foreign, make([]byte, 1<<20), 0o600); err != nil {
@@ -76,7 +76,7 @@ func testPrefill(t *testing.T, s suite) {
 	}
 }
 
-// Scale shrinks extents by its factor, and the device may be smaller than the workload says then.
+// Scale shrinks extents by its factor, and the device may then be smaller than the size in the workload.
 func testScale(t *testing.T, s suite) {
 	w := s.workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=64k\noffset=1g\nsize=4g\nioengine=libaio\ndirect=1\niodepth=4\n")
 	w.Devices[0].SizeBytes = 8 << 30
@@ -97,7 +97,7 @@ func testScale(t *testing.T, s suite) {
 	}
 }
 
-// testRateScale: the plan and what is issued follow the factor; a factor that makes no sense is refused by name.
+// testRateScale: the plan and the issued rate follow the factor; an invalid factor is refused by name.
 func testRateScale(t *testing.T, s suite) {
 	w := s.workload(t, "[j]\nfilename=/dev/sdb\nrw=randread\nbs=4k\nsize=4m\nrate_iops=100\nruntime=2\ntime_based\n")
 	w.Options = map[string]string{load.OptionRateScale: "2.5"}
@@ -154,7 +154,7 @@ func testDiskFull(t *testing.T, s suite) {
 	s.testFault(t, filepath.Join(dir, "disk"), "rw=write", "ENOSPC")
 }
 
-// A device that answers with I/O errors: a loop device whose file lost its end.
+// A device that returns I/O errors: a loop device whose backing file was truncated.
 func testBrokenDevice(t *testing.T, s suite) {
 	path := filepath.Join(t.TempDir(), "backing")
 	if err := os.WriteFile(path, make([]byte, DeviceBytes), 0o600); err != nil {

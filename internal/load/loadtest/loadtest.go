@@ -105,7 +105,7 @@ func (s suite) mustRun(t testing.TB, w load.Workload) Sum {
 	return Add(all)
 }
 
-// Log is a Sink that keeps what it gets.
+// Log is a Sink that keeps all intervals.
 type Log struct {
 	mu  sync.Mutex
 	all []interval.Interval
@@ -149,7 +149,7 @@ func Add(all []interval.Interval) Sum {
 	return s
 }
 
-// CheckIntervals checks what the contract says of the intervals of one workload, whatever it does.
+// CheckIntervals checks the intervals of one workload against the contract, for every kind of load.
 func CheckIntervals(t testing.TB, w load.Workload, all []interval.Interval) {
 	t.Helper()
 	if len(all) == 0 {
@@ -219,7 +219,7 @@ func NothingLeft(t testing.TB) func() {
 	}
 }
 
-// descriptors lists what is open, where the system shows it.
+// descriptors lists open file descriptors, if the system shows them.
 func descriptors() map[string]string {
 	open := map[string]string{}
 	entries, err := os.ReadDir("/proc/self/fd")

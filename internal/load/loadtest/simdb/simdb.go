@@ -71,7 +71,7 @@ func connections(w *load.Workload) (int, error) {
 	return n, nil
 }
 
-// Plan says what would be imagined.
+// Plan returns what would be simulated.
 func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	n, err := connections(&w)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *connection) begin() {
 	c.end += c.took
 }
 
-// Engine says what drives the load; see load.Describer.
+// Engine describes the engine of the load; see load.Describer.
 func (in *instance) Engine() interval.Engine { return engine() }
 
 // SetTime places the workload on the run's axis; see load.Timed.
@@ -126,7 +126,7 @@ func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
 // Close has nothing to release.
 func (in *instance) Close() error { return nil }
 
-// Run passes the time and reports what was imagined in it; see load.Instance.
+// Run lets time pass and reports the transactions simulated in it; see load.Instance.
 func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	w, base := &in.workload, time.Now()
 	offset := int64(0)
@@ -169,7 +169,7 @@ func (in *instance) done() bool {
 	return !slices.ContainsFunc(in.connections, func(c connection) bool { return c.count < transactionsAlone })
 }
 
-// imagine is what ended from a moment until another.
+// imagine returns the transactions that ended between two times.
 func (in *instance) imagine(from, to int64) interval.Interval {
 	w := &in.workload
 	iv := interval.Interval{Workload: w.Name, Group: w.Group, VM: w.VM, Instance: w.Instance, Prefill: w.Prefill,
