@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 )
 
-// repeats says which steps of a run come too late for their repeat. Branches ask at the same time.
+// repeats decides which steps of a run come too late for their repeat. Branches query it concurrently.
 type repeats struct {
 	mu   sync.Mutex
 	pace planner.Pace
@@ -109,7 +109,7 @@ func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 // canceled is why the context of a step ended before the step did. errors.Is matches it against context.Canceled.
 type canceled struct {
 	why    string
-	branch error // of the branch beside that failed
+	branch error // error of the parallel branch that failed
 }
 
 func (c canceled) Error() string { return "canceled: " + c.why }

@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// Cleaner undoes what a dead run left.
+// Cleaner undoes the changes of a dead run.
 type Cleaner struct {
 	Runs    string // the runs directory
 	Target  target.Target
@@ -32,10 +32,9 @@ type Cleaner struct {
 	Deadline time.Duration
 }
 
-// Undo takes back, in order, what run left: it powers on the nodes that the run powered off, carries out the scenario's
-// teardown unless the run had come to its end, takes back what its steps did, and deletes its VMs. It never continues
-// the run. It is idempotent and may be called again after any failure. The
-// caller holds the lease of the target.
+// Undo reverts, in order, the changes of a run: it powers on the nodes that the run powered off, runs the scenario's
+// teardown unless the run had reached its end, reverts what its steps did, and deletes its VMs. It never continues the
+// run. It is idempotent and may be called again after any failure. The caller holds the lease of the target.
 func (c *Cleaner) Undo(ctx context.Context, run string) error {
 	fail := control.Failpoint(c.Failpoint)
 	if err := fail.At("recover.read"); err != nil {
@@ -123,7 +122,7 @@ func (c *Cleaner) scenario() *scenario.Scenario {
 	return c.Plan.Document
 }
 
-// env is what a step sees after the death of its run.
+// env is the environment of a step after the death of its run.
 func (c *Cleaner) env(u *undoer, p plan.Step) *verb.Env {
 	return &verb.Env{Operations: u.fleet, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
 		Target: c.Target, Tag: u.fleet.Tag(), Plan: u.plan, Step: p, Scenario: c.scenario(),

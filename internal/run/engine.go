@@ -28,7 +28,8 @@ type Config struct {
 	Gone func(vm target.VM)
 	// Intervals receives what loads deliver, from several goroutines at once.
 	Intervals load.Sink
-	// Events receives events one at a time, in the order in which they become known. The moment of one may have passed by then.
+	// Events receives events one at a time, in the order in which they become known. The time of an event may be in the
+	// past.
 	Events func(interval.Event)
 	// Zero is the start of the run's time axis, with its monotonic reading.
 	Zero time.Time
@@ -48,7 +49,7 @@ func (c *Config) fail() control.Failpoint { return c.Failpoint }
 const (
 	teardownDeadlineDefault = 10 * time.Minute
 	undoDeadlineDefault     = 10 * time.Minute
-	// graceLength is how long what was cancelled may take to return before the run goes on without it.
+	// graceLength is how long canceled work may take to return before the run continues without it.
 	graceLength = 30 * time.Second
 )
 
@@ -69,7 +70,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Outcome is what came of a run.
+// Outcome is the outcome of a run.
 type Outcome struct {
 	Ended  string // Completed, Failed or Interrupted
 	Reason string // why it did not complete, one sentence
@@ -129,24 +130,24 @@ func New(plan *planner.Plan, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// StopLevel says how hard to stop.
+// StopLevel is how forcefully to stop.
 type StopLevel int
 
 const (
 	// StopAndUndo ends setup or run, then undoes everything.
 	StopAndUndo StopLevel = 1
-	// StopOnly ends everything, undoing too; what is left stays in the journal.
+	// StopOnly ends everything, including undo; remaining changes stay in the journal.
 	StopOnly StopLevel = 2
 )
 
-// Stop asks the run to end. It returns at once and may be called at any time from any goroutine; a level that is not
-// above the former one changes nothing.
+// Stop requests the end of the run. It returns at once and may be called at any time from any goroutine; a level that is
+// not above the previous one has no effect.
 func (e *Engine) Stop(level StopLevel) { go e.post(outcome{Stop: int(level)}) }
 
 // Guard ends setup or run because of reason ("space ran out"), then undoes everything. Like Stop it returns at once.
 func (e *Engine) Guard(reason string) { go e.post(outcome{Guard: reason}) }
 
-// post hands an outcome to the loop; after the end it does nothing.
+// post passes an outcome to the loop; after the end it does nothing.
 func (e *Engine) post(o outcome) {
 	select {
 	case e.outcomes <- o:
@@ -154,7 +155,7 @@ func (e *Engine) post(o outcome) {
 	}
 }
 
-// want asks the machine for leave to begin background work; 0 means no.
+// want requests a handle for background work from the machine; 0 means refused.
 func (e *Engine) want(name string) int {
 	reply := make(chan int, 1)
 	e.post(outcome{Wanted: name, reply: reply})
@@ -166,11 +167,11 @@ func (e *Engine) want(name string) int {
 	}
 }
 
-// emit stamps an event with the time and hands it out. The lock keeps such events in the order of their times; those of emitAt may
-// come after later ones.
+// emit stamps an event with the current time and delivers it. The lock keeps such events in the order of their times;
+// events of emitAt may arrive after later ones.
 func (e *Engine) emit(ev interval.Event) { e.emitAt(ev, time.Time{}) }
 
-// emitAt hands out an event of a moment that may have passed; the zero time is now.
+// emitAt delivers an event for a time that may be in the past; the zero time is now.
 func (e *Engine) emitAt(ev interval.Event, at time.Time) {
 	e.emitMu.Lock()
 	defer e.emitMu.Unlock()
@@ -181,7 +182,7 @@ func (e *Engine) emitAt(ev interval.Event, at time.Time) {
 	e.cfg.Events(ev)
 }
 
-// placed tells on which node a VM is from now on.
+// placed reports the new node of a VM.
 func (e *Engine) placed(vm target.VM) {
 	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: vm.Group, Subject: vm.Name, Node: vm.NodeID})
 }
@@ -198,7 +199,7 @@ func (e *Engine) setPhase(p plan.Phase) {
 	e.phase = p
 }
 
-// strayed tells that a VM has moved although no step moved it.
+// strayed reports that a VM has moved although no step moved it.
 func (e *Engine) strayed(s fleet.Stray) {
 	told := interval.Event{Kind: interval.EventDisturbance, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name,
 		Message: fmt.Sprintf("%s is on %s and no longer on %s, and no step moved it", s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))}

@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/run"
 )
 
-// faultyFiles are files on disk whose operations fail from some count on, or only at it.
+// faultyFiles are files on disk whose operations fail from the n-th on, or only the n-th.
 type faultyFiles struct {
 	mu      sync.Mutex
 	count   int
@@ -95,8 +95,8 @@ func (f *faultyFile) Write(p []byte) (int, error) {
 func (f *faultyFile) Sync() error  { return f.files.step() } // a real sync would only cost time here
 func (f *faultyFile) Close() error { return f.file.Close() }
 
-// TestEveryJournalFailure lets the k-th operation of the journal fail, for every k, once or for good, whole or torn: the
-// run stops, undoes what it did, and what the journal then says can be cleaned without harm.
+// TestEveryJournalFailure fails the k-th operation of the journal, for every k, once or permanently, with whole or torn
+// writes: the run stops, undoes its changes, and the remaining journal can be cleaned safely.
 func TestEveryJournalFailure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -155,8 +155,8 @@ func failJournal(t *testing.T, files *faultyFiles) (reached bool) {
 	return true
 }
 
-// TestJournalCutAnywhere cuts the journal of a run at every byte: it is read up to there, and cleaning from it
-// leaves nothing of what had been done until then.
+// TestJournalCutAnywhere truncates the journal of a run at every byte: it is read up to there, and cleaning from it leaves
+// none of the changes made until then.
 func TestJournalCutAnywhere(t *testing.T) {
 	var data []byte
 	var path string

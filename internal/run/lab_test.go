@@ -109,7 +109,7 @@ type lab struct {
 	began    []time.Time
 	active   int
 	peak     int
-	loadErr  func(w load.Workload) error // what a load returns at its end
+	loadErr  func(w load.Workload) error // result of a load at its end
 	hang     bool                        // loads do not hear of their context
 	stubborn time.Duration               // how long a load takes to stop
 }
@@ -293,7 +293,7 @@ func (r *idle) Run(ctx context.Context, w load.Workload, sink load.Sink) error {
 	}
 }
 
-// operations returns what was done to the target, without the calls that only concern single VMs.
+// operations returns the operations on the target, without the calls that only concern single VMs.
 func (l *lab) operations(names ...string) []string {
 	var out []string
 	for _, op := range l.fake.Operations() {

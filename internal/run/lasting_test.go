@@ -187,7 +187,7 @@ func TestLoadOutlastsWaitForAnother(t *testing.T) {
 	})
 }
 
-// TestPowerOffEndsLoads: a load does not go on when its VMs are switched off, and may be started again.
+// TestPowerOffEndsLoads: a load ends when its VMs are powered off, and may be started again.
 func TestPowerOffEndsLoads(t *testing.T) {
 	l := newLab(t, 2)
 	inventory, err := l.fake.Inventory(t.Context())

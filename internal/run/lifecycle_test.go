@@ -213,7 +213,7 @@ func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
 	})
 }
 
-// TestRefusalIsTold: a step that is refused for safety ends the run, which says that this was why.
+// TestRefusalIsTold: a step that is refused for safety ends the run, and the outcome has this reason.
 func TestRefusalIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
@@ -341,7 +341,7 @@ func failAt(t *testing.T, name string, pass int) {
 		name != "load.reach" && name != "phase.teardown" {
 		t.Errorf("nobody noticed: %+v", outcome)
 	}
-	if len(outcome.Left) > 0 { // only what the failure itself kept from being undone
+	if len(outcome.Left) > 0 { // only changes whose undo was prevented by the failure itself
 		if !strings.HasPrefix(name, "undo.") && !strings.HasPrefix(name, "vms.delete") && !strings.HasPrefix(name, "node.") {
 			t.Errorf("left %v", outcome.Left)
 		}
@@ -352,7 +352,7 @@ func failAt(t *testing.T, name string, pass int) {
 }
 
 // TestKillAtEveryFailpoint ends the controller at each failpoint: from then on it changes nothing outside and writes
-// nothing. What it had changed until then is undone from the journal.
+// nothing. Its changes until then are undone from the journal.
 func TestKillAtEveryFailpoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

@@ -218,7 +218,7 @@ func TestWaitTimesOut(t *testing.T) {
 	}
 }
 
-// endless gives runners whose loads end only when they are stopped.
+// endless returns runners whose loads end only when they are stopped.
 func endless(l *lab) func(context.Context, target.VM) (load.Runner, error) {
 	return func(ctx context.Context, vm target.VM) (load.Runner, error) {
 		inner, err := l.runner(ctx, vm)

@@ -19,7 +19,7 @@ import (
 // reachConcurrentMax bounds how many VMs are dialled at a time.
 const reachConcurrentMax = 32
 
-// ErrStopping says that nothing new may begin because the run is ending.
+// ErrStopping means that no new work may begin because the run is ending.
 var ErrStopping = errors.New("run is stopping")
 
 // loads keeps the loads of a run. The table is guarded by mu; a loadRun is written by its own goroutines and may be
@@ -34,7 +34,7 @@ type loads struct {
 // loadRun is one start of one load on all VMs of its group.
 type loadRun struct {
 	spec     verb.LoadSpec
-	lasting  *plan.Lasting   // the load goes on beyond the runtime of spec
+	lasting  *plan.Lasting   // extension beyond the runtime of spec
 	stagger  verb.Staggering // of its VMs; known when all are prepared
 	group    string
 	instance int
@@ -135,7 +135,7 @@ func joinMembers(action string, members []*member) error {
 	return fmt.Errorf("%s on %d of %d VMs (%s): %w", action, len(texts), len(members), names, first)
 }
 
-// register asks the machine whether the load may begin and enters it in the table.
+// register requests permission to start the load from the machine, and adds it to the table.
 func (l *loads) register(run *loadRun) error {
 	handle := l.engine.want(verb.LoadKey(run.spec.Workload, run.spec.Prefill))
 	if handle == 0 {
@@ -222,7 +222,7 @@ func (l *loads) driveMember(ctx context.Context, run *loadRun, m *member, w plan
 	l.settle(run, m)
 }
 
-// settle tells what came of a VM's part, unless all went well.
+// settle reports the outcome of the load on one VM, unless it succeeded.
 func (l *loads) settle(run *loadRun, m *member) {
 	if m.err != nil && l.expected(m) {
 		l.engine.emit(interval.Event{Kind: interval.EventAnnotation, Phase: l.engine.phaseName(), Workload: run.spec.Workload,

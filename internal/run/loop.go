@@ -14,9 +14,9 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// Run executes the plan: setup, run, teardown, undo. It blocks until nothing of the run goes on any more. A cancelled
-// ctx stops the run like Stop(StopAndUndo); undoing does not hear of it. The error is nil also for a run that failed:
-// that is in the Outcome.
+// Run executes the plan: setup, run, teardown, undo. It blocks until all work of the run has ended. A canceled ctx stops
+// the run like Stop(StopAndUndo); undo is not affected by ctx. The error is nil also for a failed run: its failure is in
+// the Outcome.
 func (e *Engine) Run(ctx context.Context) (Outcome, error) {
 	base := context.WithoutCancel(ctx)
 	e.background, e.stopBackground = context.WithCancel(base)
@@ -88,7 +88,7 @@ type loop struct {
 	grace      <-chan time.Time
 }
 
-// turn feeds one outcome to the machine and does what it says.
+// turn passes one outcome to the machine and performs the resulting actions.
 func (l *loop) turn(o outcome) {
 	next, actions := l.state.next(o)
 	l.state = next
@@ -121,7 +121,7 @@ func (l *loop) perform(a action) {
 	case actStartGrace:
 		l.grace = time.After(graceLength)
 	case actAbandoned:
-		_ = e.cfg.Journal.Abandon() // what is open stays open without it, too
+		_ = e.cfg.Journal.Abandon() // without it, open entries stay open all the same
 	case actFinish:
 		l.finish()
 	}

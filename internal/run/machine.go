@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 )
 
-// stage is where a run stands. A run goes through all stages from top to bottom; failure and stop skip what is left of
-// setup and run, never what follows.
+// stage is the current stage of a run. A run passes all stages from top to bottom; failure and stop skip the rest of setup
+// and run, never the stages after them.
 type stage string
 
 const (
@@ -46,7 +46,7 @@ type state struct {
 	Stage      stage
 	Next       int    // index into steps of the next to run
 	Running    int    // id of the step that runs, 0: none
-	Background []int  // handles of loads and other work that goes on beside steps, sorted
+	Background []int  // handles of loads and other work that runs in parallel with steps, sorted
 	LastHandle int    // handles count from 1
 	Undoing    string // undoItem under way, "": none
 	Ended      string // Completed, Failed or Interrupted, once it is decided
@@ -58,7 +58,7 @@ type state struct {
 	steps      []stepRef
 }
 
-// stepRef is what the machine knows of a step.
+// stepRef is the part of a step that the machine needs.
 type stepRef struct {
 	ID    int
 	Phase plan.Phase
@@ -76,13 +76,13 @@ type outcome struct {
 	Stop     int    // level 1 or 2
 	Guard    string // why the load must stop
 	Journal  bool   // the journal can no longer be written
-	Grace    bool   // what was cancelled had its time to return
+	Grace    bool   // the grace period of canceled work is over
 	Err      string
 	Fatal    bool
 	reply    chan<- int // of Wanted: receives the handle, or 0 when nothing may begin any more
 }
 
-// action is something to do. Kind says what; the other fields belong to it.
+// action is something to do. Kind selects the action; the other fields are its arguments.
 type action struct {
 	Kind   actionKind
 	Step   int
@@ -106,11 +106,11 @@ const (
 	actUndo           actionKind = "undo"
 	actCancelUndo     actionKind = "cancel-undo"
 	actStartGrace     actionKind = "start-grace"
-	actAbandoned      actionKind = "abandoned" // journal what is left
+	actAbandoned      actionKind = "abandoned" // journal the remaining changes
 	actFinish         actionKind = "finish"
 )
 
-// next is the whole machine: it takes a state and an outcome and returns the new state and what to do.
+// next is the whole machine: it takes a state and an outcome and returns the new state and the actions to perform.
 func (s state) next(o outcome) (state, []action) {
 	s.Background = slices.Clone(s.Background)
 	s.Problems = slices.Clone(s.Problems)
@@ -145,7 +145,7 @@ func (s state) next(o outcome) (state, []action) {
 	return s.advance(o, do)
 }
 
-// graceOver goes on without what was cancelled and did not return: a load that hangs must not keep the run from undoing.
+// graceOver continues without canceled work that did not return: a load that hangs must not block undo.
 func (s state) graceOver(o outcome) (state, []action) {
 	switch s.Stage {
 	case stageAbandon:
@@ -258,7 +258,7 @@ func (s state) abandon() (state, []action) {
 	return s.problem("undo", "abandoned by the user"), append(do, action{Kind: actStartGrace})
 }
 
-// advance goes on from stage to stage as far as nothing has to be waited for.
+// advance moves from stage to stage until it has to wait for an outcome.
 func (s state) advance(o outcome, do []action) (state, []action) {
 	for {
 		before := s.Stage
@@ -350,7 +350,7 @@ func (s state) nameOf(id int) string {
 	return fmt.Sprintf("step %d", id)
 }
 
-// String prints what can change, on one line, for traces.
+// String prints the variable fields on one line, for traces.
 func (s state) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "stage=%s", s.Stage)

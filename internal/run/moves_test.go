@@ -148,7 +148,7 @@ func TestMovesAfterCuts(t *testing.T) {
 	}
 }
 
-// moved lists the moves that no step made, and wants each told in the words that it deserves.
+// moved lists the moves that no step made, and checks the text of each.
 func moved(t *testing.T, events []interval.Event) []string {
 	t.Helper()
 	var list []string
@@ -196,7 +196,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 	})
 }
 
-// TestFailedMigrationIsNoStray: the target moves the VM and then says that it failed.
+// TestFailedMigrationIsNoStray: the target moves the VM and then reports a failure.
 func TestFailedMigrationIsNoStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
@@ -216,7 +216,7 @@ func TestFailedMigrationIsNoStray(t *testing.T) {
 	})
 }
 
-// lyingMover moves VMs and says that it did not.
+// lyingMover moves VMs and reports that it did not.
 type lyingMover struct{ *fake.Target }
 
 func (m lyingMover) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {

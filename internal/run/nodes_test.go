@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
-// limited is a target that wants to know how many nodes may be off at once.
+// limited is a target that needs to know the maximum number of nodes that are off at once.
 type limited struct {
 	*fake.Target
 	told []int

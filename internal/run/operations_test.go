@@ -155,7 +155,7 @@ func TestVMsThatTheRunKeptOff(t *testing.T) {
 	})
 }
 
-// telling is a target that tells when the power of a node is gone.
+// telling is a target that reports when the power of a node is gone.
 type telling struct{ *fake.Target }
 
 func (t telling) PowerOffNode(ctx context.Context, nodeID string) error {

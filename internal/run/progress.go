@@ -42,8 +42,8 @@ func (p *progress) tell() {
 	}
 }
 
-// look returns when the part of the step that a load lasts over ends. Where that is not known yet, it returns what is closed
-// at the next change.
+// look returns the end of the part of a step that a load is extended over. If it is not known yet, look returns a channel
+// that is closed at the next change.
 func (p *progress) look(o plan.LastingOver) (end time.Time, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,8 +92,8 @@ func (s stepLoads) Start(ctx context.Context, spec verb.LoadSpec) error {
 	return s.start(ctx, spec, s.lasting)
 }
 
-// runHeld runs the load on a VM. One that lasts over steps is ended when its runtime and they are over; its generator was
-// told the longest that this may take.
+// runHeld runs the load on a VM. An extended load is stopped when both its runtime and the steps that it covers are over;
+// its generator was started with the longest possible runtime.
 func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member) error {
 	if run.lasting == nil {
 		return m.held.Run(ctx, m.planned)
@@ -112,7 +112,7 @@ func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member) error {
 	return err
 }
 
-// tellLasting tells how much longer than its runtime a load went on.
+// tellLasting reports by how much a load was extended beyond its runtime.
 func (l *loads) tellLasting(run *loadRun) {
 	if run.lasting == nil {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// A load starts on all VMs of its group at one agreed moment: every VM prepares first, however long that takes on each; then all are
-// told a moment that lies just far enough ahead for the last one to hear of it. With a stagger, the moments of the VMs lie that far
-// apart. How well it went is read from the first intervals and told by an event.
+// A load starts on all VMs of its group at one agreed time: every VM prepares first, however long that takes; then all
+// receive a start time that is just far enough ahead for the last one to receive it. With a stagger, the start times of
+// the VMs differ by that amount. The actual start skew is taken from the first intervals and reported in an event.
 
 // plainHeld is a workload on a VM that cannot hold it back: it is prepared when it starts.
 type plainHeld struct {
@@ -92,7 +92,7 @@ func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 	return time.Now().Add(ahead), ahead, clockError
 }
 
-// driveTogether runs the load on all its VMs at the same time, each from its own moment on.
+// driveTogether runs the load on all its VMs in parallel, each from its own start time on.
 func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.prepare(ctx, run, w)
 	at, ahead, clockError := agree(run.members)
@@ -121,8 +121,8 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload
 	l.tellLasting(run)
 }
 
-// earlier is the moment of a start: the one that was agreed, however late this program woke up, because intervals count from
-// it. A load that ended before was never at it.
+// earlier returns the start time of a load: the agreed one, however late this program woke up, because intervals count
+// from it. A load that ended before the agreed time never reached it.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -148,7 +148,7 @@ func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead ti
 	l.settle(run, m)
 }
 
-// firstSink hands on intervals, and says which one is the first.
+// firstSink passes intervals on, and marks the first one.
 type firstSink struct {
 	next  load.Sink
 	first func(iv *interval.Interval)
@@ -165,7 +165,7 @@ func (s firstSink) Interval(iv interval.Interval) {
 // starts collects the start delays of the VMs of a load. They are reported once, when all VMs have started or no more can.
 type starts struct {
 	mu         sync.Mutex
-	late       map[string]time.Duration // by VM: behind the agreed moment
+	late       map[string]time.Duration // by VM: delay after the agreed time
 	told       bool
 	clockError time.Duration
 }
@@ -182,7 +182,7 @@ func (l *loads) noteStart(run *loadRun, m *member, iv *interval.Interval) {
 	}
 }
 
-// tellStarts tells, once, how far apart the VMs began, each against its own moment.
+// tellStarts reports the start skew of the VMs once, each relative to its own start time.
 func (l *loads) tellStarts(run *loadRun) {
 	s := run.starts
 	s.mu.Lock()
@@ -210,7 +210,7 @@ func (l *loads) tellStarts(run *loadRun) {
 	l.engine.emit(e)
 }
 
-// brief prints what is usually less than a second.
+// brief formats a duration that is usually less than a second.
 func brief(d time.Duration) string {
 	if d.Abs() >= time.Second {
 		return unit.FormatDuration(d)

@@ -137,7 +137,7 @@ func (l *lab) zeroAt(e interval.Event, zero time.Time) time.Time {
 	return zero.Add(time.Duration(e.AtNanos))
 }
 
-// TestVMThatCannotPrepare: the others start without it, at their moment, and the load has failed.
+// TestVMThatCannotPrepare: the others start without it, at their start time, and the load has failed.
 func TestVMThatCannotPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, p := newLab(t, 3), &patientRunner{fail: "Workers-0002"}
@@ -151,7 +151,7 @@ func TestVMThatCannotPrepare(t *testing.T) {
 	})
 }
 
-// TestStopBeforeTheStart: what waits for its turn is given up, what is still being prepared too.
+// TestStopBeforeTheStart: VMs that wait for their start are released, and so are VMs that are still preparing.
 func TestStopBeforeTheStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stagger   string
@@ -224,8 +224,8 @@ func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
 	}
 }
 
-// TestStaggerAsXRay: fewer than two VMs start at once, gaps are whole seconds, and the step goes on when the last VM has
-// started, or a gap later where that is still within the span. Plan and run agree.
+// TestStaggerAsXRay: fewer than two VMs start at once, gaps are whole seconds, and the step ends when the last VM has
+// started, or one gap later if that is still within the span. Plan and run agree.
 func TestStaggerAsXRay(t *testing.T) {
 	for _, c := range []struct {
 		vms     int

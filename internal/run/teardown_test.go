@@ -81,7 +81,7 @@ func TestTeardownAfterDeath(t *testing.T) {
 	})
 }
 
-// What was torn down is not torn down again, neither when undoing has to be repeated nor when the run itself got so far.
+// Teardown does not run twice, neither when undo has to be repeated nor when the run itself has completed it.
 func TestTeardownHappensOnce(t *testing.T) {
 	for _, point := range []string{"undo.vms", "vms.deleted"} {
 		t.Run(point, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (e *Engine) undoEnv(thing control.Thing) (*verb.Env, verb.Step, error) {
 	return e.env(p), e.plan.Bound[thing.Step-1].Step, nil
 }
 
-// undoer takes back what a journal says is changed outside. The engine uses it at the end of a run, Undo after a kill.
+// undoer reverts the external changes in a journal. The engine uses it at the end of a run, Undo after a kill.
 type undoer struct {
 	plan    *plan.Plan // with the nodes that indexes count
 	fleet   *fleet.Fleet
@@ -112,7 +112,7 @@ func (u *undoer) powerNode(ctx context.Context, t control.Thing) error {
 			}
 		}
 		if err = u.nodes.On(ctx, index); err == nil || errors.Is(err, control.ErrJournalBroken) {
-			return nil // powered on; that the journal cannot say so does no harm
+			return nil // powered on; a journal that cannot record this does no harm
 		}
 	}
 	return err

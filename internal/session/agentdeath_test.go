@@ -22,7 +22,8 @@ const (
 	notePassed = "BRAGG_TEST_NOTE_PASSED"
 )
 
-// agentFailpoint is what an agent does at its places: the environment of the program that started it says so.
+// agentFailpoint returns what an agent does at its failpoints, according to the environment variable of the program that
+// started it.
 func agentFailpoint() func(string) {
 	if file := os.Getenv(notePassed); file != "" {
 		var mu sync.Mutex
@@ -87,7 +88,8 @@ func child(t *testing.T, folder, runs string, environment ...string) (said strin
 	return string(text), err
 }
 
-// agentDies lets an agent die at a place. The run goes on without it, or fails; either way it undoes and seals by itself.
+// agentDies kills an agent at a failpoint. The run continues without it, or fails; either way it undoes its changes and
+// seals by itself.
 func agentDies(t *testing.T, runs, at string) {
 	t.Helper()
 	said, err := child(t, folderFor(at), runs, dieAt+"="+at)

@@ -42,7 +42,7 @@ func (x *execution) collectLogs(ctx context.Context, vms []target.VM) error {
 	return nil
 }
 
-// logWithin bounds how long one agent may take to hand out its log: one that is silent may be silent for ever.
+// logWithin bounds how long one agent may take to return its log: a silent agent may stay silent forever.
 const logWithin = time.Minute
 
 func (x *execution) collectLog(ctx context.Context, vm target.VM) error {

@@ -8,9 +8,9 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// cache is the metric store of a run under way. It opens beside the run, because the first I/O should not wait for it, and takes
-// what comes on a goroutine of its own, because the record should not wait for it either. A store that fails costs the run nothing:
-// what the user's own store is sent goes on, and the record can rebuild the rest.
+// cache is the metric store of a run in progress. It opens in the background, because the first I/O should not wait for
+// it, and receives data on its own goroutine, because the record should not wait for it either. A store that fails does
+// not affect the run: remote writes continue, and the store can be rebuilt from the record.
 type cache struct {
 	mu      sync.Mutex
 	changed sync.Cond // of everything below; its lock is mu
@@ -45,8 +45,8 @@ func (c *cache) add(to func(*metric.Store) error) {
 	c.changed.Broadcast()
 }
 
-// start opens the store. The caller does not call take before it has returned.
-// What the store gets, remote gets too; it may be nil. The returned channel is closed when the store breaks, and err tells why.
+// start opens the store. The caller does not call take before it has returned. remote receives all data that the store
+// receives; it may be nil. The returned channel is closed when the store breaks, and err returns why.
 func (c *cache) start(dir string, m result.Manifest, remote *metric.Remote) (broken <-chan struct{}) {
 	store, err := metric.Open(dir, m)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *cache) start(dir string, m result.Manifest, remote *metric.Remote) (bro
 	return store.Broken()
 }
 
-// work hands the store what waits until nothing more comes. What a broken store says is known by its channel.
+// work passes queued data to the store until the cache closes. Errors of a broken store are reported on its channel.
 func (c *cache) work() {
 	for {
 		c.mu.Lock()
@@ -83,7 +83,7 @@ func (c *cache) work() {
 	}
 }
 
-// err tells why the store is broken.
+// err returns why the store is broken.
 func (c *cache) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *cache) err() error {
 	return c.store.Err()
 }
 
-// take hands over the store with everything in it visible to queries; nil when there is none.
+// take returns the store with all its data visible to queries; nil if there is none.
 func (c *cache) take() *metric.Store {
 	c.mu.Lock()
 	c.closing = true

@@ -21,7 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/trust"
 )
 
-// Cleaning is what to clean. Undoing again what is undone already does nothing, so it may be asked for at any time.
+// Cleaning selects what to clean. It is idempotent, so it may be started at any time.
 type Cleaning struct {
 	Runs    string   // the runs directory
 	Only    []string // run ids; empty: all dead runs
@@ -31,13 +31,13 @@ type Cleaning struct {
 	Failpoint func(name string) error
 }
 
-// Cleaned is what came of one run.
+// Cleaned is the outcome for one run.
 type Cleaned struct {
 	Run    string   `json:"run"`
 	Dir    string   `json:"dir,omitempty"` // of its bundle; empty when it had none
-	Undone []string `json:"undone"`        // what was left outside
+	Undone []string `json:"undone"`        // changes outside that were undone
 	Sealed bool     `json:"sealed"`        // its bundle was sealed as aborted now
-	Live   bool     `json:"live"`          // it is going on, or its target is in use: it was left alone
+	Live   bool     `json:"live"`          // in progress, or its target is in use: it was skipped
 	Err    error    `json:"-"`
 }
 
@@ -122,7 +122,7 @@ func (c Cleaning) one(ctx context.Context, id string) (done Cleaned, acted bool)
 	return done, true
 }
 
-// undo takes back what the run left, under the lease of its target.
+// undo reverts the remaining changes of the run, under the lease of its target.
 func (c Cleaning) undo(ctx context.Context, left control.Leftover, done *Cleaned) error {
 	var how journalTarget
 	if err := json.Unmarshal(left.Header.Target, &how); err != nil {
@@ -184,7 +184,7 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	return errors.Join(cleaner.Undo(ctx, done.Run), lease.LeaveTarget(), t.Close())
 }
 
-// planOf reads what a dead run was about; nil when it died before it had written that.
+// planOf reads the plan of a dead run; nil if it died before it had written the plan.
 func planOf(dir string) (*planner.Plan, error) {
 	b, err := result.Open(dir)
 	if err != nil {
@@ -229,7 +229,7 @@ func (c Cleaning) say(run, text string) {
 func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned) error {
 	dir := filepath.Join(c.Runs, done.Run)
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
-		// It died while it made the bundle, so nothing was recorded. The folder is named by a journal of ours.
+		// It died while it created the bundle, so nothing was recorded. The path is from one of our own journals.
 		return os.RemoveAll(dir)
 	}
 	done.Dir = dir
@@ -251,7 +251,7 @@ func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned
 	return nil
 }
 
-// aborted evaluates what a dead run recorded.
+// aborted evaluates the record of a dead run.
 func (c Cleaning) aborted(ctx context.Context, dir string, left control.Leftover) result.Summary {
 	reason := "The program that ran it died"
 	if left.Phase != "" {

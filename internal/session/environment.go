@@ -112,7 +112,7 @@ func firstLine(path string) string {
 type Mount struct {
 	Point   string
 	Type    string // "ext4", "xfs", "tmpfs"
-	Source  string // device, or what the file system calls it
+	Source  string // device, or the name that the file system reports
 	Options string
 }
 
@@ -194,6 +194,6 @@ func Space(path string) (freeBytes, totalBytes int64, err error) {
 	if err := unix.Statfs(place, &fs); err != nil {
 		return 0, 0, fmt.Errorf("read the space of %q: %w", place, err)
 	}
-	// As df counts: what is reserved for root is neither used nor free.
+	// As df counts: space reserved for root is neither used nor free.
 	return int64(fs.Bavail) * fs.Bsize, int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize, nil
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// RunOptions are what a run needs besides the plan. The zero value is ready to use.
+// RunOptions are the inputs of a run in addition to the plan. The zero value is ready to use.
 type RunOptions struct {
 	Watcher Watcher // may be nil
-	// Stops asks the run to end, each value harder than the former.
+	// Stops requests the end of the run, each value more forcefully than the previous one.
 	Stops <-chan run.StopLevel
 	// Failpoint makes named places fail in tests; nil otherwise.
 	Failpoint func(name string) error
@@ -44,7 +44,7 @@ func Failpoints() []string {
 	}
 }
 
-// Outcome is what came of a run.
+// Outcome is the outcome of a run.
 type Outcome struct {
 	Run      string         `json:"run"`
 	Dir      string         `json:"dir"` // of the bundle
@@ -52,7 +52,7 @@ type Outcome struct {
 	Verdict  result.Verdict `json:"verdict"`
 	Reason   string         `json:"reason,omitempty"`
 	Problems []string       `json:"problems,omitempty"` // of teardown and undoing
-	Left     []string       `json:"left,omitempty"`     // what is not undone: Clean does it
+	Left     []string       `json:"left,omitempty"`     // changes that are not undone; Clean undoes them
 	Exit     int            `json:"exit"`
 }
 
@@ -82,7 +82,7 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	return outcome, errors.Join(err, o.at("session.release"), lease.Release())
 }
 
-// leaseName tells targets apart that cannot be used by two runs at once.
+// leaseName distinguishes targets that two runs cannot use at once.
 func leaseName(c target.Config) string {
 	if c.Name == "" || c.Name == c.Provider {
 		return c.Provider
@@ -221,7 +221,7 @@ func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
 	return x.engine.Run(ctx)
 }
 
-// openCache opens the metric store and says when it is lost. It is a cache: nothing of the run depends on it.
+// openCache opens the metric store and reports when it is lost. It is a cache: no part of the run depends on it.
 func (x *execution) openCache(ctx context.Context) {
 	select {
 	case <-x.record.cache.start(filepath.Join(x.dir, metric.Dir), x.record.manifest, x.remote):
@@ -241,7 +241,7 @@ func (x *execution) passStops(ctx context.Context) {
 	}
 }
 
-// lowSpace stops the load for what a guard has found.
+// lowSpace stops the load for the reason that a guard reports.
 func (x *execution) lowSpace(err error) {
 	reason := err.Error()
 	var e *diag.Error

@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// exporters keeps the list of what is scraped: the agent of every VM that answered, and the exporters that the scenario
+// exporters keeps the list of scrape targets: the agent of every VM that answered, and the exporters that the scenario
 // expects on VMs. It follows VMs to other nodes.
 type exporters struct {
 	scraper *metric.Scraper
@@ -37,7 +37,7 @@ type scrapedVM struct {
 	addresses   []string // host:port of all, the agent's first
 }
 
-// nodeExporterPort is where node_exporter answers, whose names agents use too.
+// nodeExporterPort is the port of node_exporter, whose metric names agents use too.
 const nodeExporterPort = "9100"
 
 // newExporters returns the list with the exporters on nodes that a target file names, and no VM yet.
@@ -60,7 +60,7 @@ func newExporters(p *plan.Plan, queries []string, nodes []target.NodeConfig, r *
 	return x
 }
 
-// queriesOf lists what the results of a scenario ask of the metric store.
+// queriesOf lists the metric queries in the results of a scenario.
 func queriesOf(s *scenario.Scenario) []string {
 	var list []string
 	for _, r := range s.Results {

@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// scraped is what a round of scrapes found.
+// scraped has the samples of one round of scrapes.
 type scraped struct {
 	mu      sync.Mutex
 	samples []result.Sample
@@ -27,7 +27,7 @@ func (s *scraped) add(list []result.Sample) {
 	s.samples = append(s.samples, list...)
 }
 
-// of returns the samples of a name whose labels have all of want, given as name and value in turn.
+// of returns the samples of a metric that have all the labels in want, given as alternating names and values.
 func (s *scraped) of(name string, want ...string) []result.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,8 @@ func nodeExporter(t *testing.T) (int, func()) {
 	}
 }
 
-// TestRealNodeExporters: one on a VM, found by exporter_ports and an agent behind it, and one on a node, found by the target file.
+// TestRealNodeExporters: one exporter on a VM, found by exporter_ports, an agent on that VM, and one exporter on a node,
+// found by the target file.
 func TestRealNodeExporters(t *testing.T) {
 	port, end := nodeExporter(t)
 	m := newManyAgents(t, 1)
@@ -96,7 +97,7 @@ func TestRealNodeExporters(t *testing.T) {
 	if len(got.of("node_load5")) > 0 {
 		t.Error("what nobody asks for was recorded")
 	}
-	// The agent has no port: what it says comes over its connection.
+	// The agent has no port: its metrics arrive over its connection.
 	if n := len(got.of("node_boot_time_seconds", "vm", vm.Name, "simulated", "true")); n != 1 {
 		t.Errorf("the agent's own metrics were recorded %d times", n)
 	}

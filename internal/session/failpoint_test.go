@@ -45,7 +45,7 @@ const (
 // generators are those of this program, and one that does no I/O.
 func generators() load.Kinds { return append(session.Catalog().Generators, simdb.Kind) }
 
-// TestMain lets the test binary stand in for an agent, and for a program that dies at a failpoint.
+// TestMain lets the test binary act as an agent, and as a program that dies at a failpoint.
 func TestMain(m *testing.M) {
 	labtest.Main()
 	if len(os.Args) > 2 && os.Args[1] == "__agent" {
@@ -113,7 +113,7 @@ func runTiny(runs, where string, failpoint func(string) error) (session.Outcome,
 
 var tiny = filepath.Join("testdata", "tiny")
 
-// runFolder runs the scenario of a folder, whose programs may run.
+// runFolder runs the scenario in a folder, with permission to run programs.
 func runFolder(folder, runs, where string, failpoint func(string) error) (session.Outcome, error) {
 	ctx := context.Background()
 	p, err := session.Prepare(ctx, session.Order{
@@ -273,8 +273,8 @@ func drawn(t *testing.T, places []string, count int) []string {
 	return chosen
 }
 
-// TestFailureAtEveryFailpoint lets each place fail once, in a program that goes on. The run ends sealed by itself, or
-// cleaning seals it as aborted.
+// TestFailureAtEveryFailpoint lets each failpoint fail once, in a program that continues. The run ends sealed by itself,
+// or cleaning seals it as aborted.
 func TestFailureAtEveryFailpoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -301,8 +301,8 @@ func TestFailureAtEveryFailpoint(t *testing.T) {
 	}
 }
 
-// unharmed reports whether a run came out as if nothing had failed. The verdict alone does not tell: on a busy machine the
-// numbers may be in doubt.
+// unharmed reports whether a run ended as if nothing had failed. The verdict alone is not enough: on a busy machine the
+// figures may be doubtful.
 func unharmed(o session.Outcome) bool {
 	return o.Ended == result.EndedCompleted && len(o.Problems) == 0 && len(o.Left) == 0 &&
 		!strings.Contains(o.Reason, "The record is incomplete")
@@ -324,7 +324,7 @@ func failOnce(at string) func(string) error {
 	}
 }
 
-// checkClean wants no process, no lease and no file beside sealed bundles, of which there are at most some.
+// checkClean checks that no process, lease or file is left except sealed bundles, of which there are at most bundlesMax.
 func checkClean(t *testing.T, runs string, bundlesMax int) {
 	t.Helper()
 	if left := testreq.ProcessesNaming(t, runs); len(left) > 0 {
@@ -354,7 +354,7 @@ func checkClean(t *testing.T, runs string, bundlesMax int) {
 	checkFiles(t, runs)
 }
 
-// machineIsFree wants no lease of this machine left, neither in a program nor with a keeper.
+// machineIsFree checks that no lease of this machine is left, neither in a program nor with a keeper.
 func machineIsFree(t *testing.T, runs string) {
 	t.Helper()
 	if held, err := lease.Hold(context.Background(), runs, lease.NewHolder("test", 0)); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/session"
 )
 
-// TestFaultsComeTogether: a fault of the document hides none of its steps, generators and expectations, nor what the
-// target lacks.
+// TestFaultsComeTogether: a fault of the document does not hide faults of its steps, generators and expectations, nor
+// missing capabilities of the target.
 func TestFaultsComeTogether(t *testing.T) {
 	const text = `name: faults
 display_name: Faults

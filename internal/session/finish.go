@@ -46,7 +46,7 @@ func (x *execution) finish(ctx context.Context, out run.Outcome) (Outcome, error
 	return outcome, err
 }
 
-// unsealed says what a run was worth whose record could not be completed, and how it ended all the same.
+// unsealed returns the error for a run whose record could not be completed.
 func (x *execution) unsealed(cause error, out run.Outcome) error {
 	e := &diag.Error{
 		Code: "record-lost", Exit: diag.ExitUndecided, Err: cause,
@@ -63,7 +63,7 @@ func (x *execution) unsealed(cause error, out run.Outcome) error {
 	return e
 }
 
-// summarise evaluates what was recorded.
+// summarise evaluates the record.
 func (x *execution) summarise(ctx context.Context, out run.Outcome) result.Summary {
 	in := evaluate.Input{Scenario: x.Scenario, Ended: out.Ended, Reason: out.Reason}
 	incomplete := errors.Join(x.options.at("session.evaluate"), x.record.writer.Flush())

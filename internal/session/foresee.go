@@ -16,8 +16,8 @@ const (
 	codeSameMachineCut = "cut-node-twice"
 )
 
-// foreseeCuts warns of what others have running on nodes whose power the plan takes. It is looked at again before each cut, so
-// what cannot be asked now is left out.
+// foreseeCuts warns of other users' VMs on nodes that the plan powers off. They are checked again before each cut, so
+// nodes that do not answer now are skipped.
 func (p *Prepared) foreseeCuts(ctx context.Context) {
 	foreseer, ok := p.target.(target.CutForeseer)
 	if !ok {

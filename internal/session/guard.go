@@ -9,8 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// The guard's limits. A run is admitted only when the file system keeps a good part of its space free, so what makes it
-// run out is another program, or an estimate that was wrong: both want load to stop while undo can still write.
+// The guard's limits. A run is admitted only if the file system keeps a good part of its space free, so if space runs out
+// the cause is another program or a wrong estimate: in both cases the load has to stop while undo can still write.
 const (
 	guardPeriod       = time.Second
 	guardBytesMin     = 16 * unit.MiB

@@ -27,7 +27,8 @@ const (
 	spaceAgain    = 250 * time.Millisecond
 	spacePauseMin = time.Second
 	spacePauseMax = 15 * time.Second
-	// spaceDeadline bounds one look. Where nodes share a storage, the next of them asks once the one before had that long.
+	// spaceDeadline bounds one poll. If nodes share a storage, the next node polls it after the previous one had that
+	// long.
 	spaceDeadline = 10 * time.Second
 )
 
@@ -41,7 +42,7 @@ type targetGuard struct {
 	storages map[string]*storage
 }
 
-// storage is what is known of one place.
+// storage is the known state of one storage.
 type storage struct {
 	nodes     []string // names of those that have it, sorted
 	next      time.Time
@@ -50,7 +51,7 @@ type storage struct {
 	pause     time.Duration
 }
 
-// newTargetGuard returns nil where the target does not tell how much room it has.
+// newTargetGuard returns nil if the target does not report its free space.
 func newTargetGuard(t target.Target, i target.Inventory) *targetGuard {
 	source, ok := t.(target.SpaceMeter)
 	if !ok {
@@ -59,8 +60,8 @@ func newTargetGuard(t target.Target, i target.Inventory) *targetGuard {
 	return &targetGuard{source: source, nodes: i.Nodes, copies: max(1, i.Replication), storages: map[string]*storage{}}
 }
 
-// watch reads the space of all nodes until ctx ends or less than the floor is free somewhere; then it calls stop once with the
-// reason. A node that does not answer is not a reason to stop: others tell when it should be there.
+// watch polls the space of all nodes until ctx ends or free space falls below the floor somewhere; then it calls stop once
+// with the reason. A node that does not answer is not a reason to stop: its failure is detected elsewhere.
 func (g *targetGuard) watch(ctx context.Context, stop func(error)) {
 	if g == nil {
 		return
@@ -82,7 +83,7 @@ func (g *targetGuard) watch(ctx context.Context, stop func(error)) {
 
 // follow watches the storage of one node. It returns nil when ctx ends.
 func (g *targetGuard) follow(ctx context.Context, n target.Node) error {
-	known := "" // the node's storage, once it has told
+	known := "" // the node's storage, once it has reported it
 	for {
 		wait := g.claim(known)
 		if wait <= 0 {
@@ -141,7 +142,7 @@ func (g *targetGuard) claim(name string) time.Duration {
 	return 0
 }
 
-// take notes what a node told after a time, and returns when to look again, or that there is too little.
+// take records the reading of a node, and returns the delay until the next poll, or an error if there is too little space.
 func (g *targetGuard) take(n target.Node, space target.Space, took time.Duration) (time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -142,7 +142,8 @@ func TestTargetGuardNamesWhatIsFull(t *testing.T) {
 	})
 }
 
-// Nodes that share a storage ask for it in turn, and a node that is cut off, hangs or talks nonsense delays no other.
+// Nodes that share a storage poll it in turn, and a node that is unreachable, hangs or returns invalid data does not delay
+// the others.
 func TestTargetGuardOfSharedStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stores{answer: func(ctx context.Context, node string, at time.Duration) (target.Space, error) {

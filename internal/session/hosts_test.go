@@ -25,7 +25,8 @@ import (
 // agentDir names in the environment the folder with the agent's program for hosts: a link to the test binary.
 const agentDir = "BRAGG_TEST_AGENT_DIR"
 
-// failpointsVariable says at how many places the program is killed; "make soak" sets it to all. seedVariable chooses them again.
+// failpointsVariable sets at how many failpoints the program is killed; "make soak" sets it to all. seedVariable selects
+// the same ones again.
 const (
 	failpointsVariable = "BRAGG_SOAK_FAILPOINTS"
 	seedVariable       = "BRAGG_TEST_SEED"
@@ -57,7 +58,7 @@ func newHosts(t *testing.T) *hosts {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// A copy and no link: hosts get what the path leads to, and the name is looked at.
+	// A copy and not a link: hosts get the file that the path leads to, and its name matters.
 	if out, err := exec.Command("cp", self, filepath.Join(dir, "bragg-agent")).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
@@ -71,7 +72,7 @@ func newHosts(t *testing.T) *hosts {
 	return h
 }
 
-// clean wants nothing of a run's left on the hosts.
+// clean checks that nothing of a run is left on the hosts.
 func (h *hosts) clean(t *testing.T) {
 	t.Helper()
 	left, err := filepath.Glob(h.pool + "/*")
@@ -107,8 +108,8 @@ func (b *breaker) Interval(interval.Interval) {
 	}
 }
 
-// TestRunOnHosts carries a scenario out on two hosts while their connections break. The load goes on meanwhile, and each
-// of its seconds arrives once.
+// TestRunOnHosts runs a scenario on two hosts while their connections break. The load continues meanwhile, and each of its
+// seconds arrives once.
 func TestRunOnHosts(t *testing.T) {
 	h := newHosts(t)
 	runs := filepath.Join(t.TempDir(), "runs")
@@ -148,7 +149,7 @@ func TestRunOnHosts(t *testing.T) {
 		seconds[key] += time.Duration(iv.LengthNanos)
 	}
 	for _, vm := range []string{"db-0001", "db-0002"} {
-		// The scenario asks for 6 s of load; 99.9 % of them must have arrived.
+		// The scenario requests 6 s of load; 99.9 % of them must have arrived.
 		if got := seconds["Writes 1 false of "+vm]; got < 5994*time.Millisecond {
 			t.Errorf("%v of 6 s arrived of %s", got, vm)
 		}

@@ -31,7 +31,7 @@ func TestDeathOnALab(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a lab of two hosts")
 	}
-	t.Parallel() // it waits most of the time: a BMC may carry out late what the dead controller has told it
+	t.Parallel() // it waits most of the time: a BMC may carry out a command of the dead controller late
 	image := testreq.Program(t, "qemu-img")
 	blank := filepath.Join(t.TempDir(), "blank.qcow2")
 	if out, err := exec.Command(image, "create", "-q", "-f", "qcow2", blank, "1M").CombinedOutput(); err != nil {
@@ -44,7 +44,7 @@ func TestDeathOnALab(t *testing.T) {
 	}
 	l := labtest.New(t, lab.Options{Templates: map[string]string{"blank": blank}})
 	file := filepath.Join(t.TempDir(), "target.yml")
-	// Which accelerator the machine has is not what is tested, and to find it out takes a guest for each run.
+	// The accelerator of the machine is not under test, and detecting it takes one guest per run.
 	text := strings.Replace(l.TargetFiles()[0].Text, "options:\n", "options:\n  accelerator: tcg\n", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestDeathOnALab(t *testing.T) {
 	}
 }
 
-// leftOnLab lists what is on the hosts, and those that are not on.
+// leftOnLab lists the remains on the hosts, and the hosts that are off.
 func leftOnLab(t *testing.T, l *lab.Lab) []string {
 	t.Helper()
 	states, err := l.Status(t.Context())

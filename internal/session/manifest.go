@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// manifest says what the run is: everything that a report needs and that does not change any more.
+// manifest describes the run: all constant data that a report needs.
 func (p *Prepared) manifest(zero time.Time, s *secrets) result.Manifest {
 	m := result.Manifest{
 		Run: p.ID, Label: p.Order.Label, Created: zero.UTC(), Scenario: scenarioInfo(s.scenario(p.Scenario)),
@@ -90,10 +90,10 @@ const (
 	attachedFiles    = "scenario/files/"
 )
 
-// plainName matches what a bundle surely takes as a file name; everything else is hostile or unlucky.
+// plainName matches names that a bundle surely accepts as file names; all others may be hostile.
 var plainName = regexp.MustCompile(`^\w[\w .-]{0,100}(/\w[\w .-]{0,100}){0,4}$`)
 
-// attachScenario copies the scenario into the bundle. Files whose names a bundle does not take are numbered.
+// attachScenario copies the scenario into the bundle. Files with names that a bundle does not accept are numbered.
 func attachScenario(w *result.Writer, sc *scenario.Scenario) error {
 	text, err := json.Marshal(sc)
 	if err != nil {

@@ -34,9 +34,9 @@ import (
 	"github.com/braggdev/bragg/internal/trust"
 )
 
-// How one controller bears many agents: the real clients, connections, record and metric store of a run, against agents that
-// are simulated in another process of this machine. They are simulated in that their load does nothing; what they send, and how, is
-// what agents send.
+// Load of many agents on one controller: the real clients, connections, record and metric store of a run, against agents
+// that are simulated in another process of this machine. Only their load is simulated, which does nothing; their protocol
+// and data are those of real agents.
 
 // AgentsVariable makes this program the agents of a test; it holds nothing else.
 const AgentsVariable = "BRAGG_TEST_AGENTS"
@@ -53,7 +53,8 @@ type simulatedAgent struct {
 	Files trust.Files
 }
 
-// ServeSimulatedAgents is the other process: it reads who to be, says where each listens, and ends with its input.
+// ServeSimulatedAgents is the other process: it reads its identity, reports where each agent listens, and ends with its
+// input.
 func ServeSimulatedAgents() {
 	in := json.NewDecoder(os.Stdin)
 	var list []simulatedAgent
@@ -238,7 +239,7 @@ func (s *lagSink) Interval(iv interval.Interval) {
 	s.seen[vm] = sequence + 1
 }
 
-// look returns what was measured since the last look.
+// look returns the measurements since the last call.
 func (s *lagSink) look() (lag stat.Histogram, count, wrong int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,7 +304,7 @@ func newManyAgents(t *testing.T, count int) *manyAgents {
 	return m
 }
 
-// start prepares the load on all agents and starts it on all at one moment.
+// start prepares the load on all agents and starts it on all at the same time.
 func (m *manyAgents) start(ctx context.Context, ended *sync.WaitGroup) {
 	held := make([]load.Held, len(m.vms))
 	var wait sync.WaitGroup
@@ -335,7 +336,7 @@ func (m *manyAgents) start(ctx context.Context, ended *sync.WaitGroup) {
 	}
 }
 
-// cost is what a process has used so far.
+// cost is the resource usage of a process so far.
 type cost struct {
 	cpu      time.Duration
 	resident int64
@@ -356,7 +357,7 @@ func costOf(pid int) (c cost) {
 	return cost{time.Duration(user+system) * tick, pages * int64(os.Getpagesize())}
 }
 
-// TestManyAgents is the benchmark, and with few agents for a moment the test that it works.
+// TestManyAgents is the benchmark; with few agents and a short duration, it is the test of the benchmark.
 func TestManyAgents(t *testing.T) {
 	count, lasts := 20, 4*time.Second
 	if text := os.Getenv(agentsCountVariable); text != "" {
@@ -385,7 +386,7 @@ func TestManyAgents(t *testing.T) {
 	}
 }
 
-// watch prints what happens, at moments that become rarer.
+// watch prints the progress, at increasing intervals.
 func (m *manyAgents) watch(lasts time.Duration) {
 	began, total := time.Now(), 0
 	before, agentsBefore, at := costOf(os.Getpid()), costOf(m.simulate.Process.Pid), began

@@ -18,12 +18,12 @@ const (
 	meterShortRun    = 15 * time.Minute
 	// meterDeadline bounds one reading; a target that is busy failing over answers late.
 	meterDeadline = 30 * time.Second
-	// vmValuesMax bounds what a run records of single VMs, and what its evaluation keeps of it in memory. A hundred VMs for ten hours
-	// are 8 million values; of more, VMs are read less often.
+	// vmValuesMax bounds the values of single VMs that a run records and that its evaluation keeps in memory. A hundred
+	// VMs for ten hours are 8 million values; with more, VMs are polled less often.
 	vmValuesMax = 20_000_000
 )
 
-// nodeMeter reads cluster metrics for as long as the run goes on, and those of VMs where the target has them.
+// nodeMeter polls cluster metrics during the run, and those of VMs if the target has them.
 type nodeMeter struct {
 	source   target.NodeMeter // nil: the target has none
 	vms      target.VMMeter   // nil: the target has none of VMs
@@ -34,7 +34,7 @@ type nodeMeter struct {
 
 	began, vmsRead time.Time
 	vmPeriod       time.Duration
-	firstNode      map[string]string // of VMs: what a series is called does not change when its VM moves
+	firstNode      map[string]string // of VMs: the name of a series does not change when its VM moves
 }
 
 func newNodeMeter(t target.Target, r *recorder, estimate time.Duration, tag target.Tag) *nodeMeter {

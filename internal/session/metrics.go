@@ -11,12 +11,12 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// completeMark says that the blocks of a metric store hold everything that was recorded. (A store with the mark "complete", of
-// programs before this one, needs its write-ahead log too, and is rebuilt.)
+// completeMark marks a metric store whose blocks have all recorded data. (A store with the mark "complete", of earlier
+// programs, needs its write-ahead log too, and is rebuilt.)
 const completeMark = "blocks-complete"
 
-// keep closes the store of a finished run and marks it as complete, so that queries need not rebuild it. A store that cannot be
-// completed is removed: queries rebuild it from the record, which takes longer and says the same.
+// keep closes the store of a finished run and marks it as complete, so that queries need not rebuild it. A store that
+// cannot be completed is removed: queries rebuild it from the record, which takes longer and gives the same result.
 func keep(store *metric.Store, dir string) {
 	err := store.Persist()
 	if err = errors.Join(err, store.Close()); err == nil {

@@ -24,14 +24,14 @@ func silentFor(p *plan.Plan) time.Duration {
 	return silentForRun
 }
 
-// observer follows the agents of a run; it is a pool.Observer. What they do is recorded, and their counters are scraped.
+// observer follows the agents of a run; it is a pool.Observer. It records their events and scrapes their counters.
 type observer struct {
 	*recorder
 	*exporters
 	run *execution
 }
 
-// Prepared records what drives a load on one VM where the plan said otherwise.
+// Prepared records the engine of a load on one VM if it differs from the plan.
 func (o *observer) Prepared(w load.Workload, engine interval.Engine) {
 	planned := o.run.Plan.Engine(w.Name, w.Prefill)
 	if engine.IsZero() || reflect.DeepEqual(engine, planned) {

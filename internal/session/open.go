@@ -19,13 +19,13 @@ import (
 	"github.com/braggdev/bragg/internal/trust"
 )
 
-// identityLife is how long the certificates of agents outlive what a run is estimated to take.
+// identityLife is how long the certificates of agents remain valid beyond the estimated duration of a run.
 const identityLife = time.Hour
 
-// opening is what it takes to open a target for one run.
+// opening has the inputs for opening a target for one run.
 type opening struct {
 	config     target.Config
-	machines   string // folder for what has to survive this program
+	machines   string // folder for files that must survive this program
 	program    Program
 	identities *trust.Authority // may be nil: no agent is made
 }
@@ -61,8 +61,8 @@ func (p Program) Agent(platform string) (string, error) {
 	}
 }
 
-// serveInMemory is the agent of a VM that exists in memory only. Whatever generator a workload wants, an imitation of it
-// runs: a simulated target must not touch this machine's devices.
+// serveInMemory is the agent of a VM that exists in memory only. It runs an imitation of every generator, because a
+// simulated target must not touch this machine's devices.
 func serveInMemory(ctx context.Context, conn net.Conn, vm target.VM) error {
 	generators := map[string]load.Generator{}
 	for _, k := range Catalog().Generators {

@@ -40,7 +40,7 @@ func (x *execution) watchPauses(ctx context.Context) {
 	}
 }
 
-// pulse is one look at the clocks: the monotonic one stands still while the machine sleeps.
+// pulse is one reading of the clocks: the monotonic one stops while the machine sleeps.
 type pulse struct {
 	running time.Time
 	asleep  time.Duration // how much of the time since the machine's start it slept
@@ -64,7 +64,7 @@ func pauseBetween(last, next pulse) (interval.Event, bool) {
 		return interval.Event{}, false
 	}
 	e := interval.Event{Kind: interval.EventPaused, Subject: interval.Controller, SpanNanos: int64(stopped), UncertainNanos: int64(pulseEvery)}
-	// The run's time axis stands still while the machine sleeps, so that time is only in the sentence.
+	// The run's time axis stops while the machine sleeps, so that time is only in the message.
 	why := "it was stopped, as by a signal or a debugger"
 	if slept > stopped {
 		why = "its machine slept"

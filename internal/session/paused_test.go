@@ -17,7 +17,7 @@ func TestPauses(t *testing.T) {
 		"stopped":        {62 * time.Second, 0, "1 m 2 s: it was stopped"},
 		"asleep":         {pulseEvery, 10 * time.Minute, "its machine slept"},
 	} {
-		// The run's axis stands still while the machine sleeps: the span on it is without that.
+		// The run's axis stops while the machine sleeps: the span on it excludes that time.
 		e, paused := pauseBetween(begin, pulse{begin.running.Add(c.running), begin.asleep + c.asleep})
 		if paused != (c.want != "") || !strings.Contains(e.Message, c.want) || paused && e.SpanNanos != int64(c.running) {
 			t.Errorf("%s: %+v", name, e)

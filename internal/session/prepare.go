@@ -86,7 +86,7 @@ func withFurtherFaults(err error, sc *scenario.Scenario, more diag.List) error {
 	return err
 }
 
-// targetFaults says what the target refuses in a scenario that was read in part; nothing where it cannot be asked.
+// targetFaults returns the target's faults in a partially read scenario; nothing if the target cannot be queried.
 func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List {
 	if sc == nil {
 		return nil
@@ -136,15 +136,14 @@ func (p *Prepared) Preflight() error {
 	return told
 }
 
-// What a rehearsal is suggested with.
+// Parameters of the suggested rehearsal.
 const (
 	rehearseSuggested = 60 * time.Second
 	sizeSuggested     = 1 << 30 // the first size below the default
 	sizeSuggestedMin  = 16 << 20
 )
 
-// rehearsal looks for a rehearsal that fits, and returns the flags that ask for it: one of the length asked for, with as much data
-// as fits.
+// rehearsal searches a rehearsal that fits, and returns its flags: one of the requested length, with as much data as fits.
 func (p *Prepared) rehearsal() (flags string, plan *planner.Plan) {
 	o := p.Order.Plan
 	o.Rehearse = cmp.Or(o.Rehearse, rehearseSuggested)
@@ -187,7 +186,7 @@ func (p *Prepared) Close() error {
 	return t.Close()
 }
 
-// machinesDir is where a provider keeps the machines of one run, beside its bundle and outside its seal.
+// machinesDir is where a provider keeps the machines of one run, next to its bundle and not covered by its seal.
 func machinesDir(runs, id string) string { return filepath.Join(runs, id, "vms") }
 
 // idRandomBytes make two runs of one second differ.

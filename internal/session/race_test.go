@@ -48,7 +48,7 @@ type racerOrder struct {
 	Runs             string // a folder of its own
 	Target           string // both have the same
 	Leases, Address  string
-	Name             string // of the agent, as controllers of the run ask for it
+	Name             string // of the agent, as controllers of the run request it
 	Certificate, Key []byte // of the run's controller
 }
 
@@ -58,7 +58,7 @@ type racer struct {
 	target target.Target
 	number int
 	lease  *control.Lease
-	fence  uint64 // of the last lease; a controller that lost it goes on with that
+	fence  uint64 // of the last lease; a controller that lost it keeps using it
 	cancel context.CancelFunc
 	ended  chan error
 	half   *halfRequest
@@ -96,7 +96,7 @@ func (r *racer) obey(line string) string {
 		return r.load()
 	case "half":
 		return r.begin()
-	case "release": // it has given up, and does not know what is still under way
+	case "release": // it has given up, with orders possibly still in flight
 		return outcomeOf(r.lease.Release())
 	case "orders": // as if it still had the lease
 		return r.orders()
@@ -137,7 +137,7 @@ func (r *racer) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whom the racer speaks to is not what is tested.
+	// The identity of the peer is not under test.
 	return tls.Client(conn, &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, ServerName: r.order.Name, InsecureSkipVerify: true,
 	}), nil
@@ -175,7 +175,7 @@ func (r *racer) load() string {
 	}
 }
 
-// orders gives every order that changes something, with the fence of the last lease, and tells what came of each.
+// orders sends every order that changes something, with the fence of the last lease, and returns the outcome of each.
 func (r *racer) orders() string {
 	conn, err := r.dial(context.Background())
 	if err != nil {
@@ -333,7 +333,7 @@ func (p *racerProcess) signal(s syscall.Signal) {
 	}
 }
 
-// endless is a generator that runs until it is stopped, and notes whose load it is.
+// endless is a generator that runs until it is stopped, and records the owner of each load.
 type endless struct {
 	mu    sync.Mutex
 	began []string
@@ -361,7 +361,7 @@ func TestTwoControllersRaceForHosts(t *testing.T) {
 	raceFor(t, newHosts(t).file)
 }
 
-// roundsUsual is how many rounds there are unless more are asked for: each takes seconds.
+// roundsUsual is the default number of rounds: each takes seconds.
 const roundsUsual = 5
 
 func raceFor(t *testing.T, where string) {
@@ -395,7 +395,7 @@ func raceFor(t *testing.T, where string) {
 		if got := l.ask("orders"); got != refusedByFence {
 			t.Fatalf("round %d: orders of the loser: %s", round, got)
 		}
-		// The winner gives up with an order half sent, and is stopped. The other takes over; then the first goes on.
+		// The winner pauses with an order half sent, and is stopped. The other takes over; then the first continues.
 		w.must("half")
 		w.must("release")
 		w.signal(syscall.SIGSTOP)
@@ -411,7 +411,7 @@ func raceFor(t *testing.T, where string) {
 				t.Fatalf("round %d: %s of the one that was stopped: %s", round, line, got)
 			}
 		}
-		// What it had started was stopped by the agent when the other took over.
+		// The agent stopped the load of the first controller when the other took over.
 		_ = w.ask("end")
 		l.must("end")
 		l.must("release")
@@ -434,7 +434,7 @@ func checkGranted(t *testing.T, g *endless, granted []string) {
 	}
 }
 
-// contested serves an agent on this machine and says how to reach it.
+// contested serves an agent on this machine and returns how to reach it.
 func contested(t *testing.T, g load.Generator) racerOrder {
 	t.Helper()
 	authority, err := trust.New("run-1", time.Hour)

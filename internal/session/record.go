@@ -24,7 +24,7 @@ type recorder struct {
 	watch   Watcher // may be nil
 }
 
-// now returns the present moment on the run's axis.
+// now returns the current time on the run's axis.
 func (r *recorder) now() int64 { return time.Since(r.zero).Nanoseconds() }
 
 // Event records e, which already carries its time. A write error of the bundle is reported on the bundle's Failed channel.
@@ -39,7 +39,7 @@ func (r *recorder) Event(e interval.Event) {
 	}
 }
 
-// say records a remark of the session itself.
+// say records a message of the session itself.
 func (r *recorder) say(kind interval.EventKind, subject, text string) {
 	r.Event(interval.Event{AtNanos: r.now(), Kind: kind, Subject: subject, Message: text})
 }
@@ -64,7 +64,7 @@ func (r *recorder) Samples(samples []result.Sample) {
 	r.cache.add(func(s *metric.Store) error { return s.AppendSamples(samples) })
 }
 
-// remoteEndTime is how long the end of a run waits for a store to take what is left.
+// remoteEndTime is how long the end of a run waits for the remote store to accept the remaining samples.
 const remoteEndTime = 10 * time.Second
 
 // startRemote starts remote writes of samples if the user configured a remote store. A store that is down does not prevent
@@ -82,7 +82,7 @@ func (x *execution) startRemote() (*metric.Remote, error) {
 	return r, nil
 }
 
-// endRemote sends what is left and says what the other store lacks.
+// endRemote sends the remaining samples and reports those that the remote store lacks.
 func (x *execution) endRemote(ctx context.Context) (caveat string) {
 	if x.remote == nil {
 		return ""

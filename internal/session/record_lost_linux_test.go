@@ -72,7 +72,7 @@ func sabotaged(t *testing.T, runs, seconds string, s *saboteur) (session.Outcome
 	return out, err
 }
 
-// nothingIsLeft wants every process of the run's VMs gone, and nothing for clean to do but to seal.
+// nothingIsLeft checks that all processes of the run's VMs are gone, and that clean has nothing to do except sealing.
 func nothingIsLeft(t *testing.T, runs, dir string) {
 	t.Helper()
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -95,8 +95,8 @@ func nothingIsLeft(t *testing.T, runs, dir string) {
 	}
 }
 
-// TestRemovedBundleStopsTheRun: what is not recorded need not be done. The folder may come back empty, or with another file in the
-// place of one of ours.
+// TestRemovedBundleStopsTheRun: a run that cannot be recorded is stopped. The folder may reappear empty, or with another
+// file in place of one of ours.
 func TestRemovedBundleStopsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(dir string) error{
@@ -171,8 +171,8 @@ func TestFullRecordStopsTheRun(t *testing.T) {
 	nothingIsLeft(t, runs, s.dir)
 }
 
-// TestLostMetricStoreCostsNothing: the store is a cache. A run whose store breaks goes on to its end, says so, and answers queries
-// all the same.
+// TestLostMetricStoreCostsNothing: the store is a cache. A run whose store breaks continues to its end, reports it, and
+// still answers queries.
 func TestLostMetricStoreCostsNothing(t *testing.T) {
 	t.Parallel()
 	runs := t.TempDir()

@@ -21,11 +21,11 @@ const secretBytesMin = 4
 // secretName matches variable names that scenarios use for secrets.
 var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|secret|(^|[_-])token$|(api|private|access)[_-]?key$|credentials?$`)
 
-// secrets keeps what a scenario holds of passwords out of its bundle: values of arguments that are secret by nature, and
-// of variables and keys that are called so.
+// secrets keeps passwords of a scenario out of its bundle: values of arguments that are always secret, and of variables
+// and keys with such names.
 type secrets struct {
 	catalog verb.Catalog
-	texts   []string // what to look for in running text, longest first
+	texts   []string // secrets to find in running text, longest first
 }
 
 func secretsOf(sc *scenario.Scenario, catalog verb.Catalog) *secrets {
@@ -165,7 +165,7 @@ func (s *secrets) calls(calls []scenario.Call) []scenario.Call {
 	return calls
 }
 
-// plan returns what to record of a plan: the plan with masks in the arguments of its steps.
+// plan returns the plan to record: with masks in the arguments of its steps.
 func (s *secrets) plan(p *plan.Plan) *plan.Plan {
 	out := *p
 	out.Steps = slices.Clone(p.Steps)

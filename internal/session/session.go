@@ -22,7 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// Order says what to run, and where. It is what a user asked for, as values.
+// Order is the user's request as values: what to run, and where.
 type Order struct {
 	Source    scenario.Source
 	Variables scenario.Options
@@ -30,12 +30,12 @@ type Order struct {
 	Runs      string // the runs directory
 	Plan      planner.Options
 	Label     string
-	// RemoteWrite says where samples are written besides the bundle; without a URL nowhere.
+	// RemoteWrite is the remote store that also receives the samples; none without a URL.
 	RemoteWrite metric.RemoteOptions
 	Program     Program
 }
 
-// Program is what a session has to know of the program that it is part of.
+// Program has the properties of the calling program that a session needs.
 type Program struct {
 	Version     string
 	CommandLine []string // recorded in the manifest
@@ -59,8 +59,8 @@ func (p *Program) catalog() verb.Catalog {
 	return c
 }
 
-// Watcher follows a run while it goes on. Its methods are called from several goroutines, never two at once, and must
-// return soon.
+// Watcher follows a run in progress. Its methods are called from several goroutines, never two at once, and must return
+// soon.
 type Watcher interface {
 	// Begin is called once, before anything outside is touched: dir is the bundle's folder.
 	Begin(p *plan.Plan, dir string)
