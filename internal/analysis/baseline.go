@@ -8,10 +8,11 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// A load is at its baseline in a second from which on the median of five seconds of IOPS is no lower, and that of the mean
-// response time no higher, than in the window before the loss. Bounds are the 5th percentile of that window's IOPS or 95 % of its
-// median, whichever is lower, and the 95th of its response times or 105 % of its median, whichever is higher. It is back when it
-// has been there for ten seconds after having left.
+// A load is at its baseline in a second if, over the five seconds from there on, the median of IOPS is not below and the
+// median of the mean response time is not above the bounds of the window before the power loss. The bounds are the 5th
+// percentile of that window's IOPS or 95 % of its median, whichever is lower, and the 95th percentile of its response times
+// or 105 % of its median, whichever is higher. The load has recovered when it has left the baseline and then been at it for
+// ten seconds.
 const (
 	baselineMin     = 10 // seconds of load before the loss
 	baselineMax     = 60

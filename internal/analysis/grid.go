@@ -7,24 +7,24 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Grid holds, for every workload on every VM, what was done in each whole second of the run's axis. Generators end
-// their intervals at whole seconds, so an interval is one cell, but for the first and the last of a load; one that
-// does not fit is shared among the seconds that it covers by time.
+// Grid holds, for every workload on every VM, the operations in each whole second of the run's axis. Generators end their
+// intervals at whole seconds, so an interval is one cell, except for the first and the last of a load; an interval that is
+// not aligned is distributed over the seconds that it covers, in proportion to time.
 //
-// At the edges of a load a second is covered in part. Its rate is that of the part; a second covered less than half
-// has none. The last interval of a load that ran for a set time is not drawn: it holds what was in flight when the time
-// was up, and its rate is neither that of the load nor that of the storage. Of a load that ran until its data was
-// through, it is the end of the work, and joins the second before when it is short.
+// At the edges of a load, a second is covered partly. Its rate is that of the covered part; a second of which less than
+// half is covered has no rate. The last interval of a load with a runtime is not drawn: it has the operations that were in
+// flight when the runtime ended, and its rate is neither that of the load nor that of the storage. For a load that ran
+// until its data was processed, it is part of the work, and is merged into the second before if it is short.
 //
-// A load that is over in less than half a second is drawn all the same, with the rate of the time that it took, in the
-// middle of that: it would be nowhere otherwise.
+// A load that takes less than half a second is drawn with its average rate at the midpoint of its duration, because it
+// would not be visible otherwise.
 //
-// VMs that start together end within the same second, but some just before nine tenths of it and some behind. A sum over
-// those that happen to have a rate there would fall to a fraction, so a sum has no value in such a second. Where others go
-// on beyond it, as with loads that end one after another, it has: what was done in that second (see Combine).
+// VMs that start together end within the same second, but some just before nine tenths of it and some after. A sum over
+// the VMs that happen to have a rate there would drop to a fraction, so a sum has no value in such a second. If other VMs
+// continue beyond it, as with loads that end one after another, the sum is the operations in that second (see Combine).
 //
-// A second at the border of the extent, in which an interval reaches over the border, has no rate, and no combination of
-// VMs of which one has such an interval.
+// A second at the border of the extent has no rate if an interval crosses the border, and neither has any combination of
+// VMs that includes such an interval.
 type Grid struct {
 	OriginNanos int64 // a whole second
 	Cells       int

@@ -54,8 +54,8 @@ func cover(windows []result.Window, w result.Window) []result.Window {
 	return out
 }
 
-// latencyResult fills a result with latencies: service time, which X-Ray and fio's clat show, and beside it response
-// time, which counts from the intended start and so includes the wait behind slow operations. The mean is drawn, as
+// latencyResult fills a result with latencies: service time, as in X-Ray and fio's clat, and response time, which counts
+// from the intended start and so includes queueing behind slow operations. The mean is drawn, as
 // X-Ray does, and of all VMs together the 99th percentile. Statistics are of operations, from merged histograms.
 func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
 	l := r.latency

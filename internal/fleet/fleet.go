@@ -5,9 +5,9 @@
 //	                Nodes: Off, Shutdown, On
 //	                Watch: where the VMs are, from time to time ──▶ Strayed
 //
-//	fleet.go, nodes.go     what is done to VMs and nodes
+//	fleet.go, nodes.go     operations on VMs and nodes
 //	history.go, moves.go   the table of VMs, reconciled with older lists and with moves from outside
-//	operations.go          how long what is done takes
+//	operations.go          durations of these operations
 package fleet
 
 import (

@@ -1,5 +1,5 @@
-// Package interval holds what a run records: Intervals (what one workload did on one VM in one second) and Events
-// (what happened when), both on the run's time axis. It merges and encodes them; it does not measure or store.
+// Package interval defines the record of a run: Intervals (the traffic of one workload on one VM in one second) and
+// Events (timestamped occurrences), both on the run's time axis. It merges and encodes them; it does not measure or store.
 //
 //	generator ── Interval every second ──▶ runner ──▶ result.Writer and metric.Store
 //

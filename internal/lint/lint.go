@@ -1,5 +1,5 @@
-// Package lint finds what is probably wrong in a scenario that can be read: steps that do not fit each other, loads
-// that show nothing, text that disagrees with what happens.
+// Package lint finds probable mistakes in a scenario that can be read: steps that do not fit each other, loads that
+// measure nothing, descriptions that contradict the steps.
 //
 // It needs no target and runs nothing. A rule is one file with a Rule value and one line in Rules; it sees Facts, which
 // are drawn from the scenario, its job files and the catalog of steps, and returns findings:

@@ -1,5 +1,5 @@
-// Package load defines what it means to drive load: a Workload is a value that says what to do, a Generator knows how,
-// a Runner does it somewhere, and Intervals come back every second.
+// Package load defines the contract of load generation: a Workload is a value that describes the load, a Generator
+// implements it, a Runner runs it locally or in an agent, and Intervals come back every second.
 //
 //	Workload ──▶ Generator.Plan    what would be touched (pure)
 //	Workload ──▶ Generator.Prepare ──▶ Instance.Run(ctx, sink) ──▶ Intervals

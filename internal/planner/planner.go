@@ -1,14 +1,14 @@
-// Package planner makes plans: it binds a scenario to a target, or to made-up ones, and says everything that a run would do, or all that
-// is wrong with it. It touches nothing and runs nothing.
+// Package planner makes plans: it binds a scenario to a target, or to hypothetical ones, and returns everything that a run
+// would do, or all faults at once. It touches nothing and runs nothing.
 //
 //	Compile:    Scenario + Inventory + Catalog ──▶ Plan, or all diagnostics at once
-//	DryCompile: Scenario + Catalog ──▶ what every target would refuse, and what each step does and when
+//	DryCompile: Scenario + Catalog ──▶ faults on every target, and the effect and time of each step
 //
-//	compile.go, block.go     calls ──▶ bound steps, those within others written out ──▶ their times
-//	engines.go, workplan.go, place.go  which generator drives what, what it touches, and on which VMs
-//	rehearse.go, rehearse_vms.go, lasting.go  how a run is made smaller; loads that then last over slow steps
-//	windows.go, queries.go   what expectations and results may name
-//	finish.go, preflight.go  sums, undo order and notes; does it fit
+//	compile.go, block.go     calls ──▶ bound steps, blocks expanded ──▶ their times
+//	engines.go, workplan.go, place.go  generator, extents and VMs of each workload
+//	rehearse.go, rehearse_vms.go, lasting.go  scaling of a run; loads that are then extended over slow steps
+//	windows.go, queries.go   names that expectations and results may use
+//	finish.go, preflight.go  sums, undo order and notes; resource checks
 package planner
 
 import (

@@ -41,8 +41,8 @@ type Cleaned struct {
 	Err    error    `json:"-"`
 }
 
-// Clean ends what dead runs left: it undoes everything outside, then seals their bundles as aborted. Runs that are
-// going on are left alone. The error is for the directory as a whole; what failed for one run is in its Cleaned.
+// Clean cleans up after dead runs: it undoes all their changes outside, then seals their bundles as aborted. Runs in
+// progress are skipped. The error is for the directory as a whole; the failure of a single run is in its Cleaned.
 func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
 	if err := removeUnborn(c.Runs); err != nil {
 		return nil, err

@@ -1,9 +1,9 @@
-// Package session takes one run from a scenario to a sealed bundle: it opens the target, keeps the agents, owns the
-// bundle's writer and the metric store, runs the plan, has the results evaluated and seals. It also cleans up after
-// a run whose controller died.
+// Package session takes one run from a scenario to a sealed bundle: it opens the target, manages the agents, owns the
+// bundle's writer and the metric store, runs the plan, evaluates the results and seals the bundle. It also cleans up
+// after a run whose controller died.
 //
 //	Order ──Prepare──▶ Prepared (scenario, open target, plan) ──Run──▶ sealed bundle and Outcome
-//	runs directory ──Clean──▶ what dead runs left is undone, their bundles are sealed as aborted
+//	runs directory ──Clean──▶ changes of dead runs are undone, their bundles are sealed as aborted
 //
 // It prints nothing and knows neither the command line nor reports: a Watcher follows a run.
 package session

@@ -4,12 +4,11 @@
 //	Workload ──compile──▶ job file on fio's standard input ──▶ one fio process
 //	fio's cumulative status documents, one a second ──difference──▶ Intervals
 //
-// What to know about its numbers: latency is fio's clat, counted from when fio really submitted, so that there is no
-// response time from an intended start (Traffic.Response stays nil) although rates may be set; and it comes from fio's
-// buckets, 64 for each power of two, recorded at their middle: a quantile is within 0.8 % of a value plus the 0.4 %
-// of our own buckets. The smallest and the largest latency of a run are exact. Above 17 s fio keeps one bucket, which is
-// recorded at the largest value seen so far. With ramp_time fio starts its counters again, and what it did between its
-// last document and that moment is lost.
+// Accuracy of its figures: latency is fio's clat, counted from the actual submission, so there is no response time from an
+// intended start (Traffic.Response stays nil) even if rates are set. It comes from fio's buckets, 64 for each power of two,
+// recorded at their midpoint: a quantile is within 0.8 % of a value plus the 0.4 % of our own buckets. The minimum and
+// maximum latency of a run are exact. Above 17 s fio keeps one bucket, which is recorded at the largest value so far. With
+// ramp_time fio resets its counters, and operations between its last document and the reset are lost.
 package fio
 
 import (

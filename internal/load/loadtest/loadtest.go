@@ -3,8 +3,8 @@
 //
 //	func TestContract(t *testing.T) { loadtest.Run(t, ioengine.New(), nil) }
 //
-// It judges from outside: by the intervals that come out, by what is in the files afterwards, and by what is left of
-// the process (goroutines, descriptors).
+// It is a black-box test: it checks the intervals, the contents of the files afterwards, and leaks of goroutines and
+// descriptors.
 package loadtest
 
 import (

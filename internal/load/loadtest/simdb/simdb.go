@@ -1,5 +1,5 @@
-// Package simdb is a generator of load that does no I/O and talks to no database: it draws when transactions end and how long
-// they took. It shows that a generator may count what it likes, and lets tests run one through a whole scenario.
+// Package simdb is a load generator that does no I/O and has no database: it draws random end times and latencies of
+// transactions. It shows that a generator may count operations of any kind, and lets tests run one through a whole scenario.
 //
 //	Workload ──Prepare──▶ connections, each with the end of its next transaction ──Run──▶ Intervals
 package simdb
