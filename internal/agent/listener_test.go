@@ -249,7 +249,7 @@ func TestListenNeedsAnIdentity(t *testing.T) {
 			}
 			var said bytes.Buffer
 			if code := Command(t.Context(), []string{string(config)}, Program{Stderr: &said}); code == diag.ExitPass {
-				t.Error("an agent listened to everybody")
+				t.Error("an agent listened on all addresses")
 			}
 			if strings.Contains(said.String(), "listening") || !strings.Contains(said.String(), tt.want) {
 				t.Errorf("it said %q, want %q", &said, tt.want)

@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// What an agent had to say can be asked for: which loads ran, on what, and how they ended.
+// The log of an agent can be fetched: which loads ran, on what, and how they ended.
 func TestLogTellsOfLoads(t *testing.T) {
 	g := newScripted()
 	var passedOn bytes.Buffer

@@ -161,7 +161,7 @@ func (i *island) connect(t *testing.T, o client.Options) *client.Client {
 }
 
 // Ways to cut the network, each undone by the function that it returns.
-var cuts = map[string]func(i *island, t *testing.T) (mend func()){
+var cuts = map[string]func(i *island, t *testing.T) (repair func()){
 	"link down": func(i *island, t *testing.T) func() {
 		i.command(t, "ip", "link", "set", i.cable, "down")
 		return func() { i.command(t, "ip", "link", "set", i.cable, "up") }
@@ -196,10 +196,10 @@ func outage(t *testing.T, kind string, lasts, pingEvery time.Duration) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx, w, sink) }()
 	sink.waitFor(t, 2)
-	mend := cuts[kind](i, t)
+	repair := cuts[kind](i, t)
 	time.Sleep(lasts)
 	during := sink.count()
-	mend()
+	repair()
 	// What was made meanwhile arrives, and then what is made now.
 	waitLong(t, func() bool { return sink.count() > int((lasts+3*time.Second)/time.Second) })
 	stop()
@@ -306,10 +306,10 @@ func TestRestartedAgentIsNotMistaken(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context(), w, sink) }()
 	sink.waitFor(t, 3)
-	mend := cuts["link down"](i, t)
+	repair := cuts["link down"](i, t)
 	i.stopAgent(syscall.SIGKILL) // without a message to the controller
 	i.startAgent(t)
-	mend()
+	repair()
 	if err := <-done; !errors.Is(err, load.ErrLost) || !strings.Contains(err.Error(), "agent restarted") {
 		t.Errorf("got %v", err)
 	}
@@ -361,10 +361,10 @@ func TestStopDuringAnOutage(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx, w, sink) }()
 	sink.waitFor(t, 3)
-	mend := cuts["agent does not hear"](i, t)
+	repair := cuts["agent does not hear"](i, t)
 	stop()
 	time.Sleep(3 * time.Second)
-	mend()
+	repair()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

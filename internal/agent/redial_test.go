@@ -83,7 +83,7 @@ func TestCloseEndsADial(t *testing.T) {
 	}
 }
 
-// Counters are asked for every second: that must not be what calls an agent again.
+// Counters are polled every second: that must not be what calls an agent again.
 func TestMetricsMakeNoConnection(t *testing.T) {
 	s, c := newSlowDial(t)
 	for range 3 {

@@ -72,7 +72,7 @@ func TestCutWhileStopping(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx, w, sink) }()
 	sink.waitFor(t, 5)
-	mend := cuts["agent is not heard"](i, t)
+	repair := cuts["agent is not heard"](i, t)
 	stop()
 	time.Sleep(4 * time.Second)
 	select {
@@ -80,7 +80,7 @@ func TestCutWhileStopping(t *testing.T) {
 		t.Fatalf("ended during the cut: %v", err)
 	default:
 	}
-	mend()
+	repair()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

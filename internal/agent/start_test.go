@@ -55,7 +55,7 @@ func hold(t *testing.T, agents []*clockedAgent) []load.Held {
 }
 
 // TestHeldWorkloadsStartAtOneMoment: agents whose clocks have nothing in common are prepared, and none starts before the moment that
-// all were told.
+// all had been notified.
 func TestHeldWorkloadsStartAtOneMoment(t *testing.T) {
 	zero := time.Now().Add(-time.Hour)
 	var agents []*clockedAgent

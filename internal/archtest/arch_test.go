@@ -154,7 +154,7 @@ func ruleFor(rules []rule, name string) (rule, bool) {
 	return rule{}, false
 }
 
-// allows tells whether the package called name may import other.
+// allows reports whether the package called name may import other.
 func (r rule) allows(name, other string) bool {
 	family, member, nested := strings.Cut(name, "/")
 	if nested && (strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/")) {

@@ -82,7 +82,7 @@ func isSkip(call *ast.CallExpr) bool {
 	return !ok || on.Name != "testreq"
 }
 
-// underShort tells whether the last node stands in the body of an if whose condition needs testing.Short().
+// underShort reports whether the last node is in the body of an if whose condition needs testing.Short().
 func underShort(stack []ast.Node) bool {
 	for i, n := range stack[:len(stack)-1] {
 		if branch, ok := n.(*ast.IfStmt); ok && stack[i+1] == branch.Body && needsShort(branch.Cond) {
@@ -103,7 +103,7 @@ func needsShort(e ast.Expr) bool {
 	return false
 }
 
-// ofRapid tells whether the innermost function around is a property of rapid.
+// ofRapid reports whether the innermost function around is a property of rapid.
 func ofRapid(stack []ast.Node) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		f, ok := stack[i].(*ast.FuncLit)

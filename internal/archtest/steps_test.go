@@ -19,7 +19,7 @@ import (
 var knowSteps = []string{"internal/step/", "internal/scenario/", "internal/result/resulttest/"}
 
 // TestStepsSayWhatTheyDo: nothing hangs on the name of a step, as in call.Name == "test.Wait" or HasPrefix(name, "cluster."). What a
-// step does is asked of its Kind and Effect, and read from plan and events afterwards. Sentences for readers may name steps.
+// step does comes from its Kind and Effect, and from plan and events afterwards. Sentences for readers may name steps.
 func TestStepsSayWhatTheyDo(t *testing.T) {
 	var names []string
 	for _, k := range step.All() {

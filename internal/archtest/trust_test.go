@@ -17,7 +17,7 @@ var mayDistrust = map[string]string{
 	"internal/target/bmc/pin.go": "BMCs sign their own certificates: it compares fingerprints, and obeys `tls: unverified`, which reports show",
 }
 
-// Whoever skips the check of a certificate or host key does it in one place that people look at.
+// Checks of certificates or host keys are skipped in one place that reviewers know.
 func TestNobodySkipsVerification(t *testing.T) {
 	skips := map[string]bool{"InsecureSkipVerify": true, "InsecureIgnoreHostKey": true}
 	files := token.NewFileSet()

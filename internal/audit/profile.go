@@ -13,7 +13,7 @@ type profile struct {
 	width   int64
 	first   int64 // number of the first bucket, in widths from zero of the axis
 	buckets []float64
-	seen    []bool // whether anything was recorded in a bucket: a gap is no fall to zero
+	seen    []bool // whether anything was recorded in a bucket: a gap is not a drop to zero
 }
 
 // add spreads n operations evenly over [from, to).

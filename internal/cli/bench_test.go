@@ -15,7 +15,7 @@ import (
 
 // BenchmarkFirstIO measures the time from starting `bragg run four_corners` to the first operation on a disk, on the
 // local target, and prints the median and the longest. BRAGG_BINARY names a built program; without it the test binary
-// stands in, which is larger and slower to start.
+// replaces it, which is larger and slower to start.
 func BenchmarkFirstIO(b *testing.B) {
 	program := os.Getenv("BRAGG_BINARY")
 	if program == "" {

@@ -119,7 +119,7 @@ func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	return strings.Join(done, "; ")
 }
 
-// cleanedError joins what failed; runs that were left alone make it ExitLocked.
+// cleanedError joins what failed; skipped runs make it ExitLocked.
 func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) error {
 	var faults []error
 	live := false

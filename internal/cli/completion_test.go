@@ -47,7 +47,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), runAsBragg+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "HOME="+dir, "XDG_STATE_HOME="+dir)
 		var faults strings.Builder
-		cmd.Stderr = &faults // compopt says there that nobody pressed Tab
+		cmd.Stderr = &faults // compopt complains there without a terminal
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("complete %q: %v\n%s%s", line, err, out, faults.String())

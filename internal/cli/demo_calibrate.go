@@ -65,7 +65,7 @@ rate_iops=%d,0
 
 const (
 	calibrationReadsMax = 4000 // of 1 MiB a second, the neighbor's bound
-	demoRateMin         = 10   // the least that each load is asked for
+	demoRateMin         = 10   // the least rate of each load
 )
 
 // demoShares are the parts of what the storage can do that the demo's database asks for: the first at which the load has CPU time
@@ -78,7 +78,7 @@ var demoShares = []struct {
 
 const demoNeighborPart = 2
 
-// demoRates is what the demo's scenario is asked for.
+// demoRates are the rates of the demo's scenario.
 type demoRates struct {
 	database int64 // operations a second
 	neighbor int64 // MiB a second

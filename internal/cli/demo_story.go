@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// demoStory finds, in the summary of a run of the demo's scenario, what its four answers are made of. Every figure stands in
+// demoStory finds, in the summary of a run of the demo's scenario, what its four answers are made of. Every figure is in
 // the report too.
 type demoStory struct {
 	summary *result.Summary

@@ -128,7 +128,7 @@ func TestCalibrationLeavesNothing(t *testing.T) {
 	}
 }
 
-// The demo of a machine that is slow or busy has shown what it shows; one that broke off has not.
+// The demo of a machine that is slow or busy has shown what it shows; one that was interrupted has not.
 func TestDemoThatRanIsASuccess(t *testing.T) {
 	t.Parallel()
 	completed := session.Outcome{Ended: result.EndedCompleted, Verdict: result.Failed, Exit: diag.ExitFailed}

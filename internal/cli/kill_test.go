@@ -53,7 +53,7 @@ func killAndClean(t *testing.T, after time.Duration) {
 	_ = b.exitCode(t)
 	said := mustRun(t, 0, "clean", "--runs", runs)
 	checkNothingLeft(t, runs, said)
-	if said := mustRun(t, 0, "clean", "--runs", runs); !strings.Contains(said, "nothing to clean") {
+	if said := mustRun(t, 0, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
 		t.Errorf("a second clean found something: %s", said)
 	}
 	reportSealed(t, runs)

@@ -30,7 +30,7 @@ type order struct {
 	maxFull              float64
 	remoteWrite          string
 	remoteQuantiles      bool
-	// given reports whether a flag stands on the command line: a zero that was asked for is not "not asked". Nil: none does.
+	// given reports whether a flag is on the command line: an explicit zero differs from none. Nil: no flag is.
 	given func(flag string) bool
 }
 

@@ -133,7 +133,7 @@ func (b *bragg) exitCode(t *testing.T) int {
 	return b.ProcessState.ExitCode()
 }
 
-// ended reports whether the process has ended and waits to be asked for its exit code.
+// ended reports whether the process has ended and waits for its exit code to be read.
 func (b *bragg) ended() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.Process.Pid))
 	return err != nil || bytes.Contains(stat, []byte(") Z "))

@@ -112,7 +112,7 @@ func TestTwoRunsOnOneMachine(t *testing.T) {
 	checkNothingLeft(t, two, "")
 }
 
-// A program that was stopped says so: what is missing meanwhile is no outage of the target.
+// A program that was stopped says so: what is missing meanwhile is not an outage of the target.
 func TestStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	runs := filepath.Join(t.TempDir(), "runs")
@@ -301,27 +301,27 @@ func TestFullDiskIsRefused(t *testing.T) {
 	checkNothingLeft(t, filepath.Join(disk, "runs"), said)
 }
 
-// nobody is the user that has no rights anywhere.
-const nobody = 65534
+// unprivileged is the user without rights.
+const unprivileged = 65534
 
 func TestRunWithoutRoot(t *testing.T) {
 	t.Parallel()
 	testreq.Root(t)
-	dir, err := os.MkdirTemp("", "bragg-nobody-") // t.TempDir is closed to other users
+	dir, err := os.MkdirTemp("", "bragg-unprivileged-") // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	program := filepath.Join(dir, "bragg")
 	copyFile(t, program, "/proc/self/exe", 0o755)
-	if err := errors.Join(os.CopyFS(filepath.Join(dir, "scenario"), os.DirFS(busyScenario)), os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+	if err := errors.Join(os.CopyFS(filepath.Join(dir, "scenario"), os.DirFS(busyScenario)), os.Chmod(dir, 0o755), os.Chown(dir, unprivileged, unprivileged)); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"run", filepath.Join(dir, "scenario"), "--rehearse", "2s", "--rehearse-size", "32MiB", "--max-full", "100"}
 	b := startBragg(t, func(c *exec.Cmd) {
 		c.Path, c.Dir = program, dir
 		c.Env = append(c.Env, "HOME="+dir, "XDG_STATE_HOME=")
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	}, args...)
 	if code := b.exitCode(t); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, b.out.String())

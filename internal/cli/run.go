@@ -60,7 +60,7 @@ func newRun(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// queue is what run and demo were asked to run.
+// queue is what run and demo have to run.
 type queue struct {
 	words []string
 	label string

@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// redfishSystem is a Redfish service that shows one system and must not be asked to switch it.
+// redfishSystem is a Redfish service that shows one system and must not receive a request to switch it.
 func redfishSystem(t *testing.T) (address, fingerprint string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -147,7 +147,7 @@ func (l *Lease) write(h Holder) error {
 }
 
 // AtTarget takes the target's own half, where it has one, and notes before how it can be reached for that: see LeaseNote. While another controller holds that, the error is one with exit
-// code diag.ExitLocked that names the holder; another error says that the target could not be asked. The lease of the
+// code diag.ExitLocked that names the holder; another error means that the target did not answer. The lease of the
 // directory is kept either way.
 func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error {
 	if err := l.fail.At("lease.ask"); err != nil {

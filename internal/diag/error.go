@@ -14,7 +14,7 @@ const (
 	ExitUsage       = 64  // wrong usage of the command line
 	ExitData        = 65  // the scenario, job file or target file has errors
 	ExitUnavailable = 69  // target unavailable or lacking a capability
-	ExitInternal    = 70  // a defect of ours
+	ExitInternal    = 70  // a bug in bragg
 	ExitLocked      = 75  // the target is locked by another run
 	ExitRefused     = 77  // refused for safety
 	ExitInterrupted = 130 // ended by a signal

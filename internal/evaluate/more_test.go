@@ -147,7 +147,7 @@ func TestClusterMetricByHand(t *testing.T) {
 		t.Errorf("n2: %v", n2)
 	}
 	if s.Results[2].Missing == "" || len(s.Results[2].Series) != 0 {
-		t.Errorf("a metric that nobody delivered: %+v", s.Results[2])
+		t.Errorf("a metric without samples: %+v", s.Results[2])
 	}
 }
 

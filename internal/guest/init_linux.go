@@ -91,7 +91,7 @@ func (m *machine) live() (o outcome) {
 	return o
 }
 
-// survive turns a defect of ours into a message: the kernel would show a panic of its own instead.
+// survive turns a panic into a message: the kernel would show a panic of its own instead.
 func (m *machine) survive(o *outcome) {
 	if fault := recover(); fault != nil {
 		m.say("defect: %v", fault)

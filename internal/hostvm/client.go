@@ -110,7 +110,7 @@ func carry(ctx context.Context, in, out net.Conn) error {
 		last <- err
 	}()
 	_, broken := io.Copy(out, in)
-	// A stream that is closed can still be read. Where the source broke off, its end tells the other host not to wait.
+	// A stream that is closed can still be read. Where the source ended early, its end tells the other host not to wait.
 	closed := out.Close()
 	switch err := <-last; {
 	case err == nil:

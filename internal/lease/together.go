@@ -16,7 +16,7 @@ type Place interface {
 	// Identity tells the machine from all others. It must not change while a controller takes leases.
 	Identity(ctx context.Context) (string, error)
 	// Take takes the lease for a holder that has not got it, and renews it for one that has. It never takes it from
-	// another, but from the one that the order says is gone. An error says that the machine could not be asked.
+	// another, but from the one that the order says is gone. An error means that the machine did not answer.
 	Take(ctx context.Context, o Order) (Answer, error)
 	// Drop gives it back. Where that id has it no more, it does nothing.
 	Drop(ctx context.Context, id string) error

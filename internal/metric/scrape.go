@@ -36,7 +36,7 @@ type Exporter struct {
 	Labels map[string]string
 	// Fetch, if set, gets the text over an existing connection. With an Address it is the fallback when nothing answers there.
 	Fetch func(ctx context.Context) ([]byte, error)
-	// Whole: every metric is wanted, whatever Keep says. Our own agents have few and all of them are asked for.
+	// Whole: every metric is wanted, whatever Keep says. Our own agents have few and all of them are wanted.
 	Whole bool
 }
 
@@ -170,7 +170,7 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 		if body, err = e.Fetch(ctx); err != nil {
 			return nil, errors.Join(fault, err)
 		}
-		keep, kind, fault = nil, "text/plain; version=0.0.4", nil // only our own agents are asked so
+		keep, kind, fault = nil, "text/plain; version=0.0.4", nil // only our own agents are scraped like this
 	}
 	if fault != nil {
 		return nil, fault

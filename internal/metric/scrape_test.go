@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// collector is a Sink that can be asked.
+// collector is a Sink that can be queried.
 type collector struct {
 	mu      sync.Mutex
 	samples []result.Sample
@@ -92,7 +92,7 @@ func TestScrapeOfDeadExporter(t *testing.T) {
 	}
 }
 
-// An address that swallows what is sent to it must not use up the time in which the other way can be asked.
+// An address that swallows what is sent to it must not use up the time in which the other way can be tried.
 func TestScrapeBehindAFirewall(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process answers
 	if err != nil {

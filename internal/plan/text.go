@@ -203,7 +203,7 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 	names := map[string][]string{}
 	for _, j := range jobs {
 		line := j.Pattern
-		if j.BlockSizes != "" { // without them it is no I/O
+		if j.BlockSizes != "" { // absent where the load does no I/O
 			line += " " + j.BlockSizes
 		}
 		line += fmt.Sprintf(", depth %d", j.QueueDepth)

@@ -53,7 +53,7 @@ func (c fitting) fitProcesses() {
 			"such VMs", vcpus, cpus)
 	}
 	if ram > 0 && asked > oversizeRatioNote*ram {
-		c.note("VMs have %s of memory together and the machine has %s: it is a limit here and nobody gets that much",
+		c.note("VMs have %s of memory together and the machine has %s: the limit applies, but not all of it is available",
 			unit.FormatBytes(asked), unit.FormatBytes(ram))
 	}
 }

@@ -62,7 +62,7 @@ func TestProcessesFitTheMachine(t *testing.T) {
 		{"far too many", "      count_per_cluster: 5000\n", 0, "5000 VMs"},
 		{"buffers fit", "      count_per_cluster: 10\n", 2 * gib, ""},
 		{"buffers do not fit", "      count_per_cluster: 11\n", 2 * gib, "take 22.2 GiB of memory"},
-		{"large VMs take nothing", "      count_per_cluster: 1\n      vcpus: 128\n      ram_mb: 262144\n", 0, ""},
+		{"large VMs need no memory", "      count_per_cluster: 1\n      vcpus: 128\n      ram_mb: 262144\n", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := planner.Preflight(planOnMachine(t, c.group, c.buffers, planner.Options{}))

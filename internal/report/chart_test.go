@@ -297,7 +297,7 @@ func TestAxesAndTooltipsOfCharts(t *testing.T) {
 	if !strings.Contains(axis, "k IOPS") {
 		t.Errorf("the axis of IOPS has %q", axis)
 	}
-	// The tooltip has the time of the point, which stands in the middle of a second, not of the pixel.
+	// The tooltip has the time of the point, which is in the middle of a second, not of the pixel.
 	tip := eval[string](t, b, `(() => { const c = bragg.charts[0]; bragg.hovered = c; c.u.setCursor({ left: c.u.valToPos(200.3, 'x'), top: 50 });
 		return c.tip.querySelector('.at').textContent + ' ' + bragg.moment(c.u.data[0][c.u.cursor.idx]); })()`)
 	if shown, own, _ := strings.Cut(tip, " "); shown != own || shown == "" {

@@ -139,7 +139,7 @@ func TestLargestDifferences(t *testing.T) {
 		math.Abs(float64(second.Change)+0.75) > 0.01 || !(second.Noise > 0 && second.Noise < 0.5) {
 		t.Errorf("the second largest is %+v", second)
 	}
-	// All forms show the same rows: what JSON says with full precision stands on the page and on the terminal.
+	// All forms show the same rows: what JSON has with full precision is on the page and on the terminal.
 	for i, d := range decoded.Largest {
 		if d.Title == "" || d.Unit == "" || d.Base == d.Value {
 			t.Errorf("difference %d is %+v", i, d)

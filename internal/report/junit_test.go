@@ -101,7 +101,7 @@ func TestJUnitEscapesHostileNames(t *testing.T) {
 	readSuites(t, text)
 	for _, bad := range []string{"<script", "<img", "]]>", "\x1b", "\u202e", "\x00"} {
 		if bytes.Contains(text, []byte(bad)) {
-			t.Errorf("%q stands in the form", bad)
+			t.Errorf("%q is in the form", bad)
 		}
 	}
 	// A name is one line and bounded, whatever it was.
@@ -170,7 +170,7 @@ func randomSummary(t *rapid.T) result.Summary {
 	}
 	s.Findings = all
 	switch {
-	case rapid.Bool().Draw(t, "broken off"):
+	case rapid.Bool().Draw(t, "incomplete"):
 		s.Ended, s.Verdict = result.EndedFailed, result.Undecided
 	case failed:
 		s.Verdict = result.Failed

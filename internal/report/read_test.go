@@ -56,7 +56,7 @@ func TestReadSurvivesDamage(t *testing.T) {
 		t.Errorf("a bundle without a summary: %v", err)
 	}
 	if _, err = document.Read(held{run: exampleRun(), summaryErr: errors.New("damaged")}); err == nil {
-		t.Error("a damaged summary is no error")
+		t.Error("a damaged summary is accepted")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestEmptyListsAreLists(t *testing.T) {
 	for _, name := range []string{"findings", "caveats", "reduced", "imitated", "phases", "windows", "marks", "results", "workloads", "steps",
 		"method", "command_line", "events"} {
 		if !strings.Contains(b.String(), fmt.Sprintf("%q: [", name)) {
-			t.Errorf("%q is no list in %s", name, b.String())
+			t.Errorf("%q is not a list in %s", name, b.String())
 		}
 	}
 }

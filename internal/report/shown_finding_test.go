@@ -39,7 +39,7 @@ func TestAdviceStandsOnceForItsKind(t *testing.T) {
 	for name, out := range map[string]string{"terminal": text.String(), "page": shown.String(), "comparison": compared.String(), "comparison's page": comparedPage.String()} {
 		for _, advice := range []string{"Give it more CPU.", "Lower the rate."} {
 			if n := strings.Count(out, advice); n != 1 {
-				t.Errorf("%s: %q stands there %d times", name, advice, n)
+				t.Errorf("%s: %q is shown %d times", name, advice, n)
 			}
 		}
 		if strings.Contains(name, "comparison") && strings.Index(out, "C lacked") > strings.Index(out, "A was not issued") {

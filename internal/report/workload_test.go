@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// TestCores: the CPU time that a generator takes to start is no load on cores, and no load has more cores than there are.
+// TestCores: the CPU time that a generator takes to start does not load cores, and no load has more cores than there are.
 func TestCores(t *testing.T) {
 	load := func(length, cpu time.Duration) result.LoadSummary {
 		return result.LoadSummary{Workload: "F", Group: "g", VMs: 2, ToNanos: length.Nanoseconds(), CPUNanos: cpu.Nanoseconds()}
@@ -32,7 +32,7 @@ func TestCores(t *testing.T) {
 		{"more than the machine has", local, "", load(time.Second, 3*time.Second), 3, " 3 of 2 (!)"},
 		{"as many as the VMs have", result.Manifest{}, `{"groups":[{"name":"g","vcpus":2}]}`, load(time.Second, 4*time.Second), 4, " 4"},
 		{"more than the VMs have", result.Manifest{}, `{"groups":[{"name":"g","vcpus":1}]}`, load(time.Second, 3*time.Second), 3, " 3 of 2 (!)"},
-		{"nobody knows how many", result.Manifest{}, "", load(time.Second, 3*time.Second), 3, " 3"},
+		{"number of cores unknown", result.Manifest{}, "", load(time.Second, 3*time.Second), 3, " 3"},
 	}
 	for _, c := range cases {
 		run := &document.Run{Manifest: c.manifest, Plan: []byte(c.plan), Summary: result.Summary{Loads: []result.LoadSummary{c.load}}}

@@ -48,7 +48,7 @@ func TestRedaction(t *testing.T) {
 	if a.ID != a.Name || a.ID == b.ID || b.ID != b.Name {
 		t.Errorf("nodes: %+v, %+v", a, b)
 	}
-	// The same name has the same pseudonym everywhere, and a name inside another word is left alone.
+	// The same name has the same pseudonym everywhere, and a name inside another word is kept.
 	e := r.Event(interval.Event{Subject: "esx01", Message: "power off esx01, not esx011 or resx01x, at 10.20.30.40", Group: "g"})
 	if e.Subject != a.Name || !strings.Contains(e.Message, a.Name+", not "+b.Name+" or resx01x, at address-") || e.Group != "g" {
 		t.Errorf("event: %+v", e)

@@ -17,7 +17,7 @@ import (
 // nodeNeeds are the capabilities of steps that switch nodes.
 var nodeNeeds = []target.Capability{target.CapNodePower}
 
-// nodePoll is how often nodes are asked for their state.
+// nodePoll is how often the state of nodes is polled.
 const nodePoll = time.Second
 
 // nodeIndexes returns the indexes of a slice that Compile has checked.

@@ -96,7 +96,7 @@ func groupVMs(env *verb.Env, group string) ([]target.VM, error) {
 // reachPoll is how often VMs that do not answer yet are tried again.
 const reachPoll = 250 * time.Millisecond
 
-// reachConcurrentMax bounds how many VMs are asked at a time.
+// reachConcurrentMax bounds how many VMs are polled at a time.
 const reachConcurrentMax = 64
 
 // patience says for how long the agents of a group are waited for.

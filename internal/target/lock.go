@@ -11,7 +11,7 @@ import (
 // the others use.
 type Locker interface {
 	// Lock takes the target for a run, or returns a *lease.HeldError. Hosts that do not answer are left out until they do;
-	// an error of another kind says that none could be asked.
+	// an error of another kind means that none answered.
 	Lock(ctx context.Context, h lease.Holder) (Lock, error)
 }
 

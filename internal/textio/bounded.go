@@ -33,7 +33,7 @@ func (h *Head) Bytes() []byte {
 // String returns what was kept as valid UTF-8.
 func (h *Head) String() string { return string(bytes.ToValidUTF8(h.Bytes(), nil)) }
 
-// Cut tells whether something was discarded.
+// Cut reports whether something was discarded.
 func (h *Head) Cut() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -89,7 +89,7 @@ func clean(s string, lines bool) string {
 	return b.String()
 }
 
-// controls tells whether a terminal or a page may act on r: control characters and Unicode's line and paragraph separators.
+// controls reports whether a terminal or a page may act on r: control characters and Unicode's line and paragraph separators.
 func controls(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 // hides names the characters that hide text or change its order: bidirectional marks, embeddings and isolates, zero-width

@@ -266,7 +266,7 @@ func (f *follower) follow(ctx context.Context) error {
 			return garbled(err)
 		}
 		if err != nil {
-			// The stream broke off, in the middle of a line or between two: what came is not the whole of it.
+			// The stream ended early, within a line or between two: what came is incomplete.
 			if ctx.Err() != nil {
 				return lostCause(ctx)
 			}

@@ -25,7 +25,7 @@ func (c *formChoice) flags(flags *pflag.FlagSet, usage string) {
 	flags.BoolVar(&c.json, console.FormJSON, false, "the same as --format json")
 }
 
-// choose returns the form that was asked for: by --json, by --format, by the extension of the file to write, else "".
+// choose returns the requested form: by --json, by --format, by the extension of the file to write, else "".
 func (c *formChoice) choose(out string) (string, error) {
 	switch {
 	case c.json && c.format != "" && c.format != console.FormJSON:
@@ -45,7 +45,7 @@ func (c *formChoice) choose(out string) (string, error) {
 }
 
 // ofFile returns the form that the extension of a file stands for, "" for a name without extension. An extension that
-// stands for no form of the command is refused: a page under the name of a PDF file helps nobody.
+// belongs to no form of the command is refused: a page under the name of a PDF file is useless.
 func (c *formChoice) ofFile(out string) (string, error) {
 	extension := strings.ToLower(filepath.Ext(out))
 	if extension == "" || out == "-" {

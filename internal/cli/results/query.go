@@ -24,7 +24,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// queryFlags are what `query` was asked for.
+// queryFlags are those of `query`.
 type queryFlags struct {
 	runs, group        string
 	form               formChoice
@@ -129,7 +129,7 @@ func badQuery(err error, hint string) error {
 	return &diag.Error{Code: "bad-query", Message: err.Error(), Hint: hint, Exit: diag.ExitUsage}
 }
 
-// pointsDefault is into how many steps a stretch is cut when none are asked for.
+// pointsDefault is into how many steps a stretch is cut by default.
 const pointsDefault = 100
 
 func queryWindow(f queryFlags, length time.Duration) (metric.Window, error) {

@@ -25,7 +25,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// reportFlags are what `report` was asked for.
+// reportFlags are those of `report`.
 type reportFlags struct {
 	runs, out, junit string
 	form             formChoice

@@ -34,7 +34,7 @@ func Read(b *result.Bundle, live bool, word string) (*document.Run, error) {
 }
 
 // checkSeal refuses a sealed bundle where a file that reports read is not the sealed one: its numbers would be printed
-// as those of the run, on a page that is passed on without the bundle. Other files are told as a caveat, because the
+// as those of the run, on a page that is passed on without the bundle. Other files become a caveat, because the
 // sealed summary does not depend on them any more.
 //
 // All files are compared, not only those that are read: hashing costs 0.06 s per 100 MB where the processor has

@@ -26,7 +26,7 @@ func TestFrozenHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, r.everything())
 	}
-	if lost := clients.Hosts[1]; lost.Err == nil || !strings.Contains(lost.Err.Error(), "nothing was heard of it") {
+	if lost := clients.Hosts[1]; lost.Err == nil || !strings.Contains(lost.Err.Error(), "no message from it for") {
 		t.Errorf("the frozen host: %v", lost.Err)
 	}
 	if other := clients.Hosts[0]; other.Err != nil || other.Report.Rows[0].Directions[interval.Read].Operations < 5000 {

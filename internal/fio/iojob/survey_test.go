@@ -162,7 +162,7 @@ func TestSurveyIsNoTraffic(t *testing.T) {
 	}
 	// Fifty reads at a hundred a second: none of them can be earlier than its rate has it.
 	if rate := float64(read.Operations) / read.Runtime.Seconds(); rate > 120 {
-		t.Errorf("%.0f reads a second of the 100 that were asked for, in %v of %v", rate, read.Runtime, row.Runtime)
+		t.Errorf("%.0f reads a second instead of 100, in %v of %v", rate, read.Runtime, row.Runtime)
 	}
 	if row.Account.SurveyNanos <= 0 || read.Runtime >= row.Runtime {
 		t.Errorf("the survey took %d ns; reads ran for %v of %v", row.Account.SurveyNanos, read.Runtime, row.Runtime)

@@ -156,7 +156,7 @@ func (r *rig) leftovers(t *testing.T, runs string) {
 			t.Errorf("process left: %s", process)
 		}
 	}
-	if said := r.must(t, "clean", "--runs", runs); !strings.Contains(said, "nothing to clean") {
+	if said := r.must(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
 		t.Errorf("bragg clean found something: %s", said)
 	}
 }

@@ -89,7 +89,7 @@ func carrier(mounts []mount, path string) (mount, bool) {
 }
 
 // devicesOf names the devices below a mount. File systems that span devices (btrfs) have a number of their own that no
-// device has: their devices are asked for by another way.
+// device has: their devices are found in another way.
 func (s system) devicesOf(m mount) []string {
 	var names []string
 	if m.number.Major != 0 {

@@ -13,7 +13,7 @@ import (
 type system struct {
 	sys, proc, dev, udev string
 
-	// What only a running kernel can be asked; nil in a made-up tree.
+	// Queries that need a running kernel; nil in a made-up tree.
 	numberOf func(path string) (Number, bool) // of a device node at any path
 	loopFile func(name string) (FileID, bool) // below a loop device, even if its path has changed
 	fileOf   func(path string) (FileID, bool)

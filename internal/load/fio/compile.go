@@ -149,10 +149,10 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 			c.plan.BytesWritten += n
 		}
 		if j.Rate != [3]int64{} || j.RateIOPS != [3]float64{} {
-			c.note("rates of fio are no open loop: a stall of the storage delays later operations, and its latency does not count their wait")
+			c.note("fio does not run rates as an open loop: a stall of the storage delays later operations, and its latency does not count their wait")
 		}
 		if j.ZoneMode == "strided" && !j.Has("zonemode") {
-			c.note("fio is told zonemode=strided, because it refuses zonesize alone")
+			c.note("fio gets zonemode=strided, because it refuses zonesize alone")
 		}
 		if j.Stonewall || j.StartDelay > 0 || j.RampTime > 0 || j.RampSize > 0 {
 			c.parallel = false

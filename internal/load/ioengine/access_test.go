@@ -126,7 +126,7 @@ func TestMountedDeviceIsRefused(t *testing.T) {
 	loadtest.CheckRefusal(t, err, []string{"held", "mounted"})
 }
 
-// A device smaller than its workload was told is found before anything is written.
+// A device smaller than its workload states is found before anything is written.
 func TestSmallDevice(t *testing.T) {
 	w := files(t, job("rw=write bs=64k size=32m"))
 	if err := os.Truncate(w.Devices[0].Path, 16*mib); err != nil {
@@ -196,7 +196,7 @@ func TestHangingDevice(t *testing.T) {
 	}
 }
 
-// Reading what was never written is told, by files and by loop devices, unless the load itself writes it before.
+// Reading what was never written is reported, for files and by loop devices, unless the load itself writes it before.
 func TestUnwrittenReadsAreNoted(t *testing.T) {
 	sparse := files(t, job("rw=randread bs=4k size=32m")).Devices[0]
 	half, err := os.OpenFile(sparse.Path, os.O_WRONLY, 0)

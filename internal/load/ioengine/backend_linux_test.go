@@ -67,7 +67,7 @@ func TestMappedFileIsCut(t *testing.T) {
 	}
 }
 
-// What libaio refuses is told with its limit, and nothing is left.
+// What libaio refuses is reported with its limit, and nothing is left.
 func TestLibaioIsRefused(t *testing.T) {
 	path := writtenFile(t)
 	limit, err := os.ReadFile("/proc/sys/fs/aio-max-nr")

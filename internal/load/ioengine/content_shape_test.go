@@ -123,7 +123,7 @@ func TestCompressibilityHolds(t *testing.T) {
 	}
 }
 
-// Programs with large windows find no more than was asked for.
+// Programs with large windows find no more than was requested.
 func TestCompressorsOfTheMachine(t *testing.T) {
 	t.Parallel()
 	xz := testreq.Program(t, "xz")

@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
-// toldMax bounds how many errors of one worker are told.
+// toldMax bounds how many errors of one worker are reported.
 const toldMax = 1000
 
 // TellErrors calls say for errors that a job with error_dump outlives, on the thread that drives the load. It must be called

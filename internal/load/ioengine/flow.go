@@ -16,7 +16,7 @@ func (l *lane) heldBack(now int64) int64 {
 }
 
 // ShareFlows balances the jobs of this workload together with those of others that share flows. Jobs that start at once hold
-// back the others from now on, so that nobody runs ahead while threads are still being started, unless later says that this
+// back the others from now on, so that none runs ahead while threads are still being started, unless later says that this
 // workload begins when another one has ended. It must be called before Run; Run and Close give the others free.
 func (r Run) ShareFlows(flows *shares.Flows, later bool) {
 	r.enterFlows(flows)
@@ -48,7 +48,7 @@ func joinFlows(lanes []lane) {
 	}
 }
 
-// leaveFlows is for a worker that ends: its lanes hold nobody back any more.
+// leaveFlows is for a worker that ends: its lanes hold no others back any more.
 func leaveFlows(lanes []lane) {
 	for i := range lanes {
 		lanes[i].flow.Leave()

@@ -153,7 +153,7 @@ func (in *instance) abandon(errs <-chan error, workers int) {
 		for range workers {
 			late = errors.Join(late, <-errs)
 		}
-		_ = errors.Join(late, in.release()) // nobody waits for it; that they hang was reported
+		_ = errors.Join(late, in.release()) // not awaited; the hang was reported
 	}()
 }
 

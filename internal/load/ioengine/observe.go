@@ -7,7 +7,7 @@ import (
 )
 
 // Observer receives what one lane completed, batch after batch, on the thread that drives the load. Whatever it does
-// delays the next operations of that thread, so it allocates nothing and hands over to somebody else what takes longer
+// delays the next operations of that thread, so it allocates nothing and hands over to another goroutine what takes longer
 // than copying. The batch is the engine's own and overwritten after the call.
 type Observer interface {
 	// Begin comes before the first operation that counts: from measureFrom on, on the workload's axis, operations do.
@@ -33,10 +33,10 @@ type Completed struct {
 	Priority  thread.Priority // its own, or that of its job; 0: none is set
 }
 
-// OK reports whether everything was done that was asked for.
+// OK reports whether the whole operation was done.
 func (c *Completed) OK() bool { return c.Result == c.Size }
 
-// Observe lets each lane report to an observer of its own; nil for a lane that nobody watches. It must be called before
+// Observe lets each lane report to an observer of its own; nil for a lane without one. It must be called before
 // Run.
 func (r Run) Observe(of func(job string, clone int) Observer) {
 	for _, workers := range r.phases {

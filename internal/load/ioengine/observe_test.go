@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 )
 
-// counting adds up what an observer is told, and checks what must hold of every operation.
+// counting adds up what an observer receives, and checks what must hold of every operation.
 type counting struct {
 	t          *testing.T
 	from       int64

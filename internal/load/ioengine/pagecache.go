@@ -32,7 +32,7 @@ func dropCaches(workers []*worker) {
 					continue
 				}
 				dropped[f] = true
-				_ = f.Sync(true) // whoever wrote it has seen its errors
+				_ = f.Sync(true) // the writer has seen its errors
 				f.Forget()
 			}
 		}

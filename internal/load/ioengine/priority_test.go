@@ -55,7 +55,7 @@ func prioritized(t *testing.T, options string) ([]ioengine.Completed, measuring.
 	return seen.list, run.Account()
 }
 
-// The share of operations that is asked for has the priority, the same ones whatever does them and however deep the queue is,
+// The requested share of operations has the priority, the same ones whatever does them and however deep the queue is,
 // and every operation's latency is counted under its priority.
 func TestSharesOfPriorities(t *testing.T) {
 	high, idle := thread.NewPriority(1, 0), thread.NewPriority(3, 7)

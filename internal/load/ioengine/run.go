@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
 )
 
-// Run is a prepared workload that can be asked how it worked.
+// Run is a prepared workload that reports how it worked.
 type Run struct{ *instance }
 
 // Prepared reports whether there is a workload; the zero value has none.

@@ -50,7 +50,7 @@ func (t *think) pause(l *lane, w *worker, now int64) int64 {
 	l.pauseUntil = now + int64(l.Job.Fio.ThinkTime)
 	t.burstFrom = now
 	if spin := int64(min(l.Job.Fio.Control.ThinkTimeSpin, l.Job.Fio.ThinkTime)); spin > 0 && w.shared != nil {
-		// Nobody shares the worker of such a lane; its lock is for whoever collects intervals.
+		// The worker of such a lane is not shared; its lock is for the collector of intervals.
 		w.mu.Unlock()
 		for w.shared.clock.Now() < min(now+spin, l.end) && !w.shared.stop.Load() {
 			continue

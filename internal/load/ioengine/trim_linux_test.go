@@ -96,7 +96,7 @@ func TestTrimsReachTheMedium(t *testing.T) {
 					for at := 0; at < len(data); at += 65536 {
 						block := data[at : at+65536]
 						if bytes.Count(block, []byte{0}) > 1024 || bytes.Count(block, []byte{0x5a}) > 1024 {
-							t.Fatalf("the block at %d was not written anew", at)
+							t.Fatalf("the block at %d was not written again", at)
 						}
 					}
 				})

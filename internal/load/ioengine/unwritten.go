@@ -34,7 +34,7 @@ func (in *instance) noteUnwritten() {
 	}
 }
 
-// portion says a share in few words, so that VMs that differ by little are told alike.
+// portion says a share in few words, so that VMs that differ by little are reported alike.
 func portion(share float64) string {
 	switch {
 	case share > 0.995:

@@ -60,7 +60,7 @@ func TestShareOfTrims(t *testing.T) {
 	}
 }
 
-// What stands where zeroes should is found, where the job asks for it, and what a trim destroyed besides is found always.
+// Data in place of zeroes is found, where the job requests it, and what a trim destroyed besides is found always.
 func TestTrimsThatWentWrongAreFound(t *testing.T) {
 	const options = "rw=randwrite bs=4k size=1m ioengine=libaio iodepth=8 verify=crc32c trim_percentage=50 trim_backlog=16"
 	w := files(t, job(options))

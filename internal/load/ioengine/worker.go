@@ -48,7 +48,7 @@ type worker struct {
 	begun           bool
 	ramping         int  // lanes whose ramp a size has yet to end
 	watched         bool // some lane is
-	told            int  // errors that were told
+	told            int  // errors that were reported
 	observed        observed
 	submissions     backend.SubmissionTimer // nil: not measured
 	chain           *backend.Chain          // nil: operations are done one by one
@@ -115,7 +115,7 @@ func (w *worker) run() error {
 	runtime.LockOSThread()
 	if w.settings == (thread.Settings{}) {
 		defer runtime.UnlockOSThread()
-	} // else the thread ends with the goroutine, because nobody else shall have it
+	} // else the thread ends with the goroutine, because no other goroutine may have it
 	if err := w.settings.Settle(); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (w *worker) fill(now int64) (wake int64) {
 }
 
 // exchange stamps the batch and gives it to the back end. The lock is free meanwhile, but for null, which cannot block and
-// frees it when somebody asks. An operation of null begins when the one before was reaped: its service time is what the
+// frees it on request. An operation of null begins when the one before was reaped: its service time is what the
 // generator itself costs, because there is nothing else.
 func (w *worker) exchange(wake, now int64) (int, error) {
 	if w.chain != nil {

@@ -54,7 +54,7 @@ func (w *worker) exchangeChain(wake, now int64) int {
 }
 
 // rest lets the scheduler choose. The worker may go on in another thread, and the one that it had may work for others meanwhile;
-// not so with settings of the thread, which is then nobody else's.
+// not so with settings of the thread, which is then exclusive.
 func (w *worker) rest() {
 	switch {
 	case !w.chain.Tired():

@@ -5,7 +5,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// How far a job came with its writes, for whoever verifies them later.
+// How far a job came with its writes, for a later verification.
 
 // Written returns how many writes a workload of one clone made that verifies them, and where the last of them went that are
 // known to be complete. It returns false where there is none such, where there are operations besides writes, because the

@@ -24,7 +24,7 @@ func testRefusals(t *testing.T, s suite) {
 		"a device that the VM does not have": {"[job]\nfilename=/dev/sdz\nrw=write\n", "/dev/sdz"},
 		"a file of the machine":              {"[job]\nfilename=" + foreign + "\nrw=write\n", foreign},
 		"no device":                          {"[job]\nrw=write\nsize=1m\n", "job"},
-		"an option that nobody has":          {"[job]\nfilename=/dev/sdb\nrw=read\nno_such_option=1\n", "no_such_option"},
+		"an unknown option":                  {"[job]\nfilename=/dev/sdb\nrw=read\nno_such_option=1\n", "no_such_option"},
 		"a program":                          {"[job]\nfilename=/dev/sdb\nrw=read\nexec_prerun=/bin/true\n", "exec_prerun"},
 		"a size that is none":                {"[job]\nfilename=/dev/sdb\nrw=read\nsize=many\n", "size"},
 		"no job":                             {"[global]\nrw=read\n", "job"},

@@ -59,7 +59,7 @@ type Latency struct {
 	CV        result.Number `json:"cv"`
 }
 
-// coresTimeMin is the shortest load whose CPU time is told in cores. The start of a generator counts as its CPU time and
+// coresTimeMin is the shortest load whose CPU time is shown in cores. The start of a generator counts as its CPU time and
 // not as time of its load, so in less than this it would look like cores at work.
 const coresTimeMin = 500 * time.Millisecond
 

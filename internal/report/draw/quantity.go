@@ -20,7 +20,7 @@ func Quantity(value float64, name string) string {
 	return text
 }
 
-// Amount is Quantity without a unit that stands in the heading of a table anyway: "75.7k" of "75.7k IOPS". Units that
+// Amount is Quantity without a unit that is in the heading of a table anyway: "75.7k" of "75.7k IOPS". Units that
 // take the prefix stay: "212 MB/s".
 func Amount(value float64, name string) string {
 	base, factor := BaseUnit(name)

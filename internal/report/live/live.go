@@ -142,7 +142,7 @@ func (l *View) loop() {
 }
 
 // write brings the screen up to date. The text is made under the lock and written without it, so that a terminal that
-// takes nothing stops only this goroutine.
+// accepts no output stops only this goroutine.
 func (l *View) write(tick, last bool) {
 	columns, rows := l.options.Size()
 	columns = max(columns, draw.WidthMin)
@@ -162,7 +162,7 @@ func (l *View) write(tick, last bool) {
 		lines = append(lines, l.state.progress()...)
 	}
 	l.mu.Unlock()
-	// A write error means that nobody looks any more; the run goes on.
+	// A write error means that the terminal is gone; the run goes on.
 	_, _ = io.WriteString(l.options.Out, l.screen(lines, block, columns))
 }
 
@@ -206,7 +206,7 @@ func (l *View) screen(lines, block []string, columns int) string {
 	return b.String()
 }
 
-// rowsDrawn is how many rows the block takes now: after a terminal became narrower it has broken the lines anew.
+// rowsDrawn is how many rows the block takes now: after a terminal became narrower it has wrapped the lines again.
 func (l *View) rowsDrawn(columns int) int {
 	rows := 0
 	for _, w := range l.drawn {

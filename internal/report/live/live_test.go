@@ -189,7 +189,7 @@ hostile�[2Jname
 	})
 }
 
-// stuck is a terminal that takes nothing until it is released.
+// stuck is a terminal that accepts no output until it is released.
 type stuck struct{ release chan struct{} }
 
 func (s stuck) Write(p []byte) (int, error) {

@@ -37,7 +37,7 @@ func show() {
 	}
 }
 
-// TestLiveLeavesNoGhosts resizes a real terminal, which breaks the lines of the view again: the view stands there once.
+// TestLiveLeavesNoGhosts resizes a real terminal, which breaks the lines of the view again: the view is shown once.
 func TestLiveLeavesNoGhosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

@@ -37,7 +37,7 @@ type state struct {
 	open    []interval.Event
 	loads   []*liveLoad
 	starts  map[string]int
-	engines map[string]bool  // loads of which an engine other than planned was told
+	engines map[string]bool  // loads of which an engine other than planned was reported
 	silent  map[string]int64 // VMs that do not answer, since when
 	stopped bool
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Descriptions of scenarios are HTML written by anybody. Only these elements survive, without any attribute; headings
-// become one level that fits into the page. Everything else loses its tags, and what is no text loses its content.
+// become one level that fits into the page. Everything else loses its tags, and what is not text loses its content.
 var descriptionElements = map[string]string{
 	"p": "p", "br": "br", "strong": "strong", "b": "strong", "em": "em", "i": "em", "code": "code", "tt": "code",
 	"ul": "ul", "ol": "ol", "li": "li", "pre": "pre",
@@ -30,7 +30,7 @@ const (
 )
 
 // sanitizeDescription returns HTML that is safe to put into the page: balanced, of allowed elements only. It is built
-// anew from tokens; no byte of the input is copied without being escaped.
+// again from tokens; no byte of the input is copied without being escaped.
 func sanitizeDescription(source string) string {
 	s := sanitizer{}
 	tokens := xhtml.NewTokenizer(strings.NewReader(source))

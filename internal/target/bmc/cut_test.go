@@ -85,7 +85,7 @@ func TestZeroCutIsRefused(t *testing.T) {
 	}
 }
 
-// The target file proves what the node itself cannot be asked for.
+// The target file proves what the node itself cannot report.
 func TestDeclaredIdentityProves(t *testing.T) {
 	c := fine()
 	c.Machine, c.Declared = Identity{}, Identity{Serials: []string{"7XK0Q13"}}

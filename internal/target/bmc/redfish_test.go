@@ -263,7 +263,7 @@ func TestNoProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.client.Transport.(*http.Transport).Proxy != nil {
-		t.Error("a proxy may be asked")
+		t.Error("a proxy may be used")
 	}
 }
 

@@ -116,7 +116,7 @@ func TestTemplatesOfTheFile(t *testing.T) {
 	}
 }
 
-// Two targets that are asked the same say the same, addresses and numbers included.
+// Two targets answer the same calls alike, addresses and numbers included.
 func TestDeterministic(t *testing.T) {
 	var seen []any
 	for range 2 {

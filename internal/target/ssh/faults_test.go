@@ -47,7 +47,7 @@ func TestUnusableHosts(t *testing.T) {
 		"unknown host": { // ssh takes the first of several values
 			func(c *target.Config) {
 				c.Options["ssh_options"] = "UserKnownHostsFile=/dev/null " + c.Options["ssh_options"]
-			}, "its key is not known",
+			}, "host key unknown",
 		},
 		"no such pool": {func(c *target.Config) { c.Pool = r.pool + "/nowhere" }, "no such file"},
 		"no folder":    {func(c *target.Config) { c.Pool = "/etc/hostname" }, "not a directory"},

@@ -1,4 +1,4 @@
-// Package ssh is the target that everybody has: Linux hosts that are there already, reached with the system's ssh. Each is
+// Package ssh is the target for existing Linux hosts, reached with the system's ssh. Each is
 // a node, and a VM on it is the agent with data disks that are files of the host. Nothing is installed: the agent's program
 // is sent when it is needed, opens no port, and is gone with its VMs.
 //

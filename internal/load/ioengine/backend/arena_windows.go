@@ -19,7 +19,7 @@ func NewArena(size int) (Arena, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes of buffers: %w", size, err)
 	}
-	// The address is no Go pointer that could move: it is read as one through its own variable.
+	// The address is not a Go pointer that could move: it is read as one through its own variable.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), size), nil
 }
 

@@ -26,7 +26,7 @@ type File struct {
 	mapped *mapping // with mmap only
 	// syncWrites: each write is to be on the medium when it is complete; only mmap must see to it itself.
 	syncWrites bool
-	Buffered   string // why it has no direct access, where that was asked for
+	Buffered   string // why it has no direct access, where that was requested
 }
 
 // Close closes the file, and the memory that it is mapped to.

@@ -71,7 +71,7 @@ func (f *File) trim(offset, size int64) int32 {
 // ioctlDiscard is BLKDISCARD of linux/fs.h.
 const ioctlDiscard = 0x1277
 
-// discard tells a block device that nobody needs what lies in a range.
+// discard tells a block device that the data in a range is not needed.
 func discard(fd int, offset, size int64) error {
 	span := [2]uint64{uint64(offset), uint64(size)}
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), ioctlDiscard, uintptr(unsafe.Pointer(&span)))

@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// Where the kernel has no atomic writes the file is not opened for any, and the reason is told.
+// Where the kernel has no atomic writes the file is not opened for any, and the reason is reported.
 func TestAtomicWritesThatCannotBe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, make([]byte, 8192), 0o600); err != nil {

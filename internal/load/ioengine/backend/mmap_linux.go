@@ -49,9 +49,9 @@ func (f *File) MapInto(writes bool, order string) error {
 
 func (m *mapping) close() error { return unix.Munmap(m.memory) }
 
-// performMapped does one operation by copying, and msync for a sync. Where direct access is asked for, each write is
+// performMapped does one operation by copying, and msync for a sync. Where direct access is requested, each write is
 // brought to the medium, because memory has no other way. A page that the medium cannot give, or that lies behind the
-// end of a file that somebody cut meanwhile, is a fault of the processor that does not say why; the same operation without
+// end of a file that was truncated meanwhile, is a fault of the processor that does not say why; the same operation without
 // the mapping does, and where it should succeed the fault is EIO.
 func performMapped(s *Slot) (result int32) {
 	defer func() {

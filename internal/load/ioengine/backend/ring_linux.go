@@ -184,7 +184,7 @@ func (r *ring) mapMemory(p *ringParams) error {
 	r.entries = unsafe.Slice((*ringEntry)(unsafe.Pointer(&r.entriesMemory[0])), p.sqEntries)
 	r.results = unsafe.Slice((*ringResult)(unsafe.Pointer(&r.rings[cq.five])), p.cqEntries)
 	for i := range p.sqEntries {
-		*word(sq.six + 4*i) = i // entry i always stands at place i
+		*word(sq.six + 4*i) = i // entry i is always at place i
 	}
 	r.arg = (*ringWaitArg)(unsafe.Pointer(&r.scratch[0]))
 	r.timeout = (*unix.Timespec)(unsafe.Pointer(&r.scratch[64]))
@@ -232,7 +232,7 @@ func (r *ring) register(operation uintptr, argument unsafe.Pointer, count int) e
 	})
 }
 
-// uninterrupted makes a call again when a signal cut it short. To let go of files or buffers, the kernel waits until no
+// uninterrupted makes a call again when a signal cut it short. To release files or buffers, the kernel waits until no
 // operation uses them, and a signal ends that wait with everything as it was; the scheduler of Go sends signals often.
 func uninterrupted(call func() syscall.Errno) error {
 	errno := call()

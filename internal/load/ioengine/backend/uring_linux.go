@@ -117,7 +117,7 @@ func (b *uring) Exchange(batch []int32, done []Completion, waitNanos int64) (int
 const givenBackMax = 200
 
 // again hands over, with the next call, operations that the kernel gave back undone, and returns how many others there are,
-// which it moves to the front. Nobody here cancels anything: the kernel does, when an operation has to block and no thread
+// which it moves to the front. Nothing here cancels operations: the kernel does, when an operation has to block and no thread
 // of its own can be made for that because a signal is waiting for this thread. Kernels up to 6.15 try three times within
 // microseconds, and the scheduler of Go sends signals often. The time goes on counting.
 func (b *uring) again(done []Completion) int {

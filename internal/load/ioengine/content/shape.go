@@ -13,7 +13,7 @@ import (
 //
 // As in fio a pattern wins over everything, unless only a part of each chunk is to compress: then it is that part. A
 // share that compresses or repeats wins over zero_buffers. refill_buffers and scramble_buffers have no effect, because
-// no write repeats another unless that was asked for.
+// no write repeats another unless that was requested.
 type Content struct {
 	kind    kind
 	percent int    // of each chunk that is filler: zeros, or the pattern
@@ -71,7 +71,7 @@ func (c *Content) Write(buffer, pool []byte, key, n uint64) {
 }
 
 // runCost is about what a compressor needs to say where filler is and how long: 2 to 5 bytes in LZ4, zstd and DEFLATE. So
-// much more of a chunk is filler, so that what the medium stores has the size that was asked for and not 1 or 2 % more.
+// much more of a chunk is filler, so that what the medium stores has the requested size and not 1 or 2 % more.
 const runCost = 3
 
 // fill makes one block: in each chunk random bytes and behind them filler.
@@ -107,7 +107,7 @@ func (c *Content) filler(buffer []byte) {
 // has a place in its hundred: its number times repeatStep, so that repeats lie evenly between the others, plus a random
 // phase. The first places are unique. A repeat holds what any of the unique writes of the hundreds before holds, all
 // with the same probability; in the first hundred that is one of the same hundred. Some hundreds lie between, so that
-// of what is written in order no window of a compressor holds both: it would compress better than was asked for.
+// of what is written in order no window of a compressor holds both: it would compress better than requested.
 //
 // Writes that are larger than the smallest consist of several blocks. Each has phases of its own and repeats the first
 // block of a write, because a smaller write has no other.

@@ -10,7 +10,7 @@ type Tally struct {
 }
 
 const (
-	// sparesOfWorker recorders wait empty; more are made only when nobody collects for seconds.
+	// sparesOfWorker recorders wait empty; more are made only when no one collects for seconds.
 	sparesOfWorker = 2
 )
 
@@ -35,7 +35,7 @@ func (t *Tally) Close(p Period) {
 	t.periods = append(t.periods, p)
 }
 
-// Take returns the periods up to a boundary, which are nobody else's from then on.
+// Take returns the periods up to a boundary, which belong to the caller from then on.
 func (t *Tally) Take(boundary int64) []Period {
 	count := 0
 	for count < len(t.periods) && t.periods[count].End <= boundary {

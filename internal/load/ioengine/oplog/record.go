@@ -38,7 +38,7 @@ func NewRecording(out *iolog.Writer, path string) *Recording {
 	return c
 }
 
-// write takes batches until there are no more. After an error it throws them away, so that nobody waits for it.
+// write takes batches until there are no more. After an error it throws them away, so that no caller waits for it.
 func (c *Recording) write(out *iolog.Writer) error {
 	var first error
 	last := int64(0)

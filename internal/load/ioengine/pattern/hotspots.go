@@ -18,7 +18,7 @@ type Hotspots struct {
 	zones     []hotZone
 	blocks    uint64
 	scatter   permutation
-	shift     uint64 // of all blocks, so that the hottest lies at the centre that was asked for
+	shift     uint64 // of all blocks, so that the hottest lies at the requested centre
 }
 
 type hotKind uint8
@@ -69,7 +69,7 @@ func NewPareto(h float64, blocks, key uint64) Hotspots {
 
 // NewNormal: ranks lie around the middle one, as widely as fio 3.33 spreads them: its distances from the middle have
 // the variance (1/12 + d²)/12 of the blocks squared, which is a bell of deviation 1/12 plus a uniform part as wide as the
-// deviation d that was asked for; above 50 % it stays as wide as at 50 %. So normal:10 has a deviation of 8.8 % of the
+// the requested deviation d; above 50 % it stays as wide as at 50 %. So normal:10 has a deviation of 8.8 % of the
 // blocks, and no value makes it narrower than 8.3 %. A bell of exactly d would be another working set for the same file.
 func NewNormal(percent float64, blocks, key uint64) Hotspots {
 	return Hotspots{

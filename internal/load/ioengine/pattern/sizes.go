@@ -153,7 +153,7 @@ func (s *Sizes) Equal(o *Sizes) bool {
 	return true
 }
 
-// Misfit returns a size that is no multiple of align, 0 where all are.
+// Misfit returns a size that is not a multiple of align, 0 where all are.
 func (s *Sizes) Misfit(align int64) int64 {
 	if s.Span > 1 {
 		return s.Smallest + 1

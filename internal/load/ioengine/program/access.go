@@ -21,7 +21,7 @@ func CheckAccess(job *Job, device load.Device, f *backend.File) error {
 	wrong := func(what string, n int64) error {
 		return &diag.Error{
 			Code: "misaligned", Exit: diag.ExitData,
-			Message: fmt.Sprintf("job %q: %s %d is no multiple of %d bytes, which direct access to device %q needs",
+			Message: fmt.Sprintf("job %q: %s %d is not a multiple of %d bytes, which direct access to device %q needs",
 				job.Fio.Name, what, n, f.Align, device.Name),
 			Hint: "change it, or use direct=0",
 		}
@@ -75,7 +75,7 @@ func Grows(j *fiojob.Job) bool {
 		j.IOEngine != "mmap" && j.IOEngine != "falloc" && !j.Control.FillDevice && !j.Verify.Only
 }
 
-// CheckEnds refuses a device that is smaller than the workload was told.
+// CheckEnds refuses a device that is smaller than the workload states.
 func CheckEnds(job *Job, devices []load.Device, files []*backend.File) error {
 	if job.Kind == backend.KindFalloc {
 		return nil // it makes files longer

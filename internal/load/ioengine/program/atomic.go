@@ -11,7 +11,7 @@ import (
 )
 
 // Atomic writes (RWF_ATOMIC, Linux 6.11): after a crash all of a write is there or nothing of it. The kernel does them with
-// direct access only, where the device can, and refuses each that is no power of two, too small, too large, or not at a
+// direct access only, where the device can, and refuses each that is not a power of two, too small, too large, or not at a
 // multiple of its size. All of that is checked before the first.
 
 // checkAtomic refuses atomic=1 where the job itself rules it out.
@@ -64,7 +64,7 @@ func CheckAtomicWrites(s *Job, device load.Device, smallest, largest int64) erro
 			}
 		}
 		if skip := s.Fio.Sequence; err == nil && !s.Random && skip%size != 0 {
-			err = wrong("a skip of %d is no multiple of %d bytes", skip, size)
+			err = wrong("a skip of %d is not a multiple of %d bytes", skip, size)
 		}
 	})
 	return err

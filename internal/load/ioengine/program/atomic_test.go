@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// What the kernel would answer with EINVAL is refused beforehand: sizes that are no powers of two or out of bounds, and
-// places that are no multiples of their size.
+// What the kernel would answer with EINVAL is refused beforehand: sizes that are not powers of two or out of bounds, and
+// places that are not multiples of their size.
 func TestAtomicWritesThatDoNotFit(t *testing.T) {
 	for options, want := range map[string]string{
 		"rw=write bs=4k":                                            "",

@@ -78,7 +78,7 @@ func (s *Job) Chains() bool {
 	return true
 }
 
-// Advice is which order of operations the kernel is told to expect.
+// Advice is which order of operations the kernel is advised to expect.
 func (s *Job) Advice() string {
 	switch {
 	case s.Fio.Advice != "":

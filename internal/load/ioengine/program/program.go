@@ -258,7 +258,7 @@ func (p *Program) compileClones(j *fiojob.Job, spec *Job, key uint64) {
 	sizeWorkingSet(spec)
 }
 
-// devicesOf maps the files of a job to devices of the workload. Names that are no device were refused before.
+// devicesOf maps the files of a job to devices of the workload. Names that are not devices were refused before.
 func (p *Program) devicesOf(j *fiojob.Job) []int {
 	var found []int
 	for _, name := range j.Files() {

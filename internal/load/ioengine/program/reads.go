@@ -42,7 +42,7 @@ func (p *Program) firstWrite(device int) int {
 	return -1
 }
 
-// zonesListedMax bounds how many zones are told apart; of more the whole region counts.
+// zonesListedMax bounds how many zones are kept apart; beyond that the whole region counts.
 const zonesListedMax = 4096
 
 func extentsOf(r *pattern.Region) []blockdev.Extent {

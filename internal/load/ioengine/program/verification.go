@@ -76,7 +76,7 @@ func (p *Program) compileVerification(j *fiojob.Job, s *Job) *Verification {
 	return v
 }
 
-// verifyInterval is the distance of headers, as fio 3.33 settles it: what is asked for where it divides all blocks of the
+// verifyInterval is the distance of headers, as fio 3.33 settles it: the requested one where it divides all blocks of the
 // job, else what all of them are multiples of.
 func verifyInterval(j *fiojob.Job) int64 {
 	low, high := int64(math.MaxInt64), int64(0)
@@ -93,7 +93,7 @@ func verifyInterval(j *fiojob.Job) int64 {
 	return n
 }
 
-// warnOfVerification says what somebody who knows fio would not expect.
+// warnOfVerification says what a user of fio would not expect.
 func (p *Program) warnOfVerification(j *fiojob.Job, s *Job, v *Verification) {
 	pos := p.optionPos(j, "verify")
 	switch {

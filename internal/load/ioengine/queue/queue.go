@@ -54,6 +54,6 @@ const (
 // Target is where a stream goes while its lane runs.
 type Target struct {
 	File *backend.File
-	// DirtyFrom and dirtyTo are what was written since the last sync_file_range; 0 and 0: nothing, or nobody asks.
+	// DirtyFrom and dirtyTo are what was written since the last sync_file_range; 0 and 0: nothing, or not requested.
 	DirtyFrom, DirtyTo int64
 }

@@ -91,7 +91,7 @@ func (g *flowGroup) change(weight uint64) {
 	g.epoch.Add(1)
 }
 
-// Over reports whether the lane has done its share. Somebody else of the group then has not done theirs.
+// Over reports whether the lane has done its share. Another lane of the group then has not done its share.
 func (f *Flow) Over() bool {
 	if epoch := f.group.epoch.Load(); epoch != f.epoch {
 		f.epoch, f.issued = epoch, 0

@@ -111,6 +111,6 @@ func TestMemoryPolicies(t *testing.T) {
 	}
 	n := nodeSettingsOf(&fiojob.Nodes{Policy: "bind", Memory: []int{900}})
 	if err := n.setMemoryPolicy(); err == nil {
-		t.Error("a node that no machine has is no error")
+		t.Error("a node that no machine has is accepted")
 	}
 }

@@ -41,7 +41,7 @@ func WithheldNow() Withheld {
 	return c.last
 }
 
-// stolenNanos reads the eighth number of the first line: ticks in which the hypervisor ran somebody else.
+// stolenNanos reads the eighth number of the first line: ticks in which the hypervisor ran other guests.
 func stolenNanos(path string, otherwise int64) int64 {
 	f, err := os.Open(path)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // What another run wrote is known by its headers: each says its place, its length and a digest. Which places that run wrote to
 // is known only where it drew them as this one does. fio draws others, and so does a job with another seed; where they wrote
-// a part of a region only, a block without a header may be one that nobody wrote.
+// a part of a region only, a block without a header may never have been written.
 //
 //	reading in the order of this job ──a block has no header, and none that is there has a seed of ours──▶ survey: the
 //	whole region is read, what has a header must be right, and as much must have one as the job wrote
@@ -51,7 +51,7 @@ type postponed struct {
 const keptBytesMax = 16 << 20
 
 // note looks at one interval that was read in the order of the job, and reports whether what is wrong with it may be that
-// nobody wrote it.
+// it was not written.
 func (u *survey) note(m *verify.Mismatch, header verify.Header, want *verify.Stamp, length int64) (absent bool) {
 	if !u.possible {
 		return false

@@ -5,9 +5,9 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
-// tail is the last writes of a lane, as many as its queue is deep, for whoever verifies them in another job.
+// tail is the last writes of a lane, as many as its queue is deep, for the verification in another job.
 type tail struct {
-	recent []Written // write n of the lane stands at n modulo their number
+	recent []Written // write n of the lane is at n modulo their number
 	count  uint64    // of all writes
 	failed uint64
 }
@@ -17,7 +17,7 @@ func (t *tail) add(w Written) {
 	t.count++
 }
 
-// lose notes a write that failed; numbers begin anew with each loop, so that the newest one is meant.
+// lose notes a write that failed; numbers restart with each loop, so that the newest one is meant.
 func (t *tail) lose(s *backend.Slot) {
 	t.failed++
 	for back := uint64(1); back <= min(t.count, uint64(len(t.recent))); back++ {

@@ -119,7 +119,7 @@ const trimmedBit = 1 << 63
 type holding uint8
 
 const (
-	holdsOther holding = iota // a later write, or nobody knows
+	holdsOther holding = iota // a later write, or unknown
 	holdsWrite
 	holdsZeroes
 )
