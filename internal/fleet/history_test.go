@@ -64,7 +64,7 @@ func TestRefreshKeepsWhatOthersDidMeanwhile(t *testing.T) {
 		s.change(f, "b", func(vm *target.VM) { vm.NodeID = "node-2" })
 		f.arrived([]target.VM{moved})
 	}
-	f.moves.tell = func(s Stray) { t.Errorf("a step's move was told as %+v", s) }
+	f.moves.tell = func(s Stray) { t.Errorf("a step's move was reported as %+v", s) }
 	if err := f.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestOlderListComesLater(t *testing.T) {
 		}
 	}
 	if told != 2 {
-		t.Errorf("two moves were told %d times", told)
+		t.Errorf("two moves were reported %d times", told)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestOlderListComesLater(t *testing.T) {
 func TestTableFollowsTheTarget(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f, s := newSlowFleet("a", "b", "c")
-		f.moves.tell = func(s Stray) { r.Errorf("%+v is no stray", s) }
+		f.moves.tell = func(s Stray) { r.Errorf("%+v is not an unexpected move", s) }
 		var step func(deep int)
 		step = func(deep int) {
 			name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(r, "vm")

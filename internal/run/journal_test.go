@@ -145,7 +145,7 @@ func failJournal(t *testing.T, files *faultyFiles) (reached bool) {
 		return false
 	}
 	if outcome.Ended == run.Completed && len(outcome.Problems) == 0 {
-		t.Errorf("nobody noticed: %+v", outcome)
+		t.Errorf("not noticed: %+v", outcome)
 	}
 	if len(outcome.Left) > 0 {
 		t.Errorf("left %v", outcome.Left)

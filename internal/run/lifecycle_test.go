@@ -339,7 +339,7 @@ func failAt(t *testing.T, name string, pass int) {
 	outcome := l.runWith(eventful, journal, failpoint)
 	if !strings.HasPrefix(name, "run.end") && outcome.Ended == run.Completed && len(outcome.Problems) == 0 &&
 		name != "load.reach" && name != "phase.teardown" {
-		t.Errorf("nobody noticed: %+v", outcome)
+		t.Errorf("not noticed: %+v", outcome)
 	}
 	if len(outcome.Left) > 0 { // only changes whose undo was prevented by the failure itself
 		if !strings.HasPrefix(name, "undo.") && !strings.HasPrefix(name, "vms.delete") && !strings.HasPrefix(name, "node.") {

@@ -108,22 +108,22 @@ func TestMovesAfterCuts(t *testing.T) {
 			[]string{"Workers-0001 node-1 node-3 platform"}},
 		"back again": {"  - nodes.PowerOff: {nodes: 0}\n" + wait + "  - nodes.PowerOn: {nodes: 0}\n" + wait + "  - check.ClusterReady: {}\n" + wait,
 			map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}, "nodes.PowerOn": {"Workers-0001", "node-1"}, "check.ClusterReady": {"Workers-0001", "node-3"}},
-			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-2 node-1 platform", "Workers-0001 node-1 node-3 somebody"}},
+			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-2 node-1 platform", "Workers-0001 node-1 node-3 unknown"}},
 		"on from there": {"  - nodes.PowerOff: {nodes: 0}\n" + wait + "  - nodes.PowerOn: {nodes: 0}\n" + wait,
 			map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}, "nodes.PowerOn": {"Workers-0001", "node-3"}},
-			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-2 node-3 somebody"}},
+			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-2 node-3 unknown"}},
 		"of another node": {"  - nodes.PowerOff: {nodes: 0}\n" + wait, map[string][2]string{"nodes.PowerOff": {"Workers-0002", "node-3"}},
-			[]string{"Workers-0002 node-2 node-3 somebody"}},
+			[]string{"Workers-0002 node-2 node-3 unknown"}},
 		"it stayed, and then": {"  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - vm_group.PowerOn: {vm_group_name: Workers}\n" + wait +
 			"  - check.ClusterReady: {}\n" + wait, map[string][2]string{"check.ClusterReady": {"Workers-0001", "node-2"}},
-			[]string{"Workers-0001 node-1 node-2 somebody"}},
+			[]string{"Workers-0001 node-1 node-2 unknown"}},
 		"late": {"  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n" + wait + "  - check.ClusterReady: {}\n" + wait,
 			map[string][2]string{"check.ClusterReady": {"Workers-0001", "node-2"}}, // it never ran on its node again
 			[]string{"Workers-0001 node-1 node-2 platform"}},
 		"a step takes it back": {"  - nodes.PowerOff: {nodes: 0}\n" + wait + "  - nodes.PowerOn: {nodes: 0}\n  - vm_group.ResetGroupPlacement: {vm_group_name: Workers}\n" +
 			"  - check.ClusterReady: {}\n" + wait,
 			map[string][2]string{"nodes.PowerOff": {"Workers-0001", "node-2"}, "check.ClusterReady": {"Workers-0001", "node-2"}},
-			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-1 node-2 somebody"}},
+			[]string{"Workers-0001 node-1 node-2 platform", "Workers-0001 node-1 node-2 unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,12 +156,12 @@ func moved(t *testing.T, events []interval.Event) []string {
 		if e.Kind != interval.EventPlaced || !e.Unasked {
 			continue
 		}
-		kind, who, words := interval.EventDisturbance, "somebody", "no step moved it"
+		kind, who, words := interval.EventDisturbance, "unknown", "no step moved it"
 		if e.AfterCut {
 			kind, who, words = interval.EventAnnotation, "platform", "the platform moved it"
 		}
 		if told := events[i+1]; told.Kind != kind || told.Subject != e.Subject || !strings.Contains(told.Message, words) {
-			t.Errorf("%+v is told as %+v", e, told)
+			t.Errorf("%+v is reported as %+v", e, told)
 		}
 		list = append(list, strings.Join([]string{e.Subject, e.From, e.Node, who}, " "))
 	}
@@ -190,7 +190,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Failed {
 			t.Fatal(outcome, err)
 		}
-		if got := moved(t, l.events); !slices.Equal(got, []string{"Workers-0001 node-1 node-2 somebody"}) {
+		if got := moved(t, l.events); !slices.Equal(got, []string{"Workers-0001 node-1 node-2 unknown"}) {
 			t.Errorf("moves %q", got)
 		}
 	})
@@ -206,7 +206,7 @@ func TestFailedMigrationIsNoStray(t *testing.T) {
 			t.Fatal(outcome, err)
 		}
 		if slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.Unasked }) {
-			t.Errorf("the run's own migration is told as somebody else's: %+v", l.events)
+			t.Errorf("the run's own migration is reported as foreign: %+v", l.events)
 		}
 		if !slices.ContainsFunc(l.events, func(e interval.Event) bool {
 			return e.Kind == interval.EventPlaced && e.Subject == "Workers-0001" && e.Node == "node-2"

@@ -91,7 +91,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 		}
 		for _, e := range l.events {
 			if e.Kind == interval.EventOperationEnded && e.SpanNanos > int64(time.Second) {
-				t.Errorf("nobody asked for %v before %+v", time.Duration(e.SpanNanos), e)
+				t.Errorf("not polled for %v before %+v", time.Duration(e.SpanNanos), e)
 			}
 		}
 	})
@@ -116,7 +116,7 @@ func TestAnswersNobodyAskedFor(t *testing.T) {
 			}
 		}
 		if said != "1m0s" {
-			t.Errorf("nobody asked for %q, want 1m0s", said)
+			t.Errorf("not polled for %q, want 1m0s", said)
 		}
 	})
 }

@@ -115,10 +115,10 @@ func TestLoadStartsTogether(t *testing.T) {
 			}
 			// The slowest trip is 400 ms.
 			if ahead := at.Sub(p.told[i]); ahead < 800*time.Millisecond || ahead > 3*time.Second {
-				t.Errorf("a VM was told %v ahead", ahead)
+				t.Errorf("a VM was notified %v ahead", ahead)
 			}
 			if p.told[i].Before(lastPrepared) {
-				t.Error("a VM was told before all were prepared")
+				t.Error("a VM was notified before all were prepared")
 			}
 		}
 		told := l.messages(interval.EventStarts)

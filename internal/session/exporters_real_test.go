@@ -95,7 +95,7 @@ func TestRealNodeExporters(t *testing.T) {
 		t.Errorf("the memory of the node was recorded %d times", n)
 	}
 	if len(got.of("node_load5")) > 0 {
-		t.Error("what nobody asks for was recorded")
+		t.Error("a metric that is not wanted was recorded")
 	}
 	// The agent has no port: its metrics arrive over its connection.
 	if n := len(got.of("node_boot_time_seconds", "vm", vm.Name, "simulated", "true")); n != 1 {

@@ -216,7 +216,7 @@ func (f *filler) Event(e interval.Event) {
 
 const fillingScenario = `name: filling
 display_name: Filling
-summary: Load while somebody else writes
+summary: Load beside another writer
 description: For tests of the guard.
 tags: [test]
 estimated_runtime: 1

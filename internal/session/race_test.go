@@ -417,7 +417,7 @@ func raceFor(t *testing.T, where string) {
 		l.must("release")
 	}
 	checkGranted(t, g, granted)
-	t.Logf("%d rounds, %v wins, %d loads, none of them by whoever had no lease", rounds, wins, len(granted))
+	t.Logf("%d rounds, %v wins, %d loads, none of them without the lease", rounds, wins, len(granted))
 }
 
 // checkGranted fails unless the agent ran exactly one load for each lease.

@@ -138,7 +138,7 @@ func TestFullRecordStopsTheRun(t *testing.T) {
 	t.Parallel()
 	runs := smallStorage(t)
 	fill := func(string) error {
-		f, err := os.Create(filepath.Join(runs, "somebody's"))
+		f, err := os.Create(filepath.Join(runs, "foreign"))
 		if err != nil {
 			return err
 		}

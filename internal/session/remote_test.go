@@ -29,7 +29,7 @@ func TestRemoteEndsWithARunThatBreaksOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	broken := errors.New("broken off")
+	broken := errors.New("cut")
 	_, err = p.Run(t.Context(), session.RunOptions{Failpoint: func(name string) error {
 		if name == "session.ran" {
 			return broken

@@ -17,7 +17,7 @@ import (
 
 const secretiveScenario = `name: secretive
 display_name: Secretive
-summary: Holds what nobody else should know
+summary: Holds secrets
 description: For tests of what a bundle holds.
 tags: [test]
 estimated_runtime: 1

@@ -70,7 +70,7 @@ func (i *intruder) Event(e interval.Event) {
 	var fs unix.Statfs_t
 	err := unix.Statfs(i.dir, &fs)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(i.dir, "somebody's"), make([]byte, int64(fs.Bavail)*fs.Bsize-8<<20), 0o600)
+		err = os.WriteFile(filepath.Join(i.dir, "foreign"), make([]byte, int64(fs.Bavail)*fs.Bsize-8<<20), 0o600)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -101,7 +101,7 @@ func full(t *testing.T, source scenario.Source, file, dir, where string, p sessi
 		}
 	}
 	for _, e := range entries(t, dir) {
-		if e != "somebody's" && !slices.Contains(before, e) {
+		if e != "foreign" && !slices.Contains(before, e) {
 			t.Errorf("%q is left", e)
 		}
 	}
@@ -122,7 +122,7 @@ func entries(t *testing.T, dir string) []string {
 
 const fullScenario = `name: full
 display_name: Full
-summary: Somebody else fills the storage
+summary: Another writer fills the storage
 description: For tests of what stops a run.
 tags: [test]
 estimated_runtime: 1
