@@ -6,7 +6,7 @@
 //
 //	Scenario + Catalog ──facts──▶ Facts ──each Rule──▶ findings in the order of the text
 //
-// Fail means that a plan will refuse the scenario. Warning means that a figure of the report will be misleading or missing.
+// Fail means that the planner refuses the scenario, for a reason of its own. Warning means that a figure of the report will be misleading or missing.
 // Info is worth knowing.
 package lint
 
