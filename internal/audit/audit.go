@@ -29,11 +29,11 @@ type Input struct {
 
 // Rule is one check of every run.
 type Rule struct {
-	Code          string // of its findings
-	Summary       string // one line for a list
-	Documentation string // why it matters and what to do
-	Example       string // a claim as it would be printed
-	Check         func(in *Input) []finding.Finding
+	Code    string // of its findings
+	Summary string // one line for a list
+	Doc     string // why it matters and what to do
+	Example string // a claim as it would be printed
+	Check   func(in *Input) []finding.Finding
 }
 
 // Rules lists all rules. To add one: a file beside this one, a line here, a section in docs/guides/audit.md.

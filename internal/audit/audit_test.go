@@ -16,7 +16,7 @@ import (
 func TestEveryRuleIsDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range audit.Rules() {
-		if r.Code == "" || r.Summary == "" || r.Documentation == "" || r.Example == "" || r.Check == nil {
+		if r.Code == "" || r.Summary == "" || r.Doc == "" || r.Example == "" || r.Check == nil {
 			t.Errorf("rule %q lacks a part", r.Code)
 		}
 		if seen[r.Code] {

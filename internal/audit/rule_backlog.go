@@ -12,7 +12,7 @@ const backlogSeconds = 1.0
 var backlogAtEnd = Rule{
 	Code:    "backlog-at-end",
 	Summary: "a workload ended with a backlog of due operations",
-	Documentation: "The target was slower than the requested rate and had not caught up when the workload ended. Response times grow " +
+	Doc: "The target was slower than the requested rate and had not caught up when the workload ended. Response times grow " +
 		"as long as this lasts; a longer run would show worse ones. The mean response time of such a run is meaningless.",
 	Example: `OLTP ended with a backlog of 18,200 operations (4.6 s of work at its rate).`,
 	Check:   checkBacklog,

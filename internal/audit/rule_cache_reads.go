@@ -18,7 +18,7 @@ const unwrittenNoticed = 0.05
 var cacheReads = Rule{
 	Code:    "cache-suspected",
 	Summary: "reads may not have reached a disk",
-	Documentation: "The rule checks four causes. Reads of ranges that no prefill or workload of the plan wrote: thin storage returns " +
+	Doc: "The rule checks four causes. Reads of ranges that no prefill or workload of the plan wrote: thin storage returns " +
 		"zeros from its metadata. Holes and unwritten extents that the generator found on a file or loop device; on other " +
 		"block devices (a discarded SSD, a thin volume) they cannot be detected. Buffered I/O (direct=0) on a working set " +
 		"smaller than memory: the page cache of the VM serves it. Jobs with invalidate=0 or pre_read=1. All of them give " +

@@ -10,7 +10,7 @@ import (
 var clockJumped = Rule{
 	Code:    "clock-jumped",
 	Summary: "a clock was set, or a VM was paused",
-	Documentation: "Bragg compares the clocks of agents with the clock of the run every 10 seconds. One of them changed by more than " +
+	Doc: "Bragg compares the clocks of agents with the clock of the run every 10 seconds. One of them changed by more than " +
 		"100 ms between two comparisons. Intervals are placed by monotonic clocks, so setting a wall clock moves no " +
 		"interval. A monotonic clock that lost time means that the VM was paused, migrated or starved of CPU; up to 10 " +
 		"seconds of its intervals may be misplaced by that amount.",

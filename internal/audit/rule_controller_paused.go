@@ -11,7 +11,7 @@ import (
 var controllerPaused = Rule{
 	Code:    "controller-paused",
 	Summary: "the controller of the run was paused",
-	Documentation: "The controller was stopped by a signal (Ctrl-Z, a debugger, a frozen control group), or its machine was " +
+	Doc: "The controller was stopped by a signal (Ctrl-Z, a debugger, a frozen control group), or its machine was " +
 		"suspended. Loads on other machines continued until the buffers of their agents were full. Steps started late, " +
 		"and the ends of operations were detected late. Gaps in that time are not an outage of the target.",
 	Example: `The controller was paused for 1 m 2 s, from 1:10 to 2:12.`,

@@ -11,7 +11,7 @@ import (
 var engineFallback = Rule{
 	Code:    "engine-fallback",
 	Summary: "the native engine ran without io_uring or through the page cache, or engines differ within a run",
-	Documentation: "Where the kernel refuses io_uring, the native engine uses libaio, or one thread for each operation in flight. " +
+	Doc: "Where the kernel refuses io_uring, the native engine uses libaio, or one thread for each operation in flight. " +
 		"Both cost more CPU per operation, so small blocks at high queue depth reach fewer IOPS than the target can " +
 		"deliver. On a file system without direct I/O (O_DIRECT) the load is buffered, and reads may come from the page " +
 		"cache. Small differences between engines are not differences of the target.",

@@ -15,7 +15,7 @@ const (
 var fewSamples = Rule{
 	Code:    "few-samples",
 	Summary: "too few operations for a high percentile",
-	Documentation: "A stable percentile has about ten operations beyond it: 10,000 operations for p99.9, 1,000 for p99. With fewer, " +
+	Doc: "A stable percentile has about ten operations beyond it: 10,000 operations for p99.9, 1,000 for p99. With fewer, " +
 		"a single slow operation decides the value, and the next run will differ.",
 	Example: `OLTP has too few read operations (4,210) for a stable p99.9: 4 lie beyond it.`,
 	Check:   checkFewSamples,

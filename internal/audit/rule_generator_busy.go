@@ -18,7 +18,7 @@ const (
 var generatorBusy = Rule{
 	Code:    "generator-cpu-bound",
 	Summary: "a thread of a load generator was CPU-bound",
-	Documentation: "A CPU-bound generator measures itself: its CPU limits the throughput, and every latency contains its queue. An " +
+	Doc: "A CPU-bound generator measures itself: its CPU limits the throughput, and every latency contains its queue. An " +
 		"interval counts when the busiest thread used 95 % of a CPU or more. Where the CPU use of single threads is " +
 		"unknown, the rule uses the average CPU time of all threads.",
 	Example: `The load generator of randread was CPU-bound in 58 % of its intervals on vm-0001; it may be the bottleneck, not the target.`,

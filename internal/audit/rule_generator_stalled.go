@@ -17,7 +17,7 @@ const (
 var generatorStalled = Rule{
 	Code:    "generator-stalled",
 	Summary: "the load generator stalled",
-	Documentation: "The generator was stopped, or another program used its CPU. It submitted nothing in that time, so throughput is " +
+	Doc: "The generator was stopped, or another program used its CPU. It submitted nothing in that time, so throughput is " +
 		"too low and, with a rate, response times contain the stall. The measuring machine caused it, not the target. " +
 		"Stalls of more than 10 % of the runtime make the run undecided.",
 	Example: `The load generator of OLTP stalled for 2.3 s (4.1 % of its runtime), longest 2.1 s at 3:07 on OLTP-0001.`,

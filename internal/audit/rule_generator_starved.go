@@ -18,7 +18,7 @@ const (
 var generatorStarved = Rule{
 	Code:    "generator-starved",
 	Summary: "the load generator was starved of CPU time",
-	Documentation: "A thread of the generator was runnable but had to wait: other programs or too many threads used the CPUs, the " +
+	Doc: "A thread of the generator was runnable but had to wait: other programs or too many threads used the CPUs, the " +
 		"hypervisor gave them to other machines (steal), or a control group throttled them. An interval counts when the " +
 		"wait exceeds 5 % of its length: every latency in it may be too long by that much, and operations were submitted " +
 		"late. A wait of 25 % of the runtime or more makes the run undecided.",

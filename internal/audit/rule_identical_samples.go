@@ -12,7 +12,7 @@ const identicalIntervals = 5
 var identicalSamples = Rule{
 	Code:    "identical-samples",
 	Summary: "two series contain identical raw samples",
-	Documentation: "Latencies in nanoseconds never repeat second by second on two VMs. Series with identical samples were copied or " +
+	Doc: "Latencies in nanoseconds never repeat second by second on two VMs. Series with identical samples were copied or " +
 		"recorded twice; one of them is wrong.",
 	Example: `The raw samples of OLTP on OLTP-0001 and of OLTP on OLTP-0002 are identical in all 300 busy intervals.`,
 	Check:   checkIdenticalSamples,

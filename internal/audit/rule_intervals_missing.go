@@ -13,7 +13,7 @@ const missingShareUndecided = 0.05
 var intervalsMissing = Rule{
 	Code:    "intervals-missing",
 	Summary: "seconds of a workload were not recorded",
-	Documentation: "Intervals were lost with an agent or on the network. Charts show gaps, totals are too low, and the I/O in the " +
+	Doc: "Intervals were lost with an agent or on the network. Charts show gaps, totals are too low, and the I/O in the " +
 		"gap is unknown. A VM without power records nothing; such gaps are expected and not reported.",
 	Example: `41 of 1,140 intervals of OLTP on OLTP-0003 are missing (3.6 %), the first from 5:00 to 5:41.`,
 	Check:   checkIntervalsMissing,

@@ -10,7 +10,7 @@ import (
 var machineShared = Rule{
 	Code:    "machine-shared",
 	Summary: "another run used the same machine at the same time",
-	Documentation: "Local runs of different users or runs folders may run side by side, because none of them can power off nodes of " +
+	Doc: "Local runs of different users or runs folders may run side by side, because none of them can power off nodes of " +
 		"another. They share CPUs, memory, page cache and often the disk, so the numbers of both include a second load. " +
 		"Both runs have this finding. The end of the other run is known to within 2 seconds.",
 	Example: `Run "20260102-101500-abcdef" (process 4711 of eve@db7) used the same machine from 1:10 to 3:40.`,

@@ -12,7 +12,7 @@ const notIssuedNoticed = 0.001
 var notIssued = Rule{
 	Code:    "not-issued",
 	Summary: "operations of a workload with a rate were dropped",
-	Documentation: "In a workload with a rate every operation has an intended start. When the target falls far behind, the generator " +
+	Doc: "In a workload with a rate every operation has an intended start. When the target falls far behind, the generator " +
 		"drops operations. Dropped operations are not in the percentiles; real tail latency is worse.",
 	Example: `OLTP dropped 1,210 of 896,040 due operations (0.14 %).`,
 	Check:   checkNotIssued,

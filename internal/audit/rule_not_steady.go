@@ -22,7 +22,7 @@ const (
 var notSteady = Rule{
 	Code:    "not-steady",
 	Summary: "a workload was not steady within a window",
-	Documentation: "IOPS within a window between two steps drift (the fitted line rises or falls by more than 10 %, beyond four " +
+	Doc: "IOPS within a window between two steps drift (the fitted line rises or falls by more than 10 %, beyond four " +
 		"standard errors), or scatter by more than 30 % of their mean. The mean of such a window depends on its length. " +
 		"Windows shorter than 20 s are not checked.",
 	Example: `OLTP was not steady before nodes.PowerOff: its IOPS rose by 34 % over 4 m.`,

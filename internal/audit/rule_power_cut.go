@@ -11,7 +11,7 @@ import (
 var powerCut = Rule{
 	Code:    "power-cut-unrecorded",
 	Summary: "I/O right before a power cut was not recorded",
-	Documentation: "A generator reports its operations once per interval of one second. When the run cuts the power of a VM, the " +
+	Doc: "A generator reports its operations once per interval of one second. When the run cuts the power of a VM, the " +
 		"current interval is lost: its operations, including the slow ones in flight, are in no total, chart or " +
 		"percentile. This is expected. The numbers do not describe the moment of the power cut.",
 	Example: `I/O of OLTP in the last 930 ms or less before the power cut was not recorded (4 VMs).`,

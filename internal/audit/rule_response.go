@@ -13,7 +13,7 @@ const responseFactor = 2.0
 var responseBeyondService = Rule{
 	Code:    "response-beyond-service",
 	Summary: "operations queued before submission",
-	Documentation: "Service time starts when an operation is submitted, response time when it is due. Response time is much larger " +
+	Doc: "Service time starts when an operation is submitted, response time when it is due. Response time is much larger " +
 		"than service time when operations queue behind slow ones. Users experience the response time; service time alone " +
 		"hides the queue.",
 	Example: `OLTP: read operations queued before submission (p99: 2.55 ms service time, 18.9 ms response time).`,

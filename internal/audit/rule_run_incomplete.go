@@ -11,7 +11,7 @@ import (
 var runIncomplete = Rule{
 	Code:    "run-incomplete",
 	Summary: "the run did not complete, or a step or workload failed",
-	Documentation: "Statistics of an incomplete run describe the part that ran, not the scenario. Windows after the failure are " +
+	Doc: "Statistics of an incomplete run describe the part that ran, not the scenario. Windows after the failure are " +
 		"missing or shorter than planned.",
 	Example: `The run was interrupted after 4 m 10 s; its numbers cover only that time.`,
 	Check:   checkRunIncomplete,

@@ -13,7 +13,7 @@ const shortNanos = int64(10e9)
 var shortWorkload = Rule{
 	Code:    "short-workload",
 	Summary: "a workload ran for less than ten seconds",
-	Documentation: "In the first seconds caches, queues and power states of devices are still changing. The mean of so short a run " +
+	Doc: "In the first seconds caches, queues and power states of devices are still changing. The mean of so short a run " +
 		"describes the warm-up.",
 	Example: `randread ran for only 4.2 s.`,
 	Check:   checkShortWorkload,

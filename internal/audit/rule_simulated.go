@@ -12,7 +12,7 @@ import (
 var simulated = Rule{
 	Code:    "simulated",
 	Summary: "the target or a step of the run was simulated",
-	Documentation: "Numbers of a simulated target describe a model, not a system. Where a target simulates only an operation (the " +
+	Doc: "Numbers of a simulated target describe a model, not a system. Where a target simulates only an operation (the " +
 		"local target's migration moves no data), the load is real but the effect of the operation is not.",
 	Example: `The target "fake:4" is simulated: no storage was accessed.`,
 	Check:   checkSimulated,

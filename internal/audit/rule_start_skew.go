@@ -13,7 +13,7 @@ const startSkewNoticed = int64(500e6)
 var startSkew = Rule{
 	Code:    "start-skew",
 	Summary: "the VMs of a workload did not start together",
-	Documentation: "A load is prepared on all VMs and starts at one agreed moment, or staggered as the scenario says. Some VMs " +
+	Doc: "A load is prepared on all VMs and starts at one agreed moment, or staggered as the scenario says. Some VMs " +
 		"started later, because their machine, the generator or the network was busy. Sums over VMs do not include all " +
 		"VMs in the first seconds.",
 	Example: `Start skew of OLTP: 730 ms; OLTP-0003 started last.`,

@@ -12,7 +12,7 @@ import (
 var vmMoved = Rule{
 	Code:    "vm-moved",
 	Summary: "a VM moved to another node without a step of the run",
-	Documentation: "A VM stays on the node where the scenario places it until a step moves it. This one was restarted on another " +
+	Doc: "A VM stays on the node where the scenario places it until a step moves it. This one was restarted on another " +
 		"node after a failure (HA), moved by load balancing (DRS), or moved by an administrator. From then on its load " +
 		"uses the CPUs, network and local storage of another node, and per-node results count it there. Bragg polls the " +
 		"placement every 30 seconds, so the moment is known to within that time. A move after the run powered off the " +

@@ -10,7 +10,7 @@ import (
 var vmStopped = Rule{
 	Code:    "vm-stopped",
 	Summary: "a VM stopped unexpectedly",
-	Documentation: "The provider reports that a VM is off or paused after a fault, although the run did not power it off: its guest " +
+	Doc: "The provider reports that a VM is off or paused after a fault, although the run did not power it off: its guest " +
 		"crashed, QEMU exited, its storage is full, or it lost power. From then on sums lack its part, and other VMs have " +
 		"its resources. The time is that of the hypervisor's event; without an event, it lies between the last response " +
 		"of the VM and the detection.",

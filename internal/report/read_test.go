@@ -62,7 +62,7 @@ func TestReadSurvivesDamage(t *testing.T) {
 
 func TestRendererByName(t *testing.T) {
 	for _, r := range report.Renderers() {
-		if r.Summary == "" || r.Documentation == "" || r.Extension == "" {
+		if r.Summary == "" || r.Doc == "" || r.Extension == "" {
 			t.Errorf("renderer %q lacks a part", r.Name)
 		}
 		if got, err := report.RendererByName(r.Name); err != nil || got.Name != r.Name {

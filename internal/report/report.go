@@ -29,11 +29,11 @@ type Options struct {
 
 // Renderer is one form of the report.
 type Renderer struct {
-	Name          string // what --format takes
-	Summary       string // one line for a list
-	Documentation string
-	Extension     string // of a file, with its dot
-	Render        func(w io.Writer, run *document.Run, o Options) error
+	Name      string // what --format takes
+	Summary   string // one line for a list
+	Doc       string
+	Extension string // of a file, with its dot
+	Render    func(w io.Writer, run *document.Run, o Options) error
 }
 
 // Renderers lists every form, the default first. To add one: a file beside this one and a line here.
@@ -41,33 +41,33 @@ func Renderers() []Renderer {
 	return []Renderer{
 		{
 			Name: "html", Extension: ".html", Summary: "one self-contained page with interactive charts",
-			Documentation: "One file that needs no network; with light, dark and print styles.",
-			Render:        func(w io.Writer, run *document.Run, _ Options) error { return page.HTML(w, run) },
+			Doc:    "One file that needs no network; with light, dark and print styles.",
+			Render: func(w io.Writer, run *document.Run, _ Options) error { return page.HTML(w, run) },
 		},
 		{
 			Name: "terminal", Extension: ".txt", Summary: "tables and sparklines for a terminal",
-			Documentation: "Fits the width of the terminal; rows that are too wide are stacked, never truncated.",
-			Render:        func(w io.Writer, run *document.Run, o Options) error { return Terminal(w, run, o.Width, o.Color) },
+			Doc:    "Fits the width of the terminal; rows that are too wide are stacked, never truncated.",
+			Render: func(w io.Writer, run *document.Run, o Options) error { return Terminal(w, run, o.Width, o.Color) },
 		},
 		{
 			Name: "json", Extension: ".json", Summary: "every number, for programs",
-			Documentation: "A stable format; docs/formats/report.md describes its keys.",
-			Render:        func(w io.Writer, run *document.Run, _ Options) error { return document.JSON(w, run) },
+			Doc:    "A stable format; docs/formats/report.md describes its keys.",
+			Render: func(w io.Writer, run *document.Run, _ Options) error { return document.JSON(w, run) },
 		},
 		{
 			Name: "csv", Extension: ".csv", Summary: "statistics, one row per result, window and series",
-			Documentation: "Numbers have full precision; the unit is a separate column.",
-			Render:        func(w io.Writer, run *document.Run, _ Options) error { return document.CSV(w, run) },
+			Doc:    "Numbers have full precision; the unit is a separate column.",
+			Render: func(w io.Writer, run *document.Run, _ Options) error { return document.CSV(w, run) },
 		},
 		{
 			Name: "csv-points", Extension: ".csv", Summary: "the points of all charts, one row per point",
-			Documentation: "A gap is a row with an empty value.",
-			Render:        func(w io.Writer, run *document.Run, _ Options) error { return document.CSVPoints(w, run) },
+			Doc:    "A gap is a row with an empty value.",
+			Render: func(w io.Writer, run *document.Run, _ Options) error { return document.CSVPoints(w, run) },
 		},
 		{
 			Name: "junit", Extension: ".xml", Summary: "test cases, for continuous integration",
-			Documentation: "One suite per run; an undecided check is an error, a missed threshold a failure.",
-			Render:        func(w io.Writer, run *document.Run, _ Options) error { return JUnit(w, run) },
+			Doc:    "One suite per run; an undecided check is an error, a missed threshold a failure.",
+			Render: func(w io.Writer, run *document.Run, _ Options) error { return JUnit(w, run) },
 		},
 	}
 }

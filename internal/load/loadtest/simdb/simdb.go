@@ -55,7 +55,7 @@ func connections(w *load.Workload) (int, error) {
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
 		if name != OptionConnections {
 			return 0, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData,
-				Message: fmt.Sprintf("workload %q: generator %q has no option %q", w.Name, Kind.Name, name), Hint: "it has " + OptionConnections}
+				Message: fmt.Sprintf("generator %q has no option %q", Kind.Name, name), Hint: "it has " + OptionConnections}
 		}
 	}
 	text, given := w.Options[OptionConnections]
@@ -65,7 +65,7 @@ func connections(w *load.Workload) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > connectionsMax {
 		return 0, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData,
-			Message: fmt.Sprintf("workload %q: invalid %s: %q", w.Name, OptionConnections, text),
+			Message: fmt.Sprintf("invalid %s: %q", OptionConnections, text),
 			Hint:    fmt.Sprintf("from 1 to %d", connectionsMax)}
 	}
 	return n, nil
