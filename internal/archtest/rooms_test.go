@@ -31,7 +31,6 @@ var largerPackages = map[string]struct {
 var methodCeilings = map[string]int{
 	"internal/scenario.parser": 50,
 	"internal/jinja.machine":   39,
-	"internal/lab.Lab":         35,
 	"internal/fio/iojob.clone": 33,
 }
 

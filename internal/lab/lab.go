@@ -49,10 +49,10 @@ type Options struct {
 
 // Lab is a lab as its folder describes it.
 type Lab struct {
-	Format    int          `json:"format"`
-	ID        string       `json:"id"` // 8 hexadecimal digits, drawn
-	Name      string       `json:"name"`
-	Dir       string       `json:"dir"`
+	Format int    `json:"format"`
+	ID     string `json:"id"` // 8 hexadecimal digits, drawn
+	Name   string `json:"name"`
+	Folder
 	Created   time.Time    `json:"created"`
 	Machine   machine      `json:"machine"`
 	Maker     process      `json:"maker"`  // who called Up
@@ -65,6 +65,11 @@ type Lab struct {
 	IPMI      bool         `json:"ipmi"`
 	Hosts     []Host       `json:"hosts"`
 	Templates []Template   `json:"templates,omitempty"`
+}
+
+// Folder is where a lab is, and which files of it others use.
+type Folder struct {
+	Dir string `json:"dir"`
 }
 
 // Template is an image for guests.
@@ -120,29 +125,29 @@ func (h Host) URI() string {
 func (h Host) LibvirtSocket() string { return filepath.Join(h.Dir, "run", "libvirt-sock") }
 
 // TemplateDir is where templates lie, at the same path for the machine and all hosts.
-func (l *Lab) TemplateDir() string { return filepath.Join(l.Dir, "shared", "templates") }
+func (l Folder) TemplateDir() string { return filepath.Join(l.Dir, "shared", "templates") }
 
 // PoolDir is the pool that all hosts see, at the same path everywhere.
-func (l *Lab) PoolDir() string { return filepath.Join(l.Dir, "shared", "pool") }
+func (l Folder) PoolDir() string { return filepath.Join(l.Dir, "shared", "pool") }
 
 // LeaseFile is where DHCP writes which guest has which address, as dnsmasq does.
-func (l *Lab) LeaseFile() string { return filepath.Join(l.Dir, "switch", "leases") }
+func (l Folder) LeaseFile() string { return filepath.Join(l.Dir, "switch", "leases") }
 
 // BMCPasswordFile holds the password of BMCUser.
-func (l *Lab) BMCPasswordFile() string { return filepath.Join(l.Dir, "bmc-password") }
+func (l Folder) BMCPasswordFile() string { return filepath.Join(l.Dir, "bmc-password") }
 
 // SSHKeyFile is the private key that all hosts let in.
-func (l *Lab) SSHKeyFile() string { return filepath.Join(l.Dir, "ssh", "client_key") }
+func (l Folder) SSHKeyFile() string { return filepath.Join(l.Dir, "ssh", "client_key") }
 
 // KnownHostsFile holds the keys of all hosts.
-func (l *Lab) KnownHostsFile() string { return filepath.Join(l.Dir, "ssh", "known_hosts") }
+func (l Folder) KnownHostsFile() string { return filepath.Join(l.Dir, "ssh", "known_hosts") }
 
 // Controller is the machine's address in the lab's network.
 func (l *Lab) Controller() netip.Addr { return nth(l.Subnet, controllerAddress) }
 
-func (l *Lab) controlSocket() string { return filepath.Join(l.Dir, "control") }
+func (l Folder) controlSocket() string { return filepath.Join(l.Dir, "control") }
 
-func (l *Lab) log() string { return filepath.Join(l.Dir, "keeper.log") }
+func (l Folder) log() string { return filepath.Join(l.Dir, "keeper.log") }
 
 // Host returns a host by its name.
 func (l *Lab) Host(name string) (Host, error) {

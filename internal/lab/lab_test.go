@@ -103,7 +103,7 @@ func TestAddressesOfALab(t *testing.T) {
 func TestLabsAreFound(t *testing.T) {
 	t.Parallel()
 	labs := t.TempDir()
-	l := &Lab{Format: stateFormat, ID: "01234567", Name: "one", Dir: filepath.Join(labs, "one"), Hosts: []Host{{Name: "host-1"}, {Name: "host-2"}}}
+	l := &Lab{Format: stateFormat, ID: "01234567", Name: "one", Folder: Folder{Dir: filepath.Join(labs, "one")}, Hosts: []Host{{Name: "host-1"}, {Name: "host-2"}}}
 	if err := errors.Join(os.Mkdir(l.Dir, 0o700), os.Mkdir(filepath.Join(labs, "other"), 0o700), l.save()); err != nil {
 		t.Fatal(err)
 	}

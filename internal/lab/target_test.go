@@ -13,7 +13,7 @@ func TestTargetFiles(t *testing.T) {
 	t.Parallel()
 	for _, ipmi := range []bool{false, true} {
 		l := &lab.Lab{
-			Name: "one", Dir: "/labs/one", Subnet: netip.MustParsePrefix("10.213.4.0/22"), Libvirt: true, SSH: true, IPMI: ipmi,
+			Name: "one", Folder: lab.Folder{Dir: "/labs/one"}, Subnet: netip.MustParsePrefix("10.213.4.0/22"), Libvirt: true, SSH: true, IPMI: ipmi,
 			Templates: []lab.Template{{Name: "ubuntu1604", Image: "template-ubuntu1604"}},
 			Hosts: []lab.Host{
 				{

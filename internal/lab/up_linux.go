@@ -145,7 +145,7 @@ func describe(o *Options) (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{
-		Format: stateFormat, ID: hex.EncodeToString(id[:]), Name: o.Name, Dir: filepath.Join(o.Labs, o.Name), Created: time.Now().UTC(),
+		Format: stateFormat, ID: hex.EncodeToString(id[:]), Name: o.Name, Folder: Folder{Dir: filepath.Join(o.Labs, o.Name)}, Created: time.Now().UTC(),
 		Machine: here, Maker: maker, Attached: o.Attached, Libvirt: !o.NoLibvirt, SSH: o.SSH, IPMI: o.IPMI,
 	}
 	l.Interface = "lab-" + l.ID
