@@ -107,7 +107,7 @@ func TestDist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := []string{"LICENSE", "scenarios/db_colocation/test.yml", "licences/go/LICENSE", "licences/vendored/internal/report/assets/uplot/LICENSE"}
+	named := []string{"LICENSE", "scenarios/db_colocation/test.yml", "licences/go/LICENSE", "licences/vendored/internal/report/page/assets/uplot/LICENSE"}
 	for _, m := range link.FindAllStringSubmatch(string(readme), -1) {
 		named = append(named, m[1]+m[2])
 	}
@@ -116,7 +116,7 @@ func TestDist(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	modules := run(root, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "./cmd/bragg", "./cmd/bragg-agent")
+	modules := run(root, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "./cmd/bragg", "./cmd/bragg-agent", "./cmd/bragg-lab")
 	for _, module := range strings.Fields(modules) {
 		if files, err := os.ReadDir(filepath.Join(at, "licences", module)); err != nil || len(files) == 0 {
 			t.Errorf("the licence of %s: %v", module, err)
