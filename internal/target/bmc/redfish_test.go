@@ -116,19 +116,19 @@ func TestRedfishMisbehaviour(t *testing.T) {
 		"no such state":   {func(s *service) { s.state = "Perhaps" }, CodeGarbage, "Perhaps"},
 		"link elsewhere": {func(s *service) {
 			s.override["/redfish/v1/"] = `{"Systems": {"@odata.id": "https://192.0.2.1/redfish/v1/Systems"}}`
-		}, CodeGarbage, "another place"},
+		}, CodeGarbage, "refused"},
 		"link to a host": {func(s *service) {
 			s.override["/redfish/v1/"] = `{"Systems": {"@odata.id": "//192.0.2.1/redfish/v1/Systems"}}`
-		}, CodeGarbage, "another place"},
+		}, CodeGarbage, "refused"},
 		"link out": {func(s *service) {
 			s.override["/redfish/v1/"] = `{"Systems": {"@odata.id": "/redfish/../admin/delete"}}`
-		}, CodeGarbage, "another place"},
-		"redirect away":    {func(s *service) { s.redirect["/redfish/v1/"] = "https://192.0.2.1/redfish/v1/" }, CodeGarbage, "another place"},
-		"redirect to http": {func(s *service) { s.redirect["/redfish/v1/"] = "http://" + s.Listener.Addr().String() + "/redfish/v1/" }, CodeGarbage, "another place"},
-		"redirect circle":  {func(s *service) { s.redirect["/redfish/v1/"] = "/redfish/v1/" }, CodeGarbage, "another place"},
+		}, CodeGarbage, "refused"},
+		"redirect away":    {func(s *service) { s.redirect["/redfish/v1/"] = "https://192.0.2.1/redfish/v1/" }, CodeGarbage, "refused"},
+		"redirect to http": {func(s *service) { s.redirect["/redfish/v1/"] = "http://" + s.Listener.Addr().String() + "/redfish/v1/" }, CodeGarbage, "refused"},
+		"redirect circle":  {func(s *service) { s.redirect["/redfish/v1/"] = "/redfish/v1/" }, CodeGarbage, "refused"},
 		"redirected reset": {func(s *service) {
 			s.redirect["/redfish/v1/Systems/437XR1138R2/Actions/ComputerSystem.Reset"] = "/redfish/v1/"
-		}, CodeGarbage, "another place"},
+		}, CodeGarbage, "refused"},
 		"conflict":          {func(s *service) { s.status = http.StatusConflict }, CodeRefused, "is in standby"},
 		"server error":      {func(s *service) { s.status = http.StatusInternalServerError }, CodeRefused, "500"},
 		"forbidden":         {func(s *service) { s.status = http.StatusForbidden }, CodeForbidden, "403"},
