@@ -170,7 +170,8 @@ func TestIdleScrapersDoNotKeepOthersOut(t *testing.T) {
 				crowdOf(t, 2*scrapersAtOne, from, address, text)
 				for i := range 5 {
 					err := scrapeOnce(address)
-					if err != nil && from == "127.0.0.1" { // one of a thousand at its own address: a busy machine may take it for silent
+					// One of a thousand at its own address: on a busy machine it may be among those that look silent.
+					for more := 4; err != nil && from == "127.0.0.1" && more > 0; more-- {
 						err = scrapeOnce(address)
 					}
 					if err != nil {
