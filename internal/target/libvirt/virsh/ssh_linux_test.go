@@ -93,7 +93,7 @@ func faultsOfSSH(t *testing.T, r *lab.Lab) {
 		passes bool
 	}{
 		{name: "wrong host key", uri: replaced(r.KnownHostsFile(), known), code: sshlink.CodeHostKey, text: "another key"},
-		{name: "unknown host key", uri: replaced(r.KnownHostsFile(), none), code: sshlink.CodeHostKey, text: "not known"},
+		{name: "unknown host key", uri: replaced(r.KnownHostsFile(), none), code: sshlink.CodeHostKey, text: "host key unknown"},
 		{name: "wrong key", uri: replaced(r.SSHKeyFile(), stranger), code: sshlink.CodeRefused, text: "Permission denied"},
 		{name: "no server", uri: replaced("/system", ":1/system"), code: "ssh", text: "Connection refused", passes: true},
 		{name: "no libvirt", uri: replaced("/system?", "/system?socket=/run/missing&"), code: "libvirt-ssh-socket", text: "/run/missing", passes: true},
