@@ -62,11 +62,11 @@ func TestTableAfterFailedMigration(t *testing.T) {
 		placed  []string
 		strays  []string
 	}{
-		"nothing moved":            {at: map[string]string{"a": "node-1", "b": "node-1"}},
-		"all moved nevertheless":   {moves: []string{"a", "b"}, at: map[string]string{"a": "node-2", "b": "node-2"}, placed: []string{"a node-2", "b node-2"}},
-		"one moved":                {moves: []string{"b"}, at: map[string]string{"a": "node-1", "b": "node-2"}, placed: []string{"b node-2"}},
-		"one arrives a bit later":  {moves: []string{"a"}, late: 40 * time.Second, at: map[string]string{"a": "node-2", "b": "node-1"}, placed: []string{"a node-2"}},
-		"one is moved later": {somehow: 5 * time.Minute, at: map[string]string{"a": "node-2", "b": "node-1"}, strays: []string{"a node-2"}},
+		"nothing moved":           {at: map[string]string{"a": "node-1", "b": "node-1"}},
+		"all moved nevertheless":  {moves: []string{"a", "b"}, at: map[string]string{"a": "node-2", "b": "node-2"}, placed: []string{"a node-2", "b node-2"}},
+		"one moved":               {moves: []string{"b"}, at: map[string]string{"a": "node-1", "b": "node-2"}, placed: []string{"b node-2"}},
+		"one arrives a bit later": {moves: []string{"a"}, late: 40 * time.Second, at: map[string]string{"a": "node-2", "b": "node-1"}, placed: []string{"a node-2"}},
+		"one is moved later":      {somehow: 5 * time.Minute, at: map[string]string{"a": "node-2", "b": "node-1"}, strays: []string{"a node-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
