@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -137,7 +138,7 @@ func fileOf(a *txtar.Archive, name string) string {
 func TestRefusals(t *testing.T) {
 	goldens(t, "compile", func(t *testing.T, a *txtar.Archive) string {
 		s := readSetting(t, string(a.Comment))
-		_, err := planner.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
+		_, err := planner.Compile(plannertest.Load(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, plannertest.Catalog(), s.options)
 		var list *diag.ListError
 		if !errors.As(err, &list) {
 			t.Fatalf("compile: %v", err)
@@ -155,7 +156,7 @@ func TestRefusals(t *testing.T) {
 func TestPlanText(t *testing.T) {
 	goldens(t, "plan", func(t *testing.T, a *txtar.Archive) string {
 		s := readSetting(t, string(a.Comment))
-		planned, err := planner.Compile(loadText(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, catalog(), s.options)
+		planned, err := planner.Compile(plannertest.Load(t, fileOf(a, "test.yml")), s.inventory, s.capabilities, plannertest.Catalog(), s.options)
 		if err != nil {
 			t.Fatal(err)
 		}

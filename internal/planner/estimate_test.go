@@ -7,17 +7,18 @@ import (
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// paced plans like plain, with a length that its configuration says.
+// paced plans like Plain, with a length that its configuration says.
 type paced struct {
-	plain
+	plannertest.Plain
 	least, most time.Duration
 }
 
 func (p paced) Plan(w load.Workload) (load.Plan, error) {
-	plan, err := p.plain.Plan(w)
+	plan, err := p.Plain.Plan(w)
 	plan.TakesLeast, plan.TakesMost = p.least, p.most
 	return plan, err
 }
@@ -43,10 +44,10 @@ func TestEstimateCountsRatesAndRuntimes(t *testing.T) {
 		{0, 4 * time.Second, "  - workload.Start: {workload_name: Load, runtime_secs: 60}\n", 4 * time.Second, false},
 		{9 * time.Second, 0, "  - workload.Start: {workload_name: Load, async: true}\n  - workload.Wait: {workload_name: Load}\n", 9 * time.Second, false},
 	} {
-		catalog := catalog()
+		catalog := plannertest.Catalog()
 		catalog.Generators = load.Kinds{{Name: "native", Generator: paced{least: c.least, most: c.most}, JobFiles: true}}
 		compile := func(options planner.Options, more string) *planner.Plan {
-			plan, err := planner.Compile(loadText(t, head+deployed+"run:\n"+c.steps+more), inventory, target.Capabilities(l.fake), catalog, options)
+			plan, err := planner.Compile(plannertest.Load(t, plannertest.Head+plannertest.Deployed+"run:\n"+c.steps+more), inventory, target.Capabilities(l.fake), catalog, options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +76,7 @@ run:
   - workload.Start: {workload_name: Load}
 `
 	l := newLab(t, 2)
-	plan := l.plan(loadText(t, head+grows), planner.Options{})
+	plan := l.plan(plannertest.Load(t, plannertest.Head+grows), planner.Options{})
 	one := 671088640 * time.Nanosecond // 128 MiB at 200 MB/s
 	if got := plan.Steps[2].Duration; got != 2*one {
 		t.Errorf("the prefill of two VMs takes %v, want %v", got, 2*one)
@@ -114,7 +115,7 @@ run:
   - vm_group.PowerOn: {vm_group_name: Workers}
 `
 	compile := func(options planner.Options) *planner.Plan {
-		plan, err := planner.Compile(loadText(t, head+steps), inventory, target.Capabilities(l.fake), catalog(), options)
+		plan, err := planner.Compile(plannertest.Load(t, plannertest.Head+steps), inventory, target.Capabilities(l.fake), plannertest.Catalog(), options)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,91 +1,15 @@
 package planner_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"testing"
-	"testing/fstest"
 
-	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
-	"github.com/braggdev/bragg/internal/verb"
 )
-
-// head is the beginning of most scenarios here: one group of one VM per node, and one workload.
-const head = `name: lab
-display_name: Lab
-summary: A scenario of the tests
-description: Nothing to see
-tags: [test]
-estimated_runtime: 60
-vms:
-  - Workers:
-      template: ubuntu1604
-      data_disks: {count: 2, size: 1}
-      count_per_node: 1
-workloads:
-  - Load:
-      vm_group: Workers
-      config_file: load.fio
-  - Other:
-      vm_group: Workers
-      config_file: load.fio
-results: []
-`
-
-const deployed = `setup:
-  - vm_group.CloneFromTemplate: {vm_group_name: Workers}
-  - vm_group.PowerOn: {vm_group_name: Workers}
-`
-
-// loadText parses a scenario.
-func loadText(t testing.TB, text string) *scenario.Scenario {
-	t.Helper()
-	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte("[disk0]\nfilename=/dev/sdb\nsize=64m\n")}}
-	sc, err := scenario.Load(context.Background(), scenario.Source{FS: files, Name: "lab", Trusted: true}, scenario.Options{})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return sc
-}
-
-// plain plans any workload as the first 64 MiB of each device, scaled, and writes them once when it prefills.
-type plain struct{}
-
-func (plain) Plan(w load.Workload) (load.Plan, error) {
-	const block = 8192
-	p := load.Plan{Engine: interval.Engine{Name: "plain"}, Command: fmt.Sprintf("fio %s --runtime=%s", w.ConfigName, w.Runtime), BlockBytesMax: block, BytesWritten: -1,
-		Jobs: []load.JobPlan{{Name: "disk0", Pattern: "randread", BlockSizes: "8k", QueueDepth: 4, SizeBytes: 64 << 20, Clones: 1}}}
-	length := int64(64 << 20)
-	if w.Scale.Factor > 0 {
-		p.ScaledFrom = length
-		length = max(int64(float64(length)*w.Scale.Factor)/block, int64(w.Scale.BlocksMin)) * block
-	}
-	var total int64
-	for _, d := range w.Devices {
-		p.Extents = append(p.Extents, load.Extent{Device: d.Name, Length: length, Writes: w.Prefill})
-		total += length
-	}
-	if w.Prefill {
-		p.BytesWritten, p.Notes = total, []string{"depth " + w.Options[verb.OptionPrefillDepth]}
-	}
-	return p, nil
-}
-
-func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
-	return nil, errors.New("plans only")
-}
-
-func catalog() verb.Catalog {
-	return verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}, {Name: "fio", Generator: plain{}, JobFiles: true}, {Name: "transactions", Generator: plain{}}}}
-}
 
 // lab is a fake target to plan for.
 type lab struct {
@@ -110,7 +34,7 @@ func (l *lab) plan(sc *scenario.Scenario, options planner.Options) *planner.Plan
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog(), options)
+	plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), plannertest.Catalog(), options)
 	if err != nil {
 		l.t.Fatal(err)
 	}

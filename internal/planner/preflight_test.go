@@ -10,17 +10,18 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// hungry plans like plain, with buffers.
+// hungry plans like Plain, with buffers.
 type hungry struct {
-	plain
+	plannertest.Plain
 	bytes int64
 }
 
 func (h hungry) Plan(w load.Workload) (load.Plan, error) {
-	p, err := h.plain.Plan(w)
+	p, err := h.Plain.Plan(w)
 	p.MemoryBytes = h.bytes
 	return p, err
 }
@@ -37,11 +38,11 @@ func planOnMachine(t *testing.T, group string, buffers int64, options planner.Op
 	for i := range inventory.Nodes {
 		inventory.Nodes[i].CPUs, inventory.Nodes[i].RAMBytes = 2, 24<<30
 	}
-	text := strings.Replace(head, "      count_per_node: 1\n", group, 1) + deployed +
+	text := strings.Replace(plannertest.Head, "      count_per_node: 1\n", group, 1) + plannertest.Deployed +
 		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
-	catalog := catalog()
+	catalog := plannertest.Catalog()
 	catalog.Generators = load.Kinds{{Name: "native", Generator: hungry{bytes: buffers}, JobFiles: true}}
-	plan, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog, options)
+	plan, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +110,8 @@ func planWith(t *testing.T, options planner.Options, change func(*target.Invento
 	}
 	inventory.TotalBytes, inventory.FreeBytes = 100<<30, 100<<30
 	change(&inventory)
-	text := head + deployed + "run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
-	plan, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), options)
+	text := plannertest.Head + plannertest.Deployed + "run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
+	plan, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), plannertest.Catalog(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

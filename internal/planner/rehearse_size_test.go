@@ -8,6 +8,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -20,7 +21,7 @@ func TestRehearsalKeepsItsBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := loadText(t, head+deployed+"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 60}\n")
+	sc := plannertest.Load(t, plannertest.Head+plannertest.Deployed+"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 60}\n")
 	for _, c := range []struct {
 		bound, free int64
 		hint        string // "": it fits
@@ -33,7 +34,7 @@ func TestRehearsalKeepsItsBound(t *testing.T) {
 		{bound: 1 << 30, free: 4*least - 4, hint: "free some space"},
 	} {
 		inventory.FreeBytes, inventory.TotalBytes = c.free, 0
-		plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog(),
+		plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), plannertest.Catalog(),
 			planner.Options{Rehearse: 10 * time.Second, RehearseBytes: c.bound})
 		if err != nil {
 			t.Fatal(err)

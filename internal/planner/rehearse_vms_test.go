@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -79,10 +80,10 @@ func planOnNodes(t *testing.T, cpus int, ram int64, vcpus, mib int, rehearse tim
 	for i := range inventory.Nodes {
 		inventory.Nodes[i].CPUs, inventory.Nodes[i].RAMBytes = cpus, ram
 	}
-	text := strings.Replace(head, "      count_per_node: 1\n",
-		fmt.Sprintf("      count_per_node: 1\n      vcpus: %d\n      ram_mb: %d\n", vcpus, mib), 1) + deployed +
+	text := strings.Replace(plannertest.Head, "      count_per_node: 1\n",
+		fmt.Sprintf("      count_per_node: 1\n      vcpus: %d\n      ram_mb: %d\n", vcpus, mib), 1) + plannertest.Deployed +
 		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
-	plan, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), planner.Options{Rehearse: rehearse})
+	plan, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), plannertest.Catalog(), planner.Options{Rehearse: rehearse})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func planText(t *testing.T, p *planner.Plan) string {
 // TestRehearsalTellsNodes: a rehearsal uses four nodes. That is one of its factors, and the VM count of the full scenario
 // is computed on all nodes, growth included.
 func TestRehearsalTellsNodes(t *testing.T) {
-	text := strings.Replace(head, "count_per_node: 1", "count_per_node: 2", 1) + deployed + `run:
+	text := strings.Replace(plannertest.Head, "count_per_node: 1", "count_per_node: 2", 1) + plannertest.Deployed + `run:
   - vm_group.Grow: {vm_group_name: Workers, count_per_node: 25}
   - workload.Start: {workload_name: Load, runtime_secs: 10}
 `
@@ -114,7 +115,7 @@ func TestRehearsalTellsNodes(t *testing.T) {
 		4: {[2]int{4, 4}, [2]int{100, 16}, "16 VMs instead of 100", "× 1\n"},
 	} {
 		l := newLab(t, nodes)
-		plan := l.plan(loadText(t, text), planner.Options{Rehearse: time.Minute})
+		plan := l.plan(plannertest.Load(t, text), planner.Options{Rehearse: time.Minute})
 		if r := plan.Rehearsal; r.Nodes != want.nodes || r.Counts["Workers"] != want.count {
 			t.Errorf("%d nodes: record of %v nodes and %v VMs, want %v and %v", nodes, r.Nodes, r.Counts, want.nodes, want.count)
 		}
@@ -124,7 +125,7 @@ func TestRehearsalTellsNodes(t *testing.T) {
 		if text := planText(t, plan); !strings.Contains(text, want.said) || !strings.Contains(text, want.head) {
 			t.Errorf("%d nodes: plan without %q or %q:\n%s", nodes, want.said, want.head, text)
 		}
-		if full := l.plan(loadText(t, text), planner.Options{}); full.Groups[0].CountFinal != want.count[0] || len(full.Target.Nodes) != nodes {
+		if full := l.plan(plannertest.Load(t, text), planner.Options{}); full.Groups[0].CountFinal != want.count[0] || len(full.Target.Nodes) != nodes {
 			t.Errorf("%d nodes: a full run has %d VMs", nodes, full.Groups[0].CountFinal)
 		}
 	}

@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 // TestLabelsDiffer: the second step of the same name gets a number, which a workload's own name may have already.
 func TestLabelsDiffer(t *testing.T) {
 	const start = "  - workload.Start: {workload_name: Load, runtime_secs: 1}\n"
-	text := strings.Replace(head, "- Other:", "- Load (2):", 1) + deployed + "run:\n" + start + start +
+	text := strings.Replace(plannertest.Head, "- Other:", "- Load (2):", 1) + plannertest.Deployed + "run:\n" + start + start +
 		"  - test.Wait: {duration_secs: 1}\n  - workload.Start: {workload_name: Load (2), runtime_secs: 1}\n"
 	l := newLab(t, 4)
 	inventory, err := l.fake.Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), planner.Options{})
+	p, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), plannertest.Catalog(), planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 )
 
@@ -206,7 +207,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 func TestJournalDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.run(head+deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", nil)
+		l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", nil)
 		path := filepath.Join(l.runs, ".control", "r1.journal")
 		data, err := os.ReadFile(path)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -40,10 +41,10 @@ func (l *lab) rehearse(text string, length time.Duration) (*planner.Plan, run.Ou
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	with := catalog()
+	with := plannertest.Catalog()
 	with.Steps = append(slices.Clone(with.Steps), verb.Kind{Name: "lab.Slow", Needs: []target.Capability{target.CapVMPower},
 		New: func() verb.Step { return new(slowStep) }})
-	plan, err := planner.Compile(loadText(l.t, text), inventory, target.Capabilities(l.fake), with, planner.Options{Rehearse: length})
+	plan, err := planner.Compile(plannertest.Load(l.t, text), inventory, target.Capabilities(l.fake), with, planner.Options{Rehearse: length})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 2)
-				plan, outcome := l.rehearse(head+deployed+"run:\n"+c.steps, time.Duration(c.asked)*time.Second)
+				plan, outcome := l.rehearse(plannertest.Head+plannertest.Deployed+"run:\n"+c.steps, time.Duration(c.asked)*time.Second)
 				if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
 					t.Fatal(outcome)
 				}
@@ -156,7 +157,7 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 func TestLoadThatLastsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.rehearse(head+deployed+`run:
+		l.rehearse(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 100, async: True}
   - test.Wait: {duration_secs: 50}
   - lab.Slow: {takes_secs: 4000}
@@ -173,7 +174,7 @@ func TestLoadThatLastsIsBounded(t *testing.T) {
 func TestLoadOutlastsWaitForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.rehearse(head+deployed+`run:
+		l.rehearse(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Other, runtime_secs: 11, async: True}
   - lab.Slow: {takes_secs: 1}
   - workload.Start: {workload_name: Load, runtime_secs: 10, async: True}
@@ -195,7 +196,7 @@ func TestPowerOffEndsLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	compile := func(steps string, o planner.Options) *planner.Plan {
-		plan, err := planner.Compile(loadText(t, head+deployed+"run:\n"+steps), inventory, target.Capabilities(l.fake), catalog(), o)
+		plan, err := planner.Compile(plannertest.Load(t, plannertest.Head+plannertest.Deployed+"run:\n"+steps), inventory, target.Capabilities(l.fake), plannertest.Catalog(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +236,7 @@ func TestLastingHolds(t *testing.T) {
 		var wrong []string
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 1)
-			_, outcome := l.rehearse(head+deployed+"run:\n"+m.text, asked)
+			_, outcome := l.rehearse(plannertest.Head+plannertest.Deployed+"run:\n"+m.text, asked)
 			if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
 				wrong = append(wrong, fmt.Sprint(outcome))
 				return

@@ -18,13 +18,14 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
 // eventful passes every failpoint of a run.
-const eventful = head + deployed + `  - workload.PrefillRun: {workload_name: Load}
+const eventful = plannertest.Head + plannertest.Deployed + `  - workload.PrefillRun: {workload_name: Load}
   - vm_group.EnableHA: {vm_group_name: Workers}
 run:
   - workload.Start: {workload_name: Load, runtime_secs: 30, async: True}
@@ -79,7 +80,7 @@ func after(l *lab, kind interval.EventKind, step string, act func()) func(*run.C
 	}
 }
 
-const longRun = head + deployed + `run:
+const longRun = plannertest.Head + plannertest.Deployed + `run:
   - workload.Start: {workload_name: Load, runtime_secs: 1000, async: True}
   - nodes.PowerOff: {nodes: 0}
   - test.Wait: {duration_secs: 1000}
@@ -161,7 +162,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 // clean undoes run "r1" from its journal, and demands that nothing is left and a second time does nothing.
 func (l *lab) clean() {
 	l.t.Helper()
-	c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: catalog()}
+	c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog()}
 	if err := c.Undo(context.Background(), "r1"); err != nil {
 		l.t.Errorf("clean: %v", err)
 	}
@@ -182,7 +183,7 @@ func TestHangingLoadIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		l.hang = true
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 100000, async: True}
   - test.Wait: {duration_secs: 1}
 `, nil)
@@ -196,7 +197,7 @@ func TestHangingLoadIsLeftBehind(t *testing.T) {
 func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - test.Wait: {duration_secs: 1}
 `, func(cfg *run.Config) {
 			cfg.Failpoint = func(name string) error {
@@ -221,7 +222,7 @@ func TestRefusalIsTold(t *testing.T) {
 	}{"refused": {target.PowerForbidden("node-1"), true}, "failed": {errors.New("out of order"), false}} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 2)
-			outcome := l.run(head+deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
+			outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
 				cfg.Failpoint = func(point string) error {
 					if point == "step.after" && len(l.operations("PowerOnVMs")) > 0 {
 						return c.err
@@ -287,7 +288,7 @@ func passes(t *testing.T) map[string]int {
 // runWith runs a scenario with a journal of the caller's.
 func (l *lab) runWith(text string, journal *control.Journal, failpoint func(string) error) run.Outcome {
 	l.t.Helper()
-	engine, err := run.New(l.plan(loadText(l.t, text), planner.Options{Seed: 7}), run.Config{Target: l.fake, Journal: journal,
+	engine, err := run.New(l.plan(plannertest.Load(l.t, text), planner.Options{Seed: 7}), run.Config{Target: l.fake, Journal: journal,
 		Runner: l.runner, Zero: time.Now(), Events: l.event, Intervals: discard{}, Failpoint: failpoint})
 	if err != nil {
 		l.t.Fatal(err)
@@ -417,7 +418,7 @@ func TestCleanFailsAndGoesOn(t *testing.T) {
 					}
 					return nil
 				}
-				c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: catalog(), Failpoint: fail}
+				c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Failpoint: fail}
 				if err := c.Undo(t.Context(), "r1"); !errors.Is(err, errInjected) {
 					if name != "node.power-on" && name != "node.powered-on" || err != nil {
 						t.Errorf("undo: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -22,7 +23,7 @@ import (
 func TestStaggerSpreadsOverGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 4)
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 100, stagger_secs: 30, async: True}
   - test.Wait: {duration_secs: 200}
 `, nil)
@@ -58,8 +59,8 @@ func startOf(l *lab, step string) interval.Event {
 func TestPrefillIsBoundedAndSharesItsDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 4)
-		text := strings.Replace(head, "count_per_node: 1", "count_per_node: 5", 1)
-		outcome := l.run(text+strings.Replace(deployed, "setup:", "setup:", 1)+`  - workload.PrefillRun: {workload_name: Load}
+		text := strings.Replace(plannertest.Head, "count_per_node: 1", "count_per_node: 5", 1)
+		outcome := l.run(text+strings.Replace(plannertest.Deployed, "setup:", "setup:", 1)+`  - workload.PrefillRun: {workload_name: Load}
 run:
   - test.Wait: {duration_secs: 1}
 `, nil)
@@ -81,7 +82,7 @@ run:
 func TestWorkloadCarriesWhatItsVMNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.run(head+deployed+`run:
+		l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 5}
   - workload.Start: {workload_name: Load, runtime_secs: 5, seed: abc}
   - workload.Start: {workload_name: Other, runtime_secs: 5, seed: abc}
@@ -115,7 +116,7 @@ func TestLossByOurOwnHandIsExpected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 2)
-				outcome := l.run(head+deployed+`run:
+				outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 60, async: True}
   - test.Wait: {duration_secs: 5}
   - `+cut+`
@@ -142,7 +143,7 @@ func TestLossByOurOwnHandIsExpected(t *testing.T) {
 func TestForeignLossFailsTheStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		engine := l.engine(head+deployed+`run:
+		engine := l.engine(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 60}
   - test.Wait: {duration_secs: 100}
 `, nil)
@@ -171,7 +172,7 @@ func TestTotalFailureEndsThePhase(t *testing.T) {
 		l := newLab(t, 2)
 		l.loadErr = func(load.Workload) error { return errors.New("EIO") }
 		began := time.Now()
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 10, async: True}
   - test.Wait: {duration_secs: 1000}
   - workload.Wait: {workload_name: Load}
@@ -202,7 +203,7 @@ func TestWaitTimesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 2)
-				engine := l.engine(head+deployed+"run:\n  - "+c.steps+"\n", func(cfg *run.Config) {
+				engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - "+c.steps+"\n", func(cfg *run.Config) {
 					cfg.Runner = endless(l)
 				})
 				outcome, _ := engine.Run(t.Context())
@@ -255,7 +256,7 @@ func TestStopEndsALoad(t *testing.T) {
 		l := newLab(t, 2)
 		l.stubborn = 3 * time.Second
 		began := time.Now()
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 1000, async: True}
   - test.Wait: {duration_secs: 10}
   - workload.Stop: {workload_name: Load}
@@ -273,7 +274,7 @@ func TestStopEndsALoad(t *testing.T) {
 func TestStartNeedsAllVMs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - nodes.PowerOff: {nodes: 1}
   - workload.Start: {workload_name: Load, runtime_secs: 10}
 `, nil)
@@ -301,9 +302,9 @@ func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, c.nodes)
-			text := strings.Replace(head, "count_per_node: 1", fmt.Sprintf("count_per_node: %d", c.perNode), 1) + deployed +
+			text := strings.Replace(plannertest.Head, "count_per_node: 1", fmt.Sprintf("count_per_node: %d", c.perNode), 1) + plannertest.Deployed +
 				"  - " + c.step + "\nrun:\n  - test.Wait: {duration_secs: 1}\n"
-			plan := l.plan(loadText(t, text), planner.Options{})
+			plan := l.plan(plannertest.Load(t, text), planner.Options{})
 			if got := plan.Workloads[0].Prefill.Notes; len(got) != 1 || got[0] != "depth "+c.want {
 				t.Errorf("%s on %d VMs per node: planned with %q, want a depth of %s", c.step, c.perNode, got, c.want)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -19,7 +20,7 @@ import (
 func strayed(t *testing.T, steps, when, to string) (placed, told []interval.Event) {
 	t.Helper()
 	l := newLab(t, 2)
-	engine := l.engine(head+deployed+steps, func(c *run.Config) {
+	engine := l.engine(plannertest.Head+plannertest.Deployed+steps, func(c *run.Config) {
 		note := c.Events
 		c.Events = func(e interval.Event) {
 			if e.Kind == interval.EventStepStarted && e.Step == when {
@@ -128,7 +129,7 @@ func TestMovesAfterCuts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 3)
-				engine := l.engine(head+deployed+"run:\n"+c.steps, func(cfg *run.Config) {
+				engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n"+c.steps, func(cfg *run.Config) {
 					note := cfg.Events
 					cfg.Events = func(e interval.Event) {
 						if move, ok := c.moves[e.Step]; ok && e.Kind == interval.EventStepEnded {
@@ -178,7 +179,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 			}
 			return nil
 		})
-		engine := l.engine(head+deployed+"run:\n  - nodes.PowerOff: {nodes: 0}\n", func(c *run.Config) {
+		engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - nodes.PowerOff: {nodes: 0}\n", func(c *run.Config) {
 			note := c.Events
 			c.Events = func(e interval.Event) {
 				if e.Step == "nodes.PowerOff" && e.Kind == interval.EventStepEnded {
@@ -200,7 +201,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 func TestFailedMigrationIsNoStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		engine := l.engine(head+deployed+"run:\n  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}\n",
+		engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}\n",
 			func(c *run.Config) { c.Target = lyingMover{l.fake} })
 		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Failed {
 			t.Fatal(outcome, err)

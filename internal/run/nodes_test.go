@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
@@ -20,10 +21,10 @@ func (l *limited) LimitNodesOff(count int) { l.told = append(l.told, count) }
 func TestNodesOffAreDeclared(t *testing.T) {
 	for text, want := range map[string]int{
 		eventful: 2,
-		head + deployed + "run:\n  - test.Wait: {duration_secs: 1}\n": 0,
-		head + deployed + "run:\n  - nodes.PowerOff: {nodes: all}\n":  3,
-		head + deployed + "run:\n  - meta.RollingUpgrade: {}\n":       1,
-		head + deployed + "run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - nodes.Shutdown: {nodes: 2}\n": 1,
+		plannertest.Head + plannertest.Deployed + "run:\n  - test.Wait: {duration_secs: 1}\n":                                                                                             0,
+		plannertest.Head + plannertest.Deployed + "run:\n  - nodes.PowerOff: {nodes: all}\n":                                                                                              3,
+		plannertest.Head + plannertest.Deployed + "run:\n  - meta.RollingUpgrade: {}\n":                                                                                                   1,
+		plannertest.Head + plannertest.Deployed + "run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - nodes.Shutdown: {nodes: 2}\n": 1,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 3)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -80,7 +81,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 				return l.runner(ctx, vm)
 			}
 		}
-		if outcome := l.run(head+deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", slow); outcome.Ended != run.Completed {
+		if outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", slow); outcome.Ended != run.Completed {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		took := l.pairs()
@@ -101,7 +102,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 func TestAnswersNobodyAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 1)
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - vm_group.Grow: {vm_group_name: Workers, count_per_node: 2}
   - test.Wait: {duration_secs: 60}
   - workload.Start: {workload_name: Load, runtime_secs: 5}
@@ -129,7 +130,7 @@ func TestVMsThatTheRunKeptOff(t *testing.T) {
 		if _, places := target.Target(l.fake).(target.Placer); !places {
 			t.Fatal("the target cannot place VMs")
 		}
-		outcome := l.run(head+deployed+`run:
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - nodes.PowerOff: {nodes: all}
   - test.Wait: {duration_secs: 300}
   - nodes.PowerOn: {nodes: all}
@@ -180,7 +181,7 @@ func TestHangingUpForgetsNoRecovery(t *testing.T) {
 				}
 			}
 		}
-		outcome := l.run(strings.Replace(head, "count_per_node: 1", "count_per_node: 2", 1)+deployed+`run:
+		outcome := l.run(strings.Replace(plannertest.Head, "count_per_node: 1", "count_per_node: 2", 1)+plannertest.Deployed+`run:
   - nodes.PowerOff: {nodes: 0}
   - nodes.PowerOn: {nodes: 0}
   - vm_group.PowerOn: {vm_group_name: Workers}

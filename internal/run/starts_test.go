@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -102,7 +103,7 @@ const startOnce = `run:
 func TestLoadStartsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, p := newLab(t, 4), &patientRunner{late: func(ordinal int) time.Duration { return time.Duration(ordinal) * 5 * time.Millisecond }}
-		if outcome := l.run(head+deployed+startOnce, p.in); outcome.Ended != run.Completed {
+		if outcome := l.run(plannertest.Head+plannertest.Deployed+startOnce, p.in); outcome.Ended != run.Completed {
 			t.Fatal(outcome)
 		}
 		if len(p.started) != 4 {
@@ -141,7 +142,7 @@ func (l *lab) zeroAt(e interval.Event, zero time.Time) time.Time {
 func TestVMThatCannotPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, p := newLab(t, 3), &patientRunner{fail: "Workers-0002"}
-		outcome := l.run(head+deployed+startOnce, p.in)
+		outcome := l.run(plannertest.Head+plannertest.Deployed+startOnce, p.in)
 		if outcome.Ended != run.Failed || len(p.started) != 2 || !p.started[0].Equal(p.started[1]) {
 			t.Errorf("%+v, %d VMs started", outcome, len(p.started))
 		}
@@ -168,7 +169,7 @@ func TestStopBeforeTheStart(t *testing.T) {
 				if tt.started == 0 {
 					l = newLab(t, 2)
 				}
-				e := l.engine(head+deployed+`run:
+				e := l.engine(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 500, stagger_secs: `+tt.stagger+`}
 `, p.in)
 				go func() {
@@ -207,7 +208,7 @@ func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
 				l := newLab(t, 2)
 				var mu sync.Mutex
 				var gone []string
-				l.run(head+deployed+"run:\n  - "+tt.cut+"\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
+				l.run(plannertest.Head+plannertest.Deployed+"run:\n  - "+tt.cut+"\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
 					cfg.Gone = func(vm target.VM) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -243,7 +244,7 @@ func TestStaggerAsXRay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l, p := newLab(t, c.vms), &patientRunner{}
 			var after time.Duration
-			plan := l.plan(loadText(t, head+deployed+`run:
+			plan := l.plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 2000, stagger_secs: `+c.stagger+`, async: true}
   - test.Wait: {duration_secs: 1}
   - workload.Wait: {workload_name: Load}
@@ -279,7 +280,7 @@ func TestStaggerAsXRay(t *testing.T) {
 func TestStaggerOfRehearsal(t *testing.T) {
 	for stagger, want := range map[string]time.Duration{"900": 9 * time.Second, "2": 0} {
 		l := newLab(t, 4)
-		plan := l.plan(loadText(t, head+deployed+`run:
+		plan := l.plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 3000, stagger_secs: `+stagger+`, async: true}
   - test.Wait: {duration_secs: 10000}
 `), planner.Options{Rehearse: 100*time.Second + want})

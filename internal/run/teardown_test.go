@@ -8,10 +8,11 @@ import (
 	"testing/synctest"
 
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 )
 
-const ownTeardown = head + deployed + `run:
+const ownTeardown = plannertest.Head + plannertest.Deployed + `run:
   - workload.Start: {workload_name: Load, runtime_secs: 1000, async: True}
   - nodes.PowerOff: {nodes: 0}
   - test.Wait: {duration_secs: 1000}
@@ -25,7 +26,7 @@ teardown:
 // recorded is a plan as a bundle holds it.
 func (l *lab) recorded(text string) *planner.Plan {
 	l.t.Helper()
-	sc := loadText(l.t, text)
+	sc := plannertest.Load(l.t, text)
 	data, err := json.Marshal(l.plan(sc, planner.Options{}))
 	if err != nil {
 		l.t.Fatal(err)
@@ -54,7 +55,7 @@ func TestTeardownAfterDeath(t *testing.T) {
 		l.runDying(ownTeardown, nth("node.powered-off", 1))
 		before := len(l.fake.Operations())
 		var said []string
-		c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: catalog(), Plan: l.recorded(ownTeardown),
+		c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
 			Say: func(text string) { said = append(said, text) }}
 		if err := c.Undo(t.Context(), "r1"); err != nil {
 			t.Fatal(err)
@@ -89,7 +90,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 				l := newLab(t, 2)
 				l.runDying(ownTeardown, nth("node.powered-off", 1))
 				var said []string
-				c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: catalog(), Plan: l.recorded(ownTeardown),
+				c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
 					Say: func(text string) { said = append(said, text) }, Failpoint: nth(point, 1)}
 				if err := c.Undo(t.Context(), "r1"); err == nil {
 					t.Fatal("undoing should have failed")
@@ -111,7 +112,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 			short := strings.Replace(ownTeardown, "duration_secs: 1000", "duration_secs: 1", 1)
 			l.runDying(short, nth("undo.vms", 1))
 			var said []string
-			c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: catalog(), Plan: l.recorded(short),
+			c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(short),
 				Say: func(text string) { said = append(said, text) }}
 			if err := c.Undo(t.Context(), "r1"); err != nil {
 				t.Fatal(err)

@@ -10,13 +10,14 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 // TestPlanKnowsTheWindowsOfARun: every window of a real run may be expected something of, and one with a letter more may
 // not.
 func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
-	const steps = deployed + `run:
+	const steps = plannertest.Deployed + `run:
   - test.Wait: {duration_secs: 30}
   - workload.Start: {workload_name: Load, runtime_secs: 600, async: true}
   - test.Wait: {duration_secs: 30}
@@ -34,7 +35,7 @@ func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
 	var windows []string
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 4)
-		outcome := l.run(head+steps, nil)
+		outcome := l.run(plannertest.Head+steps, nil)
 		if outcome.Reason != "" {
 			t.Fatal(outcome.Reason)
 		}
@@ -59,8 +60,8 @@ func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
 	for _, name := range windows {
 		for _, extra := range []string{"", "x"} {
 			result := fmt.Sprintf("results:\n  - Rate: {workload_name: Load, result_type: iops, expect: [{that: mean > 1, window: %q}]}\n", name+extra)
-			text := strings.Replace(head, "results: []\n", result, 1) + steps
-			_, err := planner.Compile(loadText(t, text), inventory, target.Capabilities(l.fake), catalog(), planner.Options{})
+			text := strings.Replace(plannertest.Head, "results: []\n", result, 1) + steps
+			_, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), plannertest.Catalog(), planner.Options{})
 			if (err != nil) != (extra != "") {
 				t.Errorf("window %q: %v", name+extra, err)
 			}
