@@ -48,25 +48,25 @@ func RemoveTemporary(runs string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("remove unborn files: %w", err)
+		return fmt.Errorf("remove temporary files: %w", err)
 	}
 	defer release()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("remove unborn files: %w", err)
+		return fmt.Errorf("remove temporary files: %w", err)
 	}
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), temporarySuffix) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
-			return fmt.Errorf("remove unborn file: %w", err)
+			return fmt.Errorf("remove temporary file: %w", err)
 		}
 	}
 	return nil
 }
 
-// lockControl locks the control directory: shared by those who make a file there, exclusive by who removes unborn ones. The
+// lockControl locks the control directory: shared by processes that create a file there, exclusively by a process that removes temporary ones. The
 // kernel gives the lock back when its holder dies.
 func lockControl(dir string, how int) (release func(), err error) {
 	d, err := os.Open(dir)

@@ -50,7 +50,7 @@ func Down(labs string, names []string, all bool) (removed []string, err error) {
 		if !dead && !all && !named[l.Name] {
 			continue
 		}
-		if err == nil && l.unborn() {
+		if err == nil && l.starting() {
 			err = &diag.Error{
 				Code: "lab-unborn", Exit: diag.ExitLocked, Message: fmt.Sprintf("remove lab %q: it is being made", l.Name),
 				Hint: fmt.Sprintf("process %d makes it; try again", l.Maker.ID),
@@ -78,11 +78,11 @@ func (l *Lab) dead() (bool, error) {
 	if here.Boot == l.Machine.Boot && here.Processes != l.Machine.Processes {
 		return false, foreign(l.Dir, fmt.Sprintf("lab %q was made in another PID namespace (a container?)", l.Name))
 	}
-	return !l.Alive() && !l.unborn(), nil
+	return !l.Alive() && !l.starting(), nil
 }
 
-// unborn reports whether a process is creating the lab and has not started the keeper yet.
-func (l *Lab) unborn() bool {
+// starting reports whether a process is creating the lab and has not started the keeper yet.
+func (l *Lab) starting() bool {
 	here, err := thisMachine()
 	return err == nil && here == l.Machine && l.Keeper.ID == 0 && l.Maker.runs()
 }

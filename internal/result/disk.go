@@ -18,8 +18,8 @@ import (
 // ErrBusy says that another process is writing the bundle.
 var ErrBusy = errors.New("another process is writing this bundle")
 
-// unbornPrefix begins the name of a file that is not whole yet. No attachment's name begins with a dot.
-const unbornPrefix = ".bragg-"
+// temporaryPrefix begins the name of a file that is not whole yet. No attachment's name begins with a dot.
+const temporaryPrefix = ".bragg-"
 
 // ReplaceFile writes a file that afterwards is there whole or not at all, also after a power loss. What a killed writer
 // leaves beside it, RemoveTemporary removes. It may be read by those who may enter its folder.
@@ -30,7 +30,7 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	defer release()
-	f, err := os.CreateTemp(dir, unbornPrefix+"*")
+	f, err := os.CreateTemp(dir, temporaryPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func removeUnborn(dir string) error {
 	defer release()
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), unbornPrefix) {
+		if entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), temporaryPrefix) {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
 		}
 	}
