@@ -38,6 +38,9 @@ func (r *roll) addGauges(iv *interval.Interval) {
 		for len(r.gauges) <= i {
 			r.gauges = append(r.gauges, gaugeRoll{low: math.Inf(1), high: math.Inf(-1)})
 		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			continue // a gap
+		}
 		g := &r.gauges[i]
 		length := float64(max(iv.LengthNanos, 1))
 		g.sum, g.nanos = g.sum+v*length, g.nanos+length
@@ -49,6 +52,9 @@ func (r *roll) addGauges(iv *interval.Interval) {
 func (r *roll) gaugeStats(e interval.Engine) []result.GaugeStats {
 	var list []result.GaugeStats
 	for i, g := range r.gauges[:min(len(r.gauges), len(e.Gauges))] {
+		if g.nanos == 0 {
+			g.low, g.high = math.NaN(), math.NaN() // no value in any interval
+		}
 		list = append(list, result.GaugeStats{Gauge: e.Gauges[i], Mean: result.Number(g.sum / g.nanos),
 			Min: result.Number(g.low), Max: result.Number(g.high)})
 	}
@@ -120,7 +126,7 @@ func (l *Loads) Summaries(t *Timeline, engines map[string]interval.Engine, bound
 	list := make([]result.LoadSummary, 0, len(l.loads))
 	for _, r := range l.loads {
 		s := r.summary
-		s.VMs = len(r.vms)
+		s.VMs, s.Engines = len(r.vms), []interval.Engine{}
 		if engine, ok := engines[s.Workload]; ok {
 			s.Engines, s.Gauges = []interval.Engine{engine}, r.gaugeStats(engine)
 		}

@@ -39,7 +39,9 @@ func (g gaugeRecord) add(iv *interval.Interval, phase result.Window) {
 		for len(cells) <= cell {
 			cells = append(cells, gaugeCell{})
 		}
-		cells[cell].sum, cells[cell].count = cells[cell].sum+v, cells[cell].count+1
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			cells[cell].sum, cells[cell].count = cells[cell].sum+v, cells[cell].count+1
+		}
 		g[gaugeKey{iv.Workload, i}] = cells
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/stat"
@@ -173,19 +174,24 @@ func (d *Decoder) deviceTraffic() map[string]DeviceTraffic {
 	return d.devices
 }
 
-func (d *Decoder) readGauges() []float64 {
+func (d *Decoder) readGauges() GaugeValues {
 	r := &d.r
 	d.gauges = d.gauges[:0]
 	for !r.bad {
-		end := bytes.IndexAny(r.data[r.pos:], ",]")
-		if end < 0 || !json.Valid(r.data[r.pos:r.pos+end]) {
-			r.bad = true
-			break
+		v := math.NaN()
+		if !r.optional("null") {
+			end := bytes.IndexAny(r.data[r.pos:], ",]")
+			if end < 0 || !json.Valid(r.data[r.pos:r.pos+end]) {
+				r.bad = true
+				break
+			}
+			var err error
+			v, err = strconv.ParseFloat(string(r.data[r.pos:r.pos+end]), 64)
+			r.bad = r.bad || err != nil // not a number, or too large for one
+			r.pos += end
 		}
-		v, err := strconv.ParseFloat(string(r.data[r.pos:r.pos+end]), 64)
-		r.bad = r.bad || err != nil // not a number, or too large for one
-		r.pos += end
 		d.gauges = append(d.gauges, v)
+		r.bad = r.bad || len(d.gauges) > GaugesMax
 		if !r.optional(",") {
 			break
 		}

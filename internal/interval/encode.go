@@ -44,19 +44,8 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
 	}
-	for i, v := range iv.Gauges {
-		before := `,"gauges":[`
-		if i > 0 {
-			before = ","
-		}
-		text, err := json.Marshal(v)
-		if err != nil {
-			text = []byte("null") // neither infinity nor NaN is a number of JSON
-		}
-		dst = append(append(dst, before...), text...)
-	}
 	if len(iv.Gauges) > 0 {
-		dst = append(dst, ']')
+		dst = appendGauges(append(dst, `,"gauges":`...), iv.Gauges)
 	}
 	return append(dst, '}')
 }
@@ -162,4 +151,19 @@ func isPlain(s string) bool {
 		}
 	}
 	return true
+}
+
+func appendGauges(dst []byte, values GaugeValues) []byte {
+	dst = append(dst, '[')
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			text = []byte("null") // neither infinity nor NaN is a number of JSON
+		}
+		dst = append(dst, text...)
+	}
+	return append(dst, ']')
 }

@@ -1,5 +1,7 @@
 package interval
 
+import "slices"
+
 // EventKind is the kind of an Event.
 type EventKind string
 
@@ -79,4 +81,22 @@ type Event struct {
 	Stopped bool `json:"stopped,omitempty"`
 	// CutByRun marks the annotation that Workload ended on VM Subject because the run itself powered it off.
 	CutByRun bool `json:"cut_by_run,omitempty"`
+}
+
+// WithTexts returns e with every text for readers changed. Secrets and names are hidden with it, so that a field
+// added here cannot be forgotten there.
+func (e Event) WithTexts(change func(string) string) Event {
+	e.Label, e.Message, e.Error, e.Canceled = change(e.Label), change(e.Message), change(e.Error), change(e.Canceled)
+	if e.Engine != nil {
+		engine := *e.Engine
+		if engine.Fallback != nil {
+			engine.Fallback = &Fallback{From: engine.Fallback.From, Why: change(engine.Fallback.Why)}
+		}
+		engine.Notes = slices.Clone(engine.Notes)
+		for i := range engine.Notes {
+			engine.Notes[i].Text = change(engine.Notes[i].Text)
+		}
+		e.Engine = &engine
+	}
+	return e
 }

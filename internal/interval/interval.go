@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -33,6 +34,30 @@ const (
 	OperationsMax = 8
 	GaugesMax     = 16
 )
+
+// GaugeValues are values of gauges. One that is not a finite number is a gap: null in JSON, NaN when it is read.
+type GaugeValues []float64
+
+// MarshalJSON writes a list.
+func (g GaugeValues) MarshalJSON() ([]byte, error) { return appendGauges(nil, g), nil }
+
+// UnmarshalJSON reads a list of at most GaugesMax values.
+func (g *GaugeValues) UnmarshalJSON(text []byte) error {
+	var list []*float64
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	if len(list) > GaugesMax {
+		return fmt.Errorf("%d gauges, at most %d are read", len(list), GaugesMax)
+	}
+	*g = make(GaugeValues, len(list))
+	for i, v := range list {
+		if (*g)[i] = math.NaN(); v != nil {
+			(*g)[i] = *v
+		}
+	}
+	return nil
+}
 
 // Traffics is the traffic of each kind of operation, by its number. In JSON it ends with the last one that did anything, and
 // has those of I/O in any case.
@@ -101,7 +126,7 @@ type Interval struct {
 	Devices map[string]DeviceTraffic `json:"devices,omitempty"`
 
 	// Gauges are values at the end of the interval; the Engine of the load names them.
-	Gauges []float64 `json:"gauges,omitempty"`
+	Gauges GaugeValues `json:"gauges,omitempty"`
 }
 
 // DeviceTraffic is what one device completed in an Interval.

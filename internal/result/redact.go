@@ -161,8 +161,7 @@ func (r *Redactor) Event(e interval.Event) interval.Event {
 	e.Step, e.Workload, e.Group = r.Text(e.Step), r.Text(e.Workload), r.Text(e.Group)
 	e.Subject, e.Node = r.field(e.Subject, r.Text(e.Subject)), r.field(e.Node, r.Text(e.Node))
 	e.From = r.field(e.From, r.Text(e.From))
-	e.Message, e.Error = r.Text(e.Message), r.Text(e.Error)
-	return e
+	return e.WithTexts(r.Text)
 }
 
 func (r *Redactor) through(in, out any) error {

@@ -50,6 +50,9 @@ func TestRedaction(t *testing.T) {
 	}
 	// The same name has the same pseudonym everywhere, and a name inside another word is kept.
 	e := r.Event(interval.Event{Subject: "esx01", Message: "power off esx01, not esx011 or resx01x, at 10.20.30.40", Group: "g"})
+	if c := r.Event(interval.Event{Canceled: "branch 1: power off esx01"}); strings.Contains(c.Canceled, "esx01") {
+		t.Errorf("reason of a cancellation: %+v", c)
+	}
 	if e.Subject != a.Name || !strings.Contains(e.Message, a.Name+", not "+b.Name+" or resx01x, at address-") || e.Group != "g" {
 		t.Errorf("event: %+v", e)
 	}

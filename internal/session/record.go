@@ -29,7 +29,7 @@ func (r *recorder) now() int64 { return time.Since(r.zero).Nanoseconds() }
 
 // Event records e, which already carries its time. A write error of the bundle is reported on the bundle's Failed channel.
 func (r *recorder) Event(e interval.Event) {
-	e.Message, e.Error = r.secrets.text(e.Message), r.secrets.text(e.Error)
+	e = e.WithTexts(r.secrets.text)
 	_ = r.writer.Event(e)
 	r.cache.add(func(s *metric.Store) error { s.AppendEvent(e); return nil })
 	if r.watch != nil {
