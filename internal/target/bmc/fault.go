@@ -50,7 +50,7 @@ func ended(ctx context.Context, node, what string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fault(CodeUnreachable, node, what, errors.New("no answer in time"))
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // reason is what a fault says beyond who did what.

@@ -134,7 +134,7 @@ func (s *Switch) reading(ctx context.Context, what string, read func(context.Con
 // cause prefers the end of the caller's context to what it led to.
 func (s *Switch) cause(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return err
 }

@@ -104,7 +104,7 @@ func (t *Target) ShutdownNode(ctx context.Context, nodeID string) error {
 		}
 	}
 	t.killNode(nodeID)
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // switchNode records that a node is off or on, also for a program that opens this target after a crash.

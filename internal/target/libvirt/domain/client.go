@@ -66,13 +66,13 @@ func (c *Client) list(ctx context.Context, limit time.Duration) ([]Info, error) 
 	return c.Describe(ctx, ids, virsh.QueryLimit)
 }
 
-// perCall bounds the domains that one call describes, and so the length of one argument.
-const perCall = 1000
+// DescribeMax bounds the domains that one call describes, and so the length of one argument.
+const DescribeMax = 1000
 
 // Describe returns domains by their UUIDs. limit is that of each call. Beside an error it returns what it found.
 func (c *Client) Describe(ctx context.Context, ids []string, limit time.Duration) ([]Info, error) {
 	var all []Info
-	for part := range slices.Chunk(ids, perCall) {
+	for part := range slices.Chunk(ids, DescribeMax) {
 		// One argument is a script of several commands for virsh. It holds UUIDs that were checked, and nothing else.
 		script := "dumpxml --domain=" + strings.Join(part, "; dumpxml --domain=")
 		out, err := c.Host.Run(ctx, virsh.Call{Args: []string{script}, Limit: limit})

@@ -237,7 +237,13 @@ func (n *node) read(ctx context.Context, vms bool) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, byID, err := parseVMs(text)
+	var list []stats
+	var byID map[string]stats
+	if vms {
+		list, byID, err = parseVMs(text)
+	} else {
+		list, err = parseStats(text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("node %q: %w", n.Host.ID, err)
 	}

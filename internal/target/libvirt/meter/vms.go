@@ -91,7 +91,11 @@ func (m *vmMeter) identify(ctx context.Context, domains *domain.Client, r *readi
 		}
 	}
 	m.mu.Unlock()
-	found, _ := domains.Describe(ctx, unknown, virsh.SilentLimit)
+	var found []domain.Info
+	for part := range slices.Chunk(unknown, domain.DescribeMax) {
+		some, _ := domains.Describe(ctx, part, virsh.SilentLimit) // a domain that has just gone must not hide those of other calls
+		found = append(found, some...)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range found {
