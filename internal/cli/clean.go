@@ -26,8 +26,7 @@ func newClean(p *console.Process) *cobra.Command {
 		Long: "Clean reads the journals in the runs folder. For every run that crashed, was killed or skipped its cleanup,\n" +
 			"it powers on nodes that the run powered off, executes the teardown of the scenario, undoes its steps, deletes\n" +
 			"its VMs and their disks, and seals the bundle as aborted, so that it can be reported. Active runs are\n" +
-			"skipped. Clean can be repeated at any time: what is clean stays\n" +
-			"clean.\n\n" + runref.Help,
+			"skipped. Clean can be repeated at any time.\n\n" + runref.Help,
 		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +49,7 @@ func newClean(p *console.Process) *cobra.Command {
 
 // cleanRuns cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
 func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string) ([]session.Cleaned, error) {
-	stop, end := p.WatchSignals(ctx, "stopping; resume with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...)))
+	stop, end := p.WatchSignals(ctx, p.Saying("stopping; resume with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...))))
 	defer end()
 	var only []string
 	for _, word := range words {
@@ -108,7 +107,7 @@ func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	}
 	var done []string
 	if len(c.Undone) > 0 {
-		done = append(done, "removed: "+strings.Join(c.Undone, "; "))
+		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
 	}
 	if c.Sealed {
 		done = append(done, "bundle sealed as aborted (show: "+runref.CommandIn(p, runs, "report", c.Run)+")")

@@ -1,7 +1,8 @@
-// Package cli is the command line: one file per verb. It turns flags into values, calls the packages that do the work,
+// Package cli is the command line: one file per command, those about results and targets in packages below it, bragg io in
+// fio/command. It turns flags into values, calls the packages that do the work,
 // prints what they return and chooses the exit code. It decides nothing about scenarios, targets or numbers.
 //
-//	Main ──▶ cobra finds the verb ──▶ the verb's function ──▶ error ──▶ printed once, with its hint ──▶ exit code
+//	Main ──▶ cobra finds the command ──▶ its function ──▶ error ──▶ printed once, with its hint ──▶ exit code
 //
 // Everything that belongs to the process (arguments, environment, streams, signals) is handed in as a Process, so that
 // tests run whole commands without starting one.
@@ -38,6 +39,11 @@ var verbs = []struct {
 // Main runs one command and returns the exit code of the process.
 func Main(ctx context.Context, p console.Process) int {
 	p.Name = "bragg"
+	return p.Guard(func() int { return dispatch(ctx, p) })
+}
+
+// dispatch runs a hidden command, which this program or another host started, or one for users.
+func dispatch(ctx context.Context, p console.Process) int {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {
 		case targets.HiddenAgent:

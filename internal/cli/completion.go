@@ -65,7 +65,7 @@ func newCompletion(p *console.Process) *cobra.Command {
 	}
 }
 
-// completeFlags gives every flag that names something its console.Completer, wherever the flag stands, and says of verbs without
+// completeFlags gives every flag that names something its completer, wherever the flag stands, and says of verbs without
 // arguments that nothing, not even a file, belongs there.
 func completeFlags(p *console.Process, root *cobra.Command) {
 	byFlag := map[string]console.Completer{
@@ -87,7 +87,7 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 				words, ok = completeForms(cmd), true
 			}
 			if ok {
-				// The one error is a flag that is not there or has a console.Completer already.
+				// The one error is a flag that is not there or has a completer already.
 				_ = cmd.RegisterFlagCompletionFunc(f.Name, words)
 			}
 		})

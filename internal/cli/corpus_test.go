@@ -95,7 +95,7 @@ func TestCorpusRehearses(t *testing.T) {
 	}
 }
 
-// runsPrograms reports whether a scenario needs a playbook or a shell, which the local target does not console.Offer.
+// runsPrograms reports whether a scenario needs a playbook or a shell, which the local target does not offer.
 func runsPrograms(t *testing.T, dir string) bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "test.yml"))

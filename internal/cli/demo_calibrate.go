@@ -108,7 +108,7 @@ func calibrateDemo(ctx context.Context, p *console.Process, out io.Writer, dir s
 		return rates, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	stop, end := p.WatchSignals(ctx, "stopping")
+	stop, end := p.WatchSignals(ctx, p.Saying("stopping"))
 	defer end()
 	fmt.Fprintf(out, "calibrating: 5 s of random 8 KiB reads and writes and 1 MiB reads in %s\n", textio.Lines(dir))
 	c, err := calibrate(stop.Begun, scratch)
@@ -129,7 +129,7 @@ func calibrateDemo(ctx context.Context, p *console.Process, out io.Writer, dir s
 	}
 	fmt.Fprintf(out, "calibrated:  %s%s IOPS, p99 %s; reads of %s\n", least, unit.FormatCount(c.iops), unit.FormatLatency(c.p99),
 		unit.FormatRate(c.readBytes))
-	fmt.Fprintf(out, "             database rate: %s: %d IOPS; neighbor: half: %s\n\n", share, rates.database,
+	fmt.Fprintf(out, "load:        database %d IOPS (%s), neighbor %s (half)\n\n", rates.database, share,
 		unit.FormatRate(float64(rates.neighbor*unit.MiB)))
 	return rates, nil
 }
@@ -180,7 +180,7 @@ func chooseRates(ctx context.Context, scratch string, c *calibrated) (rates demo
 			return rates, share, nil
 		}
 	}
-	return c.share(demoShares[0].part), demoShares[0].name + " (CPU-starved even at less)", nil
+	return c.share(demoShares[0].part), demoShares[0].name + " (CPU-starved at lower rates too)", nil
 }
 
 // runCalibration runs jobs on the files of the scratch folder. What is late is dropped: the rate is a bound.

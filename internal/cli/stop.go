@@ -22,9 +22,9 @@ type stopper struct {
 
 // watchStops begins to listen to signals; the returned function ends that.
 func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
-	stop, end := p.WatchSignals(ctx, "")
-	s := &stopper{Stop: stop, process: p, levels: make(chan run.StopLevel, 2)}
-	stop.OnSignal(s.signal)
+	s := &stopper{process: p, levels: make(chan run.StopLevel, 2)}
+	stop, end := p.WatchSignals(ctx, s.signal)
+	s.Stop = stop
 	return s, end
 }
 
@@ -41,7 +41,7 @@ func (s *stopper) signal(count int) {
 	}
 }
 
-// runref.CleanCommand removes what the run that goes on leaves.
+// cleanCommand removes what the run that goes on leaves.
 func (s *stopper) cleanCommand() string {
 	if s.run == "" {
 		return "bragg clean"

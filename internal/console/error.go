@@ -108,7 +108,7 @@ func explain(err error) *diag.Error {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ENOTDIR):
 	default:
 		told.Exit, told.Code = diag.ExitInternal, "defect"
-		told.Hint = "internal error: please report it with the output of bragg version"
+		told.Hint = "internal error: please report it with the output of bragg --version"
 	}
 	return told
 }
@@ -116,7 +116,7 @@ func explain(err error) *diag.Error {
 // PrintPanic keeps Go's stack away from people; who hunts the defect sets BRAGG_DEBUG.
 func (p *Process) PrintPanic(fault any) int {
 	fmt.Fprintf(p.Stderr, "%s: internal error: %v\n", p.Name, fault)
-	fmt.Fprintf(p.Stderr, "  please report it with the output of bragg version; BRAGG_DEBUG=1 prints the stack\n")
+	fmt.Fprintf(p.Stderr, "  please report it with the output of %s --version; BRAGG_DEBUG=1 prints the stack\n", p.Name)
 	fmt.Fprintf(p.Stderr, "  if a run was active, clean up with: bragg clean\n")
 	if p.Getenv("BRAGG_DEBUG") != "" {
 		fmt.Fprintf(p.Stderr, "%s\n", debug.Stack())

@@ -17,9 +17,10 @@ type Stop struct {
 	signal func(count int)
 }
 
-// WatchSignals begins to listen, and prints text at the first and the second signal; the returned function ends that.
-func (p *Process) WatchSignals(ctx context.Context, text string) (*Stop, func()) {
-	s := &Stop{signal: func(int) { fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, text) }}
+// WatchSignals begins to listen; the returned function ends that. At the first and the second signal it calls onSignal with
+// their number.
+func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*Stop, func()) {
+	s := &Stop{signal: onSignal}
 	begun, cancel := context.WithCancel(ctx)
 	s.Begun = begun
 	done := make(chan struct{})
@@ -42,11 +43,9 @@ func (p *Process) WatchSignals(ctx context.Context, text string) (*Stop, func())
 	}
 }
 
-// OnSignal has f called for the first and the second signal, with their number, in place of printing a text.
-func (s *Stop) OnSignal(f func(count int)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.signal = f
+// Saying returns what prints a line at each signal, for WatchSignals.
+func (p *Process) Saying(text string) func(count int) {
+	return func(int) { fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, text) }
 }
 
 // Stopped reports whether there was a signal.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ func TestSignals(t *testing.T) {
 		var said strings.Builder
 		var codes []int
 		p := &Process{Name: "bragg", Signals: signals, Stderr: &said, Exit: func(code int) { codes = append(codes, code) }}
-		stop, end := p.WatchSignals(t.Context(), "stopping")
+		stop, end := p.WatchSignals(t.Context(), p.Saying("stopping"))
 		defer end()
 		for count := 1; count <= 3; count++ {
 			signals <- syscall.SIGTERM
@@ -31,24 +30,6 @@ func TestSignals(t *testing.T) {
 			if want := []int{130}[:count/3]; !slices.Equal(codes, want) {
 				t.Errorf("after signal %d: exit codes %v, want %v", count, codes, want)
 			}
-		}
-	})
-}
-
-// TestSignalsAreHanded: a program that does more than print at a signal gets its number.
-func TestSignalsAreHanded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		signals := make(chan os.Signal)
-		var said strings.Builder
-		p := &Process{Signals: signals, Stderr: &said, Exit: func(int) {}}
-		stop, end := p.WatchSignals(t.Context(), "unused")
-		defer end()
-		stop.OnSignal(func(count int) { fmt.Fprint(&said, count, ";") })
-		signals <- os.Interrupt
-		signals <- os.Interrupt
-		synctest.Wait()
-		if said.String() != "1;2;" {
-			t.Errorf("handed %q", said.String())
 		}
 	})
 }

@@ -21,10 +21,10 @@ Examples:
 {{.Title}}{{range $all}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
   {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{else}}
 
-Verbs:{{range $all}}{{if .IsAvailableCommand}}
+Commands:{{range $all}}{{if .IsAvailableCommand}}
   {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}
 
-{{.CommandPath}} VERB --help shows examples and flags.{{end}}{{if and .HasAvailableLocalFlags .HasParent}}
+{{.CommandPath}} COMMAND --help shows examples and flags.{{end}}{{if and .HasAvailableLocalFlags .HasParent}}
 
 Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
@@ -44,15 +44,20 @@ func (p *Process) Root(root *cobra.Command) *cobra.Command {
 	return root
 }
 
-// Execute runs the verb that the arguments name and returns the exit code of the process.
-func (p *Process) Execute(ctx context.Context, root *cobra.Command) (code int) {
+// Execute runs the command that the arguments name and returns the exit code of the process.
+func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
+	root.SetArgs(p.Arguments)
+	return p.PrintError(root.ExecuteContext(ctx))
+}
+
+// Guard runs a program and turns a panic into a message and an exit code.
+func (p *Process) Guard(program func() int) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			code = p.PrintPanic(fault)
 		}
 	}()
-	root.SetArgs(p.Arguments)
-	return p.PrintError(root.ExecuteContext(ctx))
+	return program()
 }
 
 func helpCommand(root *cobra.Command) *cobra.Command {

@@ -1,6 +1,6 @@
 // Package runref finds the run that a word of the command line means, and opens and reads its bundle for reporting.
 //
-//	"last", an id, a label, a path ──▶ Find ──▶ Open, OpenLive ──▶ Read: a report.Run, with doubts about its seal
+//	"last", an id, a label, a path ──▶ Find ──▶ Open, OpenLive ──▶ Read: a document.Run, with doubts about its seal
 package runref
 
 import (

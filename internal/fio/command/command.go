@@ -128,7 +128,7 @@ func runJobs(ctx context.Context, p *console.Process, o *invocation) (err error)
 	if o.hosts.wanted() {
 		return runOnHosts(ctx, p, o)
 	}
-	stop, end := p.WatchSignals(ctx, "stopping; the report is of what was done")
+	stop, end := p.WatchSignals(ctx, p.Saying("stopping; the report is of what was done"))
 	defer end()
 	out, closeOutput, err := openOutput(p, o.output)
 	if err != nil {

@@ -110,7 +110,7 @@ func runOnHosts(ctx context.Context, p *console.Process, o *invocation) error {
 	if o.streams.intervals != "" || o.streams.metrics != "" {
 		return usage("--intervals and --metrics-listen show the jobs of one machine; with --hosts, --status-interval shows those of all")
 	}
-	stop, end := p.WatchSignals(ctx, "stopping all hosts; the report is of what was done")
+	stop, end := p.WatchSignals(ctx, p.Saying("stopping all hosts; the report is of what was done"))
 	defer end()
 	out, closeOutput, err := openOutput(p, o.output)
 	if err != nil {

@@ -25,22 +25,24 @@ import (
 
 // Main runs one command of bragg-lab and returns the exit code of the process.
 func Main(ctx context.Context, p console.Process) int {
-	if lab.Started(p.Arguments) {
-		return lab.Main(p.Arguments[1:])
-	}
 	p.Name = "bragg-lab"
-	return p.Execute(ctx, p.Root(newRoot(&p)))
+	return p.Guard(func() int {
+		if lab.Started(p.Arguments) {
+			return lab.Main(p.Arguments[1:])
+		}
+		return p.Execute(ctx, p.Root(newRoot(&p)))
+	})
 }
 
 func newRoot(p *console.Process) *cobra.Command {
 	root := console.HoldsVerbs(&cobra.Command{
-		Use:   "bragg-lab VERB",
+		Use:   "bragg-lab COMMAND",
 		Short: "Build hypervisor hosts on this machine, to try real VMs without hardware",
 		Long: "A lab is two or more hosts in namespaces of this machine, each with a libvirt or an ssh server of its own, a\n" +
 			"BMC that cuts its power, storage that all of them see, and a network with DHCP. It needs root and no network.\n" +
 			"Hosts share the processors, memory and disk of this machine: a lab shows whether things work, not how fast.",
 	}, newUp(p), newDown(p), newStatus(p), newTarget(p), newPower(p), newLink(p))
-	root.AddGroup(&cobra.Group{ID: groupLab, Title: "Verbs:"})
+	root.AddGroup(&cobra.Group{ID: groupLab, Title: "Commands:"})
 	for _, verb := range root.Commands() {
 		verb.GroupID = groupLab
 	}
@@ -69,7 +71,7 @@ func newUp(p *console.Process) *cobra.Command {
 		Use:   "up",
 		Short: "Make a lab",
 		Long: "Up makes a lab, waits until its hosts are up, and writes target files for bragg run. The lab stays until\n" +
-			"bragg-lab down, or until this machine stops. Remains of labs whose processes were killed are removed first.\n\n" +
+			"bragg-lab down, or until this machine stops. Leftovers of killed labs are removed first.\n\n" +
 			"A template is an image for guests that is copied to where all hosts see it, for the templates of the target\n" +
 			"file: --template NAME=PATH, once for each.",
 		Example: "  bragg-lab up\n  bragg-lab up --hosts 3 --bmc ipmi --template ubuntu1604=./image.qcow2\n  bragg-lab up --only-ssh --name ssh",
@@ -103,7 +105,7 @@ func newUp(p *console.Process) *cobra.Command {
 	}
 	labFlag(cmd, &o.Name)
 	cmd.Flags().IntVar(&o.Hosts, "hosts", 2, "number of hosts, 1 to 8")
-	cmd.Flags().BoolVar(&o.SSH, "ssh", false, "a server of ssh on each host, beside libvirt")
+	cmd.Flags().BoolVar(&o.SSH, "ssh", false, "run an SSH server on each host, beside libvirt")
 	cmd.Flags().BoolVar(&onlySSH, "only-ssh", false, "servers of ssh and no libvirt")
 	cmd.Flags().StringVar(&bmc, "bmc", "redfish", "protocol of BMCs in the target file: redfish, ipmi")
 	cmd.Flags().StringArrayVar(&templates, "template", nil, "NAME=PATH of an image for guests")
@@ -112,7 +114,7 @@ func newUp(p *console.Process) *cobra.Command {
 }
 
 func labUp(ctx context.Context, p *console.Process, o lab.Options) (*lab.Lab, error) {
-	stop, end := p.WatchSignals(ctx, "stopping; removing what was created")
+	stop, end := p.WatchSignals(ctx, p.Saying("stopping; removing what was created"))
 	defer end()
 	made, hold, err := lab.Up(stop.Begun, o)
 	if err != nil {
@@ -127,8 +129,8 @@ func newDown(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Remove a lab with everything in it",
-		Long: "Down ends every process of a lab and removes its guests, disks and folder. Remains of labs whose processes\n" +
-			"were killed is removed too. It may be called again at any time.",
+		Long: "Down ends every process of a lab and removes its guests, disks and folder. Leftovers of killed labs\n" +
+			"are removed as well. It can be repeated at any time.",
 		Example: "  bragg-lab down\n  bragg-lab down --all",
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
@@ -318,7 +320,7 @@ func newPower(p *console.Process) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "power HOST on|off|restart|shutdown",
-		Short: "Switch the power of a host, beside its BMC",
+		Short: "Switch the power of a host without its BMC",
 		Long: "Off kills every process of the host at once, its guests among them, and takes its network away. On boots it\n" +
 			"again, and returns when its servers answer. Scenarios do the same through the BMC.",
 		Example: "  bragg-lab power host-2 off\n  bragg-lab power host-2 on",
