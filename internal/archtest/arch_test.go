@@ -164,7 +164,9 @@ func (r rule) allows(name, other string) bool {
 		return true
 	}
 	if r.everything {
-		return !slices.Contains(r.allowed, other)
+		return !slices.ContainsFunc(r.allowed, func(except string) bool {
+			return other == except || strings.HasPrefix(other, except+"/")
+		})
 	}
 	return slices.Contains(r.allowed, other)
 }
@@ -191,5 +193,14 @@ func listPackages(t *testing.T) []listedPackage {
 			t.Fatal(err)
 		}
 		all = append(all, p)
+	}
+}
+
+func TestAnExceptionHoldsForWhatLiesBelow(t *testing.T) {
+	r := rule{everything: true, allowed: []string{"report"}}
+	for other, want := range map[string]bool{"report": false, "report/page": false, "reporting": true, "result": true} {
+		if r.allows("session", other) != want {
+			t.Errorf("session may import %s: %v, want %v", other, !want, want)
+		}
 	}
 }

@@ -68,6 +68,11 @@ func TestRooms(t *testing.T) {
 			t.Errorf("%s: %d lines, want at most %d", place, n, most)
 		}
 	}
+	for place, larger := range largerPackages {
+		if lines[place] == 0 {
+			t.Errorf("%s may have %d lines, %s, and does not exist", place, larger.linesMax, larger.why)
+		}
+	}
 	checkCeilings(t, methods)
 }
 
