@@ -8,6 +8,8 @@
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
 //	check.go    report metrics and expectations
+//	gauge.go    gauges of loads; engines.go what drove them
+//	samples.go  readings of nodes and VMs as samples, for recorders too
 //
 // It writes nothing and renders nothing, so a bundle can be evaluated again at any time.
 package evaluate

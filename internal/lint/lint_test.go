@@ -117,11 +117,11 @@ func TestShippedScenariosAreClean(t *testing.T) {
 // The guide is generated from the descriptions of the rules.
 func TestTheGuideListsTheRules(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintln(&b, "# What lint looks for")
+	fmt.Fprintln(&b, "# Lint rules")
 	fmt.Fprintln(&b)
-	fmt.Fprintln(&b, "`bragg lint FOLDER` reads a scenario and tells what is probably wrong with it. It needs no target and runs nothing.")
+	fmt.Fprintln(&b, "`bragg lint FOLDER` reports errors and likely mistakes of a scenario. It needs no target and runs nothing.")
 	fmt.Fprintln(&b)
-	fmt.Fprintln(&b, "`fail` means that a plan refuses the scenario; `warning`, that a number of the report will mislead or be missing; `info` is worth knowing.")
+	fmt.Fprintln(&b, "`fail`: the planner refuses the scenario. `warning`: a number of the report will be misleading or missing. `info`: for information.")
 	for _, rule := range lint.Rules() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s: %s %s\n", rule.Code, rule.Severity, rule.Summary, rule.Doc)
 	}

@@ -112,7 +112,7 @@ func (c *binder) bindBlock(v *verb.View, b Bound, block verb.Block, depth int) {
 	case depth >= expandDepthMax:
 		problems.Errorf("", "too-deep", "%s stands too deep within other steps", b.Kind.Name)
 	case block.Parallel && b.branch > 0:
-		problems.Errorf("", "nested-parallel", "%s cannot stand in a branch of another one", b.Kind.Name)
+		problems.Errorf("", "nested-parallel", "%s cannot be nested", b.Kind.Name)
 	case block.Parallel:
 		c.bindBranches(v, b, block, depth)
 	default:

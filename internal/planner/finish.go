@@ -207,7 +207,7 @@ func (c finisher) finishUndo() {
 	}
 	for _, b := range slices.Backward(c.steps) {
 		if _, ok := b.Step.(verb.Undoer); ok {
-			if text := fmt.Sprintf("take back %s (line %d)", b.Kind.Name, b.Call.Pos.Line); !slices.Contains(*undo, text) {
+			if text := fmt.Sprintf("undo %s (line %d)", b.Kind.Name, b.Call.Pos.Line); !slices.Contains(*undo, text) {
 				*undo = append(*undo, text) // once for all iterations of a repetition
 			}
 		}

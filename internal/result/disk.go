@@ -74,7 +74,7 @@ func writeFileAtomic(dir, name string, text []byte) error {
 // RemoveTemporary removes the files that killed writers left half written in a bundle. Folders in which anybody writes a
 // file at this moment are passed over.
 func RemoveTemporary(dir string) error {
-	err := removeUnborn(dir)
+	err := removeTemporary(dir)
 	walkErr := filepath.WalkDir(filepath.Join(dir, attachmentsDir), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -82,7 +82,7 @@ func RemoveTemporary(dir string) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return removeUnborn(path)
+		return removeTemporary(path)
 	})
 	if err = errors.Join(err, walkErr); err != nil {
 		return fmt.Errorf("remove half-written files: %w", err)
@@ -90,7 +90,7 @@ func RemoveTemporary(dir string) error {
 	return nil
 }
 
-func removeUnborn(dir string) error {
+func removeTemporary(dir string) error {
 	release, err := lockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil

@@ -32,8 +32,7 @@ func (l *loop) undo(item undoItem) {
 			env: func(thing control.Thing) (*verb.Env, verb.Step, error) { return e.undoEnv(thing) },
 			say: func(text string) {
 				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(plan.Undoing), Message: text})
-			},
-			goOn: true}
+			}}
 		err := patient(ctx, func() error { return u.item(ctx, item) })
 		if item == undoVMs {
 			ev := interval.Event{Kind: interval.EventPhaseEnded, Phase: string(plan.Undoing)}
@@ -65,7 +64,6 @@ type undoer struct {
 	fail    control.Failpoint
 	env     func(thing control.Thing) (*verb.Env, verb.Step, error)
 	say     func(text string)
-	goOn    bool
 }
 
 func (u *undoer) item(ctx context.Context, item undoItem) error {

@@ -44,7 +44,7 @@ type Cleaned struct {
 // Clean cleans up after dead runs: it undoes all their changes outside, then seals their bundles as aborted. Runs in
 // progress are skipped. The error is for the directory as a whole; the failure of a single run is in its Cleaned.
 func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
-	if err := removeUnborn(c.Runs); err != nil {
+	if err := removeTemporary(c.Runs); err != nil {
 		return nil, err
 	}
 	ids, err := Unfinished(c.Runs)
@@ -69,9 +69,9 @@ func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
 	return out, c.freeLeases(ctx)
 }
 
-// removeUnborn removes the half-written files of programs that died, also from bundles that are sealed: a report is made
+// removeTemporary removes the half-written files of programs that died, also from bundles that are sealed: a report is made
 // after that.
-func removeUnborn(runs string) error {
+func removeTemporary(runs string) error {
 	bundles, err := result.List(runs)
 	err = errors.Join(control.RemoveTemporary(runs), err)
 	for _, b := range bundles {

@@ -69,7 +69,7 @@ func pauseBetween(last, next pulse) (interval.Event, bool) {
 	if slept > stopped {
 		why = "its machine slept"
 	}
-	e.Message = fmt.Sprintf("this program stood still for %s: %s; loads went on, and nothing was received, polled or switched",
+	e.Message = fmt.Sprintf("this program was paused for %s: %s; loads went on, and nothing was received, polled or switched",
 		unit.FormatDuration(slept+stopped), why)
 	return e, true
 }

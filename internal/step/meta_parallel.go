@@ -14,8 +14,8 @@ var metaParallel = verb.Kind{
 	Doc: "Each branch runs its steps from top to bottom, by itself; the step ends when all branches have ended. The first step " +
 		"that fails cancels the other branches, and the run fails with it. Branches know nothing of each other: what one " +
 		"deploys or starts, another cannot use, and two cannot change the same group, load or node. What a branch started with " +
-		"async goes on behind it. Undoing takes things back in the reverse order in which they really happened. It cannot stand in a " +
-		"branch of another one, nor in teardown.\n\n" +
+		"async goes on behind it. Undo runs in the reverse order of execution. It cannot be nested, nor be " +
+		"used in teardown.\n\n" +
 		"The name is an extension of X-Ray's language.",
 	Example: exampleDeployed + `run:
   - meta.Parallel:

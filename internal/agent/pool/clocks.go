@@ -87,7 +87,7 @@ func clockJumps(before, now client.Clock) []interval.Event {
 	}
 	uncertain := before.Error + now.Error
 	standstill := now.Standstill - before.Standstill
-	add(standstill, uncertain, "the VM's monotonic clock lost %s: the VM stood still, or its clock did", "")
+	add(standstill, uncertain, "the VM's monotonic clock lost %s: the VM was paused, or its clock stopped", "")
 	// A VM that stood still may have lost the time from its wall clock too: that is one event.
 	if wall := now.Wall - before.Wall; (wall + standstill).Abs() > uncertain+clockJumpMin {
 		add(wall, uncertain, "the VM's wall clock jumped by %s; intervals are placed by its monotonic clock", "")

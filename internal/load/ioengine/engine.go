@@ -9,7 +9,8 @@
 // What to read: package program works a job out; package pattern says what operation n of a clone is, package
 // content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; package
 // measuring makes intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
-// verified (package verifying), trimmed and written (trim.go), kept from overlaps (overlap.go). observe.go shows single
+// verified (package verifying), trimmed and written or kept from overlaps (overlap.go), timed by a schedule (schedule.go), in search of a
+// queue depth (package search), in balance with others (package shares), logged (package oplog). Package thread has settings of threads. observe.go shows single
 // operations to others.
 //
 // What it is not: it emulates no option by another. What it lacks is refused with the option's name, and the caller

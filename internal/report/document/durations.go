@@ -29,7 +29,7 @@ func OperationTable(d *Document) draw.Table {
 	for _, s := range durationsOf(d).Operations {
 		name := operationName(s.Operation)
 		if s.Simulated {
-			name += " (imitated)"
+			name += " (simulated)"
 		}
 		t.Add(name, s.Of, strconv.Itoa(s.Count), took(s.Min), took(s.Median), took(s.P95), took(s.Max), uncertainty(s.UncertainNanos), strconv.Itoa(s.Failed),
 			strconv.Itoa(s.Unwatched+s.Open))

@@ -136,7 +136,7 @@ func stepHeading(e interval.Event) string {
 		text += " " + draw.Clean(subject)
 	}
 	if e.Simulate {
-		text += " (imitated)"
+		text += " (simulated)"
 	}
 	return text
 }

@@ -3,8 +3,9 @@
 //	jobs of fiojob, devices, scale ──Compile──▶ Program: Jobs of Clones with Streams, and all that is wrong with them
 //	Program ──▶ extents, bytes, notes of a plan; NewSequence: the operations of a clone
 //
-// It opens nothing and never changes once it is compiled, but for the back end that is chosen. What a job is while it runs is a
-// lane of package ioengine.
+// It opens no files. Once compiled, a Program changes only before it runs: the back end that was probed and chosen (FallBack), start
+// and zero of its axis, and what the kernel or a caller rules out (verification, priorities, depth of a dry run). What a job is
+// while it runs is a lane of package ioengine.
 package program
 
 import (
@@ -25,7 +26,7 @@ import (
 )
 
 // Program is a workload worked out: every clone of every job with its regions, sizes, rates and limits. It is made
-// without opening anything and never changes.
+// without opening anything.
 type Program struct {
 	Workload load.Workload
 	Jobs     []Job
