@@ -36,10 +36,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// rig is hosts with a folder for their VMs.
+// rig is hosts with a folder for their VMs, and one for temporary files, in which no other test leaves any.
 type rig struct {
 	*testreq.SSH
 	pool      string
+	temps     string
 	authority *trust.Authority
 }
 
@@ -53,12 +54,17 @@ func newRig(t *testing.T, count int) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{SSH: testreq.SSHD(t, count), pool: pool}
+	temps, err := os.MkdirTemp("", "bragg-temp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{SSH: testreq.SSHD(t, count, "TMPDIR="+temps), pool: pool, temps: temps}
 	t.Cleanup(func() {
 		if left := r.left(); len(left) > 0 {
 			t.Errorf("left on hosts: %q", left)
 		}
 		_ = os.RemoveAll(pool)
+		_ = os.RemoveAll(temps)
 	})
 	if r.authority, err = trust.New("run-1", time.Hour); err != nil {
 		t.Fatal(err)
@@ -72,7 +78,7 @@ func (r *rig) left() []string {
 	// A program that is on its way when a connection ends takes its folder along a little later.
 	var temps []string
 	for until := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		temps, _ = filepath.Glob(filepath.Join(os.TempDir(), "bragg-agent.*"))
+		temps, _ = filepath.Glob(r.temps + "/bragg-agent.*")
 		if len(temps) == 0 || time.Now().After(until) {
 			break
 		}
