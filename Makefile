@@ -35,7 +35,7 @@ help:
 	@echo "make dist          an archive that needs neither Go nor make nor network, with licences and checksums"
 	@echo "make readme-picture   the picture of a report in README.md, from a real run"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
-	@echo "make bench-io      bragg io against fio: speed, CPU per operation, latency"
+	@echo "make bench-io      bragg io against fio, or against another build with PEER=path: speed, CPU per operation, latency"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"
@@ -148,7 +148,7 @@ bench-fio:
 	$(GO) run ./internal/load/ioengine/benchfio --rounds 5 --seconds 5
 
 bench-io: build
-	$(GO) run ./internal/fio/iojob/benchio --rounds 5 --seconds 2
+	$(GO) run ./internal/fio/iojob/benchio --rounds 5 --seconds 2 $(if $(PEER),--peer $(PEER))
 
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:

@@ -32,7 +32,7 @@ func benchLogs(ctx context.Context, s settings, dir string) error {
 		if s.only != "" && !strings.Contains("log "+c.name, s.only) {
 			continue
 		}
-		for _, program := range [][]string{{s.bragg, "io"}, {"fio"}} {
+		for _, program := range [][]string{{s.bragg, "io"}, s.other()} {
 			if err := benchLog(ctx, s, dir, c, program); err != nil {
 				return fmt.Errorf("case %q: %w", c.name, err)
 			}
@@ -48,8 +48,8 @@ func benchLog(ctx context.Context, s settings, dir string, c benchCase, program 
 	if err := errors.Join(os.WriteFile(off, []byte(job), 0o644), os.WriteFile(on, []byte(logged), 0o644)); err != nil {
 		return err
 	}
-	name := "fio"
-	if len(program) > 1 {
+	name := "peer"
+	if program[0] == s.bragg {
 		name = "ours"
 	}
 	words := append(slices.Clone(program), "--output-format=json")

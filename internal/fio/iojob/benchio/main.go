@@ -5,6 +5,10 @@
 //
 //	go run ./internal/fio/iojob/benchio --bragg bin/bragg --rounds 5 --seconds 2
 //
+//	go run ./internal/fio/iojob/benchio --bragg bin/bragg --peer bin/bragg-before
+//
+// With --peer it compares two builds of bragg in the same way, without the rows for fio only.
+//
 // For each case it prints the medians over rounds of operations a second, of operations per second of CPU time of the
 // whole process, and of their ratios. "best" gives fio what makes it fast (registered files and buffers, batches); our
 // job file stays as it is. "others" is the share of all CPUs that other processes took meanwhile, as the kernel counts it, kernel
@@ -83,6 +87,7 @@ func (c *benchCase) invalidate() string {
 
 type settings struct {
 	bragg, dir, only string
+	peer             string // another bragg; "" is fio
 	rounds           int
 	seconds          float64
 	size             string
@@ -91,9 +96,10 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.bragg, "bragg", "bin/bragg", "the program")
+	flag.StringVar(&s.peer, "peer", "", "another build of bragg to compare with (default: fio)")
 	flag.StringVar(&s.dir, "dir", "", "where the file is made (default: the temporary directory)")
 	flag.StringVar(&s.only, "only", "", "only cases whose name contains this")
-	flag.IntVar(&s.rounds, "rounds", 5, "rounds of ours, fio, fio, ours per case")
+	flag.IntVar(&s.rounds, "rounds", 5, "rounds of ours, peer, peer, ours per case")
 	flag.Float64Var(&s.seconds, "seconds", 2, "length of one run")
 	flag.StringVar(&s.size, "size", "256m", "size of the file")
 	flag.Parse()
@@ -115,19 +121,36 @@ func bench(ctx context.Context, s settings) (err error) {
 	if s.bragg, err = filepath.Abs(s.bragg); err != nil {
 		return err
 	}
-	fmt.Printf("bragg io against fio on a file of %s, %d rounds of 4 × %.3g s, medians; the file system is flushed before each run\n\n", s.size, s.rounds, s.seconds)
-	fmt.Printf("%-26s %-10s %-8s %9s %9s %7s %13s %13s %7s %17s %7s\n", "case", "invalidate", "fio", "ours/s", "fio/s", "ratio", "ours/CPU-s", "fio/CPU-s", "ratio", "mean latency", "others")
+	if s.peer != "" {
+		if s.peer, err = filepath.Abs(s.peer); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s against %s on a file of %s, %d rounds of 4 × %.3g s, medians; the file system is flushed before each run\n\n", s.bragg, strings.Join(s.other(), " "), s.size, s.rounds, s.seconds)
+	fmt.Printf("%-26s %-10s %-8s %9s %9s %7s %13s %13s %7s %17s %7s\n", "case", "invalidate", "options", "ours/s", "peer/s", "ratio", "ours/CPU-s", "peer/CPU-s", "ratio", "mean latency", "others")
 	for _, c := range cases {
 		if s.only != "" && !strings.Contains(c.name, s.only) {
 			continue
 		}
-		for _, extra := range slices.Compact([]string{"", c.best}) {
+		extras := slices.Compact([]string{"", c.best})
+		if s.peer != "" {
+			extras = extras[:1]
+		}
+		for _, extra := range extras {
 			if err := benchOne(ctx, s, dir, c, extra); err != nil {
 				return fmt.Errorf("case %q: %w", c.name, err)
 			}
 		}
 	}
 	return benchLogs(ctx, s, dir)
+}
+
+// other is the program that ours is compared with, without a job file.
+func (s settings) other() []string {
+	if s.peer == "" {
+		return []string{"fio"}
+	}
+	return []string{s.peer, "io"}
 }
 
 // measured is one run of one side.
@@ -145,7 +168,7 @@ func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra st
 	if err := errors.Join(os.WriteFile(ours, []byte(job), 0o644), os.WriteFile(theirs, []byte(job+extra), 0o644)); err != nil {
 		return err
 	}
-	sides := [2][]string{{s.bragg, "io", ours, "--output-format=json"}, {"fio", theirs, "--output-format=json"}}
+	sides := [2][]string{{s.bragg, "io", ours, "--output-format=json"}, append(s.other(), theirs, "--output-format=json")}
 	var all [2][]measured
 	var ratios, cpuRatios []float64
 	for round := range s.rounds + 1 {
