@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/extent"
 )
 
 // TestProfileKeepsItsSum: however the time is cut, nothing is lost and memory stays bounded.
@@ -46,12 +46,12 @@ func TestFit(t *testing.T) {
 }
 
 func TestWithout(t *testing.T) {
-	on := func(from, to int64) load.Extent { return load.Extent{Device: "d", Offset: from, Length: to - from} }
-	left := without([]load.Extent{on(0, 100), on(200, 300)}, []load.Extent{on(50, 60), on(90, 250), {Device: "e", Offset: 0, Length: 1000}})
-	if got := bytes(left); got != 50+30+50 {
+	on := func(from, to int64) extent.Extent { return extent.Extent{Device: "d", Offset: from, Length: to - from} }
+	left := extent.Without([]extent.Extent{on(0, 100), on(200, 300)}, []extent.Extent{on(50, 60), on(90, 250), {Device: "e", Offset: 0, Length: 1000}})
+	if got := extent.Bytes(left); got != 50+30+50 {
 		t.Errorf("%v is left, %d bytes, want 130", left, got)
 	}
-	if got := bytes([]load.Extent{on(0, 10), on(5, 20), on(20, 30)}); got != 30 {
+	if got := extent.Bytes([]extent.Extent{on(0, 10), on(5, 20), on(20, 30)}); got != 30 {
 		t.Errorf("overlapping extents have %d bytes, want 30", got)
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
@@ -34,7 +34,7 @@ func checkCacheReads(in *Input) []finding.Finding {
 		if w.Load == nil || !reads(w.Load) || !started(in, w.Name) {
 			continue
 		}
-		unwritten, all := bytes(without(w.Load.Extents, writtenBefore(in, p, w))), bytes(w.Load.Extents)
+		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, p, w))), extent.Bytes(w.Load.Extents)
 		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
 				Claim: fmt.Sprintf("%s reads %s of unwritten data per VM: thin storage serves it without disk I/O.",
@@ -94,8 +94,8 @@ func noted(l *result.LoadSummary, code interval.NoteCode) []string {
 
 // writtenBefore collects what prefills of the group and loads that began earlier wrote. A load that also writes its
 // own range counts as written.
-func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload) []load.Extent {
-	var list []load.Extent
+func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload) []extent.Extent {
+	var list []extent.Extent
 	begin := begins(in, reader.Name)
 	for _, w := range p.Workloads {
 		if w.Group != reader.Group {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -74,7 +75,7 @@ type Scale struct {
 type Plan struct {
 	Engine  interval.Engine `json:"engine"`
 	Jobs    []JobPlan       `json:"jobs"`
-	Extents []Extent        `json:"extents"` // of all jobs, per device, merged and sorted
+	Extents []extent.Extent `json:"extents"` // of all jobs, per device, merged and sorted
 	Command string          `json:"command"` // the equivalent fio command
 	Notes   []string        `json:"notes,omitempty"`
 	Issues  diag.List       `json:"issues,omitempty"` // warnings; errors are returned as error
@@ -108,14 +109,6 @@ type JobPlan struct {
 	Reads      bool    `json:"reads,omitempty"`
 	Direct     bool    `json:"direct,omitempty"` // bypasses the page cache
 	Clones     int     `json:"clones"`
-}
-
-// Extent is a byte range of one device.
-type Extent struct {
-	Device string `json:"device"`
-	Offset int64  `json:"offset"`
-	Length int64  `json:"length"`
-	Writes bool   `json:"writes"`
 }
 
 // OptionRateScale is the option of a workload, for every generator that reads job files, by which all rates of the job file

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
@@ -21,7 +22,7 @@ func TestReadReadsWhatIsWritten(t *testing.T) {
 		Target: plan.Target{Provider: "fake", Nodes: []target.Node{{ID: "1", Name: "node-1"}}, Imitated: map[target.Capability]string{"migrate": "a pause"}},
 		Groups: []plan.Group{{Name: "g", VCPUs: 2, Count: 1, CountFinal: 3, Disks: []plan.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 30}},
 			VMs: []plan.VM{{Name: "g-0001", NodeID: "1"}}, NodeIndexes: []int{0}, Counts: map[int]int{8: 1}}},
-		Workloads: []plan.Workload{{Name: "w", Group: "g", Load: &load.Plan{Engine: interval.Engine{Name: "native"}, Extents: []load.Extent{{Device: "/dev/sdb", Length: 4096, Writes: true}}}}},
+		Workloads: []plan.Workload{{Name: "w", Group: "g", Load: &load.Plan{Engine: interval.Engine{Name: "native"}, Extents: []extent.Extent{{Device: "/dev/sdb", Length: 4096, Writes: true}}}}},
 		Steps: []plan.Step{{ID: 1, Phase: plan.Run, Name: "workload.Start", Args: map[string]any{"runtime_secs": 60.0}, Duration: time.Minute,
 			Lasting: &plan.Lasting{Most: time.Second, Over: []plan.LastingOver{{Step: 2, Name: "test.Wait", Partly: true, After: time.Second}}}}},
 		Power:    []plan.PowerOperation{{StepID: 1, Node: "node-1", Action: "off"}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
@@ -227,7 +228,7 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 }
 
 // textExtents prints every byte range; devices with the same one share a line and are all named.
-func textExtents(b *strings.Builder, extents []load.Extent) {
+func textExtents(b *strings.Builder, extents []extent.Extent) {
 	var lines []string
 	devices := map[string][]string{}
 	for _, e := range extents {

@@ -106,7 +106,7 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 		return nil, err
 	}
 	for i := range c.plan.Groups {
-		c.plan.Groups[i].TouchedBytes = extentBytes(c.plan.groupExtents(c.plan.Groups[i].Name))
+		c.plan.Groups[i].TouchedBytes = c.plan.touchedBytes(c.plan.Groups[i].Name)
 	}
 	r.chooseTimes()
 	w.listWorkloads()

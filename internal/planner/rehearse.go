@@ -194,7 +194,7 @@ func (c rehearsing) groupShares() []groupShare {
 	snapshots := c.snapshotCounts()
 	var shares []groupShare
 	for _, g := range c.plan.Groups {
-		shares = append(shares, groupShare{name: g.Name, factor: 1, full: extentBytes(c.plan.groupExtents(g.Name)),
+		shares = append(shares, groupShare{name: g.Name, factor: 1, full: c.plan.touchedBytes(g.Name),
 			copies: int64(g.CountFinal) * int64(1+snapshots[g.Name])})
 	}
 	return shares
@@ -221,7 +221,7 @@ func waterLevel(shares []groupShare, bound int64) float64 {
 // touchedAt returns how many bytes a VM of the group would touch with the given scale.
 func (c rehearsing) touchedAt(group string, scale load.Scale) int64 {
 	c.setScale(group, scale)
-	return extentBytes(c.plan.groupExtents(group))
+	return c.plan.touchedBytes(group)
 }
 
 // setScale shrinks the workloads and disks of a group and has the generators plan again.
@@ -262,7 +262,7 @@ func (c rehearsing) applySizes(shares []groupShare, blocks int) {
 		c.setScale(s.name, scaleOf(s.factor, blocks))
 		r.SizeFactor[s.name] = s.factor
 		if s.factor <= factorLeast { // the floors decide
-			r.SizeFactor[s.name] = float64(extentBytes(c.plan.groupExtents(s.name))) / float64(s.full)
+			r.SizeFactor[s.name] = float64(c.plan.touchedBytes(s.name)) / float64(s.full)
 		}
 		g, _ := c.plan.Group(s.name)
 		r.Counts[s.name] = [2]int{g.ScenarioCountFinal, g.CountFinal}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -226,9 +227,9 @@ func (c workloads) reportGenerator(p *workloadPlan, issues diag.List, err error,
 	add(d)
 }
 
-// groupExtents merges the extents of all workloads of a group.
-func (p *Plan) groupExtents(group string) []load.Extent {
-	var all []load.Extent
+// touchedBytes counts the distinct bytes that all workloads of a group touch on one VM.
+func (p *Plan) touchedBytes(group string) int64 {
+	var all []extent.Extent
 	for _, w := range p.workloads {
 		for _, answer := range []*load.Plan{w.loadPlan, w.fillPlan} {
 			if answer != nil && w.scenario.Group == group {
@@ -236,34 +237,7 @@ func (p *Plan) groupExtents(group string) []load.Extent {
 			}
 		}
 	}
-	return mergeExtents(all)
-}
-
-// mergeExtents joins extents that touch or overlap, per device, and sorts them.
-func mergeExtents(all []load.Extent) []load.Extent {
-	all = slices.Clone(all)
-	slices.SortFunc(all, func(a, b load.Extent) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Length, b.Length))
-	})
-	var out []load.Extent
-	for _, e := range all {
-		if n := len(out); n > 0 && out[n-1].Device == e.Device && e.Offset <= out[n-1].Offset+out[n-1].Length {
-			last := &out[n-1]
-			last.Length = max(last.Length, e.Offset+e.Length-last.Offset)
-			last.Writes = last.Writes || e.Writes
-			continue
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-func extentBytes(extents []load.Extent) int64 {
-	var n int64
-	for _, e := range extents {
-		n += e.Length
-	}
-	return n
+	return extent.Bytes(all)
 }
 
 // loadSizes returns for each load how many bytes one run of it moves on each VM, if its size bounds it, and the duration
@@ -277,7 +251,10 @@ func (p *Plan) loadSizes() map[string]verb.LoadSize {
 			}
 			n := answer.BytesWritten
 			if n <= 0 {
-				n = extentBytes(answer.Extents)
+				n = 0
+				for _, e := range answer.Extents {
+					n += e.Length
+				}
 			}
 			out[verb.LoadKey(name, prefill)] = verb.LoadSize{Bytes: n, Least: answer.TakesLeast, Most: answer.TakesMost}
 		}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
@@ -34,7 +35,7 @@ type plain struct{}
 func (plain) Plan(w load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: interval.Engine{Name: "plain"}, BlockBytesMax: 8192}
 	for _, d := range w.Devices {
-		p.Extents = append(p.Extents, load.Extent{Device: d.Name, Length: 64 << 20, Writes: w.Prefill})
+		p.Extents = append(p.Extents, extent.Extent{Device: d.Name, Length: 64 << 20, Writes: w.Prefill})
 	}
 	return p, nil
 }

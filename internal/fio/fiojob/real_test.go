@@ -208,7 +208,7 @@ func checkTouched(t *testing.T, name string, j fiojob.Job, log string) {
 		bytes += length
 		inside := false
 		for i, e := range extents {
-			if e.File == fields[1] && offset >= e.Offset && offset+length <= e.Offset+e.Length {
+			if e.Device == fields[1] && offset >= e.Offset && offset+length <= e.Offset+e.Length {
 				inside = true
 				reached[i] = true
 			}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine/content"
@@ -236,7 +237,7 @@ func (p *plannedFile) warnOfHoles(have int64, o Options) error {
 	if p.need > 0 {
 		length = p.need
 	}
-	holes, err := blockdev.ReadWarning(f, []blockdev.Extent{{Length: length}})
+	holes, err := blockdev.ReadWarning(f, []extent.Extent{{Length: length}})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 )
 
@@ -60,11 +61,11 @@ func TestZonesAsInFio(t *testing.T) {
 }
 
 // checkZones wants 64 operations inside of the extents, which are visited in their order and none left out.
-func checkZones(t *testing.T, who string, offsets []int64, extents []region.Extent) {
+func checkZones(t *testing.T, who string, offsets []int64, extents []extent.Extent) {
 	t.Helper()
 	at := 0
 	for _, offset := range offsets {
-		inside := func(e region.Extent) bool { return e.Offset <= offset && offset+4096 <= e.Offset+e.Length }
+		inside := func(e extent.Extent) bool { return e.Offset <= offset && offset+4096 <= e.Offset+e.Length }
 		if at < len(extents)-1 && !inside(extents[at]) && inside(extents[at+1]) {
 			at++
 		}

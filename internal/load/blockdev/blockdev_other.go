@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/braggdev/bragg/internal/extent"
 )
 
 // Examine describes the file or device at a path. On this system it cannot examine devices, which is a fault that Check
@@ -63,6 +65,6 @@ func Open(path string, consent Consent, flags int) (*os.File, State, error) {
 func Reopen(f *os.File, flags int) (*os.File, error) { return os.OpenFile(f.Name(), flags, 0) }
 
 // ReadWarning cannot tell on this system.
-func ReadWarning(*os.File, []Extent) (int64, error) { return 0, errors.ErrUnsupported }
+func ReadWarning(*os.File, []extent.Extent) (int64, error) { return 0, errors.ErrUnsupported }
 
 func forgetPartitions(medium) {}

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/extent"
 )
 
 // ReadWarning returns how many bytes of the extents of a regular file were never written: holes, space that was only
@@ -14,7 +16,7 @@ import (
 // loop device the file below it is examined. For any other block device the answer is 0: nothing is known.
 //
 // Data that was written and not yet flushed is flushed first: until then reserved space looks unwritten.
-func ReadWarning(f *os.File, extents []Extent) (int64, error) {
+func ReadWarning(f *os.File, extents []extent.Extent) (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
@@ -25,16 +27,16 @@ func ReadWarning(f *os.File, extents []Extent) (int64, error) {
 	if kindOf(st.Mode) != Regular {
 		return 0, nil
 	}
-	var unwritten []Extent
-	for _, e := range merged(extents) {
-		end := min(e.Offset+e.Length, st.Size)
-		if beyond := e.Offset + e.Length - max(end, e.Offset); beyond > 0 {
-			unwritten = append(unwritten, Extent{max(end, e.Offset), beyond})
+	var unwritten []extent.Extent
+	for _, e := range extent.Merge(extents) {
+		end := min(e.End(), st.Size)
+		if beyond := e.End() - max(end, e.Offset); beyond > 0 {
+			unwritten = append(unwritten, extent.Extent{Offset: max(end, e.Offset), Length: beyond})
 		}
 		if end <= e.Offset {
 			continue
 		}
-		within := Extent{e.Offset, end - e.Offset}
+		within := extent.Extent{Offset: e.Offset, Length: end - e.Offset}
 		reserved, err := reservedIn(int(f.Fd()), within)
 		if err != nil {
 			return 0, fmt.Errorf("look for reserved parts of %q: %w", f.Name(), err)
@@ -45,12 +47,12 @@ func ReadWarning(f *os.File, extents []Extent) (int64, error) {
 		}
 		unwritten = append(append(unwritten, reserved...), holes...)
 	}
-	return overlap(extents, unwritten), nil
+	return extent.Common(extents, unwritten), nil
 }
 
 // belowLoop answers for a loop device whose file can be opened here and is the one that the kernel uses. Discarding a part
 // of such a device makes a hole in its file.
-func belowLoop(f *os.File, extents []Extent) (int64, error) {
+func belowLoop(f *os.File, extents []extent.Extent) (int64, error) {
 	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
 	if err != nil {
 		return 0, nil // no loop device
@@ -74,9 +76,9 @@ func belowLoop(f *os.File, extents []Extent) (int64, error) {
 	if err := unix.SyncFileRange(int(f.Fd()), 0, 0, syncWrite); err != nil {
 		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
 	}
-	below := make([]Extent, len(extents))
+	below := make([]extent.Extent, len(extents))
 	for i, e := range extents {
-		below[i] = Extent{e.Offset + int64(info.Offset), e.Length}
+		below[i] = extent.Extent{Offset: e.Offset + int64(info.Offset), Length: e.Length}
 	}
 	return ReadWarning(file, below)
 }
@@ -86,12 +88,12 @@ const syncWrite = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE 
 
 // holesIn lists the holes of a file within an extent. File systems without holes report all as data. The file offset is
 // moved; callers must not rely on it.
-func holesIn(fd int, within Extent) ([]Extent, error) {
-	var holes []Extent
-	for at, end := within.Offset, within.Offset+within.Length; at < end; {
+func holesIn(fd int, within extent.Extent) ([]extent.Extent, error) {
+	var holes []extent.Extent
+	for at, end := within.Offset, within.End(); at < end; {
 		data, err := unix.Seek(fd, at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return append(holes, Extent{at, end - at}), nil // no data up to the end
+			return append(holes, extent.Extent{Offset: at, Length: end - at}), nil // no data up to the end
 		}
 		if errors.Is(err, unix.EINVAL) {
 			return nil, nil
@@ -100,7 +102,7 @@ func holesIn(fd int, within Extent) ([]Extent, error) {
 			return nil, err
 		}
 		if data > at {
-			holes = append(holes, Extent{at, min(data, end) - at})
+			holes = append(holes, extent.Extent{Offset: at, Length: min(data, end) - at})
 		}
 		if at, err = unix.Seek(fd, data, unix.SEEK_HOLE); err != nil {
 			return nil, err
@@ -133,9 +135,9 @@ type fiemap struct {
 }
 
 // reservedIn lists space of a file that was reserved and never written. File systems without extents have none.
-func reservedIn(fd int, within Extent) ([]Extent, error) {
-	var found []Extent
-	for at, end := within.Offset, within.Offset+within.Length; at < end; {
+func reservedIn(fd int, within extent.Extent) ([]extent.Extent, error) {
+	var found []extent.Extent
+	for at, end := within.Offset, within.End(); at < end; {
 		request := fiemap{start: uint64(at), length: uint64(end - at), flags: fiemapSync, room: fiemapCount}
 		err := ioctl(fd, fiemapRequest, unsafe.Pointer(&request))
 		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EBADR) {
@@ -149,7 +151,7 @@ func reservedIn(fd int, within Extent) ([]Extent, error) {
 		}
 		for _, e := range request.extents[:request.mapped] {
 			if e.flags&fiemapUnwritten != 0 {
-				found = append(found, Extent{int64(e.logical), int64(e.length)})
+				found = append(found, extent.Extent{Offset: int64(e.logical), Length: int64(e.length)})
 			}
 			if e.flags&fiemapLast != 0 {
 				return found, nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"pgregory.net/rapid"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -35,25 +35,25 @@ func TestReadWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	// SEEK_HOLE takes reserved space for a hole on many file systems, and not on all.
-	reserved, err := reservedIn(int(f.Fd()), Extent{0, 8 * m})
-	if err != nil || overlap(reserved, []Extent{{0, 8 * m}}) != 3*m {
+	reserved, err := reservedIn(int(f.Fd()), extent.Extent{Offset: 0, Length: 8 * m})
+	if err != nil || extent.Common(reserved, []extent.Extent{{Offset: 0, Length: 8 * m}}) != 3*m {
 		t.Errorf("reserved %v, %v", reserved, err)
 	}
 	tests := []struct {
 		title   string
-		extents []Extent
+		extents []extent.Extent
 		want    int64
 	}{
-		{"all", []Extent{{0, 8 * m}}, 7*m - 4096},
-		{"written", []Extent{{m, m}}, 0},
-		{"reserved", []Extent{{2 * m, m}}, m},
-		{"hole", []Extent{{4 * m, m}}, m},
-		{"behind the end", []Extent{{7 * m, 3 * m}}, 3 * m},
-		{"all of it behind the end", []Extent{{20 * m, m}}, m},
-		{"the same twice", []Extent{{2 * m, m}, {2 * m, m}}, m},
-		{"across a border", []Extent{{2*m - 8192, 16384}}, 8192},
+		{"all", []extent.Extent{{Offset: 0, Length: 8 * m}}, 7*m - 4096},
+		{"written", []extent.Extent{{Offset: m, Length: m}}, 0},
+		{"reserved", []extent.Extent{{Offset: 2 * m, Length: m}}, m},
+		{"hole", []extent.Extent{{Offset: 4 * m, Length: m}}, m},
+		{"behind the end", []extent.Extent{{Offset: 7 * m, Length: 3 * m}}, 3 * m},
+		{"all of it behind the end", []extent.Extent{{Offset: 20 * m, Length: m}}, m},
+		{"the same twice", []extent.Extent{{Offset: 2 * m, Length: m}, {Offset: 2 * m, Length: m}}, m},
+		{"across a border", []extent.Extent{{Offset: 2*m - 8192, Length: 16384}}, 8192},
 		{"nothing", nil, 0},
-		{"without length", []Extent{{0, 0}}, 0},
+		{"without length", []extent.Extent{{Offset: 0, Length: 0}}, 0},
 	}
 	for _, test := range tests {
 		if got, err := ReadWarning(f, test.extents); err != nil || got != test.want {
@@ -72,7 +72,7 @@ func TestReadWarningElsewhere(t *testing.T) {
 		os.Remove(f.Name())
 		f.Truncate(1 << 20)
 		f.WriteAt(make([]byte, 65536), 0)
-		if got, err := ReadWarning(f, []Extent{{0, 1 << 20}}); err != nil || got != 1<<20-65536 {
+		if got, err := ReadWarning(f, []extent.Extent{{Offset: 0, Length: 1 << 20}}); err != nil || got != 1<<20-65536 {
 			t.Errorf("%s: %d, %v", folder, got, err)
 		}
 		f.Close()
@@ -92,7 +92,7 @@ func TestReadWarningOfADevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if got, err := ReadWarning(f, []Extent{{0, 32 * mib}}); err != nil || got != want {
+		if got, err := ReadWarning(f, []extent.Extent{{Offset: 0, Length: 32 * mib}}); err != nil || got != want {
 			t.Errorf("%s: %d, %v, want %d", path, got, err, want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestReadWarningOfManyExtents(t *testing.T) {
 	}
 	defer f.Close()
 	const pieces, each = 300, 256 << 10 // smaller ones ext4 fills with zeros
-	all := []Extent{{0, pieces * each}}
+	all := []extent.Extent{{Offset: 0, Length: pieces * each}}
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, pieces*each); err != nil {
 		testreq.Skip(t, "the file system reserves nothing: "+err.Error())
 	}
@@ -123,36 +123,7 @@ func TestReadWarningOfManyExtents(t *testing.T) {
 	if got, err := ReadWarning(f, all); err != nil || got != want {
 		t.Errorf("%d, %v, want %d", got, err, want)
 	}
-	if reserved, err := reservedIn(int(f.Fd()), all[0]); err != nil || overlap(reserved, all) != want {
+	if reserved, err := reservedIn(int(f.Fd()), all[0]); err != nil || extent.Common(reserved, all) != want {
 		t.Errorf("%d extents reserved, %v", len(reserved), err)
 	}
-}
-
-// The overlap of two lists is what counting bytes one by one gives.
-func TestOverlap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		draw := func(name string) []Extent {
-			return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Extent {
-				return Extent{rapid.Int64Range(0, 50).Draw(t, "offset"), rapid.Int64Range(-1, 20).Draw(t, "length")}
-			}), 0, 6).Draw(t, name)
-		}
-		a, b := draw("a"), draw("b")
-		in := func(list []Extent, at int64) bool {
-			for _, e := range list {
-				if at >= e.Offset && at < e.Offset+e.Length {
-					return true
-				}
-			}
-			return false
-		}
-		want := int64(0)
-		for at := range int64(80) {
-			if in(a, at) && in(b, at) {
-				want++
-			}
-		}
-		if got := overlap(a, b); got != want {
-			t.Fatalf("overlap of %v and %v: %d, want %d", a, b, got, want)
-		}
-	})
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/extent"
 )
 
 // firstInherited is the descriptor of the first of a command's ExtraFiles.
@@ -16,7 +16,7 @@ func (in *instance) admit() error {
 	w := in.workload
 	in.workload.Devices = slices.Clone(w.Devices)
 	for i, d := range w.Devices {
-		written := func(e load.Extent) bool { return e.Device == d.Name && e.Writes }
+		written := func(e extent.Extent) bool { return e.Device == d.Name && e.Writes }
 		if d.Held || !in.compiled.uses[d.Name] || !slices.ContainsFunc(in.compiled.plan.Extents, written) {
 			continue
 		}

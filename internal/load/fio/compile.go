@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/load"
@@ -123,9 +124,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 			Message: fmt.Sprintf("plan workload %q", w.Name), Hint: "compare the job file with the sizes of the VM's disks",
 		}
 	}
-	for _, e := range touched {
-		c.plan.Extents = append(c.plan.Extents, load.Extent{Device: e.File, Offset: e.Offset, Length: e.Length, Writes: e.Writes})
-	}
+	c.plan.Extents = touched
 	if w.Scale.Factor > 0 && w.Scale.Factor < 1 {
 		before, err := region.Walked(whole, sizeOf, sizeOf)
 		if err == nil {
@@ -167,7 +166,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 }
 
 // touched returns what fio will touch, which is more than the job file's regions where it has strided zones.
-func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) ([]region.Extent, error) {
+func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) ([]extent.Extent, error) {
 	inside, err := region.Touched(c.file, sizeOf)
 	if err != nil {
 		return nil, err
@@ -193,9 +192,9 @@ func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) (
 }
 
 // endOf returns the end of the last extent on any device.
-func endOf(extents []region.Extent) (end int64) {
+func endOf(extents []extent.Extent) (end int64) {
 	for _, e := range extents {
-		end = max(end, e.Offset+e.Length)
+		end = max(end, e.End())
 	}
 	return end
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/fio"
 )
@@ -53,7 +54,7 @@ func TestZonesStayInThePlan(t *testing.T) {
 }
 
 // checkInside reads fio's log of operations.
-func checkInside(t *testing.T, path string, extents []load.Extent) {
+func checkInside(t *testing.T, path string, extents []extent.Extent) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -74,7 +75,7 @@ func checkInside(t *testing.T, path string, extents []load.Extent) {
 		if _, err := fmt.Sscan(fields[n-1], &length); err != nil {
 			t.Fatal(err)
 		}
-		inside := func(e load.Extent) bool { return e.Offset <= offset && offset+length <= e.Offset+e.Length }
+		inside := func(e extent.Extent) bool { return e.Offset <= offset && offset+length <= e.Offset+e.Length }
 		if !slices.ContainsFunc(extents, inside) {
 			t.Fatalf("operation %d: %d bytes at %d are in none of %v", operations, length, offset, extents)
 		}

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/fio/iolog"
@@ -70,7 +71,7 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		full.Scale = load.Scale{}
 		if file, _, err := program.Read(full); err == nil {
 			if unscaled, err := g.compile(full, file.Jobs()); err == nil {
-				plan.ScaledFrom = program.Touched(unscaled.Extents())
+				plan.ScaledFrom = extent.Bytes(unscaled.Extents())
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/interval"
@@ -292,7 +293,7 @@ func TestOperationsStayInTheirExtents(t *testing.T) {
 			rt.Fatalf("%s: %v", options, err)
 		}
 		for _, o := range operations(t, w, 500) {
-			inside := slices.ContainsFunc(plan.Extents, func(e load.Extent) bool {
+			inside := slices.ContainsFunc(plan.Extents, func(e extent.Extent) bool {
 				return e.Device == o.Device && o.Offset >= e.Offset && o.Offset+o.Size <= e.Offset+e.Length
 			})
 			if !inside || o.Offset%4096 != 0 || o.Size <= 0 {
@@ -383,11 +384,11 @@ func TestExtentsAgreeWithTheJobFile(t *testing.T) {
 		if err != nil {
 			rt.Fatalf("%s: %v", options, err)
 		}
-		var want []load.Extent
+		var want []extent.Extent
 		for _, e := range touched {
-			want = append(want, load.Extent{Device: e.File, Offset: e.Offset, Length: e.Length, Writes: e.Writes})
+			want = append(want, extent.Extent{Device: e.Device, Offset: e.Offset, Length: e.Length, Writes: e.Writes})
 		}
-		slices.SortFunc(want, func(a, b load.Extent) int { return strings.Compare(a.Device, b.Device)*4 + int(a.Offset-b.Offset) })
+		slices.SortFunc(want, func(a, b extent.Extent) int { return strings.Compare(a.Device, b.Device)*4 + int(a.Offset-b.Offset) })
 		if !slices.Equal(plan.Extents, want) {
 			rt.Fatalf("%s: plan %+v, job file %+v", options, plan.Extents, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -58,7 +59,7 @@ direct=1
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := load.Extent{Device: "/dev/sdb", Offset: 1 << 20, Length: 4 << 20, Writes: true}
+	want := extent.Extent{Device: "/dev/sdb", Offset: 1 << 20, Length: 4 << 20, Writes: true}
 	if len(plan.Extents) != 1 || plan.Extents[0] != want || plan.BytesWritten != 4<<20 || plan.BlockBytesMax != 64<<10 {
 		t.Errorf("plan: extents %+v, %d bytes written, blocks of %d", plan.Extents, plan.BytesWritten, plan.BlockBytesMax)
 	}

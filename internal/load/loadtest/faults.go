@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -85,7 +86,7 @@ func testScale(t *testing.T, s suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := load.Extent{Device: "/dev/sdb", Offset: 1 << 20, Length: 4 << 20, Writes: true}
+	want := extent.Extent{Device: "/dev/sdb", Offset: 1 << 20, Length: 4 << 20, Writes: true}
 	if len(plan.Extents) != 1 || plan.Extents[0] != want || plan.ScaledFrom != 4<<30 {
 		t.Errorf("plan: %+v, scaled from %d", plan.Extents, plan.ScaledFrom)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -69,7 +70,7 @@ func (Plain) Plan(w load.Workload) (load.Plan, error) {
 	}
 	var total int64
 	for _, d := range w.Devices {
-		p.Extents = append(p.Extents, load.Extent{Device: d.Name, Length: length, Writes: w.Prefill})
+		p.Extents = append(p.Extents, extent.Extent{Device: d.Name, Length: length, Writes: w.Prefill})
 		total += length
 	}
 	if w.Prefill {

@@ -11,32 +11,22 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
-
-// Extent is the byte range of one file that one clone of a job may touch.
-type Extent struct {
-	Job    string
-	Clone  int // 0 … NumJobs-1
-	File   string
-	Offset int64
-	Length int64 // 0 where the size of the file is not known
-	Writes bool
-}
 
 // Of returns what each clone of the job may touch, file by file. deviceSize returns the size of a file in bytes; it is
 // called for every file, and false is an error only where a percentage or a missing size needs the size. A range that passes
 // the end of a known file is cut there, as fio does with devices. Strided zones are listed one by one unless they are very
 // many.
-func Of(j *fiojob.Job, deviceSize func(name string) (int64, bool)) ([]Extent, error) {
+func Of(j *fiojob.Job, deviceSize func(name string) (int64, bool)) ([]extent.Extent, error) {
 	files := j.Files()
 	if len(files) == 0 {
 		return nil, fmt.Errorf("job %q: names no file", j.Name)
 	}
 	smallest, _ := j.BlockBounds()
-	var out []Extent
+	var out []extent.Extent
 	for clone := range j.NumJobs {
 		for _, file := range files {
 			total, known := deviceSize(file)
@@ -47,7 +37,7 @@ func Of(j *fiojob.Job, deviceSize func(name string) (int64, bool)) ([]Extent, er
 			if err != nil {
 				return nil, fmt.Errorf("job %q on %q: %w", j.Name, file, err)
 			}
-			e.File = file
+			e.Device = file
 			out = appendZones(j, out, e)
 		}
 	}
@@ -66,12 +56,12 @@ func alignOffsets(j *fiojob.Job, block int64) int64 { return cmp.Or(j.OffsetAlig
 
 // appendZones appends e, cut into its windows where the job has strided zones: zonerange bytes (default zonesize), the
 // next one zoneskip behind their end.
-func appendZones(j *fiojob.Job, out []Extent, e Extent) []Extent {
+func appendZones(j *fiojob.Job, out []extent.Extent, e extent.Extent) []extent.Extent {
 	window, stride := zoneWindow(j), stride(j)
 	if stride <= 0 || e.Length/stride >= zonesShownMax {
 		return append(out, e)
 	}
-	end := e.Offset + e.Length
+	end := e.End()
 	for at := e.Offset; at < end && at >= e.Offset; at += stride {
 		zone := e
 		zone.Offset, zone.Length = at, min(window, end-at)
@@ -81,14 +71,14 @@ func appendZones(j *fiojob.Job, out []Extent, e Extent) []Extent {
 }
 
 // ofClone finds the range of one clone in a file, which has total bytes or -1.
-func ofClone(j *fiojob.Job, clone int, total, block int64) (Extent, error) {
+func ofClone(j *fiojob.Job, clone int, total, block int64) (extent.Extent, error) {
 	offset, err := resolve(j.Offset, total)
 	if err != nil {
-		return Extent{}, err
+		return extent.Extent{}, err
 	}
 	increment, err := resolve(j.OffsetIncrement, total)
 	if err != nil {
-		return Extent{}, err
+		return extent.Extent{}, err
 	}
 	if j.Offset.Percent > 0 || j.OffsetIncrement.Percent > 0 {
 		// fio rounds percentages of the offset up to offset_align or the smallest block.
@@ -96,26 +86,26 @@ func ofClone(j *fiojob.Job, clone int, total, block int64) (Extent, error) {
 		offset, increment = roundUp(offset, align), roundUp(increment, align)
 	}
 	if increment > 0 && int64(clone) > (math.MaxInt64-offset)/increment {
-		return Extent{}, fmt.Errorf("offset_increment %d is too large", increment)
+		return extent.Extent{}, fmt.Errorf("offset_increment %d is too large", increment)
 	}
 	offset += int64(clone) * increment
 	if total >= 0 && offset >= total {
-		return Extent{}, fmt.Errorf("offset %d is at or behind the end at %d", offset, total)
+		return extent.Extent{}, fmt.Errorf("offset %d is at or behind the end at %d", offset, total)
 	}
 	length, err := regionBytes(j, total, offset, block)
 	if err != nil {
-		return Extent{}, err
+		return extent.Extent{}, err
 	}
 	if total >= 0 {
 		length = min(length, total-offset)
 	}
 	if length > math.MaxInt64-offset {
-		return Extent{}, fmt.Errorf("%d bytes from offset %d are too many", length, offset)
+		return extent.Extent{}, fmt.Errorf("%d bytes from offset %d are too many", length, offset)
 	}
 	if length < block {
-		return Extent{}, fmt.Errorf("size %d is smaller than one block of %d", length, block)
+		return extent.Extent{}, fmt.Errorf("size %d is smaller than one block of %d", length, block)
 	}
-	return Extent{Job: j.Name, Clone: clone, Offset: offset, Length: length, Writes: j.Writes()}, nil
+	return extent.Extent{Offset: offset, Length: length, Writes: j.Writes()}, nil
 }
 
 // regionBytes returns the length of the region in one file: up to filesize, else the file's share of size, else what
@@ -147,40 +137,17 @@ func regionBytes(j *fiojob.Job, total, offset, block int64) (int64, error) {
 }
 
 // Touched returns the extents of all jobs merged: per file, sorted by offset, ranges that overlap or touch joined where
-// both write or both only read. Job and Clone are empty.
-func Touched(f *fiojob.File, deviceSize func(name string) (int64, bool)) ([]Extent, error) {
-	var all []Extent
+// both write or both only read.
+func Touched(f *fiojob.File, deviceSize func(name string) (int64, bool)) ([]extent.Extent, error) {
+	var all []extent.Extent
 	for _, j := range f.Jobs() {
 		extents, err := Of(&j, deviceSize)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range extents {
-			all = append(all, Extent{File: e.File, Offset: e.Offset, Length: e.Length, Writes: e.Writes})
-		}
+		all = append(all, extents...)
 	}
-	slices.SortFunc(all, func(a, b Extent) int {
-		if a.File == b.File && a.Writes != b.Writes {
-			if b.Writes {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
-	})
-	var out []Extent
-	for _, e := range all {
-		if n := len(out) - 1; n >= 0 && out[n].File == e.File && out[n].Writes == e.Writes &&
-			e.Offset <= out[n].Offset+out[n].Length {
-			out[n].Length = max(out[n].Length, e.Offset+e.Length-out[n].Offset)
-			continue
-		}
-		out = append(out, e)
-	}
-	slices.SortStableFunc(out, func(a, b Extent) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
-	})
-	return out, nil
+	return extent.Merge(all), nil
 }
 
 func resolve(s fiojob.Size, total int64) (int64, error) {

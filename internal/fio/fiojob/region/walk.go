@@ -3,6 +3,7 @@ package region
 import (
 	"math"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
@@ -10,7 +11,7 @@ import (
 // up to the end of the file, whatever size and filesize say, until the job has moved its bytes. No option of fio stops it
 // earlier (setup_strided_zone_mode in its io_u.c compares with the file's real size alone). deviceSize is what offsets and
 // sizes count with, realSize how large the file is when fio opens it.
-func Walked(f *fiojob.File, deviceSize, realSize func(name string) (int64, bool)) ([]Extent, error) {
+func Walked(f *fiojob.File, deviceSize, realSize func(name string) (int64, bool)) ([]extent.Extent, error) {
 	return Touched(f.Each(func(j fiojob.Job) fiojob.Job { return walked(j, realSize) }), deviceSize)
 }
 

@@ -1,14 +1,13 @@
 package program
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/unit"
@@ -175,21 +174,21 @@ func (s *Job) BlockMax() int64 {
 const zonesShownMax = 1024
 
 // Extents returns what all streams may touch, merged and sorted by device.
-func (p *Program) Extents() []load.Extent {
-	var all []load.Extent
+func (p *Program) Extents() []extent.Extent {
+	var all []extent.Extent
 	for i := range p.Jobs {
 		spec := &p.Jobs[i]
 		for _, c := range spec.Clones {
 			for _, s := range c.Streams {
 				if s.Region.Zones > zonesShownMax {
-					all = append(all, load.Extent{
+					all = append(all, extent.Extent{
 						Device: p.Workload.Devices[s.Device].Name, Offset: s.Region.Start,
 						Length: s.Region.End() - s.Region.Start, Writes: spec.changes(),
 					})
 					continue
 				}
 				for z := range max(1, s.Region.Zones) {
-					all = append(all, load.Extent{
+					all = append(all, extent.Extent{
 						Device: p.Workload.Devices[s.Device].Name, Offset: s.Region.Start + z*s.Region.ZoneStride,
 						Length: s.Region.Window(), Writes: spec.changes(),
 					})
@@ -197,35 +196,7 @@ func (p *Program) Extents() []load.Extent {
 			}
 		}
 	}
-	return mergeExtents(all)
-}
-
-// mergeExtents joins what touches or overlaps, writes and reads apart.
-func mergeExtents(all []load.Extent) []load.Extent {
-	slices.SortFunc(all, func(a, b load.Extent) int {
-		if a.Writes != b.Writes {
-			if a.Writes {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Length, b.Length))
-	})
-	merged := []load.Extent{}
-	for _, e := range all {
-		if n := len(merged) - 1; n >= 0 {
-			last := &merged[n]
-			if last.Device == e.Device && last.Writes == e.Writes && e.Offset <= last.Offset+last.Length {
-				last.Length = max(last.Length, e.Offset+e.Length-last.Offset)
-				continue
-			}
-		}
-		merged = append(merged, e)
-	}
-	slices.SortStableFunc(merged, func(a, b load.Extent) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset))
-	})
-	return merged
+	return extent.Merge(all)
 }
 
 // BytesWritten bounds what the jobs write: -1 where only time limits it.
@@ -248,18 +219,6 @@ func (p *Program) BytesWritten() int64 {
 			}
 			sum += amount
 		}
-	}
-	return sum
-}
-
-// Touched adds up extents; a range that is read and written counts once.
-func Touched(extents []load.Extent) int64 {
-	for i := range extents {
-		extents[i].Writes = false
-	}
-	var sum int64
-	for _, e := range mergeExtents(extents) {
-		sum += e.Length
 	}
 	return sum
 }

@@ -1,15 +1,15 @@
 package program
 
 import (
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 )
 
 // ReadsOf returns the parts of a device that are read before any job between earlier stonewalls wrote to it, and how many
 // bytes they have.
-func (p *Program) ReadsOf(device int) (extents []blockdev.Extent, bytes int64) {
+func (p *Program) ReadsOf(device int) (extents []extent.Extent, bytes int64) {
 	written := p.firstWrite(device)
 	for i := range p.Jobs {
 		job := &p.Jobs[i]
@@ -24,7 +24,7 @@ func (p *Program) ReadsOf(device int) (extents []blockdev.Extent, bytes int64) {
 			}
 		}
 	}
-	return extents, blockdev.TotalBytes(extents)
+	return extents, extent.Bytes(extents)
 }
 
 // firstWrite returns the first phase in which a device is written to, -1 where it never is.
@@ -45,13 +45,13 @@ func (p *Program) firstWrite(device int) int {
 // zonesListedMax bounds how many zones are kept apart; beyond that the whole region counts.
 const zonesListedMax = 4096
 
-func extentsOf(r *pattern.Region) []blockdev.Extent {
+func extentsOf(r *pattern.Region) []extent.Extent {
 	if r.Zones <= 1 || r.Zones > zonesListedMax {
-		return []blockdev.Extent{{Offset: r.Start, Length: r.End() - r.Start}}
+		return []extent.Extent{{Offset: r.Start, Length: r.End() - r.Start}}
 	}
-	var all []blockdev.Extent
+	var all []extent.Extent
 	for i := range r.Zones {
-		all = append(all, blockdev.Extent{Offset: r.Start + i*r.ZoneStride, Length: r.Window()})
+		all = append(all, extent.Extent{Offset: r.Start + i*r.ZoneStride, Length: r.Window()})
 	}
 	return all
 }

@@ -1,0 +1,99 @@
+// Package extent computes with byte ranges of devices and files: what jobs touch, and what of it was never written. It reads
+// nothing and opens nothing.
+//
+//	extents, in any order ──Merge──▶ in order, joined
+//	extents ──Bytes, Common, Without──▶ distinct bytes of one list, of two; what is left of one
+package extent
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Extent is a byte range of one device or file. One without bytes holds nothing and is kept, one of a negative length is not.
+type Extent struct {
+	Device string `json:"device"`
+	Offset int64  `json:"offset"`
+	Length int64  `json:"length"` // 0 also where the size is not known
+	Writes bool   `json:"writes"`
+}
+
+// End is the first byte behind the range.
+func (e Extent) End() int64 { return e.Offset + e.Length }
+
+// Merge joins what touches or overlaps on one device, writes and reads apart, and sorts by device and offset. The result
+// is never nil.
+func Merge(list []Extent) []Extent {
+	list = slices.DeleteFunc(slices.Clone(list), func(e Extent) bool { return e.Length < 0 })
+	slices.SortFunc(list, func(a, b Extent) int {
+		if a.Writes != b.Writes {
+			if a.Writes {
+				return -1
+			}
+			return 1
+		}
+		return place(a, b)
+	})
+	merged := []Extent{}
+	for _, e := range list {
+		if n := len(merged) - 1; n >= 0 {
+			last := &merged[n]
+			if last.Device == e.Device && last.Writes == e.Writes && e.Offset <= last.End() {
+				last.Length = max(last.Length, e.End()-last.Offset)
+				continue
+			}
+		}
+		merged = append(merged, e)
+	}
+	slices.SortStableFunc(merged, place)
+	return merged
+}
+
+func place(a, b Extent) int {
+	return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Offset, b.Offset))
+}
+
+// flat is Merge with reads and writes as one.
+func flat(list []Extent) []Extent {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Writes = false
+	}
+	return Merge(list)
+}
+
+// Bytes counts distinct bytes: what lies in several extents counts once.
+func Bytes(list []Extent) (bytes int64) {
+	for _, e := range flat(list) {
+		bytes += e.Length
+	}
+	return bytes
+}
+
+// Common counts the distinct bytes that two lists have in common.
+func Common(a, b []Extent) int64 { return Bytes(a) - Bytes(Without(a, b)) }
+
+// Without returns what of list is not in taken, merged, reads and writes as one.
+func Without(list, taken []Extent) []Extent {
+	var left []Extent
+	taken = flat(taken)
+	for _, e := range flat(list) {
+		for len(taken) > 0 && (taken[0].Device < e.Device || taken[0].Device == e.Device && taken[0].End() <= e.Offset) {
+			taken = taken[1:]
+		}
+		at := e.Offset
+		for _, t := range taken {
+			if t.Device != e.Device || t.Offset >= e.End() {
+				break
+			}
+			if t.Offset > at {
+				left = append(left, Extent{Device: e.Device, Offset: at, Length: t.Offset - at})
+			}
+			at = max(at, t.End())
+		}
+		if at < e.End() {
+			left = append(left, Extent{Device: e.Device, Offset: at, Length: e.End() - at})
+		}
+	}
+	return left
+}
