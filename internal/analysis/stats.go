@@ -59,7 +59,7 @@ func HistogramStats(h *stat.Histogram) result.Stats {
 
 func noStats() result.Stats {
 	n := result.Number(nan)
-	return result.Stats{Mean: n, Median: n, P95: n, P99: n, P999: n, Max: n, Min: n, CV: n}
+	return result.Stats{Distribution: result.Distribution{Mean: n, Median: n, P95: n, P99: n, P999: n, Max: n, Min: n, CV: n}}
 }
 
 // meanDeviation returns mean and sample standard deviation, the latter NaN for a single value.

@@ -30,7 +30,7 @@ func demoSummary() *result.Summary {
 		return result.Window{Name: name, FromNanos: from * secondNanos, ToNanos: to * secondNanos}
 	}
 	stats := func(name, kind string, mean, p50, p99 result.Number) result.Stats {
-		return result.Stats{Window: name, Kind: kind, Count: 20000, Mean: mean, Median: p50, P99: p99}
+		return result.Stats{Window: name, Kind: kind, Count: 20000, Distribution: result.Distribution{Mean: mean, Median: p50, P99: p99}}
 	}
 	s := &result.Summary{
 		Loads:   []result.LoadSummary{{Workload: demoDatabase, Prefill: true}, load(demoDatabase, 1, 35), load(demoNeighbor, 21, 32), load(demoDatabase, 40, 54)},

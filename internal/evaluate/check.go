@@ -146,7 +146,7 @@ const ofIntervals = "interval_"
 func statistic(s result.Stats, name string) (float64, bool) {
 	if plain, ok := strings.CutPrefix(name, ofIntervals); ok {
 		if i := s.Intervals; i != nil {
-			s = result.Stats{Mean: i.Mean, Median: i.Median, Max: i.Max, Min: i.Min, CV: i.CV}
+			s.Distribution = result.Distribution{Mean: i.Mean, Median: i.Median, Max: i.Max, Min: i.Min, CV: i.CV}
 		} // else the points are those of the statistics already
 		name = plain
 	}

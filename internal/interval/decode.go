@@ -29,9 +29,9 @@ func (d *Decoder) Line(line []byte) (Interval, error) {
 		d.names = map[string]string{}
 		d.devices = map[string]DeviceTraffic{}
 	}
-	d.r = reader{data: line}
+	d.r = reader{stat.Tokens{Data: line}}
 	iv := d.own()
-	if !d.r.bad && d.r.pos == len(line) {
+	if !d.r.Bad && d.r.Pos == len(line) {
 		return iv, nil
 	}
 	// Not laid out as AppendJSON does it, or wrong: the general reader judges.
@@ -45,33 +45,33 @@ func (d *Decoder) Line(line []byte) (Interval, error) {
 func (d *Decoder) own() Interval {
 	var iv Interval
 	r := &d.r
-	r.literal(`{"workload":`)
+	r.Literal(`{"workload":`)
 	iv.Workload = d.name()
-	r.literal(`,"group":`)
+	r.Literal(`,"group":`)
 	iv.Group = d.name()
-	r.literal(`,"vm":`)
+	r.Literal(`,"vm":`)
 	iv.VM = d.name()
-	r.literal(`,"instance":`)
+	r.Literal(`,"instance":`)
 	iv.Instance = int(r.int())
-	iv.Prefill = r.optional(`,"prefill":true`)
-	r.literal(`,"seq":`)
+	iv.Prefill = r.Optional(`,"prefill":true`)
+	r.Literal(`,"seq":`)
 	iv.Sequence = r.int()
-	r.literal(`,"start_ns":`)
+	r.Literal(`,"start_ns":`)
 	iv.StartNanos = r.int()
-	r.literal(`,"length_ns":`)
+	r.Literal(`,"length_ns":`)
 	iv.LengthNanos = r.int()
-	iv.Final = r.optional(`,"final":true`)
-	r.literal(`,"dirs":[`)
+	iv.Final = r.Optional(`,"final":true`)
+	r.Literal(`,"dirs":[`)
 	for i := range iv.Directions {
-		if i >= DirectionCount && !r.optional(",") {
+		if i >= DirectionCount && !r.Optional(",") {
 			break
 		}
 		if 0 < i && i < DirectionCount {
-			r.literal(",")
+			r.Literal(",")
 		}
 		d.traffic(i, &iv.Directions[i])
 	}
-	r.literal("]")
+	r.Literal("]")
 	iv.Due = r.count(`,"due":`)
 	iv.NotIssued = r.count(`,"not_issued":`)
 	iv.Backlog = r.count(`,"backlog":`)
@@ -82,20 +82,20 @@ func (d *Decoder) own() Interval {
 	iv.WaitedNanos = r.nanos(`,"waited_ns":`)
 	iv.StolenNanos = r.nanos(`,"stolen_ns":`)
 	iv.ThrottledNanos = r.nanos(`,"throttled_ns":`)
-	if r.optional(`,"devices":{`) {
+	if r.Optional(`,"devices":{`) {
 		iv.Devices = d.deviceTraffic()
 	}
-	if r.optional(`,"gauges":[`) {
+	if r.Optional(`,"gauges":[`) {
 		iv.Gauges = d.readGauges()
 	}
-	r.literal("}")
+	r.Literal("}")
 	return iv
 }
 
 // name reads a string and returns the one copy of it that is kept.
 func (d *Decoder) name() string {
 	text := d.r.plainString()
-	if d.r.bad {
+	if d.r.Bad {
 		return ""
 	}
 	if s, ok := d.names[string(text)]; ok {
@@ -110,20 +110,20 @@ func (d *Decoder) name() string {
 
 func (d *Decoder) traffic(i int, t *Traffic) {
 	r := &d.r
-	r.literal("{")
+	r.Literal("{")
 	t.Operations = r.member(`"ops":`)
 	t.Bytes = r.member(`"bytes":`)
 	if r.named(`"errors":{`) {
 		t.Errors = map[string]uint64{}
-		for !r.bad {
+		for !r.Bad {
 			class := d.name()
-			r.literal(":")
-			t.Errors[class] = r.uint()
-			if !r.optional(",") {
+			r.Literal(":")
+			t.Errors[class] = r.Uint()
+			if !r.Optional(",") {
 				break
 			}
 		}
-		r.literal("}")
+		r.Literal("}")
 	}
 	if r.named(`"service":`) {
 		t.Service = d.histogram(&d.service[i])
@@ -131,107 +131,88 @@ func (d *Decoder) traffic(i int, t *Traffic) {
 	if r.named(`"response":`) {
 		t.Response = d.histogram(&d.response[i])
 	}
-	r.literal("}")
+	r.Literal("}")
 }
 
 func (d *Decoder) histogram(h *stat.Histogram) *stat.Histogram {
 	r := &d.r
-	end := bytes.IndexByte(r.data[r.pos:], '}') // a histogram has no object and no text inside
-	if r.bad || end < 0 {
-		r.bad = true
+	end := bytes.IndexByte(r.Data[r.Pos:], '}') // a histogram has no object and no text inside
+	if r.Bad || end < 0 {
+		r.Bad = true
 		return nil
 	}
-	if err := h.ReadJSON(r.data[r.pos : r.pos+end+1]); err != nil {
-		r.bad = true
+	if err := h.ReadJSON(r.Data[r.Pos : r.Pos+end+1]); err != nil {
+		r.Bad = true
 		return nil
 	}
-	r.pos += end + 1
+	r.Pos += end + 1
 	return h
 }
 
 func (d *Decoder) deviceTraffic() map[string]DeviceTraffic {
 	r := &d.r
 	clear(d.devices)
-	for !r.bad {
+	for !r.Bad {
 		name := d.name()
 		var t DeviceTraffic
-		r.literal(":[")
+		r.Literal(":[")
 		for i := range t {
 			if i > 0 {
-				r.literal(",")
+				r.Literal(",")
 			}
-			r.literal("{")
+			r.Literal("{")
 			t[i] = DeviceCount{r.member(`"ops":`), r.member(`"bytes":`), r.member(`"service_ns":`)}
-			r.literal("}")
+			r.Literal("}")
 		}
-		r.literal("]")
+		r.Literal("]")
 		d.devices[name] = t
-		if !r.optional(",") {
+		if !r.Optional(",") {
 			break
 		}
 	}
-	r.literal("}")
+	r.Literal("}")
 	return d.devices
 }
 
 func (d *Decoder) readGauges() GaugeValues {
 	r := &d.r
 	d.gauges = d.gauges[:0]
-	for !r.bad {
+	for !r.Bad {
 		v := math.NaN()
-		if !r.optional("null") {
-			end := bytes.IndexAny(r.data[r.pos:], ",]")
-			if end < 0 || !json.Valid(r.data[r.pos:r.pos+end]) {
-				r.bad = true
+		if !r.Optional("null") {
+			end := bytes.IndexAny(r.Data[r.Pos:], ",]")
+			if end < 0 || !json.Valid(r.Data[r.Pos:r.Pos+end]) {
+				r.Bad = true
 				break
 			}
 			var err error
-			v, err = strconv.ParseFloat(string(r.data[r.pos:r.pos+end]), 64)
-			r.bad = r.bad || err != nil // not a number, or too large for one
-			r.pos += end
+			v, err = strconv.ParseFloat(string(r.Data[r.Pos:r.Pos+end]), 64)
+			r.Bad = r.Bad || err != nil // not a number, or too large for one
+			r.Pos += end
 		}
 		d.gauges = append(d.gauges, v)
-		r.bad = r.bad || len(d.gauges) > GaugesMax
-		if !r.optional(",") {
+		r.Bad = r.Bad || len(d.gauges) > GaugesMax
+		if !r.Optional(",") {
 			break
 		}
 	}
-	r.literal("]")
+	r.Literal("]")
 	return d.gauges
 }
 
-// reader reads tokens of the layout that AppendJSON makes. After the first that is not there, bad is set, and nothing
-// that was read counts.
-type reader struct {
-	data []byte
-	pos  int
-	bad  bool
-}
+// reader reads tokens of the layout that AppendJSON makes.
+type reader struct{ stat.Tokens }
 
-func (r *reader) optional(s string) bool {
-	if r.bad || len(r.data)-r.pos < len(s) || string(r.data[r.pos:r.pos+len(s)]) != s {
-		return false
-	}
-	r.pos += len(s)
-	return true
-}
-
-func (r *reader) literal(s string) {
-	if !r.optional(s) {
-		r.bad = true
-	}
-}
-
-// named is optional for a member of an object, after the comma that parts it from a member before.
+// named is Optional for a member of an object, after the comma that parts it from a member before.
 func (r *reader) named(s string) bool {
-	if r.pos > 0 && r.data[r.pos-1] == '{' {
-		return r.optional(s)
+	if r.Pos > 0 && r.Data[r.Pos-1] == '{' {
+		return r.Optional(s)
 	}
-	start := r.pos
-	if r.optional(",") && r.optional(s) {
+	start := r.Pos
+	if r.Optional(",") && r.Optional(s) {
 		return true
 	}
-	r.pos = start
+	r.Pos = start
 	return false
 }
 
@@ -239,46 +220,28 @@ func (r *reader) member(s string) uint64 {
 	if !r.named(s) {
 		return 0
 	}
-	return r.uint()
+	return r.Uint()
 }
 
 func (r *reader) count(s string) uint64 {
-	if !r.optional(s) {
+	if !r.Optional(s) {
 		return 0
 	}
-	return r.uint()
+	return r.Uint()
 }
 
 func (r *reader) nanos(s string) int64 {
-	if !r.optional(s) {
+	if !r.Optional(s) {
 		return 0
 	}
 	return r.int()
 }
 
-func (r *reader) uint() uint64 {
-	var n uint64
-	start := r.pos
-	for r.pos < len(r.data) {
-		digit := r.data[r.pos] - '0'
-		if digit > 9 {
-			break
-		}
-		n = n*10 + uint64(digit)
-		r.pos++
-	}
-	// 19 digits cannot overflow, and JSON knows no leading zero.
-	if digits := r.pos - start; digits == 0 || digits > 19 || digits > 1 && r.data[start] == '0' {
-		r.bad = true
-	}
-	return n
-}
-
 func (r *reader) int() int64 {
-	negative := r.optional("-")
-	n := r.uint()
+	negative := r.Optional("-")
+	n := r.Uint()
 	if n > 1<<63-1 {
-		r.bad = true
+		r.Bad = true
 	}
 	if negative {
 		return -int64(n)
@@ -288,19 +251,19 @@ func (r *reader) int() int64 {
 
 // plainString reads a string without escapes.
 func (r *reader) plainString() []byte {
-	r.literal(`"`)
-	end := bytes.IndexByte(r.data[r.pos:], '"')
-	if r.bad || end < 0 {
-		r.bad = true
+	r.Literal(`"`)
+	end := bytes.IndexByte(r.Data[r.Pos:], '"')
+	if r.Bad || end < 0 {
+		r.Bad = true
 		return nil
 	}
-	text := r.data[r.pos : r.pos+end]
+	text := r.Data[r.Pos : r.Pos+end]
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '\\' {
-			r.bad = true
+			r.Bad = true
 			return nil
 		}
 	}
-	r.pos += end + 1
+	r.Pos += end + 1
 	return text
 }

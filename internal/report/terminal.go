@@ -204,7 +204,7 @@ func statisticTable(r *document.Result) draw.Table {
 	t := draw.Table{Heads: append([]string{"window", "series", "count"}, document.StatisticHeads...), Left: 2, Grouped: true}
 	for i := range r.Rows {
 		s := &r.Rows[i]
-		t.Add(append([]string{document.WindowLabel(s.Window), document.SeriesLabel(s.Series, s.Kind), draw.Count(s.Count)}, s.Texts(r.Unit)...)...)
+		t.Add(append([]string{document.WindowLabel(s.Window), document.SeriesLabel(s.Series, s.Kind), draw.Count(s.Count)}, document.Texts(s.Distribution, r.Unit)...)...)
 	}
 	return t
 }

@@ -110,7 +110,7 @@ func TestRedactedSummaryKeepsItsNumbers(t *testing.T) {
 	r := result.NewRedactor(secretManifest())
 	in := result.Summary{Verdict: result.Pass, Reason: "node esx01 came back", Duration: 1<<62 + 1, Results: []result.Evaluated{{
 		Name: "IOPS", Series: []result.Series{{Name: "esx01", Points: result.Points{{Seconds: 0.5, Value: 1.25}}}},
-		Stats: []result.Stats{{Series: "esx01", Count: 3, P999: 7}},
+		Stats: []result.Stats{{Series: "esx01", Count: 3, Distribution: result.Distribution{P999: 7}}},
 	}}}
 	out, err := r.Summary(in)
 	if err != nil {
@@ -142,7 +142,7 @@ func FuzzRedact(f *testing.F) {
 }
 
 func TestNumberJSON(t *testing.T) {
-	in := result.Stats{Mean: 1.5, Max: result.Number(nan())}
+	in := result.Stats{Distribution: result.Distribution{Mean: 1.5, Max: result.Number(nan())}}
 	text, err := json.Marshal(in)
 	if err != nil || !strings.Contains(string(text), `"max":null`) {
 		t.Fatalf("%s, %v", text, err)

@@ -122,14 +122,8 @@ type Window struct {
 	After  string `json:"ends_with,omitempty"`
 }
 
-// Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of
-// operations; those of every other type from the points. Fields that have no meaning are NaN and null in JSON.
-type Stats struct {
-	Window string `json:"window"` // "" is the whole result
-	Series string `json:"series"`
-	Kind   string `json:"kind,omitempty"` // as Series.Kind
-	Count  uint64 `json:"count"`          // operations for latency, points otherwise
-	Gaps   int    `json:"gaps,omitempty"` // points missing in the window
+// Distribution sums up values. What has no meaning, such as a percentile of too few, is NaN and null in JSON.
+type Distribution struct {
 	Mean   Number `json:"mean"`
 	Median Number `json:"median"`
 	P95    Number `json:"p95"`
@@ -137,7 +131,18 @@ type Stats struct {
 	P999   Number `json:"p999"`
 	Max    Number `json:"max"`
 	Min    Number `json:"min"`
-	CV     Number `json:"cv"` // coefficient of variation: standard deviation by mean
+	CV     Number `json:"cv"` // coefficient of variation: standard deviation by mean, a ratio
+}
+
+// Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of
+// operations; those of every other type from the points.
+type Stats struct {
+	Window string `json:"window"` // "" is the whole result
+	Series string `json:"series"`
+	Kind   string `json:"kind,omitempty"` // as Series.Kind
+	Count  uint64 `json:"count"`          // operations for latency, points otherwise
+	Gaps   int    `json:"gaps,omitempty"` // points missing in the window
+	Distribution
 	// Intervals are those of the points that are drawn; nil but for latency, where points and operations differ.
 	Intervals *IntervalStats `json:"intervals,omitempty"`
 }

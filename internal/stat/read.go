@@ -13,23 +13,23 @@ var errNotOwn = errors.New("not laid out as written by this program")
 // readOwn reads the very layout of AppendJSON. Bundles hold millions of histograms, and the general reader takes ten
 // times as long.
 func (h *Histogram) readOwn(data []byte) error {
-	r := ownReader{data: data}
+	r := Tokens{Data: data}
 	var s sparse
-	r.literal(`{"n":`)
-	s.Count = r.uint()
-	r.literal(`,"sum":`)
+	r.Literal(`{"n":`)
+	s.Count = r.Uint()
+	r.Literal(`,"sum":`)
 	s.Sum = r.float()
-	r.literal(`,"sq":`)
+	r.Literal(`,"sq":`)
 	s.SumSq = r.float()
-	r.literal(`,"min":`)
-	s.Min = r.uint()
-	r.literal(`,"max":`)
-	s.Max = r.uint()
-	r.literal(`,"b":"`)
-	if r.bad || len(data)-r.pos < 2 || string(data[len(data)-2:]) != `"}` {
+	r.Literal(`,"min":`)
+	s.Min = r.Uint()
+	r.Literal(`,"max":`)
+	s.Max = r.Uint()
+	r.Literal(`,"b":"`)
+	if r.Bad || len(data)-r.Pos < 2 || string(data[len(data)-2:]) != `"}` {
 		return errNotOwn
 	}
-	walk := data[r.pos : len(data)-2]
+	walk := data[r.Pos : len(data)-2]
 	if bytes.ContainsAny(walk, "\"\\") {
 		return errNotOwn
 	}
@@ -43,47 +43,57 @@ func (h *Histogram) readOwn(data []byte) error {
 	return h.complete(&s)
 }
 
-// ownReader reads tokens; after the first that is not there, bad is set and everything reads as nothing.
-type ownReader struct {
-	data []byte
-	pos  int
-	bad  bool
+// Tokens reads text of a known layout. After the first token that is not there, Bad is set, and nothing that was read
+// counts.
+type Tokens struct {
+	Data []byte
+	Pos  int
+	Bad  bool
 }
 
-func (r *ownReader) literal(s string) {
-	if r.bad || len(r.data)-r.pos < len(s) || string(r.data[r.pos:r.pos+len(s)]) != s {
-		r.bad = true
-		return
+// Optional reads s where it comes next.
+func (r *Tokens) Optional(s string) bool {
+	if r.Bad || len(r.Data)-r.Pos < len(s) || string(r.Data[r.Pos:r.Pos+len(s)]) != s {
+		return false
 	}
-	r.pos += len(s)
+	r.Pos += len(s)
+	return true
 }
 
-func (r *ownReader) uint() uint64 {
+// Literal reads s, which must come next.
+func (r *Tokens) Literal(s string) {
+	if !r.Optional(s) {
+		r.Bad = true
+	}
+}
+
+// Uint reads a number as JSON writes it, of at most 19 digits: more could overflow.
+func (r *Tokens) Uint() uint64 {
 	var n uint64
-	start := r.pos
-	for r.pos < len(r.data) {
-		digit := r.data[r.pos] - '0'
+	start := r.Pos
+	for r.Pos < len(r.Data) {
+		digit := r.Data[r.Pos] - '0'
 		if digit > 9 {
 			break
 		}
 		n = n*10 + uint64(digit)
-		r.pos++
+		r.Pos++
 	}
-	// More digits could overflow, and JSON knows no leading zero: the general reader judges.
-	if digits := r.pos - start; digits == 0 || digits > 19 || digits > 1 && r.data[start] == '0' {
-		r.bad = true
+	if digits := r.Pos - start; digits == 0 || digits > 19 || digits > 1 && r.Data[start] == '0' {
+		r.Bad = true
 	}
 	return n
 }
 
-func (r *ownReader) float() float64 {
-	end := bytes.IndexByte(r.data[r.pos:], ',')
-	if r.bad || end <= 0 {
-		r.bad = true
+// float reads a number that a comma follows.
+func (r *Tokens) float() float64 {
+	end := bytes.IndexByte(r.Data[r.Pos:], ',')
+	if r.Bad || end <= 0 {
+		r.Bad = true
 		return 0
 	}
-	text := r.data[r.pos : r.pos+end]
-	r.pos += end
+	text := r.Data[r.Pos : r.Pos+end]
+	r.Pos += end
 	if len(text) <= 19 && isDigits(text) { // fits a uint64, whose conversion rounds as parsing does
 		var n uint64
 		for _, d := range text {
@@ -92,7 +102,7 @@ func (r *ownReader) float() float64 {
 		return float64(n)
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
-	r.bad = err != nil || !json.Valid(text) // strconv takes more than JSON does
+	r.Bad = err != nil || !json.Valid(text) // strconv takes more than JSON does
 	return f
 }
 

@@ -74,8 +74,7 @@ func writeCSV(out *csv.Writer, rows [][]string, run string) error {
 }
 
 func (s *Statistic) cells() []string {
-	row := append([]string{strconv.FormatUint(s.Count, 10), strconv.Itoa(s.Gaps)},
-		numbers(s.Mean, s.Median, s.P95, s.P99, s.P999, s.Max, s.Min, s.CV)...)
+	row := cells(s.Count, strconv.Itoa(s.Gaps), s.Distribution)
 	if s.Intervals == nil {
 		return append(row, noIntervals...)
 	}
@@ -83,10 +82,10 @@ func (s *Statistic) cells() []string {
 	return append(append(row, strconv.FormatUint(i.Count, 10)), numbers(i.Mean, i.Median, i.Max, i.Min, i.CV)...)
 }
 
-func (l *Latency) cells() []string {
-	row := append([]string{strconv.FormatUint(l.Count, 10), ""},
-		numbers(l.Mean, l.Median, l.P95, l.P99, l.P999, l.Max, l.Min, l.CV)...)
-	return append(row, noIntervals...)
+func (l *Latency) cells() []string { return append(cells(l.Count, "", l.Distribution), noIntervals...) }
+
+func cells(count uint64, gaps string, d result.Distribution) []string {
+	return append([]string{strconv.FormatUint(count, 10), gaps}, numbers(d.Mean, d.Median, d.P95, d.P99, d.P999, d.Max, d.Min, d.CV)...)
 }
 
 func numbers(list ...result.Number) []string {

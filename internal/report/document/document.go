@@ -73,21 +73,14 @@ type Result struct {
 
 // Statistic is one row: one series over one window. Window "" is the whole result.
 type Statistic struct {
-	Window    string        `json:"window"`
-	FromNanos int64         `json:"from_ns"`
-	ToNanos   int64         `json:"to_ns"`
-	Series    string        `json:"series"`
-	Kind      string        `json:"kind,omitempty"`
-	Count     uint64        `json:"count"`
-	Gaps      int           `json:"gaps,omitempty"`
-	Mean      result.Number `json:"mean"`
-	Median    result.Number `json:"median"`
-	P95       result.Number `json:"p95"`
-	P99       result.Number `json:"p99"`
-	P999      result.Number `json:"p999"`
-	Max       result.Number `json:"max"`
-	Min       result.Number `json:"min"`
-	CV        result.Number `json:"cv"` // a ratio, not a percentage
+	Window    string `json:"window"`
+	FromNanos int64  `json:"from_ns"`
+	ToNanos   int64  `json:"to_ns"`
+	Series    string `json:"series"`
+	Kind      string `json:"kind,omitempty"`
+	Count     uint64 `json:"count"`
+	Gaps      int    `json:"gaps,omitempty"`
+	result.Distribution
 	// Intervals are of the means of intervals, as X-Ray's are; null but for latency.
 	Intervals *result.IntervalStats `json:"intervals"`
 }
@@ -149,8 +142,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 		w := bounds[st.Window]
 		r.Rows = append(r.Rows, Statistic{
 			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
-			Count: st.Count, Gaps: st.Gaps, Mean: st.Mean, Median: st.Median, P95: st.P95, P99: st.P99, P999: st.P999,
-			Max: st.Max, Min: st.Min, CV: st.CV, Intervals: st.Intervals,
+			Count: st.Count, Gaps: st.Gaps, Distribution: st.Distribution, Intervals: st.Intervals,
 		})
 	}
 	r.Spread = spread(r.Rows)

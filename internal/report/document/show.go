@@ -41,8 +41,7 @@ func LatencyTable(d *Document) draw.Table {
 	for i := range d.Workloads {
 		for j := range d.Workloads[i].Latency {
 			l := &d.Workloads[i].Latency[j]
-			row := Statistic{Mean: l.Mean, Median: l.Median, P95: l.P95, P99: l.P99, P999: l.P999, Max: l.Max, CV: l.CV}
-			t.Add(append([]string{d.Workloads[i].Title(), l.Direction, l.Kind, draw.Count(l.Count)}, row.Texts("ns")...)...)
+			t.Add(append([]string{d.Workloads[i].Title(), l.Direction, l.Kind, draw.Count(l.Count)}, Texts(l.Distribution, "ns")...)...)
 		}
 	}
 	return t

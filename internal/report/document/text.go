@@ -24,12 +24,12 @@ func (r *Result) Extent() (from, to float64) {
 }
 
 // Texts is what forms of the report for people show of it.
-func (s *Statistic) Texts(unitName string) []string {
+func Texts(d result.Distribution, unitName string) []string {
 	out := make([]string, 0, 7)
-	for _, v := range []result.Number{s.Mean, s.Median, s.P95, s.P99, s.P999, s.Max} {
+	for _, v := range []result.Number{d.Mean, d.Median, d.P95, d.P99, d.P999, d.Max} {
 		out = append(out, draw.Amount(float64(v), unitName))
 	}
-	return append(out, draw.Percent(float64(s.CV)))
+	return append(out, draw.Percent(float64(d.CV)))
 }
 
 // PercentText says how much of what there is was used, where a result tells both.

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/draw"
-
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -46,17 +46,10 @@ type Workload struct {
 
 // Latency is the distribution of one direction in nanoseconds.
 type Latency struct {
-	Direction string        `json:"direction"` // operation: "read", "write", "trim", or as the engine names it
-	Kind      string        `json:"kind"`      // "service", "response"
-	Count     uint64        `json:"count"`
-	Mean      result.Number `json:"mean"`
-	Median    result.Number `json:"median"`
-	P95       result.Number `json:"p95"`
-	P99       result.Number `json:"p99"`
-	P999      result.Number `json:"p999"`
-	Max       result.Number `json:"max"`
-	Min       result.Number `json:"min"`
-	CV        result.Number `json:"cv"`
+	Direction string `json:"direction"` // operation: "read", "write", "trim", or as the engine names it
+	Kind      string `json:"kind"`      // "service", "response"
+	Count     uint64 `json:"count"`
+	result.Distribution
 }
 
 // coresTimeMin is the shortest load whose CPU time is shown in cores. The start of a generator counts as its CPU time and
@@ -133,12 +126,8 @@ func (w *Workload) addLatency(direction, kind string, h *stat.Histogram) {
 	if h == nil || h.Count() == 0 {
 		return
 	}
-	percentile := func(q float64) result.Number { return result.Number(h.Percentile(q)) }
-	w.Latency = append(w.Latency, Latency{
-		Direction: direction, Kind: kind, Count: h.Count(), Mean: result.Number(h.Mean()), Median: result.Number(h.Quantile(0.5)),
-		P95: percentile(0.95), P99: percentile(0.99), P999: percentile(0.999),
-		Max: result.Number(h.Max()), Min: result.Number(h.Min()), CV: result.Number(h.StdDev() / h.Mean()),
-	})
+	s := analysis.HistogramStats(h)
+	w.Latency = append(w.Latency, Latency{Direction: direction, Kind: kind, Count: s.Count, Distribution: s.Distribution})
 }
 
 // EngineText says what drove it.

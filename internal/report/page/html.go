@@ -137,7 +137,7 @@ var templateFunctions = template.FuncMap{
 	"statisticHeads": func() []string { return document.StatisticHeads },
 	"stepTable":      document.StepTable,
 	"targetLine":     document.TargetLine,
-	"texts":          func(s *document.Statistic, unit string) []string { return s.Texts(unit) },
+	"texts":          document.Texts,
 	"windowLabel":    document.WindowLabel,
 	"xrayText":       document.XrayText,
 	"workloadTable":  document.WorkloadTable,
