@@ -44,7 +44,11 @@ func TestPartsAndWhole(t *testing.T) {
 
 // Of a part and the whole that are wanted at one moment, never both are had.
 func TestPartAgainstWhole(t *testing.T) {
-	for range 20 {
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
 		scope := t.TempDir()
 		var part *Part
 		var whole *Held

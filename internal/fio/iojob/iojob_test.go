@@ -139,6 +139,9 @@ func keysOf(value any, at string, into map[string]bool) {
 
 // The JSON has exactly fio's keys, those under bragg aside, for the same jobs.
 func TestJSONHasFioKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs fio")
+	}
 	ours, theirs := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ form, more string }{
 		{"json", ""}, {"json+", ""}, {"json", "unified_rw_reporting=mixed\ndescription=a b\n"}, {"json", "unified_rw_reporting=both\n"},

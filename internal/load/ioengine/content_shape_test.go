@@ -125,6 +125,9 @@ func TestCompressibilityHolds(t *testing.T) {
 
 // Programs with large windows find no more than was requested.
 func TestCompressorsOfTheMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs compressors")
+	}
 	t.Parallel()
 	xz := testreq.Program(t, "xz")
 	zstd, _ := exec.LookPath("zstd") // xz sees as far, so it is enough
@@ -229,6 +232,9 @@ func TestShapedContentIsDeterministic(t *testing.T) {
 
 // The same options make fio write data of about the same compressibility and the same share of duplicates.
 func TestContentIsThatOfFio(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs fio")
+	}
 	t.Parallel()
 	program, dir := testreq.Program(t, "fio"), t.TempDir()
 	for _, options := range []string{

@@ -119,6 +119,9 @@ var differences = map[string][]func(*testing.T, *dryRuns){
 }
 
 func TestOperationsAreShapedAsInFio(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs fio")
+	}
 	t.Parallel()
 	program, dir := testreq.Program(t, "fio"), t.TempDir()
 	var names []string
