@@ -58,9 +58,7 @@ func Overrides() []string {
 // cipherSuites of IPMI that authenticate, protect and encrypt every command. Others let anybody on the way switch nodes.
 var cipherSuites = []int{3, 8, 12, 17}
 
-// bmcKeys are the keys of a BMC; those of one protocol are useless with the other.
-var bmcKeys = []string{"protocol", "address", "credential", "cipher_suite", "system", "tls", "fingerprint", "ca_file"}
-
+// bmcKeysOf are keys of a BMC that are useless with the other protocol.
 var bmcKeysOf = map[string][]string{
 	IPMI:    {"cipher_suite"},
 	Redfish: {"system", "tls", "fingerprint", "ca_file"},
@@ -68,16 +66,16 @@ var bmcKeysOf = map[string][]string{
 
 func (p *configParser) bmc(outer entry) *BMC {
 	b := &BMC{Protocol: Redfish, Pos: p.at(outer.key, "", "", "").Pos, Source: p.line(outer.key.Line)}
-	entries := p.entries(outer.value, "bmc", bmcKeys)
-	for _, e := range entries {
-		p.bmcField(e, b)
-	}
+	entries := p.record(outer.value, "bmc",
+		field{"protocol", func(e entry) { b.Protocol = p.oneOf(e, "BMC protocol", IPMI, Redfish) }},
+		field{"address", into(&b.Address, p.bmcAddress)}, field{"credential", into(&b.Credential, p.text)},
+		field{"cipher_suite", into(&b.CipherSuite, p.cipherSuite)}, field{"system", into(&b.System, p.text)},
+		field{"tls", func(e entry) { b.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified, TLSNone) }},
+		field{"fingerprint", into(&b.Fingerprint, p.fingerprint)}, field{"ca_file", into(&b.CAFile, p.text)})
 	if outer.value.Kind != yaml.MappingNode {
 		return b
 	}
-	if !has(entries, "address") {
-		p.errorf(outer.key, "target-missing-key", "", `bmc: key "address" is missing`)
-	}
+	p.require(outer, "bmc", entries, "address")
 	for _, e := range entries {
 		for protocol, keys := range bmcKeysOf {
 			if protocol != b.Protocol && slices.Contains(keys, e.key.Value) && bmcKeysOf[b.Protocol] != nil {
@@ -89,33 +87,22 @@ func (p *configParser) bmc(outer entry) *BMC {
 	return b
 }
 
-func (p *configParser) bmcField(e entry, b *BMC) {
-	switch e.key.Value {
-	case "protocol":
-		b.Protocol = p.oneOf(e, "BMC protocol", IPMI, Redfish)
-	case "address":
-		b.Address = p.text(e)
-		if b.Address != "" && !bmcAddress.MatchString(b.Address) {
-			p.errorf(e.value, "target-bmc", "write 10.0.1.11, [fd00::11]:443 or bmc.example.com, without https://",
-				"address: %q is not a host or host:port", b.Address)
-		}
-	case "credential":
-		b.Credential = p.text(e)
-	case "cipher_suite":
-		b.CipherSuite = p.number(e, 0, 255)
-		if !slices.Contains(cipherSuites, b.CipherSuite) {
-			p.errorf(e.value, "target-bmc", "known: 3, 8, 12, 17", "cipher_suite: %s does not authenticate, protect and encrypt all commands",
-				p.found(e.value))
-		}
-	case "system":
-		b.System = p.text(e)
-	case "tls":
-		b.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified, TLSNone)
-	case "fingerprint":
-		b.Fingerprint = p.fingerprint(e)
-	case "ca_file":
-		b.CAFile = p.text(e)
+func (p *configParser) bmcAddress(e entry) string {
+	address := p.text(e)
+	if address != "" && !bmcAddress.MatchString(address) {
+		p.errorf(e.value, "target-bmc", "write 10.0.1.11, [fd00::11]:443 or bmc.example.com, without https://",
+			"address: %q is not a host or host:port", address)
 	}
+	return address
+}
+
+func (p *configParser) cipherSuite(e entry) int {
+	suite := p.number(e, 0, 255)
+	if !slices.Contains(cipherSuites, suite) {
+		p.errorf(e.value, "target-bmc", "known: 3, 8, 12, 17", "cipher_suite: %s does not authenticate, protect and encrypt all commands",
+			p.found(e.value))
+	}
+	return suite
 }
 
 // bmcTrust refuses contradicting options: a pinned certificate must be verified.

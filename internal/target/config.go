@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
 )
 
 // Config is a target file: what is tested, and what may be done to it. docs/formats/target.md describes the format.
@@ -125,6 +128,23 @@ func (s Secret) Read(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("read secret: more than %d bytes", secretBytesMax)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+const (
+	virtualNodesDefault = 4
+	virtualNodesMax     = 256
+)
+
+// MakeNodes returns the nodes of a provider that makes its own, as many as the target file says.
+func (c *Config) MakeNodes(provider string) ([]Node, error) {
+	n := cmp.Or(c.NodeCount, virtualNodesDefault)
+	if n < 0 || n > virtualNodesMax {
+		return nil, &diag.Error{
+			Code: "target-node-count", Exit: diag.ExitUsage,
+			Message: fmt.Sprintf("open %s target: %d nodes, want 1 to %d", provider, n, virtualNodesMax),
+		}
+	}
+	return VirtualNodes(n), nil
 }
 
 // VirtualNodes returns n nodes of a provider that makes its own.

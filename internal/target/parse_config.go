@@ -143,35 +143,19 @@ func (p *configParser) nodes(e entry, c *Config, provider Provider) {
 
 func (p *configParser) node(item *yaml.Node) NodeConfig {
 	var n NodeConfig
-	entries := p.entries(item, "node", []string{"id", "name", "address", "endpoint", "serial", "uuid", "exporter_port", "bmc"})
+	entries := p.record(item, "node", field{"id", into(&n.ID, p.text)}, field{"name", into(&n.Name, p.text)},
+		field{"address", into(&n.Address, p.text)}, field{"endpoint", into(&n.Endpoint, p.text)}, field{"serial", into(&n.Serial, p.text)},
+		field{"uuid", into(&n.UUID, p.uuid)}, field{"exporter_port", into(&n.ExporterPort, p.port)}, field{"bmc", into(&n.BMC, p.bmc)})
 	for _, e := range entries {
-		switch e.key.Value {
-		case "id":
-			n.ID = p.text(e)
-		case "name":
-			n.Name = p.text(e)
-		case "address":
-			n.Address = p.text(e)
-		case "serial":
-			n.Serial = p.text(e)
-		case "uuid":
-			n.UUID = p.uuid(e)
-		case "exporter_port":
-			n.ExporterPort = p.number(e, 1, 65535)
-			if !has(entries, "address") {
-				p.errorf(e.key, "target-missing-key", "", `node: an exporter_port needs key "address"`)
-			}
-		case "endpoint":
-			n.Endpoint = p.text(e)
-		case "bmc":
-			n.BMC = p.bmc(e)
+		if e.key.Value == "exporter_port" && !has(entries, "address") {
+			p.errorf(e.key, "target-missing-key", "", `node: an exporter_port needs key "address"`)
 		}
 	}
-	if !has(entries, "id") && item.Kind == yaml.MappingNode {
-		p.errorf(item, "target-missing-key", "", `node: key "id" is missing`)
-	}
+	p.require(entry{item, item}, "node", entries, "id")
 	return n
 }
+
+func (p *configParser) port(e entry) int { return p.number(e, 1, 65535) }
 
 func has(entries []entry, key string) bool {
 	return slices.ContainsFunc(entries, func(e entry) bool { return e.key.Value == key })
@@ -186,27 +170,11 @@ func (p *configParser) addresses(outer entry) Addresses {
 	}
 	var a Addresses
 	var first, last, gateway netip.Addr
-	entries := p.entries(outer.value, "addresses", []string{"first", "last", "prefix", "gateway"})
-	for _, e := range entries {
-		switch e.key.Value {
-		case "first":
-			first = p.address(e)
-			a.First = e.value.Value
-		case "last":
-			last = p.address(e)
-			a.Last = e.value.Value
-		case "prefix":
-			a.Prefix = p.number(e, 1, 128)
-		case "gateway":
-			gateway = p.address(e)
-			a.Gateway = e.value.Value
-		}
-	}
-	for _, key := range []string{"first", "last", "prefix"} {
-		if !has(entries, key) && outer.value.Kind == yaml.MappingNode {
-			p.errorf(outer.key, "target-missing-key", "", "addresses: key %q is missing", key)
-		}
-	}
+	p.require(outer, "addresses", p.record(outer.value, "addresses",
+		field{"first", func(e entry) { first, a.First = p.address(e), e.value.Value }},
+		field{"last", func(e entry) { last, a.Last = p.address(e), e.value.Value }},
+		field{"prefix", func(e entry) { a.Prefix = p.number(e, 1, 128) }},
+		field{"gateway", func(e entry) { gateway, a.Gateway = p.address(e), e.value.Value }}), "first", "last", "prefix")
 	switch {
 	case !first.IsValid() || !last.IsValid():
 	case first.Is4() != last.Is4() || last.Less(first):
@@ -223,18 +191,8 @@ func (p *configParser) addresses(outer entry) Addresses {
 
 func (p *configParser) credential(outer entry) Credential {
 	var c Credential
-	entries := p.entries(outer.value, "credential "+outer.key.Value, []string{"user", "secret"})
-	for _, e := range entries {
-		switch e.key.Value {
-		case "user":
-			c.User = p.text(e)
-		case "secret":
-			c.Secret = p.secret(e)
-		}
-	}
-	if !has(entries, "secret") && outer.value.Kind == yaml.MappingNode {
-		p.errorf(outer.key, "target-missing-key", "", "credential %q: key \"secret\" is missing", outer.key.Value)
-	}
+	entries := p.record(outer.value, "credential "+outer.key.Value, field{"user", into(&c.User, p.text)}, field{"secret", into(&c.Secret, p.secret)})
+	p.require(outer, fmt.Sprintf("credential %q", outer.key.Value), entries, "secret")
 	return c
 }
 
@@ -245,17 +203,8 @@ func (p *configParser) secret(outer entry) Secret {
 		return Secret{}
 	}
 	var s Secret
-	entries := p.entries(outer.value, "secret", []string{"env", "file", "command"})
-	for _, e := range entries {
-		switch e.key.Value {
-		case "env":
-			s.Env = p.text(e)
-		case "file":
-			s.File = p.text(e)
-		case "command":
-			s.Command = p.command(e)
-		}
-	}
+	entries := p.record(outer.value, "secret", field{"env", into(&s.Env, p.text)}, field{"file", into(&s.File, p.text)},
+		field{"command", into(&s.Command, p.command)})
 	if len(entries) != 1 && outer.value.Kind == yaml.MappingNode {
 		p.errorf(outer.key, "target-secret", "", "secret: want exactly one of env, file, command")
 	}

@@ -17,14 +17,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
-	nodesDefault  = 4
-	nodesMax      = 256
 	nodeCPUs      = 256
 	nodeRAMBytes  = 4 * unit.TiB
 	capacityBytes = 1024 * unit.TiB
@@ -113,17 +110,12 @@ func Provider() target.Provider {
 
 // Open makes an empty cluster.
 func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
-	if c.NodeCount == 0 {
-		c.NodeCount = nodesDefault
-	}
-	if c.NodeCount < 0 || c.NodeCount > nodesMax {
-		return nil, &diag.Error{
-			Code: "target-node-count", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("open fake target: %d nodes, want 1 to %d", c.NodeCount, nodesMax),
-		}
+	nodes, err := c.MakeNodes("fake")
+	if err != nil {
+		return nil, err
 	}
 	t := &Target{serve: o.ServeAgent, cluster: &cluster{
-		config: c, nodes: target.VirtualNodes(c.NodeCount), machines: map[string]*machine{}, nodesOff: map[string]bool{},
+		config: c, nodes: nodes, machines: map[string]*machine{}, nodesOff: map[string]bool{},
 	}}
 	for i := range t.nodes {
 		t.nodes[i].CPUs, t.nodes[i].RAMBytes = nodeCPUs, nodeRAMBytes

@@ -27,11 +27,6 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-const (
-	nodesDefault = 4
-	nodesMax     = 256
-)
-
 // Target is this machine, divided into virtual nodes.
 type Target struct {
 	*nodes    // virtual nodes and their power
@@ -71,14 +66,9 @@ func Provider() target.Provider {
 
 // Open opens this machine as a target. OpenOptions.Dir is required.
 func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
-	if c.NodeCount == 0 {
-		c.NodeCount = nodesDefault
-	}
-	if c.NodeCount < 0 || c.NodeCount > nodesMax {
-		return nil, &diag.Error{
-			Code: "target-node-count", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("open local target: %d nodes, want 1 to %d", c.NodeCount, nodesMax),
-		}
+	list, err := c.MakeNodes("local")
+	if err != nil {
+		return nil, err
 	}
 	groups, err := cgroupsFor(c.Options)
 	if err != nil {
@@ -106,7 +96,6 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 	if err != nil {
 		return nil, fmt.Errorf("open local target: %w", err)
 	}
-	list := target.VirtualNodes(c.NodeCount)
 	for i := range list {
 		list[i].CPUs, list[i].RAMBytes = runtime.NumCPU(), machineRAM()
 	}
