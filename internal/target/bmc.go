@@ -66,16 +66,10 @@ var bmcKeysOf = map[string][]string{
 
 func (p *configParser) bmc(outer entry) *BMC {
 	b := &BMC{Protocol: Redfish, Pos: p.at(outer.key, "", "", "").Pos, Source: p.line(outer.key.Line)}
-	entries := p.record(outer.value, "bmc",
-		field{"protocol", func(e entry) { b.Protocol = p.oneOf(e, "BMC protocol", IPMI, Redfish) }},
-		field{"address", into(&b.Address, p.bmcAddress)}, field{"credential", into(&b.Credential, p.text)},
-		field{"cipher_suite", into(&b.CipherSuite, p.cipherSuite)}, field{"system", into(&b.System, p.text)},
-		field{"tls", func(e entry) { b.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified, TLSNone) }},
-		field{"fingerprint", into(&b.Fingerprint, p.fingerprint)}, field{"ca_file", into(&b.CAFile, p.text)})
+	entries := p.record(outer, "bmc", p.bmcFields(b)...)
 	if outer.value.Kind != yaml.MappingNode {
 		return b
 	}
-	p.require(outer, "bmc", entries, "address")
 	for _, e := range entries {
 		for protocol, keys := range bmcKeysOf {
 			if protocol != b.Protocol && slices.Contains(keys, e.key.Value) && bmcKeysOf[b.Protocol] != nil {
@@ -87,22 +81,29 @@ func (p *configParser) bmc(outer entry) *BMC {
 	return b
 }
 
-func (p *configParser) bmcAddress(e entry) string {
-	address := p.text(e)
-	if address != "" && !bmcAddress.MatchString(address) {
-		p.errorf(e.value, "target-bmc", "write 10.0.1.11, [fd00::11]:443 or bmc.example.com, without https://",
-			"address: %q is not a host or host:port", address)
+func (p *configParser) bmcFields(b *BMC) []field {
+	return []field{
+		{key: "protocol", read: func(e entry) { b.Protocol = p.oneOf(e, "BMC protocol", IPMI, Redfish) }},
+		{"address", func(e entry) {
+			b.Address = p.text(e)
+			if b.Address != "" && !bmcAddress.MatchString(b.Address) {
+				p.errorf(e.value, "target-bmc", "write 10.0.1.11, [fd00::11]:443 or bmc.example.com, without https://",
+					"address: %q is not a host or host:port", b.Address)
+			}
+		}, true},
+		{key: "credential", read: into(&b.Credential, p.text)},
+		{key: "cipher_suite", read: func(e entry) {
+			b.CipherSuite = p.number(e, 0, 255)
+			if !slices.Contains(cipherSuites, b.CipherSuite) {
+				p.errorf(e.value, "target-bmc", "known: 3, 8, 12, 17",
+					"cipher_suite: %s does not authenticate, protect and encrypt all commands", p.found(e.value))
+			}
+		}},
+		{key: "system", read: into(&b.System, p.text)},
+		{key: "tls", read: func(e entry) { b.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified, TLSNone) }},
+		{key: "fingerprint", read: into(&b.Fingerprint, p.fingerprint)},
+		{key: "ca_file", read: into(&b.CAFile, p.text)},
 	}
-	return address
-}
-
-func (p *configParser) cipherSuite(e entry) int {
-	suite := p.number(e, 0, 255)
-	if !slices.Contains(cipherSuites, suite) {
-		p.errorf(e.value, "target-bmc", "known: 3, 8, 12, 17", "cipher_suite: %s does not authenticate, protect and encrypt all commands",
-			p.found(e.value))
-	}
-	return suite
 }
 
 // bmcTrust refuses contradicting options: a pinned certificate must be verified.

@@ -135,32 +135,29 @@ func (p *configParser) entries(n *yaml.Node, what string, known []string) []entr
 
 // field is a key of a record, and what its value goes to.
 type field struct {
-	key  string
-	read func(entry)
+	key      string
+	read     func(entry)
+	required bool
 }
 
 func into[T any](to *T, read func(entry) T) func(entry) { return func(e entry) { *to = read(e) } }
 
 // record reads a mapping of known keys in its own order, and returns its entries.
-func (p *configParser) record(n *yaml.Node, what string, fields ...field) []entry {
+func (p *configParser) record(outer entry, what string, fields ...field) []entry {
 	var keys []string
 	for _, f := range fields {
 		keys = append(keys, f.key)
 	}
-	entries := p.entries(n, what, keys)
+	entries := p.entries(outer.value, what, keys)
 	for _, e := range entries {
 		fields[slices.Index(keys, e.key.Value)].read(e)
 	}
-	return entries
-}
-
-// require reports keys that a mapping lacks.
-func (p *configParser) require(outer entry, what string, entries []entry, keys ...string) {
-	for _, key := range keys {
-		if !has(entries, key) && outer.value.Kind == yaml.MappingNode {
-			p.errorf(outer.key, "target-missing-key", "", "%s: key %q is missing", what, key)
+	for _, f := range fields {
+		if f.required && !has(entries, f.key) && outer.value.Kind == yaml.MappingNode {
+			p.errorf(outer.key, "target-missing-key", "", "%s: key %q is missing", what, f.key)
 		}
 	}
+	return entries
 }
 
 func (p *configParser) unknownKey(key *yaml.Node, what string, known []string) {

@@ -39,7 +39,15 @@ func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) 
 	if _, listed := places["nodes"]; !listed && provider.Name != "" && !provider.MakesNodes {
 		p.errorf(root, "target-missing-key", "", `target file: key "nodes" is missing`)
 	}
-	p.references(places, c)
+	for i, n := range c.Nodes {
+		if n.BMC == nil || n.BMC.Credential == "" {
+			continue
+		}
+		if _, ok := c.Credentials[n.BMC.Credential]; !ok {
+			p.errorf(places["nodes"].value.Content[i], "target-credential", "", "node %q: no credential %q in this file", n.ID,
+				n.BMC.Credential)
+		}
+	}
 }
 
 func (p *configParser) provider(root *yaml.Node, places map[string]entry, c *Config, providers []Provider) Provider {
@@ -143,19 +151,18 @@ func (p *configParser) nodes(e entry, c *Config, provider Provider) {
 
 func (p *configParser) node(item *yaml.Node) NodeConfig {
 	var n NodeConfig
-	entries := p.record(item, "node", field{"id", into(&n.ID, p.text)}, field{"name", into(&n.Name, p.text)},
-		field{"address", into(&n.Address, p.text)}, field{"endpoint", into(&n.Endpoint, p.text)}, field{"serial", into(&n.Serial, p.text)},
-		field{"uuid", into(&n.UUID, p.uuid)}, field{"exporter_port", into(&n.ExporterPort, p.port)}, field{"bmc", into(&n.BMC, p.bmc)})
+	entries := p.record(entry{item, item}, "node", field{"id", into(&n.ID, p.text), true}, field{key: "name", read: into(&n.Name, p.text)},
+		field{key: "address", read: into(&n.Address, p.text)}, field{key: "endpoint", read: into(&n.Endpoint, p.text)},
+		field{key: "serial", read: into(&n.Serial, p.text)}, field{key: "uuid", read: into(&n.UUID, p.uuid)},
+		field{key: "exporter_port", read: func(e entry) { n.ExporterPort = p.number(e, 1, 65535) }},
+		field{key: "bmc", read: into(&n.BMC, p.bmc)})
 	for _, e := range entries {
 		if e.key.Value == "exporter_port" && !has(entries, "address") {
 			p.errorf(e.key, "target-missing-key", "", `node: an exporter_port needs key "address"`)
 		}
 	}
-	p.require(entry{item, item}, "node", entries, "id")
 	return n
 }
-
-func (p *configParser) port(e entry) int { return p.number(e, 1, 65535) }
 
 func has(entries []entry, key string) bool {
 	return slices.ContainsFunc(entries, func(e entry) bool { return e.key.Value == key })
@@ -170,11 +177,11 @@ func (p *configParser) addresses(outer entry) Addresses {
 	}
 	var a Addresses
 	var first, last, gateway netip.Addr
-	p.require(outer, "addresses", p.record(outer.value, "addresses",
-		field{"first", func(e entry) { first, a.First = p.address(e), e.value.Value }},
-		field{"last", func(e entry) { last, a.Last = p.address(e), e.value.Value }},
-		field{"prefix", func(e entry) { a.Prefix = p.number(e, 1, 128) }},
-		field{"gateway", func(e entry) { gateway, a.Gateway = p.address(e), e.value.Value }}), "first", "last", "prefix")
+	p.record(outer, "addresses",
+		field{"first", func(e entry) { first, a.First = p.address(e), e.value.Value }, true},
+		field{"last", func(e entry) { last, a.Last = p.address(e), e.value.Value }, true},
+		field{"prefix", func(e entry) { a.Prefix = p.number(e, 1, 128) }, true},
+		field{key: "gateway", read: func(e entry) { gateway, a.Gateway = p.address(e), e.value.Value }})
 	switch {
 	case !first.IsValid() || !last.IsValid():
 	case first.Is4() != last.Is4() || last.Less(first):
@@ -191,8 +198,8 @@ func (p *configParser) addresses(outer entry) Addresses {
 
 func (p *configParser) credential(outer entry) Credential {
 	var c Credential
-	entries := p.record(outer.value, "credential "+outer.key.Value, field{"user", into(&c.User, p.text)}, field{"secret", into(&c.Secret, p.secret)})
-	p.require(outer, fmt.Sprintf("credential %q", outer.key.Value), entries, "secret")
+	p.record(outer, fmt.Sprintf("credential %q", outer.key.Value), field{key: "user", read: into(&c.User, p.text)},
+		field{"secret", into(&c.Secret, p.secret), true})
 	return c
 }
 
@@ -203,8 +210,8 @@ func (p *configParser) secret(outer entry) Secret {
 		return Secret{}
 	}
 	var s Secret
-	entries := p.record(outer.value, "secret", field{"env", into(&s.Env, p.text)}, field{"file", into(&s.File, p.text)},
-		field{"command", into(&s.Command, p.command)})
+	entries := p.record(outer, "secret", field{key: "env", read: into(&s.Env, p.text)}, field{key: "file", read: into(&s.File, p.text)},
+		field{key: "command", read: into(&s.Command, p.command)})
 	if len(entries) != 1 && outer.value.Kind == yaml.MappingNode {
 		p.errorf(outer.key, "target-secret", "", "secret: want exactly one of env, file, command")
 	}
@@ -255,17 +262,4 @@ func (p *configParser) command(e entry) []string {
 		words = append(words, p.text(entry{e.key, n}))
 	}
 	return words
-}
-
-// references checks that names lead somewhere.
-func (p *configParser) references(places map[string]entry, c *Config) {
-	for i, n := range c.Nodes {
-		if n.BMC == nil || n.BMC.Credential == "" {
-			continue
-		}
-		if _, ok := c.Credentials[n.BMC.Credential]; !ok {
-			p.errorf(places["nodes"].value.Content[i], "target-credential", "", "node %q: no credential %q in this file", n.ID,
-				n.BMC.Credential)
-		}
-	}
 }
