@@ -36,6 +36,8 @@ type Process struct {
 	Executable string                     // path of this program, started again for hidden verbs
 	Exit       func(code int)             // ends the process at once, after a third signal
 	Leases     string                     // which leases of machines exclude each other; "": those of all controllers
+
+	listener *listener
 }
 
 // New describes the process that calls it, a program called name. It ends the process where the path of its own program

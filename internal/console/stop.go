@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
+
+// interruptedFor is how long a verb that does not watch signals may take to end after one.
+const interruptedFor = 2 * time.Second
 
 // Stop counts the signals that ask a process to end: the first ends Begun, the third ends the process.
 type Stop struct {
@@ -14,32 +18,95 @@ type Stop struct {
 
 	mu     sync.Mutex
 	count  int
+	cancel context.CancelFunc
 	signal func(count int)
 }
 
-// WatchSignals begins to listen; the returned function ends that. At the first and the second signal it calls onSignal with
-// their number.
-func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*Stop, func()) {
-	s := &Stop{signal: onSignal}
-	begun, cancel := context.WithCancel(ctx)
-	s.Begun = begun
-	done := make(chan struct{})
-	ended := make(chan struct{})
+// listener passes signals to the verb that watches them. While none does, the first cancels the verb's context, and the
+// process ends with the second or a little later.
+type listener struct {
+	mu      sync.Mutex
+	watcher *Stop
+	missed  *time.Timer // ends the process after a signal that no verb watched; nil: there was none
+}
+
+// listen takes signals until the returned function is called. The context ends with a signal that no verb watches.
+func (p *Process) listen(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	p.listener = &listener{}
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {
 			select {
 			case <-p.Signals:
-				s.next(cancel, p.Exit)
+				p.listener.hear(cancel, p.Exit)
 			case <-done:
 				return
 			}
 		}
 	}()
-	return s, func() {
+	return ctx, func() {
 		close(done)
 		<-ended
 		cancel()
+		p.listener.forgive()
+		p.listener = nil
+	}
+}
+
+func (l *listener) hear(cancel context.CancelFunc, exit func(code int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.watcher != nil:
+		l.watcher.next(exit)
+	case l.missed != nil:
+		exit(diag.ExitInterrupted)
+	default:
+		cancel()
+		l.missed = time.AfterFunc(interruptedFor, func() { exit(diag.ExitInterrupted) })
+	}
+}
+
+// forgive keeps the process alive after a signal that no verb watched, and reports whether there was one.
+func (l *listener) forgive() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.missed == nil {
+		return false
+	}
+	l.missed.Stop()
+	l.missed = nil
+	return true
+}
+
+// watch makes s the one that hears, and returns who was before.
+func (l *listener) watch(s *Stop) *Stop {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.watcher
+	l.watcher = s
+	return before
+}
+
+// WatchSignals begins to watch; the returned function ends that. At the first and the second signal it calls onSignal with
+// their number. A signal that came just before counts.
+func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*Stop, func()) {
+	unlisten := func() {}
+	if p.listener == nil { // outside of Execute
+		ctx, unlisten = p.listen(ctx)
+	}
+	s := &Stop{signal: onSignal}
+	s.Begun, s.cancel = context.WithCancel(ctx)
+	before := p.listener.watch(s)
+	if p.listener.forgive() {
+		s.next(p.Exit)
+	}
+	return s, func() {
+		p.listener.watch(before)
+		s.cancel()
+		unlisten()
 	}
 }
 
@@ -51,13 +118,13 @@ func (p *Process) Saying(text string) func(count int) {
 // Stopped reports whether there was a signal.
 func (s *Stop) Stopped() bool { return s.Begun.Err() != nil }
 
-func (s *Stop) next(cancel context.CancelFunc, end func(code int)) {
+func (s *Stop) next(exit func(code int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count++; s.count > 2 {
-		end(diag.ExitInterrupted)
+		exit(diag.ExitInterrupted)
 		return
 	}
-	cancel()
+	s.cancel()
 	s.signal(s.count)
 }

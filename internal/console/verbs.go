@@ -47,6 +47,8 @@ func (p *Process) Root(root *cobra.Command) *cobra.Command {
 // Execute runs the command that the arguments name and returns the exit code of the process.
 func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
 	root.SetArgs(p.Arguments)
+	ctx, end := p.listen(ctx)
+	defer end()
 	return p.PrintError(root.ExecuteContext(ctx))
 }
 

@@ -4,6 +4,7 @@
 package runref
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,13 +138,17 @@ func OpenLive(p *console.Process, runs, word string) (b *result.Bundle, live boo
 
 func OpenBundle(dir string) (*result.Bundle, error) {
 	b, err := result.Open(dir)
-	if err != nil {
-		return nil, &diag.Error{
-			Code: "unreadable-bundle", Message: "read the run", Err: err, Exit: diag.ExitUnavailable,
-			Hint: "the manifest is modified or truncated",
-		}
+	if err == nil {
+		return b, nil
 	}
-	return b, nil
+	unreadable := &diag.Error{Code: "unreadable-bundle", Message: "read the run", Err: err, Exit: diag.ExitUnavailable}
+	switch {
+	case errors.Is(err, result.ErrNewer):
+		unreadable.Hint = "a newer bragg wrote it: update this one"
+	case errors.Is(err, result.ErrDamaged):
+		unreadable.Hint = "the manifest is modified or truncated"
+	}
+	return nil, unreadable
 }
 
 // Complete offers run ids and labels to the shell.
