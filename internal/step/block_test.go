@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -215,7 +216,7 @@ func compileBlocks(t *testing.T, text string, options planner.Options) (*planner
 		t.Fatal(err)
 	}
 	return planner.Compile(parse(t, blockHead+text), inventory, target.Capabilities(l.fake),
-		verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}, options)
+		verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}, options)
 }
 
 func TestBlocksThatMakeNoSense(t *testing.T) {

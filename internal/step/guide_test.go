@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	targets "github.com/braggdev/bragg/internal/target/builtin"
@@ -92,7 +93,7 @@ func onLocal(t *testing.T, k verb.Kind) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+	catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
 	if k.Name == "experimental.Shell" {
 		return "real, with `--allow-shell` only"
 	}

@@ -2,7 +2,6 @@ package step_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,10 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/control"
-	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -28,21 +27,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// plain plans any workload as the first 64 MiB of each device.
-type plain struct{}
-
-func (plain) Plan(w load.Workload) (load.Plan, error) {
-	p := load.Plan{Engine: interval.Engine{Name: "plain"}, BlockBytesMax: 8192}
-	for _, d := range w.Devices {
-		p.Extents = append(p.Extents, extent.Extent{Device: d.Name, Length: 64 << 20, Writes: w.Prefill})
-	}
-	return p, nil
-}
-
-func (plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
-	return nil, errors.New("plans only")
-}
 
 func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
@@ -93,7 +77,7 @@ func (l *lab) run(sc *scenario.Scenario, options planner.Options, change func(*r
 	if change != nil {
 		change(&cfg, &inventory)
 	}
-	catalog := verb.Catalog{Steps: append(step.All(), l.steps...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+	catalog := verb.Catalog{Steps: append(step.All(), l.steps...), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
 	plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog, options)
 	if err != nil {
 		l.t.Fatal(describe(l.t, err))

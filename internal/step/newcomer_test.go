@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/analysis"
@@ -103,7 +104,7 @@ func TestNewStepIsOneFile(t *testing.T) {
 		return strings.Replace(newcomersHead, "ESTIMATE", fmt.Sprint(estimate), 1) + more
 	}
 	const end, teardown = "  - burst.End: {of: Load}\n", "teardown:\n  - cluster.CleanUp: {}\n"
-	catalog := verb.Catalog{Steps: append(step.All(), newcomers()...), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+	catalog := verb.Catalog{Steps: append(step.All(), newcomers()...), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
 	for _, c := range []struct {
 		text string
 		want []string

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -162,7 +163,7 @@ func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
 	}
 	for _, simulated := range []bool{true, false} {
 		inventory.Simulated = simulated
-		catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+		catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
 		_, err := planner.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, planner.Options{AllowShell: true})
 		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
 			t.Errorf("simulated %v: %v", simulated, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
+	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -502,7 +503,7 @@ func TestWaitForVMsThatStayOff(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plain{}, JobFiles: true}}}
+				catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
 				for _, elsewhere := range []bool{true, false} {
 					inventory.RestartsElsewhere = elsewhere
 					plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog, planner.Options{})
