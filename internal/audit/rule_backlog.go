@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // backlogSeconds is the smallest backlog that is reported, in seconds of work at the rate of the load.
@@ -31,7 +32,7 @@ func checkBacklog(in *Input) []finding.Finding {
 		}
 		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("%s ended with a backlog of %s operations (%.3g s of work at its rate).",
-				in.name(l), whole(waiting), float64(waiting)/rate),
+				in.name(l), unit.FormatWhole(waiting), float64(waiting)/rate),
 			Advice: "Lower the rate: this target cannot sustain it.",
 		})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var clockJumped = Rule{
@@ -35,7 +36,7 @@ func checkClockJumped(in *Input) []finding.Finding {
 		f := &list[i]
 		f.ToNanos = e.AtNanos
 		if len(f.Evidence) < evidenceMax {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", clock(e.AtNanos), e.Message))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", unit.FormatClock(e.AtNanos), e.Message))
 		}
 	}
 	for i := range list {
@@ -45,7 +46,7 @@ func checkClockJumped(in *Input) []finding.Finding {
 		if n := count[f.Subject]; n > 1 {
 			times = fmt.Sprintf("%d times", n)
 		}
-		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)), clock(worst.AtNanos))
+		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)), unit.FormatClock(worst.AtNanos))
 		f.Advice = "Use a time service that slews the clock, and check whether the VM was paused or migrated."
 	}
 	return list

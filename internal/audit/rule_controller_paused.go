@@ -6,6 +6,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var controllerPaused = Rule{
@@ -21,9 +22,9 @@ var controllerPaused = Rule{
 // pauseClaim omits the length of a suspend: the time axis of the run does not advance while the machine is suspended.
 func pauseClaim(e interval.Event, from int64) string {
 	if from == e.AtNanos || e.SpanNanos < int64(time.Second) {
-		return fmt.Sprintf("The controller was paused at %s: its machine was suspended.", clock(e.AtNanos))
+		return fmt.Sprintf("The controller was paused at %s: its machine was suspended.", unit.FormatClock(e.AtNanos))
 	}
-	return fmt.Sprintf("The controller was paused for %s, from %s to %s.", span(e.SpanNanos), clock(from), clock(e.AtNanos))
+	return fmt.Sprintf("The controller was paused for %s, from %s to %s.", span(e.SpanNanos), unit.FormatClock(from), unit.FormatClock(e.AtNanos))
 }
 
 func checkControllerPaused(in *Input) []finding.Finding {
@@ -35,7 +36,7 @@ func checkControllerPaused(in *Input) []finding.Finding {
 		from := max(0, e.AtNanos-e.SpanNanos)
 		list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: from, ToNanos: e.AtNanos,
 			Claim:    pauseClaim(e, from),
-			Evidence: []string{clock(e.AtNanos) + ": " + e.Message},
+			Evidence: []string{unit.FormatClock(e.AtNanos) + ": " + e.Message},
 			Advice:   "Keep the controller running (no Ctrl-Z, no suspend). Repeat the run if steps or a recovery fall into the pause.",
 		})
 	}

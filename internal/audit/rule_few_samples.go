@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // A stable percentile has about ten operations beyond it.
@@ -34,7 +35,7 @@ func checkFewSamples(in *Input) []finding.Finding {
 				percentile, beyond = "p99 (and p99.9)", n/100
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d), whole(n),
+				Claim: fmt.Sprintf("%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d), unit.FormatWhole(n),
 					percentile, beyondText(beyond)),
 				Advice: "Run the workload longer, or use a lower percentile.",
 			})
@@ -50,5 +51,5 @@ func beyondText(n uint64) string {
 	case 1:
 		return "1 lies"
 	}
-	return whole(n) + " lie"
+	return unit.FormatWhole(n) + " lie"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
@@ -53,7 +54,7 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 		if worst.EffortKnown {
 			f.FromNanos = worst.SaturatedAt
 			f.Claim = fmt.Sprintf("The load generator of %s was CPU-bound in %s of its intervals on %s; it may be the bottleneck, not the target.",
-				in.name(l), percent(float64(worst.SaturatedNanos)/float64(worst.lasted())), worst.VM)
+				in.name(l), unit.FormatPercent(float64(worst.SaturatedNanos)/float64(worst.lasted())), worst.VM)
 			f.Evidence = []string{fmt.Sprintf("%s affected; %.2f CPU cores on average over all threads", textio.Plural(busy, "VM"), cores(worst))}
 		}
 		list = append(list, f)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
@@ -45,7 +46,7 @@ func checkGeneratorStalled(in *Input) []finding.Finding {
 		}
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.name(l),
-				span(stalled), percent(ratio), span(worst.StallMaxNanos), clock(worst.StallMaxAt), worst.VM),
+				span(stalled), unit.FormatPercent(ratio), span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM),
 			Advice: "Give the load generator more CPU, or run fewer VMs on its machine.",
 		}
 		if ratio >= stallShareUndecided {

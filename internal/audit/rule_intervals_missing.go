@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // missingShareUndecided is the share of missing intervals from which a mean says little about the whole.
@@ -33,14 +34,14 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 			}
 			if s.Missing > 0 && len(f.Evidence) < evidenceMax {
 				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %d missing, first gap from %s to %s", s.VM, s.Missing,
-					clock(s.Gaps[0].FromNanos), clock(s.Gaps[0].ToNanos)))
+					unit.FormatClock(s.Gaps[0].FromNanos), unit.FormatClock(s.Gaps[0].ToNanos)))
 			}
 		}
 		if missing == 0 {
 			continue
 		}
 		f.FromNanos, f.ToNanos = first.Gaps[0].FromNanos, first.Gaps[0].ToNanos
-		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", whole(uint64(missing)), whole(uint64(all)), in.name(l),
+		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", unit.FormatWhole(uint64(missing)), unit.FormatWhole(uint64(all)), in.name(l),
 			share(uint64(missing), uint64(all)))
 		if float64(missing) >= missingShareUndecided*float64(all) {
 			f.Severity = finding.Unknown
@@ -63,7 +64,7 @@ func unfinished(in *Input) []finding.Finding {
 			}
 			n++
 			if len(f.Evidence) < evidenceMax {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s", s.VM, clock(s.LastNanos)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s", s.VM, unit.FormatClock(s.LastNanos)))
 			}
 		}
 		if n == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var loadErrors = Rule{
@@ -29,14 +30,14 @@ func checkLoadErrors(in *Input) []finding.Finding {
 		all := failed + l.Total.Operations
 		var classes []string
 		for _, c := range slices.Sorted(maps.Keys(l.Total.Errors)) {
-			classes = append(classes, whole(l.Total.Errors[c])+" "+c)
+			classes = append(classes, unit.FormatWhole(l.Total.Errors[c])+" "+c)
 		}
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", whole(failed), whole(all), in.name(l),
+			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", unit.FormatWhole(failed), unit.FormatWhole(all), in.name(l),
 				share(failed, all), strings.Join(classes, ", "))}
 		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
 			if s.Errors > 0 && len(f.Evidence) < evidenceMax {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s failed", s.VM, whole(s.Errors)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s failed", s.VM, unit.FormatWhole(s.Errors)))
 			}
 		}
 		list = append(list, f)

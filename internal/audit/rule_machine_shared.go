@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var machineShared = Rule{
@@ -26,21 +27,21 @@ func checkMachineShared(in *Input) []finding.Finding {
 		case e.Kind == interval.EventShared && !known:
 			open[e.Subject] = len(list)
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: e.AtNanos, ToNanos: -1,
-				Evidence: []string{clock(e.AtNanos) + ": " + e.Message},
+				Evidence: []string{unit.FormatClock(e.AtNanos) + ": " + e.Message},
 				Advice:   "Repeat the run without other runs on this machine before comparing its numbers."})
 		case e.Kind == interval.EventAlone && known:
 			delete(open, e.Subject)
 			list[i].ToNanos = e.AtNanos
-			list[i].Evidence = append(list[i].Evidence, clock(e.AtNanos)+": "+e.Message)
+			list[i].Evidence = append(list[i].Evidence, unit.FormatClock(e.AtNanos)+": "+e.Message)
 		}
 	}
 	for i := range list {
 		f := &list[i]
-		until := "to " + clock(f.ToNanos)
+		until := "to " + unit.FormatClock(f.ToNanos)
 		if f.ToNanos < 0 {
 			f.ToNanos, until = in.Summary.Duration, "until this run ended"
 		}
-		f.Claim = fmt.Sprintf("Run %q used the same machine from %s %s.", f.Subject, clock(f.FromNanos), until)
+		f.Claim = fmt.Sprintf("Run %q used the same machine from %s %s.", f.Subject, unit.FormatClock(f.FromNanos), until)
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // notIssuedNoticed is the share of due operations from which percentiles are touched noticeably.
@@ -26,7 +27,7 @@ func checkNotIssued(in *Input) []finding.Finding {
 		}
 		f := finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("%s dropped %s of %s due operations (%s).",
-				in.name(l), whole(l.NotIssued), whole(l.Due), share(l.NotIssued, l.Due)),
+				in.name(l), unit.FormatWhole(l.NotIssued), unit.FormatWhole(l.Due), share(l.NotIssued, l.Due)),
 			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."},
 		}
 		if float64(l.NotIssued) >= notIssuedNoticed*float64(l.Due) {

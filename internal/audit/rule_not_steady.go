@@ -6,6 +6,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
@@ -73,7 +74,7 @@ func windowsOf(in *Input, l *result.LoadSummary) []result.Window {
 
 func windowName(w result.Window) string {
 	if w.Name == "" {
-		return fmt.Sprintf("from %s to %s", clock(w.FromNanos), clock(w.ToNanos))
+		return fmt.Sprintf("from %s to %s", unit.FormatClock(w.FromNanos), unit.FormatClock(w.ToNanos))
 	}
 	return w.Name
 }
@@ -88,10 +89,10 @@ func unsteadiness(rate string, tr trend, w result.Window) (text string, degree f
 		if tr.drift < 0 {
 			verb = "fell"
 		}
-		return fmt.Sprintf("its %s %s by %s over %s", rate, verb, percent(math.Round(drift*100)/100), span(w.ToNanos-w.FromNanos)), drift / driftNoticed
+		return fmt.Sprintf("its %s %s by %s over %s", rate, verb, unit.FormatPercent(math.Round(drift*100)/100), span(w.ToNanos-w.FromNanos)), drift / driftNoticed
 	}
 	if tr.cv >= scatterNoticed {
-		return fmt.Sprintf("its %s scatter by %s around their mean", rate, percent(math.Round(tr.cv*100)/100)), tr.cv / scatterNoticed
+		return fmt.Sprintf("its %s scatter by %s around their mean", rate, unit.FormatPercent(math.Round(tr.cv*100)/100)), tr.cv / scatterNoticed
 	}
 	return "", 0
 }

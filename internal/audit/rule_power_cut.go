@@ -6,6 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var powerCut = Rule{
@@ -37,7 +38,7 @@ func checkPowerCut(in *Input) []finding.Finding {
 			longest = max(longest, lost)
 			count++
 			if len(f.Evidence) < evidenceMax {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s, power cut detected %s later", s.VM, clock(s.LastNanos), span(lost)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s, power cut detected %s later", s.VM, unit.FormatClock(s.LastNanos), span(lost)))
 			}
 		}
 		if count == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var runIncomplete = Rule{
@@ -31,7 +32,7 @@ func checkRunIncomplete(in *Input) []finding.Finding {
 	for _, e := range in.Events {
 		if e.Kind == interval.EventStepEnded && e.Error != "" && (e.Phase == "setup" || e.Phase == "run") {
 			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: e.Step, FromNanos: e.AtNanos, ToNanos: e.AtNanos,
-				Claim: fmt.Sprintf("Step %s of the %s phase failed at %s: %s.", e.Step, e.Phase, clock(e.AtNanos), e.Error)})
+				Claim: fmt.Sprintf("Step %s of the %s phase failed at %s: %s.", e.Step, e.Phase, unit.FormatClock(e.AtNanos), e.Error)})
 		}
 	}
 	for i := range in.Summary.Loads {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var vmStopped = Rule{
@@ -24,9 +25,9 @@ func checkVMStopped(in *Input) []finding.Finding {
 		if e.Kind != interval.EventVMStopped {
 			continue
 		}
-		from, when := e.AtNanos-e.UncertainNanos, "at "+clock(e.AtNanos)
-		if clock(from) != clock(e.AtNanos) {
-			when = fmt.Sprintf("between %s and %s", clock(from), clock(e.AtNanos))
+		from, when := e.AtNanos-e.UncertainNanos, "at "+unit.FormatClock(e.AtNanos)
+		if unit.FormatClock(from) != unit.FormatClock(e.AtNanos) {
+			when = fmt.Sprintf("between %s and %s", unit.FormatClock(from), unit.FormatClock(e.AtNanos))
 		}
 		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: e.Subject, FromNanos: from, ToNanos: e.AtNanos,
 			Claim:  fmt.Sprintf("%s stopped unexpectedly %s: %s.", e.Subject, when, e.Error),

@@ -179,7 +179,7 @@ func TestRules(t *testing.T) {
 		{"few not issued", func(m *made) { m.load().NotIssued = 5 }, "not-issued", finding.Info, "w dropped 5 of 60,000 due operations (less than 0.01 %)."},
 		{"many not issued", func(m *made) { m.load().NotIssued = 6000 }, "not-issued", finding.Warning, "due operations (10 %)"},
 		{"a backlog", func(m *made) { m.intervals[len(m.intervals)-1].Backlog = 2500 }, "backlog-at-end", finding.Warning, "a backlog of 2,500 operations (2.5 s of work"},
-		{"errors", func(m *made) { m.load().Total.Errors = map[string]uint64{"EIO": 9} }, "load-errors", finding.Warning, "9 of 60,009 operations of w failed (0.01 %): 9 EIO."},
+		{"errors", func(m *made) { m.load().Total.Errors = map[string]uint64{"EIO": 9} }, "load-errors", finding.Warning, "9 of 60,009 operations of w failed (0.015 %): 9 EIO."},
 		{"lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[24:]...) }, "intervals-missing", finding.Warning, "4 of 120 intervals of w are missing (3.33 %)."},
 		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Unknown, "20 of 120"},
 		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a final interval"},

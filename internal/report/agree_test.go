@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
@@ -62,7 +63,7 @@ func expected(run *document.Run) (exact, shown map[row]numbers) {
 				e[i] = full(float64(v))
 				p[i] = draw.Amount(float64(v), r.Unit)
 			}
-			p[6] = draw.Percent(float64(s.CV))
+			p[6] = unit.FormatPercent(float64(s.CV))
 			exact[row{r.Title, s.Window, s.Series + "/" + s.Kind}] = e
 			window, series := s.Window, s.Series
 			if window == "" {

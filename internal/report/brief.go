@@ -165,7 +165,7 @@ func briefCells(r *document.Result, rows []*document.Statistic) []string {
 		span(rows, func(s *document.Statistic) result.Number { return s.Mean }, quantity),
 		span(rows, func(s *document.Statistic) result.Number { return s.Median }, amount),
 		"",
-		span(rows, func(s *document.Statistic) result.Number { return s.CV }, draw.Percent),
+		span(rows, func(s *document.Statistic) result.Number { return s.CV }, unit.FormatPercent),
 	}
 	if rows[0].Kind != "" {
 		cells[2] = span(rows, func(s *document.Statistic) result.Number { return s.P99 }, amount)

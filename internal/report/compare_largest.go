@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
@@ -250,7 +251,7 @@ func (d *Difference) label() string {
 func (d *Difference) changeText() string {
 	text := "from 0"
 	if d.Base > 0 {
-		if text = draw.Signed(draw.Percent(float64(d.Change))); d.Change >= 9 {
+		if text = draw.Signed(unit.FormatPercent(float64(d.Change))); d.Change >= 9 {
 			text = ratioText(d.Value / d.Base)
 		}
 	}
@@ -262,9 +263,9 @@ func (d *Difference) noiseText() string {
 	case math.IsNaN(noise):
 		return "unknown"
 	case !d.BeyondNoise:
-		return "±" + draw.Percent(noise) + ": within noise"
+		return "±" + unit.FormatPercent(noise) + ": within noise"
 	default:
-		return "±" + draw.Percent(noise)
+		return "±" + unit.FormatPercent(noise)
 	}
 }
 
@@ -292,7 +293,7 @@ func (c *Comparison) differenceTable() draw.Table {
 
 func quantityOf(v result.Number, unitName string) string {
 	if unitName == "errors" || unitName == "operations" {
-		return draw.Count(uint64(v)) + " " + unitName
+		return unit.FormatWhole(uint64(v)) + " " + unitName
 	}
 	return draw.Quantity(float64(v), unitName)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/braggdev/bragg/internal/report/page"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/report/document"
 
@@ -115,7 +116,7 @@ func (p *textPage) comparedLines(c *Comparison, r *ComparedResult) {
 			return draw.SparkOf(draw.ColumnMeans(l.Points, from, to, columns), tops[l.Kind+l.Statistic])
 		})
 	}
-	p.line(p.Dim(draw.Clock(int64(from*1e9)) + " to " + draw.Clock(int64(to*1e9)) + "; lines of one kind share a scale from zero"))
+	p.line(p.Dim(unit.FormatClock(int64(from*1e9)) + " to " + unit.FormatClock(int64(to*1e9)) + "; lines of one kind share a scale from zero"))
 	p.line("")
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -12,7 +13,7 @@ import (
 // figureText prints a value of f as the report of its run does.
 func figureText(f *Figure, v result.Number) string {
 	if f.Unit == "ratio" {
-		return draw.Percent(float64(v))
+		return unit.FormatPercent(float64(v))
 	}
 	return draw.Amount(float64(v), f.Unit)
 }

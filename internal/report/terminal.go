@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/page"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
@@ -162,7 +163,7 @@ func (p *textPage) result(d *document.Document, r *document.Result) {
 		p.spark(document.LineLabel(&s), func(columns int) string { return draw.Sparkline(s.Points, from, to, columns) })
 	}
 	if len(r.Series) > 0 {
-		p.line(p.Dim(draw.Clock(int64(from*1e9)) + " to " + draw.Clock(int64(to*1e9)) + ", drawn from zero"))
+		p.line(p.Dim(unit.FormatClock(int64(from*1e9)) + " to " + unit.FormatClock(int64(to*1e9)) + ", drawn from zero"))
 	}
 	if len(r.Rows) > 0 {
 		p.line("")
@@ -204,7 +205,7 @@ func statisticTable(r *document.Result) draw.Table {
 	t := draw.Table{Heads: append([]string{"window", "series", "count"}, document.StatisticHeads...), Left: 2, Grouped: true}
 	for i := range r.Rows {
 		s := &r.Rows[i]
-		t.Add(append([]string{document.WindowLabel(s.Window), document.SeriesLabel(s.Series, s.Kind), draw.Count(s.Count)}, document.Texts(s.Distribution, r.Unit)...)...)
+		t.Add(append([]string{document.WindowLabel(s.Window), document.SeriesLabel(s.Series, s.Kind), unit.FormatWhole(s.Count)}, document.Texts(s.Distribution, r.Unit)...)...)
 	}
 	return t
 }
@@ -230,7 +231,7 @@ func (p *textPage) workloads(d *document.Document) {
 			p.item("", line)
 		}
 		for _, class := range sortedKeys(w.Errors) {
-			p.item("", fmt.Sprintf("%s errors: %s", class, draw.Count(w.Errors[class])))
+			p.item("", fmt.Sprintf("%s errors: %s", class, unit.FormatWhole(w.Errors[class])))
 		}
 		if w.Error != "" {
 			p.text("  ", w.Title()+": "+w.Error, p.Bad)

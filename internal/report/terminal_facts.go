@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -22,7 +21,7 @@ func (p *textPage) steps(d *document.Document) {
 	var log []string
 	for _, e := range d.Events {
 		if text := document.EventText(e); text != "" && !repeatsWorkload(e) {
-			log = append(log, draw.Clock(e.AtNanos)+"  "+text)
+			log = append(log, unit.FormatClock(e.AtNanos)+"  "+text)
 		}
 	}
 	if len(log) > 0 {

@@ -74,18 +74,70 @@ func FormatLatency(nanos float64) string {
 	return significant(nanos/1e9) + " s"
 }
 
-// significant prints v >= 0 with three significant digits and no exponent.
-func significant(v float64) string {
+// ThreeDigits prints v >= 0 with three significant digits and no exponent: "75.7", "1.50", "0.0512".
+func ThreeDigits(v float64) string {
 	switch {
+	case v == 0:
+		return "0"
+	case v < 0.00995:
+		return strconv.FormatFloat(v, 'f', min(12, 2-int(math.Floor(math.Log10(v)))), 64)
 	case v >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case v >= 9.995:
-		return trimZeros(strconv.FormatFloat(v, 'f', 1, 64))
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v >= 0.0995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
-	return trimZeros(strconv.FormatFloat(v, 'f', 2, 64))
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
+
+// significant is ThreeDigits without zeros at the end.
+func significant(v float64) string {
+	if v >= 99.95 {
+		return ThreeDigits(v)
+	}
+	return trimZeros(ThreeDigits(v))
 }
 
 func trimZeros(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
+
+// FormatPercent prints a ratio as a percentage: 0.123 is "12.3 %".
+func FormatPercent(ratio float64) string {
+	v := ratio * 100
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	sign := ""
+	if v < 0 {
+		sign, v = "-", -v
+	}
+	if v == math.Trunc(v) {
+		return sign + strconv.FormatFloat(v, 'f', 0, 64) + " %"
+	}
+	return sign + ThreeDigits(v) + " %"
+}
+
+// FormatWhole prints a whole number with groups of three digits: "1,234,567".
+func FormatWhole(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// FormatClock prints a moment of the run's axis as "m:ss" or "h:mm:ss".
+func FormatClock(nanos int64) string {
+	sign := ""
+	if nanos < 0 {
+		sign, nanos = "-", -nanos
+	}
+	s := (nanos + int64(time.Second)/2) / int64(time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%s%d:%02d:%02d", sign, s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%s%d:%02d", sign, s/60, s%60)
+}
 
 // FormatDuration prints d for a reader: "350 ms", "45 s", "1 m 30 s", "2 h 5 m".
 func FormatDuration(d time.Duration) string {

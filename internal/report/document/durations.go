@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -42,7 +43,7 @@ func RecoveryTable(d *Document) draw.Table {
 	t := draw.Table{Heads: []string{"node", "reached", "remark", "at", "since loss", "took"}, Left: 3, Grouped: true}
 	for _, r := range durationsOf(d).Recoveries {
 		r.Node = nodeName(d, r.Node)
-		t.Add(r.Node, "loss of power", fmt.Sprintf("%s; VMs on it: %d", operationName(r.Operation), r.VMs), draw.Clock(r.FromNanos), "–", "–")
+		t.Add(r.Node, "loss of power", fmt.Sprintf("%s; VMs on it: %d", operationName(r.Operation), r.VMs), unit.FormatClock(r.FromNanos), "–", "–")
 		for _, p := range r.Phases {
 			if p.AtNanos == nil || p.TookNanos == nil {
 				t.Add(r.Node, p.Name, "unknown: "+p.Unknown, "–", "–", "–")
@@ -51,7 +52,7 @@ func RecoveryTable(d *Document) draw.Table {
 			if p.UncertainNanos > 0 {
 				p.Note = strings.TrimPrefix(p.Note+"; up to "+short(p.UncertainNanos)+" earlier", "; ")
 			}
-			t.Add(r.Node, p.Name, p.Note, draw.Clock(*p.AtNanos), short(*p.AtNanos-r.FromNanos), short(*p.TookNanos))
+			t.Add(r.Node, p.Name, p.Note, unit.FormatClock(*p.AtNanos), short(*p.AtNanos-r.FromNanos), short(*p.TookNanos))
 		}
 	}
 	return t
@@ -82,7 +83,7 @@ func SingleTable(d *Document) draw.Table {
 		if o.TookNanos != nil {
 			length = short(*o.TookNanos)
 		}
-		t.Add(operationName(o.Operation), name, outcome, draw.Clock(o.FromNanos), length)
+		t.Add(operationName(o.Operation), name, outcome, unit.FormatClock(o.FromNanos), length)
 	}
 	return t
 }

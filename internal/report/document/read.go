@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"iter"
 
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Bundle is what Read needs of a *result.Bundle.
@@ -35,7 +34,7 @@ func Read(b Bundle) (*Run, error) {
 	}
 	for e, err := range b.Events() {
 		if err != nil {
-			run.caveat("The events of this bundle are damaged after %s: %v.", draw.Clock(lastEvent(run.Events)), err)
+			run.caveat("The events of this bundle are damaged after %s: %v.", unit.FormatClock(lastEvent(run.Events)), err)
 			break
 		}
 		run.Events = append(run.Events, e)

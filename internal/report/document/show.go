@@ -41,7 +41,7 @@ func LatencyTable(d *Document) draw.Table {
 	for i := range d.Workloads {
 		for j := range d.Workloads[i].Latency {
 			l := &d.Workloads[i].Latency[j]
-			t.Add(append([]string{d.Workloads[i].Title(), l.Direction, l.Kind, draw.Count(l.Count)}, Texts(l.Distribution, "ns")...)...)
+			t.Add(append([]string{d.Workloads[i].Title(), l.Direction, l.Kind, unit.FormatWhole(l.Count)}, Texts(l.Distribution, "ns")...)...)
 		}
 	}
 	return t
@@ -123,8 +123,8 @@ func WorkloadTable(d *Document) draw.Table {
 			complete = draw.Duration(w.CompletionNanos)
 		}
 		t.Add(w.Title(), w.Group, fmt.Sprint(w.VMs), draw.Duration(w.ToNanos-w.FromNanos), complete,
-			draw.Count(w.Operations), unit.FormatBytes(int64(w.Bytes)), draw.Quantity(float64(w.OperationsRate), ""),
-			draw.Quantity(float64(w.BytesRate), "B/s"), draw.Count(w.ErrorCount), notIssued(w), w.CoresText())
+			unit.FormatWhole(w.Operations), unit.FormatBytes(int64(w.Bytes)), draw.Quantity(float64(w.OperationsRate), ""),
+			draw.Quantity(float64(w.BytesRate), "B/s"), unit.FormatWhole(w.ErrorCount), notIssued(w), w.CoresText())
 	}
 	return t
 }
@@ -160,7 +160,7 @@ func StepTable(d *Document) draw.Table {
 	for _, s := range d.Steps {
 		at, took, planned := "–", "–", "–"
 		if s.Started {
-			at = draw.Clock(s.FromNanos)
+			at = unit.FormatClock(s.FromNanos)
 		}
 		if s.Ended {
 			took = draw.Duration(s.ToNanos - s.FromNanos)
@@ -177,5 +177,5 @@ func notIssued(w *Workload) string {
 	if w.Due == 0 {
 		return "–"
 	}
-	return draw.Count(w.NotIssued) + " of " + draw.Count(w.Due)
+	return unit.FormatWhole(w.NotIssued) + " of " + unit.FormatWhole(w.Due)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Extent is the stretch of time, in seconds, that the chart of r shows.
@@ -29,7 +30,7 @@ func Texts(d result.Distribution, unitName string) []string {
 	for _, v := range []result.Number{d.Mean, d.Median, d.P95, d.P99, d.P999, d.Max} {
 		out = append(out, draw.Amount(float64(v), unitName))
 	}
-	return append(out, draw.Percent(float64(d.CV)))
+	return append(out, unit.FormatPercent(float64(d.CV)))
 }
 
 // PercentText says how much of what there is was used, where a result tells both.

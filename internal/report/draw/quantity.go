@@ -89,7 +89,7 @@ func scale(v float64, prefixes []prefix, unitName string) string {
 		i = slices.IndexFunc(prefixes, func(p prefix) bool { return p.factor == 1 })
 	}
 	scaled := v / prefixes[i].factor
-	text := sign + threeDigits(scaled)
+	text := sign + unit.ThreeDigits(scaled)
 	if unitName == "" && i == 0 && scaled == math.Trunc(scaled) || v == 0 {
 		text = sign + strconv.FormatFloat(scaled, 'f', 0, 64) // a count, not a measurement
 	}
@@ -99,69 +99,12 @@ func scale(v float64, prefixes []prefix, unitName string) string {
 	return text + " " + prefixes[i].symbol + unitName
 }
 
-// threeDigits prints v >= 0 with three significant digits.
-func threeDigits(v float64) string {
-	switch {
-	case v < 0.00995:
-		return strconv.FormatFloat(v, 'f', min(12, 2-int(math.Floor(math.Log10(v)))), 64)
-	case v >= 99.95:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v >= 9.995:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v >= 0.0995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 3, 64)
-}
-
-// Percent prints a ratio as a percentage: 0.123 is "12.3 %".
-func Percent(ratio float64) string {
-	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return "–"
-	}
-	return scale(ratio*100, decimalPrefixes[:1], "") + " %"
-}
-
-// Clock prints a moment of the run's axis as "m:ss" or "h:mm:ss", with a decimal only where the run is short.
-func Clock(nanos int64) string {
-	sign := ""
-	if nanos < 0 {
-		sign, nanos = "-", -nanos
-	}
-	seconds := (nanos + int64(time.Second)/2) / int64(time.Second)
-	h, m, s := seconds/3600, seconds/60%60, seconds%60
-	if h > 0 {
-		return sign + strconv.FormatInt(h, 10) + ":" + twoDigits(m) + ":" + twoDigits(s)
-	}
-	return sign + strconv.FormatInt(m, 10) + ":" + twoDigits(s)
-}
-
-func twoDigits(n int64) string {
-	if n < 10 {
-		return "0" + strconv.FormatInt(n, 10)
-	}
-	return strconv.FormatInt(n, 10)
-}
-
 // Duration prints nanoseconds for a reader; 0 is "0 s".
 func Duration(nanos int64) string {
 	if nanos == 0 {
 		return "0 s"
 	}
 	return unit.FormatDuration(time.Duration(nanos))
-}
-
-// Count prints a whole number with groups of three digits: "1,234,567".
-func Count(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	var b strings.Builder
-	for i, r := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 func JoinAnd(words []string) string {

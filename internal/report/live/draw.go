@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -103,7 +104,7 @@ func (s *state) header(columns int, st draw.Style) []string {
 		lines = append(lines, draw.Wrap(head, columns)...)
 	}
 	for _, o := range s.open {
-		text := fmt.Sprintf("▸ %s (%s)", stepHeading(o), draw.Clock(int64(s.elapsed())-o.AtNanos))
+		text := fmt.Sprintf("▸ %s (%s)", stepHeading(o), unit.FormatClock(int64(s.elapsed())-o.AtNanos))
 		lines = append(lines, draw.Wrap(text, columns)...)
 	}
 	return lines
@@ -155,10 +156,10 @@ func (s *state) tableOf(loads []*liveLoad, columns int, st draw.Style) []string 
 func (s *state) cells(l *liveLoad) []string {
 	operations, bytes, latency := l.recent(s)
 	if s.heardNothingOf(l) {
-		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", draw.Count(l.errors)}
+		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", unit.FormatWhole(l.errors)}
 	}
 	return []string{l.name(), s.vmsOf(l), draw.Quantity(math.Round(operations), ""), draw.Quantity(bytes, "B/s"),
-		draw.Quantity(latency.Quantile(0.5), "ns"), draw.Quantity(latency.Quantile(0.99), "ns"), draw.Count(l.errors)}
+		draw.Quantity(latency.Quantile(0.5), "ns"), draw.Quantity(latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors)}
 }
 
 // progress is what a log gets now and then.
@@ -166,7 +167,7 @@ func (s *state) progress() []string {
 	if s.stopped || s.zero.IsZero() {
 		return nil
 	}
-	head := draw.Clock(int64(s.elapsed())) + "  " + draw.Clean(s.phase)
+	head := unit.FormatClock(int64(s.elapsed())) + "  " + draw.Clean(s.phase)
 	head += s.leftText()
 	for _, l := range s.loads {
 		c := s.cells(l)

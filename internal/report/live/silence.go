@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -67,7 +68,7 @@ func (s *state) staleLines(columns int) []string {
 	var parts []string
 	for _, vm := range slices.Sorted(maps.Keys(vms)) {
 		away := s.elapsed() - time.Duration(s.silent[vm])
-		parts = append(parts, fmt.Sprintf("%s for %s", draw.Clean(vm), draw.Clock(int64(away.Truncate(time.Second)))))
+		parts = append(parts, fmt.Sprintf("%s for %s", draw.Clean(vm), unit.FormatClock(int64(away.Truncate(time.Second)))))
 	}
 	text := strings.Join(parts[:min(len(parts), staleShownMax)], ", ")
 	if n := len(parts) - staleShownMax; n > 0 {

@@ -91,7 +91,7 @@ func (s *state) event(e interval.Event, plain bool) []string {
 	if s.zero.IsZero() {
 		s.zero = time.Now().Add(-time.Duration(e.AtNanos))
 	}
-	at := draw.Clock(e.AtNanos) + "  "
+	at := unit.FormatClock(e.AtNanos) + "  "
 	switch e.Kind {
 	case interval.EventPhaseStarted:
 		s.phase = e.Phase
@@ -179,8 +179,8 @@ func (s *state) endLoad(e interval.Event, at string) []string {
 // farewell sums a workload up when it ends.
 func (l *liveLoad) farewell(e interval.Event) string {
 	text := fmt.Sprintf("workload %s ended after %s: %s operations, %s, p50 %s, p99 %s, %s errors", l.name(),
-		draw.Duration(e.AtNanos-l.from), draw.Count(l.operations), unit.FormatBytes(int64(l.bytes)),
-		draw.Quantity(l.latency.Quantile(0.5), "ns"), draw.Quantity(l.latency.Quantile(0.99), "ns"), draw.Count(l.errors))
+		draw.Duration(e.AtNanos-l.from), unit.FormatWhole(l.operations), unit.FormatBytes(int64(l.bytes)),
+		draw.Quantity(l.latency.Quantile(0.5), "ns"), draw.Quantity(l.latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors))
 	if e.Error != "" {
 		text += "; FAILED: " + oneLine(e.Error)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 
@@ -109,8 +110,8 @@ var templateFunctions = template.FuncMap{
 	"captioned":      captioned,
 	"checkClass":     checkClass,
 	"checkText":      document.CheckText,
-	"clock":          draw.Clock,
-	"count":          draw.Count,
+	"clock":          unit.FormatClock,
+	"count":          unit.FormatWhole,
 	"date":           func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 MST") },
 	"displayName":    document.DisplayName,
 	"duration":       draw.Duration,
@@ -198,7 +199,7 @@ func eventLines(d *document.Document) []eventLine {
 	var list []eventLine
 	for _, e := range d.Events {
 		if text := document.EventText(e); text != "" {
-			list = append(list, eventLine{draw.Clock(e.AtNanos), text})
+			list = append(list, eventLine{unit.FormatClock(e.AtNanos), text})
 		}
 	}
 	return list

@@ -179,7 +179,7 @@ func chartLabel(r *document.Result, from, to float64) string {
 	if inLanes(r) {
 		kind, parts = "Chart", "lanes, one for each VM, filled during I/O"
 	}
-	text := fmt.Sprintf("%s of %s from %s to %s with %d %s.", kind, r.Heading(), draw.Clock(int64(from*1e9)), draw.Clock(int64(to*1e9)),
+	text := fmt.Sprintf("%s of %s from %s to %s with %d %s.", kind, r.Heading(), unit.FormatClock(int64(from*1e9)), unit.FormatClock(int64(to*1e9)),
 		len(r.Series), parts)
 	if len(r.Rows) > 0 && r.Rows[0].Window == "" {
 		s := &r.Rows[0]

@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // timelineView is the strip of time as an SVG whose horizontal places are percentages, so that it fits any width while
@@ -58,10 +57,10 @@ func newTimeline(d *document.Document) *timelineView {
 		return nil
 	}
 	at := func(nanos int64) float64 { return 100 * float64(min(max(nanos, 0), end)) / float64(end) }
-	v := &timelineView{List: d.Marks, Label: "Timeline of phases, workloads and events over " + draw.Clock(end)}
+	v := &timelineView{List: d.Marks, Label: "Timeline of phases, workloads and events over " + unit.FormatClock(end)}
 	for _, p := range d.Phases {
 		b := timelineBar{X: percentX(at(p.FromNanos)), Width: percentX(max(0.15, at(p.ToNanos)-at(p.FromNanos))),
-			Title: fmt.Sprintf("%s, %s to %s", p.Name, draw.Clock(p.FromNanos), draw.Clock(p.ToNanos))}
+			Title: fmt.Sprintf("%s, %s to %s", p.Name, unit.FormatClock(p.FromNanos), unit.FormatClock(p.ToNanos))}
 		if at(p.ToNanos)-at(p.FromNanos) > timelineLetter*float64(len(p.Name)+2) {
 			b.Text = p.Name
 		}
@@ -94,7 +93,7 @@ func (v *timelineView) addLoads(d *document.Document, at func(int64) float64) in
 		bars[i] = [2]float64{at(w.FromNanos), at(w.ToNanos)}
 		v.Loads = append(v.Loads, timelineBar{X: percentX(bars[i][0]), Width: percentX(max(0.15, bars[i][1]-bars[i][0])),
 			Y: timelineTop + lane*timelineLane, Text: w.Title(), Prefill: w.Prefill,
-			Title: fmt.Sprintf("%s, %s to %s", w.Title(), draw.Clock(w.FromNanos), draw.Clock(w.ToNanos))})
+			Title: fmt.Sprintf("%s, %s to %s", w.Title(), unit.FormatClock(w.FromNanos), unit.FormatClock(w.ToNanos))})
 	}
 	for _, lane := range lanes {
 		for k, i := range lane {
@@ -131,7 +130,7 @@ func (v *timelineView) addMarks(marks []document.Mark, at func(int64) float64, y
 			class += " failed"
 		}
 		v.Marks = append(v.Marks, timelineMark{X: percentX(x), Y: y + row*timelineMarkRow, TextY: y + row*timelineMarkRow + 4,
-			Number: m.Number, Title: draw.Clock(m.AtNanos) + " " + m.Label, Class: class})
+			Number: m.Number, Title: unit.FormatClock(m.AtNanos) + " " + m.Label, Class: class})
 	}
 	return y + used*timelineMarkRow
 }
@@ -156,7 +155,7 @@ func (v *timelineView) addTicks(end int64, at func(int64) float64, y int) {
 		case x > 98:
 			anchor = "end"
 		}
-		v.Ticks = append(v.Ticks, timelineTick{X: percentX(at(s * 1e9)), Text: draw.Clock(s * 1e9), Anchor: anchor, Y: y - 4, TextY: y})
+		v.Ticks = append(v.Ticks, timelineTick{X: percentX(at(s * 1e9)), Text: unit.FormatClock(s * 1e9), Anchor: anchor, Y: y - 4, TextY: y})
 	}
 }
 
