@@ -36,8 +36,8 @@ func checkSimulated(in *Input) []finding.Finding {
 	f := finding.Finding{Severity: finding.Warning, Subject: t.Name,
 		Claim: fmt.Sprintf("%s simulated on the target %q.", wereSteps(len(steps)), t.Name)}
 	f.Evidence = slices.Sorted(maps.Keys(steps))
-	for _, what := range slices.Sorted(maps.Keys(t.Imitated)) {
-		f.Caveats = append(f.Caveats, what+": "+t.Imitated[what])
+	for _, what := range slices.Sorted(maps.Keys(t.Simulates)) {
+		f.Caveats = append(f.Caveats, what+": "+t.Simulates[what])
 	}
 	return []finding.Finding{f}
 }

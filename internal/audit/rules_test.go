@@ -136,7 +136,7 @@ func TestRules(t *testing.T) {
 		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20 without a step of the run. Its group had no load at that time."},
 		{"rehearsal", func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, "rehearsal", finding.Warning, "rehearsal of 1 m (time factor 0.025)"},
 		{"simulated target", func(m *made) { m.in.Manifest.Target = result.TargetInfo{Name: "fake:4", Simulated: true} }, "simulated", finding.Warning, `"fake:4" is simulated`},
-		{"imitated step", func(m *made) {
+		{"simulated step", func(m *made) {
 			m.in.Manifest.Target.Name = "local"
 			m.in.Events = []interval.Event{{Kind: interval.EventStepStarted, Step: "vm_group.MigrateGroup", Simulate: true}}
 		}, "simulated", finding.Warning, `1 step type was simulated on the target "local"`},

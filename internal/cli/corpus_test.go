@@ -53,7 +53,7 @@ func corpusScenarios(t *testing.T) (root string, names []string) {
 	return root, names
 }
 
-// TestCorpusPlans wants that lint finds no error in any public scenario, and a plan of each on an imaginary cluster of
+// TestCorpusPlans wants that lint finds no error in any public scenario, and a plan of each on a simulated cluster of
 // four nodes.
 func TestCorpusPlans(t *testing.T) {
 	root, names := corpusScenarios(t)

@@ -20,8 +20,8 @@ import (
 // polling, such as an agent or a host that answers again. An answer may come long after the fact if there was no poll in
 // between, so the end event includes the length of that gap.
 type operations struct {
-	emit     func(e interval.Event, at time.Time)
-	imitated func(op interval.Operation) bool
+	emit      func(e interval.Event, at time.Time)
+	simulated func(op interval.Operation) bool
 
 	mu    sync.Mutex
 	last  int
@@ -45,11 +45,11 @@ var capabilityOf = map[interval.Operation]target.Capability{
 }
 
 func newOperations(t plan.Target, emit func(e interval.Event, at time.Time)) *operations {
-	imitated := func(op interval.Operation) bool {
-		_, imitated := t.Imitated[capabilityOf[op]]
-		return t.Simulated || imitated
+	simulated := func(op interval.Operation) bool {
+		_, simulated := t.Simulates[capabilityOf[op]]
+		return t.Simulated || simulated
 	}
-	return &operations{emit: emit, imitated: imitated, vms: map[string][]*operation{}, nodes: map[string][]*operation{}}
+	return &operations{emit: emit, simulated: simulated, vms: map[string][]*operation{}, nodes: map[string][]*operation{}}
 }
 
 func (o *operations) begin(e interval.Event) *operation { return o.beginAt(e, time.Now()) }
@@ -63,7 +63,7 @@ func (o *operations) beginAt(e interval.Event, at time.Time) *operation {
 	o.last++
 	e.OperationID = o.last
 	o.mu.Unlock()
-	e.Kind, e.Simulate = interval.EventOperationStarted, o.imitated(e.Operation)
+	e.Kind, e.Simulate = interval.EventOperationStarted, o.simulated(e.Operation)
 	o.emit(e, at)
 	return &operation{event: e, began: at, asked: at}
 }

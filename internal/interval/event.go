@@ -60,7 +60,7 @@ type Event struct {
 	Engine   *Engine `json:"engine,omitempty"`
 	Message  string  `json:"message,omitempty"`   // a sentence for a reader
 	Error    string  `json:"error,omitempty"`     // set on *-ended events when it failed
-	Simulate bool    `json:"simulated,omitempty"` // only imitated on this target
+	Simulate bool    `json:"simulated,omitempty"` // only simulated on this target
 	// Operation, of an operation event; OperationID counts them from 1, and Part is the id of the call that it is part of.
 	Operation   Operation `json:"operation,omitempty"`
 	OperationID int       `json:"operation_id,omitempty"`

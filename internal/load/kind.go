@@ -11,9 +11,9 @@ type Kind struct {
 	// OptionRateScale. A run has one generator of this kind, so that its numbers can be compared, and the first in a list
 	// drives workloads that name none.
 	JobFiles bool
-	// Imitation replaces the generator on VMs that exist in memory only, where the machine must not be touched. Nil: the
+	// Simulation replaces the generator on VMs that exist in memory only, where the machine must not be touched. Nil: the
 	// generator itself touches nothing, and runs there too.
-	Imitation Generator
+	Simulation Generator
 }
 
 // Kinds are generators, the default first.

@@ -88,7 +88,7 @@ type Target struct {
 	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
 	// TotalBytes is 0 where the target does not tell.
 	TotalBytes int64                        `json:"total_bytes"`
-	Imitated   map[target.Capability]string `json:"imitated,omitempty"` // only those that the plan uses
+	Simulates  map[target.Capability]string `json:"imitated,omitempty"` // only those that the plan uses
 }
 
 // Group is one group with its VMs, those that Grow adds included.
@@ -161,7 +161,7 @@ type Step struct {
 	Start     time.Duration  `json:"start_ns"`    // estimated, from the start of the run
 	Duration  time.Duration  `json:"duration_ns"` // estimated
 	Rough     bool           `json:"rough,omitempty"`
-	Imitated  string         `json:"imitated,omitempty"` // what this target only imitates of it
+	Simulates string         `json:"imitated,omitempty"` // what this target only simulates of it
 	Starts    *LoadStart     `json:"starts_load,omitempty"`
 	Lasting   *Lasting       `json:"lasting,omitempty"` // of a rehearsal: the load that it starts goes on beyond its runtime
 }

@@ -19,7 +19,7 @@ import (
 func TestReadReadsWhatIsWritten(t *testing.T) {
 	written := plan.Plan{
 		Format: plan.Format, Scenario: plan.Scenario{Name: "s", DisplayName: "S"},
-		Target: plan.Target{Provider: "fake", Nodes: []target.Node{{ID: "1", Name: "node-1"}}, Imitated: map[target.Capability]string{"migrate": "a pause"}},
+		Target: plan.Target{Provider: "fake", Nodes: []target.Node{{ID: "1", Name: "node-1"}}, Simulates: map[target.Capability]string{"migrate": "a pause"}},
 		Groups: []plan.Group{{Name: "g", VCPUs: 2, Count: 1, CountFinal: 3, Disks: []plan.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 30}},
 			VMs: []plan.VM{{Name: "g-0001", NodeID: "1"}}, NodeIndexes: []int{0}, Counts: map[int]int{8: 1}}},
 		Workloads: []plan.Workload{{Name: "w", Group: "g", Load: &load.Plan{Engine: interval.Engine{Name: "native"}, Extents: []extent.Extent{{Device: "/dev/sdb", Length: 4096, Writes: true}}}}},

@@ -268,8 +268,8 @@ func (p *Plan) textSteps(b *strings.Builder) {
 			if s.Lasting != nil {
 				note = strings.TrimPrefix(note+"; extended until "+s.Lasting.String(), "; ")
 			}
-			if s.Imitated != "" {
-				note = strings.TrimPrefix(note+"; simulated: "+textio.Line(s.Imitated), "; ")
+			if s.Simulates != "" {
+				note = strings.TrimPrefix(note+"; simulated: "+textio.Line(s.Simulates), "; ")
 			}
 			fmt.Fprintf(table, "  %d\t+%s\t%s\t%s\t%s\t%s\n", s.ID, unit.FormatDuration(s.Start.Round(time.Second)), s.Name,
 				textio.Line(s.Subject), lengthText(s), note)

@@ -70,7 +70,7 @@ func readSetting(t *testing.T, comment string) setting {
 		t.Fatal(err)
 	}
 	// Goldens are about a target that is real, with numbers that do not change.
-	inventory.Simulated, inventory.Provider, inventory.Name, inventory.Imitated = false, "lab", "lab", nil
+	inventory.Simulated, inventory.Provider, inventory.Name, inventory.Simulates = false, "lab", "lab", nil
 	inventory.FreeBytes, inventory.TotalBytes, inventory.Nodes = 800<<30, 1000<<30, inventory.Nodes[:4]
 	s := setting{inventory: inventory, capabilities: target.Capabilities(l.fake)}
 	for _, word := range strings.Fields(comment) {

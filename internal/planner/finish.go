@@ -45,9 +45,9 @@ func (c finisher) finishSteps() {
 		s.Group, s.Workload = b.Kind.References(b.Step)
 		s.Nodes = slices.ContainsFunc(b.Kind.Arguments(), func(a verb.Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.Kind.Needs {
-			if text, ok := c.inventory.Imitated[need]; ok && !c.inventory.Simulated {
-				s.Imitated = text
-				c.imitate(need, text)
+			if text, ok := c.inventory.Simulates[need]; ok && !c.inventory.Simulated {
+				s.Simulates = text
+				c.simulate(need, text)
 			}
 		}
 		e := v.Effect(b.Step)
@@ -68,11 +68,11 @@ func (c finisher) finishSteps() {
 	})
 }
 
-func (c finisher) imitate(need target.Capability, text string) {
-	if c.plan.Target.Imitated == nil {
-		c.plan.Target.Imitated = map[target.Capability]string{}
+func (c finisher) simulate(need target.Capability, text string) {
+	if c.plan.Target.Simulates == nil {
+		c.plan.Target.Simulates = map[target.Capability]string{}
 	}
-	c.plan.Target.Imitated[need] = text
+	c.plan.Target.Simulates[need] = text
 }
 
 func (c finisher) finishPower(id int, e verb.Effect) {

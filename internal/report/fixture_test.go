@@ -56,14 +56,14 @@ func smallRun() *document.Run {
 	return f.run("20250921-141503-k3v9qd")
 }
 
-// rehearsalRun is a passed rehearsal on a target that imitates.
+// rehearsalRun is a passed rehearsal on a target that simulates.
 func rehearsalRun() *document.Run {
 	run := newFixture(11, 1).run("20250921-160000-aaaaaa")
 	run.Manifest.Rehearsal = &result.Rehearsal{
 		Asked: 90 * time.Second, TimeFactor: 0.0249, SizeFactor: map[string]float64{"OLTP": 0.0039},
 		Counts: map[string][2]int{"OLTP": {40, 4}}, Nodes: [2]int{8, 4}, Notes: []string{"Floors lengthen the run phase to 1 m 52 s."},
 	}
-	run.Manifest.Target.Imitated = map[string]string{
+	run.Manifest.Target.Simulates = map[string]string{
 		"node-power": "Switching off a node kills the processes of its VMs; no machine loses its power.",
 	}
 	run.Summary.Findings = []finding.Finding{{Code: "rehearsal", Severity: finding.Warning,

@@ -130,7 +130,7 @@ func runSuite(d *document.Document, run *document.Run) junitSuite {
 	s.Hostname = cmp.Or(draw.Clean(run.Manifest.Environment["host"]), s.Hostname)
 	s.Seconds = junitSeconds(d.DurationNanos)
 	s.Properties = suiteProperties(d)
-	s.Out = strings.Join(slices.Concat(d.Reduced, d.Imitated, d.Caveats), "\n")
+	s.Out = strings.Join(slices.Concat(d.Reduced, d.Simulated, d.Caveats), "\n")
 	s.Cases = []junitCase{{Name: "run", Class: s.Package, Seconds: s.Seconds}}
 	for i := range d.Results {
 		s.addResult(&d.Results[i])

@@ -106,9 +106,9 @@ func (p *textPage) validity(d *document.Document) {
 	p.item("started", d.Created.UTC().Format("2006-01-02 15:04:05 MST"))
 	p.item("label", d.Label)
 	p.item("target", document.TargetLine(d))
-	if len(d.Reduced)+len(d.Imitated) > 0 {
+	if len(d.Reduced)+len(d.Simulated) > 0 {
 		p.section("Deviations from the scenario")
-		for _, l := range slices.Concat(d.Reduced, d.Imitated) {
+		for _, l := range slices.Concat(d.Reduced, d.Simulated) {
 			p.text("  ", l, nil)
 		}
 	}

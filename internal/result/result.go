@@ -62,7 +62,7 @@ type TargetInfo struct {
 	Simulated bool              `json:"simulated"`
 	Nodes     []NodeInfo        `json:"nodes"`
 	Facts     [][2]string       `json:"facts,omitempty"`
-	Imitated  map[string]string `json:"imitated,omitempty"`
+	Simulates map[string]string `json:"imitated,omitempty"`
 }
 
 // NodeInfo is one node of the target.

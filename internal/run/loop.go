@@ -231,7 +231,7 @@ func (e *Engine) env(p plan.Step) *verb.Env {
 
 func (e *Engine) stepEvent(p plan.Step, kind interval.EventKind, err error) interval.Event {
 	ev := interval.Event{Kind: kind, Phase: string(p.Phase), Step: p.Name, StepID: p.ID, Workload: p.Workload,
-		Group: p.Group, Message: p.Subject, Iteration: p.Iteration, Label: p.Label, Simulate: p.Imitated != ""}
+		Group: p.Group, Message: p.Subject, Iteration: p.Iteration, Label: p.Label, Simulate: p.Simulates != ""}
 	if p.Nodes {
 		ev.Subject = p.Subject
 	}

@@ -252,8 +252,8 @@ func TestRunStopsBeforeTheStorageIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imagined := p.target.(*fake.Target)
-	w := &filler{step: "test.Wait", fill: func() { imagined.Fill(100 * unit.MiB) }}
+	simulated := p.target.(*fake.Target)
+	w := &filler{step: "test.Wait", fill: func() { simulated.Fill(100 * unit.MiB) }}
 	out, err := p.Run(t.Context(), RunOptions{Watcher: w})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestRunStopsBeforeTheStorageIsFull(t *testing.T) {
 	if out.Ended != result.EndedFailed || out.Exit != diag.ExitUndecided || len(out.Problems)+len(out.Left) > 0 {
 		t.Errorf("outcome %+v", out)
 	}
-	for _, want := range []string{"only 100 MiB of 1 PiB are free in the imagined storage of nodes node-1, node-2", "and 1 GiB have to stay free", "free some space there"} {
+	for _, want := range []string{"only 100 MiB of 1 PiB are free in the simulated storage of nodes node-1, node-2", "and 1 GiB have to stay free", "free some space there"} {
 		if !strings.Contains(out.Reason, want) {
 			t.Errorf("the reason is %q, want %q", out.Reason, want)
 		}

@@ -59,11 +59,11 @@ func targetInfo(inv target.Inventory, p *plan.Plan) result.TargetInfo {
 	for _, f := range inv.Facts {
 		info.Facts = append(info.Facts, [2]string{f.Name, f.Value})
 	}
-	for capability, text := range p.Target.Imitated {
-		if info.Imitated == nil {
-			info.Imitated = map[string]string{}
+	for capability, text := range p.Target.Simulates {
+		if info.Simulates == nil {
+			info.Simulates = map[string]string{}
 		}
-		info.Imitated[string(capability)] = text
+		info.Simulates[string(capability)] = text
 	}
 	return info
 }

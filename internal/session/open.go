@@ -61,12 +61,12 @@ func (p Program) Agent(platform string) (string, error) {
 	}
 }
 
-// serveInMemory is the agent of a VM that exists in memory only. It runs an imitation of every generator, because a
+// serveInMemory is the agent of a VM that exists in memory only. It runs a simulation of every generator, because a
 // simulated target must not touch this machine's devices.
 func serveInMemory(ctx context.Context, conn net.Conn, vm target.VM) error {
 	generators := map[string]load.Generator{}
 	for _, k := range Catalog().Generators {
-		generators[k.Name] = cmp.Or(k.Imitation, k.Generator)
+		generators[k.Name] = cmp.Or(k.Simulation, k.Generator)
 	}
 	return agent.Serve(ctx, conn, agent.Options{Generators: generators, VM: vm.Name})
 }

@@ -62,10 +62,10 @@ const guideHead = `# Steps
 What a scenario can do in its phases ` + "`setup`, `run` and `teardown`" + `. Names, arguments and defaults are X-Ray's;
 where its code and its documents differ, the code's meaning holds. This page is written from the program's catalog.
 
-## Real or imitated
+## Real or simulated
 
 On the local target a VM is an agent process with disk files of its own, and a node is a name. What drives load does real
-I/O. What a step does to nodes, or needs a hypervisor for, is imitated as well as one machine can, and says so in plan
+I/O. What a step does to nodes, or needs a hypervisor for, is simulated as far as one machine can, and marked so in plan
 and report:
 `
 
@@ -104,14 +104,14 @@ func onLocal(t *testing.T, k verb.Kind) string {
 		}
 		return "not offered"
 	}
-	var imitated []string
+	var simulated []string
 	for _, s := range plan.Steps {
-		if (s.Name == k.Name || s.Within == k.Name) && s.Imitated != "" && !slices.Contains(imitated, s.Imitated) {
-			imitated = append(imitated, s.Imitated)
+		if (s.Name == k.Name || s.Within == k.Name) && s.Simulates != "" && !slices.Contains(simulated, s.Simulates) {
+			simulated = append(simulated, s.Simulates)
 		}
 	}
-	if len(imitated) > 0 {
-		return "imitated: " + strings.Join(imitated, "; ")
+	if len(simulated) > 0 {
+		return "simulated: " + strings.Join(simulated, "; ")
 	}
 	return "real"
 }

@@ -59,15 +59,15 @@ func Capabilities(t Target) []Capability {
 	add(ok, CapVMMeter)
 	_, ok = t.(GuestShell)
 	add(ok, CapGuestShell)
-	// On an imaginary target the controller's own programs are imagined too.
+	// On a simulated target the controller's own programs are simulated too.
 	simulator, ok := t.(Simulator)
-	imaginary := ok && simulator.Simulated()
-	add(imaginary, CapPlaybook)
-	add(imaginary, CapHostShell)
+	simulated := ok && simulator.Simulated()
+	add(simulated, CapPlaybook)
+	add(simulated, CapHostShell)
 	return have
 }
 
-// Simulator is a target that may be entirely imaginary: programs that would run for it are only recorded.
+// Simulator is a target that may be entirely simulated: its programs are only recorded, not run.
 type Simulator interface {
 	Simulated() bool
 }

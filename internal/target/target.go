@@ -103,8 +103,8 @@ type Inventory struct {
 	// AddressesMax is how many VMs can get an address on all nodes together, 0: not known.
 	AddressesMax int    `json:"addresses_max,omitempty"`
 	Facts        []Fact `json:"facts,omitempty"`
-	// Imitated names the capabilities that this target only imitates, with one sentence each on what is missing.
-	Imitated map[Capability]string `json:"imitated,omitempty"`
+	// Simulates names the capabilities that this target only simulates, with one sentence each on what is missing.
+	Simulates map[Capability]string `json:"imitated,omitempty"`
 	// PowerAllowed: the owner allows node power operations on this target.
 	PowerAllowed bool `json:"power_allowed"`
 	// Systems: each VM has an operating system of its own, with an identity and addresses that no other VM has.

@@ -193,7 +193,7 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	writeBMCs(&b, c.BMCs)
 	can := console.Table{Head: []string{"CAPABILITY", "HERE"}, Width: p.Columns()}
 	for _, capability := range c.Capabilities {
-		can.Add(string(capability), cmp.Or(inv.Imitated[capability], "real"))
+		can.Add(string(capability), cmp.Or(inv.Simulates[capability], "real"))
 	}
 	if inv.Simulated {
 		can = console.Table{Head: []string{"CAPABILITY"}}

@@ -12,8 +12,8 @@ func Generators() load.Kinds {
 	nowhere := ioengine.Generator{Backend: "null"}
 	return load.Kinds{
 		{Name: "native", Summary: "the engine of this program: io_uring or psync, open loop, deterministic",
-			Generator: ioengine.New(), JobFiles: true, Imitation: nowhere},
+			Generator: ioengine.New(), JobFiles: true, Simulation: nowhere},
 		{Name: "fio", Summary: "the fio program, where it is installed: all of its options, closed loop",
-			Generator: fio.Generator{}, JobFiles: true, Imitation: nowhere},
+			Generator: fio.Generator{}, JobFiles: true, Simulation: nowhere},
 	}
 }

@@ -36,10 +36,10 @@ type Document struct {
 	// Reduced holds a sentence for every factor of a rehearsal; it is empty for a full run.
 	Reduced   []string          `json:"reduced"`
 	Rehearsal *result.Rehearsal `json:"rehearsal"`
-	// Imitated holds a sentence for everything that was not real: a simulated target, imitated operations.
-	Imitated []string            `json:"imitated"`
-	Scenario result.ScenarioInfo `json:"scenario"`
-	Target   result.TargetInfo   `json:"target"`
+	// Simulated holds a sentence for everything that was not real: a simulated target, simulated operations.
+	Simulated []string            `json:"imitated"`
+	Scenario  result.ScenarioInfo `json:"scenario"`
+	Target    result.TargetInfo   `json:"target"`
 
 	Phases    []result.Window `json:"phases"`
 	Windows   []result.Window `json:"windows"`
@@ -109,7 +109,7 @@ func Build(run *Run) *Document {
 	}
 	d.Findings = notNil(s.Findings)
 	d.Reduced = reductions(m.Rehearsal)
-	d.Imitated = imitations(m, s, run.Events)
+	d.Simulated = simulations(m, s, run.Events)
 	planned, err := ReadPlan(run.Plan)
 	if err != nil {
 		caveat := fmt.Sprintf("Cannot read the plan of this bundle: %v.", err)

@@ -45,7 +45,7 @@ func steps(p *plan.Plan, events []interval.Event) []Step {
 	for _, s := range p.Steps {
 		byID[s.ID] = len(list)
 		list = append(list, Step{ID: s.ID, Phase: string(s.Phase), Name: s.Name, Subject: s.Subject, Label: s.Label, Line: s.Line, Iteration: s.Iteration,
-			PlannedNanos: s.Duration.Nanoseconds(), Simulated: s.Imitated != ""})
+			PlannedNanos: s.Duration.Nanoseconds(), Simulated: s.Simulates != ""})
 	}
 	for _, e := range events {
 		if e.Kind != interval.EventStepStarted && e.Kind != interval.EventStepEnded {

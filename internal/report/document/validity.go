@@ -73,15 +73,15 @@ func Factor(f float64) string {
 	return text
 }
 
-// imitations says everything in the run that was not real.
-func imitations(m *result.Manifest, s *result.Summary, events []interval.Event) []string {
+// simulations says everything in the run that was not real.
+func simulations(m *result.Manifest, s *result.Summary, events []interval.Event) []string {
 	list := []string{}
 	if m.Target.Simulated {
 		list = append(list, fmt.Sprintf("The target %q is simulated: no storage was accessed, and no number "+
 			"describes a real system.", m.Target.Name))
 	}
-	for _, what := range slices.Sorted(maps.Keys(m.Target.Imitated)) {
-		list = append(list, Sentence(what+": "+m.Target.Imitated[what]))
+	for _, what := range slices.Sorted(maps.Keys(m.Target.Simulates)) {
+		list = append(list, Sentence(what+": "+m.Target.Simulates[what]))
 	}
 	seen := map[string]bool{}
 	for _, e := range events {

@@ -22,7 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// cluster has imagined VMs and nodes whose power is that of real BMCs.
+// cluster has simulated VMs and nodes whose power is that of real BMCs.
 type cluster struct {
 	*fake.Target
 	nodes    *Nodes

@@ -43,7 +43,7 @@ type Target struct {
 	serve func(ctx context.Context, conn net.Conn, vm target.VM) error
 }
 
-// cluster is the imaginary nodes, what is on them and what was done to them.
+// cluster is the simulated nodes with their objects and the changes made to them.
 type cluster struct {
 	config target.Config
 	nodes  []target.Node
@@ -101,7 +101,7 @@ var (
 // Provider is the entry of the list of providers.
 func Provider() target.Provider {
 	return target.Provider{
-		Name: "fake", Summary: "an imaginary cluster in memory, with every capability", MakesNodes: true,
+		Name: "fake", Summary: "a simulated cluster in memory, with every capability", MakesNodes: true,
 		Open: func(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
 			return Open(ctx, c, o)
 		},
@@ -166,13 +166,13 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		Provider: "fake", Name: t.config.Name, Simulated: true, Nodes: slices.Clone(t.nodes),
 		Templates: slices.Sorted(maps.Keys(t.config.Templates)), AnyTemplate: len(t.config.Templates) == 0,
 		TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
-		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, Imitated: map[target.Capability]string{},
+		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, Simulates: map[target.Capability]string{},
 	}
 	if inventory.Name == "" {
 		inventory.Name = "fake"
 	}
 	for _, c := range target.Capabilities(t) {
-		inventory.Imitated[c] = "everything here is imagined"
+		inventory.Simulates[c] = "everything is in memory"
 	}
 	inventory.FreeBytes = t.freeBytes()
 	return inventory, nil

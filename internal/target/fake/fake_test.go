@@ -60,7 +60,7 @@ func TestHasEveryCapability(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	inventory, err := f.Inventory(t.Context())
-	if err != nil || !inventory.Simulated || len(inventory.Imitated) != len(want) {
+	if err != nil || !inventory.Simulated || len(inventory.Simulates) != len(want) {
 		t.Errorf("it does not say that it is simulated: %+v, %v", inventory, err)
 	}
 }

@@ -46,8 +46,8 @@ func (c *cluster) SampleNodes(ctx context.Context) ([]target.NodeSample, error) 
 	return all, nil
 }
 
-// imagined is what a VM that runs does on average.
-var imagined = map[target.VMMetric]float64{
+// simulatedMeans is the mean load of a running VM.
+var simulatedMeans = map[target.VMMetric]float64{
 	target.VMCPUUsage: 0.4, target.VMCPUSteal: 0.01, target.VMMemory: 1 << 30, target.VMReads: 700, target.VMWrites: 300,
 	target.VMReadBytes: 700 * 8192, target.VMWritten: 300 * 8192, target.VMReadTime: 0.5e-3, target.VMWriteTime: 0.8e-3,
 	target.VMReceived: 20e3, target.VMTransmitted: 60e3,
@@ -77,7 +77,7 @@ func (c *cluster) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeS
 		wave := 1 + 0.1*math.Sin(float64(c.samples)/5+float64(vm.Ordinal))
 		for _, metric := range target.VMMetrics() {
 			all = append(all, target.VMSample{
-				VM: vm.Name, Group: vm.Group, NodeID: vm.NodeID, Metric: metric, At: now, Value: imagined[metric] * wave, Simulated: true,
+				VM: vm.Name, Group: vm.Group, NodeID: vm.NodeID, Metric: metric, At: now, Value: simulatedMeans[metric] * wave, Simulated: true,
 			})
 		}
 	}
@@ -94,7 +94,7 @@ func (c *cluster) NodeSpace(ctx context.Context, nodeID string) (target.Space, e
 	if err := c.nodeIsOn(nodeID); err != nil {
 		return target.Space{}, err
 	}
-	return target.Space{Storage: "imagined", Place: "the imagined storage", FreeBytes: c.freeBytes(), TotalBytes: capacityBytes}, nil
+	return target.Space{Storage: "simulated", Place: "the simulated storage", FreeBytes: c.freeBytes(), TotalBytes: capacityBytes}, nil
 }
 
 // Fill writes, as others would, until so many bytes are free.

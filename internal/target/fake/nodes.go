@@ -89,7 +89,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return fmt.Errorf("nodes switched off: %s", strings.Join(slices.Sorted(maps.Keys(c.nodesOff)), ", "))
 }
 
-// DatastoreVisible returns nil for every node that is on: an imagined datastore is seen from everywhere.
+// DatastoreVisible returns nil for every node that is on: a simulated datastore is visible everywhere.
 func (c *cluster) DatastoreVisible(ctx context.Context, nodeID, datastore string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

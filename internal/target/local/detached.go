@@ -21,7 +21,7 @@ import (
 
 // Detached makes the VMs of a Target outlive it and this program: the agent of such a VM listens on a socket in the
 // VM's folder instead of inheriting a connection, and the next program that opens the folder finds it running. Packages that
-// keep VMs on another machine (hostvm) use it; there the machine is one node, and nothing about it is imitated.
+// keep VMs on another machine (hostvm) use it; there the machine is one node, and nothing about it is simulated.
 type Detached struct {
 	Node target.Node
 	// Address is that of the machine, which all its VMs share.

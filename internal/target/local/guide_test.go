@@ -24,7 +24,7 @@ func TestGuideTellsTheTruth(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+\\.[A-Za-z]+)` \\| (real|imitated|not offered) \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+\\.[A-Za-z]+)` \\| (real|simulated|not offered) \\|").FindAllStringSubmatch(string(text), -1) {
 		if said[row[1]] != "" {
 			t.Errorf("%s is in the table twice", row[1])
 		}
@@ -63,8 +63,8 @@ func treatment(t *testing.T, kind verb.Kind, catalog verb.Catalog, l target.Targ
 		t.Fatalf("%s: %v", kind.Name, err)
 	}
 	for _, need := range kind.Needs {
-		if inventory.Imitated[need] != "" {
-			return "imitated"
+		if inventory.Simulates[need] != "" {
+			return "simulated"
 		}
 	}
 	return "real"

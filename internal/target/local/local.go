@@ -2,7 +2,7 @@
 // that are files. Nothing has to be installed.
 //
 // Real here: processes that start and die, data that is copied, bytes that go to files, an address for each VM.
-// Imitated, and said so in Inventory.Imitated: nodes, migration, power of nodes.
+// Simulated, and listed in Inventory.Simulates: nodes, migration, power of nodes.
 //
 //	Create ──▶ owner file, folder, sparse disk files        (store.go)
 //	PowerOnVMs ──▶ process with one end of a socket pair     (process.go); DialAgent hands out the other end
@@ -154,7 +154,7 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 		Provider: "local", Name: name, Nodes: slices.Clone(t.nodes.list), AnyTemplate: true, Overcommits: true,
 		// As df counts: blocks reserved for root are neither free nor used, and no part of the total.
 		FreeBytes: int64(fs.Bavail) * fs.Bsize, TotalBytes: int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize,
-		PowerAllowed: t.config.Allow.NodePower, Imitated: imitated(), Replication: t.config.Replication,
+		PowerAllowed: t.config.Allow.NodePower, Simulates: simulates(), Replication: t.config.Replication,
 	}
 	inventory.Facts = append(inventory.Facts, t.config.Facts...)
 	inventory.Facts = append(inventory.Facts,
@@ -164,7 +164,7 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 	return inventory, nil
 }
 
-func imitated() map[target.Capability]string {
+func simulates() map[target.Capability]string {
 	return map[target.Capability]string{
 		target.CapMigrate:   "the VM's process keeps running where it is; only the name of its node changes",
 		target.CapNodePower: "simulated nodes: power-off kills the VM processes; disks and network are unaffected",

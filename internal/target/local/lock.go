@@ -9,7 +9,7 @@ import (
 
 var _ target.Locker = (*Target)(nil)
 
-// Lock takes a part of this machine, for as long as this process lives. Power cuts are imitated here and hit nothing but this
+// Lock takes a part of this machine, for as long as this process lives. Power cuts are simulated here and hit nothing but this
 // target's own processes, so that several local targets may be in use; one that can really cut the machine's power takes it whole.
 func (t *Target) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
 	held, err := lease.Share(ctx, t.leases, h)

@@ -34,7 +34,7 @@ func (n *nodes) check(id string) error {
 	return nil
 }
 
-// MigrateVMs gives VMs another node. Their processes keep running as they are: migration is imitated.
+// MigrateVMs gives VMs another node. Their processes keep running as they are: migration is simulated.
 func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
 	if err := t.check(nodeID); err != nil {
 		return fmt.Errorf("migrate VMs: %w", err)

@@ -290,8 +290,8 @@ func TestInventorySaysWhatIsImitated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []target.Capability{target.CapMigrate, target.CapNodePower, target.CapNodeMeter, target.CapReady, target.CapSnapshot} {
-		if inventory.Imitated[c] == "" {
-			t.Errorf("%s is not said to be imitated", c)
+		if inventory.Simulates[c] == "" {
+			t.Errorf("%s is not said to be simulated", c)
 		}
 	}
 	if inventory.FreeBytes <= 0 || inventory.TotalBytes < inventory.FreeBytes || !inventory.Overcommits || inventory.Simulated {

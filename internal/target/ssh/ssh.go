@@ -5,8 +5,8 @@
 //	Create, PowerOnVMs, … ──▶ host (link.go): ssh, the program at its other end ──▶ package hostvm there
 //	DialAgent ──▶ a stream of the same connection ──▶ socket of the agent ──▶ mutual TLS from end to end
 //
-// Real here: hosts, their disks, their networks, and the power of those with a BMC. Imitated, and said so in
-// Inventory.Imitated: VMs are processes, their snapshots copies of files.
+// Real here: hosts, their disks, their networks, and the power of those with a BMC. Simulated, and listed in
+// Inventory.Simulates: VMs are processes, their snapshots copies of files.
 package ssh
 
 import (
@@ -314,7 +314,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	}
 	inventory := target.Inventory{
 		Provider: "ssh", Name: t.config.Name, AnyTemplate: true, Overcommits: true, PowerAllowed: t.config.Allow.NodePower,
-		Facts: slices.Clone(t.config.Facts), Imitated: imitated(), Replication: t.config.Replication,
+		Facts: slices.Clone(t.config.Facts), Simulates: simulates(), Replication: t.config.Replication,
 	}
 	boots := map[string][]string{}
 	for i, h := range t.hosts {
@@ -343,7 +343,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	return inventory, nil
 }
 
-func imitated() map[target.Capability]string {
+func simulates() map[target.Capability]string {
 	return map[target.Capability]string{
 		target.CapVMPower: "a VM is a process of its host: power off kills it, and what it wrote stays in the host's page cache",
 		target.CapSnapshot: "copies of the disk files, by reflink where the file system can; while a VM runs they are taken file " +

@@ -24,9 +24,9 @@ func inventory(s *suite) {
 	if !inventory.AnyTemplate && len(inventory.Templates) == 0 {
 		s.Error("no template to create VMs from")
 	}
-	for c := range inventory.Imitated {
+	for c := range inventory.Simulates {
 		if !slices.Contains(s.caps, c) {
-			s.Errorf("%q is imitated and not offered", c)
+			s.Errorf("%q is simulated and not offered", c)
 		}
 	}
 	again, err := s.target.Inventory(s.Context())

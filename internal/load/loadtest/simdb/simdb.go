@@ -20,7 +20,7 @@ import (
 )
 
 // Kind is its registration.
-var Kind = load.Kind{Name: "simdb", Summary: "imagined transactions, for tests", Generator: Generator{}}
+var Kind = load.Kind{Name: "simdb", Summary: "simulated transactions, for tests", Generator: Generator{}}
 
 // Generator imagines transactions.
 type Generator struct{}
