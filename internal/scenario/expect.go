@@ -20,8 +20,8 @@ var (
 )
 
 // expectations reads the extension's list of thresholds: texts, or mappings of that and window.
-func (p *parser) expectations(f fields, r *Result) {
-	n, ok := f.get("expect")
+func (r resultParser) expectations() {
+	n, ok := r.get("expect")
 	if !ok {
 		return
 	}
@@ -32,7 +32,7 @@ func (p *parser) expectations(f fields, r *Result) {
 	for _, item := range items {
 		text, window, at := item, "", item
 		if item.Kind == yamltree.Mapping {
-			e := p.fields(item, f.key["expect"], "an expectation of "+f.what, expectKeys)
+			e := r.mapping(item, r.key["expect"], "an expectation of "+r.what, expectKeys)
 			e.require("that")
 			text, window = e.value["that"], e.text("window")
 			if n, ok := e.get("window"); ok {
@@ -43,15 +43,15 @@ func (p *parser) expectations(f fields, r *Result) {
 			}
 		}
 		if text.Kind != yamltree.Scalar {
-			p.report(text, "wrong-type", `for example "p99 < 5 ms"`, "%s: an expectation is %s where text is wanted", f.what, text.Kind)
+			r.report(text, "wrong-type", `for example "p99 < 5 ms"`, "%s: an expectation is %s where text is wanted", r.what, text.Kind)
 			continue
 		}
 		x, err := ParseExpectation(text.Text, r.Type)
 		if err != nil {
-			p.report(text, "bad-expectation", `for example "p99 < 5 ms" or "mean >= 10k"`, "%s: %v", f.what, err)
+			r.report(text, "bad-expectation", `for example "p99 < 5 ms" or "mean >= 10k"`, "%s: %v", r.what, err)
 			continue
 		}
-		x.Window, x.Pos, x.WindowPos = window, p.pos(text), p.pos(at)
+		x.Window, x.Pos, x.WindowPos = window, r.pos(text), r.pos(at)
 		r.Expect = append(r.Expect, x)
 	}
 }

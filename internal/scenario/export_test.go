@@ -36,8 +36,8 @@ func TopRequired() []string { return topRequired }
 
 // PlainValue parses a rendered text into plain values.
 func PlainValue(text string) any {
-	p := &parser{source: splitLines(text)}
-	root := p.tree(text, offset(0))
+	r := reader{source: splitLines(text)}
+	root := r.tree(text, offset(0))
 	if root == nil {
 		return nil
 	}

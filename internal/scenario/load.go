@@ -46,17 +46,11 @@ func Load(ctx context.Context, src Source, opts Options) (*Scenario, error) {
 
 // finish builds the Scenario from what the child found, and reads the files that it names.
 func finish(dir *folder, source string, resp response) (*Scenario, error) {
-	p := &parser{file: dir.shown, source: splitLines(source), rendered: splitLines(resp.Rendered), list: resp.Problems}
-	p.sc = &Scenario{
-		Variables: resp.Variables,
-		Presets:   resp.Presets,
-		Preset:    resp.Preset,
-		Dir:       dir.path,
-		Archive:   dir.zip,
-		Document:  dir.shown,
-		Source:    source,
-		Rendered:  resp.Rendered,
-		Files:     map[string]string{},
+	p := &parser{
+		reader: &reader{file: dir.shown, source: splitLines(source), rendered: splitLines(resp.Rendered), problems: resp.Problems},
+		sc: &Scenario{Inputs: resp.Inputs, Origin: Origin{
+			Dir: dir.path, Archive: dir.zip, Document: dir.shown, Source: source, Rendered: resp.Rendered, Files: map[string]string{},
+		}},
 	}
 	if resp.Root != nil {
 		p.sc.noteWidths(*resp.Root)

@@ -3,9 +3,11 @@ package scenario
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
@@ -23,6 +25,13 @@ const (
 	groupNameMax    = 18
 	entryNameMax    = 120
 )
+
+// parser turns a tree into a Scenario.
+type parser struct {
+	*reader
+	sc     *Scenario
+	wanted []wantedFile // files that the document names
+}
 
 // document reads the whole document. References between sections are checked when all of them are known.
 func (p *parser) document(root yamltree.Node) {
@@ -45,6 +54,36 @@ func (p *parser) document(root yamltree.Node) {
 	p.sc.Run = p.phase(f, "run", true)
 	p.sc.Teardown = p.phase(f, "teardown", false)
 	p.variablesUnused()
+}
+
+// topFields reads the keys of the whole document. X-Ray's reader ignores those that it does not know, and people keep notes and
+// anchors there, so they are warnings; but one that is probably a key that has to be there is an error.
+func (p *parser) topFields(root, at yamltree.Node) fields {
+	known := yamltree.Node{Kind: yamltree.Mapping}
+	var strange []yamltree.Node
+	have := map[string]bool{}
+	for i := 0; i+1 < len(root.Items); i += 2 {
+		key := root.Items[i]
+		have[key.Text] = true
+		if key.Kind == yamltree.Scalar && !slices.Contains(topKeys, key.Text) {
+			strange = append(strange, key, root.Items[i+1])
+		} else {
+			known.Items = append(known.Items, key, root.Items[i+1])
+		}
+	}
+	for i := 0; i < len(strange); i += 2 {
+		key, near := strange[i], diag.Nearest(strange[i].Text, topKeys)
+		if slices.Contains(topRequired, near) && !have[near] {
+			known.Items = append(known.Items, key, strange[i+1]) // reported as a slip
+			continue
+		}
+		hint := "X-Ray ignores it too"
+		if near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		p.warn(key, "unknown-key", hint, "the scenario has no key %q, so it is ignored", shorten(key.Text))
+	}
+	return p.mapping(known, at, "the scenario", topKeys)
 }
 
 func (p *parser) identity(f fields) {

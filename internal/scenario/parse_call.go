@@ -78,7 +78,7 @@ func (p *parser) call(item yamltree.Node, phase string) (Call, bool) {
 		return Call{}, false
 	}
 	c := Call{Name: name.Text, Pos: p.pos(name), Width: name.Width, RenderedLine: name.RenderedLine}
-	f := p.fields(args, name, "step "+name.Text, nil)
+	f := p.mapping(args, name, "step "+name.Text, nil)
 	for _, arg := range f.names {
 		key, value := f.key[arg], f.value[arg]
 		a := Argument{Name: arg, Pos: p.pos(key), ValuePos: p.pos(value), Width: value.Width, RenderedLine: value.RenderedLine}
@@ -89,9 +89,7 @@ func (p *parser) call(item yamltree.Node, phase string) (Call, bool) {
 		}
 		c.Args = append(c.Args, a)
 	}
-	if n, ok := f.get("nodes"); ok {
-		p.blankNodes(n, f.what)
-	}
+	f.nodes()
 	if n, ok := f.get("filename"); ok && c.Name == "playbook.Run" {
 		p.wanted = append(p.wanted, wantedFile{name: f.text("filename"), at: n, what: f.what})
 	}

@@ -35,7 +35,7 @@ func (p *parser) groups(f fields) {
 }
 
 func (p *parser) group(e entry) Group {
-	f := p.fields(e.value, e.name, fmt.Sprintf("VM group %q", e.name.Text), groupKeys)
+	f := p.mapping(e.value, e.name, fmt.Sprintf("VM group %q", e.name.Text), groupKeys)
 	f.require("template")
 	g := Group{
 		Name:         e.name.Text,
@@ -47,8 +47,9 @@ func (p *parser) group(e entry) Group {
 		PerCluster:   int(f.integer("count_per_cluster", 1, groupVMsMax, 0)),
 		Pos:          p.pos(e.name),
 	}
-	p.disks(f, &g)
-	p.placement(f, &g)
+	gp := groupParser{f, &g}
+	gp.disks()
+	gp.placement()
 	for _, n := range f.list("exporter_ports") {
 		port, ok := yamltree.AsInt(n)
 		if !ok || port < 1 || port > 65535 {
@@ -60,13 +61,19 @@ func (p *parser) group(e entry) Group {
 	return g
 }
 
+// groupParser reads the parts of one group that depend on each other.
+type groupParser struct {
+	fields
+	*Group
+}
+
 // disks reads count and size, or a list of sizes in GiB that must be equal, as X-Ray wants them.
-func (p *parser) disks(f fields, g *Group) {
-	n, ok := f.get("data_disks")
+func (g groupParser) disks() {
+	n, ok := g.get("data_disks")
 	switch {
 	case !ok:
 	case n.Kind == yamltree.Mapping:
-		d := p.fields(n, f.key["data_disks"], "data_disks of "+f.what, diskKeys)
+		d := g.mapping(n, g.key["data_disks"], "data_disks of "+g.what, diskKeys)
 		d.require(diskKeys...)
 		g.DiskCount = int(d.integer("count", 0, disksMax, 0))
 		g.DiskBytes = d.integer("size", 1, diskGiBMax, 0) * unit.GiB
@@ -75,40 +82,41 @@ func (p *parser) disks(f fields, g *Group) {
 			size, ok := yamltree.AsInt(item)
 			switch {
 			case !ok || size < 1 || size > diskGiBMax:
-				p.report(item, "wrong-type", "", "%s: the disk size %s must be an integer in GiB", f.what, quoteNode(item))
+				g.report(item, "wrong-type", "", "%s: the disk size %s must be an integer in GiB", g.what, quoteNode(item))
 			case g.DiskBytes != 0 && g.DiskBytes != size*unit.GiB:
-				p.report(item, "unequal-disks", "", "%s: all data disks must have the same size; the first has %d GiB",
-					f.what, g.DiskBytes/unit.GiB)
+				g.report(item, "unequal-disks", "", "%s: all data disks must have the same size; the first has %d GiB",
+					g.what, g.DiskBytes/unit.GiB)
 			default:
 				g.DiskBytes = size * unit.GiB
 			}
 		}
 		g.DiskCount = len(n.Items)
 	default:
-		p.report(n, "wrong-shape", "write count: and size: below it",
-			"%s: data_disks is %s where count and size are wanted", f.what, quoteNode(n))
+		g.report(n, "wrong-shape", "write count: and size: below it",
+			"%s: data_disks is %s where count and size are wanted", g.what, quoteNode(n))
 	}
 }
 
 // placement reads the node slice and the counts.
-func (p *parser) placement(f fields, g *Group) {
-	if n, ok := f.get("nodes"); ok {
-		g.Nodes = f.text("nodes")
-		p.blankNodes(n, f.what)
+func (g groupParser) placement() {
+	if n, ok := g.nodes(); ok {
+		g.Nodes = g.text("nodes")
 		if _, err := ParseNodes(g.Nodes); err != nil && n.Kind == yamltree.Scalar {
-			p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: %v", f.what, err)
+			g.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: %v", g.what, err)
 			g.Nodes = ""
 		}
 	}
-	if n, both := f.key["count_per_cluster"]; both && g.PerNode != 0 && g.PerCluster != 0 {
-		p.report(n, "count-twice", "", "%s: count_per_cluster and count_per_node exclude each other", f.what)
+	if n, both := g.key["count_per_cluster"]; both && g.PerNode != 0 && g.PerCluster != 0 {
+		g.report(n, "count-twice", "", "%s: count_per_cluster and count_per_node exclude each other", g.what)
 	}
 }
 
-// blankNodes reports a node slice that is written and says nothing, as a variable without a value leaves it. Only a key that
-// is not there means all nodes: a step that cuts the power must not take a slip for "all".
-func (p *parser) blankNodes(n yamltree.Node, what string) {
-	if n.Kind == yamltree.Scalar && strings.TrimSpace(n.Text) == "" {
-		p.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: nodes is empty", what)
+// nodes returns a node slice, and reports one that is written and says nothing, as a variable without a value leaves it. Only a
+// key that is not there means all nodes: a step that cuts the power must not take a slip for "all".
+func (f fields) nodes() (yamltree.Node, bool) {
+	n, ok := f.get("nodes")
+	if ok && n.Kind == yamltree.Scalar && strings.TrimSpace(n.Text) == "" {
+		f.report(n, "bad-nodes", `write all, an index, or a slice such as ":n-1"`, "%s: nodes is empty", f.what)
 	}
+	return n, ok
 }

@@ -35,7 +35,7 @@ func (p *parser) results(f fields) {
 }
 
 func (p *parser) result(e entry) Result {
-	f := p.fields(e.value, e.name, fmt.Sprintf("result %q", e.name.Text), resultKeys)
+	f := p.mapping(e.value, e.name, fmt.Sprintf("result %q", e.name.Text), resultKeys)
 	r := Result{
 		Name:        e.name.Text,
 		Title:       f.text("title"),
@@ -53,19 +53,26 @@ func (p *parser) result(e entry) Result {
 		Hint:        f.text("result_hint"),
 		Pos:         p.pos(e.name),
 	}
-	p.oneSource(f, &r)
-	p.resultType(f, &r)
-	p.reportMetrics(f, &r)
-	p.expectedValue(f, &r)
-	p.expectations(f, &r)
+	rp := resultParser{f, &r}
+	rp.oneSource()
+	rp.resultType()
+	rp.reportMetrics()
+	rp.expectedValue()
+	rp.expectations()
 	return r
 }
 
+// resultParser reads the parts of one result that depend on each other.
+type resultParser struct {
+	fields
+	*Result
+}
+
 // oneSource finds the one source of the result's data. A query may name a VM group as well, for its macros.
-func (p *parser) oneSource(f fields, r *Result) {
+func (r resultParser) oneSource() {
 	var named []string
 	for _, s := range []ResultSource{FromQuery, FromGroup, FromWorkload, FromMetric} {
-		if _, ok := f.get(string(s)); ok {
+		if _, ok := r.get(string(s)); ok {
 			named = append(named, string(s))
 		}
 	}
@@ -74,80 +81,80 @@ func (p *parser) oneSource(f fields, r *Result) {
 	}
 	switch len(named) {
 	case 0:
-		p.report(f.at, "no-source", "add vm_group, workload_name, query or metric",
-			"%s does not say where its data comes from", f.what)
+		r.report(r.at, "no-source", "add vm_group, workload_name, query or metric",
+			"%s does not say where its data comes from", r.what)
 		return
 	case 1:
 		r.Source = ResultSource(named[0])
 	default:
-		p.report(f.key[named[1]], "two-sources", "keep one of them", "%s has more than one source: %s", f.what,
+		r.report(r.key[named[1]], "two-sources", "keep one of them", "%s has more than one source: %s", r.what,
 			strings.Join(named, ", "))
 		return
 	}
 	if r.Source != FromQuery {
 		return
 	}
-	n, _ := f.get("query")
-	r.QueryPos = p.pos(n)
-	if strings.Contains(r.Query, "__curie_filter_vm_group__") && r.Group == "" && f.text("vm_group") == "" {
-		p.report(n, "query-group", "add vm_group",
-			"%s: the query asks for __curie_filter_vm_group__ and the result names no VM group", f.what)
+	n, _ := r.get("query")
+	r.QueryPos = r.pos(n)
+	if strings.Contains(r.Query, "__curie_filter_vm_group__") && r.Group == "" && r.text("vm_group") == "" {
+		r.report(n, "query-group", "add vm_group",
+			"%s: the query asks for __curie_filter_vm_group__ and the result names no VM group", r.what)
 	}
 }
 
-func (p *parser) resultType(f fields, r *Result) {
-	r.Type = strings.ToLower(f.text("result_type"))
+func (r resultParser) resultType() {
+	r.Type = strings.ToLower(r.text("result_type"))
 	allowed, known := resultTypes[r.Source]
-	n, given := f.get("result_type")
+	n, given := r.get("result_type")
 	switch {
 	case !known:
 	case r.Source == FromMetric:
 		if given {
-			p.warn(n, "useless-key", "remove it", "%s: result_type has no effect beside metric", f.what)
+			r.warn(n, "useless-key", "remove it", "%s: result_type has no effect beside metric", r.what)
 		}
 		r.Type = ""
 	case !given && r.Source == FromQuery:
 		r.Type = "generic"
 	case !given:
-		p.report(f.at, "missing-key", "add result_type: "+allowed[0], "%s has no %q", f.what, "result_type")
+		r.report(r.at, "missing-key", "add result_type: "+allowed[0], "%s has no %q", r.what, "result_type")
 	case !slices.Contains(allowed, r.Type):
 		hint := suggest(r.Type, allowed)
 		if r.Type == "generic" {
 			hint = "result_type: generic needs a query"
 		}
-		p.report(n, "unknown-value", hint, "%s: result_type cannot be %q with %s", f.what, r.Type, r.Source)
+		r.report(n, "unknown-value", hint, "%s: result_type cannot be %q with %s", r.what, r.Type, r.Source)
 		r.Type = ""
 	}
-	if mask, ok := f.get("workload_mask"); ok && known && r.Source != FromGroup && r.Source != FromQuery {
-		p.warn(mask, "useless-key", "remove it", "%s: workload_mask has no effect beside %s", f.what, r.Source)
+	if mask, ok := r.get("workload_mask"); ok && known && r.Source != FromGroup && r.Source != FromQuery {
+		r.warn(mask, "useless-key", "remove it", "%s: workload_mask has no effect beside %s", r.what, r.Source)
 	}
-	if agg, ok := f.get("aggregate"); ok && r.Type == "latency" && (r.Aggregate == "min" || r.Aggregate == "median" || r.Aggregate == "max") {
-		p.report(agg, "unknown-value", "use aggregate: mean", "%s: latencies of VMs cannot be combined by %q",
-			f.what, r.Aggregate)
+	if agg, ok := r.get("aggregate"); ok && r.Type == "latency" && (r.Aggregate == "min" || r.Aggregate == "median" || r.Aggregate == "max") {
+		r.report(agg, "unknown-value", "use aggregate: mean", "%s: latencies of VMs cannot be combined by %q",
+			r.what, r.Aggregate)
 	}
 }
 
-func (p *parser) reportMetrics(f fields, r *Result) {
-	for _, n := range f.list("report_metrics") {
+func (r resultParser) reportMetrics() {
+	for _, n := range r.list("report_metrics") {
 		if n.Kind != yamltree.Scalar || !slices.Contains(reportMetrics, n.Text) {
-			p.report(n, "unknown-value", suggest(n.Text, reportMetrics), "%s: %s is not a report metric", f.what, quoteNode(n))
+			r.report(n, "unknown-value", suggest(n.Text, reportMetrics), "%s: %s is not a report metric", r.what, quoteNode(n))
 			continue
 		}
 		r.ReportMetrics = append(r.ReportMetrics, n.Text)
 	}
 }
 
-func (p *parser) expectedValue(f fields, r *Result) {
-	if v, ok := f.number("result_expected_value"); ok {
+func (r resultParser) expectedValue() {
+	if v, ok := r.number("result_expected_value"); ok {
 		r.Expected = &v
 	}
-	for _, n := range f.list("result_value_bands") {
-		b := p.fields(n, f.key["result_value_bands"], "a band of "+f.what, bandKeys)
+	for _, n := range r.list("result_value_bands") {
+		b := r.mapping(n, r.key["result_value_bands"], "a band of "+r.what, bandKeys)
 		b.require(bandKeys...)
 		upper, okU := b.number("upper")
 		lower, okL := b.number("lower")
 		if okU && okL && lower > upper {
-			p.report(b.key["lower"], "out-of-range", "", "%s: lower is %v and upper is %v", b.what, lower, upper)
+			r.report(b.key["lower"], "out-of-range", "", "%s: lower is %v and upper is %v", b.what, lower, upper)
 			continue
 		}
 		if okU && okL {

@@ -15,7 +15,7 @@ func (p *parser) workloads(f fields) {
 }
 
 func (p *parser) workload(e entry) Workload {
-	f := p.fields(e.value, e.name, fmt.Sprintf("workload %q", e.name.Text), workloadKeys)
+	f := p.mapping(e.value, e.name, fmt.Sprintf("workload %q", e.name.Text), workloadKeys)
 	f.require("vm_group")
 	w := Workload{
 		Name:       e.name.Text,
@@ -30,7 +30,7 @@ func (p *parser) workload(e entry) Workload {
 		f.require("config_file") // other generators may need options only
 	}
 	if n, ok := f.get("iogen_params"); ok {
-		params := p.fields(n, f.key["iogen_params"], "iogen_params of "+f.what, iogenKeys)
+		params := p.mapping(n, f.key["iogen_params"], "iogen_params of "+f.what, iogenKeys)
 		w.ReportingInterval = params.duration("reporting_interval")
 	}
 	w.Options = p.options(f)
@@ -43,7 +43,7 @@ func (p *parser) options(f fields) map[string]string {
 	if !ok {
 		return nil
 	}
-	o := p.fields(n, f.key["options"], "options of "+f.what, nil)
+	o := p.mapping(n, f.key["options"], "options of "+f.what, nil)
 	out := map[string]string{}
 	for _, name := range o.names {
 		out[name] = o.text(name)
@@ -53,38 +53,18 @@ func (p *parser) options(f fields) map[string]string {
 
 // groupRef reads the name of a VM group and reports one that does not exist.
 func (p *parser) groupRef(f fields, key string) string {
-	name := f.text(key)
-	if _, ok := p.sc.Group(name); ok || name == "" {
-		return name
+	var known []string
+	for _, g := range p.sc.Groups {
+		known = append(known, g.Name)
 	}
-	n, _ := f.get(key)
-	p.report(n, "unknown-group", suggest(name, p.groupNames()), "%s: unknown VM group %q", f.what, name)
-	return ""
+	return f.reference(key, "unknown-group", "VM group", known)
 }
 
 // workloadRef reads the name of a workload and reports one that does not exist.
 func (p *parser) workloadRef(f fields, key string) string {
-	name := f.text(key)
-	if _, ok := p.sc.Workload(name); ok || name == "" {
-		return name
-	}
-	n, _ := f.get(key)
-	p.report(n, "unknown-workload", suggest(name, p.workloadNames()), "%s: unknown workload %q", f.what, name)
-	return ""
-}
-
-func (p *parser) groupNames() []string {
-	var names []string
-	for _, g := range p.sc.Groups {
-		names = append(names, g.Name)
-	}
-	return names
-}
-
-func (p *parser) workloadNames() []string {
-	var names []string
+	var known []string
 	for _, w := range p.sc.Workloads {
-		names = append(names, w.Name)
+		known = append(known, w.Name)
 	}
-	return names
+	return f.reference(key, "unknown-workload", "workload", known)
 }

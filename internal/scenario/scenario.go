@@ -27,9 +27,7 @@ type Scenario struct {
 	Tags             []string      `json:"tags,omitempty"`
 	EstimatedRuntime time.Duration `json:"estimated_runtime_ns"`
 
-	Variables []Variable `json:"variables,omitempty"`
-	Presets   []string   `json:"presets,omitempty"` // names offered
-	Preset    string     `json:"preset,omitempty"`  // name chosen
+	Inputs
 
 	Groups    []Group    `json:"groups"`
 	Workloads []Workload `json:"workloads"`
@@ -38,16 +36,28 @@ type Scenario struct {
 	Run       []Call     `json:"run"`
 	Teardown  []Call     `json:"teardown"`
 
-	Dir      string            `json:"-"` // of the folder; empty for a shipped scenario and for a zip file
-	Archive  string            `json:"-"` // the zip file; empty for others
-	Files    map[string]string `json:"-"` // job files and playbooks that the document names, by their name
-	Document string            `json:"-"` // name of the document, as positions in it show it
-	Source   string            `json:"-"` // the document as written
-	Rendered string            `json:"-"`
-	Hash     string            `json:"hash"` // SHA-256 of the source, the files and the chosen variables
-	Warnings diag.List         `json:"warnings,omitempty"`
+	Origin   `json:"-"`
+	Hash     string    `json:"hash"` // SHA-256 of the source, the files and the chosen variables
+	Warnings diag.List `json:"warnings,omitempty"`
 
 	widths map[place]int // bytes that the value at a place of the source takes
+}
+
+// Inputs are what a user may choose for a scenario, and what was chosen.
+type Inputs struct {
+	Variables []Variable `json:"variables,omitempty"`
+	Presets   []string   `json:"presets,omitempty"` // names offered
+	Preset    string     `json:"preset,omitempty"`  // name chosen
+}
+
+// Origin is where a scenario was read and what its files say.
+type Origin struct {
+	Dir      string            // of the folder; empty for a shipped scenario and for a zip file
+	Archive  string            // the zip file; empty for others
+	Files    map[string]string // job files and playbooks that the document names, by their name
+	Document string            // name of the document, as positions in it show it
+	Source   string            // the document as written
+	Rendered string
 }
 
 // Variable is one entry of vars with the value chosen for this run.
@@ -212,8 +222,8 @@ func (s *Scenario) Point(d diag.Diagnostic, renderedLine int) diag.Diagnostic {
 	if d.Width <= 1 {
 		d.Width = s.widths[place{d.Pos.Line, d.Pos.Column}]
 	}
-	p := parser{source: splitLines(s.Source), rendered: splitLines(s.Rendered)}
-	shown := p.diagnostic(d.Pos.Line, d.Pos.Column, d.Width, renderedLine)
+	r := reader{source: splitLines(s.Source), rendered: splitLines(s.Rendered)}
+	shown := r.diagnostic(d.Pos.Line, d.Pos.Column, d.Width, renderedLine)
 	d.Width, d.Source, d.Rendered = shown.Width, shown.Source, shown.Rendered
 	return d
 }

@@ -17,32 +17,38 @@ var (
 	presetKeys = []string{"vars", "display_name", "description"}
 )
 
+// inputParser reads what a user may choose.
+type inputParser struct {
+	*reader
+	Inputs
+}
+
 // variables reads the sections vars and presets, which are plain YAML in the raw text, and chooses the values: the
 // command line before the preset before the default.
-func (p *parser) variables(vars, presets *yamltree.Node, chosen Options) {
+func (p *inputParser) variables(vars, presets *yamltree.Node, chosen Options) {
 	if vars != nil {
-		f := p.fields(*vars, *vars, "vars", nil)
+		f := p.mapping(*vars, *vars, "vars", nil)
 		for _, name := range f.names {
-			p.sc.Variables = append(p.sc.Variables, p.variable(f.key[name], f.value[name]))
+			p.Variables = append(p.Variables, p.variable(f.key[name], f.value[name]))
 		}
 	}
 	p.presets(presets, chosen.Preset)
 	p.overrides(chosen.Set)
-	for i := range p.sc.Variables {
-		v := &p.sc.Variables[i]
+	for i := range p.Variables {
+		v := &p.Variables[i]
 		if v.Value == nil {
 			v.Value = v.Default
 		}
 	}
 }
 
-func (p *parser) variable(key, value yamltree.Node) Variable {
+func (p *inputParser) variable(key, value yamltree.Node) Variable {
 	v := Variable{Name: key.Text, Origin: "default", Hidden: strings.HasPrefix(key.Text, "_"), Pos: p.pos(key)}
 	p.checkName(key, "the variable", entryNameMax)
 	if !isIdentifier(key.Text) {
 		p.report(key, "bad-name", "use letters, digits and _", "the name of a variable cannot be %q", key.Text)
 	}
-	f := p.fields(value, key, fmt.Sprintf("variable %q", key.Text), varKeys)
+	f := p.mapping(value, key, fmt.Sprintf("variable %q", key.Text), varKeys)
 	f.require("default")
 	v.DisplayName, v.Description = f.text("display_name"), f.text("description")
 	v.Default = p.plainValue(f, "default")
@@ -61,7 +67,7 @@ func (p *parser) variable(key, value yamltree.Node) Variable {
 }
 
 // plainValue reads a single value. A list of one, which X-Ray's menus write for default, counts as its entry.
-func (p *parser) plainValue(f fields, name string) any {
+func (p *inputParser) plainValue(f fields, name string) any {
 	n, ok := f.get(name)
 	if !ok {
 		return nil
@@ -77,7 +83,7 @@ func (p *parser) plainValue(f fields, name string) any {
 }
 
 // checkValue reports a value outside of the bounds or options of its variable.
-func (p *parser) checkValue(v *Variable, value any, at yamltree.Node, origin string) bool {
+func (p *inputParser) checkValue(v *Variable, value any, at yamltree.Node, origin string) bool {
 	if why := v.refuses(value); why != "" {
 		p.report(at, "bad-value", v.allowed(), "variable %q: the value %v (%s) %s", v.Name, value, origin, why)
 		return false
@@ -164,14 +170,14 @@ func toFloat(v any) (float64, bool) {
 }
 
 // presets reads the section and applies the one that was chosen.
-func (p *parser) presets(section *yamltree.Node, chosen string) {
+func (p *inputParser) presets(section *yamltree.Node, chosen string) {
 	if section != nil {
-		f := p.fields(*section, *section, "presets", nil)
+		f := p.mapping(*section, *section, "presets", nil)
 		for _, name := range f.names {
-			p.sc.Presets = append(p.sc.Presets, name)
-			preset := p.fields(f.value[name], f.key[name], fmt.Sprintf("preset %q", name), presetKeys)
+			p.Presets = append(p.Presets, name)
+			preset := p.mapping(f.value[name], f.key[name], fmt.Sprintf("preset %q", name), presetKeys)
 			preset.require("vars")
-			vars := p.fields(preset.value["vars"], f.key[name], fmt.Sprintf("vars of preset %q", name), nil)
+			vars := p.mapping(preset.value["vars"], f.key[name], fmt.Sprintf("vars of preset %q", name), nil)
 			for _, variable := range vars.names {
 				p.presetValue(name, vars.key[variable], vars.value[variable], name == chosen)
 			}
@@ -180,19 +186,19 @@ func (p *parser) presets(section *yamltree.Node, chosen string) {
 	if chosen == "" {
 		return
 	}
-	if !slices.Contains(p.sc.Presets, chosen) {
-		hint := suggest(chosen, p.sc.Presets)
-		if len(p.sc.Presets) == 0 {
+	if !slices.Contains(p.Presets, chosen) {
+		hint := suggest(chosen, p.Presets)
+		if len(p.Presets) == 0 {
 			hint = "it offers none"
 		}
-		p.list.Add(diag.Diagnostic{Code: "unknown-preset", Pos: diag.Position{File: "--preset " + chosen},
+		p.problems.Add(diag.Diagnostic{Code: "unknown-preset", Pos: diag.Position{File: "--preset " + chosen},
 			Message: fmt.Sprintf("the scenario has no preset %q", chosen), Hint: hint})
 		return
 	}
-	p.sc.Preset = chosen
+	p.Preset = chosen
 }
 
-func (p *parser) presetValue(preset string, key, value yamltree.Node, apply bool) {
+func (p *inputParser) presetValue(preset string, key, value yamltree.Node, apply bool) {
 	v := p.find(key.Text)
 	if v == nil {
 		p.report(key, "unknown-variable", suggest(key.Text, p.variableNames()),
@@ -214,7 +220,7 @@ func (p *parser) presetValue(preset string, key, value yamltree.Node, apply bool
 }
 
 // overrides applies what the command line sets, in the order of the names so that messages are stable.
-func (p *parser) overrides(set map[string]string) {
+func (p *inputParser) overrides(set map[string]string) {
 	names := make([]string, 0, len(set))
 	for name := range set {
 		names = append(names, name)
@@ -226,19 +232,19 @@ func (p *parser) overrides(set map[string]string) {
 		if v == nil {
 			at.Code, at.Hint = "unknown-variable", suggest(name, p.variableNames())
 			at.Message = fmt.Sprintf("the scenario has no variable %q", name)
-			p.list.Add(at)
+			p.problems.Add(at)
 			continue
 		}
 		value, err := typedLike(set[name], v.Default)
 		at.Code, at.Hint = "bad-value", v.allowed()
 		if err != nil {
 			at.Message = fmt.Sprintf("variable %q: %v", name, err)
-			p.list.Add(at)
+			p.problems.Add(at)
 			continue
 		}
 		if why := v.refuses(value); why != "" {
 			at.Message = fmt.Sprintf("variable %q: the value %v %s", name, value, why)
-			p.list.Add(at)
+			p.problems.Add(at)
 			continue
 		}
 		v.Value, v.Origin = value, "command line"
@@ -268,18 +274,18 @@ func typedLike(text string, like any) (any, error) {
 	return text, nil
 }
 
-func (p *parser) find(name string) *Variable {
-	for i := range p.sc.Variables {
-		if p.sc.Variables[i].Name == name {
-			return &p.sc.Variables[i]
+func (p *inputParser) find(name string) *Variable {
+	for i := range p.Variables {
+		if p.Variables[i].Name == name {
+			return &p.Variables[i]
 		}
 	}
 	return nil
 }
 
-func (p *parser) variableNames() []string {
+func (p *inputParser) variableNames() []string {
 	var names []string
-	for _, v := range p.sc.Variables {
+	for _, v := range p.Variables {
 		names = append(names, v.Name)
 	}
 	return names
