@@ -81,16 +81,6 @@ func (m *machine) repeat(v any, n int64) (any, error) {
 	return nil, mismatch("*", v, n)
 }
 
-func (m *machine) payTimes(size int, n int64) error {
-	if size > 0 && n > int64(m.limits.ValueBytes)/int64(size) {
-		n = int64(m.limits.ValueBytes)/int64(size) + 1
-	}
-	if size == 0 {
-		return nil
-	}
-	return m.pay(size * int(n))
-}
-
 var errTooLarge = fmt.Errorf("the number is too large")
 
 func wholeOp(op string, a, b int64) (any, error) {

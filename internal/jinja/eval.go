@@ -8,6 +8,29 @@ import (
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
+// machine computes expressions, within its budget.
+type machine struct {
+	budget
+	filters map[string]filter
+}
+
+// frame is one scope of names.
+type frame struct {
+	names  map[string]any
+	parent *frame
+}
+
+func (f *frame) get(name string) (any, bool) {
+	for ; f != nil; f = f.parent {
+		if v, ok := f.names[name]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+func (f *frame) child() *frame { return &frame{names: map[string]any{}, parent: f} }
+
 // eval computes an expression. Its errors carry the place of the innermost expression that failed.
 func (m *machine) eval(x syntax.Expr, scope *frame) (any, error) {
 	if err := m.step(); err != nil {

@@ -77,7 +77,7 @@ func filterJoin(m *machine, x any, args callArgs) (any, error) {
 			b.WriteString(str(a["d"]))
 		}
 		b.WriteString(str(v))
-		if b.Len() > m.limits.ValueBytes-m.bytes {
+		if b.Len() > m.limits.ValueBytes-m.paid {
 			break // the payment below fails
 		}
 	}

@@ -81,10 +81,10 @@ func Render(source string, variables map[string]any, limits Limits) (*Output, []
 		slices.SortStableFunc(faults, func(a, b syntax.Fault) int { return a.Offset - b.Offset })
 		return nil, faults[:min(len(faults), faultsMax)]
 	}
-	m := &machine{limits: limits, filters: filters(), reported: map[int]bool{}}
-	m.run(body, globals(variables))
-	if len(m.faults) > 0 {
-		return nil, m.faults
+	r := &renderer{machine: machine{budget: budget{limits: limits}, filters: filters()}, reported: map[int]bool{}}
+	r.run(body, globals(variables))
+	if len(r.faults) > 0 {
+		return nil, r.faults
 	}
-	return &Output{Text: m.out.String(), spans: m.spans}, nil
+	return &Output{Text: r.out.String(), spans: r.spans}, nil
 }
