@@ -3,17 +3,10 @@ package iojob
 import (
 	"fmt"
 	"os"
-	"sync"
-	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fiojob"
-	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iolog"
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/ioengine"
-	"github.com/braggdev/bragg/internal/load/ioengine/measuring"
-	"github.com/braggdev/bragg/internal/load/ioengine/search"
 )
 
 // clone is one clone of a job: what fio runs as one process.
@@ -30,17 +23,7 @@ type clone struct {
 	logged  string     // file of the log that is written; "": none
 	course  course
 	judge   *judge // nil: no steady state is waited for
-
-	mu      sync.Mutex
-	started int64 // on the axis of the run
-	ended   int64 // 0: still going on
-	tally   fioreport.Tally
-	account measuring.Account
-	live    liveTotals
-	logWait time.Duration // for the files of its logs
-	engine  string
-	depth   search.Depth // of a search; the zero value where there is none
-	err     error
+	progress
 }
 
 // cloneFile is one file of a clone.
@@ -66,80 +49,4 @@ func (c *clone) devices() []load.Device {
 		}
 	}
 	return out
-}
-
-func (c *clone) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.err = err
-}
-
-// begin notes when the clone's operations count from, and what does them.
-func (c *clone) begin(start int64, engine string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.engine = engine
-	c.started = start + int64(c.job.StartDelay+c.job.RampTime)
-}
-
-func (c *clone) failed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err != nil
-}
-
-// countedFrom returns from when its operations count, on the axis of the run.
-func (c *clone) countedFrom() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.started
-}
-
-// foundDepth records the state of a queue depth search. Operations before it found a depth do not count.
-func (c *clone) foundDepth(run ioengine.Run) {
-	d, searches := run.Depth()
-	if !searches {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if d.FoundNanos > 0 && c.depth.FoundNanos == 0 {
-		c.tally = fioreport.Tally{}
-		c.started = d.FoundNanos
-	}
-	c.depth = d
-}
-
-// foundRamp takes over when a ramp by size has ended. Until then nothing counts, and no time passes; at is now.
-func (c *clone) foundRamp(run ioengine.Run, at int64) {
-	if c.job.RampSize == 0 {
-		return
-	}
-	from, known := run.CountsFrom()
-	if !known {
-		from = at
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.started = max(from, c.depth.FoundNanos)
-}
-
-func (c *clone) add(iv *interval.Interval) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tally.Add(iv, c.started)
-	c.live.add(iv)
-}
-
-func (c *clone) end(at time.Duration, account measuring.Account, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = int64(at)
-	if account.StartNanos > 0 && c.depth.FoundNanos == 0 && c.job.RampSize == 0 {
-		c.started = account.StartNanos + int64(c.job.StartDelay+c.job.RampTime)
-	}
-	if account.EndNanos > c.started {
-		c.ended = account.EndNanos
-	}
-	c.account, c.err = account, err
 }

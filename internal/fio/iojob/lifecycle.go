@@ -88,7 +88,7 @@ func (r *runner) runClone(c *clone, run ioengine.Run, start time.Duration) {
 		return
 	}
 	run.StartAt(int64(start))
-	c.begin(int64(start), run.Engine().String())
+	c.begin(int64(start), &c.job, run.Engine().String())
 	err := run.Run(c.course.ctx, load.SinkFunc(func(iv interval.Interval) {
 		c.foundDepth(run)
 		c.foundRamp(run, iv.EndNanos())
