@@ -1,8 +1,6 @@
 package ioengine
 
-import (
-	"time"
-)
+import "time"
 
 // What was due while nothing could be issued is a backlog. It is worked off as fast as the queue allows, as fio does, or
 // given up: an operation that is later than a bound is dropped then, counted, and never issued. Those that are issued keep
@@ -11,11 +9,9 @@ import (
 // DropBacklog makes operations that are later than after be dropped and counted; 0 works a backlog off. It must be called
 // before Run.
 func (r Run) DropBacklog(after time.Duration) {
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			for i := range w.lanes {
-				w.lanes[i].dropAfter = int64(after)
-			}
+	for _, w := range r.workers() {
+		for i := range w.lanes {
+			w.lanes[i].dropAfter = int64(after)
 		}
 	}
 }

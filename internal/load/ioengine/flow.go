@@ -19,23 +19,16 @@ func (l *lane) heldBack(now int64) int64 {
 // back the others from now on, so that none runs ahead while threads are still being started, unless later says that this
 // workload begins when another one has ended. It must be called before Run; Run and Close give the others free.
 func (r Run) ShareFlows(flows *shares.Flows, later bool) {
-	r.enterFlows(flows)
+	for _, w := range r.workers() {
+		for i := range w.lanes {
+			w.lanes[i].flow = flows.Of(w.lanes[i].Job)
+		}
+	}
 	if later || len(r.phases) == 0 {
 		return
 	}
 	for _, w := range r.phases[0] {
 		joinFlows(w.lanes)
-	}
-}
-
-// enterFlows gives each lane its place.
-func (in *instance) enterFlows(flows *shares.Flows) {
-	for _, workers := range in.phases {
-		for _, w := range workers {
-			for i := range w.lanes {
-				w.lanes[i].flow = flows.Of(w.lanes[i].Job)
-			}
-		}
 	}
 }
 

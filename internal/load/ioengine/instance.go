@@ -59,7 +59,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	start := in.shared.clock.Now()
 	stopped := context.AfterFunc(ctx, func() { in.shared.stop.Store(true) })
 	defer stopped()
-	workers := slices.Concat(in.phases...)
+	workers := in.workers()
 	for _, worker := range workers {
 		worker.PeriodEnd = measuring.FloorTo(start, in.shared.period) + in.shared.period
 	}
@@ -79,6 +79,9 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	<-collected
 	return errors.Join(err, in.Close())
 }
+
+// workers are those of all phases.
+func (in *instance) workers() []*worker { return slices.Concat(in.phases...) }
 
 // waitForStart sleeps until the workload's moment on the run's time axis, or until ctx ends.
 func (in *instance) waitForStart(ctx context.Context) {
@@ -229,10 +232,8 @@ func (in *instance) Close() error {
 
 func (in *instance) release() error {
 	var errs []error
-	for _, workers := range in.phases {
-		for _, w := range workers {
-			errs = append(errs, w.close())
-		}
+	for _, w := range in.workers() {
+		errs = append(errs, w.close())
 	}
 	errs = append(errs, in.flush()...)
 	for _, o := range in.opened {

@@ -17,16 +17,12 @@ type lane struct {
 	queue.Queue
 	schedule
 	depth
-	clone       int             // among those of its job
-	usual       thread.Priority // of operations without one of their own
-	measureFrom int64           // end of the ramp: operations before do not count; never while a size has yet to end it
-	end         int64           // no operation starts from here on
-	pauseUntil  int64           // thinktime, flow_sleep, or a rest after many errors in a row
-	failures    int             // in a row
-	trimmed     []operation     // trimwrite: what is to be written next
-	held        operation       // serialize_overlap: waits for what it overlaps, where holds is set
-	holds       bool
-	slots       []backend.Slot // of this lane
+	moments
+	deferred
+	clone    int             // among those of its job
+	usual    thread.Priority // of operations without one of their own
+	failures int             // in a row
+	slots    []backend.Slot  // of this lane
 
 	// What a job asks for besides. Each is nil where it does not.
 	think     *think
@@ -38,6 +34,13 @@ type lane struct {
 	replay    *oplog.Replay // operations come from a log
 	recording *oplog.Recording
 	observer  Observer
+}
+
+// moments are when a lane does something else than before.
+type moments struct {
+	measureFrom int64 // end of the ramp: operations before do not count; never while a size has yet to end it
+	end         int64 // no operation starts from here on
+	pauseUntil  int64 // thinktime, flow_sleep, or a rest after many errors in a row
 }
 
 // depth is how many operations of a lane are in flight.
@@ -109,7 +112,7 @@ func (l *lane) fill(w *worker, now int64) int64 {
 	}
 	if l.Closed != queue.StillOpen {
 		l.rest(w)
-		l.finish()
+		l.syncs.finish(&l.Queue)
 		if l.holds {
 			return backend.Never
 		}
@@ -187,7 +190,7 @@ func (l *lane) fillQueue(w *worker, now int64) int64 {
 			return min(wait, l.end)
 		}
 		if !l.issue(w, direction, intended) {
-			l.finish()
+			l.syncs.finish(&l.Queue)
 			return l.afterwards()
 		}
 		if l.think != nil && l.think.waiting {
@@ -279,7 +282,7 @@ func (l *lane) expire(w *worker, now int64) int64 {
 	l.dropLate(now, l)
 	l.catchUp(w)
 	l.close(queue.ClosedTime)
-	l.finish()
+	l.syncs.finish(&l.Queue)
 	return l.afterwards()
 }
 

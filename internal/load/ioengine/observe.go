@@ -39,14 +39,12 @@ func (c *Completed) OK() bool { return c.Result == c.Size }
 // Observe lets each lane report to an observer of its own; nil for a lane without one. It must be called before
 // Run.
 func (r Run) Observe(of func(job string, clone int) Observer) {
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			for i := range w.lanes {
-				l := &w.lanes[i]
-				l.observer = of(l.Job.Fio.Name, l.clone)
-			}
-			w.observed.batch = make([]Completed, 0, len(w.slots))
+	for _, w := range r.workers() {
+		for i := range w.lanes {
+			l := &w.lanes[i]
+			l.observer = of(l.Job.Fio.Name, l.clone)
 		}
+		w.observed.batch = make([]Completed, 0, len(w.slots))
 	}
 }
 
@@ -55,14 +53,12 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 // submitted and waited for by one. Back ends whose call does the operation itself have nothing to measure. It must be called before
 // Run.
 func (r Run) TimeSubmissions() {
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			if timer, ok := w.backend.(backend.SubmissionTimer); ok {
-				timer.TimeSubmissions(r.shared.clock.Now)
-				w.submissions = timer
-				for d := range w.account.Submissions {
-					w.account.Submissions[d].Reserve()
-				}
+	for _, w := range r.workers() {
+		if timer, ok := w.backend.(backend.SubmissionTimer); ok {
+			timer.TimeSubmissions(r.shared.clock.Now)
+			w.submissions = timer
+			for d := range w.account.Submissions {
+				w.account.Submissions[d].Reserve()
 			}
 		}
 	}

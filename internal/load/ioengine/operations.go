@@ -83,7 +83,7 @@ func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each fun
 // dryRun lets a lane issue one operation after the other, each completing at once, with the clock moving from one due
 // time to the next.
 func dryRun(l *lane, each func(*backend.Slot) bool) {
-	w := &worker{slots: make([]backend.Slot, 1), batch: queue.Batch{Slots: make([]int32, 1)}}
+	w := &worker{flight: flight{slots: make([]backend.Slot, 1), batch: queue.Batch{Slots: make([]int32, 1)}}}
 	l.Batch, l.All = &w.batch, w.slots
 	for now := int64(0); ; {
 		w.batch.Count = 0

@@ -15,6 +15,13 @@ type operation struct {
 	direction              uint8
 }
 
+// deferred are operations of a lane that were chosen, and are issued before any other.
+type deferred struct {
+	trimmed []operation // trimwrite: what is to be written next
+	held    operation   // serialize_overlap: waits for what it overlaps, where holds is set
+	holds   bool
+}
+
 // overlaps reports whether an operation in flight touches a byte of o. It looks at all slots of the lane, which only
 // serialize_overlap and the verification of writes that may overlap pay for.
 func (l *lane) overlaps(o *operation) bool {

@@ -42,8 +42,8 @@ func (in *instance) build() error {
 			if phase > 0 {
 				dropCaches(in.phases[0])
 			}
-			in.enterFlows(&shares.Flows{})
-			in.enterRamps(&shares.Ramps{})
+			Run{in}.ShareFlows(&shares.Flows{}, true)
+			Run{in}.ShareRamps(&shares.Ramps{})
 			return nil
 		}
 		in.phases = append(in.phases, workers)
@@ -69,21 +69,22 @@ func (in *instance) buildPhase(phase int) ([]*worker, error) {
 		}
 		for c := range job.Clones {
 			group := groups[job.Kind]
-			var w *worker
-			if job.Own(c) {
-				w = &worker{shared: &in.shared, kind: job.Kind, pool: content.Pool(), settings: thread.SettingsOf(&job.Fio.Control, c)}
-				workers = append(workers, w)
-			} else if n := len(group); job.Kind.Blocks() || n < runtime.NumCPU() {
-				w = &worker{shared: &in.shared, kind: job.Kind, pool: content.Pool()}
+			w := &worker{shared: &in.shared, equipment: equipment{kind: job.Kind, pool: content.Pool()}}
+			switch n := len(group); {
+			case job.Own(c):
+				w.settings = thread.SettingsOf(&job.Fio.Control, c)
+			case job.Kind.Blocks() || n < runtime.NumCPU():
 				groups[job.Kind] = append(group, w)
-				workers = append(workers, w)
-			} else {
+			default:
 				w = group[c%n]
 				for _, other := range group {
 					if len(other.lanes) < len(w.lanes) {
 						w = other
 					}
 				}
+			}
+			if len(w.lanes) == 0 {
+				workers = append(workers, w)
 			}
 			l := newLane(&job.Clones[c], job, files)
 			l.clone = c

@@ -14,21 +14,16 @@ import (
 
 // ShareRamps makes the jobs of this workload end their ramps together with those of others that share ramps, where they are
 // of one reporting group. It must be called before Run.
-func (r Run) ShareRamps(ramps *shares.Ramps) { r.enterRamps(ramps) }
-
-// enterRamps gives each lane its ramp.
-func (in *instance) enterRamps(ramps *shares.Ramps) {
-	for _, workers := range in.phases {
-		for _, w := range workers {
-			for i := range w.lanes {
-				w.lanes[i].ramp = ramps.Of(w.lanes[i].Job)
-			}
+func (r Run) ShareRamps(ramps *shares.Ramps) {
+	for _, w := range r.workers() {
+		for i := range w.lanes {
+			w.lanes[i].ramp = ramps.Of(w.lanes[i].Job)
 		}
 	}
 }
 
 // ramping reports whether no size has ended the ramp yet.
-func (l *lane) ramping() bool { return l.measureFrom == backend.Never }
+func (m *moments) ramping() bool { return m.measureFrom == backend.Never }
 
 // beginMeasuring fixes the moment from which operations count, and what follows from it.
 func (l *lane) beginMeasuring(from int64) {

@@ -19,13 +19,11 @@ func (r Run) Record(to io.Writer, path string, files []string) error {
 	if err != nil {
 		return oplog.RecordError(path, err)
 	}
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			for i := range w.lanes {
-				w.lanes[i].recording = oplog.NewRecording(out, path)
-				w.recorded = true
-				return nil
-			}
+	for _, w := range r.workers() {
+		for i := range w.lanes {
+			w.lanes[i].recording = oplog.NewRecording(out, path)
+			w.recorded = true
+			return nil
 		}
 	}
 	return nil

@@ -18,10 +18,8 @@ import (
 // an operation goes to, and that it lies within what was looked through, is checked there once more: the log may have
 // been changed since.
 
-const (
-	// replayPollNanos is how soon a lane looks again for operations that are not read yet.
-	replayPollNanos = 50_000
-)
+// replayPollNanos is how soon a lane looks again for operations that are not read yet.
+const replayPollNanos = 50_000
 
 // fillReplay is fill for a lane that replays.
 func (l *lane) fillReplay(w *worker, now int64) int64 {
@@ -31,7 +29,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 	case now >= l.end:
 		l.replayDue(w, l.end-1) // what a worker that woke a little late has left out
 		l.close(queue.ClosedTime)
-		l.finish()
+		l.syncs.finish(&l.Queue)
 		return backend.Never
 	case now < l.pauseUntil:
 		return l.pauseUntil
@@ -41,7 +39,7 @@ func (l *lane) fillReplay(w *worker, now int64) int64 {
 	}
 	wake := l.replayDue(w, now)
 	if l.Closed != queue.StillOpen {
-		l.finish()
+		l.syncs.finish(&l.Queue)
 	}
 	return wake
 }

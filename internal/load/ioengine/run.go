@@ -24,10 +24,8 @@ func (r Run) ZeroAt(unixNanos int64) { r.program.Workload.ZeroUnixNanos = unixNa
 // Account returns how the workload did its work. It is valid once Run has returned.
 func (r Run) Account() measuring.Account {
 	var sum measuring.Account
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			sum.Add(&w.account)
-		}
+	for _, w := range r.workers() {
+		sum.Add(&w.account)
 	}
 	return sum
 }

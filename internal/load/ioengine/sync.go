@@ -90,7 +90,7 @@ func (y *syncs) issue(q *queue.Queue) {
 // finish issues the last syncs of end_fsync, one for each file that was written, when everything before them is done. What
 // finds no free slot follows when one is.
 func (y *syncs) finish(q *queue.Queue) {
-	if !y.job.EndFSync || y.unsynced == 0 || q.InFlight > 0 {
+	if y == nil || !y.job.EndFSync || y.unsynced == 0 || q.InFlight > 0 {
 		return
 	}
 	y.ending = true
@@ -104,10 +104,4 @@ func (y *syncs) finish(q *queue.Queue) {
 		}
 	}
 	y.unsynced, y.finished = 0, 0
-}
-
-func (l *lane) finish() {
-	if l.syncs != nil {
-		l.syncs.finish(&l.Queue)
-	}
 }

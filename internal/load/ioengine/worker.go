@@ -26,34 +26,55 @@ import (
 // operation, and is uncontended but for the moment in each period when the timeline collects what was recorded. So a
 // worker that is blocked in the kernel cannot hold an interval back.
 type worker struct {
-	shared   *shared
+	shared *shared
+	equipment
+
+	mu     sync.Mutex
+	wanted atomic.Int32 // others that wait for mu
+	lanes  []lane
+	demands
+	flight
+	measuring.Tally // of what completed
+	residence
+	account measuring.Account
+	report  *verifying.Report // of verifiers
+	begun   bool
+	told    int   // errors that were reported
+	endedAt int64 // when the load was seen to have ended with operations in flight
+
+	observed    observed
+	submissions backend.SubmissionTimer // nil: not measured
+	chain       *backend.Chain          // nil: operations are done one by one
+}
+
+// equipment is what a worker is built with.
+type equipment struct {
 	kind     backend.Kind
 	backend  backend.Backend
 	settings thread.Settings
 	pool     []byte        // of random content
 	arena    backend.Arena // of buffers
+}
 
-	mu              sync.Mutex
-	wanted          atomic.Int32 // others that wait for mu
-	lanes           []lane
-	slots           []backend.Slot
-	batch           queue.Batch
-	done            []backend.Completion
-	inFlight        int
-	measuring.Tally // of what completed
-	cpu             thread.Clock
-	cameWith        thread.Usage // of the thread, when the worker came there
-	account         measuring.Account
-	report          *verifying.Report // of verifiers
-	begun           bool
-	ramping         int  // lanes whose ramp a size has yet to end
-	watched         bool // some lane is
-	told            int  // errors that were reported
-	observed        observed
-	submissions     backend.SubmissionTimer // nil: not measured
-	chain           *backend.Chain          // nil: operations are done one by one
-	recorded        bool                    // some lane writes a log
-	endedAt         int64                   // when the load was seen to have ended with operations in flight
+// flight is what a worker exchanges with its back end.
+type flight struct {
+	slots    []backend.Slot
+	batch    queue.Batch
+	done     []backend.Completion
+	inFlight int
+}
+
+// demands are what some lanes of a worker ask for, so that the others are not looked at for it.
+type demands struct {
+	ramping  int  // lanes whose ramp a size has yet to end
+	watched  bool // some lane is
+	recorded bool // some lane writes a log
+}
+
+// residence is what the thread of a worker has used since the worker came there.
+type residence struct {
+	cpu      thread.Clock
+	cameWith thread.Usage // of the thread
 }
 
 // shared is what all workers of an instance use.

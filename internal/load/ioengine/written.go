@@ -13,14 +13,12 @@ import (
 // said. It is valid once Run has returned.
 func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 	var of *lane
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			for i := range w.lanes {
-				if of != nil {
-					return limit, order, false
-				}
-				of = &w.lanes[i]
+	for _, w := range r.workers() {
+		for i := range w.lanes {
+			if of != nil {
+				return limit, order, false
 			}
+			of = &w.lanes[i]
 		}
 	}
 	if of == nil || of.verify == nil || of.Job.VerifiesOnly() || of.Job.TrimsBack() || !of.Job.Writes || of.Active[interval.Read] {
@@ -42,9 +40,7 @@ type Order struct {
 
 // DumpTo lets verify_dump write its files into a folder; without it none are written. It must be called before Run.
 func (r Run) DumpTo(folder string) {
-	for _, workers := range r.phases {
-		for _, w := range workers {
-			w.report.Dumps = folder
-		}
+	for _, w := range r.workers() {
+		w.report.Dumps = folder
 	}
 }

@@ -36,10 +36,7 @@ type Completion struct {
 
 // Slot is one place of the queue: an operation that is being prepared or is in flight.
 type Slot struct {
-	Intended  int64 // when the operation was due; in a closed loop when it was submitted
-	Submitted int64
-	Ended     int64 // of a chain: when it ended
-	Returned  int64 // when the call that submitted it returned; 0: not measured
+	Times
 	Offset    int64
 	Size      int64
 	Buffer    []byte // as long as the largest block
@@ -58,6 +55,14 @@ type Slot struct {
 	Vectored  bool            // of a chain: by preadv2 or pwritev2
 	Busy      bool            // with serialize_overlap: in flight
 	givenBack uint8           // io_uring: how often the kernel gave the operation back undone
+}
+
+// Times are the moments of an operation, on the workload's axis.
+type Times struct {
+	Intended  int64 // when the operation was due; in a closed loop when it was submitted
+	Submitted int64
+	Ended     int64 // of a chain: when it ended
+	Returned  int64 // when the call that submitted it returned; 0: not measured
 }
 
 // OpKind is what an operation does.

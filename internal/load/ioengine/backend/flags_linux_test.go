@@ -53,7 +53,7 @@ func TestFlagsOfSingleOperations(t *testing.T) {
 		if b := &aio.blocks[i]; b.flags != flags || b.priority != priority || b.set != set {
 			t.Errorf("libaio, direction %d: flags %x, priority %x, %x", i, b.flags, b.priority, b.set)
 		}
-		if e := &ring.entries[i]; e.opFlags != flags || e.priority != priority {
+		if e := &ring.sq.entries[i]; e.opFlags != flags || e.priority != priority {
 			t.Errorf("io_uring, direction %d: flags %x, priority %x", i, e.opFlags, e.priority)
 		}
 	}

@@ -14,24 +14,33 @@ import (
 // ring is one io_uring, by raw system calls; see io_uring(7) and linux/io_uring.h for the layout. It is used by one
 // thread. Queue entries are written straight into the memory that is shared with the kernel.
 type ring struct {
-	fd       int
-	features uint32
-	flags    uint32 // of set-up
+	fd int
 
 	rings, entriesMemory []byte
 	scratch              []byte // one page for arguments of io_uring_enter, outside the Go heap
 
-	sqHead, sqTail, sqFlags *uint32
-	cqHead, cqTail          *uint32
-	sqMask, cqMask          uint32
-	entries                 []ringEntry
-	results                 []ringResult
-	arg                     *ringWaitArg
-	timeout                 *unix.Timespec
-	tail                    uint32     // our copy of *sqTail
-	own                     ringUpdate // the ring's place among those that its thread has registered
-	handle                  uintptr    // what io_uring_enter takes: that place, or the descriptor
-	enterFlags              uintptr
+	sq         submissionQueue
+	cq         completionQueue
+	arg        *ringWaitArg
+	timeout    *unix.Timespec
+	own        ringUpdate // the ring's place among those that its thread has registered
+	handle     uintptr    // what io_uring_enter takes: that place, or the descriptor
+	enterFlags uintptr
+}
+
+// submissionQueue is where the kernel takes entries from.
+type submissionQueue struct {
+	head, tail *uint32
+	mask       uint32
+	next       uint32 // our copy of *tail
+	entries    []ringEntry
+}
+
+// completionQueue is where the kernel puts results.
+type completionQueue struct {
+	head, tail *uint32
+	mask       uint32
+	results    []ringResult
 }
 
 // ringEntry is struct io_uring_sqe.
@@ -150,7 +159,7 @@ func setUpRing(entries int, flags uint32) (*ring, error) {
 	if errno != 0 {
 		return nil, fmt.Errorf("set up io_uring: %w", errno)
 	}
-	r := &ring{fd: int(fd), features: params.features, flags: params.flags}
+	r := &ring{fd: int(fd)}
 	if err := r.mapMemory(&params); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -159,8 +168,8 @@ func setUpRing(entries int, flags uint32) (*ring, error) {
 
 func (r *ring) mapMemory(p *ringParams) error {
 	// Linux 5.11 brought the last of these; what is older has bugs enough to prefer psync.
-	if want := uint32(featureSingleMmap | featureNoDrop | featureExtArg); r.features&want != want {
-		return fmt.Errorf("set up io_uring: the kernel is older than 5.11 (features %#x)", r.features)
+	if want := uint32(featureSingleMmap | featureNoDrop | featureExtArg); p.features&want != want {
+		return fmt.Errorf("set up io_uring: the kernel is older than 5.11 (features %#x)", p.features)
 	}
 	sq, cq := &p.sqOffsets, &p.cqOffsets
 	const entryBytes, resultBytes = int(unsafe.Sizeof(ringEntry{})), int(unsafe.Sizeof(ringResult{}))
@@ -178,11 +187,10 @@ func (r *ring) mapMemory(p *ringParams) error {
 		return fmt.Errorf("map io_uring: %w", err)
 	}
 	word := func(offset uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.rings[offset])) }
-	r.sqHead, r.sqTail, r.sqMask = word(sq.head), word(sq.tail), *word(sq.mask)
-	r.sqFlags = word(sq.four)
-	r.cqHead, r.cqTail, r.cqMask = word(cq.head), word(cq.tail), *word(cq.mask)
-	r.entries = unsafe.Slice((*ringEntry)(unsafe.Pointer(&r.entriesMemory[0])), p.sqEntries)
-	r.results = unsafe.Slice((*ringResult)(unsafe.Pointer(&r.rings[cq.five])), p.cqEntries)
+	r.sq.head, r.sq.tail, r.sq.mask = word(sq.head), word(sq.tail), *word(sq.mask)
+	r.cq.head, r.cq.tail, r.cq.mask = word(cq.head), word(cq.tail), *word(cq.mask)
+	r.sq.entries = unsafe.Slice((*ringEntry)(unsafe.Pointer(&r.entriesMemory[0])), p.sqEntries)
+	r.cq.results = unsafe.Slice((*ringResult)(unsafe.Pointer(&r.rings[cq.five])), p.cqEntries)
 	for i := range p.sqEntries {
 		*word(sq.six + 4*i) = i // entry i is always at place i
 	}
@@ -247,9 +255,9 @@ func uninterrupted(call func() syscall.Errno) error {
 
 // entry returns the next free place of the submission queue, emptied. There is one for every slot of the worker.
 func (r *ring) entry() *ringEntry {
-	e := &r.entries[r.tail&r.sqMask]
+	e := &r.sq.entries[r.sq.next&r.sq.mask]
 	*e = ringEntry{}
-	r.tail++
+	r.sq.next++
 	return e
 }
 
@@ -261,15 +269,15 @@ func (r *ring) entry() *ringEntry {
 // threads of the kernel, the wait is at most waitMaxNanos long, and a signal ends it, by which the scheduler stops this
 // thread for a garbage collection.
 func (r *ring) enter(minimum uint32, waitNanos int64) error {
-	atomic.StoreUint32(r.sqTail, r.tail)
+	atomic.StoreUint32(r.sq.tail, r.sq.next)
 	*r.timeout = unix.NsecToTimespec(waitNanos)
 	for {
-		submit := r.tail - atomic.LoadUint32(r.sqHead)
+		submit := r.sq.next - atomic.LoadUint32(r.sq.head)
 		_, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.handle, uintptr(submit), uintptr(minimum),
 			r.enterFlags, uintptr(unsafe.Pointer(r.arg)), unsafe.Sizeof(*r.arg))
 		switch errno {
 		case 0:
-			if r.tail == atomic.LoadUint32(r.sqHead) {
+			if r.sq.next == atomic.LoadUint32(r.sq.head) {
 				return nil
 			}
 		case unix.ETIME, unix.EINTR:
@@ -286,8 +294,8 @@ func (r *ring) enter(minimum uint32, waitNanos int64) error {
 // hand submits what entry gave out since the last call and does nothing else: completions stay where they are. What the
 // kernel does not take goes with the next call of enter.
 func (r *ring) hand() error {
-	atomic.StoreUint32(r.sqTail, r.tail)
-	submit := r.tail - atomic.LoadUint32(r.sqHead)
+	atomic.StoreUint32(r.sq.tail, r.sq.next)
+	submit := r.sq.next - atomic.LoadUint32(r.sq.head)
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.handle, uintptr(submit), 0, r.enterFlags&^(enterGetEvents|enterExtArg), 0, 0)
 	switch errno {
 	case 0, unix.EINTR, unix.EAGAIN, unix.EBUSY:
@@ -298,13 +306,13 @@ func (r *ring) hand() error {
 
 // take copies finished operations into done and frees their places.
 func (r *ring) take(done []Completion) int {
-	head, n := *r.cqHead, 0
-	for tail := atomic.LoadUint32(r.cqTail); head != tail && n < len(done); head++ {
-		c := &r.results[head&r.cqMask]
+	head, n := *r.cq.head, 0
+	for tail := atomic.LoadUint32(r.cq.tail); head != tail && n < len(done); head++ {
+		c := &r.cq.results[head&r.cq.mask]
 		done[n] = Completion{Slot: int32(c.userData), Result: c.result}
 		n++
 	}
-	atomic.StoreUint32(r.cqHead, head)
+	atomic.StoreUint32(r.cq.head, head)
 	return n
 }
 

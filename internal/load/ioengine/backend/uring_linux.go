@@ -53,9 +53,9 @@ func NewUring(slots []Slot, memory Arena, files []*File, trims bool) (Backend, e
 		return nil, err
 	}
 	b := &uring{ring: r, slots: slots, trims: trims}
-	if len(r.entries) < len(slots) {
+	if len(r.sq.entries) < len(slots) {
 		return nil, errors.Join(fmt.Errorf("set up io_uring: queue depths of one worker add up to %d, more than %d",
-			len(slots), len(r.entries)), r.close())
+			len(slots), len(r.sq.entries)), r.close())
 	}
 	// Registered once, descriptors and pages of buffers need not be looked up for each operation.
 	descriptors := make([]int32, len(files))

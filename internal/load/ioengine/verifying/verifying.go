@@ -31,20 +31,16 @@ import (
 type Verifier struct {
 	original
 	tail
+	choices
+	losses
 	state verifyState
 	again bool // after this reading the lane goes on writing
 
-	writes     uint64 // since the last reading began
-	loopsLeft  int
-	loopStart  uint64 // operations of the lane before this loop
-	directions []uint64
-	recorded   uint64 // bits of directions
-	recording  bool
+	writes    uint64 // since the last reading began
+	loopsLeft int
+	loopStart uint64 // operations of the lane before this loop
 
 	mayOverlap bool
-
-	lost    map[lostWrite]struct{} // writes that failed
-	unknown bool                   // more failed than can be kept
 
 	queue  []Written // backlog
 	trims  *trimmer  // nil: nothing is trimmed
@@ -67,6 +63,19 @@ const (
 	verifyBuilding
 	verifyReading
 )
+
+// choices are the directions of operations where the clock decides about them, so that they can be made again.
+type choices struct {
+	directions []uint64
+	recorded   uint64 // bits of directions
+	recording  bool
+}
+
+// losses are the writes that failed.
+type losses struct {
+	lost    map[lostWrite]struct{}
+	unknown bool // more failed than can be kept
+}
 
 // lostWrite is a write that failed: what is there is not known.
 type lostWrite struct {
@@ -141,15 +150,15 @@ func (v *Verifier) Abort() {
 }
 
 // Chose notes the direction of an operation where the clock decides about it.
-func (v *Verifier) Chose(direction int) {
-	if !v.recording {
+func (c *choices) Chose(direction int) {
+	if !c.recording {
 		return
 	}
-	if v.recorded%64 == 0 {
-		v.directions = append(v.directions, 0)
+	if c.recorded%64 == 0 {
+		c.directions = append(c.directions, 0)
 	}
-	v.directions[v.recorded/64] |= uint64(direction) << (v.recorded % 64)
-	v.recorded++
+	c.directions[c.recorded/64] |= uint64(direction) << (c.recorded % 64)
+	c.recorded++
 }
 
 // Stamp marks a write whose content is made.
@@ -185,14 +194,18 @@ func (v *Verifier) Lose(s *backend.Slot) {
 			q.dead = true
 		}
 	}
-	if v.lost == nil {
-		v.lost = map[lostWrite]struct{}{}
+	v.losses.note(lostWrite{s.Stream, s.Number})
+}
+
+func (l *losses) note(w lostWrite) {
+	if l.lost == nil {
+		l.lost = map[lostWrite]struct{}{}
 	}
-	if len(v.lost) >= lostWritesMax {
-		v.unknown = true
+	if len(l.lost) >= lostWritesMax {
+		l.unknown = true
 		return
 	}
-	v.lost[lostWrite{s.Stream, s.Number}] = struct{}{}
+	l.lost[w] = struct{}{}
 }
 
 // Closed is called while the lane is closed and nothing was begun yet: it begins, or says that there is nothing to do.
