@@ -1,12 +1,14 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -23,43 +25,25 @@ func (p *Process) PrintJSON(v any) error {
 type Table struct {
 	Head []string
 	rows [][]string
-	// Width is how many columns there are; the last cell of a row, which is running text, is wrapped to it. 0 wraps nothing.
+	// Width is how many columns the terminal has, to which cells are wrapped. 0 wraps nothing.
 	Width int
 }
 
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Print writes the heading and the rows, columns two blanks apart; the last column is not padded.
+// Print writes the heading and the rows, columns of text.
 func (t *Table) Print(w io.Writer) error {
-	rows := t.rows
-	if len(t.Head) > 0 {
-		rows = append([][]string{t.Head}, rows...)
-	}
-	var widths []int
-	for _, row := range rows {
+	out := draw.Table{Heads: t.Head, Left: len(t.Head)}
+	for _, row := range t.rows {
+		cells := make([]string, len(row))
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(textio.Line(cell)))
+			cells[i] = textio.Line(cell)
 		}
+		out.Add(cells...)
+		out.Left = max(out.Left, len(row))
 	}
-	var b strings.Builder
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			cell = textio.Line(cell)
-			if i+1 == len(widths) {
-				cell = t.hanging(cell, utf8.RuneCountInString(line.String()))
-			}
-			line.WriteString(cell)
-			if i+1 < len(row) {
-				line.WriteString(strings.Repeat(" ", widths[i]+2-utf8.RuneCountInString(cell)))
-			}
-		}
-		fmt.Fprintln(&b, strings.TrimRight(line.String(), " "))
-	}
-	_, err := io.WriteString(w, b.String())
+	lines := out.Lines(cmp.Or(t.Width, math.MaxInt), draw.Style{})
+	_, err := io.WriteString(w, strings.Join(append(lines, ""), "\n"))
 	return err
 }
 
@@ -71,16 +55,6 @@ func (t *Table) Section(b *strings.Builder) {
 
 // Len is how many rows there are.
 func (t *Table) Len() int { return len(t.rows) }
-
-// hanging wraps a last cell that begins at a column; further lines begin there too.
-func (t *Table) hanging(cell string, column int) string {
-	const textMin = 20 // in less, text is a column of single words
-	room := t.Width - column
-	if t.Width == 0 || room < textMin {
-		return cell
-	}
-	return strings.Join(Wrap(cell, room), "\n"+strings.Repeat(" ", column))
-}
 
 // TextWidthMax is how wide running text is printed at most, in characters.
 const TextWidthMax = 100

@@ -46,8 +46,10 @@ func (t *Table) Lines(width int, style Style) []string {
 		excess--
 	}
 	out := []string{}
-	for _, line := range t.row(t.Heads, widths) {
-		out = append(out, style.Dim(line))
+	if len(t.Heads) > 0 {
+		for _, line := range t.row(t.Heads, widths) {
+			out = append(out, style.Dim(line))
+		}
 	}
 	for _, r := range t.Rows {
 		out = append(out, t.row(r, widths)...)
@@ -62,12 +64,12 @@ func (t *Table) Fits(width int) bool {
 }
 
 func (t *Table) Widths() []int {
-	widths := make([]int, len(t.Heads))
-	for i, h := range t.Heads {
-		widths[i] = DisplayWidth(h)
-	}
-	for _, r := range t.Rows {
+	var widths []int
+	for _, r := range append([][]string{t.Heads}, t.Rows...) {
 		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
 			widths[i] = max(widths[i], DisplayWidth(c))
 		}
 	}
@@ -132,7 +134,7 @@ func (t *Table) stacked(width int, style Style) []string {
 	var out []string
 	for _, r := range t.Rows {
 		var names []string
-		for _, c := range r[:t.Left] {
+		for _, c := range r[:min(t.Left, len(r))] {
 			if c != "" {
 				names = append(names, c)
 			}
@@ -150,7 +152,9 @@ func (t *Table) stacked(width int, style Style) []string {
 			}
 			line += item
 		}
-		out = append(out, strings.TrimRight(stackedIndent+line, " "))
+		if line != "" {
+			out = append(out, stackedIndent+line)
+		}
 	}
 	return out
 }
