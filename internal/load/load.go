@@ -169,3 +169,10 @@ type Runner interface {
 	// no error. Losing the VM (power off, crash) is ErrLost.
 	Run(ctx context.Context, w Workload, sink Sink) error
 }
+
+// Describer is implemented by Instances that know more than their Plan did about what drives the load: the back end
+// that this machine allowed, buffered access where a file system refused direct access.
+type Describer interface {
+	// Engine returns what Plan.Engine is for, as it came out.
+	Engine() interval.Engine
+}

@@ -59,38 +59,6 @@ func listed(dir string) Listed {
 	return Listed{Dir: dir, Manifest: b.Manifest(), State: b.State(), Live: b.Live(), Seal: b.Sealed()}
 }
 
-// Find returns the folder of the run that name means: a path to a bundle, a run id, the beginning of exactly one run
-// id, or "last" for the newest.
-func Find(runs, name string) (string, error) {
-	if _, err := os.Stat(filepath.Join(name, manifestFile)); err == nil {
-		return filepath.Clean(name), nil
-	}
-	all, err := List(runs)
-	if err != nil {
-		return "", err
-	}
-	if name == "last" && len(all) > 0 {
-		return all[0].Dir, nil
-	}
-	var matches []string
-	for _, l := range all {
-		id := filepath.Base(l.Dir)
-		if id == name {
-			return l.Dir, nil
-		}
-		if name != "" && strings.HasPrefix(id, name) {
-			matches = append(matches, l.Dir)
-		}
-	}
-	switch len(matches) {
-	case 0:
-		return "", fmt.Errorf("find run %q: no such run in %q", name, runs)
-	case 1:
-		return matches[0], nil
-	}
-	return "", fmt.Errorf("find run %q: %d runs begin like that", name, len(matches))
-}
-
 // Remove deletes the folder of one run. It refuses a name that is not a run of the directory and a run that is being
 // written.
 func Remove(runs, id string) error {

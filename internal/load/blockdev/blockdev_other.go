@@ -61,9 +61,6 @@ func Open(path string, consent Consent, flags int) (*os.File, State, error) {
 	return f, before, nil
 }
 
-// Reopen is not needed where nothing is held.
-func Reopen(f *os.File, flags int) (*os.File, error) { return os.OpenFile(f.Name(), flags, 0) }
-
 // ReadWarning cannot tell on this system.
 func ReadWarning(*os.File, []extent.Extent) (int64, error) { return 0, errors.ErrUnsupported }
 

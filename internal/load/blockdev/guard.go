@@ -31,7 +31,7 @@ var held struct {
 }
 
 // Admit refuses to write to path as Open does. Of a block device it returns the descriptor that holds it: load opens the
-// device by Reopen, because the path may name another device by now. Of a regular file it returns nil.
+// device by the name of that in /proc/self/fd, because the path may name another device by now. Of a regular file it returns nil.
 func (g *Guard) Admit(path string, c Consent) (*os.File, error) {
 	kind, number, err := kindAt(path)
 	switch {

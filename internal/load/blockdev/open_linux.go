@@ -110,16 +110,3 @@ func openNow(path string, flags int) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
-
-// Reopen gives a further descriptor of what Open opened. It needs no check: the first descriptor, which must stay open,
-// holds the device.
-func Reopen(f *os.File, flags int) (*os.File, error) {
-	if flags&(openForbidden|os.O_EXCL) != 0 {
-		return nil, fmt.Errorf("open %q again: a device is not created, cut, appended to or held twice", f.Name())
-	}
-	fd, err := unix.Open(self(f), flags|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open again", Path: f.Name(), Err: err}
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
-}

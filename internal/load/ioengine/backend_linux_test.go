@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 )
 
 // Every back end writes the same bytes to the same places: content depends on seed, stream and number alone.
@@ -49,9 +50,8 @@ func TestMappedFileIsCut(t *testing.T) {
 	w := job("ioengine=mmap rw=randread bs=4k time_based continue_on_error=all")
 	w.Devices = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: trimmedBytes}}
 	w.Generator, w.Runtime, w.IntervalLength = "native", 600*time.Millisecond, 100*time.Millisecond
-	runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.New()}}
 	var sum interval.Traffic
-	err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
+	err := loadtest.Drive(t.Context(), ioengine.New(), w, load.SinkFunc(func(iv interval.Interval) {
 		if iv.Sequence == 1 {
 			if err := os.Truncate(path, mib); err != nil {
 				t.Error(err)

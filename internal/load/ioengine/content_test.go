@@ -52,7 +52,7 @@ func run(t testing.TB, g ioengine.Generator, w load.Workload) loadtest.Sum {
 	t.Helper()
 	w.Generator = "native"
 	var log loadtest.Log
-	err := load.LocalRunner{Generators: map[string]load.Generator{"native": g}}.Run(t.Context(), w, &log)
+	err := loadtest.Drive(t.Context(), g, w, &log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,9 +50,8 @@ func allocated(t *testing.T, options, backend string) (operations, allocations u
 	w.Runtime = 700 * time.Millisecond
 	w.IntervalLength = 100 * time.Millisecond
 	w.Generator = "native"
-	runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.Generator{Backend: backend}}}
 	var before, after runtime.MemStats
-	err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
+	err := loadtest.Drive(t.Context(), ioengine.Generator{Backend: backend}, w, load.SinkFunc(func(iv interval.Interval) {
 		switch {
 		case iv.Sequence == 1:
 			runtime.ReadMemStats(&before)
@@ -135,7 +134,7 @@ startdelay=100ms
 	w.IntervalLength = 20 * time.Millisecond
 	w.Generator = "native"
 	var log loadtest.Log
-	if err := (load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.New()}}).Run(t.Context(), w, &log); err != nil {
+	if err := loadtest.Drive(t.Context(), ioengine.New(), w, &log); err != nil {
 		t.Fatal(err)
 	}
 	sum := loadtest.Add(log.Intervals())

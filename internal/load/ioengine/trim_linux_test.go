@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -50,8 +51,7 @@ func runOn(t *testing.T, path, backend, options string) (sum [interval.Direction
 	t.Helper()
 	w := job(options)
 	w.Devices, w.Generator = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: trimmedBytes, Consent: own(trimmedBytes)}}, "native"
-	runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.Generator{Backend: backend}}}
-	err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
+	err := loadtest.Drive(t.Context(), ioengine.Generator{Backend: backend}, w, load.SinkFunc(func(iv interval.Interval) {
 		for d := range sum {
 			sum[d].Add(&iv.Directions[d])
 		}

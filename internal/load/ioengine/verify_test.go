@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 )
 
 // verifyJobs are shapes of writes; apart says that no two of them go to the same place.
@@ -56,9 +57,8 @@ var verifyMethods = []string{
 // mismatches runs a workload and returns how many operations found data that was not what was written.
 func mismatches(t testing.TB, w load.Workload) (wrong uint64, sum interval.Interval) {
 	t.Helper()
-	runner := load.LocalRunner{Generators: map[string]load.Generator{"native": ioengine.New()}}
 	w.Generator = "native"
-	err := runner.Run(t.Context(), w, load.SinkFunc(func(iv interval.Interval) {
+	err := loadtest.Drive(t.Context(), ioengine.New(), w, load.SinkFunc(func(iv interval.Interval) {
 		wrong += iv.Directions[interval.Read].Errors["EILSEQ"]
 		for d := range iv.Directions {
 			sum.Directions[d].Add(&iv.Directions[d])

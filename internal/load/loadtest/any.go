@@ -44,9 +44,21 @@ func (s Subject) run(t testing.TB, ctx context.Context, w load.Workload) ([]inte
 	ctx, cancel := context.WithTimeout(ctx, hangGuard)
 	defer cancel()
 	var log Log
-	runner := load.LocalRunner{Generators: map[string]load.Generator{w.Generator: s.Generator}}
-	err := runner.Run(ctx, w, &log)
+	err := Drive(ctx, s.Generator, w, &log)
 	return log.Intervals(), err
+}
+
+// Drive runs a workload in this process.
+func Drive(ctx context.Context, g load.Generator, w load.Workload, sink load.Sink) error {
+	instance, err := g.Prepare(ctx, w)
+	if err != nil {
+		return err
+	}
+	err = instance.Run(ctx, sink)
+	if closeErr := instance.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 func (s Subject) untouched(t testing.TB, w load.Workload) {
