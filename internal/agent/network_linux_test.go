@@ -180,7 +180,7 @@ var cuts = map[string]func(i *island, t *testing.T) (repair func()){
 func outage(t *testing.T, kind string, lasts, pingEvery time.Duration) {
 	i := newIsland(t)
 	var broke, back atomic.Int32
-	c := i.connect(t, client.Options{PingEvery: pingEvery, Cut: func(again bool, away time.Duration) {
+	c := i.connect(t, client.Options{PingEvery: pingEvery, Disconnected: func(again bool, away time.Duration) {
 		t.Logf("connected: %v, after %v", again, away)
 		if again {
 			back.Add(1)
@@ -275,7 +275,7 @@ func TestLossyNetwork(t *testing.T) {
 		i.inside(t, "iptables", "-w", "-A", chain, "-m", "statistic", "--mode", "random", "--probability", "0.1", "-j", "DROP")
 	}
 	var broke atomic.Int32
-	c := i.connect(t, client.Options{Cut: func(bool, time.Duration) { broke.Add(1) }})
+	c := i.connect(t, client.Options{Disconnected: func(bool, time.Duration) { broke.Add(1) }})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 20*time.Millisecond, nil
 	sink := newCollector()

@@ -23,7 +23,7 @@ func TestFrozenAgent(t *testing.T) {
 	cut := make(chan bool, 100)
 	c := i.connect(t, client.Options{
 		PingEvery: 200 * time.Millisecond, SilentFor: 3 * time.Second,
-		Cut: func(back bool, _ time.Duration) { cut <- back },
+		Disconnected: func(back bool, _ time.Duration) { cut <- back },
 	})
 	w := workload()
 	w.Generator, w.IntervalLength, w.Devices = "steady", 50*time.Millisecond, nil

@@ -22,7 +22,7 @@ const (
 )
 
 // backToBaseline compares the loads that ran over the loss with the window before it.
-func (r *Recoveries) backToBaseline(c *cut, grid *Grid, windows []result.Window) result.RecoveryPhase {
+func (r *Recoveries) backToBaseline(c *powerLoss, grid *Grid, windows []result.Window) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseBaseline}
 	at := c.operation.FromNanos
 	from, to := at-baselineMax*int64(CellLength), r.nextLoss(c)
@@ -71,11 +71,11 @@ func (r *Recoveries) backToBaseline(c *cut, grid *Grid, windows []result.Window)
 }
 
 // nextLoss is when the run next takes the power of any node, or the end of the record.
-func (r *Recoveries) nextLoss(c *cut) int64 {
+func (r *Recoveries) nextLoss(c *powerLoss) int64 {
 	next := r.timeline.EndNanos
-	for i := range r.cuts {
+	for i := range r.losses {
 		// Nodes that are switched together are one loss.
-		if at := r.cuts[i].operation.FromNanos; at > *c.operation.ToNanos {
+		if at := r.losses[i].operation.FromNanos; at > *c.operation.ToNanos {
 			next = min(next, at)
 		}
 	}

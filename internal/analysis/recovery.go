@@ -24,10 +24,10 @@ const (
 type Recoveries struct {
 	timeline   *Timeline
 	operations []result.OperationTook
-	cuts       []cut
+	losses     []powerLoss
 }
 
-type cut struct {
+type powerLoss struct {
 	operation *result.OperationTook
 	until     int64           // the next time the node loses power, or the end of the record
 	vms       map[string]bool // that were on the node
@@ -43,12 +43,12 @@ func NewRecoveries(t *Timeline) *Recoveries {
 			o.ToNanos == nil || o.Error != "" {
 			continue
 		}
-		for k := range r.cuts {
-			if r.cuts[k].operation.Subject == o.Subject {
-				r.cuts[k].until = min(r.cuts[k].until, o.FromNanos)
+		for k := range r.losses {
+			if r.losses[k].operation.Subject == o.Subject {
+				r.losses[k].until = min(r.losses[k].until, o.FromNanos)
 			}
 		}
-		r.cuts = append(r.cuts, cut{operation: o, until: t.EndNanos, vms: t.vmsOn(o.Subject, o.FromNanos), resumed: map[string]int64{}})
+		r.losses = append(r.losses, powerLoss{operation: o, until: t.EndNanos, vms: t.vmsOn(o.Subject, o.FromNanos), resumed: map[string]int64{}})
 	}
 	return r
 }
@@ -71,8 +71,8 @@ func (t *Timeline) vmsOn(node string, at int64) map[string]bool {
 
 // Add takes one interval.
 func (r *Recoveries) Add(iv *interval.Interval) {
-	for i := range r.cuts {
-		c := &r.cuts[i]
+	for i := range r.losses {
+		c := &r.losses[i]
 		if !c.vms[iv.VM] || iv.StartNanos < *c.operation.ToNanos || iv.StartNanos >= c.until {
 			continue
 		}
@@ -89,8 +89,8 @@ func (r *Recoveries) Add(iv *interval.Interval) {
 // List returns the recovery timeline of each power loss. grid is closed; windows are those of the run phase.
 func (r *Recoveries) List(grid *Grid, windows []result.Window) []result.Recovery {
 	var list []result.Recovery
-	for i := range r.cuts {
-		c := &r.cuts[i]
+	for i := range r.losses {
+		c := &r.losses[i]
 		rec := result.Recovery{Node: c.operation.Subject, Operation: c.operation.Operation, VMs: len(c.vms), FromNanos: c.operation.FromNanos}
 		rec.Phases = []result.RecoveryPhase{
 			r.command(c), r.nodePhase(c, phaseBMC, interval.OperationNodeOn), r.nodePhase(c, phaseHost, interval.OperationHostUp),
@@ -123,7 +123,7 @@ func split(rec *result.Recovery) {
 }
 
 // command returns when the run first requested power on.
-func (r *Recoveries) command(c *cut) result.RecoveryPhase {
+func (r *Recoveries) command(c *powerLoss) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseCommand, Unknown: "node not powered on again"}
 	for i := range r.operations {
 		o := &r.operations[i]
@@ -137,7 +137,7 @@ func (r *Recoveries) command(c *cut) result.RecoveryPhase {
 }
 
 // nodePhase reads the end of an operation on the node.
-func (r *Recoveries) nodePhase(c *cut, name string, op interval.Operation) result.RecoveryPhase {
+func (r *Recoveries) nodePhase(c *powerLoss, name string, op interval.Operation) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: name, Unknown: "node not powered on again"}
 	for i := range r.operations {
 		o := &r.operations[i]
@@ -163,7 +163,7 @@ func (r *Recoveries) nodePhase(c *cut, name string, op interval.Operation) resul
 }
 
 // vmPhase reads when the last VM of the node answered.
-func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
+func (r *Recoveries) vmPhase(c *powerLoss) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseVM}
 	if len(c.vms) == 0 {
 		p.Unknown = "no VM on the node"
@@ -187,7 +187,7 @@ func (r *Recoveries) vmPhase(c *cut) result.RecoveryPhase {
 }
 
 // firstIO reads when the first operation was done on a VM of the node after the loss, to the interval.
-func (r *Recoveries) firstIO(c *cut) result.RecoveryPhase {
+func (r *Recoveries) firstIO(c *powerLoss) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseFirstIO, Unknown: "no load ran again on the VMs of the node"}
 	if len(c.vms) == 0 {
 		p.Unknown = "no VM on the node"

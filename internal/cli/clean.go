@@ -107,7 +107,7 @@ func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	}
 	var done []string
 	if len(c.Undone) > 0 {
-		done = append(done, "undone: "+strings.Join(c.Undone, "; "))
+		done = append(done, "cleaned up: "+strings.Join(c.Undone, "; "))
 	}
 	if c.Sealed {
 		done = append(done, "bundle sealed as aborted (show: "+runref.CommandIn(p, runs, "report", c.Run)+")")

@@ -186,7 +186,7 @@ func (d *demoStory) validity() string {
 	return fmt.Sprintf("doubtful: %s. %s", strings.Join(codes, ", "), findings[0].Claim)
 }
 
-// met counts expectations, those that passed or all.
+// met counts thresholds, those that were met or all.
 func (d *demoStory) met(passed bool) int {
 	n := 0
 	for _, r := range d.summary.Results {

@@ -68,5 +68,5 @@ func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	if options["state"] == "aborted" {
 		ended = result.EndedAborted
 	}
-	ts.Check(w.Seal(result.Summary{Verdict: result.Verdict(options["verdict"]), Reason: "all expectations hold", Ended: ended, Duration: int64(90 * time.Second)}))
+	ts.Check(w.Seal(result.Summary{Verdict: result.Verdict(options["verdict"]), Reason: "all thresholds hold", Ended: ended, Duration: int64(90 * time.Second)}))
 }

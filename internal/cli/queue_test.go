@@ -17,7 +17,7 @@ import (
 // tinyScenario is done in about three seconds and expects nothing.
 var tinyScenario = filepath.Join("testdata", "scenario", "tiny")
 
-// failingScenario writes a scenario whose expectation cannot be met.
+// failingScenario writes a scenario whose threshold cannot be met.
 func failingScenario(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -69,7 +69,7 @@ type queue struct {
 	// brief prints what came of a run instead of the table of all results; next follows at the end. Both may be empty.
 	brief func(w io.Writer, run *document.Run) error
 	next  string
-	// shows: a run that came to its end is a success of the command, whatever its expectations came to on this machine.
+	// shows: a run that came to its end is a success of the command, whether or not its thresholds were met on this machine.
 	shows bool
 }
 
@@ -146,7 +146,7 @@ func shown(ran *ranRun) bool {
 	return ran.Error == "" && ran.Ended == result.EndedCompleted && len(ran.Problems) == 0 && len(ran.Left) == 0
 }
 
-// worst is the exit code of a queue: a failed expectation says more than a run that could not be decided.
+// worst is the exit code of a queue: a missed threshold outweighs an undecided run.
 func worst(outcomes []ranRun) int {
 	code := diag.ExitPass
 	for _, o := range outcomes {

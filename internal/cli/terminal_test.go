@@ -23,7 +23,7 @@ func sealedRun(t *testing.T, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = w.Seal(result.Summary{Verdict: result.Pass, Reason: strings.Repeat("every expectation holds, ", 10), Ended: "completed", Duration: 90e9})
+	err = w.Seal(result.Summary{Verdict: result.Pass, Reason: strings.Repeat("every threshold holds, ", 10), Ended: "completed", Duration: 90e9})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 // Exit codes of the process. 2 is what the Go runtime uses for its own crashes and is never used on purpose.
 const (
 	ExitPass        = 0
-	ExitFailed      = 1   // an expectation failed
+	ExitFailed      = 1   // a threshold was missed
 	ExitUndecided   = 3   // a step failed, the run was disturbed or incomplete, the verdict is UNKNOWN
 	ExitUsage       = 64  // wrong usage of the command line
 	ExitData        = 65  // the scenario, job file or target file has errors

@@ -58,7 +58,7 @@ func xrayMetric(name string, s *result.IntervalStats) *result.Number {
 	return &v
 }
 
-// checks compares a result with the expectations of the scenario. Every series must meet an expectation; the reported
+// checks compares a result with the thresholds of the scenario. Every series must meet a threshold; the reported
 // value is the worst.
 func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []result.Check {
 	var list []result.Check
@@ -99,9 +99,9 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 }
 
 // statistics returns the requested statistic of every series. Latency means response time where it is recorded separately,
-// because an expectation is about the latency that a user of the storage sees. Series of intervals follow X-Ray, which
+// because a threshold is about the latency that a user of the storage sees. Series of intervals follow X-Ray, which
 // only knows service time.
-func statistics(x scenario.Expectation, e *result.Evaluated) (values []float64, reason string) {
+func statistics(x scenario.Threshold, e *result.Evaluated) (values []float64, reason string) {
 	if e.Missing != "" {
 		return nil, e.Missing
 	}
@@ -159,7 +159,7 @@ func statistic(s result.Stats, name string) (float64, bool) {
 
 // completion returns the seconds to complete of every start of the loads that a result is about, NaN for one that was to
 // complete and did not.
-func (ev *evaluator) completion(r scenario.Result, x scenario.Expectation, loads []result.LoadSummary) (values []float64, reason string) {
+func (ev *evaluator) completion(r scenario.Result, x scenario.Threshold, loads []result.LoadSummary) (values []float64, reason string) {
 	if x.Window != "" {
 		return nil, "time_to_complete applies to whole workload starts, not to a window"
 	}
@@ -202,7 +202,7 @@ func compare(v float64, operator string, bound float64) (met, known bool) {
 }
 
 // worse reports whether a is further on the wrong side than b.
-func worse(a, b float64, x scenario.Expectation) bool {
+func worse(a, b float64, x scenario.Threshold) bool {
 	switch x.Operator {
 	case ">", ">=":
 		return a < b

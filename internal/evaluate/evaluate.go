@@ -1,13 +1,13 @@
 // Package evaluate computes the results of a run from its record: what reports read, and the verdict.
 //
 //	bundle (events, intervals, samples) ── one pass ──▶ grids, latencies, readings of nodes and VMs
-//	each result of the scenario ──▶ series, statistics per window, checks of expectations
+//	each result of the scenario ──▶ series, statistics per window, checks of thresholds
 //	audit ──▶ findings; checks and findings ──▶ verdict
 //
 //	shown.go    the time that a result is about
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
-//	check.go    report metrics and expectations
+//	check.go    report metrics and thresholds
 //	gauge.go    gauges of loads; engines.go what drove them
 //	samples.go  readings of nodes and VMs as samples, for recorders too
 //
@@ -271,9 +271,9 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 	case undecided != "":
 		return result.Undecided, undecided
 	case checks == 0:
-		return result.Pass, "Completed; no expectations defined."
+		return result.Pass, "Completed; no thresholds defined."
 	case checks == 1:
-		return result.Pass, "Completed; the expectation was met."
+		return result.Pass, "Completed; the threshold was met."
 	}
-	return result.Pass, fmt.Sprintf("Completed; all %d expectations were met.", checks)
+	return result.Pass, fmt.Sprintf("Completed; all %d thresholds were met.", checks)
 }

@@ -146,7 +146,7 @@ func TestGroupTrafficByHand(t *testing.T) {
 
 func TestLatencyIsOfMergedOperations(t *testing.T) {
 	s := evaluated(t, powerLoss(t), scenario.Result{Name: "lat", Source: scenario.FromGroup, Group: "g", Type: "latency",
-		Aggregate: "mean", Expect: []scenario.Expectation{
+		Aggregate: "mean", Expect: []scenario.Threshold{
 			{Statistic: "p99", Operator: "<", Value: 3e6, Text: "p99 < 3ms"},
 			{Statistic: "mean", Operator: "<", Value: 1.5e6, Text: "mean < 1.5ms", Window: "during nodes.PowerOff"},
 		}})
@@ -170,7 +170,7 @@ func TestLatencyIsOfMergedOperations(t *testing.T) {
 // TestTooFewPointsForAPercentile: of 30 points there is p95 and no p99.
 func TestTooFewPointsForAPercentile(t *testing.T) {
 	s := evaluated(t, powerLoss(t), scenario.Result{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops",
-		Aggregate: "sum", Expect: []scenario.Expectation{
+		Aggregate: "sum", Expect: []scenario.Threshold{
 			{Statistic: "p95", Operator: "<", Value: 301, Text: "p95 < 301"},
 			{Statistic: "p99", Operator: "<", Value: 301, Text: "p99 < 301"},
 		}})

@@ -205,13 +205,13 @@ func TestLatencyOfIntervalsAsXRay(t *testing.T) {
 			intervals = append(intervals, second("g-0001", s, 10, 8*time.Millisecond))
 		}
 	}
-	expect := func(statistic string, value float64) scenario.Expectation {
-		return scenario.Expectation{Statistic: statistic, Operator: "<", Value: value, Text: statistic}
+	expect := func(statistic string, value float64) scenario.Threshold {
+		return scenario.Threshold{Statistic: statistic, Operator: "<", Value: value, Text: statistic}
 	}
 	s := evaluated(t, record(t, events, intervals, nil), scenario.Result{Name: "lat", Source: scenario.FromGroup, Group: "g", Type: "latency",
-		Aggregate: "mean", ReportMetrics: []string{"Median", "Mean"}, Expect: []scenario.Expectation{expect("median", 2e6), expect("interval_median", 2e6)}},
+		Aggregate: "mean", ReportMetrics: []string{"Median", "Mean"}, Expect: []scenario.Threshold{expect("median", 2e6), expect("interval_median", 2e6)}},
 		scenario.Result{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum", ReportMetrics: []string{"Median"},
-			Expect: []scenario.Expectation{expect("interval_median", 11)}})
+			Expect: []scenario.Threshold{expect("interval_median", 11)}})
 	r := s.Results[0]
 	if st := r.Stats[0]; math.Abs(float64(st.Median)-1e6) > 1e4 || st.Intervals == nil || st.Intervals.Count != 10 || !near(st.Intervals.Median, 8e6) || !near(st.Intervals.Mean, 5.2e6) {
 		t.Errorf("got %+v, %+v", r.Stats[0], r.Stats[0].Intervals)

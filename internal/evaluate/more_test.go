@@ -201,25 +201,25 @@ func TestQueryResult(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	pass := scenario.Expectation{Statistic: "mean", Operator: ">=", Value: 100, Text: "mean >= 100"}
-	fail := scenario.Expectation{Statistic: "min", Operator: ">", Value: 100, Text: "min > 100"}
-	undecidable := scenario.Expectation{Statistic: "mean", Operator: ">", Value: 1, Text: "mean > 1", Window: "after never"}
-	complete := scenario.Expectation{Statistic: "time_to_complete", Operator: "<", Value: 60, Text: "time_to_complete < 60 s"}
+	pass := scenario.Threshold{Statistic: "mean", Operator: ">=", Value: 100, Text: "mean >= 100"}
+	fail := scenario.Threshold{Statistic: "min", Operator: ">", Value: 100, Text: "min > 100"}
+	undecidable := scenario.Threshold{Statistic: "mean", Operator: ">", Value: 1, Text: "mean > 1", Window: "after never"}
+	complete := scenario.Threshold{Statistic: "time_to_complete", Operator: "<", Value: 60, Text: "time_to_complete < 60 s"}
 	for name, c := range map[string]struct {
 		ended  string
-		expect []scenario.Expectation
+		expect []scenario.Threshold
 		bound  bool
 		want   result.Verdict
 	}{
 		"nothing expected":        {result.EndedCompleted, nil, false, result.Pass},
-		"met":                     {result.EndedCompleted, []scenario.Expectation{pass}, false, result.Pass},
-		"not met":                 {result.EndedCompleted, []scenario.Expectation{pass, fail}, false, result.Failed},
-		"undecided":               {result.EndedCompleted, []scenario.Expectation{pass, undecidable}, false, result.Undecided},
-		"not met and undecided":   {result.EndedCompleted, []scenario.Expectation{fail, undecidable}, false, result.Failed},
-		"not met but incomplete":  {result.EndedFailed, []scenario.Expectation{fail}, false, result.Undecided},
-		"interrupted":             {result.EndedInterrupted, []scenario.Expectation{pass}, false, result.Undecided},
-		"not bound by size":       {result.EndedCompleted, []scenario.Expectation{complete}, false, result.Undecided},
-		"complete within a while": {result.EndedCompleted, []scenario.Expectation{complete}, true, result.Pass},
+		"met":                     {result.EndedCompleted, []scenario.Threshold{pass}, false, result.Pass},
+		"not met":                 {result.EndedCompleted, []scenario.Threshold{pass, fail}, false, result.Failed},
+		"undecided":               {result.EndedCompleted, []scenario.Threshold{pass, undecidable}, false, result.Undecided},
+		"not met and undecided":   {result.EndedCompleted, []scenario.Threshold{fail, undecidable}, false, result.Failed},
+		"not met but incomplete":  {result.EndedFailed, []scenario.Threshold{fail}, false, result.Undecided},
+		"interrupted":             {result.EndedInterrupted, []scenario.Threshold{pass}, false, result.Undecided},
+		"not bound by size":       {result.EndedCompleted, []scenario.Threshold{complete}, false, result.Undecided},
+		"complete within a while": {result.EndedCompleted, []scenario.Threshold{complete}, true, result.Pass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := evaluate.Run(context.Background(), evaluate.Input{
@@ -259,8 +259,8 @@ func TestShownValueIsTheWorst(t *testing.T) {
 		{"<", 140, 150, false}, {">", 120, 100, false}, {"==", 150, 100, false}, {"==", 100, 150, false},
 		{"!=", 100, 100, false}, {"!=", 150, 150, false}, {"!=", 160, 150, true}, {"<=", 150, 150, true}, {">=", 100, 100, true},
 	} {
-		expect := scenario.Expectation{Statistic: "median", Operator: c.operator, Value: c.bound, Text: "median"}
-		r := scenario.Result{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Expect: []scenario.Expectation{expect}}
+		expect := scenario.Threshold{Statistic: "median", Operator: c.operator, Value: c.bound, Text: "median"}
+		r := scenario.Result{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Expect: []scenario.Threshold{expect}}
 		check := evaluated(t, b, r).Results[0].Checks[0]
 		if !near(check.Value, c.value) || check.Passed != c.passed {
 			t.Errorf("median %s %g: %+v, want %g, %t", c.operator, c.bound, check, c.value, c.passed)
@@ -280,11 +280,11 @@ func TestTimeToComplete(t *testing.T) {
 		"cut":         {[]interval.Event{cut}, "", result.Undecided},
 		"of a window": {nil, "run", result.Undecided},
 	} {
-		expect := scenario.Expectation{Statistic: "time_to_complete", Operator: "<", Value: 60, Text: "time_to_complete < 60 s", Window: c.window}
+		expect := scenario.Threshold{Statistic: "time_to_complete", Operator: "<", Value: 60, Text: "time_to_complete < 60 s", Window: c.window}
 		s, err := evaluate.Run(context.Background(), evaluate.Input{
 			Bundle: calm(t, true, c.events...), Ended: result.EndedCompleted,
 			Scenario: &scenario.Scenario{Results: []scenario.Result{
-				{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "min", Expect: []scenario.Expectation{expect}},
+				{Name: "r", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "min", Expect: []scenario.Threshold{expect}},
 			}},
 		})
 		if err != nil {

@@ -10,7 +10,7 @@ const (
 	Info    Severity = "info"
 	Warning Severity = "warning"
 	Unknown Severity = "unknown" // cannot be decided: exit 3
-	Fail    Severity = "fail"    // an expectation or a rule was broken: exit 1
+	Fail    Severity = "fail"    // a threshold was missed or a rule violated: exit 1
 )
 
 // Finding is one claim. Renderers show it without knowing who made it.

@@ -59,7 +59,7 @@ type Fleet struct {
 // New begins with no VM.
 func New(c Config) *Fleet {
 	f := &Fleet{plan: c.Plan, target: c.Target, tag: c.Journal.Header().Tag, journal: c.Journal, fail: c.Failpoint, gone: c.Gone,
-		table: table{cuts: map[string]int{}, placed: func(target.VM) {}, moves: newMoves(func(Stray) {})}}
+		table: table{powerCuts: map[string]int{}, placed: func(target.VM) {}, moves: newMoves(func(Stray) {})}}
 	if c.Placed != nil {
 		f.placed = c.Placed
 	}
@@ -96,11 +96,11 @@ func (f *Fleet) Ready(ctx context.Context) error { return f.ops.ready(ctx, f.tar
 type table struct {
 	placed func(vm target.VM) // called whenever a VM is on another node than before
 
-	mu      sync.Mutex
-	history history
-	moves   moves
-	vms     []target.VM
-	cuts    map[string]int // by VM name: how often this run cut its power
+	mu        sync.Mutex
+	history   history
+	moves     moves
+	vms       []target.VM
+	powerCuts map[string]int // by VM name: how often this run cut its power
 }
 
 func (t *table) Of(group string) []target.VM {
@@ -289,7 +289,7 @@ func (f *Fleet) Off(ctx context.Context, vms []target.VM) error {
 	if err := f.fail.At("vms.power-off"); err != nil {
 		return err
 	}
-	f.cut(vms)
+	f.notePowerCut(vms)
 	if err := p.PowerOffVMs(ctx, f.tag, vms); err != nil {
 		return fmt.Errorf("power off %d VMs: %w", len(vms), err)
 	}
@@ -298,12 +298,12 @@ func (f *Fleet) Off(ctx context.Context, vms []target.VM) error {
 	return f.fail.At("vms.powered-off")
 }
 
-// cut notes in advance that this run cuts the power of VMs: loads lost on them are not failures.
-func (t *table) cut(vms []target.VM) {
+// notePowerCut records in advance that this run cuts the power of VMs: loads lost on them are not failures.
+func (t *table) notePowerCut(vms []target.VM) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, vm := range vms {
-		t.cuts[vm.Name]++
+		t.powerCuts[vm.Name]++
 	}
 }
 
@@ -325,11 +325,11 @@ func (f *Fleet) hangUp(vms []target.VM) {
 	}
 }
 
-// CutsOf returns how often this run has cut the VM's power.
-func (t *table) CutsOf(name string) int {
+// PowerCutsOf returns how often this run has cut the VM's power.
+func (t *table) PowerCutsOf(name string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cuts[name]
+	return t.powerCuts[name]
 }
 
 // onNode returns the VMs that the table places on a node.
@@ -379,7 +379,7 @@ func (f *Fleet) Delete(ctx context.Context) error {
 		return fmt.Errorf("list the run's VMs: %w", err)
 	}
 	f.compare(asked, vms)
-	f.cut(vms)
+	f.notePowerCut(vms)
 	if len(vms) > 0 {
 		if err := f.target.Delete(ctx, f.tag, vms); err != nil {
 			return fmt.Errorf("delete %d VMs: %w", len(vms), err)

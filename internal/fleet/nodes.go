@@ -57,7 +57,7 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 	}
 	return n.fleet.journal.Intend(control.Thing{Kind: control.ThingNodeOff, Node: node.ID}, func() error {
 		hit := n.fleet.onNode(node.ID)
-		n.fleet.cut(hit)
+		n.fleet.notePowerCut(hit)
 		n.fleet.flee(hit, node.ID)
 		var losing sync.WaitGroup // connections to agents may take their time to end
 		defer losing.Wait()

@@ -68,9 +68,9 @@ func (h *host) Reset(_ context.Context, kind chassis.Reset) error {
 	}
 	switch kind {
 	case chassis.ResetForceOff:
-		return h.cut()
+		return h.powerOff()
 	case chassis.ResetForceRestart, chassis.ResetPowerCycle:
-		if err := h.cut(); err != nil {
+		if err := h.powerOff(); err != nil {
 			return err
 		}
 		return h.boot()
@@ -84,9 +84,9 @@ func (h *host) Reset(_ context.Context, kind chassis.Reset) error {
 	return h.boot()
 }
 
-// cut takes the link and the power away: the kernel kills every process of the host with its first one. It returns when
+// powerOff disconnects the link and kills the first process of the host; the kernel then kills all others. It returns when
 // all of them are gone.
-func (h *host) cut() error {
+func (h *host) powerOff() error {
 	h.mu.Lock()
 	running := h.life
 	h.mu.Unlock()
@@ -144,10 +144,10 @@ func (h *host) boot() error {
 	h.mu.Unlock()
 	go h.watch(born, progress)
 	if err := plugHost(h.Name, init.id); err != nil {
-		return errors.Join(err, h.cut())
+		return errors.Join(err, h.powerOff())
 	}
 	if _, err := order.WriteString("go\n"); err != nil {
-		return errors.Join(fmt.Errorf("switch host %q on: %w", h.Name, err), h.cut())
+		return errors.Join(fmt.Errorf("switch host %q on: %w", h.Name, err), h.powerOff())
 	}
 	return nil
 }

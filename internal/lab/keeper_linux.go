@@ -27,8 +27,8 @@ const (
 // Descriptor on which the keeper has the machine's network namespace, beside that of progress.
 const outsideFile = 4
 
-// news is one line of what a keeper tells until the lab is up.
-type news struct {
+// message is one line that a keeper writes until the lab is up.
+type message struct {
 	Say       string `json:"say,omitempty"`
 	Connected bool   `json:"connected,omitempty"` // the subnet is taken
 	Up        bool   `json:"up,omitempty"`
@@ -71,10 +71,10 @@ func runKeeper(dir string) error {
 		cancel()
 	}()
 	if err := k.serve(ctx, outside); err != nil {
-		k.tell(news{Fault: err.Error()})
+		k.send(message{Fault: err.Error()})
 		return err
 	}
-	k.tell(news{Up: true})
+	k.send(message{Up: true})
 	k.mu.Lock()
 	k.progress = nil
 	err = progress.Close()
@@ -120,7 +120,7 @@ func (k *keeper) end() {
 	}
 }
 
-func (k *keeper) tell(n news) {
+func (k *keeper) send(n message) {
 	if n.Say != "" {
 		fmt.Fprintln(os.Stderr, n.Say)
 	}
@@ -143,7 +143,7 @@ func (k *keeper) serve(ctx context.Context, outside *os.File) error {
 	if err := errors.Join(buildSwitch(k.lab, outside), outside.Close()); err != nil {
 		return err
 	}
-	k.tell(news{Connected: true})
+	k.send(message{Connected: true})
 	k.nursery = newNursery()
 	for _, h := range k.lab.Hosts {
 		k.hosts = append(k.hosts, &host{Host: h, lab: k.lab, nursery: k.nursery, power: chassis.PowerOff})
@@ -159,7 +159,7 @@ func (k *keeper) serve(ctx context.Context, outside *os.File) error {
 	if err := k.serveBMCs(ctx); err != nil {
 		return err
 	}
-	k.tell(news{Say: "switch, DHCP and BMCs are up"})
+	k.send(message{Say: "switch, DHCP and BMCs are up"})
 	booted := make(chan error, len(k.hosts))
 	for _, h := range k.hosts {
 		go func() {
@@ -168,7 +168,7 @@ func (k *keeper) serve(ctx context.Context, outside *os.File) error {
 				err = h.waitUp(ctx)
 			}
 			if err == nil {
-				k.tell(news{Say: h.Name + " is up"})
+				k.send(message{Say: h.Name + " is up"})
 			}
 			booted <- err
 		}()

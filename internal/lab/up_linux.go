@@ -260,7 +260,7 @@ func (l *Lab) startKeeper(o *Options) (orders, progress *os.File, err error) {
 func (l *Lab) follow(progress io.Reader, o *Options, connected func() error) error {
 	lines := bufio.NewScanner(progress)
 	for lines.Scan() {
-		var n news
+		var n message
 		if err := json.Unmarshal(lines.Bytes(), &n); err != nil {
 			return fmt.Errorf("make lab %q: the keeper said %q: %w", l.Name, lines.Text(), err)
 		}

@@ -7,9 +7,9 @@ const codeUnknownWindow = "unknown-window" // of planner.DryCompile
 var ruleExpectWindow = Rule{
 	Code:     "expect-window",
 	Severity: finding.Fail,
-	Summary:  "An expectation names a window that does not exist.",
+	Summary:  "A threshold names a window that does not exist.",
 	Doc: "Windows are named after the steps around them, nodes as they are written: \"before Load\", \"between Load and nodes.PowerOff 0\". A plan " +
-		"lists the names, and refuses others, because such an expectation can never be decided.",
+		"lists the names, and refuses others, because such a threshold can never be decided.",
 	Check: func(f *Facts) []finding.Finding {
 		return f.faultsWith(func(code string) bool { return code == codeUnknownWindow })
 	},

@@ -8,13 +8,13 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Lasting says until when a load goes on beyond its runtime.
+// Lasting describes until when a load is extended beyond its runtime.
 type Lasting struct {
 	Over []LastingOver `json:"over"`    // the load ends when all of these are over
-	Most time.Duration `json:"most_ns"` // how much longer than its runtime it goes on at most
+	Most time.Duration `json:"most_ns"` // maximum extension
 }
 
-// LastingOver is one step that a load lasts over.
+// LastingOver is one step that a load covers.
 type LastingOver struct {
 	Step int    `json:"step"` // id
 	Name string `json:"name"`
@@ -24,7 +24,7 @@ type LastingOver struct {
 	After  time.Duration `json:"after_ns,omitempty"`
 }
 
-// Longest returns how long a load with that runtime goes on at most.
+// Longest returns the longest time that a load with this runtime can take.
 func (l *Lasting) Longest(runtime time.Duration) time.Duration {
 	if l == nil || runtime == 0 {
 		return runtime

@@ -41,7 +41,7 @@ type Plan struct {
 	Workloads  []Workload        `json:"workloads"`
 	Steps      []Step            `json:"steps"`
 	Footprint  Footprint         `json:"footprint"`
-	Windows    []string          `json:"windows"` // names that expectations can use, in the order of time; at most 92
+	Windows    []string          `json:"windows"` // names that thresholds can use, in the order of time; at most 92
 	Power      []PowerOperation  `json:"power_operations"`
 	Undo       []string          `json:"undo"` // in the order in which it is done
 	Estimate   Estimate          `json:"estimate"`
@@ -163,7 +163,7 @@ type Step struct {
 	Rough     bool           `json:"rough,omitempty"`
 	Simulates string         `json:"imitated,omitempty"` // what this target only simulates of it
 	Starts    *LoadStart     `json:"starts_load,omitempty"`
-	Lasting   *Lasting       `json:"lasting,omitempty"` // of a rehearsal: the load that it starts goes on beyond its runtime
+	Lasting   *Lasting       `json:"lasting,omitempty"` // of a rehearsal: the load that it starts is extended beyond its runtime
 }
 
 // LoadStart is the load that a step starts, or the prefill of one.

@@ -355,7 +355,7 @@ func textList(b *strings.Builder, title string, lines []string) {
 // windowLinesMax bounds how many windows the text of a plan shows.
 const windowLinesMax = 16
 
-// textWindows prints the names that expectations can use.
+// textWindows prints the names that thresholds can use.
 func (p *Plan) textWindows(b *strings.Builder) {
 	names := p.Windows
 	if len(names) <= 1 {

@@ -330,9 +330,9 @@ func (b Bound) Rebind(factor float64) verb.Step {
 	return b.Kind.Bind(b.Call, factor, &verb.Problems{List: &ignored, Scenario: &scenario.Scenario{}, Call: b.Call})
 }
 
-// timeline plays all steps with a time factor and returns where each starts and how long it takes, with or without the boots
+// times plays all steps with a time factor and returns where each starts and how long it takes, with or without the boots
 // of VMs.
-func (c *script) timeline(factor float64, boots bool) (starts, lengths []time.Duration) {
+func (c *script) times(factor float64, boots bool) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.Sizes, v.Boots = c.plan.loadSizes(), boots

@@ -30,7 +30,7 @@ func (c finisher) finish() {
 }
 
 func (c finisher) finishSteps() {
-	starts, lengths := c.timeline(c.factor, true)
+	starts, lengths := c.times(c.factor, true)
 	var ignored diag.List
 	v := c.newView(&ignored)
 	v.Sizes = c.plan.loadSizes()
@@ -41,7 +41,7 @@ func (c finisher) finishSteps() {
 			t.repeat.Planned = t.repeat.length(c.factor)
 		}
 		s := plan.Step{ID: i + 1, Phase: b.phase, Name: b.Kind.Name, Within: b.Within, Line: b.Call.Pos.Line, Branch: b.branch,
-			Label: labels[i], Iteration: b.iteration, Args: b.Kind.Values(b.Step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].said()}
+			Label: labels[i], Iteration: b.iteration, Args: b.Kind.Values(b.Step), Start: starts[i], Duration: lengths[i], Lasting: c.lasting[i].planned()}
 		s.Group, s.Workload = b.Kind.References(b.Step)
 		s.Nodes = slices.ContainsFunc(b.Kind.Arguments(), func(a verb.Argument) bool { return a.Type == "nodes" })
 		for _, need := range b.Kind.Needs {
@@ -175,7 +175,7 @@ func (c *script) loadStarts() []loadStart {
 	var out []loadStart
 	c.walk(v, 1, func(i int, step verb.Step, late bool) {
 		if e := v.Effect(step); e.Load != nil && !late {
-			out = append(out, loadStart{*e.Load, v.VMsOf(e.Load.Workload), c.lasting[i].said()})
+			out = append(out, loadStart{*e.Load, v.VMsOf(e.Load.Workload), c.lasting[i].planned()})
 		}
 	})
 	return out

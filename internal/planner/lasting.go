@@ -35,7 +35,7 @@ type lastingOver struct {
 }
 
 // said returns the entry in the plan; nil for a load that keeps its runtime.
-func (l *lasting) said() *plan.Lasting {
+func (l *lasting) planned() *plan.Lasting {
 	if l == nil {
 		return nil
 	}
@@ -279,15 +279,15 @@ func (c *script) keepLasting() {
 
 // noteLasting adds notes about the extended loads, one for each workload.
 func (c *script) noteLasting(steps []plannedStep) {
-	var told []string
+	var noted []string
 	for i := range c.steps {
 		l := c.lasting[i]
-		if l == nil || slices.Contains(told, steps[i].effect.Load.Workload) {
+		if l == nil || slices.Contains(noted, steps[i].effect.Load.Workload) {
 			continue
 		}
 		workload := steps[i].effect.Load.Workload
-		told = append(told, workload)
-		c.note("%s has a runtime of %s here and goes on beyond it until %s, at most %s longer: only waits and loads are shorter in a rehearsal",
-			workload, unit.FormatDuration(steps[i].effect.Load.Runtime), l.said(), unit.FormatDuration(l.most))
+		noted = append(noted, workload)
+		c.note("%s runs %s, extended by up to %s until %s (platform operations are not scaled in a rehearsal)",
+			workload, unit.FormatDuration(steps[i].effect.Load.Runtime), unit.FormatDuration(l.most), l.planned())
 	}
 }

@@ -7,7 +7,7 @@
 //	compile.go, block.go     calls ──▶ bound steps, blocks expanded ──▶ their times
 //	engines.go, workplan.go, place.go  generator, extents and VMs of each workload
 //	rehearse.go, rehearse_vms.go, lasting.go  scaling of a run; loads that are then extended over slow steps
-//	windows.go, queries.go   names that expectations and results may use
+//	windows.go, queries.go   names that thresholds and results may use
 //	finish.go, preflight.go  sums, undo order and notes; resource checks
 package planner
 

@@ -336,7 +336,7 @@ func (c rehearsing) chooseTimes() {
 
 // runLength estimates the run phase with a time factor.
 func (c *script) runLength(factor float64) time.Duration {
-	_, lengths := c.timeline(factor, false)
+	_, lengths := c.times(factor, false)
 	var sum time.Duration
 	for i, b := range c.steps {
 		if b.phase == plan.Run && b.branch == 0 {

@@ -99,7 +99,7 @@ var windowShapes = []string{"before ", "during ", "between ", "after "}
 // windowsShownMax bounds how many windows a message names; the JSON of a plan has all.
 const windowsShownMax = 24
 
-// checkWindows reports expectations about windows that no step of the run phase makes. Where steps are not known or very
+// checkWindows reports thresholds of windows that no step of the run phase makes. Where steps are not known or very
 // many, or another number of nodes would make other steps, only names that no step could have are reported.
 func (c *binder) checkWindows() {
 	exact := !c.actsUnknown && len(c.acts) <= windowActsMax && (c.options.Rehearse == 0 && !c.dry || !c.actsOfNodes)
@@ -111,7 +111,7 @@ func (c *binder) checkWindows() {
 				continue
 			}
 			d := diag.Diagnostic{Code: "unknown-window", Pos: x.WindowPos,
-				Message: fmt.Sprintf("expectation %q of result %q: no step of the run phase makes a window %q", x.Text, r.Name, x.Window),
+				Message: fmt.Sprintf("threshold %q of result %q: no step of the run phase makes a window %q", x.Text, r.Name, x.Window),
 				Hint:    "there are " + diag.Quoted(names, windowsShownMax)}
 			if near := diag.Nearest(x.Window, names); near != "" {
 				d.Hint = fmt.Sprintf("did you mean %q?", near)

@@ -46,7 +46,7 @@ func newFixture(seed uint64, speed float64) *fixture {
 	}
 }
 
-// exampleRun is a full run that failed one expectation.
+// exampleRun is a full run that missed one threshold.
 func exampleRun() *document.Run { return newFixture(7, 1).run("20250921-141503-k3v9qd") }
 
 // smallRun is exampleRun with a point every two minutes, for goldens that people read.
@@ -69,7 +69,7 @@ func rehearsalRun() *document.Run {
 	run.Summary.Findings = []finding.Finding{{Code: "rehearsal", Severity: finding.Warning,
 		Claim:  "This is a rehearsal of 1 m 30 s (time factor 0.0249); its numbers do not describe the full scenario.",
 		Advice: "Run the scenario without --rehearse for numbers to compare."}}
-	run.Summary.Verdict, run.Summary.Reason = result.Pass, "All steps ended and no expectation was broken."
+	run.Summary.Verdict, run.Summary.Reason = result.Pass, "All steps ended and no threshold was missed."
 	for i := range run.Summary.Results {
 		for j := range run.Summary.Results[i].Checks {
 			run.Summary.Results[i].Checks[j].Passed = true

@@ -21,10 +21,10 @@ import (
 )
 
 // JUnit is the form that continuous integration reads. There is no standard of it; this one holds to what Ant's and
-// Jenkins' schemas have in common (testdata/junit.xsd). A suite is a run, a test case is an expectation, a result or a
+// Jenkins' schemas have in common (testdata/junit.xsd). A suite is a run, a test case is a threshold, a result or a
 // finding:
 //
-//	not met ──▶ failure · could not be decided ──▶ error · without data and expectation ──▶ skipped · else passed
+//	not met ──▶ failure · could not be decided ──▶ error · without data and threshold ──▶ skipped · else passed
 //
 // The first case of each suite is the run itself. It fails where the verdict says so and no other case does, so that a
 // suite without failure and error is a run with the verdict PASS, and the other way round.
@@ -169,7 +169,7 @@ func suiteProperties(d *document.Document) []junitProperty {
 	return list
 }
 
-// addResult adds a case for each expectation of a result, or one for the result where it has none.
+// addResult adds a case for each threshold of a result, or one for the result where it has none.
 func (s *junitSuite) addResult(r *document.Result) {
 	class := s.Package + "." + r.Name
 	before := len(s.Cases)

@@ -170,7 +170,7 @@ func (p *textPage) result(d *document.Document, r *document.Result) {
 		t := statisticTable(r)
 		p.table(&t)
 	}
-	p.expectations(r)
+	p.thresholds(r)
 }
 
 // spark draws a line with its label behind it, or above it where the label is long.
@@ -183,7 +183,7 @@ func (p *textPage) spark(label string, sparkline func(columns int) string) {
 	p.line(p.Accent(sparkline(p.width)))
 }
 
-func (p *textPage) expectations(r *document.Result) {
+func (p *textPage) thresholds(r *document.Result) {
 	if r.Expected != nil {
 		p.item("expected", draw.Quantity(*r.Expected, r.Unit))
 	}

@@ -102,7 +102,7 @@ type Metric struct {
 	XRay *Number `json:"xray,omitempty"`
 }
 
-// Check is an expectation and what came of it. A check that could not be decided has not passed and has a Reason.
+// Check is a threshold and its outcome. A check that could not be decided has not passed and has a Reason.
 type Check struct {
 	Text   string `json:"text"`
 	Window string `json:"window,omitempty"`

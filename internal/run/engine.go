@@ -201,16 +201,16 @@ func (e *Engine) setPhase(p plan.Phase) {
 
 // strayed reports that a VM has moved although no step moved it.
 func (e *Engine) strayed(s fleet.Stray) {
-	told := interval.Event{Kind: interval.EventDisturbance, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name,
+	moved := interval.Event{Kind: interval.EventDisturbance, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name,
 		Message: fmt.Sprintf("%s is on %s and no longer on %s, and no step moved it", s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))}
 	if s.AfterCut() {
-		told.Kind = interval.EventAnnotation
-		told.Message = fmt.Sprintf("%s is on %s and no longer on %s: the platform moved it, since this run switched off a node that it was on",
+		moved.Kind = interval.EventAnnotation
+		moved.Message = fmt.Sprintf("%s is on %s and no longer on %s: the platform moved it, since this run switched off a node that it was on",
 			s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))
 	}
 	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name, Node: s.VM.NodeID,
 		From: s.From, SpanNanos: s.Ago.Nanoseconds(), Unasked: true, AfterCut: s.AfterCut()})
-	e.emit(told)
+	e.emit(moved)
 }
 
 func (e *Engine) nodeName(id string) string {
@@ -224,4 +224,4 @@ func (e *Engine) nodeName(id string) string {
 
 // PowerCuts returns how often this run has cut the power of a VM, or was about to. A caller that finds the VM without
 // power uses it to distinguish intended power cuts from failures.
-func (e *Engine) PowerCuts(vm string) int { return e.fleet.CutsOf(vm) }
+func (e *Engine) PowerCuts(vm string) int { return e.fleet.PowerCutsOf(vm) }

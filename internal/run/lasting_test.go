@@ -139,14 +139,14 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 				}
 				_, loads, phase := l.spans()
 				if ends := int((loads["Load 1"].to - loads["Load 1"].from).Round(time.Second).Seconds()); ends != c.ends {
-					t.Errorf("the load went on for %d s, want %d", ends, c.ends)
+					t.Errorf("the load lasted %d s, want %d", ends, c.ends)
 				}
 				if took := int((phase.to - phase.from).Round(time.Second).Seconds()); took != c.run {
 					t.Errorf("the run took %d s, want %d", took, c.run)
 				}
-				told := slices.ContainsFunc(l.messages(interval.EventLog), func(m string) bool { return strings.Contains(m, "Load went on for") })
-				if noted := len(plan.Rehearsal.Notes) > 0; told != (c.ends > c.asked) || noted != (c.lasts != "") && name != "floors" {
-					t.Errorf("told: %t, notes: %q", told, plan.Rehearsal.Notes)
+				reported := slices.ContainsFunc(l.messages(interval.EventLog), func(m string) bool { return strings.Contains(m, "Load extended by") })
+				if planned := len(plan.Rehearsal.Notes) > 0; reported != (c.ends > c.asked) || planned != (c.lasts != "") && name != "floors" {
+					t.Errorf("reported: %t, notes: %q", reported, plan.Rehearsal.Notes)
 				}
 			})
 		})
@@ -165,7 +165,7 @@ func TestLoadThatLastsIsBounded(t *testing.T) {
 `, 10*time.Second)
 		_, loads, _ := l.spans()
 		if took := loads["Load 1"].to - loads["Load 1"].from; took.Round(time.Second) != 311*time.Second {
-			t.Errorf("the load went on for %v", took)
+			t.Errorf("the load lasted %v", took)
 		}
 	})
 }

@@ -148,7 +148,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 		if err != nil || outcome.Ended != run.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != control.ThingVMs {
 			t.Fatalf("outcome %+v, %v", outcome, err)
 		}
-		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"canceled: stopped by the user", "canceled: abandoned by the user"}) {
+		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"canceled: stopped by the user", "canceled: cleanup skipped by the user"}) {
 			t.Errorf("the waits ended with %q", why)
 		}
 		left, err := control.Recover(l.runs)

@@ -91,7 +91,7 @@ func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Las
 func (l *loads) gather(ctx context.Context, run *loadRun) error {
 	e := l.engine
 	for _, vm := range e.fleet.Of(run.group) {
-		run.members = append(run.members, &member{vm: vm, cuts: e.fleet.CutsOf(vm.Name)})
+		run.members = append(run.members, &member{vm: vm, cuts: e.fleet.PowerCutsOf(vm.Name)})
 	}
 	if len(run.members) == 0 {
 		return fmt.Errorf("start workload %q: group %q has no VM", run.spec.Workload, run.group)
@@ -238,7 +238,7 @@ func (l *loads) settle(run *loadRun, m *member) {
 
 // expected reports whether this run itself took the VM away under the load.
 func (l *loads) expected(m *member) bool {
-	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.CutsOf(m.vm.Name) > m.cuts
+	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.PowerCutsOf(m.vm.Name) > m.cuts
 }
 
 // judge decides the outcome of the load; fatal if it runs on no VM any more although that was not intended.

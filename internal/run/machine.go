@@ -246,7 +246,7 @@ func (s state) abandon() (state, []action) {
 		s.Ended, s.Reason = Interrupted, "stopped by the user"
 	}
 	if s.Running != 0 {
-		do = append(do, action{Kind: actCancelStep, Step: s.Running, Err: "abandoned by the user"})
+		do = append(do, action{Kind: actCancelStep, Step: s.Running, Err: "cleanup skipped by the user"})
 	}
 	if len(s.Background) > 0 {
 		do = append(do, action{Kind: actStopBackground})
@@ -255,7 +255,7 @@ func (s state) abandon() (state, []action) {
 		do = append(do, action{Kind: actCancelUndo, Undo: undoItem(s.Undoing)})
 	}
 	s.Stage = stageAbandon
-	return s.problem("undo", "abandoned by the user"), append(do, action{Kind: actStartGrace})
+	return s.problem("undo", "cleanup skipped by the user"), append(do, action{Kind: actStartGrace})
 }
 
 // advance moves from stage to stage until it has to wait for an outcome.

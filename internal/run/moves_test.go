@@ -17,7 +17,7 @@ import (
 )
 
 // strayed runs a scenario in which a VM is moved from outside when a step begins, and returns the events about it.
-func strayed(t *testing.T, steps, when, to string) (placed, told []interval.Event) {
+func strayed(t *testing.T, steps, when, to string) (placed, reported []interval.Event) {
 	t.Helper()
 	l := newLab(t, 2)
 	engine := l.engine(plannertest.Head+plannertest.Deployed+steps, func(c *run.Config) {
@@ -38,10 +38,10 @@ func strayed(t *testing.T, steps, when, to string) (placed, told []interval.Even
 		case e.Kind == interval.EventPlaced && e.Unasked:
 			placed = append(placed, e)
 		case e.Kind == interval.EventDisturbance:
-			told = append(told, e)
+			reported = append(reported, e)
 		}
 	}
-	return placed, told
+	return placed, reported
 }
 
 // TestStrayIsTold: a VM that was moved from outside the run is reported once, with the time range in which it moved.
@@ -58,9 +58,9 @@ func TestStrayIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				placed, told := strayed(t, c.steps, "check.ClusterReady", "node-2")
-				if len(placed) != 1 || len(told) != 1 {
-					t.Fatalf("placed %+v, told %+v", placed, told)
+				placed, reported := strayed(t, c.steps, "check.ClusterReady", "node-2")
+				if len(placed) != 1 || len(reported) != 1 {
+					t.Fatalf("placed %+v, reported %+v", placed, reported)
 				}
 				p := placed[0]
 				if p.Subject != "Workers-0001" || p.Group != "Workers" || p.From != "node-1" || p.Node != "node-2" {
@@ -69,8 +69,8 @@ func TestStrayIsTold(t *testing.T) {
 				if at, span := time.Duration(p.AtNanos), time.Duration(p.SpanNanos); at > c.at || span > c.within {
 					t.Errorf("noticed at %v, within %v", at, span)
 				}
-				if !strings.Contains(told[0].Message, "Workers-0001 is on node-2 and no longer on node-1") {
-					t.Error(told[0].Message)
+				if !strings.Contains(reported[0].Message, "Workers-0001 is on node-2 and no longer on node-1") {
+					t.Error(reported[0].Message)
 				}
 			})
 		})
@@ -80,7 +80,7 @@ func TestStrayIsTold(t *testing.T) {
 // TestMovesOfStepsAreNoStrays, also when a migration fails half-way and a step finds the VM where it was to go.
 func TestMovesOfStepsAreNoStrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		placed, told := strayed(t, `run:
+		placed, reported := strayed(t, `run:
   - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}
   - test.Wait: {duration_secs: 100}
   - vm_group.ResetGroupPlacement: {vm_group_name: Workers}
@@ -88,8 +88,8 @@ func TestMovesOfStepsAreNoStrays(t *testing.T) {
   - nodes.PowerOff: {nodes: 1}
   - test.Wait: {duration_secs: 100}
 `, "none", "")
-		if len(placed)+len(told) > 0 {
-			t.Errorf("placed %+v, told %+v", placed, told)
+		if len(placed)+len(reported) > 0 {
+			t.Errorf("placed %+v, reported %+v", placed, reported)
 		}
 	})
 }
@@ -161,8 +161,8 @@ func moved(t *testing.T, events []interval.Event) []string {
 		if e.AfterCut {
 			kind, who, words = interval.EventAnnotation, "platform", "the platform moved it"
 		}
-		if told := events[i+1]; told.Kind != kind || told.Subject != e.Subject || !strings.Contains(told.Message, words) {
-			t.Errorf("%+v is reported as %+v", e, told)
+		if reported := events[i+1]; reported.Kind != kind || reported.Subject != e.Subject || !strings.Contains(reported.Message, words) {
+			t.Errorf("%+v is reported as %+v", e, reported)
 		}
 		list = append(list, strings.Join([]string{e.Subject, e.From, e.Node, who}, " "))
 	}

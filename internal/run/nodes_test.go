@@ -12,10 +12,10 @@ import (
 // limited is a target that needs to know the maximum number of nodes that are off at once.
 type limited struct {
 	*fake.Target
-	told []int
+	reported []int
 }
 
-func (l *limited) LimitNodesOff(count int) { l.told = append(l.told, count) }
+func (l *limited) LimitNodesOff(count int) { l.reported = append(l.reported, count) }
 
 // A target hears how many nodes the scenario has off at once at most, before anything is done.
 func TestNodesOffAreDeclared(t *testing.T) {
@@ -30,8 +30,8 @@ func TestNodesOffAreDeclared(t *testing.T) {
 			l := newLab(t, 3)
 			tgt := &limited{Target: l.fake}
 			outcome := l.run(text, func(c *run.Config) { c.Target = tgt })
-			if len(tgt.told) != 1 || tgt.told[0] != want || outcome.Ended != run.Completed {
-				t.Errorf("told %v, want %d; %+v\n%s", tgt.told, want, outcome, text)
+			if len(tgt.reported) != 1 || tgt.reported[0] != want || outcome.Ended != run.Completed {
+				t.Errorf("reported %v, want %d; %+v\n%s", tgt.reported, want, outcome, text)
 			}
 		})
 	}

@@ -112,8 +112,8 @@ func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member) error {
 	return err
 }
 
-// tellLasting reports by how much a load was extended beyond its runtime.
-func (l *loads) tellLasting(run *loadRun) {
+// reportLasting reports by how much a load was extended beyond its runtime.
+func (l *loads) reportLasting(run *loadRun) {
 	if run.lasting == nil {
 		return
 	}
@@ -122,7 +122,7 @@ func (l *loads) tellLasting(run *loadRun) {
 		return // it was stopped, or lost
 	}
 	e := l.event(run, interval.EventLog)
-	e.Message = fmt.Sprintf("%s went on for %s beyond its %s, until %s", run.spec.Workload, unit.FormatDuration(longer),
+	e.Message = fmt.Sprintf("%s extended by %s beyond its runtime of %s, until %s", run.spec.Workload, unit.FormatDuration(longer),
 		unit.FormatDuration(run.spec.Runtime), run.lasting)
 	l.engine.emit(e)
 }

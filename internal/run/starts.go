@@ -75,19 +75,19 @@ func (l *loads) prepare(ctx context.Context, run *loadRun, w plan.Workload) {
 // clocks.
 func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 	var slowest time.Duration
-	told := 0
+	notified := 0
 	for _, m := range members {
 		if m.held == nil {
 			continue
 		}
 		if _, plain := m.held.(plainHeld); !plain {
-			told++
+			notified++
 		}
 		t := m.held.Timing()
 		slowest, clockError = max(slowest, t.Trip), max(clockError, t.ClockError)
 	}
-	if told > 1 { // one alone starts when it hears of it
-		ahead = clock.Ahead(slowest, told)
+	if notified > 1 { // a single VM starts on receipt
+		ahead = clock.Ahead(slowest, notified)
 	}
 	return time.Now().Add(ahead), ahead, clockError
 }
@@ -117,8 +117,8 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload
 	sleepUntil(driven, at.Add(run.stagger.Held))
 	close(run.launched)
 	wait.Wait()
-	l.tellStarts(run)
-	l.tellLasting(run)
+	l.reportStarts(run)
+	l.reportLasting(run)
 }
 
 // earlier returns the start time of a load: the agreed one, however late this program woke up, because intervals count
@@ -166,7 +166,7 @@ func (s firstSink) Interval(iv interval.Interval) {
 type starts struct {
 	mu         sync.Mutex
 	late       map[string]time.Duration // by VM: delay after the agreed time
-	told       bool
+	reported   bool
 	clockError time.Duration
 }
 
@@ -178,19 +178,19 @@ func (l *loads) noteStart(run *loadRun, m *member, iv *interval.Interval) {
 	all := len(s.late) == len(run.members)
 	s.mu.Unlock()
 	if all {
-		l.tellStarts(run)
+		l.reportStarts(run)
 	}
 }
 
-// tellStarts reports the start skew of the VMs once, each relative to its own start time.
-func (l *loads) tellStarts(run *loadRun) {
+// reportStarts reports the start skew of the VMs once, each relative to its own start time.
+func (l *loads) reportStarts(run *loadRun) {
 	s := run.starts
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told || len(s.late) < 2 {
+	if s.reported || len(s.late) < 2 {
 		return
 	}
-	s.told = true
+	s.reported = true
 	var first, last time.Duration
 	worst := ""
 	for vm, late := range s.late {
@@ -203,9 +203,9 @@ func (l *loads) tellStarts(run *loadRun) {
 	}
 	e := l.event(run, interval.EventStarts)
 	e.SpanNanos, e.Subject = int64(last-first), worst
-	e.Message = fmt.Sprintf("%d VMs started within %s; %s was the last, %s behind its moment", len(s.late), brief(last-first), worst, brief(last))
+	e.Message = fmt.Sprintf("start skew %s (%d VMs; last: %s, +%s)", brief(last-first), len(s.late), worst, brief(last))
 	if s.clockError > 0 {
-		e.Message += fmt.Sprintf("; clocks are known to ±%s", brief(s.clockError))
+		e.Message += fmt.Sprintf("; clock error ±%s", brief(s.clockError))
 	}
 	l.engine.emit(e)
 }

@@ -23,7 +23,7 @@ type patientRunner struct {
 	mu        sync.Mutex
 	zero      time.Time
 	prepared  []time.Time
-	told      []time.Time // when each VM heard of its start
+	reported  []time.Time // when each VM heard of its start
 	started   []time.Time // and when that was
 	discarded int
 	fail      string                          // VM that cannot be prepared
@@ -72,7 +72,7 @@ func (h patientHeld) Discard() {
 
 func (h patientHeld) Run(ctx context.Context, at time.Time) error {
 	h.mu.Lock()
-	h.told = append(h.told, time.Now())
+	h.reported = append(h.reported, time.Now())
 	h.started = append(h.started, at)
 	late := time.Duration(0)
 	if h.late != nil {
@@ -115,16 +115,16 @@ func TestLoadStartsTogether(t *testing.T) {
 				t.Errorf("one VM starts %v behind another", at.Sub(p.started[0]))
 			}
 			// The slowest trip is 400 ms.
-			if ahead := at.Sub(p.told[i]); ahead < 800*time.Millisecond || ahead > 3*time.Second {
+			if ahead := at.Sub(p.reported[i]); ahead < 800*time.Millisecond || ahead > 3*time.Second {
 				t.Errorf("a VM was notified %v ahead", ahead)
 			}
-			if p.told[i].Before(lastPrepared) {
+			if p.reported[i].Before(lastPrepared) {
 				t.Error("a VM was notified before all were prepared")
 			}
 		}
-		told := l.messages(interval.EventStarts)
-		if len(told) != 1 || !strings.Contains(told[0], "4 VMs started within 15.00 ms; Workers-0004 was the last, 15.00 ms behind its moment; clocks are known to ±1.00 ms") {
-			t.Errorf("told was %q", told)
+		reported := l.messages(interval.EventStarts)
+		if len(reported) != 1 || !strings.Contains(reported[0], "start skew 15.00 ms (4 VMs; last: Workers-0004, +15.00 ms); clock error ±1.00 ms") {
+			t.Errorf("reported %q", reported)
 		}
 		for _, e := range l.events {
 			if e.Kind == interval.EventWorkloadStart && !l.zeroAt(e, p.zero).Equal(p.started[0]) {
@@ -146,8 +146,8 @@ func TestVMThatCannotPrepare(t *testing.T) {
 		if outcome.Ended != run.Failed || len(p.started) != 2 || !p.started[0].Equal(p.started[1]) {
 			t.Errorf("%+v, %d VMs started", outcome, len(p.started))
 		}
-		if told := l.messages(interval.EventDisturbance); len(told) != 1 || !strings.Contains(told[0], "Workers-0002") {
-			t.Errorf("told was %q", told)
+		if reported := l.messages(interval.EventDisturbance); len(reported) != 1 || !strings.Contains(reported[0], "Workers-0002") {
+			t.Errorf("reported %q", reported)
 		}
 	})
 }
@@ -217,7 +217,7 @@ func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
 				})
 				for _, vm := range tt.want {
 					if !slices.Contains(gone, vm) {
-						t.Errorf("told of %q, want %q", gone, tt.want)
+						t.Errorf("reported of %q, want %q", gone, tt.want)
 					}
 				}
 			})

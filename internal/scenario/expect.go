@@ -8,10 +8,10 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// expectKeys are those of the long form of an expectation.
+// expectKeys are those of the long form of a threshold.
 var expectKeys = []string{"that", "window"}
 
-// statistics of an expectation; aliases are spellings that people use for them.
+// statistics of a threshold; aliases are spellings that people use for them.
 var (
 	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete",
 		"interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv"}
@@ -19,8 +19,8 @@ var (
 	operators = []string{"<=", ">=", "==", "!=", "<", ">"} // the longer ones are tried first
 )
 
-// expectations reads the extension's list of thresholds: texts, or mappings of that and window.
-func (r resultParser) expectations() {
+// thresholds reads the extension's list of thresholds: texts, or mappings of that and window.
+func (r resultParser) thresholds() {
 	n, ok := r.get("expect")
 	if !ok {
 		return
@@ -32,7 +32,7 @@ func (r resultParser) expectations() {
 	for _, item := range items {
 		text, window, at := item, "", item
 		if item.Kind == yamltree.Mapping {
-			e := r.mapping(item, r.key["expect"], "an expectation of "+r.what, expectKeys)
+			e := r.mapping(item, r.key["expect"], "a threshold of "+r.what, expectKeys)
 			e.require("that")
 			text, window = e.value["that"], e.text("window")
 			if n, ok := e.get("window"); ok {
@@ -43,10 +43,10 @@ func (r resultParser) expectations() {
 			}
 		}
 		if text.Kind != yamltree.Scalar {
-			r.report(text, "wrong-type", `for example "p99 < 5 ms"`, "%s: an expectation is %s where text is wanted", r.what, text.Kind)
+			r.report(text, "wrong-type", `for example "p99 < 5 ms"`, "%s: a threshold is %s where text is wanted", r.what, text.Kind)
 			continue
 		}
-		x, err := ParseExpectation(text.Text, r.Type)
+		x, err := ParseThreshold(text.Text, r.Type)
 		if err != nil {
 			r.report(text, "bad-expectation", `for example "p99 < 5 ms" or "mean >= 10k"`, "%s: %v", r.what, err)
 			continue
@@ -56,11 +56,11 @@ func (r resultParser) expectations() {
 	}
 }
 
-// ParseExpectation reads a threshold such as "p99 < 5 ms" or "mean >= 10k" for a result of the given result_type.
+// ParseThreshold reads a threshold such as "p99 < 5 ms" or "mean >= 10k" for a result of the given result_type.
 // The value ends in the unit of the result: IOPS, bytes per second, nanoseconds; seconds for time_to_complete; a plain
 // number for everything else and for cv, which is a ratio and may be written in percent.
-func ParseExpectation(text, resultType string) (Expectation, error) {
-	x := Expectation{Text: strings.TrimSpace(text)}
+func ParseThreshold(text, resultType string) (Threshold, error) {
+	x := Threshold{Text: strings.TrimSpace(text)}
 	at, op := -1, ""
 	for i := range len(x.Text) {
 		for _, o := range operators {
@@ -71,11 +71,11 @@ func ParseExpectation(text, resultType string) (Expectation, error) {
 	}
 	switch {
 	case op == "" && strings.Contains(x.Text, "="):
-		return x, fmt.Errorf("expectation %q: write == for equal", x.Text)
+		return x, fmt.Errorf("threshold %q: write == for equal", x.Text)
 	case op == "":
-		return x, fmt.Errorf("expectation %q: no comparison such as < or >=", x.Text)
+		return x, fmt.Errorf("threshold %q: no comparison such as < or >=", x.Text)
 	case at > 0 && x.Text[at-1] == '=':
-		return x, fmt.Errorf("expectation %q: write %s=, not =%s", x.Text, op, op)
+		return x, fmt.Errorf("threshold %q: write %s=, not =%s", x.Text, op, op)
 	}
 	x.Operator = op
 	name := strings.ToLower(strings.TrimSpace(x.Text[:at]))
@@ -88,15 +88,15 @@ func ParseExpectation(text, resultType string) (Expectation, error) {
 		}
 	}
 	if x.Statistic == "" {
-		return x, fmt.Errorf("expectation %q: no statistic %q, %s", x.Text, name, suggest(name, statistics))
+		return x, fmt.Errorf("threshold %q: no statistic %q, %s", x.Text, name, suggest(name, statistics))
 	}
 	value := strings.TrimSpace(x.Text[at+len(op):])
 	if value == "" {
-		return x, fmt.Errorf("expectation %q: a value is missing after %s", x.Text, op)
+		return x, fmt.Errorf("threshold %q: a value is missing after %s", x.Text, op)
 	}
 	v, err := parseQuantity(value, unitsFor(x.Statistic, resultType))
 	if err != nil {
-		return x, fmt.Errorf("expectation %q: %w", x.Text, err)
+		return x, fmt.Errorf("threshold %q: %w", x.Text, err)
 	}
 	x.Value = v
 	return x, nil
@@ -177,8 +177,8 @@ func (u units) names() string {
 	return strings.Join(out, ", ")
 }
 
-// Holds reports whether a measured value, in the unit of the result, meets the expectation. A missing value never does.
-func (x Expectation) Holds(measured float64) bool {
+// Holds reports whether a measured value, in the unit of the result, meets the threshold. A missing value never does.
+func (x Threshold) Holds(measured float64) bool {
 	switch x.Operator {
 	case "<":
 		return measured < x.Value

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-func TestExpectationsEndInTheUnitOfTheResult(t *testing.T) {
+func TestThresholdsEndInTheUnitOfTheResult(t *testing.T) {
 	for _, c := range []struct {
 		text, resultType, statistic, operator string
 		value                                 float64
@@ -35,7 +35,7 @@ func TestExpectationsEndInTheUnitOfTheResult(t *testing.T) {
 		{"p95 < -1", "generic", "p95", "<", -1},
 		{"mean < 2.5e-3", "generic", "mean", "<", 2.5e-3},
 	} {
-		x, err := scenario.ParseExpectation(c.text, c.resultType)
+		x, err := scenario.ParseThreshold(c.text, c.resultType)
 		if err != nil {
 			t.Errorf("%q: %v", c.text, err)
 			continue
@@ -46,7 +46,7 @@ func TestExpectationsEndInTheUnitOfTheResult(t *testing.T) {
 	}
 }
 
-func TestExpectationsThatAreRefused(t *testing.T) {
+func TestThresholdsThatAreRefused(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []struct{ text, resultType string }{
 		{"", "iops"}, {"p99", "iops"}, {"< 5", "iops"}, {"p99 <", "iops"}, {"p99 < ms", "latency"}, {"p99 < 5", "latency"},
@@ -54,7 +54,7 @@ func TestExpectationsThatAreRefused(t *testing.T) {
 		{"p99 =< 5 ms", "latency"}, {"p99 < 5 < 6", "iops"}, {"mean > nan", "iops"}, {"mean > 1e999", "iops"}, {"mean > inf", "iops"},
 		{"mean > 10 %", "iops"}, {"maen > 10", "iops"}, {"mean > 0x10", "iops"}, {"time_to_complete < 3 weeks", "iops"},
 	} {
-		x, err := scenario.ParseExpectation(c.text, c.resultType)
+		x, err := scenario.ParseThreshold(c.text, c.resultType)
 		if err == nil {
 			t.Errorf("%q is taken as %+v", c.text, x)
 			continue
@@ -64,9 +64,9 @@ func TestExpectationsThatAreRefused(t *testing.T) {
 	golden(t, "testdata/expectations.golden", b.String())
 }
 
-func TestAMissingValueMeetsNoExpectation(t *testing.T) {
+func TestAMissingValueMeetsNoThreshold(t *testing.T) {
 	for _, op := range []string{"<", "<=", ">", ">=", "==", "!="} {
-		x, err := scenario.ParseExpectation("mean "+op+" 5", "iops")
+		x, err := scenario.ParseThreshold("mean "+op+" 5", "iops")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,13 +83,13 @@ func TestAMissingValueMeetsNoExpectation(t *testing.T) {
 	}
 }
 
-func FuzzParseExpectation(f *testing.F) {
+func FuzzParseThreshold(f *testing.F) {
 	for _, s := range []string{"p99 < 5 ms", "mean >= 10k", "time_to_complete < 10 m", "cv<5%", "p99.9 != -1e9 GB/s", "<<", "mean == 0x"} {
 		f.Add(s, "latency")
 		f.Add(s, "bandwidth")
 	}
 	f.Fuzz(func(t *testing.T, text, resultType string) {
-		x, err := scenario.ParseExpectation(text, resultType)
+		x, err := scenario.ParseThreshold(text, resultType)
 		if err == nil && (x.Statistic == "" || x.Operator == "" || math.IsNaN(x.Value) || math.IsInf(x.Value, 0)) {
 			t.Fatalf("%q is taken as %+v", text, x)
 		}

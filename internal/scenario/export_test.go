@@ -44,7 +44,7 @@ func PlainValue(text string) any {
 	return yamltree.AsAny(*root)
 }
 
-// Statistics of expectations.
+// Statistics of thresholds.
 func Statistics() []string { return statistics }
 
 // WatchChild watches a process as runChild does.

@@ -58,7 +58,7 @@ func (p *parser) result(e entry) Result {
 	rp.resultType()
 	rp.reportMetrics()
 	rp.expectedValue()
-	rp.expectations()
+	rp.thresholds()
 	return r
 }
 

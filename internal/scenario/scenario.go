@@ -133,7 +133,7 @@ type Result struct {
 	Hint          string        `json:"result_hint,omitempty"`
 	Expected      *float64      `json:"result_expected_value,omitempty"`
 	Bands         []Band        `json:"result_value_bands,omitempty"`
-	Expect        []Expectation `json:"expect,omitempty"` // extension: thresholds that set the exit code
+	Expect        []Threshold   `json:"expect,omitempty"` // extension: thresholds that set the exit code
 	Pos           diag.Position `json:"-"`
 	QueryPos      diag.Position `json:"-"`
 }
@@ -145,9 +145,9 @@ type Band struct {
 	Upper float64 `json:"upper"`
 }
 
-// Expectation is a threshold: "p99 < 5ms", "mean >= 10000". Statistic is mean, median, p95, p99, p99.9, max, min, cv or
+// Threshold is a threshold: "p99 < 5ms", "mean >= 10000". Statistic is mean, median, p95, p99, p99.9, max, min, cv or
 // time_to_complete; Value is in the unit of the result (IOPS, bytes/s, nanoseconds, seconds).
-type Expectation struct {
+type Threshold struct {
 	Statistic string        `json:"statistic"`
 	Operator  string        `json:"operator"` // < <= > >= == !=
 	Value     float64       `json:"value"`

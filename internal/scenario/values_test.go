@@ -220,7 +220,7 @@ run:
 		t.Errorf("query %+v", q)
 	}
 	if p := q.Expect[1].Pos; p.Line != 21 || p.Column != 18 {
-		t.Errorf("the expectation is at %s", p)
+		t.Errorf("the threshold is at %s", p)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/session"
 )
 
-// TestFaultsComeTogether: a fault of the document does not hide faults of its steps, generators and expectations, nor
+// TestFaultsComeTogether: a fault of the document does not hide faults of its steps, generators and thresholds, nor
 // missing capabilities of the target.
 func TestFaultsComeTogether(t *testing.T) {
 	const text = `name: faults

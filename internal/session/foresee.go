@@ -19,7 +19,7 @@ const (
 // foreseeCuts warns of other users' VMs on nodes that the plan powers off. They are checked again before each cut, so
 // nodes that do not answer now are skipped.
 func (p *Prepared) foreseeCuts(ctx context.Context) {
-	foreseer, ok := p.target.(target.CutForeseer)
+	foreseer, ok := p.target.(target.PowerCutForeseer)
 	if !ok {
 		return
 	}
@@ -31,7 +31,7 @@ func (p *Prepared) foreseeCuts(ctx context.Context) {
 			}
 		}
 	}
-	found := make([]target.CutForesight, len(nodes))
+	found := make([]target.PowerCutForesight, len(nodes))
 	_ = target.Each(ctx, len(nodes), func(i int) error {
 		found[i], _ = foreseer.Foresee(ctx, nodes[i].ID)
 		return nil
@@ -41,7 +41,7 @@ func (p *Prepared) foreseeCuts(ctx context.Context) {
 	}
 }
 
-func (p *Prepared) warnOfCut(node string, seen target.CutForesight) {
+func (p *Prepared) warnOfCut(node string, seen target.PowerCutForesight) {
 	if names := seen.Foreign; len(names) > 0 {
 		p.Plan.Warnings.Add(diag.Diagnostic{Code: codeForeignOnCut, Severity: diag.SeverityWarning,
 			Message: fmt.Sprintf("node %q, whose power this scenario takes, runs %d VMs of others: %s", node, len(names), someOf(names)),

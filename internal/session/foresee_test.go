@@ -24,14 +24,14 @@ type neighbours struct {
 	asked []string
 }
 
-func (n *neighbours) Foresee(_ context.Context, node string) (target.CutForesight, error) {
+func (n *neighbours) Foresee(_ context.Context, node string) (target.PowerCutForesight, error) {
 	n.mu.Lock()
 	n.asked = append(n.asked, node)
 	n.mu.Unlock()
 	if n.on[node] == nil {
-		return target.CutForesight{}, errors.New("it does not answer")
+		return target.PowerCutForesight{}, errors.New("it does not answer")
 	}
-	seen := target.CutForesight{Foreign: n.on[node]}
+	seen := target.PowerCutForesight{Foreign: n.on[node]}
 	if node == "id-4" {
 		seen.SameAs = []string{"node-9"}
 	}

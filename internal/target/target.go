@@ -196,13 +196,13 @@ type NodeLimiter interface {
 	LimitNodesOff(count int)
 }
 
-// CutForeseer lists objections to cutting a node's power now. It changes nothing.
-type CutForeseer interface {
-	Foresee(ctx context.Context, nodeID string) (CutForesight, error)
+// PowerCutForeseer lists objections to cutting a node's power now. It changes nothing.
+type PowerCutForeseer interface {
+	Foresee(ctx context.Context, nodeID string) (PowerCutForesight, error)
 }
 
-// CutForesight is what a cut of one node would take with it.
-type CutForesight struct {
+// PowerCutForesight is what a cut of one node would take with it.
+type PowerCutForesight struct {
 	Foreign []string // VMs and agents of others that run there
 	SameAs  []string // other nodes, by name, that are the same machine
 }

@@ -159,8 +159,8 @@ func (s *SSH) Hosts() []string {
 	return out
 }
 
-// Cut kills a server and its sessions, and not what they have started: a connection breaks like that.
-func (s *SSH) Cut(t testing.TB, number int) {
+// KillServer kills a server and its sessions, but not their children: to ssh this is a lost connection.
+func (s *SSH) KillServer(t testing.TB, number int) {
 	t.Helper()
 	server := s.servers[number].Process
 	cut := 0

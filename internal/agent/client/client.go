@@ -64,7 +64,7 @@ type Options struct {
 	Zero time.Time
 	// Cut is called when a connection that can be restored is found lost, with the silence before that, and again once it is
 	// restored, with the time that took. May be nil.
-	Cut func(back bool, lasted time.Duration)
+	Disconnected func(back bool, lasted time.Duration)
 }
 
 // Client speaks to one agent. It implements load.Runner; several workloads may run at once.

@@ -72,9 +72,9 @@ func (b *backoff) wait(ctx context.Context, lost <-chan struct{}) error {
 // first of them dials, the others wait for it; should the first leave meanwhile, the attempt goes on for them. Pauses between attempts
 // grow, with jitter, so that a thousand clients do not call at the same moment when a switch comes back.
 type connector struct {
-	dial      func(ctx context.Context) (net.Conn, error) // Options.Redial
-	cut       func(back bool, lasted time.Duration)       // Options.Cut, never nil
-	pingEvery time.Duration
+	dial         func(ctx context.Context) (net.Conn, error) // Options.Redial
+	disconnected func(back bool, lasted time.Duration)       // Options.Disconnected, never nil
+	pingEvery    time.Duration
 	// welcome greets the agent over a restored connection before anything else uses it.
 	welcome func(ctx context.Context, link *http.ClientConn) error
 	silence silence
@@ -83,14 +83,14 @@ type connector struct {
 	pause   backoff       // of the token's holder
 	dials   sync.WaitGroup
 
-	mu    sync.Mutex
-	first net.Conn // until it is used
-	link  *http.ClientConn
-	conn  net.Conn // below link
-	lost  chan struct{}
-	ended bool
-	gone  error // why the agent is lost for good, other than by Close
-	cutAt time.Time
+	mu     sync.Mutex
+	first  net.Conn // until it is used
+	link   *http.ClientConn
+	conn   net.Conn // below link
+	lost   chan struct{}
+	ended  bool
+	gone   error // why the agent is lost for good, other than by Close
+	lostAt time.Time
 }
 
 // silence is how long an agent has sent nothing. What its machine sends without it does not count: a kernel accepts connections for
@@ -107,10 +107,10 @@ func (s silence) heard() { s.after.Store(int64(time.Since(s.born))) }
 func (s silence) lasts() time.Duration { return time.Since(s.born) - time.Duration(s.after.Load()) }
 
 func newConnector(conn net.Conn, o Options, welcome func(context.Context, *http.ClientConn) error) *connector {
-	c := &connector{dial: o.Redial, cut: o.Cut, pingEvery: o.PingEvery, welcome: welcome, silence: newSilence(),
+	c := &connector{dial: o.Redial, disconnected: o.Disconnected, pingEvery: o.PingEvery, welcome: welcome, silence: newSilence(),
 		dialing: make(chan struct{}, 1), first: conn, lost: make(chan struct{})}
-	if c.cut == nil {
-		c.cut = func(bool, time.Duration) {}
+	if c.disconnected == nil {
+		c.disconnected = func(bool, time.Duration) {}
 	}
 	return c
 }
@@ -144,7 +144,7 @@ func (c *connector) connection(ctx context.Context) (*http.ClientConn, error) {
 	case c.dial == nil:
 		return nil, errClosed
 	}
-	c.noteCut()
+	c.noteDisconnect()
 	if err := c.pause.wait(ctx, c.lost); err != nil {
 		return nil, err
 	}
@@ -266,25 +266,25 @@ func (c *connector) connectionClosed() {
 	}
 }
 
-// noteCut tells, once, that the connection is lost.
-func (c *connector) noteCut() {
+// noteDisconnect tells, once, that the connection is lost.
+func (c *connector) noteDisconnect() {
 	c.mu.Lock()
-	first := c.cutAt.IsZero()
+	first := c.lostAt.IsZero()
 	if first {
-		c.cutAt = time.Now()
+		c.lostAt = time.Now()
 	}
 	c.mu.Unlock()
 	if first {
-		c.cut(false, c.silence.lasts())
+		c.disconnected(false, c.silence.lasts())
 	}
 }
 
 func (c *connector) noteBack() {
 	c.mu.Lock()
-	away := time.Since(c.cutAt)
-	c.cutAt = time.Time{}
+	away := time.Since(c.lostAt)
+	c.lostAt = time.Time{}
 	c.mu.Unlock()
-	c.cut(true, away)
+	c.disconnected(true, away)
 }
 
 // markLost closes the channel of Lost once. The caller holds the lock.

@@ -206,11 +206,11 @@ func (p *Pool) clientOptions(l *link, vm target.VM, network bool) client.Options
 	if network {
 		o.Zero, o.PingEvery, o.SilentFor = p.options.Zero, pingEvery, p.options.SilentFor
 		o.Redial = p.redial(l, vm)
-		o.Cut = func(back bool, lasted time.Duration) {
+		o.Disconnected = func(back bool, lasted time.Duration) {
 			if !back {
 				l.heard.Store(int64(time.Since(p.options.Zero) - lasted))
 			}
-			p.reportCut(vm, back, lasted)
+			p.reportDisconnect(vm, back, lasted)
 		}
 	}
 	return o

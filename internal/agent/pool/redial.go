@@ -56,8 +56,8 @@ func (p *Pool) reportStopped(vm target.VM, why *target.StoppedError) {
 	})
 }
 
-// reportCut reports that the connection to an agent was lost, and that it is restored. No number suffers: intervals come later.
-func (p *Pool) reportCut(vm target.VM, back bool, away time.Duration) {
+// reportDisconnect reports that the connection to an agent was lost, and that it is restored. No number suffers: intervals come later.
+func (p *Pool) reportDisconnect(vm target.VM, back bool, away time.Duration) {
 	e := interval.Event{AtNanos: p.now(), Kind: interval.EventAgentSilent, Group: vm.Group, Subject: vm.Name}
 	e.Message = fmt.Sprintf("lost the connection to the agent of %s; its load continues, reconnecting", vm.Name)
 	if back {

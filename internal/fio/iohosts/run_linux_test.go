@@ -171,7 +171,7 @@ func (r *rig) whenRunning(f func()) {
 // A host whose connection breaks is reported with what it had delivered; its load ends, and the others go on.
 func TestLostHost(t *testing.T) {
 	r := newRig(t, 3).jobs(t, strings.Replace(endless, "600", "6", 1))
-	r.whenRunning(func() { r.Cut(t, 1) })
+	r.whenRunning(func() { r.KillServer(t, 1) })
 	clients, err := r.run(t)
 	if err != nil {
 		t.Fatal(err, r.everything())

@@ -4,7 +4,7 @@
 //	job file ──fiojob──▶ jobs ──compile──▶ program ──Prepare──▶ instance: workers with lanes ──Run──▶ intervals
 //
 // A lane is one clone of one job, what fio runs as a process; a stream is a lane on one device. A worker is one thread
-// that drives some lanes through one back end; a timeline collects what the workers recorded, once per period.
+// that drives some lanes through one back end; a collector gathers what the workers recorded, once per period.
 //
 // What to read: package program works a job out; package pattern says what operation n of a clone is, package
 // content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; package

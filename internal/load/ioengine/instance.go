@@ -63,7 +63,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	for _, worker := range workers {
 		worker.PeriodEnd = measuring.FloorTo(start, in.shared.period) + in.shared.period
 	}
-	t := measuring.NewTimeline(in.timed(), in.names, &in.shared.clock, start, in.expectedEnd(start))
+	t := measuring.NewCollector(in.timed(), in.names, &in.shared.clock, start, in.expectedEnd(start))
 	sources := make([]measuring.Source, len(workers))
 	for i, w := range workers {
 		sources[i] = w

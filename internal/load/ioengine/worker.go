@@ -23,7 +23,7 @@ import (
 //	completions ──▶ reap: completions are recorded and free their slots
 //
 // One lock guards everything of the worker and is free only during exchange. It is taken once per batch, never per
-// operation, and is uncontended but for the moment in each period when the timeline collects what was recorded. So a
+// operation, and is uncontended but for the moment in each period when the collector collects what was recorded. So a
 // worker that is blocked in the kernel cannot hold an interval back.
 type worker struct {
 	shared *shared
@@ -97,7 +97,7 @@ const (
 	restAfterErrors = int64(time.Millisecond)
 )
 
-// begin fixes the moment from which the times of all lanes count. The timeline may already look at the worker.
+// begin fixes the moment from which the times of all lanes count. the collector may already look at the worker.
 func (w *worker) begin(start int64) {
 	w.lock()
 	defer w.mu.Unlock()

@@ -14,7 +14,7 @@ const answersPoll = time.Second
 // during the check, counts as passed: waiting for it would take a full network timeout. A node that was powered off by
 // another party counts as missing, and so does one that does not answer although its cut was refused or had no effect.
 func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Context) error) error {
-	if n.HasCut(ctx, nodeID) {
+	if n.HasCutPower(ctx, nodeID) {
 		return nil
 	}
 	asking, cancel := context.WithCancel(ctx)
@@ -30,12 +30,12 @@ func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Con
 	for {
 		select {
 		case <-done:
-			if failed != nil && n.HasCut(ctx, nodeID) {
+			if failed != nil && n.HasCutPower(ctx, nodeID) {
 				return nil
 			}
 			return failed
 		case <-look.C:
-			if n.HasCut(ctx, nodeID) {
+			if n.HasCutPower(ctx, nodeID) {
 				cancel()
 				<-done
 				return nil
@@ -44,9 +44,9 @@ func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Con
 	}
 }
 
-// HasCut reports whether this program took the power of a node, which has none since. While the node is being switched, the
+// HasCutPower reports whether this program took the power of a node, which has none since. While the node is being switched, the
 // answer waits for the end of that.
-func (n *Nodes) HasCut(ctx context.Context, nodeID string) bool {
+func (n *Nodes) HasCutPower(ctx context.Context, nodeID string) bool {
 	s, err := n.of(nodeID)
 	if err != nil || !n.count.fell(nodeID) {
 		return false

@@ -2,11 +2,11 @@
 //
 //	target file ──▶ Open ──▶ Switch: reads back, bounded tries, deadlines ──▶ Controller: ipmi, redfish
 //	                          ▲
-//	Nodes (target.NodePower) ─┴─ CheckCut: may this node be cut now?
+//	Nodes (target.NodePower) ─┴─ CheckPowerCut: may this node be cut now?
 //
 // A Controller sends one request and believes nothing. Switch makes operations of them: an operation succeeds only when the
 // power state was read back and is the requested one. Nodes is what a provider embeds: all BMCs of a target file, with
-// CheckCut before every cut. Check reads all of them for `bragg targets check` and changes nothing.
+// CheckPowerCut before every cut. Check reads all of them for `bragg targets check` and changes nothing.
 //
 // It knows no hypervisor: which VMs run on a node and what the node says of itself comes from the provider.
 package bmc
@@ -50,7 +50,7 @@ const (
 	CodeUnsteady    = "bmc-unsteady"    // the power did not stay
 	CodeIdentity    = "bmc-identity"    // the BMC belongs to another machine, or its machine is unknown
 	CodeTwice       = "bmc-twice"       // two nodes have the same BMC
-	CodeCut         = "power-refused"   // CheckCut
+	CodePowerCut    = "power-refused"   // CheckPowerCut
 )
 
 // Open prepares the BMC of the node called name. It reads the secret and connects to nothing.

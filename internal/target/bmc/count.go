@@ -59,7 +59,7 @@ func (c *count) fell(nodeID string) bool {
 }
 
 // admit completes what is known by the other nodes that are off, decides, and counts the node as off when it may be cut.
-func (c *count) admit(ctx context.Context, nodeID string, cut Cut) (Verdict, error) {
+func (c *count) admit(ctx context.Context, nodeID string, cut PowerCut) (Verdict, error) {
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
@@ -82,7 +82,7 @@ func (c *count) admit(ctx context.Context, nodeID string, cut Cut) (Verdict, err
 			cut.NodesOff = append(cut.NodesOff, nodeName(node))
 		}
 	}
-	v := CheckCut(cut, c.nodes.config.Allow.Overrides)
+	v := CheckPowerCut(cut, c.nodes.config.Allow.Overrides)
 	if v.Err() == nil {
 		c.fallen[nodeID] = true
 	}

@@ -19,8 +19,8 @@ const (
 	No
 )
 
-// Cut is everything that is known when the power of a node is about to be cut.
-type Cut struct {
+// PowerCut is everything that is known when the power of a node is about to be cut.
+type PowerCut struct {
 	Node    string // its name
 	Allowed bool   // the target file allows power operations
 	// BMC is what its BMC says now, Machine what the node says of itself, Declared what the target file says. Others is
@@ -50,7 +50,7 @@ type Objection struct {
 	Hint     string
 }
 
-// Verdict is what CheckCut comes to.
+// Verdict is what CheckPowerCut comes to.
 type Verdict struct {
 	Node       string
 	Objections []Objection // not overridden
@@ -72,7 +72,7 @@ func (v Verdict) Err() error {
 		hint += fmt.Sprintf("; allow: {overrides: [%s]} in the target file skips this check, and reports say so", first.Override)
 	}
 	return &diag.Error{
-		Code: CodeCut, Exit: diag.ExitRefused, Hint: hint,
+		Code: CodePowerCut, Exit: diag.ExitRefused, Hint: hint,
 		Message: fmt.Sprintf("cut the power of node %q: refused because %s", v.Node, strings.Join(messages, "; ")),
 	}
 }
@@ -86,11 +86,11 @@ func (v Verdict) Facts() []target.Fact {
 	return facts
 }
 
-// CheckCut decides whether a node may be cut, by what is known and nothing else. overrides are names of target.Overrides
+// CheckPowerCut decides whether a node may be cut, by what is known and nothing else. overrides are names of target.Overrides
 // that the owner of the target wrote into its file.
-func CheckCut(c Cut, overrides []string) Verdict {
+func CheckPowerCut(c PowerCut, overrides []string) Verdict {
 	v := Verdict{Node: c.Node}
-	for _, check := range []func(Cut) *Objection{checkAllowed, checkIdentity, checkUnique, checkSame, checkForeign, checkController, checkCount, checkRedundancy} {
+	for _, check := range []func(PowerCut) *Objection{checkAllowed, checkIdentity, checkUnique, checkSame, checkForeign, checkController, checkCount, checkRedundancy} {
 		o := check(c)
 		switch {
 		case o == nil:
@@ -103,7 +103,7 @@ func CheckCut(c Cut, overrides []string) Verdict {
 	return v
 }
 
-func checkAllowed(c Cut) *Objection {
+func checkAllowed(c PowerCut) *Objection {
 	if c.Allowed {
 		return nil
 	}
@@ -112,7 +112,7 @@ func checkAllowed(c Cut) *Objection {
 
 // checkIdentity requires that the BMC belongs to the node. A wrong BMC cuts the power of an unrelated machine, so a known
 // mismatch cannot be overridden; only missing proof can.
-func checkIdentity(c Cut) *Objection {
+func checkIdentity(c PowerCut) *Objection {
 	proven := false
 	for _, known := range []struct {
 		who string
@@ -141,7 +141,7 @@ func checkIdentity(c Cut) *Objection {
 
 // checkSame refuses one BMC for several nodes: a cut would also take down the workloads of the others, without any record of
 // the cause.
-func checkSame(c Cut) *Objection {
+func checkSame(c PowerCut) *Objection {
 	if len(c.SameAs) == 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func checkSame(c Cut) *Objection {
 	}
 }
 
-func checkUnique(c Cut) *Objection {
+func checkUnique(c PowerCut) *Objection {
 	for _, name := range slices.Sorted(maps.Keys(c.Others)) {
 		if match, by := c.BMC.Compare(c.Others[name]); match == Same {
 			return &Objection{
@@ -164,7 +164,7 @@ func checkUnique(c Cut) *Objection {
 	return nil
 }
 
-func checkForeign(c Cut) *Objection {
+func checkForeign(c PowerCut) *Objection {
 	o := &Objection{Override: target.OverrideForeignVMs, Hint: "move them to another node"}
 	switch {
 	case !c.VMsListed:
@@ -185,7 +185,7 @@ func checkForeign(c Cut) *Objection {
 	return o
 }
 
-func checkController(c Cut) *Objection {
+func checkController(c PowerCut) *Objection {
 	o := &Objection{Override: target.OverrideController, Hint: "run bragg on a machine outside of the target"}
 	switch c.Controller {
 	case No:
@@ -198,7 +198,7 @@ func checkController(c Cut) *Objection {
 	return o
 }
 
-func checkCount(c Cut) *Objection {
+func checkCount(c PowerCut) *Objection {
 	off := len(c.NodesOff) + 1
 	if off <= c.NodesOffMax {
 		return nil
@@ -214,7 +214,7 @@ func checkCount(c Cut) *Objection {
 	return o
 }
 
-func checkRedundancy(c Cut) *Objection {
+func checkRedundancy(c PowerCut) *Objection {
 	o := &Objection{Override: target.OverrideRedundancy, Hint: "wait until the target has recovered"}
 	switch c.Redundant {
 	case Yes:

@@ -30,7 +30,7 @@ type Surveyor interface {
 }
 
 // Nodes are the BMCs of a target. It is a target.NodePower for a provider to embed, and the only way from there to a
-// power cut leads through CheckCut.
+// power cut leads through CheckPowerCut.
 type Nodes struct {
 	config   target.Config
 	surveyor Surveyor
@@ -126,7 +126,7 @@ func (n *Nodes) PowerOnNode(ctx context.Context, nodeID string) error {
 	return nil
 }
 
-// PowerOffNode cuts the power of a node, when CheckCut allows it.
+// PowerOffNode cuts the power of a node, when CheckPowerCut allows it.
 func (n *Nodes) PowerOffNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Off)
 }
@@ -138,9 +138,9 @@ func (n *Nodes) ShutdownNode(ctx context.Context, nodeID string) error {
 }
 
 // Foresee returns what keeps the power of a node from being cut now, but for what the target file overrides. It asks no BMC.
-func (n *Nodes) Foresee(ctx context.Context, nodeID string) (target.CutForesight, error) {
+func (n *Nodes) Foresee(ctx context.Context, nodeID string) (target.PowerCutForesight, error) {
 	survey, err := n.surveyor.Survey(ctx, nodeID)
-	seen := target.CutForesight{Foreign: survey.ForeignVMs, SameAs: survey.SameAs}
+	seen := target.PowerCutForesight{Foreign: survey.ForeignVMs, SameAs: survey.SameAs}
 	if slices.Contains(n.config.Allow.Overrides, target.OverrideForeignVMs) {
 		seen.Foreign = nil
 	}
@@ -195,9 +195,9 @@ func (n *Nodes) down(ctx context.Context, nodeID string, act func(*Switch, conte
 }
 
 // look gathers what is known of a node, but for the others that are off.
-func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (Cut, error) {
+func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (PowerCut, error) {
 	node := n.config.Nodes[slices.IndexFunc(n.config.Nodes, func(c target.NodeConfig) bool { return c.ID == nodeID })]
-	c := Cut{Node: nodeName(node), Allowed: n.config.Allow.NodePower, Declared: declared(node)}
+	c := PowerCut{Node: nodeName(node), Allowed: n.config.Allow.NodePower, Declared: declared(node)}
 	var err error
 	if c.BMC, err = s.Identity(ctx); err != nil {
 		return c, err

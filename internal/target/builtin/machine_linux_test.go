@@ -94,7 +94,7 @@ func foresees(t *testing.T, hosts, hypervisors target.Target, l *lab.Lab) {
 	node := l.Hosts[0].UUID
 	seen := func(at target.Target) string {
 		t.Helper()
-		found, err := at.(target.CutForeseer).Foresee(t.Context(), node)
+		found, err := at.(target.PowerCutForeseer).Foresee(t.Context(), node)
 		if err != nil {
 			t.Fatal(err)
 		}

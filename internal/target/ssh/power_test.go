@@ -30,7 +30,7 @@ func newPowered(t *testing.T, count int) *powered {
 	for i := range count {
 		b := targettest.NewBMC(t, "", func(on bool) {
 			if !on {
-				p.Cut(t, i)
+				p.KillServer(t, i)
 			}
 		})
 		p.bmcs = append(p.bmcs, b)

@@ -82,8 +82,8 @@ func newBurner(c *fiojob.CPULoad, stop *atomic.Bool) *burner {
 const (
 	cpuChunkDefault = 50 * time.Millisecond
 	burnSortLength  = 1 << 14
-	// burnPauseMax bounds how long a rest goes on when the load has ended, in nanoseconds.
-	burnPauseMax = int64(20 * time.Millisecond)
+	// cpuPauseMaxNanos is how often an idle thread checks whether the load has ended.
+	cpuPauseMaxNanos = int64(20 * time.Millisecond)
 )
 
 // burn is one cycle, or what fits into the span of the slot, in nanoseconds.
@@ -102,7 +102,7 @@ func (b *burner) burn(s *Slot) int32 {
 		if left <= 0 {
 			break
 		}
-		thread.Pause(min(left, burnPauseMax))
+		thread.Pause(min(left, cpuPauseMaxNanos))
 	}
 	return 0
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // effort returns how hard the threads of all workers had it since it was called last, in an interval of some length.
-func (t *timeline) effort(length int64) interval.Effort {
+func (t *collector) effort(length int64) interval.Effort {
 	var e interval.Effort
 	for _, w := range t.sources {
 		busiest, waited := w.Lap()

@@ -1,6 +1,6 @@
 // Package measuring turns what workers record into intervals and accounts.
 //
-//	operations that completed ──Recorder──▶ a Tally of each worker, by period ──▶ Timeline ──▶ intervals, every second
+//	operations that completed ──Recorder──▶ a Tally of each worker, by period ──▶ Collector ──▶ intervals, every second
 //	calls of back ends, syncs, priorities, verification ──▶ Account, once at the end
 //
 // Recording is a few additions in memory that is there before the load starts. It judges nothing.
@@ -14,13 +14,13 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
-// timeline turns what the workers recorded into intervals. Periods end at multiples of the interval length on the
+// collector turns what the workers recorded into intervals. Periods end at multiples of the interval length on the
 // run's time axis, so that intervals of several VMs cover the same seconds; the first and the last are cut to their
 // true length, and a piece shorter than a tenth of the length is joined to its neighbour.
 //
 // It also watches itself: it asks to be woken every tick, and when it wakes far too late the whole generator was stopped
 // or starved of CPU for that time.
-type timeline struct {
+type collector struct {
 	of       load.Workload
 	devices  []string // their names
 	sources  []Source
@@ -51,7 +51,7 @@ const (
 	stallNanosMin = int64(25 * time.Millisecond)
 )
 
-// Source is a worker as the timeline sees it. Calls come from the timeline's goroutine.
+// Source is a worker as the collector sees it. Calls come from the collector's goroutine.
 type Source interface {
 	// Take returns the periods that are over by a boundary.
 	Take(boundary int64) []Period
@@ -62,9 +62,9 @@ type Source interface {
 	Lap() (busiest, waited int64)
 }
 
-// NewTimeline begins at a moment of the clock. expected is when the load will end, 0 where that is not known.
-func NewTimeline(of load.Workload, devices []string, clock *Clock, start, expected int64) *timeline {
-	t := &timeline{of: of, devices: devices, clock: clock, length: int64(of.IntervalLength), expected: expected}
+// NewCollector begins at a moment of the clock. expected is when the load will end, 0 where that is not known.
+func NewCollector(of load.Workload, devices []string, clock *Clock, start, expected int64) *collector {
+	t := &collector{of: of, devices: devices, clock: clock, length: int64(of.IntervalLength), expected: expected}
 	t.boundary = FloorTo(start, t.length) + t.length
 	t.lastTick, t.withheld = start, thread.WithheldNow()
 	t.begin(start)
@@ -72,7 +72,7 @@ func NewTimeline(of load.Workload, devices []string, clock *Clock, start, expect
 }
 
 // begin starts an empty interval.
-func (t *timeline) begin(start int64) {
+func (t *collector) begin(start int64) {
 	w := &t.of
 	t.now = interval.Interval{
 		Workload: w.Name, Group: w.Group, VM: w.VM, Instance: w.Instance, Prefill: w.Prefill,
@@ -81,7 +81,7 @@ func (t *timeline) begin(start int64) {
 }
 
 // Run delivers intervals until finished says when the load ended; the last one has Final set.
-func (t *timeline) Run(sources []Source, sink load.Sink, finished <-chan int64) {
+func (t *collector) Run(sources []Source, sink load.Sink, finished <-chan int64) {
 	t.sources, t.sink = sources, sink
 	timer := time.NewTimer(time.Duration(tickNanos))
 	defer timer.Stop()
@@ -105,7 +105,7 @@ func (t *timeline) Run(sources []Source, sink load.Sink, finished <-chan int64) 
 }
 
 // tick notes a stall and closes the periods that are over at now.
-func (t *timeline) tick(now int64) {
+func (t *collector) tick(now int64) {
 	if late := now - t.lastTick - tickNanos; late > stallNanosMin {
 		t.stalls = append(t.stalls, stall{from: now - late, to: now})
 	}
@@ -126,7 +126,7 @@ func (t *timeline) tick(now int64) {
 }
 
 // hold reports whether the piece that a boundary would cut off, before it or after it, is too short to stand alone.
-func (t *timeline) hold(boundary int64) bool {
+func (t *collector) hold(boundary int64) bool {
 	short := t.length / 10
 	if boundary-t.now.StartNanos < short {
 		return false
@@ -135,7 +135,7 @@ func (t *timeline) hold(boundary int64) bool {
 }
 
 // release delivers an interval that was held, because the load went on after all.
-func (t *timeline) release() {
+func (t *collector) release() {
 	if t.held != 0 {
 		held := t.held
 		t.held = 0
@@ -144,7 +144,7 @@ func (t *timeline) release() {
 }
 
 // collect takes from all workers what they recorded up to the boundary.
-func (t *timeline) collect(boundary int64) {
+func (t *collector) collect(boundary int64) {
 	var due, issued, dropped uint64
 	inFlight := 0
 	for _, w := range t.sources {
@@ -167,7 +167,7 @@ func (t *timeline) collect(boundary int64) {
 }
 
 // deliver closes the collected interval at end and begins the next one there, unless it is a short first piece.
-func (t *timeline) deliver(end int64) {
+func (t *collector) deliver(end int64) {
 	if t.sequence == 0 && end-t.now.StartNanos < t.length/10 {
 		return
 	}
@@ -179,14 +179,14 @@ func (t *timeline) deliver(end int64) {
 }
 
 // final delivers what is left when all workers have ended.
-func (t *timeline) final(end int64) {
+func (t *collector) final(end int64) {
 	t.collect(end)
 	t.close(max(end, t.now.StartNanos))
 	t.now.NotIssued, t.now.InFlight, t.now.Final = t.now.NotIssued+t.backlog, 0, true
 	t.sink.Interval(t.now)
 }
 
-func (t *timeline) close(end int64) {
+func (t *collector) close(end int64) {
 	t.now.LengthNanos = end - t.now.StartNanos
 	for i := range t.stalls {
 		s := &t.stalls[i]

@@ -22,7 +22,7 @@ func NewTally(fresh func() *Recorder) Tally {
 	return t
 }
 
-// Close puts aside what was recorded, for the timeline.
+// Close puts aside what was recorded, for the collector.
 func (t *Tally) Close(p Period) {
 	if t.Record.used {
 		p.record = t.Record

@@ -57,20 +57,20 @@ func (d *Search) passes() bool {
 	return 100*float64(d.count-d.slow) >= d.percentile*float64(d.count)
 }
 
-// news is what a look at a search came to.
-type news uint8
+// Change is the outcome of a Look.
+type Change uint8
 
 const (
-	noNews news = iota
+	noChange Change = iota
 	NextDepth
 	JustFound  // operations count from now on
 	SearchOver // the load ends
 )
 
 // Look ends a window that is over and goes on to the next depth.
-func (d *Search) Look(now int64) news {
+func (d *Search) Look(now int64) Change {
 	if now < d.Window+d.length || d.count == 0 {
-		return noNews
+		return noChange
 	}
 	passes := d.passes()
 	d.Window, d.count, d.slow = now, 0, 0
