@@ -11,32 +11,29 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Client is the controller's half over one connection. Its methods may be called from several goroutines.
+// Client is the controller's half over one connection. Its methods may be called from several goroutines. VMs go on when it
+// is closed.
 type Client struct {
-	session *yamux.Session
-	place   Place
+	*rpc.Client
+	place Place
 }
 
-// NewClient speaks over conn, which it owns from then on.
-func NewClient(conn io.ReadWriteCloser, place Place) (*Client, error) {
-	session, err := yamux.Client(conn, settings())
+// silenceMax is how long the other end may be silent before a connection is given up.
+const silenceMax = 30 * time.Second
+
+// Connect starts ssh and the program on a host.
+func Connect(ctx context.Context, h sshlink.Host, r *sshlink.Remote, place Place) (*Client, error) {
+	c, err := rpc.Dial(ctx, h, r, silenceMax)
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, err
 	}
-	return &Client{session, place}, nil
+	return &Client{c, place}, nil
 }
-
-// Gone is closed when the connection has ended.
-func (c *Client) Gone() <-chan struct{} { return c.session.CloseChan() }
-
-// Close ends the connection. VMs go on.
-func (c *Client) Close() error { return c.session.Close() }
-
-// ErrLost says that the connection ended before the reply: the request may or may not have been carried out.
-var ErrLost = errors.New("the connection to the host was lost")
 
 // Call asks for one operation and waits for the answer. When ctx ends first, the host gives the operation up.
 func (c *Client) Call(ctx context.Context, r Request) (Reply, error) {
@@ -118,39 +115,23 @@ func carry(ctx context.Context, in, out net.Conn) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case broken != nil && !errors.Is(broken, yamux.ErrTimeout):
-		return fmt.Errorf("%w: %w", ErrLost, broken)
-	case errors.Is(err, ErrLost) && closed != nil:
-		return fmt.Errorf("%w: %w", ErrLost, closed)
+		return fmt.Errorf("%w: %w", rpc.ErrLost, broken)
+	case errors.Is(err, rpc.ErrLost) && closed != nil:
+		return fmt.Errorf("%w: %w", rpc.ErrLost, closed)
 	default:
 		return err
 	}
 }
 
 func (c *Client) ask(ctx context.Context, r Request) (net.Conn, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	stream, err := c.session.OpenStream()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLost, err)
-	}
 	r.Place = c.place
-	if err := writeLine(stream, r); err != nil {
-		_ = stream.Close()
-		return nil, fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	return stream, nil
+	return c.Open(ctx, r)
 }
 
 func answer(ctx context.Context, stream net.Conn) (Reply, error) {
-	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
 	var reply Reply
-	if err := readLine(stream, &reply); err != nil {
-		if ctx.Err() != nil {
-			return Reply{}, context.Cause(ctx)
-		}
-		return Reply{}, fmt.Errorf("%w: %w", ErrLost, err)
+	if err := rpc.Answer(ctx, stream, &reply); err != nil {
+		return Reply{}, err
 	}
 	if reply.Error != nil {
 		return Reply{}, reply.Error.Err()

@@ -1,22 +1,14 @@
 // Package hostvm emulates VMs on an existing Linux host: a VM is an agent process with data disks that are files of the
 // host, as on the local target, but it outlives the connection that created it.
 //
-//	controller: Client ──▶ streams over one connection (ssh) ──▶ host: Serve ──▶ target/local, detached ──▶ agents
+//	controller: Client ──▶ streams over one connection (sshlink/rpc) ──▶ host: Serve ──▶ target/local, detached ──▶ agents
 //
-// A stream begins with a line of JSON, a Request, and gets another, a Reply. The operations are those of a target and
-// nothing else: no shell, no path of the caller's except the directory of the VMs. After OpDial the stream is the connection
-// to a VM's agent, with TLS inside. Serve keeps no state: the next connection finds VMs by their ownership tags.
+// A Request gets a Reply. The operations are those of a target and nothing else: no shell, no path of the caller's except
+// the directory of the VMs. After OpDial the stream is the connection to a VM's agent, with TLS inside. Serve keeps no state:
+// the next connection finds VMs by their ownership tags.
 package hostvm
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"time"
-
-	"github.com/hashicorp/yamux"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
@@ -116,54 +108,4 @@ type Info struct {
 	Device     uint64        `json:"device"` // number of that file system, while the system runs
 	Folder     string        `json:"folder"` // of VMs
 	Facts      []target.Fact `json:"facts"`
-}
-
-// Bounds.
-const (
-	messageBytesMax = 4 << 20
-	streamsMax      = 1024             // of one connection: the connections to agents are among them
-	backlogMax      = 256              // streams that were opened and not accepted yet
-	helloPatience   = 30 * time.Second // for the first line of a stream
-)
-
-// settings of the multiplexer, the same on both sides. A connection over which nothing comes back for two periods is dead.
-func settings() *yamux.Config {
-	c := yamux.DefaultConfig()
-	c.AcceptBacklog, c.LogOutput = backlogMax, io.Discard
-	c.KeepAliveInterval, c.ConnectionWriteTimeout = 15*time.Second, 30*time.Second
-	return c
-}
-
-// writeLine writes v as one line.
-func writeLine(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if len(text) >= messageBytesMax {
-		return fmt.Errorf("a message of %d bytes, at most %d are sent", len(text), messageBytesMax)
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
-}
-
-// readLine reads one line byte by byte, so that nothing of what follows is taken from the stream, and decodes it into v.
-func readLine(r io.Reader, v any) error {
-	var text []byte
-	var one [1]byte
-	for {
-		if _, err := io.ReadFull(r, one[:]); err != nil {
-			return err
-		}
-		if one[0] == '\n' {
-			break
-		}
-		if text = append(text, one[0]); len(text) >= messageBytesMax {
-			return errors.New("read message: it is too long")
-		}
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("read message: %w", err)
-	}
-	return nil
 }

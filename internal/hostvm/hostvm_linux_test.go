@@ -6,13 +6,10 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/yamux"
-
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -25,11 +22,12 @@ func newHost(t *testing.T, name string) *Client {
 	t.Helper()
 	here, there := net.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- ServeConn(t.Context(), Program{Version: "test"}, there) }()
-	c, err := NewClient(here, Place{Folder: t.TempDir(), NodeID: name, Address: "127.0.0.1"})
+	go func() { served <- serveConn(t.Context(), Program{Version: "test"}, there) }()
+	over, err := rpc.New(here, silenceMax)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := &Client{over, Place{Folder: t.TempDir(), NodeID: name, Address: "127.0.0.1"}}
 	t.Cleanup(func() {
 		if err := errors.Join(c.Close(), <-served); err != nil {
 			t.Error(err)
@@ -70,7 +68,7 @@ func TestCopy(t *testing.T) {
 	}
 	small := b.create(t, "small", 1<<20)
 	err := a.Copy(t.Context(), DiskCopy{Tag: testTag(), From: from, To: small, Host: b})
-	if err == nil || errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "outside of a disk") {
+	if err == nil || errors.Is(err, rpc.ErrLost) || !strings.Contains(err.Error(), "outside of a disk") {
 		t.Errorf("a host that gives up: %v", err)
 	}
 	if _, err := b.Call(t.Context(), Request{Operation: OpInfo}); err != nil {
@@ -101,42 +99,4 @@ func TestCopyIsGivenUp(t *testing.T) {
 	if err := <-ended; !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}
-}
-
-// When all streams are taken, by connections to agents as a rule, a call is answered all the same.
-func TestTooManyStreams(t *testing.T) {
-	t.Parallel()
-	here, there := net.Pipe()
-	session, err := yamux.Server(there, settings())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{}
-	const most = 2
-	var streams sync.WaitGroup
-	ended := make(chan struct{})
-	go func() {
-		s.accept(t.Context(), session, &streams, most)
-		close(ended)
-	}()
-	c, err := NewClient(here, Place{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range most {
-		if _, err := c.session.OpenStream(); err != nil { // it says nothing yet, and is waited for
-			t.Fatal(err)
-		}
-	}
-	// Larger than what a stream takes without being read.
-	big := Request{Operation: OpCreate, Tag: testTag(), Specs: make([]target.VMSpec, 10000)}
-	var userErr *diag.Error
-	if _, err := c.Call(t.Context(), big); !errors.As(err, &userErr) || userErr.Code != "host-busy" {
-		t.Errorf("got %v", err)
-	}
-	if err := errors.Join(c.Close(), session.Close()); err != nil {
-		t.Error(err)
-	}
-	<-ended
-	streams.Wait()
 }

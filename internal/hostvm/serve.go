@@ -5,6 +5,7 @@ package hostvm
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +15,10 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
-
-	"github.com/hashicorp/yamux"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/local"
 )
@@ -53,87 +52,11 @@ func Serve(ctx context.Context, p Program) int {
 		fmt.Fprintf(p.Errors, "host: %v\n", err)
 		return diag.ExitInternal
 	}
-	if err := ServeConn(ctx, p, pipes{p.In, p.Out}); err != nil {
+	if err := serveConn(ctx, p, rpc.Join(p.In, p.Out)); err != nil {
 		fmt.Fprintf(p.Errors, "host: %v\n", err)
 		return diag.ExitUnavailable
 	}
 	return diag.ExitPass
-}
-
-// pipes make one connection of an input and an output.
-type pipes struct {
-	io.Reader
-	io.Writer
-}
-
-// Close closes both where they can be closed.
-func (p pipes) Close() error {
-	for _, end := range []any{p.Reader, p.Writer} {
-		if c, ok := end.(io.Closer); ok {
-			_ = c.Close()
-		}
-	}
-	return nil
-}
-
-// ServeConn serves the streams of one connection until it ends (nil) or ctx does.
-func ServeConn(ctx context.Context, p Program, conn io.ReadWriteCloser) error {
-	session, err := yamux.Server(conn, settings())
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
-	s := &server{program: p, targets: map[Place]*local.Target{}, meters: map[string]*meter{}}
-	var streams sync.WaitGroup
-	s.accept(ctx, session, &streams, streamsMax)
-	stop()
-	cancel()
-	_ = session.Close()
-	streams.Wait()
-	return s.close()
-}
-
-// accept serves streams until the connection ends, at most so many at the same time; further ones are refused with an error.
-// Streams to agents last as long as a run, so waiting for one of them to end would block everything.
-func (s *server) accept(ctx context.Context, session *yamux.Session, streams *sync.WaitGroup, streamsMax int) {
-	slots, refusals := make(chan struct{}, streamsMax), make(chan struct{}, backlogMax)
-	for {
-		stream, err := session.AcceptStream()
-		if err != nil {
-			return
-		}
-		serve, turn := s.serve, slots
-		select {
-		case slots <- struct{}{}:
-		default:
-			serve, turn = refuse, refusals
-			select {
-			case refusals <- struct{}{}:
-			default:
-				_ = stream.Close()
-				continue
-			}
-		}
-		streams.Go(func() {
-			defer func() { <-turn }()
-			serve(ctx, stream)
-		})
-	}
-}
-
-// refuse answers a request beyond the limit of streams.
-func refuse(_ context.Context, stream net.Conn) {
-	defer stream.Close()
-	_ = stream.SetReadDeadline(time.Now().Add(helloPatience))
-	var r Request
-	if err := readLine(stream, &r); err != nil {
-		return
-	}
-	_ = writeLine(stream, Reply{Error: wire(&diag.Error{
-		Code: "host-busy", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("%s: more than %d operations and connections to agents at the same time", r.Operation, streamsMax),
-		Hint: "spread the VMs over more hosts",
-	})})
 }
 
 // server is one connection's half on the host.
@@ -145,14 +68,17 @@ type server struct {
 	meters  map[string]*meter // by node
 }
 
-func (s *server) serve(ctx context.Context, stream net.Conn) {
-	defer stream.Close()
-	_ = stream.SetReadDeadline(time.Now().Add(helloPatience))
+// serveConn serves one connection until it ends (nil) or ctx does.
+func serveConn(ctx context.Context, p Program, conn io.ReadWriteCloser) error {
+	s := &server{program: p, targets: map[Place]*local.Target{}, meters: map[string]*meter{}}
+	return errors.Join(rpc.Serve(ctx, conn, silenceMax, s.serve), s.close())
+}
+
+func (s *server) serve(ctx context.Context, request []byte, stream net.Conn) {
 	var r Request
-	if err := readLine(stream, &r); err != nil {
+	if err := json.Unmarshal(request, &r); err != nil {
 		return
 	}
-	_ = stream.SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	switch r.Operation {
@@ -172,7 +98,7 @@ func (s *server) serve(ctx context.Context, stream net.Conn) {
 	if err != nil {
 		reply = Reply{Error: wire(err)}
 	}
-	if err := writeLine(stream, reply); err != nil {
+	if err := rpc.WriteLine(stream, reply); err != nil {
 		return
 	}
 }
@@ -241,11 +167,11 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 func (s *server) dial(ctx context.Context, stream net.Conn, r Request) {
 	conn, err := s.connect(ctx, r)
 	if err != nil {
-		_ = writeLine(stream, Reply{Error: wire(err)})
+		_ = rpc.WriteLine(stream, Reply{Error: wire(err)})
 		return
 	}
 	defer conn.Close()
-	if writeLine(stream, Reply{}) != nil {
+	if rpc.WriteLine(stream, Reply{}) != nil {
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -278,10 +204,10 @@ func (s *server) move(ctx context.Context, stream net.Conn, r Request) {
 		err = errors.New("move a disk: want one VM")
 	}
 	if err != nil {
-		_ = writeLine(stream, Reply{Error: wire(err)})
+		_ = rpc.WriteLine(stream, Reply{Error: wire(err)})
 		return
 	}
-	if writeLine(stream, Reply{}) != nil {
+	if rpc.WriteLine(stream, Reply{}) != nil {
 		return
 	}
 	if r.Operation == OpExport {
@@ -293,7 +219,7 @@ func (s *server) move(ctx context.Context, stream net.Conn, r Request) {
 	if err := t.ImportDisk(ctx, r.Tag, r.VMs[0], r.Disk, stream); err != nil {
 		reply.Error = wire(err)
 	}
-	_ = writeLine(stream, reply)
+	_ = rpc.WriteLine(stream, reply)
 }
 
 // open opens the folder for VMs in a place. It makes nothing.

@@ -91,6 +91,39 @@ func ReadBuild(path string) (*Build, error) {
 	return &Build{sum: hex.EncodeToString(sum[:]), plain: text}, nil
 }
 
+// Builds are those that hosts need, each platform's read once.
+type Builds struct {
+	// Path returns where the build for a platform lies; nil: there is none for any.
+	Path func(platform string) (string, error)
+
+	mu    sync.Mutex
+	known map[string]*Build
+}
+
+// Find returns the build for a platform; see Remote.
+func (b *Builds) Find(platform string) (*Build, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if known := b.known[platform]; known != nil {
+		return known, nil
+	}
+	if b.Path == nil {
+		return nil, fmt.Errorf("find the agent for %s: no agent directory is set", platform)
+	}
+	path, err := b.Path(platform)
+	if err != nil {
+		return nil, err
+	}
+	build, err := ReadBuild(path)
+	if err == nil {
+		if b.known == nil {
+			b.known = map[string]*Build{}
+		}
+		b.known[platform] = build
+	}
+	return build, err
+}
+
 // packed returns the program for gzip -d. It is made when the first host wants it: those that kept it need none.
 func (p *Build) packed() []byte {
 	p.once.Do(func() {

@@ -39,17 +39,14 @@ func forwardArguments(h Host, f *Forwarding) []string {
 	return append(args, "--", h.Address, "cat")
 }
 
-const (
-	greeting       = "bragg-link is up"
-	echoedBytesMax = 4 << 10 // of a line that a login shell prints
-)
+const greeting = "bragg-link is up"
 
 // Forward starts ssh, and returns when the host's sockets exist on this machine. A host that stops answering is dropped
 // after 15 s with all its connections. The remote program is cat: its echo proves that the login worked, and it exits on end
 // of input, so ssh exits with this process even after a crash. ctx bounds the start only. The caller must call HangUp.
 func Forward(ctx context.Context, h Host, f *Forwarding) (*Link, error) {
 	l := newLink(h, f.Options, forwardArguments(h, f))
-	if _, err := l.start(ctx, echoedBytesMax, l.echo); err != nil {
+	if _, err := l.start(ctx, l.echo); err != nil {
 		return nil, err
 	}
 	go l.wait()
@@ -58,11 +55,11 @@ func Forward(ctx context.Context, h Host, f *Forwarding) (*Link, error) {
 
 // echo wants back what it sends. A login shell may print something before.
 func (l *Link) echo() error {
-	if _, err := fmt.Fprintln(l.In, greeting); err != nil {
+	if _, err := fmt.Fprintln(l.in, greeting); err != nil {
 		return err
 	}
 	for range noiseLinesMax {
-		line, err := l.Out.Next()
+		line, err := l.out.Next()
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func TestForward(t *testing.T) {
 		end  func(l *Link)
 	}{
 		{"hung up", func(l *Link) { l.HangUp(tooLong) }},
-		{"its user is gone", func(l *Link) { _ = l.In.Close() }},
+		{"its user is gone", func(l *Link) { _ = l.in.Close() }},
 		{"the host is gone", func(*Link) { server.Break(0) }},
 		{"a silent host is hung up", func(l *Link) {
 			for _, id := range server.Sessions(0) {

@@ -27,11 +27,11 @@ func reached(t *testing.T) (*testreq.SSH, *Link) {
 	}
 	r := ownProgram(t)
 	r.Program, r.Options = programName, server.Options
-	l, err := Start(t.Context(), h, r, 1<<10)
+	l, err := Start(t.Context(), h, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if line, err := l.Out.Next(); err != nil || string(line) != "at your service" {
+	if line, err := l.out.Next(); err != nil || string(line) != "at your service" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	return server, l
@@ -118,7 +118,7 @@ func TestStartIsGivenUp(t *testing.T) {
 			t.Cleanup(func() { _ = conn.Close() })
 		}
 	}()
-	_, err = Start(ctx, Host{Name: "silent", Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}, ownProgram(t), 1<<10)
+	_, err = Start(ctx, Host{Name: "silent", Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}, ownProgram(t))
 	if !errors.Is(err, why) || !strings.Contains(err.Error(), `"silent"`) {
 		t.Errorf("got %v", err)
 	}

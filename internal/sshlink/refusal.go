@@ -14,7 +14,7 @@ const (
 
 // unreached is why ssh did not get to the host, told apart by what it printed.
 func (l *Link) unreached() error {
-	try := "this must work without a question: " + l.Host.TryOut(l.options)
+	try := "this must work without a question: " + l.host.TryOut(l.options)
 	printed := l.errors.String()
 	e := &diag.Error{Code: "ssh", Message: "ssh cannot reach it", Hint: try, Exit: diag.ExitUnavailable}
 	switch {

@@ -27,10 +27,9 @@ import (
 
 // Link is a connection: a process of ssh, and the program at its other end.
 type Link struct {
-	Host Host
-	In   io.WriteCloser
-	Out  *textio.LineReader
-
+	host     Host
+	in       io.WriteCloser
+	out      *textio.LineReader
 	options  []string // that ssh has with -o
 	cmd      *exec.Cmd
 	errors   textio.Tail // what ssh and the host print as errors
@@ -59,20 +58,20 @@ func arguments(h Host, r *Remote) []string {
 	return append(args, "--", h.Address, r.command())
 }
 
-// Start starts ssh and the program on the host. Lines of the program have at most lineBytesMax bytes. The caller must call
-// Finish; ctx bounds the start only, and its cause is the error if it ended first.
-func Start(ctx context.Context, h Host, r *Remote, lineBytesMax int) (*Link, error) {
+// Start starts ssh and the program on the host. The caller must call Close; ctx bounds the start only, and its cause is the
+// error if it ended first.
+func Start(ctx context.Context, h Host, r *Remote) (*Link, error) {
 	l := newLink(h, r.Options, arguments(h, r))
-	return l.start(ctx, lineBytesMax, func() error { return bootstrap(l.In, l.Out, r) })
+	return l.start(ctx, func() error { return bootstrap(l.in, l.out, r) })
 }
 
 func newLink(h Host, options, arguments []string) *Link {
-	return &Link{Host: h, options: options, cmd: exec.Command("ssh", arguments...), exited: make(chan struct{}),
+	return &Link{host: h, options: options, cmd: exec.Command("ssh", arguments...), exited: make(chan struct{}),
 		errors: textio.Tail{MaxBytes: tailBytesMax}}
 }
 
 // start starts ssh and makes sure by greet that the other end does what it should.
-func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) (*Link, error) {
+func (l *Link) start(ctx context.Context, greet func() error) (*Link, error) {
 	l.cmd.Stderr, l.cmd.WaitDelay = &l.errors, HangUpMax // a shared master connection keeps it open
 	apart(l.cmd)
 	in, err := l.cmd.StdinPipe()
@@ -83,7 +82,7 @@ func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) 
 	if err != nil {
 		return nil, err
 	}
-	l.In, l.Out = in, textio.NewLineReader(out, lineBytesMax)
+	l.in, l.out = in, textio.NewLineReader(out, lineBytesMax)
 	if err := l.cmd.Start(); err != nil {
 		return nil, &diag.Error{
 			Code: "no-ssh", Message: "start ssh", Err: err, Exit: diag.ExitUnavailable, Hint: "install OpenSSH's client: bragg reaches hosts with it",
@@ -93,11 +92,11 @@ func (l *Link) start(ctx context.Context, lineBytesMax int, greet func() error) 
 	defer stopped()
 	if err := greet(); err != nil {
 		if Broken(err) {
-			err = l.Why(false)
+			err = l.why()
 		}
-		l.Finish(HangUpMax)
+		l.finish(HangUpMax)
 		if ctx.Err() != nil { // ssh was killed for that, which says nothing about the host
-			return nil, fmt.Errorf("reach host %q: %w", l.Host.Name, context.Cause(ctx))
+			return nil, fmt.Errorf("reach host %q: %w", l.host.Name, context.Cause(ctx))
 		}
 		return nil, l.Error(err)
 	}
@@ -110,7 +109,7 @@ func Broken(err error) bool {
 }
 
 // Error says of which host err is, and what ssh printed.
-func (l *Link) Error(err error) error { return HostError(l.Host, err, l.errors.String()) }
+func (l *Link) Error(err error) error { return HostError(l.host, err, l.errors.String()) }
 
 // HostError says of which host err is. printed is what ssh had to say.
 func HostError(h Host, err error, printed string) error {
@@ -134,8 +133,8 @@ func HostError(h Host, err error, printed string) error {
 	return e
 }
 
-// Why says how the connection ended. reached reports whether the program at the other end has ever spoken.
-func (l *Link) Why(reached bool) error {
+// why says how the connection ended before the other end did what it should.
+func (l *Link) why() error {
 	select {
 	case <-l.exited:
 	default:
@@ -147,7 +146,7 @@ func (l *Link) Why(reached bool) error {
 		}
 	}
 	var status *exec.ExitError
-	if errors.As(l.exit, &status) && status.ExitCode() == 255 && !reached {
+	if errors.As(l.exit, &status) && status.ExitCode() == 255 {
 		return l.unreached()
 	}
 	return errors.New("the connection broke")
@@ -173,12 +172,12 @@ func (l *Link) HangUp(bound time.Duration) {
 	default:
 		terminate(l.cmd.Process)
 	}
-	l.Finish(bound)
+	l.finish(bound)
 }
 
-// Finish closes the program's input, at which it ends, and waits for ssh, but not longer than bound.
-func (l *Link) Finish(bound time.Duration) {
-	_ = l.In.Close()
+// finish closes the program's input, at which it ends, and waits for ssh, but not longer than bound.
+func (l *Link) finish(bound time.Duration) {
+	_ = l.in.Close()
 	go l.wait()
 	select {
 	case <-l.exited:
@@ -188,5 +187,19 @@ func (l *Link) Finish(bound time.Duration) {
 	}
 }
 
-// tailBytesMax is how much of what ssh and the host print as errors is kept.
-const tailBytesMax = 2 << 10
+// Read reads what the program says.
+func (l *Link) Read(b []byte) (int, error) { return l.out.Rest().Read(b) }
+
+// Write writes to the program's input.
+func (l *Link) Write(b []byte) (int, error) { return l.in.Write(b) }
+
+// Close hangs up. It does not wait for the program to exit: the host may be gone.
+func (l *Link) Close() error {
+	l.HangUp(HangUpMax)
+	return nil
+}
+
+const (
+	tailBytesMax = 2 << 10 // of what ssh and the host print as errors
+	lineBytesMax = 4 << 10 // of a line that a login shell or the script prints
+)

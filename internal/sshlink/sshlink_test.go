@@ -25,7 +25,7 @@ func TestCommandIsFixed(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	r := ownProgram(t)
 	r.Options = []string{"ConnectTimeout=2"}
-	_, err := Start(t.Context(), Host{Name: "nowhere", Address: "127.0.0.1", Port: 1}, r, 1<<10)
+	_, err := Start(t.Context(), Host{Name: "nowhere", Address: "127.0.0.1", Port: 1}, r)
 	if err == nil || !strings.Contains(err.Error(), `host "nowhere"`) {
 		t.Errorf("got %v", err)
 	}

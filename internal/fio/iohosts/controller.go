@@ -19,15 +19,12 @@ import (
 // controller is one run. Its goroutine owns all but the sessions.
 type controller struct {
 	options  *Options
-	programs programs
 	members  []*member
 	events   chan event
-	quit     chan struct{} // closed when events are no longer read
 	readers  sync.WaitGroup
 	phase    int // that runs, -1 before the first
 	begun    time.Time
 	stopping bool
-	clients  fioreport.Clients
 }
 
 // member is what the controller knows of one host.
@@ -57,13 +54,7 @@ type event struct {
 // between two stonewalls) starts on all hosts at the same moment. An error means that nothing was run. A host that is lost
 // later has its error and its results so far in the report; the others continue. A cancelled ctx ends all jobs early.
 func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
-	c := &controller{
-		options: &o, programs: programs{executable: o.Executable, known: map[string]*sshlink.Build{}}, events: make(chan event), quit: make(chan struct{}),
-		phase: -1, clients: fioreport.Clients{Period: o.Jobs.Sample},
-	}
-	if err := CheckDevices(o.Jobs.Devices, o.Hosts); err != nil {
-		return nil, err
-	}
+	c := &controller{options: &o, events: make(chan event), phase: -1}
 	for _, h := range o.Hosts {
 		c.members = append(c.members, &member{host: h})
 	}
@@ -73,7 +64,7 @@ func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
 		return nil, err
 	}
 	c.warnOfTwins()
-	c.order()
+	c.order(ctx)
 	if err := c.gate(ctx); err != nil {
 		return nil, err
 	}
@@ -86,9 +77,10 @@ func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
 
 // connect reaches all hosts at the same time.
 func (c *controller) connect(ctx context.Context) {
+	builds := &sshlink.Builds{Path: c.options.buildFor}
 	var wait sync.WaitGroup
-	for i, m := range c.members {
-		wait.Go(func() { m.session, m.err = connect(ctx, m.host, i, c.options, c.programs.find) })
+	for _, m := range c.members {
+		wait.Go(func() { m.session, m.err = connect(ctx, m.host, c.options, builds) })
 	}
 	wait.Wait()
 	for _, m := range c.members {
@@ -118,22 +110,16 @@ func (c *controller) gate(ctx context.Context) error {
 
 // close ends every connection.
 func (c *controller) close() {
-	close(c.quit)
-	var wait sync.WaitGroup
 	for _, m := range c.members {
 		if m.session != nil {
-			wait.Go(func() { m.session.link.Finish(sshlink.HangUpMax) })
+			c.readers.Go(m.session.hangUp)
 		}
 	}
-	wait.Wait()
-	c.readers.Wait()
-}
-
-// post hands an event to the controller while it listens.
-func (c *controller) post(e event) {
-	select {
-	case c.events <- e:
-	case <-c.quit:
+	go func() {
+		c.readers.Wait()
+		close(c.events)
+	}()
+	for range c.events { // readers must not wait
 	}
 }
 
@@ -174,7 +160,7 @@ func (c *controller) live() []*member {
 }
 
 // order tells every host its jobs and begins to listen to it.
-func (c *controller) order() {
+func (c *controller) order(ctx context.Context) {
 	for i, m := range c.members {
 		if m.over {
 			continue
@@ -192,12 +178,14 @@ func (c *controller) order() {
 				m.own[s.Pos.String()] = s.Options
 			}
 		}
+		if err := m.session.begin(ctx, &order{Jobs: jobs, Host: i, Name: own.fileName}); err != nil {
+			m.err, m.over = err, true
+			continue
+		}
 		c.readers.Go(func() {
-			err := m.session.serve(func(msg *message) { c.post(event{member: m, message: msg}) })
-			c.post(event{member: m, err: err})
+			err := m.session.follow(func(msg *message) { c.events <- event{member: m, message: msg} })
+			c.events <- event{member: m, err: err}
 		})
-		// An error of sending is the end of the connection, which the reader sees.
-		_ = m.session.writer.send(&message{Jobs: &order{Jobs: jobs, Host: i, Name: own.fileName}})
 	}
 }
 
@@ -230,12 +218,14 @@ func (c *controller) follow(ctx context.Context) error {
 			}
 		case <-stop:
 			stop, c.stopping = nil, true
-			c.tell(&message{Stop: &struct{}{}})
+			for _, m := range c.live() {
+				_ = send(m.session.run, &message{Stop: &struct{}{}}) // the reader sees why it fails
+			}
 			late = time.After(leaveMax)
 		case <-late:
 			for _, m := range c.live() {
 				m.err, m.over = fmt.Errorf("it did not end within %s", leaveMax), true
-				m.session.link.Kill()
+				_ = m.session.client.Close()
 			}
 		}
 	}
@@ -248,13 +238,6 @@ func (c *controller) follow(ctx context.Context) error {
 	return c.gate(ctx)
 }
 
-// tell sends the same to all that take part.
-func (c *controller) tell(m *message) {
-	for _, one := range c.live() {
-		_ = one.session.writer.send(m) // the reader sees why it fails
-	}
-}
-
 // take notes one event.
 func (c *controller) take(e event) {
 	m := e.member
@@ -265,7 +248,7 @@ func (c *controller) take(e event) {
 	case msg == nil:
 		m.over = true
 		if e.err != nil {
-			m.err = errors.Join(m.err, m.session.link.Error(e.err))
+			m.err = errors.Join(m.err, e.err)
 		}
 		if m.err != nil && c.phase >= 0 && !c.stopping {
 			c.say("host %s is lost; what it did until then stays in the report", m.host.Name)
@@ -330,7 +313,7 @@ func (c *controller) advance(ctx context.Context) error {
 			if m.err != nil {
 				c.say("%s: continuing without it: %v", m.host.Name, m.err)
 				m.over = true
-				_ = m.session.link.In.Close() // it ends then
+				_ = m.session.run.Close() // it ends then
 			}
 		}
 	}
@@ -351,32 +334,13 @@ const startAhead = 100 * time.Millisecond
 func (c *controller) start(ctx context.Context, hosts []*member) {
 	// Clocks are compared now: laying out files may have taken hours, in which they drift apart.
 	var wait sync.WaitGroup
-	for _, m := range hosts {
-		wait.Go(func() { m.session.sync(ctx) })
-	}
-	synced := make(chan struct{})
-	go func() {
-		wait.Wait()
-		close(synced)
-	}()
-	for open := true; open; {
-		select {
-		case e := <-c.events: // readers must not wait, they bring the answers
-			c.take(e)
-		case <-synced:
-			open = false
-		}
-	}
-	slowest := time.Duration(0)
 	readings := make([]clock.Reading, len(hosts))
 	for i, m := range hosts {
-		r, ok := m.session.clock.Best(time.Now())
-		if !ok {
-			m.err, m.over = sshlink.HostError(m.host, errors.New("it does not tell the time"), ""), true
-			m.session.link.Kill()
-			continue
-		}
-		readings[i] = r
+		wait.Go(func() { readings[i] = m.session.compareClocks(ctx) })
+	}
+	wait.Wait()
+	slowest := time.Duration(0)
+	for _, r := range readings {
 		slowest = max(slowest, r.Trip)
 	}
 	at := time.Now().Add(max(startAhead, clock.Ahead(slowest, len(hosts))))
@@ -384,15 +348,12 @@ func (c *controller) start(ctx context.Context, hosts []*member) {
 		c.begun = at
 	}
 	for i, m := range hosts {
-		if m.over {
-			continue
-		}
 		if c.phase == 0 {
 			m.offset = readings[i].Offset
 		}
 		m.error = max(m.error, readings[i].Uncertainty(at))
 		m.nominal = append(m.nominal, int64(at.Sub(c.begun)))
-		_ = m.session.writer.send(&message{Start: &start{Phase: c.phase, MonoNanos: readings[i].There(at)}})
+		_ = send(m.session.run, &message{Start: &start{Phase: c.phase, UptimeNanos: readings[i].There(at)}}) // the reader sees why it fails
 	}
 }
 
@@ -404,8 +365,7 @@ func (c *controller) say(format string, args ...any) {
 
 // report puts together what hosts have reported.
 func (c *controller) report(done bool) *fioreport.Clients {
-	out := c.clients
-	out.Done, out.Started, out.Elapsed = done, c.begun, max(0, time.Since(c.begun))
+	out := fioreport.Clients{Done: done, Started: c.begun, Elapsed: max(0, time.Since(c.begun)), Period: c.options.Jobs.Sample}
 	for _, m := range c.members {
 		one := fioreport.Client{
 			Name: m.host.Name, Address: m.host.Address, Port: m.host.PortNumber(), Report: m.report, Own: m.own, Err: m.err,

@@ -2,12 +2,13 @@
 //
 //	hosts ──ssh──▶ bragg on each ──▶ clocks compared ──▶ jobs prepared everywhere ──▶ one start ──▶ reports ──▶ Clients
 //
-// The controller (Run) starts the system's ssh for each host, finds this very build there or sends it, and talks with it in
-// lines of JSON over ssh's standard input and output; no port is opened and nothing stays behind. The host's half (Serve)
+// The controller (Run) has package rpc start the system's ssh for each host, find this very build there or send it, and carry
+// requests and messages over ssh's standard input and output; no port is opened and nothing stays behind. The host's half (Serve)
 // is package iojob with a start that the controller names. When the connection ends, so does the load.
 //
-// What to read: controller.go is the course of a run, serve.go the host's half; session.go one connection (package sshlink made it),
-// message.go what is said. How clocks are compared is in package clock. It renders nothing: see fioreport.Clients.
+// What to read: controller.go is the course of a run, serve.go the host's half; session.go one connection, message.go what is
+// said. Agents have another protocol; docs/decisions/0015-bragg-io-on-hosts.md says why. How clocks are compared is in package
+// clock. It renders nothing: see fioreport.Clients.
 package iohosts
 
 import (
@@ -16,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fioreport"
@@ -51,41 +51,19 @@ type Options struct {
 	WatchEvery time.Duration
 }
 
-// programs finds the builds that hosts need, each once.
-type programs struct {
-	executable string
-	mu         sync.Mutex
-	known      map[string]*sshlink.Build
-}
-
-func (p *programs) find(platform string) (*sshlink.Build, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if found := p.known[platform]; found != nil {
-		return found, nil
+// buildFor returns where the build for hosts of a platform lies.
+func (o *Options) buildFor(platform string) (string, error) {
+	if platform == runtime.GOOS+"/"+runtime.GOARCH {
+		return o.Executable, nil
 	}
-	path := p.executable
-	if platform != runtime.GOOS+"/"+runtime.GOARCH {
-		path = filepath.Join(filepath.Dir(p.executable), "bragg-"+strings.ReplaceAll(platform, "/", "-"))
-		if _, err := os.Stat(path); err != nil {
-			return nil, missingBuild(platform, path)
-		}
+	path := filepath.Join(filepath.Dir(o.Executable), "bragg-"+strings.ReplaceAll(platform, "/", "-"))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
 	}
-	found, err := sshlink.ReadBuild(path)
-	if err != nil {
-		return nil, err
-	}
-	p.known[platform] = found
-	return found, nil
-}
-
-// missingBuild says what to build where a host has another platform.
-func missingBuild(platform, beside string) error {
-	arch := strings.TrimPrefix(platform, "linux/")
-	return &diag.Error{
+	return "", &diag.Error{
 		Code: "platform", Exit: diag.ExitUnavailable,
 		Message: fmt.Sprintf("it is %s, and this bragg is %s/%s", platform, runtime.GOOS, runtime.GOARCH),
 		Hint: fmt.Sprintf("put a bragg of the same version for it at %s; in a checkout of this version:\nmake bin/bragg-linux-%s",
-			beside, arch),
+			path, strings.TrimPrefix(platform, "linux/")),
 	}
 }

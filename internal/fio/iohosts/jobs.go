@@ -1,9 +1,9 @@
 package iohosts
 
 import (
-	"bytes"
 	"io/fs"
 	"strconv"
+	"testing/fstest"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -100,6 +100,10 @@ func (j *Jobs) Record(o fiojob.Options, first sshlink.Host) fiojob.Options {
 
 // read parses the jobs as one host does.
 func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
+	files := fstest.MapFS{}
+	for name, text := range j.Files {
+		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
+	}
 	file, list := fiojob.ParseAll(j.Inputs, fiojob.Options{
 		Env: func(name string) (string, bool) {
 			if value, ok := own.lookup(name); ok {
@@ -108,7 +112,7 @@ func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
 			value, ok := j.Env[name]
 			return value, ok
 		},
-		FS: fileMap(j.Files), Host: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+		FS: files, Host: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
 	})
 	list = append(list, file.Unsupported()...)
 	return file, list.Err()
@@ -165,31 +169,3 @@ func (r recordFS) ReadFile(name string) ([]byte, error) {
 
 // Stat implements fs.StatFS.
 func (r recordFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }
-
-// fileMap is a file system of texts.
-type fileMap map[string]string
-
-func (m fileMap) Open(name string) (fs.File, error) {
-	text, ok := m[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return &textFile{bytes.NewReader([]byte(text)), name}, nil
-}
-
-type textFile struct {
-	*bytes.Reader
-	name string
-}
-
-func (f *textFile) Stat() (fs.FileInfo, error) { return textInfo{f}, nil }
-func (f *textFile) Close() error               { return nil }
-
-type textInfo struct{ f *textFile }
-
-func (i textInfo) Name() string       { return i.f.name }
-func (i textInfo) Size() int64        { return i.f.Reader.Size() }
-func (i textInfo) Mode() fs.FileMode  { return 0o444 }
-func (i textInfo) ModTime() time.Time { return time.Time{} }
-func (i textInfo) IsDir() bool        { return false }
-func (i textInfo) Sys() any           { return nil }

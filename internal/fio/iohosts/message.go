@@ -6,19 +6,38 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/fio/fioreport"
 
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Controller and host talk in lines of JSON; docs/guides/hosts.md shows the course of a run. Exactly one member of a
-// message is set.
+// Operations of requests.
+const (
+	opHello = "hello"
+	opRun   = "run"
+)
+
+type request struct {
+	Operation string `json:"operation"`
+}
+
+// hello answers opHello: who it is, and what its clocks show.
+type hello struct {
+	Version  string `json:"version"`
+	Platform string `json:"platform"` // "linux/amd64"
+	Hostname string `json:"hostname"`
+	Boot     string `json:"boot"` // id of the system's start: two names of one machine have the same
+	Surroundings
+	UnixNanos   int64 `json:"unix_ns"`
+	UptimeNanos int64 `json:"uptime_ns"` // of the program
+}
+
+// Both sides send messages over the stream of opRun, beginning with Jobs; docs/guides/hosts.md shows the course of a run.
+// Exactly one member of a message is set.
 type message struct {
 	// From the host.
-	Hello    *hello               `json:"hello,omitempty"`
-	Pong     *pong                `json:"pong,omitempty"`
 	Say      *string              `json:"say,omitempty"`
 	Ready    *ready               `json:"ready,omitempty"`
 	Progress *fioreport.Report    `json:"progress,omitempty"` // the current report; with Done the final one
@@ -27,26 +46,9 @@ type message struct {
 	End      *struct{}            `json:"end,omitempty"`   // everything was said
 
 	// From the controller.
-	Ping  *int64    `json:"ping,omitempty"`
 	Jobs  *order    `json:"jobs,omitempty"`
 	Start *start    `json:"start,omitempty"`
 	Stop  *struct{} `json:"stop,omitempty"`
-}
-
-// hello says who answers.
-type hello struct {
-	Version  string `json:"version"`
-	Platform string `json:"platform"` // "linux/amd64"
-	Hostname string `json:"hostname"`
-	Boot     string `json:"boot"` // id of the system's start: two names of one machine have the same
-	Surroundings
-}
-
-// pong answers a ping with the host's clocks.
-type pong struct {
-	Ping      int64 `json:"ping"`
-	MonoNanos int64 `json:"mono_ns"`
-	WallNanos int64 `json:"wall_ns"`
 }
 
 // order is what a host shall run.
@@ -62,10 +64,10 @@ type ready struct {
 	Faults []*fioreport.WireError `json:"faults,omitempty"`
 }
 
-// start names the moment on the host's clock at which a phase starts.
+// start names the moment at which a phase starts.
 type start struct {
-	Phase     int   `json:"phase"`
-	MonoNanos int64 `json:"mono_ns"`
+	Phase       int   `json:"phase"`
+	UptimeNanos int64 `json:"at_uptime_ns"`
 }
 
 // periods replaces what is known of a row's periods from the given one on.
@@ -91,8 +93,7 @@ func decode(line []byte) (*message, error) {
 	}
 	set := 0
 	for _, is := range []bool{
-		m.Hello != nil, m.Pong != nil, m.Say != nil, m.Ready != nil, m.Progress != nil, m.Periods != nil, m.Fault != nil, m.End != nil,
-		m.Ping != nil, m.Jobs != nil, m.Start != nil, m.Stop != nil,
+		m.Say != nil, m.Ready != nil, m.Progress != nil, m.Periods != nil, m.Fault != nil, m.End != nil, m.Jobs != nil, m.Start != nil, m.Stop != nil,
 	} {
 		if is {
 			set++
@@ -114,6 +115,9 @@ func decode(line []byte) (*message, error) {
 	if m.Progress != nil && len(m.Progress.Rows) > rowsMax {
 		return nil, fmt.Errorf("read message: %d rows", len(m.Progress.Rows))
 	}
+	if s := m.Start; s != nil && (s.UptimeNanos < 0 || s.UptimeNanos > wire.UptimeMax) {
+		return nil, errors.New("read message: start out of bounds")
+	}
 	if r := m.Ready; r != nil && (r.Phase < 0 || r.Phase >= rowsMax) {
 		return nil, errors.New("read message: phase out of bounds")
 	}
@@ -129,19 +133,12 @@ func next(l *textio.LineReader) (*message, error) {
 	return decode(line)
 }
 
-// writer writes messages, one at a time.
-type writer struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (w *writer) send(m *message) error {
+// send writes a message in one piece: streams may be written to from several goroutines.
+func send(to io.Writer, m *message) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, err = w.to.Write(append(text, '\n'))
+	_, err = to.Write(append(text, '\n'))
 	return err
 }

@@ -17,11 +17,10 @@ import (
 func number[T any](v T) *T { return &v }
 
 var messages = []message{
-	{Hello: &hello{Version: "1", Platform: "linux/amd64", Hostname: "h", Boot: "b", Surroundings: Surroundings{1, 2, 3}}},
-	{Pong: &pong{1, 2, 3}}, {Say: number("laying out")}, {Ready: &ready{Phase: 1, Faults: []*fioreport.WireError{{Wire: diag.Wire{Message: "no", Exit: 69}}}}},
+	{Say: number("laying out")}, {Ready: &ready{Phase: 1, Faults: []*fioreport.WireError{{Wire: diag.Wire{Message: "no", Exit: 69}}}}},
 	{Progress: &fioreport.Report{Done: true, Elapsed: time.Second, Disks: []fioreport.Disk{{Name: "sda", Reads: 7}}}},
 	{Periods: &periods{Row: 1, From: 2, List: []fioreport.Period{{EndNanos: 500, LengthNanos: 500}}}}, {Fault: &fioreport.WireError{Wire: diag.Wire{Message: "no"}}},
-	{End: &struct{}{}}, {Ping: number(int64(1))}, {Start: &start{Phase: 1, MonoNanos: 5}}, {Stop: &struct{}{}},
+	{End: &struct{}{}}, {Start: &start{Phase: 1, UptimeNanos: 5}}, {Stop: &struct{}{}},
 	{Jobs: &order{Host: 1, Name: "a", Jobs: Jobs{
 		Inputs: []fiojob.Input{{Name: "f", Text: "[a]\n"}, {Words: []string{"--rw=read"}}}, Reading: syntax.Strict, Sections: []string{"a"},
 		Env: map[string]string{"A": "b"}, Files: map[string]string{"x": "y"}, Backend: "null", Sample: time.Second, DropAfter: time.Millisecond, SameSeed: true,
@@ -44,7 +43,7 @@ func TestMessagesTravel(t *testing.T) {
 
 func TestBadMessagesAreRefused(t *testing.T) {
 	for _, text := range []string{
-		``, `{}`, `[]`, `{"ping":1,"stop":{}}`, `{"periods":{"row":-1}}`, `{"periods":{"row":70000}}`, `{"periods":{"from":-1}}`,
+		``, `{}`, `[]`, `{"say":"a","stop":{}}`, `{"start":{"at_uptime_ns":-1}}`, `{"start":{"at_uptime_ns":9223372036854775807}}`, `{"periods":{"row":-1}}`, `{"periods":{"row":70000}}`, `{"periods":{"from":-1}}`,
 		`{"periods":{"row":0,"list":[{"l":-1}]}}`, `{"ready":{"phase":-1}}`, `{"progress":{"Rows":[{"Runtime":-1}]}}`,
 		`{"periods":{"list":[` + strings.TrimSuffix(strings.Repeat("{},", periodsChunk+1), ",") + `]}}`,
 	} {

@@ -2,9 +2,11 @@ package iohosts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -21,6 +23,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -37,16 +40,16 @@ type Program struct {
 	Exit func(code int)
 }
 
-// server is one run on a host.
+// server is the host's half of one connection.
 type server struct {
-	program Program
-	out     writer
-	birth   time.Time // zero of the host's clock
-	cancel  context.CancelFunc
-	starts  chan start
-	jobs    chan *order
-	heard   atomic.Int64 // when the controller was last heard, in nanoseconds of the host's clock
-	sent    []int        // periods of each row that were sent
+	program  Program
+	hostname string
+	birth    time.Time // zero of the host's clock
+	end      context.CancelFunc
+	ordered  atomic.Bool // jobs have come: one connection has one run
+	to       io.Writer   // the controller, once they have
+	starts   chan start
+	sent     []int // periods of each row that were sent
 }
 
 // Serve is the host's half: it runs one order of the controller at the other end of its input and output, and returns the
@@ -60,117 +63,107 @@ func Serve(ctx context.Context, p Program) int {
 	if err := sshlink.RemoveOwn(p.Executable, p.Arguments); err != nil {
 		fmt.Fprintln(p.Errors, "bragg: remove what was copied:", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s := &server{
-		program: p, out: writer{to: p.Out}, birth: time.Now(), cancel: cancel, starts: make(chan start, 1), jobs: make(chan *order, 1),
-	}
 	hostname, err := os.Hostname()
 	if err != nil {
 		hostname = "unknown"
 	}
-	if err := s.out.send(&message{Hello: &hello{
-		Version: p.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Hostname: hostname, Boot: bootID(), Surroundings: p.Surroundings,
-	}}); err != nil {
+	s := &server{program: p, hostname: hostname, birth: time.Now(), starts: make(chan start, 1)}
+	ctx, s.end = context.WithCancel(ctx)
+	defer s.end()
+	if err := rpc.Serve(ctx, rpc.Join(p.In, p.Out), silenceMax, s.serve); err != nil {
 		return diag.ExitUnavailable
 	}
-	ended := make(chan struct{})
-	go s.listen(ctx, ended)
-	select {
-	case <-ctx.Done():
+	if !s.ordered.Load() {
 		return diag.ExitInterrupted
-	case o := <-s.jobs:
-		err = s.run(ctx, o, hostname)
-	}
-	if err != nil {
-		_ = s.out.send(&message{Fault: fioreport.NewWireError(err)}) // if the controller is gone, the input has ended too
-	}
-	_ = s.out.send(&message{End: &struct{}{}})
-	select { // the controller closes the input when it has read everything
-	case <-ended:
-	case <-time.After(sshlink.HangUpMax):
 	}
 	return diag.ExitPass
 }
 
-// bootID tells starts of systems apart; "" where the system does not say.
-func bootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
+func (s *server) serve(ctx context.Context, text []byte, stream net.Conn) {
+	var r request
+	if json.Unmarshal(text, &r) != nil {
+		return
 	}
-	return strings.TrimSpace(string(text))
+	switch r.Operation {
+	case opHello:
+		s.greet(stream)
+	case opRun:
+		s.run(ctx, stream)
+	}
 }
 
-func (s *server) now() int64 { return int64(time.Since(s.birth)) }
+// greet says who this is and what its clocks show, and again for each further line of the controller.
+func (s *server) greet(stream io.ReadWriter) {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // "" where the system does not say
+	h := hello{
+		Version: s.program.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Hostname: s.hostname, Boot: strings.TrimSpace(string(boot)),
+		Surroundings: s.program.Surroundings,
+	}
+	again := textio.NewLineReader(stream, lineBytesMax)
+	for err := error(nil); err == nil; _, err = again.Next() {
+		now := time.Now()
+		h.UnixNanos, h.UptimeNanos = now.UnixNano(), int64(now.Sub(s.birth))
+		_ = rpc.WriteLine(stream, h) // a controller that is gone is noticed by the connection
+	}
+}
 
-// listen reads what the controller says, until it is gone: then the load ends, and the process soon after, whatever hangs.
-func (s *server) listen(ctx context.Context, ended chan<- struct{}) {
-	s.heard.Store(s.now())
-	watch, stop := time.NewTicker(pingEvery), make(chan struct{})
-	defer close(stop)
+// run runs what is ordered over a stream until that is done, or the stream is closed: then the load ends, and the process soon
+// after, whatever hangs.
+func (s *server) run(ctx context.Context, stream net.Conn) {
+	lines := textio.NewLineReader(stream, lineBytesMax)
+	m, err := next(lines)
+	if err != nil || m.Jobs == nil || s.ordered.Swap(true) {
+		return
+	}
+	defer s.end()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.to = stream
+	gone := make(chan struct{})
 	go func() {
-		defer watch.Stop()
-		for {
+		s.listen(lines, cancel)
+		cancel()
+		time.AfterFunc(leaveMax, func() { s.program.Exit(diag.ExitUnavailable) })
+		close(gone)
+	}()
+	if err := s.jobs(ctx, m.Jobs); err != nil {
+		_ = send(s.to, &message{Fault: fioreport.NewWireError(err)}) // if the controller is gone, the stream has ended too
+	}
+	_ = send(s.to, &message{End: &struct{}{}})
+	select { // the controller closes the stream when it has read everything
+	case <-gone:
+	case <-time.After(sshlink.HangUpMax):
+	}
+}
+
+// listen reads what the controller says until it is gone. A start that comes too often is dropped.
+func (s *server) listen(lines *textio.LineReader, stop func()) {
+	for {
+		m, err := next(lines)
+		switch {
+		case err != nil:
+			return
+		case m.Stop != nil:
+			stop()
+		case m.Start != nil:
 			select {
-			case <-stop:
-				return
-			case <-watch.C:
-				if time.Duration(s.now()-s.heard.Load()) > silenceMax {
-					s.leave()
-					return
-				}
+			case s.starts <- *m.Start:
+			default:
 			}
 		}
-	}()
-	in := textio.NewLineReader(s.program.In, lineBytesMax)
-	for {
-		m, err := next(in)
-		if err != nil {
-			close(ended)
-			s.leave()
-			return
-		}
-		s.heard.Store(s.now())
-		switch {
-		case m.Ping != nil:
-			now := time.Now()
-			_ = s.out.send(&message{Pong: &pong{Ping: *m.Ping, MonoNanos: int64(now.Sub(s.birth)), WallNanos: now.UnixNano()}})
-		case m.Stop != nil:
-			s.cancel()
-		case m.Jobs != nil:
-			offer(ctx, s.jobs, m.Jobs)
-		case m.Start != nil:
-			offer(ctx, s.starts, *m.Start)
-		}
 	}
 }
 
-// offer hands something on, and drops it where it comes too often.
-func offer[T any](ctx context.Context, to chan<- T, what T) {
-	select {
-	case to <- what:
-	case <-ctx.Done():
-	default:
-	}
-}
-
-// leave ends the load now, and the process where that takes too long.
-func (s *server) leave() {
-	s.cancel()
-	time.AfterFunc(leaveMax, func() { s.program.Exit(diag.ExitUnavailable) })
-}
-
-// run does what was ordered and reports it.
-func (s *server) run(ctx context.Context, o *order, hostname string) error {
-	own := identity{number: o.Host, fileName: o.Name, hostname: hostname}
+// jobs does what was ordered and reports it.
+func (s *server) jobs(ctx context.Context, o *order) error {
+	own := identity{number: o.Host, fileName: o.Name, hostname: s.hostname}
 	file, err := o.read(own, s.program.Surroundings)
 	if err != nil {
 		return err
 	}
 	options := iojob.Options{
 		Backend: o.Backend, DropAfter: o.DropAfter, Sample: o.Sample, Host: o.Host, Start: s.start, WatchEvery: time.Second, WatchSeldom: true,
-		Say:        func(text string) { _ = s.out.send(&message{Say: &text}) },
+		Say:        func(text string) { _ = send(s.to, &message{Say: &text}) },
 		Watch:      func(r *fioreport.Report) { _ = s.report(r) }, // the next one may get through
 		OpenDevice: func(path string) (*os.File, error) { return openDevice(o.Devices, path) },
 		AllowDevice: func(path string) bool {
@@ -206,7 +199,7 @@ func (s *server) start(ctx context.Context, r iojob.Ready) (time.Time, error) {
 	for _, fault := range r.Faults {
 		m.Faults = append(m.Faults, fioreport.NewWireError(fault))
 	}
-	if err := s.out.send(&message{Ready: &m}); err != nil {
+	if err := send(s.to, &message{Ready: &m}); err != nil {
 		return time.Time{}, err
 	}
 	for {
@@ -214,7 +207,7 @@ func (s *server) start(ctx context.Context, r iojob.Ready) (time.Time, error) {
 		case at := <-s.starts:
 			if at.Phase == r.Phase {
 				now := time.Now()
-				return now.Add(time.Duration(at.MonoNanos - int64(now.Sub(s.birth)))), nil
+				return now.Add(time.Duration(at.UptimeNanos - int64(now.Sub(s.birth)))), nil
 			}
 		case <-ctx.Done():
 			return time.Time{}, ctx.Err()
@@ -235,14 +228,14 @@ func (s *server) report(r *fioreport.Report) error {
 		from := max(0, s.sent[i]-periodsOverlap)
 		for from < row.PeriodCount() {
 			list := row.Periods(from, periodsChunk)
-			if err := s.out.send(&message{Periods: &periods{Row: i, From: from, List: list}}); err != nil {
+			if err := send(s.to, &message{Periods: &periods{Row: i, From: from, List: list}}); err != nil {
 				return err
 			}
 			from += len(list)
 		}
 		s.sent[i] = row.PeriodCount()
 	}
-	return s.out.send(&message{Progress: r})
+	return send(s.to, &message{Progress: r})
 }
 
 // phasesOf returns the phase of each job: those between two stonewalls have one.

@@ -6,170 +6,131 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
+	"net"
 	"time"
 
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// session is the connection to one host: a process of ssh and the program at its other end.
+// session is the connection to one host.
 type session struct {
-	host   sshlink.Host
-	number int
-	bears  time.Duration // how long it may be silent
-	link   *sshlink.Link
-	writer writer
+	client *rpc.Client
+	run    net.Conn // its stream; nil before that
 	clock  clock.Filter
 	hello  hello
-
-	pings  atomic.Int64
-	sent   sync.Map      // time of each ping under way
-	ponged chan struct{} // holds one when a pong came
-	heard  atomic.Int64  // when the host was last heard, in nanoseconds since 1970
-	silent atomic.Bool   // nothing was heard of the host for too long
 }
 
-// Times that connections keep. silenceMax is how long one side bears to hear nothing of the other before it gives up:
-// both say something every second.
+// Times that connections keep.
 const (
-	silenceMax  = 60 * time.Second
-	pingEvery   = time.Second
-	leaveMax    = 45 * time.Second // to stop the load, wait for what is in flight, report
-	pingsAtOnce = 8
+	silenceMax   = 60 * time.Second // how long one side bears to hear nothing of the other
+	leaveMax     = 45 * time.Second // to stop the load, wait for what is in flight, report
+	exchanges    = 8                // of one comparison of clocks
+	exchangesMax = 2 * time.Second  // for all of them
 )
 
 // Verb is the hidden verb that serves on a host. Its argument is the directory that holds only the program and is to be
 // removed, or sshlink.Check.
 const Verb = "__iohost"
 
-// connect starts ssh and the program on the host, and learns its clock. The caller must call link.Finish.
-func connect(ctx context.Context, h sshlink.Host, number int, o *Options, find func(string) (*sshlink.Build, error)) (*session, error) {
-	s := &session{host: h, number: number, bears: cmp.Or(o.Silence, silenceMax), ponged: make(chan struct{}, 1)}
-	remote := &sshlink.Remote{Program: "bragg", Verb: Verb, Find: find, Folder: o.Folder, Keep: o.Keep, Options: o.SSHOptions}
-	var err error
-	if s.link, err = sshlink.Start(ctx, h, remote, lineBytesMax); err != nil {
+// connect starts ssh and the program on the host, and makes sure that it is of this version. The caller must hang up.
+func connect(ctx context.Context, h sshlink.Host, o *Options, builds *sshlink.Builds) (*session, error) {
+	remote := &sshlink.Remote{Program: "bragg", Verb: Verb, Find: builds.Find, Folder: o.Folder, Keep: o.Keep, Options: o.SSHOptions}
+	client, err := rpc.Dial(ctx, h, remote, cmp.Or(o.Silence, silenceMax))
+	if err != nil {
 		return nil, err
 	}
-	s.writer.to = s.link.In
-	stopped := context.AfterFunc(ctx, s.link.Kill)
-	defer stopped()
-	if err := s.greet(o); err != nil {
-		if sshlink.Broken(err) {
-			err = s.link.Why(false)
-		}
-		s.link.Finish(sshlink.HangUpMax)
-		return nil, s.link.Error(err)
-	}
-	return s, nil
-}
-
-// greet reads who answers.
-func (s *session) greet(o *Options) error {
-	m, err := next(s.link.Out)
-	if err != nil {
-		return err
-	}
-	if m.Hello == nil {
-		return errors.New("it does not say hello")
-	}
-	s.hello = *m.Hello
-	s.hello.Version, s.hello.Hostname, s.hello.Platform = textio.Line(m.Hello.Version), textio.Line(m.Hello.Hostname), textio.Line(m.Hello.Platform)
-	if s.hello.Version != o.Version {
-		return &diag.Error{
+	s := &session{client: client}
+	s.hello, err = s.greet(ctx, 1)
+	if err == nil && s.hello.Version != o.Version {
+		err = &diag.Error{
 			Code: "version", Exit: diag.ExitUnavailable,
 			Message: fmt.Sprintf("its bragg is %s, and this one is %s", s.hello.Version, o.Version),
 			Hint:    "the build for its platform must be of the same version",
 		}
 	}
-	s.heard.Store(time.Now().UnixNano())
+	if err != nil {
+		err = client.Why(err)
+		s.hangUp()
+		return nil, err
+	}
+	return s, nil
+}
+
+// greet asks the host who it is and what its clocks show, several times one after the other.
+func (s *session) greet(ctx context.Context, times int) (h hello, err error) {
+	sent := time.Now()
+	stream, err := s.client.Open(ctx, request{opHello})
+	if err != nil {
+		return h, err
+	}
+	defer stream.Close()
+	for {
+		if err := rpc.Answer(ctx, stream, &h); err != nil {
+			return h, err
+		}
+		received := time.Now()
+		if h.UptimeNanos < 0 || h.UptimeNanos > wire.UptimeMax || h.UnixNanos < -wire.UptimeMax || h.UnixNanos > 2*wire.UptimeMax {
+			return h, errors.New("its clock is out of bounds")
+		}
+		s.clock.Add(sent, received, h.UptimeNanos, h.UnixNanos)
+		h.Version, h.Hostname, h.Platform = textio.Line(h.Version), textio.Line(h.Hostname), textio.Line(h.Platform)
+		if times--; times <= 0 {
+			return h, nil
+		}
+		sent = time.Now()
+		if _, err := io.WriteString(stream, "\n"); err != nil {
+			return h, err
+		}
+	}
+}
+
+// compareClocks returns the best answer about the host's clocks. That to the first greeting counts where the host is too busy to
+// answer now.
+func (s *session) compareClocks(ctx context.Context) clock.Reading {
+	ctx, cancel := context.WithTimeout(ctx, exchangesMax)
+	defer cancel()
+	_, _ = s.greet(ctx, exchanges) // if the host is lost, the reader of its messages knows why
+	best, _ := s.clock.Best(time.Now())
+	return best
+}
+
+// begin gives the host its jobs.
+func (s *session) begin(ctx context.Context, o *order) (err error) {
+	if s.run, err = s.client.Open(ctx, request{opRun}); err != nil {
+		return s.client.Why(err)
+	}
+	_ = send(s.run, &message{Jobs: o}) // what follows sees why it fails
 	return nil
 }
 
-// why says how the connection ended.
-func (s *session) why() error {
-	if s.silent.Load() {
-		return fmt.Errorf("no message from it for %s", s.bears)
-	}
-	return s.link.Why(s.hello.Version != "")
-}
-
-// serve reads what the host says until it ends, and hands on what is not about clocks.
-func (s *session) serve(hand func(*message)) error {
-	beat, done := time.NewTicker(pingEvery), make(chan struct{})
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-beat.C:
-				if time.Since(time.Unix(0, s.heard.Load())) > s.bears {
-					s.silent.Store(true)
-					s.link.Kill()
-					return
-				}
-				_ = s.ping() // a host that is gone is noticed by the reader
-			}
-		}
-	})
-	defer wait.Wait()
-	defer close(done)
-	defer beat.Stop()
+// follow hands on what the host says until it has ended.
+func (s *session) follow(hand func(*message)) error {
+	lines := textio.NewLineReader(s.run, lineBytesMax)
 	for {
-		m, err := next(s.link.Out)
-		received := time.Now()
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return s.why()
-		case err != nil:
-			return err
+		m, err := next(lines)
+		if err != nil {
+			return s.client.Why(err)
 		}
-		s.heard.Store(received.UnixNano())
-		switch {
-		case m.Pong != nil:
-			s.pong(received, m.Pong)
-		case m.End != nil:
-			return nil
-		default:
-			hand(m)
+		if m.End != nil {
+			return s.run.Close() // now the host leaves
 		}
+		hand(m)
 	}
 }
 
-func (s *session) ping() error {
-	n := s.pings.Add(1)
-	s.sent.Store(n, time.Now())
-	return s.writer.send(&message{Ping: &n})
-}
-
-func (s *session) pong(received time.Time, p *pong) {
-	sent, ok := s.sent.LoadAndDelete(p.Ping)
-	if !ok {
-		return
-	}
-	s.clock.Add(sent.(time.Time), received, p.MonoNanos, p.WallNanos)
-	select {
-	case s.ponged <- struct{}{}:
-	default:
-	}
-}
-
-// sync asks for the host's clock several times, one after the other.
-func (s *session) sync(ctx context.Context) {
-	for range pingsAtOnce {
-		if s.ping() != nil {
-			return // the reader knows why
-		}
+// hangUp ends the connection. A host that was given jobs may end its load and remove what is half done first.
+func (s *session) hangUp() {
+	if s.run != nil {
+		_ = s.run.Close()
 		select {
-		case <-s.ponged:
-		case <-ctx.Done():
-			return
-		case <-time.After(2 * time.Second):
-			return
+		case <-s.client.Gone():
+		case <-time.After(sshlink.HangUpMax):
 		}
 	}
+	_ = s.client.Close()
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/sshlink"
+	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -49,9 +49,6 @@ func newHost(n target.NodeConfig, p hostvm.Place, remote *sshlink.Remote) (*host
 	}, nil
 }
 
-// lineBytesMax bounds what the script at the other end says in one line.
-const lineBytesMax = 4 << 10
-
 var errClosed = errors.New("the target is closed")
 
 // connection returns the connection in use; when there is none it makes one.
@@ -76,12 +73,9 @@ func (h *host) connection(ctx context.Context) (*hostvm.Client, error) {
 			return client, nil
 		}
 	}
-	link, err := sshlink.Start(ctx, h.address, h.remote, lineBytesMax)
+	client, err := hostvm.Connect(ctx, h.address, h.remote, h.place)
 	if err != nil {
 		return nil, err
-	}
-	if client, err = hostvm.NewClient(pipe{link}, h.place); err != nil {
-		return nil, link.Error(err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,21 +85,6 @@ func (h *host) connection(ctx context.Context) (*hostvm.Client, error) {
 	h.client = client
 	return client, nil
 }
-
-// pipe is a link as one connection.
-type pipe struct{ *sshlink.Link }
-
-func (p pipe) Read(b []byte) (int, error)  { return p.Out.Rest().Read(b) }
-func (p pipe) Write(b []byte) (int, error) { return p.In.Write(b) }
-
-// Close ends ssh. The remote program sees its input close. Close does not wait for it to exit: the host may be gone, and
-// readers of the connection's streams block until Close returns.
-func (p pipe) Close() error {
-	p.HangUp(sshlink.HangUpMax)
-	return nil
-}
-
-var _ io.ReadWriteCloser = pipe{}
 
 // call asks the host for one operation. Operations on what is there already are repeated over a new connection when the
 // former broke, because all of them may be done twice; others are not.
@@ -137,7 +116,7 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 		if errors.As(err, &stopped) {
 			return &target.StoppedError{VM: stopped.VM, Reason: textio.Line(stopped.Reason), At: stopped.At, Uncertain: stopped.Uncertain}
 		}
-		if !again || !errors.Is(err, hostvm.ErrLost) {
+		if !again || !errors.Is(err, rpc.ErrLost) {
 			return sshlink.HostError(h.address, err, "")
 		}
 		again = false
@@ -188,33 +167,4 @@ func (h *host) close() error {
 		return c.Close()
 	}
 	return nil
-}
-
-// builds finds the agent's program for each platform once.
-type builds struct {
-	find func(platform string) (string, error)
-
-	mu    sync.Mutex
-	known map[string]*sshlink.Build
-}
-
-func (b *builds) build(platform string) (*sshlink.Build, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if known := b.known[platform]; known != nil {
-		return known, nil
-	}
-	if b.find == nil {
-		return nil, fmt.Errorf("find the agent for %s: no agent directory is set", platform)
-	}
-	path, err := b.find(platform)
-	if err != nil {
-		return nil, err
-	}
-	build, err := sshlink.ReadBuild(path)
-	if err != nil {
-		return nil, err
-	}
-	b.known[platform] = build
-	return build, nil
 }

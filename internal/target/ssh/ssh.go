@@ -75,10 +75,10 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 			list.Errorf(place, "target-ssh-option", "option %s: %q is not Name=value", optionSSH, w)
 		}
 	}
-	builds := &builds{find: o.AgentProgram, known: map[string]*sshlink.Build{}}
+	builds := &sshlink.Builds{Path: o.AgentProgram}
 	t := &Target{config: c, options: o, tags: map[string]target.Tag{}}
 	for _, n := range c.Nodes {
-		h, err := newHost(n, hostvm.Place{Folder: c.Pool, Leases: o.Leases}, &sshlink.Remote{Program: "bragg-agent", Verb: hostvm.Verb, Find: builds.build, Options: words})
+		h, err := newHost(n, hostvm.Place{Folder: c.Pool, Leases: o.Leases}, &sshlink.Remote{Program: "bragg-agent", Verb: hostvm.Verb, Find: builds.Find, Options: words})
 		if err != nil {
 			list.Errorf(place, "target-address", "node %q: %v", n.ID, err)
 			continue
