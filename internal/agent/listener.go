@@ -14,6 +14,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/trust"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // TLS names the files that make up the identity of an agent, as package trust makes them for one run and one VM.
@@ -266,18 +267,11 @@ const contactLook = time.Second
 
 // watchContact stops all load once no controller was heard for as long as intervals are kept.
 func (s *Server) watchContact(ctx context.Context) {
-	look := time.NewTicker(contactLook)
-	defer look.Stop()
-	for {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return
-		}
+	wait.Every(ctx, contactLook, func() {
 		if silent := s.uptime() - time.Duration(s.heard.Load()); silent > s.options.BufferFor {
 			if n := s.workloads.stopAll(); n > 0 {
 				s.log.Printf("stopped %d loads: no controller was heard for %v", n, silent.Round(time.Second))
 			}
 		}
-	}
+	})
 }

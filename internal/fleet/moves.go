@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // VMs may be moved from outside: by a cluster that restarts them elsewhere or balances load, or by an administrator. The
@@ -224,14 +225,5 @@ func (f *Fleet) Watch(ctx context.Context) {
 	if _, ok := f.target.(target.Migrator); !ok {
 		return
 	}
-	tick := time.NewTicker(placementPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			f.look(ctx)
-		}
-	}
+	wait.Every(ctx, placementPeriod, func() { f.look(ctx) })
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 	"github.com/vishvananda/netlink"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -32,10 +34,8 @@ func (m *machine) connect(ctx context.Context, s Seed) error {
 			return nil
 		}
 		m.say("no network: %v; trying again", err)
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, pause) != nil {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }
@@ -192,12 +192,10 @@ func (m *machine) renew(ctx context.Context, card netlink.Link, t *tenancy) {
 	var o outcome
 	defer m.survive(&o)
 	defer t.client.Close()
-	wait := renewAfter(t.lease.ACK)
+	delay := renewAfter(t.lease.ACK)
 	for {
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, delay) != nil {
 			return
-		case <-time.After(wait):
 		}
 		next, err := t.client.Renew(ctx, t.lease, t.options...)
 		var refused *nclient4.ErrNak
@@ -206,10 +204,10 @@ func (m *machine) renew(ctx context.Context, card netlink.Link, t *tenancy) {
 		}
 		if err != nil {
 			m.say("%s: renew %s: %v; keeping it", card.Attrs().Name, t.address, err)
-			wait = againAfter(t.lease, time.Now())
+			delay = againAfter(t.lease, time.Now())
 			continue
 		}
-		t.lease, wait = next, renewAfter(next.ACK)
+		t.lease, delay = next, renewAfter(next.ACK)
 		address := addressOf(next.ACK)
 		if err := give(card, address, gatewayOf(next.ACK)); err != nil {
 			m.say("%s: %v", card.Attrs().Name, err)

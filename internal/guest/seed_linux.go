@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -34,10 +36,8 @@ func (m *machine) findSeed(ctx context.Context) (Seed, error) {
 			m.say("waiting for a disk labelled %q", VolumeLabel)
 			said = true
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, seedEvery) != nil {
 			return Seed{}, ctx.Err()
-		case <-time.After(seedEvery):
 		}
 	}
 }

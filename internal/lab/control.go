@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/lab/chassis"
+	"github.com/braggdev/bragg/internal/wait"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
@@ -67,10 +68,8 @@ func (l *Lab) WaitUp(ctx context.Context, name string) error {
 				return fmt.Errorf("host %q crashed: %s", name, h.Fault)
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, 50*time.Millisecond) != nil {
 			return fmt.Errorf("wait for host %q: %w", name, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Down removes labs: all that names name, or all there are; leftovers of dead ones in any case. It returns the names of
@@ -209,10 +210,8 @@ func lockFile(ctx context.Context, path string) (unlock func() error, err error)
 				Hint: "it makes or removes labs; fuser " + path + " names it",
 			}, f.Close())
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, lockLookEach) != nil {
 			return nil, errors.Join(context.Cause(ctx), f.Close())
-		case <-time.After(lockLookEach):
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -124,10 +126,8 @@ func waitForServer(ctx context.Context, network, address string) error {
 		if err == nil {
 			return conn.Close()
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, 20*time.Millisecond) != nil {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

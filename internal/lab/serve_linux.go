@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/lab/chassis"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -146,10 +147,8 @@ func waitForIPMI(ctx context.Context, address string) error {
 		if err = errors.Join(err, conn.Close()); err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, 20*time.Millisecond) != nil {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

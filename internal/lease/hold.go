@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // A socket's conversation: one line of JSON each way.
@@ -100,10 +101,8 @@ func bind(ctx context.Context, at *net.UnixAddr, o owner) (*server, *Holder, err
 		if errors.Is(err, context.DeadlineExceeded) || time.Now().After(until) {
 			return nil, &other, nil // of whom only the process id is known
 		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		case <-time.After(bindPause):
+		if err := wait.For(ctx, bindPause); err != nil {
+			return nil, nil, err
 		}
 	}
 }

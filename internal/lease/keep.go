@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // keeping is what makes a server end when its lease is not renewed.
@@ -114,10 +116,8 @@ func Take(ctx context.Context, scope string, o Order, command []string) (Answer,
 			}
 			return answer, err
 		}
-		select {
-		case <-ctx.Done():
-			return answer, context.Cause(ctx)
-		case <-time.After(bindPause):
+		if err := wait.For(ctx, bindPause); err != nil {
+			return answer, err
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // The libvirt of the machine that this process is on.
@@ -113,7 +115,7 @@ func Mark(ctx context.Context, h Holder) (unmark func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		every(ctx, RenewPeriod, mark)
+		wait.Every(ctx, RenewPeriod, mark)
 	}()
 	return func() {
 		stop()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Each holder of a shared lease has a socket of its own, whose name begins with that of the machine's lease. A shared holder
@@ -70,7 +72,7 @@ func Share(ctx context.Context, scope string, h Holder) (*Part, error) {
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.stop = stop
 	p.look(true)
-	p.work.Go(func() { every(beside, meetPeriod, func() { p.look(false) }) })
+	p.work.Go(func() { wait.Every(beside, meetPeriod, func() { p.look(false) }) })
 	return p, nil
 }
 
@@ -91,10 +93,8 @@ func (p *Part) whole(ctx context.Context) (*Holder, error) {
 			other, _ := ask(address(p.scope), nil)
 			return &other, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(shareLook):
+		if err := wait.For(ctx, shareLook); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -115,13 +115,9 @@ func bindAlone(ctx context.Context, scope string, o owner) (*server, *Holder, er
 			other = &h
 			break
 		}
-		select {
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		case <-time.After(shareLook):
-			continue
+		if err = wait.For(ctx, shareLook); err != nil {
+			break
 		}
-		break
 	}
 	s.end()
 	s.talks.Wait()
@@ -193,20 +189,6 @@ func (p *Part) tell(m Meeting) {
 	select {
 	case p.meetings <- m:
 	default: // the reader is slow; the queued meetings are enough
-	}
-}
-
-// every calls do after each period, until ctx ends.
-func every(ctx context.Context, period time.Duration, do func()) {
-	tick := time.NewTicker(period)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			do()
-		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Place is a machine whose lease is taken over some connection. Its methods may be called from several goroutines.
@@ -135,10 +137,8 @@ func (g *Group) call(ctx context.Context, p Place, over string) (Answer, error) 
 // watch looks for a sign of life of a holder whose last one is old by our clock, which may be wrong.
 func (g *Group) watch(ctx context.Context, p Place, first Answer) (Answer, error) {
 	for until := time.Now().Add(watchLength); time.Now().Before(until); {
-		select {
-		case <-ctx.Done():
-			return Answer{}, context.Cause(ctx)
-		case <-time.After(RenewPeriod / 4):
+		if err := wait.For(ctx, RenewPeriod/4); err != nil {
+			return Answer{}, err
 		}
 		a, err := g.call(ctx, p, "")
 		if err != nil || a.Other == nil || a.Other.ID != first.Other.ID || !a.Other.Renewed.Equal(first.Other.Renewed) {

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -79,18 +80,10 @@ func (s *Scraper) Run(ctx context.Context) {
 	if interval <= 0 {
 		interval = 5 * time.Second
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	client := newScrapeClient()
 	defer client.CloseIdleConnections()
-	for {
-		s.round(ctx, client, interval)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	s.round(ctx, client, interval)
+	wait.Every(ctx, interval, func() { s.round(ctx, client, interval) })
 }
 
 // Once scrapes all exporters one time.

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // progress knows which steps have begun and ended, for loads that last over them.
@@ -66,7 +67,7 @@ func (p *progress) wait(ctx context.Context, l *plan.Lasting) bool {
 		for {
 			end, changed := p.look(o)
 			if changed == nil {
-				if !sleepUntil(ctx, end) {
+				if wait.For(ctx, time.Until(end)) != nil {
 					return false
 				}
 				break
@@ -102,7 +103,7 @@ func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if sleepUntil(ctx, m.planned.Add(run.spec.Runtime)) && l.engine.progress.wait(ctx, run.lasting) {
+		if wait.For(ctx, time.Until(m.planned.Add(run.spec.Runtime))) == nil && l.engine.progress.wait(ctx, run.lasting) {
 			cancel()
 		}
 	}()

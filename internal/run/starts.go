@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // A load starts on all VMs of its group at one agreed time: every VM prepares first, however long that takes; then all
@@ -29,7 +30,7 @@ func (h plainHeld) Timing() load.Timing { return load.Timing{} }
 func (h plainHeld) Discard() {}
 
 func (h plainHeld) Run(ctx context.Context, at time.Time) error {
-	if !sleepUntil(ctx, at) {
+	if wait.For(ctx, time.Until(at)) != nil {
 		return nil
 	}
 	return h.runner.Run(ctx, h.workload, h.sink)
@@ -41,18 +42,6 @@ func hold(ctx context.Context, r load.Runner, w load.Workload, sink load.Sink) (
 		return p.Prepare(ctx, w, sink)
 	}
 	return plainHeld{r, w, sink}, nil
-}
-
-// sleepUntil returns false when ctx ended before.
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // prepare makes all VMs ready; a VM that fails has its error.
@@ -102,21 +91,21 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload
 	for i, m := range run.members {
 		m.planned = at.Add(run.stagger.Gap * time.Duration(i))
 	}
-	var wait sync.WaitGroup
+	var driving sync.WaitGroup
 	for _, m := range run.members {
-		wait.Go(func() { l.driveHeld(ctx, run, m, ahead) })
+		driving.Go(func() { l.driveHeld(ctx, run, m, ahead) })
 	}
 	driven, ended := context.WithCancel(ctx)
 	defer ended()
 	go func() {
-		wait.Wait()
+		driving.Wait()
 		ended()
 	}()
-	sleepUntil(driven, at)
+	_ = wait.For(driven, time.Until(at))
 	l.engine.emitAt(l.event(run, interval.EventWorkloadStart), earlier(at, time.Now()))
-	sleepUntil(driven, at.Add(run.stagger.Held))
+	_ = wait.For(driven, time.Until(at.Add(run.stagger.Held)))
 	close(run.launched)
-	wait.Wait()
+	driving.Wait()
 	l.reportStarts(run)
 	l.reportLasting(run)
 }
@@ -140,7 +129,7 @@ func (l *loads) began(run *loadRun, at time.Time) {
 func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead time.Duration) {
 	switch {
 	case m.held == nil: // it could not be prepared, or has been canceled
-	case sleepUntil(ctx, m.planned.Add(-ahead)):
+	case wait.For(ctx, time.Until(m.planned.Add(-ahead))) == nil:
 		m.err = l.runHeld(ctx, run, m)
 	default:
 		m.held.Discard()

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // undo starts one part of undoing. It has its own deadline and a context that no stop of the run cancels.
@@ -103,9 +104,7 @@ func (u *undoer) powerNode(ctx context.Context, t control.Thing) error {
 	var err error
 	for attempt := range powerAttemptsMax {
 		if attempt > 0 {
-			select {
-			case <-time.After(powerRetryDelay):
-			case <-ctx.Done():
+			if wait.For(ctx, powerRetryDelay) != nil {
 				return err
 			}
 		}

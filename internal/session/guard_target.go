@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // The target's storage can run out just as the controller's can: thin disks of VMs grow as they are written, snapshots
@@ -85,24 +86,22 @@ func (g *targetGuard) watch(ctx context.Context, stop func(error)) {
 func (g *targetGuard) follow(ctx context.Context, n target.Node) error {
 	known := "" // the node's storage, once it has reported it
 	for {
-		wait := g.claim(known)
-		if wait <= 0 {
+		delay := g.claim(known)
+		if delay <= 0 {
 			asked := time.Now()
 			space, err := g.look(ctx, n.ID)
 			if err == nil {
 				known = space.Storage
-				wait, err = g.take(n, space, time.Since(asked))
+				delay, err = g.take(n, space, time.Since(asked))
 				if err != nil {
 					return err
 				}
 			} else {
-				wait = g.missed(known)
+				delay = g.missed(known)
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, delay) != nil {
 			return nil
-		case <-time.After(wait):
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // How often cluster metrics are read: often enough that a short run has points to draw, seldom enough that a long one
@@ -53,21 +54,16 @@ func (m *nodeMeter) run(ctx context.Context) {
 		return
 	}
 	m.began = time.Now()
-	tick := time.NewTicker(m.period)
-	defer tick.Stop()
 	failing := false
-	for {
+	poll := func() {
 		err := m.read(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			m.record.say(interval.EventLog, "cluster metrics", "cannot be read: "+err.Error())
 		}
 		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
+	poll()
+	wait.Every(ctx, m.period, poll)
 }
 
 func (m *nodeMeter) read(ctx context.Context) error {

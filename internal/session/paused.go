@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -22,22 +23,15 @@ const (
 // watchPauses records when this program did not run: it was stopped by a signal, or its machine slept. Agents went on meanwhile,
 // and nothing was received, polled or switched.
 func (x *execution) watchPauses(ctx context.Context) {
-	tick := time.NewTicker(pulseEvery)
-	defer tick.Stop()
 	last := now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	wait.Every(ctx, pulseEvery, func() {
 		next := now()
 		if e, paused := pauseBetween(last, next); paused {
 			e.AtNanos = x.record.now()
 			x.record.Event(e)
 		}
 		last = next
-	}
+	})
 }
 
 // pulse is one reading of the clocks: the monotonic one stops while the machine sleeps.

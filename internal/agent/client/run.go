@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Run runs w on the agent; see load.Runner. It survives lost connections when the client can redial: intervals made
@@ -215,7 +216,7 @@ const (
 
 // retry repeats do as long as the agent is lost and may be called again.
 func (f *follower) retry(ctx context.Context, do func() error) error {
-	wait := retryMin
+	delay := retryMin
 	var since time.Time
 	for {
 		before := f.next
@@ -225,17 +226,15 @@ func (f *follower) retry(ctx context.Context, do func() error) error {
 			return err
 		}
 		if since.IsZero() || f.next > before {
-			since, wait = time.Now(), retryMin
+			since, delay = time.Now(), retryMin
 		}
 		if time.Since(since) > f.client.options.RedialFor {
 			return err
 		}
-		select {
-		case <-time.After(jitter(wait)):
-		case <-ctx.Done():
+		if wait.For(ctx, jitter(delay)) != nil {
 			return lostCause(ctx)
 		}
-		wait = min(2*wait, retryMax)
+		delay = min(2*delay, retryMax)
 	}
 }
 

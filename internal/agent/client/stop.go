@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // What becomes of a workload whose agent is silent. While it runs, the client redials for RedialFor: the load goes on, and its intervals
@@ -70,9 +71,7 @@ func (f *follower) tellStop(work context.Context, abandon context.CancelCauseFun
 		if err == nil {
 			return true
 		}
-		select {
-		case <-time.After(min(left, jitter(retryMax))):
-		case <-work.Done():
+		if wait.For(work, min(left, jitter(retryMax))) != nil {
 			return false
 		}
 	}

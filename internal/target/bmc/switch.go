@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Options of a Switch. Zero fields get the defaults.
@@ -121,7 +122,7 @@ func (s *Switch) reading(ctx context.Context, what string, read func(context.Con
 	defer s.give()
 	var err error
 	for try := range triesMax {
-		if try > 0 && !sleep(limit, s.o.Poll) {
+		if try > 0 && wait.For(limit, s.o.Poll) != nil {
 			break
 		}
 		if err = s.attempt(limit, what, read); err == nil || final(err) || limit.Err() != nil {
@@ -167,17 +168,6 @@ func (s *Switch) attempt(ctx context.Context, what string, request func(context.
 		return fault(CodeUnreachable, s.node, what, fmt.Errorf("no answer in %v", s.o.Attempt))
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // operation is what brings a node to a state.
@@ -238,7 +228,7 @@ func (s *Switch) bring(ctx context.Context, op operation) error {
 		}
 		// After the last refusal nothing more can come; a command without an answer may still come to pass.
 		lost := op.sent == triesMax && codeOf(op.refusal) == CodeRefused && op.sawAt.After(op.sentAt)
-		if lost || !sleep(limit, s.o.Poll) {
+		if lost || wait.For(limit, s.o.Poll) != nil {
 			return s.cause(ctx, s.failure(&op))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // machine is a node with its BMC, simulated, and everything that can be wrong with them.
@@ -41,7 +42,7 @@ func (m *machine) wait(ctx context.Context) error {
 		d = 1000 * time.Hour
 	}
 	m.mu.Unlock()
-	if d > 0 && !sleep(ctx, d) {
+	if d > 0 && wait.For(ctx, d) != nil {
 		return ended(ctx, "left", "ask")
 	}
 	if failing {

@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/events"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 	"github.com/braggdev/bragg/internal/trust"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // A guest boots while its agent is dialled.
@@ -59,9 +60,7 @@ func (a *agents) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 			return c, nil
 		}
 		last = err
-		select {
-		case <-time.After(dialAgain):
-		case <-ctx.Done():
+		if wait.For(ctx, dialAgain) != nil {
 			return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, errors.Join(context.Cause(ctx), last))
 		}
 	}

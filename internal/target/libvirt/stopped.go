@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // confirmAfter is between the two surveys of a VM that seems to have stopped: during a migration it is for a moment on neither host.
@@ -26,10 +27,8 @@ func (a *agents) mayAnswer(ctx context.Context, vm target.VM, failed bool) error
 			a.listener.Date(stopped, vm.ID, noticed)
 			return err
 		}
-		select {
-		case <-time.After(confirmAfter):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := wait.For(ctx, confirmAfter); err != nil {
+			return err
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/trust"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Detached makes the VMs of a Target outlive it and this program: the agent of such a VM listens on a socket in the
@@ -153,10 +154,8 @@ func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM)
 		if tries == listenTries {
 			return nil, fmt.Errorf("dial agent of vm %q: it does not listen: %w%s", vm.Name, err, t.lastWords(m.id))
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := wait.For(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }

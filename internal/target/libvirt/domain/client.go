@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Client acts on the domains of one host.
@@ -183,10 +184,8 @@ func (c *Client) Shutdown(ctx context.Context, id string) error {
 			}
 			pressed = time.Now()
 		}
-		select {
-		case <-time.After(shutdownPoll):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := wait.For(ctx, shutdownPoll); err != nil {
+			return err
 		}
 		one, err := c.Get(ctx, id)
 		if virsh.IsGone(err) || err == nil && !one.Active() {

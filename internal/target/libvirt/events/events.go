@@ -14,6 +14,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // lifecycle is a line of `virsh event --event lifecycle --timestamp`: what happened to a domain, and when virsh received it by the
@@ -113,9 +114,7 @@ func (l *Listener) listenTo(ctx context.Context, h *virsh.Host, stopped func(id 
 		case err != nil && !virsh.IsLost(err):
 			failures++
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if wait.For(ctx, pause) != nil {
 			return
 		}
 		pause = min(2*pause, listenAgainMax)

@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Meter reads all hosts of a target. It is a target.VMMeter.
@@ -165,10 +166,8 @@ func (n *node) sample(ctx context.Context, vms bool) (*reading, []target.NodeSam
 		if before, err = n.read(ctx, false); err != nil {
 			return nil, nil, err
 		}
-		select {
-		case <-time.After(firstPeriod):
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
+		if err := wait.For(ctx, firstPeriod); err != nil {
+			return nil, nil, err
 		}
 	}
 	now, err := n.read(ctx, vms)

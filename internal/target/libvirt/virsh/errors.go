@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Error is a call that failed, with the message that virsh printed.
@@ -143,9 +145,7 @@ func Retry(ctx context.Context, act func(context.Context) error, settled func(co
 		if !again || attempt == AttemptsMax || time.Since(began) > attemptBudget {
 			return err
 		}
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
+		if wait.For(ctx, delay) != nil {
 			return err
 		}
 		delay *= 2
