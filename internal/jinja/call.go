@@ -2,8 +2,9 @@ package jinja
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
@@ -148,9 +149,7 @@ func globals(variables map[string]any) *frame {
 		"dict":      function{"dict", callDict},
 		"namespace": function{"namespace", callNamespace},
 	}
-	for name, v := range variables {
-		names[name] = v
-	}
+	maps.Copy(names, variables)
 	return &frame{names: names}
 }
 
@@ -180,7 +179,7 @@ func callDict(m *machine, args callArgs) (any, error) {
 		return nil, fmt.Errorf("takes only named arguments")
 	}
 	d := &dict{}
-	for _, name := range sortedNames(args.named) {
+	for _, name := range slices.Sorted(maps.Keys(args.named)) {
 		d.set(name, args.named[name])
 	}
 	return d, m.pay(64 * len(d.keys))
@@ -192,13 +191,4 @@ func callNamespace(m *machine, args callArgs) (any, error) {
 		return nil, err
 	}
 	return &namespace{attributes: *v.(*dict)}, nil
-}
-
-func sortedNames(named map[string]any) []string {
-	names := make([]string, 0, len(named))
-	for name := range named {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }

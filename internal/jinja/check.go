@@ -2,7 +2,8 @@ package jinja
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
@@ -140,18 +141,10 @@ func (c *checker) guarded(x syntax.Expr, asks bool, scope *scopeNames) {
 func (c *checker) undefined(x syntax.NameExpr, scope *scopeNames) {
 	f := x.Fault("undefined-name", fmt.Sprintf("unknown variable %q", syntax.Shorten(x.Name)), "")
 	f.Subject = x.Name
-	choices := map[string]bool{}
-	for name := range c.known {
-		choices[name] = true
-	}
+	choices := maps.Clone(c.known)
 	for s := scope; s != nil; s = s.parent {
-		for name := range s.names {
-			choices[name] = true
-		}
+		maps.Copy(choices, s.names)
 	}
-	for name := range choices {
-		f.Choices = append(f.Choices, name)
-	}
-	sort.Strings(f.Choices)
+	f.Choices = slices.Sorted(maps.Keys(choices))
 	c.faults = append(c.faults, *f)
 }

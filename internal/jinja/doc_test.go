@@ -1,7 +1,9 @@
 package jinja
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,7 +13,11 @@ func TestTheDocumentationNamesFiltersAndTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row, names := range map[string][]string{"| filters |": sortedKeys(filters()), "| tests |": sortedKeys(testTable), "| functions |": sortedKeys(globals(nil).names)} {
+	for row, names := range map[string][]string{
+		"| filters |":   slices.Sorted(maps.Keys(filters())),
+		"| tests |":     slices.Sorted(maps.Keys(testTable)),
+		"| functions |": slices.Sorted(maps.Keys(globals(nil).names)),
+	} {
 		_, after, found := strings.Cut(string(page), row)
 		line, _, _ := strings.Cut(after, "\n")
 		listed := strings.FieldsFunc(line, func(r rune) bool { return r == '`' || r == ' ' || r == '|' || r == ',' })

@@ -3,7 +3,6 @@ package jinja
 import (
 	"fmt"
 	"math"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -51,15 +50,6 @@ func filters() map[string]filter {
 	}
 	table["d"] = table["default"]
 	return table
-}
-
-func sortedKeys[T any](m map[string]T) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
 }
 
 // textFilter works on the printed value and takes no arguments.

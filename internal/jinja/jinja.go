@@ -9,6 +9,7 @@
 package jinja
 
 import (
+	"maps"
 	"slices"
 	"sort"
 
@@ -72,7 +73,7 @@ func Render(source string, variables map[string]any, limits Limits) (*Output, []
 	if limits.ValueBytes == 0 {
 		limits.ValueBytes = valueBytesDefault
 	}
-	body, faults := syntax.Parse(source, &syntax.Words{Filters: sortedKeys(filters()), Tests: sortedKeys(testTable)})
+	body, faults := syntax.Parse(source, &syntax.Words{Filters: slices.Sorted(maps.Keys(filters())), Tests: slices.Sorted(maps.Keys(testTable))})
 	definesNames := func(f syntax.Fault) bool { return slices.Contains([]string{"macro", "import", "from"}, f.Subject) }
 	if !slices.ContainsFunc(faults, definesNames) { // those tags are refused; the names would only be complained about too
 		faults = append(faults, checkNames(body, variables)...)

@@ -1,9 +1,8 @@
 package scenario
 
 import (
-	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // request is what the child process gets; all of it is text from outside.

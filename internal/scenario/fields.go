@@ -7,9 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // fields are the keys of one mapping.

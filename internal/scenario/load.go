@@ -6,7 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/diag"
 )
@@ -77,11 +78,7 @@ func contentHash(sc *Scenario) string {
 		h.Write([]byte(s))
 	}
 	put(sc.Source)
-	names := make([]string, 0, len(sc.Files))
-	for name := range sc.Files {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(sc.Files))
 	put(fmt.Sprint(len(names)))
 	for _, name := range names {
 		put(name)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/unit"
 )
 

@@ -5,10 +5,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/jinja"
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // renderedText is a rendered template that knows where its bytes come from.

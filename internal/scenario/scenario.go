@@ -12,9 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // Scenario is one parsed document. It is immutable after Load and holds no runtime object.

@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // Source says where a scenario folder is: Path on this machine, or FS.

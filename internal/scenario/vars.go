@@ -3,13 +3,12 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/scenario/yamltree"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 var (
@@ -221,12 +220,7 @@ func (p *inputParser) presetValue(preset string, key, value yamltree.Node, apply
 
 // overrides applies what the command line sets, in the order of the names so that messages are stable.
 func (p *inputParser) overrides(set map[string]string) {
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		at := diag.Diagnostic{Pos: diag.Position{File: "--set " + name}}
 		v := p.find(name)
 		if v == nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/fio/iojob/fiolog"
 	"github.com/braggdev/bragg/internal/interval"
