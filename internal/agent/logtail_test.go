@@ -28,7 +28,7 @@ func TestLogTellsOfLoads(t *testing.T) {
 	lost := "OLTP 1: ended: " + load.ErrLost.Error()
 	var text []byte
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		// The client hears of the end before the agent has noted it.
+		// The client learns of the end before the agent has noted it.
 		var err error
 		if text, err = p.client.Log(t.Context()); err != nil {
 			t.Fatal(err)

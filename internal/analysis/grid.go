@@ -420,7 +420,7 @@ func (t *Track) lastCovered() int {
 	return t.First + len(t.Errors) - 1
 }
 
-// errorsUntil is the number of errors known at the end of a cell, however long ago the last one was heard of.
+// errorsUntil is the number of errors known at the end of a cell, however long ago the last report was.
 func (t *Track) errorsUntil(cell int) float64 {
 	switch n := len(t.Errors); {
 	case t.First < 0 || cell < t.First:

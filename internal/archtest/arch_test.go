@@ -49,7 +49,7 @@ func TestImportsFollowTheMap(t *testing.T) {
 	}
 }
 
-// boundTo names outside libraries that belong in certain packages of ours.
+// boundTo names outside libraries that belong in certain internal packages.
 var boundTo = map[string][]string{
 	"github.com/prometheus/prometheus": {"metric"},
 	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/targets", "fio/command", "lab/command"},
@@ -105,7 +105,7 @@ func readTable(t *testing.T) []rule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), "### Allowed imports of ours")
+	_, after, found := strings.Cut(string(text), "### Allowed internal imports")
 	if !found {
 		t.Fatal("docs/ARCHITECTURE.md has no table of allowed imports")
 	}

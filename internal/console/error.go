@@ -91,7 +91,7 @@ func PrintDiagnostics(w io.Writer, list diag.List) {
 }
 
 // explain gives a plain error of the operating system the exit code and the hint it deserves. Everything unknown is a
-// defect of ours.
+// bug in Bragg.
 func explain(err error) *diag.Error {
 	told := &diag.Error{Message: err.Error(), Exit: diag.ExitUnavailable, Code: "system"}
 	switch {

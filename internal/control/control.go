@@ -89,7 +89,7 @@ func checkControl(runs string) error {
 	return nil
 }
 
-// ownEntry reports whether Bragg makes such an entry in the control directory. Reading a pipe waits for ever, and a link leads
+// ownEntry reports whether Bragg makes such an entry in the control directory. Reading a pipe waits forever, and a link leads
 // elsewhere.
 func ownEntry(e fs.DirEntry) bool {
 	return e.Type().IsRegular() || e.IsDir() && strings.HasSuffix(e.Name(), privateSuffix)

@@ -65,7 +65,7 @@ type Request struct {
 
 // Place is where VMs lie on the host, and what the host is called.
 type Place struct {
-	// Folder is a folder of the host, absolute, that exists; VMs lie in one of ours in it. "" is /var/tmp.
+	// Folder is a folder of the host, absolute, that exists; VMs lie in one of Bragg in it. "" is /var/tmp.
 	Folder  string `json:"folder,omitempty"`
 	NodeID  string `json:"node_id"`
 	Address string `json:"address"` // of the host, which its VMs share

@@ -29,7 +29,7 @@ const (
 const Format = 1
 
 // commandLine is the kernel's command line: errors only, to the screen and the first serial line. A kernel after an oops
-// must not continue half dead: it panics, which the hypervisor notices through a pvpanic device, and otherwise reboots. An
+// must not continue in an undefined state: it panics, which the hypervisor notices through a pvpanic device, and otherwise reboots. An
 // unexplained NMI panics too, so that a panic can be injected.
 func commandLine(architecture string) string {
 	serial, x86 := "ttyS0", " unknown_nmi_panic"

@@ -72,7 +72,7 @@ func TestPartAgainstWhole(t *testing.T) {
 	}
 }
 
-// Those who share hear of each other, once each, and that the other has gone.
+// Those who share learn of each other, once each, and that the other has gone.
 func TestMeetings(t *testing.T) {
 	scope := t.TempDir()
 	one, err := Share(t.Context(), scope, NewHolder("run-1\x1b[2J", 0))

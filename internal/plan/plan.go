@@ -3,7 +3,7 @@
 //
 //	plan.go       the parts of a plan, Read
 //	footprint.go  what a run takes of the target's storage
-//	lasting.go    loads that go on beyond their runtime
+//	lasting.go    loads that are extended beyond their runtime
 //	text.go       a plan as text
 package plan
 

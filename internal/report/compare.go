@@ -18,7 +18,7 @@ import (
 // ComparisonFormat is raised when a program that read the former JSON form could misread the new one.
 const ComparisonFormat = 1
 
-// CompareOptions say how runs are laid over each other.
+// CompareOptions say how runs are compared.
 type CompareOptions struct {
 	// AlignAt names the event that is zero on the common axis: a step ("nodes.PowerOff"), or the text of an
 	// annotation. Empty: the start of the run phase.

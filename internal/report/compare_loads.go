@@ -63,7 +63,7 @@ func loadFigures(loads []*document.Workload) []Figure {
 		get(figureDropped, "operations", func(w *document.Workload) result.Number { return result.Number(w.NotIssued) }),
 		get("CPU", "cores", func(w *document.Workload) result.Number {
 			if w.CoresBeyond() {
-				return result.Number(math.NaN()) // a ratio of it would mean nothing
+				return result.Number(math.NaN()) // a ratio would have no meaning
 			}
 			return w.CPUCores
 		}),

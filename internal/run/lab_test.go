@@ -38,7 +38,7 @@ type lab struct {
 	active   int
 	peak     int
 	loadErr  func(w load.Workload) error // result of a load at its end
-	hang     bool                        // loads do not hear of their context
+	hang     bool                        // loads do not observe their context
 	stubborn time.Duration               // how long a load takes to stop
 }
 

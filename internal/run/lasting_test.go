@@ -153,7 +153,7 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 	}
 }
 
-// TestLoadThatLastsIsBounded: a step that does not end keeps a load for minutes, not for ever.
+// TestLoadThatLastsIsBounded: a step that does not end keeps a load for minutes, not forever.
 func TestLoadThatLastsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)

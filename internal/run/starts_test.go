@@ -23,7 +23,7 @@ type patientRunner struct {
 	mu        sync.Mutex
 	zero      time.Time
 	prepared  []time.Time
-	reported  []time.Time // when each VM heard of its start
+	reported  []time.Time // when each VM received its start
 	started   []time.Time // and when that was
 	discarded int
 	fail      string                          // VM that cannot be prepared

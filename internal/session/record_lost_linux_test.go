@@ -96,7 +96,7 @@ func nothingIsLeft(t *testing.T, runs, dir string) {
 }
 
 // TestRemovedBundleStopsTheRun: a run that cannot be recorded is stopped. The folder may reappear empty, or with another
-// file in place of one of ours.
+// file in place of one of Bragg.
 func TestRemovedBundleStopsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(dir string) error{

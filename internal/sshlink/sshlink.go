@@ -1,4 +1,4 @@
-// Package sshlink reaches hosts with the system's ssh and runs a program of ours at the other end, that need not be
+// Package sshlink reaches hosts with the system's ssh and runs a program of Bragg at the other end, that need not be
 // there before and is not there afterwards.
 //
 //	ParseHosts ──▶ Host ──Start──▶ ssh ──▶ script at the other end ──▶ program, sent if it is missing ──▶ Link

@@ -21,7 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// newcomers are steps that nothing outside this file has heard of.
+// newcomers are steps that nothing outside this file knows.
 func newcomers() []verb.Kind {
 	return []verb.Kind{
 		{Name: "burst.Begin", New: func() verb.Step { return new(burst) }},

@@ -11,7 +11,7 @@ type Observer func(vm string) (ended func(err error))
 
 type observerKey struct{}
 
-// WithObserver lets o hear of each VM that a call with the context acts on. A call for many VMs does some of them at a time,
+// WithObserver notifies o of each VM that a call with the context acts on. A call for many VMs does some of them at a time,
 // so that only the provider knows how long one took; like httptrace, this changes nothing of what is done.
 func WithObserver(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)

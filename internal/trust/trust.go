@@ -160,7 +160,7 @@ func Server(f Files) (*tls.Config, error) {
 	}, nil
 }
 
-// knock is the name under which a controller asks for an agent in its first message. It proves nothing that is relied upon: it lets the
+// knock is the name under which a controller asks for an agent in its first message. It is not an authentication: it lets the
 // agent turn strangers away before it computes anything for them. Strangers do not know it, because an authority's certificate, with
 // its random serial number, is never sent: agents have it from their provider. Who can read the network can read it there.
 func knock(authority *x509.Certificate, agent string) string {
@@ -201,7 +201,7 @@ func agentPath(vm string) string { return "vm/" + hex.EncodeToString([]byte(vm))
 
 func uri(run, path string) string { return scheme + ":" + url.PathEscape(run) + "/" + path }
 
-// runOf returns the run that a certificate of ours names.
+// runOf returns the run that a certificate of Bragg names.
 func runOf(c *x509.Certificate) (string, error) {
 	if len(c.URIs) != 1 || c.URIs[0].Scheme != scheme {
 		return "", errors.New("read the agent's certificate: it names no run")

@@ -43,7 +43,7 @@ type Options struct {
 	Redial func(ctx context.Context) (net.Conn, error)
 	// RedialFor bounds how long a lost agent is called. 0: 15 minutes.
 	RedialFor time.Duration
-	// StopWithin bounds how long a stopped workload may take to end, once the agent has heard of it and as long as it
+	// StopWithin bounds how long a stopped workload may take to end, once the agent has received the request and as long as it
 	// answers. 0: 60 seconds.
 	StopWithin time.Duration
 	// AnswerWithin bounds how long an agent may take for what it can answer at once, where its connection can be made again;
@@ -201,7 +201,7 @@ func (c *Client) known() bool {
 	return c.boot != ""
 }
 
-// clockOffset returns how far the agent's clock is ahead of ours, from one exchange. An offset within half the trip, which is
+// clockOffset returns how far the agent's clock is ahead of this process's, from one exchange. An offset within half the trip, which is
 // its uncertainty, is taken for zero: two processes of one machine share a clock, and noise must not move their time axis.
 func clockOffset(offset, trip time.Duration) int64 {
 	if offset.Abs() <= trip/2+1 {

@@ -138,7 +138,7 @@ func TestGarbledStreams(t *testing.T) {
 		"negative end":                `{"end":{"next":-1}}` + "\n",
 		"lost backwards":              `{"lost":{"from":5,"through":4}}` + "\n",
 		"lost elsewhere":              `{"lost":{"from":3,"through":4}}` + "\n",
-		"lost for ever":               `{"lost":{"from":0,"through":9223372036854775807}}` + "\n",
+		"lost forever":                `{"lost":{"from":0,"through":9223372036854775807}}` + "\n",
 		"another workload":            changed(func(iv *interval.Interval) { iv.Workload = "other" }),
 		"another VM":                  changed(func(iv *interval.Interval) { iv.VM = "other" }),
 		"another device":              changed(func(iv *interval.Interval) { iv.Devices = map[string]interval.DeviceTraffic{"/dev/sda": {}} }),

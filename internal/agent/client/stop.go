@@ -17,7 +17,7 @@ import (
 //	stop ──▶ agent confirms ──▶ ends within StopWithin, counted while the agent answers
 //	     └─▶ silent for SilentFor ──▶ given up; an agent that comes back is ordered to forget the workload
 
-// orphan remembers a workload that was given up, and drops the connection, which is of no use. The agent hears of it over the next one.
+// orphan remembers a workload that was given up, and drops the connection, which is of no use. The agent learns of it over the next one.
 func (c *Client) orphan(path string) {
 	c.agentMu.Lock()
 	c.orphans = append(c.orphans, path)
@@ -57,7 +57,7 @@ func (f *follower) stop(work context.Context, abandon context.CancelCauseFunc) {
 	}
 }
 
-// tellStop returns true once the agent has heard of the stop.
+// tellStop returns true once the agent has received the stop.
 func (f *follower) tellStop(work context.Context, abandon context.CancelCauseFunc) bool {
 	for f.mayRetry() {
 		left := f.client.options.SilentFor - f.client.silence.lasts()
@@ -115,7 +115,7 @@ func (f *follower) abandonSilent(abandon context.CancelCauseFunc) {
 
 func (f *follower) mayRetry() bool { return f.client.options.Redial != nil && !f.client.isOver() }
 
-// stopOnce returns an error where the agent did not hear of it but may later.
+// stopOnce returns an error where the agent did not receive it but may later.
 func (f *follower) stopOnce(ctx context.Context) error {
 	link, err := f.client.connection(ctx)
 	if err != nil {

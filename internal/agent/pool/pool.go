@@ -49,7 +49,7 @@ type Observer interface {
 // Answer is an agent that answered.
 type Answer struct {
 	wire.Hello
-	Network bool // it is reached over a network, where its MetricsAddress may mean nothing
+	Network bool // it is reached over a network, where its MetricsAddress may be unreachable
 	// Metrics fetches the agent's counters over the connection that there is at that moment, and makes none.
 	Metrics func(ctx context.Context) ([]byte, error)
 }

@@ -72,7 +72,7 @@ func readInvocation(p *console.Process, args []string, memoryBytes int64) (*invo
 	return &a.made, readJobs(p, a)
 }
 
-// option takes one option of ours or of fio's command line. Another word is left to the reader of jobs, who knows how to
+// option takes one option of Bragg or of fio's command line. Another word is left to the reader of jobs, who knows how to
 // say what is wrong with it.
 func (a *arguments) option(key, value, word string) error {
 	o := &a.made

@@ -37,7 +37,7 @@ type Options struct {
 	Keep bool
 	// WithoutFailed goes on without hosts that cannot be reached or prepared.
 	WithoutFailed bool
-	// Silence is how long nothing may be heard of a host before it is given up; 0 is a minute.
+	// Silence is how long a host may be silent before it is given up; 0 is a minute.
 	Silence time.Duration
 
 	Version      string // of this program

@@ -308,7 +308,7 @@ func (o *Options) sayReplay(l *iolog.Log, r *fiojob.Replay) {
 	o.say("replaying %s (%s): %s; %s, on %d files", l.Path, l.Version, strings.Join(parts, ", "), pace, len(l.Files))
 }
 
-// besideReplay are options that mean nothing where a log says what is done.
+// besideReplay are options that have no effect on a replay.
 const besideReplay = `
 	rate rate_iops rate_process rwmixread rwmixwrite bsrange bssplit ba time_based loops number_ios io_size filesize offset
 	offset_increment thinktime thinktime_blocks fsync fdatasync zonemode zonesize zoneskip percentage_random

@@ -67,7 +67,7 @@ func Redfish(h Machine, password string, c Chassis) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("OData-Version", "4.0")
 		w.Header().Set("Cache-Control", "no-store")
-		if q.URL.Path != "/redfish/v1/" { // a slash at the end means nothing elsewhere
+		if q.URL.Path != "/redfish/v1/" { // elsewhere a trailing slash is ignored
 			q.URL.Path = strings.TrimSuffix(q.URL.Path, "/")
 		}
 		q.Body = http.MaxBytesReader(w, q.Body, redfishBodyMax)

@@ -28,7 +28,7 @@ const (
 type Tag struct {
 	Controller string // the controller that claimed the device, at most 64 bytes
 	Run        string // the run that did, at most 64 bytes
-	Identity   string // the serial number or WWN of the device, so that a copy on another disk proves nothing
+	Identity   string // the serial number or WWN of the device, so that a copy on another disk is not valid
 	SizeBytes  int64  // of the device, for the same reason
 	Claimed    time.Time
 }

@@ -46,7 +46,7 @@ func (o opener) open(path string, consent Consent, flags int) (*os.File, State, 
 	}
 	o.between()
 	if write {
-		flags |= unix.O_EXCL // means nothing for anything but block devices, as nothing is created
+		flags |= unix.O_EXCL // has an effect on block devices only, as nothing is created
 	}
 	f, err := openNow(path, flags)
 	if errors.Is(err, unix.EBUSY) {

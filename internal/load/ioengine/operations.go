@@ -24,7 +24,7 @@ type Operation struct {
 }
 
 // Operations calls each for what w would do, clone after clone in the order of issue, until each returns false, which
-// goes on with the next clone. It does nothing to any device. A closed loop that only time ends goes on for ever. The
+// goes on with the next clone. It does nothing to any device. A closed loop that only time ends goes on forever. The
 // operations are those of a run with the same seed, because they do not depend on how fast the device is; only the
 // order of directions does, where one of two has a rate.
 func (g Generator) Operations(w load.Workload, each func(Operation) bool) error {

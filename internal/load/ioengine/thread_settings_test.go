@@ -127,7 +127,7 @@ func bound(t *testing.T, all *unix.CPUSet) (threads []string) {
 			t.Fatal(err)
 		}
 		if id == os.Getpid() {
-			continue // the first thread cannot end: the runtime lets it sleep for ever
+			continue // the first thread cannot end: the runtime lets it sleep forever
 		}
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(id, &set); err == nil && set != *all {

@@ -91,7 +91,7 @@ func (s suite) changed(w load.Workload) load.Workload {
 
 func fill(device int) byte { return byte(0xA0 + device) }
 
-// hangGuard ends a test that would wait for ever; no test measures it.
+// hangGuard ends a test that would wait forever; no test measures it.
 const hangGuard = time.Minute
 
 // mustRun is run for a workload that has to end well; it checks what holds for the intervals of every workload.

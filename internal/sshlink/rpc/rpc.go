@@ -1,4 +1,4 @@
-// Package rpc asks a program of ours on a host for operations, over the standard input and output with which ssh started it.
+// Package rpc asks a program of Bragg on a host for operations, over the standard input and output with which ssh started it.
 //
 //	controller: Dial ──ssh──▶ program ──▶ Join, Serve     Client.Open ──▶ stream ──▶ handler
 //

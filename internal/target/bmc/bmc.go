@@ -42,7 +42,7 @@ const (
 	CodeForbidden   = "bmc-forbidden"   // the user may not do it
 	CodeCertificate = "bmc-certificate" // not the pinned one, or signed by an unknown authority
 	CodeProgram     = "bmc-ipmitool"    // the program is missing
-	CodeGarbage     = "bmc-garbage"     // an answer that means nothing
+	CodeGarbage     = "bmc-garbage"     // an invalid answer
 	CodeRefused     = "bmc-refused"     // the BMC refused the command
 	CodeLacks       = "bmc-lacks"       // the BMC cannot do it
 	CodeSystem      = "bmc-system"      // no such system, or one of several

@@ -24,7 +24,7 @@ type PowerCut struct {
 	Node    string // its name
 	Allowed bool   // the target file allows power operations
 	// BMC is what its BMC says now, Machine what the node says of itself, Declared what the target file says. Others is
-	// what is known of the other nodes, by name: an identity that fits two machines proves nothing.
+	// what is known of the other nodes, by name: an identity that fits two machines identifies neither.
 	BMC      Identity
 	Machine  Identity
 	Declared Identity

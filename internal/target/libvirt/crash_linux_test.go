@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
-// A guest whose kernel panics has stopped: libvirt and callers of its agent hear of it, and it starts again when it is powered on.
+// A guest whose kernel panics has stopped: libvirt and callers of its agent learn of it, and it starts again when it is powered on.
 // The other guest keeps running.
 func TestCrashedGuest(t *testing.T) {
 	r := newRig(t)

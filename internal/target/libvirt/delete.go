@@ -74,7 +74,7 @@ func (r *remover) unseen(ctx context.Context, s *survey, mark string) []target.V
 	return vms
 }
 
-// volume is a volume of ours in its pool.
+// volume is a volume of Bragg in its pool.
 type volume struct {
 	pool *storage.Pool
 	storage.Owner

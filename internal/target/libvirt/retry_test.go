@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// Snapshots of a busy VM are tried with pauses, and not for ever.
+// Snapshots of a busy VM are tried with pauses, and not forever.
 func TestSnapshotOfBusyVM(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

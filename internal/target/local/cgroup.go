@@ -38,7 +38,7 @@ func openCgroups() *cgroups {
 	return openCgroupsAt(mount)
 }
 
-// openCgroupsAt uses the hierarchy at mount: groups are made below a folder of ours at its root, the one place where a
+// openCgroupsAt uses the hierarchy at mount: groups are made below a folder of Bragg at its root, the one place where a
 // group may have both processes and limits for its children.
 func openCgroupsAt(mount string) *cgroups {
 	base := filepath.Join(mount, "bragg")

@@ -25,7 +25,7 @@ func newPowered(t *testing.T, count int) *powered {
 	p.file = p.config()
 	p.file.Credentials = targettest.Credentials(t)
 	p.file.Options["ssh_options"] += " ConnectTimeout=5"
-	// All hosts are this machine: what it says of itself proves nothing, and its own VMs are of no concern.
+	// All hosts are this machine: its identity does not distinguish them, and its own VMs are of no concern.
 	p.file.Allow = target.Allow{NodePower: true, Overrides: []string{target.OverrideIdentity, target.OverrideController, target.OverrideForeignVMs}}
 	for i := range count {
 		b := targettest.NewBMC(t, "", func(on bool) {

@@ -45,7 +45,7 @@ func lock(s *suite) {
 			s.Fatalf("round %d: locks %v, errors %v", round, locks, errs)
 		}
 		if held.By.Run != fmt.Sprint("run-", winner) || !held.Here() || held.By.Since.IsZero() {
-			s.Errorf("the loser hears of %+v", held.By)
+			s.Errorf("the loser learns of %+v", held.By)
 		}
 		if got := locks[winner].Fence(); got <= fence {
 			s.Errorf("round %d: fence %d after %d", round, got, fence)
@@ -58,7 +58,7 @@ func lock(s *suite) {
 // meetPatience only guards against hanging.
 const meetPatience = 30 * time.Second
 
-// sharedLock tries a lock that two programs may have at a time; false: it is not such a lock. Each must hear of the other.
+// sharedLock tries a lock that two programs may have at a time; false: it is not such a lock. Each must learn of the other.
 func (s *suite) sharedLock(both []target.Locker) bool {
 	lock, err := both[0].Lock(s.Context(), lease.NewHolder("run-0", 0))
 	s.must(err)
@@ -74,10 +74,10 @@ func (s *suite) sharedLock(both []target.Locker) bool {
 		select {
 		case m := <-l.Meetings():
 			if m.With.Run != want || m.Ended != ended || m.At.IsZero() {
-				s.Errorf("heard of %+v, want %q, ended %t", m, want, ended)
+				s.Errorf("learned of %+v, want %q, ended %t", m, want, ended)
 			}
 		case <-time.After(meetPatience):
-			s.Errorf("did not hear of %q, ended %t", want, ended)
+			s.Errorf("did not learn of %q, ended %t", want, ended)
 		}
 	}
 	met(first, "run-1", false)

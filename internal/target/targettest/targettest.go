@@ -22,7 +22,7 @@ import (
 
 // Harness adapts the suite to one provider.
 type Harness struct {
-	// Open opens a target without VMs of ours. The suite closes it.
+	// Open opens a target without VMs of Bragg. The suite closes it.
 	Open func(t *testing.T) target.Target
 	// Reopen opens the target that Open opened before, as another process would after a crash: t is not closed.
 	// Nil where nothing outlives the process.

@@ -99,7 +99,7 @@ func main() {
 	flag.StringVar(&s.peer, "peer", "", "another build of bragg to compare with (default: fio)")
 	flag.StringVar(&s.dir, "dir", "", "where the file is made (default: the temporary directory)")
 	flag.StringVar(&s.only, "only", "", "only cases whose name contains this")
-	flag.IntVar(&s.rounds, "rounds", 5, "rounds of ours, peer, peer, ours per case")
+	flag.IntVar(&s.rounds, "rounds", 5, "rounds of bragg, peer, peer, bragg per case")
 	flag.Float64Var(&s.seconds, "seconds", 2, "length of one run")
 	flag.StringVar(&s.size, "size", "256m", "size of the file")
 	flag.Parse()

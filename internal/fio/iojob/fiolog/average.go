@@ -8,7 +8,7 @@ import (
 )
 
 // averages make one line a window and direction. A window is written when the next one is a tenth old or the load ends: a
-// last piece that is shorter joins the window before it, because a rate of some microseconds means nothing.
+// last piece that is shorter joins the window before it, because a rate over some microseconds is noise.
 type averages struct {
 	length, boundary int64 // of the window that is not yet written, and its end
 	window           string

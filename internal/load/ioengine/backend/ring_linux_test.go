@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A call that signals cut short is made again, not for ever, and any other error is reported at once.
+// A call that signals cut short is made again, not forever, and any other error is reported at once.
 func TestUninterrupted(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []syscall.Errno // the last one is given from then on

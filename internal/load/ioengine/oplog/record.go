@@ -10,7 +10,7 @@ import (
 )
 
 // Recording writes what one lane submits to a log, in the order of submission. The lane fills batches, a goroutine writes
-// them out. A lane that is faster than the log waits for it, because a log with gaps is worth nothing.
+// them out. A lane that is faster than the log waits for it, because a log with gaps cannot be replayed.
 type Recording struct {
 	batch       []iolog.Action
 	full, empty chan []iolog.Action

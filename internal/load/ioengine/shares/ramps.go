@@ -45,7 +45,7 @@ func (r *Ramps) Of(job *program.Job) *Ramp {
 }
 
 // Add notes bytes of an operation that ended at now. One that failed counts like the others: a device that does nothing
-// right must not keep a job in its ramp for ever.
+// right must not keep a job in its ramp forever.
 func (r *Ramp) Add(size, now int64) {
 	if r.done.Add(size) >= r.want {
 		r.EndedAt.CompareAndSwap(0, now)

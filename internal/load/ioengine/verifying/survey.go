@@ -17,7 +17,7 @@ import (
 // is known only where it drew them as this one does. fio draws others, and so does a job with another seed; where they wrote
 // a part of a region only, a block without a header may never have been written.
 //
-//	reading in the order of this job ──a block has no header, and none that is there has a seed of ours──▶ survey: the
+//	reading in the order of this job ──a block has no header, and none that is there has a seed of Bragg──▶ survey: the
 //	whole region is read, what has a header must be right, and as much must have one as the job wrote
 //
 // So lost blocks are found by their number, and wrong ones by their digest. Where the number does not decide it, because more

@@ -70,7 +70,7 @@ type Allocator struct {
 	skipped  []target.Fact         // addresses that answered
 }
 
-// Reserve picks addresses for new VMs by their ids: none that is in use by VMs of ours or reserved by another call, nor one that
+// Reserve picks addresses for new VMs by their ids: none that is in use by VMs of Bragg or reserved by another call, nor one that
 // answers. Without a range all are "". Reservations last until Release; an error leaves none.
 func (a *Allocator) Reserve(ctx context.Context, used []string, ids []string) ([]string, error) {
 	if !a.Range.First.IsValid() {

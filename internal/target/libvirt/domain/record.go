@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// namespace of the metadata that every domain of ours carries from its definition on:
+// namespace of the metadata that every domain of Bragg carries from its definition on:
 //
 //	<bragg:vm xmlns:bragg="…" format="1" mark="…" controller="…" run="…">base64 of the record as JSON</bragg:vm>
 //
@@ -65,7 +65,7 @@ func NewMetadata(tag target.Tag, r Record) (*Metadata, error) {
 	}, nil
 }
 
-// Info is one domain as its host shows it, of ours or not.
+// Info is one domain as its host shows it, of Bragg or not.
 type Info struct {
 	ID     string  `xml:"id,attr"` // only of domains that run
 	Name   string  `xml:"name"`
@@ -119,7 +119,7 @@ func (s Info) owner() owner {
 	return owner{}
 }
 
-// Mark returns the mark of the run that owns the domain; "" if it is not one of ours.
+// Mark returns the mark of the run that owns the domain; "" if it is not one of Bragg.
 func (s Info) Mark() string { return s.owner().Mark }
 
 // Record returns the record in the domain. Of one that cannot be read only the identity is left: the mark still names the owner.

@@ -53,7 +53,7 @@ func (s *Store) refresh(ctx context.Context, limit time.Duration) error {
 	return errors.Join(err, s.revive(context.WithoutCancel(ctx)))
 }
 
-// revive starts the pool where a refresh of ours may have stopped it, and only there.
+// revive starts the pool where a refresh of Bragg may have stopped it, and only there.
 func (s *Store) revive(ctx context.Context) error {
 	if !s.halted.Load() {
 		return nil

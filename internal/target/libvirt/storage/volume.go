@@ -16,7 +16,7 @@ import (
 //	bragg-<mark of the tag>-<digest>.kernel, .initrd      of a template that this run brought
 //
 // libvirt knows no metadata of volumes. A second file with the tag could be lost, or appear too late; a name cannot: no
-// volume of ours exists for a moment without its tag. A name that matches in whole and has exactly the caller's mark is the
+// volume of Bragg exists for a moment without its tag. A name that matches in whole and has exactly the caller's mark is the
 // caller's. Anything else, however similar, is foreign.
 var volumeText = regexp.MustCompile(`^bragg-([0-9a-f]{64})-([0-9a-f]{32})\.(seed|kernel|initrd|sd[a-z]{1,3}(?:\.[0-9]{1,4})?)$`)
 
