@@ -163,7 +163,7 @@ type oneConn struct {
 
 func newOneConn(conn net.Conn) *oneConn {
 	l := &oneConn{gone: make(chan struct{}), next: make(chan net.Conn, 1)}
-	l.conn = &watchedConn{Conn: conn, closed: func() { l.once.Do(func() { close(l.gone) }) }}
+	l.conn = &wire.WatchedConn{Conn: conn, Closed: func() { l.once.Do(func() { close(l.gone) }) }}
 	l.next <- l.conn
 	return l
 }
@@ -182,15 +182,3 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error { return l.conn.Close() }
 
 func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
-
-// watchedConn tells when it is closed.
-type watchedConn struct {
-	net.Conn
-	closed func()
-}
-
-func (c *watchedConn) Close() error {
-	err := c.Conn.Close()
-	c.closed()
-	return err
-}

@@ -86,6 +86,9 @@ func TestLineReader(t *testing.T) {
 		{"a\nb\r\n\n", "a|b|", io.EOF},
 		{"a\nbroken", "a|broken", io.ErrUnexpectedEOF},
 		{"a\n" + strings.Repeat("x", 101) + "\nb\n", "a", bufio.ErrTooLong},
+		{"a\nb\n" + strings.Repeat("x", 101), "a|b", bufio.ErrTooLong},
+		{strings.Repeat("x", 99) + "\n", strings.Repeat("x", 99), io.EOF},
+		{"\n\n", "|", io.EOF},
 		{"", "", io.EOF},
 	} {
 		in := textio.NewLineReader(iotest.OneByteReader(strings.NewReader(tt.text)), 100)

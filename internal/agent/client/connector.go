@@ -231,7 +231,7 @@ func (c *connector) redial(ctx context.Context) (*http.ClientConn, error) {
 
 // connect makes an HTTP/2 connection over conn and puts it into use.
 func (c *connector) connect(ctx context.Context, conn net.Conn) (*http.ClientConn, error) {
-	watched := &watchedConn{conn, c.connectionClosed}
+	watched := &wire.WatchedConn{Conn: conn, Closed: c.connectionClosed}
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{
@@ -367,16 +367,4 @@ func (c *connector) lostError(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", load.ErrLost, err)
-}
-
-// watchedConn reports when it is closed.
-type watchedConn struct {
-	net.Conn
-	closed func()
-}
-
-func (c *watchedConn) Close() error {
-	err := c.Conn.Close()
-	c.closed()
-	return err
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -216,33 +215,4 @@ func TestPeerThatSpeaksSomethingElse(t *testing.T) {
 	_ = c.Close()
 	_ = far.Close()
 	<-done
-}
-
-func TestReadLine(t *testing.T) {
-	long := strings.Repeat("x", 100)
-	for name, tt := range map[string]struct {
-		in   string
-		want []string
-		err  error
-	}{
-		"whole":    {"a\nb\n", []string{"a", "b"}, io.ErrUnexpectedEOF},
-		"cut off":  {"a\nb", []string{"a"}, io.ErrUnexpectedEOF},
-		"empty":    {"\n\n", []string{"", ""}, io.ErrUnexpectedEOF},
-		"at limit": {long[:63] + "\n", []string{long[:63]}, io.ErrUnexpectedEOF},
-		"too long": {long + "\n", nil, errLineTooLong},
-		"no end":   {long, nil, errLineTooLong},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := bufio.NewReaderSize(strings.NewReader(tt.in), 16)
-			for _, want := range tt.want {
-				got, err := readLine(r, 64)
-				if err != nil || string(got) != want {
-					t.Fatalf("got %q, %v, want %q", got, err, want)
-				}
-			}
-			if _, err := readLine(r, 64); !errors.Is(err, tt.err) {
-				t.Errorf("got %v, want %v", err, tt.err)
-			}
-		})
-	}
 }

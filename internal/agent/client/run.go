@@ -2,7 +2,6 @@ package client
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/wait"
 )
 
@@ -258,11 +258,14 @@ func (f *follower) follow(ctx context.Context) error {
 		return err
 	}
 	defer response.Body.Close()
-	reader := bufio.NewReaderSize(response.Body, 64<<10)
+	lines := textio.NewLineReader(response.Body, wire.LineBytesMax)
 	for f.end == nil {
-		text, err := readLine(reader, wire.LineBytesMax)
-		if errors.Is(err, errLineTooLong) {
-			return garbled(err)
+		text, err := lines.Next()
+		if errors.Is(err, bufio.ErrTooLong) {
+			return garbled(errors.New("line too long"))
+		}
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			// The stream ended early, within a line or between two: what came is incomplete.
@@ -342,28 +345,5 @@ func (f *follower) acknowledge(ctx context.Context) {
 	path := fmt.Sprintf("%s/acknowledge?through=%d", f.path, f.next-1)
 	if f.client.call(ctx, request{http.MethodPost, path, nil}, nil) == nil {
 		f.acknowledged = f.next
-	}
-}
-
-var errLineTooLong = errors.New("line too long")
-
-// readLine returns the next line without its end. A truncated line is an error, never a shorter line.
-func readLine(r *bufio.Reader, bytesMax int) ([]byte, error) {
-	var whole []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(whole)+len(part) > bytesMax {
-			return nil, errLineTooLong
-		}
-		whole = append(whole, part...)
-		switch {
-		case err == nil:
-			return bytes.TrimSuffix(whole, []byte("\n")), nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF):
-			return nil, io.ErrUnexpectedEOF
-		}
-		return nil, err
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -229,4 +230,16 @@ func ValidID(id string) bool {
 		}
 	}
 	return true
+}
+
+// WatchedConn reports when it is closed.
+type WatchedConn struct {
+	net.Conn
+	Closed func()
+}
+
+func (c *WatchedConn) Close() error {
+	err := c.Conn.Close()
+	c.Closed()
+	return err
 }
