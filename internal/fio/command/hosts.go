@@ -125,7 +125,7 @@ func runOnHosts(ctx context.Context, p *console.Process, o *invocation) error {
 	var watchErr error
 	clients, err := iohosts.Run(stop.Begun, iohosts.Options{
 		Hosts: o.hosts.list, Jobs: o.hosts.jobs, SSHOptions: o.hosts.sshOptions, Folder: o.hosts.folder, Keep: o.hosts.keep,
-		WithoutFailed: o.hosts.withoutFailed, Version: console.Version(), Executable: p.Executable, Surroundings: o.machine,
+		WithoutFailed: o.hosts.withoutFailed, Version: console.Version(), Executable: p.Executable,
 		Say:        o.notes.add,
 		WatchEvery: o.every, Watch: func(c *fioreport.Clients) { watchErr = errors.Join(watchErr, o.write(out, c)) },
 	})

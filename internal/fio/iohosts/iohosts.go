@@ -40,9 +40,8 @@ type Options struct {
 	// Silence is how long a host may be silent before it is given up; 0 is a minute.
 	Silence time.Duration
 
-	Version      string // of this program
-	Executable   string // this program, for hosts of its own platform; for others a build that lies beside it
-	Surroundings Surroundings
+	Version    string // of this program
+	Executable string // this program, for hosts of its own platform; for others a build that lies beside it
 
 	// Say receives what happens on the way; may be nil.
 	Say func(text string)

@@ -166,6 +166,3 @@ func (r recordFS) ReadFile(name string) ([]byte, error) {
 	}
 	return text, err
 }
-
-// Stat implements fs.StatFS.
-func (r recordFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }

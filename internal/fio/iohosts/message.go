@@ -102,10 +102,10 @@ func decode(line []byte) (*message, error) {
 	if set != 1 {
 		return nil, fmt.Errorf("read message: %d members instead of one", set)
 	}
-	if p := m.Periods; p != nil && (p.Row < 0 || p.Row >= rowsMax || p.From < 0 || p.From > periodsRowMax || len(p.List) > periodsChunk) {
-		return nil, errors.New("read message: periods out of bounds")
-	}
 	if p := m.Periods; p != nil {
+		if p.Row < 0 || p.Row >= rowsMax || p.From < 0 || p.From > periodsRowMax || len(p.List) > periodsChunk {
+			return nil, errors.New("read message: periods out of bounds")
+		}
 		for _, one := range p.List {
 			if one.LengthNanos < 0 || one.EndNanos < 0 || one.EndNanos == math.MaxInt64 {
 				return nil, errors.New("read message: a period is out of bounds")

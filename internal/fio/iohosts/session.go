@@ -108,16 +108,17 @@ func (s *session) begin(ctx context.Context, o *order) (err error) {
 	return nil
 }
 
-// follow hands on what the host says until it has ended.
+// follow hands on what the host says until it has ended. A host that is given up ends its load.
 func (s *session) follow(hand func(*message)) error {
+	defer s.run.Close()
 	lines := textio.NewLineReader(s.run, lineBytesMax)
 	for {
 		m, err := next(lines)
-		if err != nil {
+		switch {
+		case err != nil:
 			return s.client.Why(err)
-		}
-		if m.End != nil {
-			return s.run.Close() // now the host leaves
+		case m.End != nil:
+			return nil
 		}
 		hand(m)
 	}
