@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -153,7 +154,7 @@ func controllerID(runs string, fail Failpoint) (string, error) {
 // makeControllerID lets the file appear whole or not at all. Link fails when another process was first; then its
 // identity holds.
 func makeControllerID(dir, path string, fail Failpoint) error {
-	release, err := lockControl(dir, unix.LOCK_SH)
+	release, err := durable.LockDir(dir, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}

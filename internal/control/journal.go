@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/plan"
 )
 
@@ -80,7 +81,7 @@ func (j *Journal) create(dir string) error {
 	if err := j.fail.At("journal.create"); err != nil {
 		return err
 	}
-	release, err := lockControl(dir, unix.LOCK_SH)
+	release, err := durable.LockDir(dir, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
@@ -246,12 +247,4 @@ func (diskFiles) Append(name string, size int64) (File, error) {
 
 func (diskFiles) Rename(from, to string) error { return os.Rename(from, to) }
 func (diskFiles) Remove(name string) error     { return os.Remove(name) }
-
-func (diskFiles) SyncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
+func (diskFiles) SyncDir(name string) error    { return durable.Sync(name) }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // temporarySuffix ends the name of an incomplete file in the control directory.
@@ -43,7 +45,7 @@ func RemoveTemporary(runs string) error {
 		return err
 	}
 	dir := controlDir(runs)
-	release, err := lockControl(dir, unix.LOCK_EX|unix.LOCK_NB)
+	release, err := durable.LockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
 		return nil
 	}
@@ -64,18 +66,4 @@ func RemoveTemporary(runs string) error {
 		}
 	}
 	return nil
-}
-
-// lockControl locks the control directory: shared by processes that create a file there, exclusively by a process that removes temporary ones. The
-// kernel gives the lock back when its holder dies.
-func lockControl(dir string, how int) (release func(), err error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(d.Fd()), how); err != nil {
-		_ = d.Close()
-		return nil, err
-	}
-	return func() { _ = unlock(d) }, nil
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -67,7 +68,7 @@ func AcquireLease(runs, targetName, run string, failpoint func(string) error) (*
 	}
 	l := &Lease{file: file, fail: fail, name: targetName, run: run}
 	if err := l.take(run, fail); err != nil {
-		_ = unlock(file)
+		_ = durable.Unlock(file)
 		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
 	}
 	return l, nil
@@ -222,11 +223,5 @@ func (l *Lease) LeaveTarget() error {
 // Release gives the lease back, all of it. The file stays, because it keeps the fencing number.
 func (l *Lease) Release() error {
 	err := l.LeaveTarget()
-	return errors.Join(err, l.write(Holder{Fence: l.Fence}), unlock(l.file))
-}
-
-// unlock gives a lock back and closes its file. Closing alone would not do: a process that is just being started holds
-// a copy of the descriptor until it executes its program, and the lock with it.
-func unlock(file *os.File) error {
-	return errors.Join(unix.Flock(int(file.Fd()), unix.LOCK_UN), file.Close())
+	return errors.Join(err, l.write(Holder{Fence: l.Fence}), durable.Unlock(l.file))
 }

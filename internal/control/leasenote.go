@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // noteSuffix ends the name of a note: the file of a lease, and this.
@@ -50,7 +52,7 @@ func LeaseNotes(runs string) ([]LeaseNote, error) {
 // note writes how to reach the target, whole or not at all.
 func (l *Lease) note(how []byte) error {
 	dir := filepath.Dir(l.file.Name())
-	release, err := lockControl(dir, unix.LOCK_SH)
+	release, err := durable.LockDir(dir, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}

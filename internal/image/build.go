@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // Source names what an image is made of.
@@ -72,43 +73,16 @@ func store(dir string, kernel, initramfs, manifest []byte) error {
 		name string
 		text []byte
 	}{{KernelFile, kernel}, {InitramfsFile, initramfs}, {ManifestFile, manifest}} {
-		if err := replace(filepath.Join(dir, f.name), f.text, 0o644); err != nil {
+		if err := durable.WriteFile(filepath.Join(dir, f.name), f.text, 0o644); err != nil {
 			return fmt.Errorf("write image: %w", err)
 		}
 	}
 	return nil
 }
 
-// replace writes a file that others see whole or not at all.
-func replace(path string, text []byte, mode fs.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 // WriteSecret writes a file that only its owner may read, such as a seed.
 func WriteSecret(path string, text []byte) error {
-	if err := replace(path, text, 0o600); err != nil {
+	if err := durable.WriteFile(path, text, 0o600); err != nil {
 		return fmt.Errorf("write %q: %w", path, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // machine is where process ids mean something: one boot of one kernel, and one PID namespace.
@@ -34,10 +35,7 @@ func (l *Lab) save() error {
 		return err
 	}
 	path := filepath.Join(l.Dir, stateFile)
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("record lab %q: %w", l.Name, err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := durable.WriteFile(path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("record lab %q: %w", l.Name, err)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // ErrBusy says that another process is writing the bundle.
@@ -25,7 +27,7 @@ const temporaryPrefix = ".bragg-"
 // leaves beside it, RemoveTemporary removes. It may be read by those who may enter its folder.
 func ReplaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
-	release, err := lockDir(dir, unix.LOCK_SH)
+	release, err := durable.LockDir(dir, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return durable.Sync(dir)
 }
 
 // Modes of bundles: they name hosts, and hold what programs on VMs printed.
@@ -91,7 +93,7 @@ func RemoveTemporary(dir string) error {
 }
 
 func removeTemporary(dir string) error {
-	release, err := lockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
+	release, err := durable.LockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil
 	}
@@ -106,32 +108,6 @@ func removeTemporary(dir string) error {
 		}
 	}
 	return err
-}
-
-// lockDir locks a folder: shared by those who write a file there, exclusive by who removes half-written ones. The kernel
-// gives the lock back when its holder dies.
-func lockDir(dir string, how int) (release func(), err error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(d.Fd()), how); err != nil {
-		_ = d.Close()
-		return nil, err
-	}
-	return func() {
-		unlockFile(d)
-		_ = d.Close()
-	}, nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // lockTries and lockPause outlast a reader that just looks whether there is a writer, which takes a lock to do so.

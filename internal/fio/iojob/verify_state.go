@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/verify"
 	"github.com/braggdev/bragg/internal/load/ioengine"
@@ -99,20 +99,7 @@ func (c *clone) saveState(o *Options, run ioengine.Run, stopped bool) error {
 		s.Completed = append(s.Completed, verify.FilePlace{File: uint64(at.File), Offset: uint64(at.Offset)})
 	}
 	path := c.statePath(o)
-	// Beside it first: a reader never finds half of one, and a link in its place is replaced and not followed.
-	f, err := os.CreateTemp(filepath.Dir(path), ".verify-state-")
-	if err != nil {
-		return stateUnsaved(path, err)
-	}
-	_, err = f.Write(s.Bytes())
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		if removeErr := os.Remove(f.Name()); !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
-		}
+	if err := durable.WriteFile(path, s.Bytes(), 0o644); err != nil {
 		return stateUnsaved(path, err)
 	}
 	o.say("how far job %q came is in %s; verify_only=1 with verify_state_load=1 reads that back", c.job.Name, path)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
@@ -45,19 +46,7 @@ func (m *memory) keep(r remembered) (err error) {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(m.dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), m.path(r.Record.VM.ID))
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
+	return durable.WriteFile(m.path(r.Record.VM.ID), text, 0o600)
 }
 
 func (m *memory) forget(id string) error {

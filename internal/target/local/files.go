@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // readJSON reads a small file. It refuses links and devices: the folder may lie where others can write.
@@ -51,7 +53,7 @@ func writeOnce(dir, name string, text []byte) error {
 	if err != nil {
 		return &os.LinkError{Op: "link", Old: name, New: filepath.Join(dir, name), Err: err}
 	}
-	return syncDir(dir)
+	return durable.Sync(dir)
 }
 
 // writeExclusive is writeOnce for file systems without unnamed files. A crash in the middle can leave an incomplete
@@ -66,22 +68,13 @@ func writeExclusive(path string, text []byte) error {
 		_ = os.Remove(path)
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.Sync(filepath.Dir(path))
 }
 
 func writeSynced(f *os.File, text []byte) error {
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
-	return f.Sync()
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	return f.Sync()
 }
 
@@ -92,11 +85,7 @@ func replaceJSON(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
-		_ = os.Remove(path + ".new")
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return replaceFile(path, append(text, '\n'))
 }
 
 // syncFolder writes the files of a folder and their names to the disk.
@@ -107,10 +96,10 @@ func syncFolder(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Type().IsRegular() {
-			if err := syncDir(filepath.Join(dir, e.Name())); err != nil {
+			if err := durable.Sync(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+	return errors.Join(durable.Sync(dir), durable.Sync(filepath.Dir(dir)))
 }
