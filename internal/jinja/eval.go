@@ -405,11 +405,17 @@ func sliceIndices(bounds [3]*int64, n int64) (numbers, error) {
 		return numbers{}, fmt.Errorf("the step of the slice is 0")
 	}
 	step = min(max(step, -n-1), n+1)
-	low, high := int64(0), n
+	start, stop := SliceEnds(bounds[0], bounds[1], step, n)
+	return span(start, stop, step), nil
+}
+
+// SliceEnds gives start and stop as Python's slice.indices does: cut to the list, and to -1 and n-1 going backwards.
+func SliceEnds[T int | int64](start, stop *T, step, n T) (T, T) {
+	low, high := T(0), n
 	if step < 0 {
 		low, high = -1, n-1
 	}
-	cut := func(b *int64, absent int64) int64 {
+	cut := func(b *T, absent T) T {
 		if b == nil {
 			return absent
 		}
@@ -419,11 +425,10 @@ func sliceIndices(bounds [3]*int64, n int64) (numbers, error) {
 		}
 		return min(max(i, low), high)
 	}
-	start, stop := cut(bounds[0], low), cut(bounds[1], high)
 	if step < 0 {
-		start, stop = cut(bounds[0], high), cut(bounds[1], low)
+		return cut(start, high), cut(stop, low)
 	}
-	return span(start, stop, step), nil
+	return cut(start, low), cut(stop, high)
 }
 
 // span counts the numbers from start to before stop.

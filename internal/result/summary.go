@@ -1,6 +1,7 @@
 package result
 
 import (
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
@@ -120,6 +121,19 @@ type Window struct {
 	// Before and After name the events that bound it.
 	Before string `json:"begins_with,omitempty"`
 	After  string `json:"ends_with,omitempty"`
+}
+
+// ExitCode is what the verdict stands for.
+func (s *Summary) ExitCode() int {
+	switch {
+	case s.Refused:
+		return diag.ExitRefused
+	case s.Verdict == Pass:
+		return diag.ExitPass
+	case s.Verdict == Failed:
+		return diag.ExitFailed
+	}
+	return diag.ExitUndecided
 }
 
 // Distribution sums up values. What has no meaning, such as a percentile of too few, is NaN and null in JSON.

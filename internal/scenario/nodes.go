@@ -3,6 +3,8 @@ package scenario
 import (
 	"fmt"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/jinja"
 )
 
 // NodeSlice selects nodes of a target by their index, as X-Ray writes it: "0", ":n-1", "0, 2:4", "all".
@@ -133,33 +135,11 @@ func (p nodePart) indices(n int) ([]int, error) {
 		return nil, fmt.Errorf("nodes %q: the step is 0", p.text)
 	}
 	var out []int
-	start, stop := sliceEnds(given[0], given[1], step, n)
+	start, stop := jinja.SliceEnds(given[0], given[1], step, n)
 	for i := start; (step > 0 && i < stop) || (step < 0 && i > stop); i += step {
 		out = append(out, i)
 	}
 	return out, nil
-}
-
-// sliceEnds gives start and stop as Python's slice.indices does: cut to the list, and to -1 and n-1 going backwards.
-func sliceEnds(start, stop *int, step, n int) (int, int) {
-	low, high := 0, n
-	if step < 0 {
-		low, high = -1, n-1
-	}
-	cut := func(v *int, absent int) int {
-		if v == nil {
-			return absent
-		}
-		i := *v
-		if i < 0 {
-			i += n
-		}
-		return min(max(i, low), high)
-	}
-	if step < 0 {
-		return cut(start, high), cut(stop, low)
-	}
-	return cut(start, low), cut(stop, high)
 }
 
 func (e *nodeExpr) eval(n int) (int, error) {

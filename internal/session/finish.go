@@ -115,17 +115,10 @@ func undecided(in evaluate.Input, err error) result.Summary {
 
 // exitCode derives the exit code of the process from a sealed summary.
 func exitCode(s result.Summary) int {
-	switch {
-	case s.Ended == result.EndedInterrupted:
+	if s.Ended == result.EndedInterrupted {
 		return diag.ExitInterrupted
-	case s.Refused:
-		return diag.ExitRefused
-	case s.Verdict == result.Pass:
-		return diag.ExitPass
-	case s.Verdict == result.Failed:
-		return diag.ExitFailed
 	}
-	return diag.ExitUndecided
+	return s.ExitCode()
 }
 
 // forget removes the journal of this run, of which nothing is left.

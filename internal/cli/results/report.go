@@ -19,7 +19,6 @@ import (
 
 	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
@@ -118,7 +117,7 @@ func printForm(p *console.Process, word string, f reportFlags) error {
 	if err := renderRun(p, renderer, run, f.out); err != nil {
 		return err
 	}
-	return console.ExitWith(verdictCode(run.Summary))
+	return console.ExitWith(run.Summary.ExitCode())
 }
 
 // reportHere prints the numbers and writes the HTML report into the run's folder.
@@ -142,7 +141,7 @@ func reportHere(p *console.Process, b *result.Bundle, run *document.Run, redact 
 			return err
 		}
 	}
-	return console.ExitWith(verdictCode(run.Summary))
+	return console.ExitWith(run.Summary.ExitCode())
 }
 
 // renderRun writes one form to a file, or to standard output.
@@ -182,17 +181,4 @@ func saveFile(path string, write func(io.Writer) error) error {
 	}
 	w := bufio.NewWriter(f)
 	return errors.Join(write(w), w.Flush(), f.Close())
-}
-
-// verdictCode is the exit code that the verdict of a run stands for.
-func verdictCode(s result.Summary) int {
-	switch {
-	case s.Refused:
-		return diag.ExitRefused
-	case s.Verdict == result.Pass:
-		return diag.ExitPass
-	case s.Verdict == result.Failed:
-		return diag.ExitFailed
-	}
-	return diag.ExitUndecided
 }

@@ -71,12 +71,7 @@ func IsNull(n Node) bool { return n.Kind == Scalar && !n.Quoted && Resolve(n) ==
 
 // AsNumber reads n as a number; text that is one counts, since templates are often quoted.
 func AsNumber(n Node) (float64, bool) {
-	if n.Kind != Scalar {
-		return 0, false
-	}
-	n.Quoted = false
-	n.Text = strings.TrimSpace(n.Text)
-	switch v := Resolve(n).(type) {
+	switch v := unquoted(n).(type) {
 	case int64:
 		return float64(v), true
 	case float64:
@@ -85,14 +80,19 @@ func AsNumber(n Node) (float64, bool) {
 	return 0, false
 }
 
-// AsInt reads n as a whole number; 3600.0, which a division in a template gives, is one.
-func AsInt(n Node) (int64, bool) {
+// unquoted resolves a scalar as if it had no quotes, anything else as nil.
+func unquoted(n Node) any {
 	if n.Kind != Scalar {
-		return 0, false
+		return nil
 	}
 	n.Quoted = false
 	n.Text = strings.TrimSpace(n.Text)
-	switch v := Resolve(n).(type) {
+	return Resolve(n)
+}
+
+// AsInt reads n as a whole number; 3600.0, which a division in a template gives, is one.
+func AsInt(n Node) (int64, bool) {
+	switch v := unquoted(n).(type) {
 	case int64:
 		return v, true
 	case float64:
