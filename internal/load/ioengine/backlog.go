@@ -6,8 +6,8 @@ import "time"
 // given up: an operation that is later than a bound is dropped then, counted, and never issued. Those that are issued keep
 // their intended starts, so their response times stay true.
 
-// DropBacklog makes operations that are later than after be dropped and counted; 0 works a backlog off. It must be called
-// before Run.
+// DropBacklog drops and counts operations that are more than after late; with 0 the backlog is worked off. It must be
+// called before Run.
 func (r Run) DropBacklog(after time.Duration) {
 	for _, w := range r.workers() {
 		for i := range w.lanes {

@@ -6,15 +6,16 @@
 // A lane is one clone of one job, what fio runs as a process; a stream is a lane on one device. A worker is one thread
 // that drives some lanes through one back end; a collector gathers what the workers recorded, once per period.
 //
-// What to read: package program works a job out; package pattern says what operation n of a clone is, package
-// content what it writes; lane.go when it is issued; worker.go is the loop; package backend does operations; package
-// measuring makes intervals. What a lane may be besides: a replay of a log (replay.go), a recording of one (record_log.go),
-// verified (package verifying), trimmed and written or kept from overlaps (overlap.go), timed by a schedule (schedule.go), in search of a
-// queue depth (package search), in balance with others (package shares), logged (package oplog). Package thread has settings of threads. observe.go shows single
-// operations to others.
+// Where to start: package program compiles a job; package pattern defines operation n of a clone, package content its
+// data; lane.go decides when it is issued; worker.go is the loop; package backend executes operations; package
+// measuring produces intervals. Optional features of a lane: replay of a log (replay.go), recording of a log
+// (record_log.go), verification (package verifying), trims before writes and serialized overlaps (overlap.go), rates
+// (schedule.go), search for a queue depth (package search), flows and ramps shared with other lanes (package shares),
+// logs of operations (package oplog). Package thread has settings of threads. observe.go reports single operations to
+// observers.
 //
-// What it is not: it emulates no option by another. What it lacks is refused with the option's name, and the caller
-// may choose real fio.
+// Package ioengine never emulates an option by another one. It refuses unsupported options by name; the caller may then
+// choose the real fio.
 package ioengine
 
 import (
@@ -43,7 +44,7 @@ func New() Generator { return Generator{} }
 
 var _ load.Generator = Generator{}
 
-// Plan says what w would do, without opening a device.
+// Plan returns the plan of w without opening a device.
 func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	file, issues, err := program.Read(w)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // toldMax bounds how many errors of one worker are reported.
 const toldMax = 1000
 
-// TellErrors calls say for errors that a job with error_dump outlives, on the thread that drives the load. It must be called
-// before Run.
+// TellErrors calls say for errors after which a job with error_dump continues, on the thread that drives the load. It
+// must be called before Run.
 func (r Run) TellErrors(say func(error)) { r.shared.say = say }
 
 // operationError says which operation failed. It ends the workload unless continue_on_error holds for it.

@@ -15,9 +15,9 @@ func (l *lane) heldBack(now int64) int64 {
 	return min(l.pauseUntil, l.end)
 }
 
-// ShareFlows balances the jobs of this workload together with those of others that share flows. Jobs that start at once hold
-// back the others from now on, so that none runs ahead while threads are still being started, unless later says that this
-// workload begins when another one has ended. It must be called before Run; Run and Close give the others free.
+// ShareFlows balances the jobs of this workload with those of other workloads that share flows. Unless later is set
+// (the workload begins when another one has ended), jobs that start immediately hold the others back from now on, so
+// that none runs ahead while threads are being started. It must be called before Run; Run and Close release the others.
 func (r Run) ShareFlows(flows *shares.Flows, later bool) {
 	for _, w := range r.workers() {
 		for i := range w.lanes {

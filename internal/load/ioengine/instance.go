@@ -206,7 +206,7 @@ func (in *instance) expectedEnd(start int64) int64 {
 	return end
 }
 
-// Engine says what drives the load; see load.Describer.
+// Engine describes the engine of the load; see load.Describer.
 func (in *instance) Engine() interval.Engine {
 	e := in.program.Engine()
 	for _, o := range in.opened {
@@ -218,7 +218,7 @@ func (in *instance) Engine() interval.Engine {
 	return e
 }
 
-// Close releases what Prepare took.
+// Close releases the resources of Prepare.
 func (in *instance) Close() error {
 	if in.closed {
 		return nil

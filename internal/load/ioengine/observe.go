@@ -6,9 +6,9 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
-// Observer receives what one lane completed, batch after batch, on the thread that drives the load. Whatever it does
-// delays the next operations of that thread, so it allocates nothing and hands over to another goroutine what takes longer
-// than copying. The batch is the engine's own and overwritten after the call.
+// Observer receives the completed operations of one lane in batches, on the thread that drives the load. Its work
+// delays the next operations of that thread, so it must not allocate, and must hand work that takes longer than copying
+// to another goroutine. The engine owns the batch and overwrites it after the call.
 type Observer interface {
 	// Begin comes before the first operation that counts: from measureFrom on, on the workload's axis, operations do.
 	// It comes before all others too, and again when a ramp ends that a size ends.
@@ -36,8 +36,7 @@ type Completed struct {
 // OK reports whether the whole operation was done.
 func (c *Completed) OK() bool { return c.Result == c.Size }
 
-// Observe lets each lane report to an observer of its own; nil for a lane without one. It must be called before
-// Run.
+// Observe sets an observer for each lane; of returns nil for a lane without one. It must be called before Run.
 func (r Run) Observe(of func(job string, clone int) Observer) {
 	for _, w := range r.workers() {
 		for i := range w.lanes {
@@ -48,10 +47,10 @@ func (r Run) Observe(of func(job string, clone int) Observer) {
 	}
 }
 
-// TimeSubmissions measures for every operation how long the system call took that submitted it: an account then has
-// Submissions. It costs one more clock read a batch, and with io_uring one more system call, because a batch is otherwise
-// submitted and waited for by one. Back ends whose call does the operation itself have nothing to measure. It must be called before
-// Run.
+// TimeSubmissions measures the duration of the submitting system call for every operation: an account then has
+// Submissions. It costs one more clock reading per batch, and with io_uring one more system call, because one call
+// otherwise submits a batch and waits for it. Back ends that execute the operation in the call have nothing to measure.
+// It must be called before Run.
 func (r Run) TimeSubmissions() {
 	for _, w := range r.workers() {
 		if timer, ok := w.backend.(backend.SubmissionTimer); ok {

@@ -23,10 +23,10 @@ type Operation struct {
 	DueNanos  int64  // in an open loop, from the start of the workload; 0 in a closed loop
 }
 
-// Operations calls each for what w would do, clone after clone in the order of issue, until each returns false, which
-// goes on with the next clone. It does nothing to any device. A closed loop that only time ends goes on forever. The
-// operations are those of a run with the same seed, because they do not depend on how fast the device is; only the
-// order of directions does, where one of two has a rate.
+// Operations calls each for every operation that w would perform, clone after clone in the order of issue. If each
+// returns false, Operations continues with the next clone. No device is accessed. A closed loop that is limited by time
+// only never ends. A run with the same seed performs the same operations, because they do not depend on the speed of
+// the device; only the order of directions does, if one of two has a rate.
 func (g Generator) Operations(w load.Workload, each func(Operation) bool) error {
 	file, _, err := program.Read(w)
 	if err != nil {
@@ -35,7 +35,7 @@ func (g Generator) Operations(w load.Workload, each func(Operation) bool) error 
 	return g.OperationsOfJobs(w, file.Jobs(), func(o Operation) bool { return o.Sync != "" || each(o) })
 }
 
-// OperationsOfJobs is Operations for jobs that were parsed and worked out already, with flushes among them.
+// OperationsOfJobs is Operations for parsed and resolved jobs. It includes flushes.
 func (g Generator) OperationsOfJobs(w load.Workload, jobs []fiojob.Job, each func(Operation) bool) error {
 	w.Options = map[string]string{program.OptionBackend: string(backend.KindNull)}
 	p, err := g.compile(w, jobs)

@@ -12,8 +12,8 @@ import (
 // ramp_size ends it when the job has moved so many bytes, or with group_reporting all jobs of its reporting group together;
 // the runtime begins then. With both it ends at the later moment.
 
-// ShareRamps makes the jobs of this workload end their ramps together with those of others that share ramps, where they are
-// of one reporting group. It must be called before Run.
+// ShareRamps ends the ramps of this workload's jobs together with those of other workloads that share ramps, within one
+// reporting group. It must be called before Run.
 func (r Run) ShareRamps(ramps *shares.Ramps) {
 	for _, w := range r.workers() {
 		for i := range w.lanes {

@@ -11,9 +11,9 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/queue"
 )
 
-// Record writes what the one clone of the workload does to a log, version 3 of fio's text format. files are their names
-// there, in the order of the workload's devices; path is for messages. It must be called before Run, which writes the log's end; the
-// caller closes to.
+// Record logs the operations of the workload's only clone in version 3 of fio's text format. files are the names in the
+// log, in the order of the workload's devices; path is for messages. It must be called before Run, which writes the end
+// of the log; the caller closes to.
 func (r Run) Record(to io.Writer, path string, files []string) error {
 	out, err := iolog.NewWriter(to, 3, files)
 	if err != nil {

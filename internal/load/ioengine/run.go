@@ -30,15 +30,14 @@ func (r Run) Account() measuring.Account {
 	return sum
 }
 
-// CheckJobs says what is wrong with jobs for PrepareJobs, without opening anything: nil, or a *diag.ListError. Warnings
-// come beside it.
+// CheckJobs returns the errors that PrepareJobs would report, without opening anything: nil, or a *diag.ListError.
+// Warnings are returned separately.
 func (g Generator) CheckJobs(w load.Workload, jobs []fiojob.Job) (diag.List, error) {
 	p, err := g.compile(w, jobs)
 	return p.Issues, err
 }
 
-// PrepareJobs is Prepare for jobs that were parsed and worked out already: w's Config, Scale, Runtime and Prefill are not
-// looked at.
+// PrepareJobs is Prepare for parsed and resolved jobs: Config, Scale, Runtime and Prefill of w are ignored.
 func (g Generator) PrepareJobs(ctx context.Context, w load.Workload, jobs []fiojob.Job) (Run, error) {
 	if err := ctx.Err(); err != nil {
 		return Run{}, err

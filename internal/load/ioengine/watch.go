@@ -154,8 +154,8 @@ func (r Run) Depth() (search.Depth, bool) {
 	return w.lanes[0].watch.search.State(), true
 }
 
-// ForgetSearch makes what a search for a queue depth does before it has found one count nowhere, as fio does it. It must be
-// called before Run, of a workload of one clone.
+// ForgetSearch excludes the operations of a search for a queue depth from all counts until the depth is found, as fio
+// does. It must be called before Run of a workload with one clone.
 func (r Run) ForgetSearch() { r.shared.forgetSearch = true }
 
 // forget drops what was recorded in the current period and all counts of depth, when a search has just ended.

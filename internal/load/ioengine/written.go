@@ -7,10 +7,10 @@ import (
 
 // How far a job came with its writes, for a later verification.
 
-// Written returns how many writes a workload of one clone made that verifies them, and where the last of them went that are
-// known to be complete. It returns false where there is none such, where there are operations besides writes, because the
-// number of writes then does not say which they were, and where a write failed before the last ones, of which nothing is
-// said. It is valid once Run has returned.
+// Written returns the number of writes of a verifying workload with one clone, and the offsets of the last writes that
+// are known to be complete. It returns false if there are none, if the workload has operations other than writes,
+// because the number of writes then does not identify them, or if an earlier write failed. It is valid once Run has
+// returned.
 func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 	var of *lane
 	for _, w := range r.workers() {
@@ -32,13 +32,13 @@ func (r Run) Written() (limit fiojob.VerifyLimit, order Order, ok bool) {
 	return limit, order, true
 }
 
-// Order says whether others make the same operations.
+// Order describes whether other generators would perform the same operations.
 type Order struct {
 	Files  int
 	OfSeed bool // they follow from the seed, and not from the job alone
 }
 
-// DumpTo lets verify_dump write its files into a folder; without it none are written. It must be called before Run.
+// DumpTo sets the folder for the files of verify_dump; by default none are written. It must be called before Run.
 func (r Run) DumpTo(folder string) {
 	for _, w := range r.workers() {
 		w.report.Dumps = folder

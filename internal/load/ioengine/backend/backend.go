@@ -1,10 +1,11 @@
-// Package backend does operations: with io_uring, libaio, calls that block, mapped memory, other calls of fio's engines, or not at all.
+// Package backend executes operations: with io_uring, libaio, blocking calls, mapped memory, other calls of fio's
+// engines, or not at all.
 //
 //	Slots of a queue, made by a worker ──Exchange──▶ the kernel ──▶ Completions
 //	device ──Open──▶ File, which all operations of a slot go to; Of names the back end of an ioengine
 //
-// It chooses no operation and measures nothing but when a batch was submitted. Chains (chain.go) are operations of one lane that
-// are done one after the other within one entry into the scheduler.
+// The package chooses no operations and measures only the submission time of a batch. Chains (chain.go) are operations
+// of one lane that are executed one after the other within one entry into the scheduler.
 package backend
 
 import (
@@ -97,10 +98,10 @@ func (Null) Exchange(batch []int32, done []Completion, waitNanos int64) (int, er
 	return len(batch), nil
 }
 
-// Never is a moment so far away that it does not come.
+// Never is a time that is never reached.
 const Never = math.MaxInt64
 
-// WholeSize stands for the size of the operation in the result of a back end that cannot fall short.
+// WholeSize represents the size of the operation in the result of a back end without short transfers.
 const WholeSize = 1<<31 - 1
 
 // SubmissionTimer is a back end of which it makes sense to ask when the system call that submitted a batch returned: the

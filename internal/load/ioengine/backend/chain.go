@@ -1,14 +1,15 @@
 package backend
 
-// A job of one operation at a time on buffered files completes most of them within a microsecond. Telling the scheduler of
-// Go of each system call, and going round the worker's loop for each, then costs a quarter of the time. So a lane of such
-// a job makes several operations at once, a chain, and its worker does them one after the other within one entry into the
-// scheduler's state for system calls. Every operation still begins when the one before has ended and has times of its own.
+// A job with one operation at a time on buffered files completes most of them within a microsecond. Notifying the Go
+// scheduler of each system call, and one iteration of the worker's loop for each, then cost a quarter of the time. So a
+// lane of such a job prepares several operations at once, a chain, and its worker executes them one after the other
+// within one entry into the scheduler's state for system calls. Every operation still begins when the previous one has
+// ended and has its own times.
 //
-// The alternative, system calls that the scheduler is not told of at all, is as fast and dangerous: one that blocks, on
-// storage that hangs, holds one of the scheduler's places, the next garbage collection waits for that place, and with it
-// waits everything that would tell the user. Within a chain a call that blocks is to the scheduler what every other system
-// call is: it takes the place back and goes on.
+// The alternative, system calls without any notification of the scheduler, is as fast but dangerous: a call that blocks
+// on hanging storage holds a P of the scheduler, the next garbage collection waits for that P, and all reporting to the
+// user waits with it. Within a chain, the scheduler handles a blocking call like every other system call: it takes the
+// P back and continues.
 const (
 	ChainMax = 16
 	// chainNanosMax is how long a chain lasts before its worker records what was done. The calls of one chain are as many
@@ -22,5 +23,5 @@ const (
 	ChainBytesMax = int64(64 << 10)
 )
 
-// Undone is the result of an operation that was made and not begun, because its lane ended before.
+// Undone is the result of an operation that was prepared and not started, because its lane ended.
 const Undone = -1 << 31

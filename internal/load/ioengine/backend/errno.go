@@ -27,7 +27,7 @@ func ErrorClass(direction uint8, result int32) int {
 	return int(-result)
 }
 
-// ErrorClassName is the name of a class: that of its errno, or of a transfer that was short.
+// ErrorClassName returns the name of a class: that of its errno, or of a short transfer.
 func ErrorClassName(class int) string {
 	switch class {
 	case classShortRead:

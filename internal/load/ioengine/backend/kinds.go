@@ -19,7 +19,7 @@ const (
 	KindCPU      Kind = "cpuio"
 )
 
-// Kinds are those that can be chosen whatever a job says.
+// Kinds are the back ends that can be selected regardless of the job.
 var Kinds = []Kind{KindUring, KindLibaio, KindPsync, KindPvsync2, KindMmap, KindNull}
 
 // Of maps fio's engines to ours. io_uring does what libaio and posixaio do with less work for each operation, and

@@ -69,7 +69,7 @@ func NewLibaio(slots []Slot) (Backend, error) {
 	return b, nil
 }
 
-// ProbeLibaio reports whether the kernel lets this process use libaio.
+// ProbeLibaio returns nil if the kernel lets this process use libaio.
 func ProbeLibaio() error {
 	b, err := NewLibaio(make([]Slot, 1))
 	if err != nil {

@@ -25,7 +25,7 @@ type Psync struct {
 	mu       sync.Mutex
 }
 
-// PsyncThreadsMax bounds the threads of one clone: a deeper queue is served by as many.
+// PsyncThreadsMax limits the threads of one clone, also for deeper queues.
 const PsyncThreadsMax = 64
 
 // NewPsync returns the back end that does operations of some slots with calls that block.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProbeUring tries to make a ring, which is the only way to know whether the kernel lets this process have one: it may
-// be switched off (kernel.io_uring_disabled), hidden by a seccomp filter as in most containers, or not there.
+// ProbeUring tries to create a ring, which is the only way to find out whether the kernel allows it: io_uring may be
+// disabled (kernel.io_uring_disabled), blocked by a seccomp filter as in most containers, or missing.
 func ProbeUring() error {
 	r, err := newRing(1)
 	if err == nil {

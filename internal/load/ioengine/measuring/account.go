@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Account says how the threads of one workload did their work, beyond what its intervals tell.
+// Account has figures about the threads of one workload that its intervals do not have.
 type Account struct {
 	// StartNanos is when the first thread began, EndNanos when the last operation was seen to be complete, on the
 	// workload's axis; 0 where nothing began or completed.
@@ -34,7 +34,7 @@ type Account struct {
 	verifying.Outcome // of verification
 }
 
-// Add merges what other threads did.
+// Add merges the account of other threads.
 func (a *Account) Add(o *Account) {
 	if a.StartNanos == 0 || o.StartNanos != 0 && o.StartNanos < a.StartNanos {
 		a.StartNanos = o.StartNanos

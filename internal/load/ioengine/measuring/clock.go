@@ -2,8 +2,8 @@ package measuring
 
 import "time"
 
-// Clock reads the run's time axis: nanoseconds since its zero, advancing with the monotonic clock, so that a step of
-// the wall clock during the run moves nothing.
+// Clock reads the run's time axis: nanoseconds since its zero on the monotonic clock, so that a step of the wall clock
+// during the run has no effect.
 type Clock struct {
 	base   time.Time // with a monotonic reading
 	offset int64     // of base on the axis

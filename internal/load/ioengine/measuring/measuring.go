@@ -3,7 +3,8 @@
 //	operations that completed ──Recorder──▶ a Tally of each worker, by period ──▶ Collector ──▶ intervals, every second
 //	calls of back ends, syncs, priorities, verification ──▶ Account, once at the end
 //
-// Recording is a few additions in memory that is there before the load starts. It judges nothing.
+// Recording is a few additions in memory that is allocated before the load starts. The package does not judge the
+// numbers.
 package measuring
 
 import (
@@ -62,7 +63,7 @@ type Source interface {
 	Lap() (busiest, waited int64)
 }
 
-// NewCollector begins at a moment of the clock. expected is when the load will end, 0 where that is not known.
+// NewCollector returns a collector that starts at a time of the clock. expected is the end of the load, 0 if unknown.
 func NewCollector(of load.Workload, devices []string, clock *Clock, start, expected int64) *collector {
 	t := &collector{of: of, devices: devices, clock: clock, length: int64(of.IntervalLength), expected: expected}
 	t.boundary = FloorTo(start, t.length) + t.length

@@ -6,8 +6,8 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Recorder counts what one worker completed in one period. All its memory is there before the load starts; recording
-// is a few additions. A full recorder is handed over by swapping it for an empty one.
+// Recorder counts the completed operations of one worker in one period. All its memory is allocated before the load
+// starts; recording is a few additions. A full recorder is handed over by swapping it for an empty one.
 type Recorder struct {
 	dirs    [interval.DirectionCount]dirRecord
 	devices []interval.DeviceTraffic // by index in Workload.Devices

@@ -1,6 +1,6 @@
 package measuring
 
-// Tally is what one worker recorded, by period.
+// Tally has the records of one worker, by period.
 type Tally struct {
 	Record    *Recorder
 	fresh     func() *Recorder // makes another one
@@ -22,7 +22,7 @@ func NewTally(fresh func() *Recorder) Tally {
 	return t
 }
 
-// Close puts aside what was recorded, for the collector.
+// Close ends a period and keeps its record for the collector.
 func (t *Tally) Close(p Period) {
 	if t.Record.used {
 		p.record = t.Record
@@ -35,7 +35,7 @@ func (t *Tally) Close(p Period) {
 	t.periods = append(t.periods, p)
 }
 
-// Take returns the periods up to a boundary, which belong to the caller from then on.
+// Take returns the periods up to a boundary and passes their ownership to the caller.
 func (t *Tally) Take(boundary int64) []Period {
 	count := 0
 	for count < len(t.periods) && t.periods[count].End <= boundary {
@@ -46,7 +46,7 @@ func (t *Tally) Take(boundary int64) []Period {
 	return taken
 }
 
-// Ends reports whether the last period that is over has come to a boundary.
+// Ends reports whether the last closed period reaches a boundary.
 func (t *Tally) Ends(boundary int64) bool {
 	return t.PeriodEnd <= boundary || len(t.periods) > 0 && t.periods[len(t.periods)-1].End >= boundary
 }

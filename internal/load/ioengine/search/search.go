@@ -2,7 +2,7 @@
 //
 //	latencies of a window ──Completed──▶ Look, when the window is over ──▶ another depth, found, over
 //
-// It reads no clock and changes no queue: who looks gives it the moment, and takes its depth.
+// The package reads no clock and changes no queue: the caller passes the time and applies the depth.
 package search
 
 import (
@@ -67,7 +67,7 @@ const (
 	SearchOver // the load ends
 )
 
-// Look ends a window that is over and goes on to the next depth.
+// Look closes a finished window and selects the next depth.
 func (d *Search) Look(now int64) Change {
 	if now < d.Window+d.length || d.count == 0 {
 		return noChange
@@ -124,7 +124,7 @@ func (d *Search) follow(passes bool) {
 	}
 }
 
-// Depth is what a search for a queue depth has come to.
+// Depth is the state of a search for a queue depth.
 type Depth struct {
 	Depth int
 	// Found: a deeper queue misses the target, or the job has none deeper. FoundNanos is from when operations count, on the
@@ -134,7 +134,7 @@ type Depth struct {
 	Met        bool // the target was met at that depth, in the last window
 }
 
-// State is what it has come to.
+// State returns the current state.
 func (d *Search) State() Depth {
 	return Depth{Depth: d.Depth, Found: d.found, FoundNanos: d.FoundAt, Met: d.met}
 }

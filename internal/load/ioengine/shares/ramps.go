@@ -44,8 +44,8 @@ func (r *Ramps) Of(job *program.Job) *Ramp {
 	return g
 }
 
-// Add notes bytes of an operation that ended at now. One that failed counts like the others: a device that does nothing
-// right must not keep a job in its ramp forever.
+// Add counts the bytes of an operation that ended at now. Failed operations count too: a failing device must not keep a
+// job in its ramp forever.
 func (r *Ramp) Add(size, now int64) {
 	if r.done.Add(size) >= r.want {
 		r.EndedAt.CompareAndSwap(0, now)

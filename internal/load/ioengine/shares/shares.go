@@ -1,9 +1,9 @@
-// Package shares holds what jobs have together that run at the same time, in one workload or in several: Flows, which keep
-// their operations in proportion, and Ramps, which end when all of a group have moved so many bytes.
+// Package shares has the state shared by concurrent jobs, in one workload or in several: Flows keep their operations in
+// proportion, and Ramps end when all jobs of a group have moved a number of bytes.
 //
 //	job ──Of──▶ the place of one clone, nil where it shares nothing
 //
-// Places are touched by the threads of all clones; only joining and leaving take a lock.
+// The threads of all clones access this state; only joining and leaving take a lock.
 package shares
 
 import (
@@ -40,7 +40,7 @@ type Flow struct {
 }
 
 const (
-	// FlowPollNanos is how soon a lane that is ahead looks again where flow_sleep does not say it.
+	// FlowPollNanos is the default of flow_sleep: the poll interval of a lane that is ahead.
 	FlowPollNanos = int64(50_000)
 	// flowAheadMin lets a lane go on while the others are being woken.
 	flowAheadMin = 16
@@ -66,7 +66,7 @@ func (f *Flows) Of(job *program.Job) *Flow {
 	return &Flow{group: g, weight: uint64(c.Flow), ahead: max(flowAheadMin, 2*uint64(job.Depth)), Sleep: int64(c.FlowSleep)}
 }
 
-// Join begins to count; nothing where it has begun already.
+// Join begins to count; further calls have no effect.
 func (f *Flow) Join() {
 	if !f.inside {
 		f.inside = true
@@ -74,7 +74,7 @@ func (f *Flow) Join() {
 	}
 }
 
-// Leave lets the others go on without this lane; f may be nil.
+// Leave removes this lane from the group so that the others continue without it; f may be nil.
 func (f *Flow) Leave() {
 	if f != nil && f.inside {
 		f.inside = false

@@ -112,7 +112,7 @@ func (v *Verifier) dump(w *Report, l *queue.Queue, s *backend.Slot, m *verify.Mi
 	return text
 }
 
-// Completed looks at a completed operation. The error is the first one that its job does not outlive.
+// Completed checks a completed operation. It returns the first error that ends the job.
 func (v *Verifier) Completed(l *queue.Queue, w *Report, s *backend.Slot) error {
 	switch {
 	case s.Kind != backend.OpRead:
@@ -127,7 +127,8 @@ func (v *Verifier) Completed(l *queue.Queue, w *Report, s *backend.Slot) error {
 	return nil
 }
 
-// Verdict is what verification came to when the load ended at a moment. The time of one that was cut off counts too.
+// Verdict returns the result of verification when the load ended at end. The time of an interrupted verification counts
+// too.
 func (v *Verifier) Verdict(l *queue.Queue, w *Report, end int64) error {
 	if !v.survey.over {
 		v.conclude(w, l)

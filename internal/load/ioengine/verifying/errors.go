@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
-// ErrnoMismatch is the number that stands for data that is not what was written: EILSEQ on Linux, as in fio.
+// ErrnoMismatch is the error number of a verification mismatch: EILSEQ on Linux, as in fio.
 const ErrnoMismatch = 84
 
 // mismatchError says where data is not what was written.

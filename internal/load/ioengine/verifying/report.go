@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/program"
 )
 
-// Outcome is what verification came to.
+// Outcome is the result of verification.
 type Outcome struct {
 	// VerifyNanos is how long what was written was read back. MismatchCount counts the parts of it, and of what was read
 	// to be checked, that were not as written; Mismatches are lines about the first of them.
@@ -22,7 +22,7 @@ type Outcome struct {
 	SurveyNanos   int64
 }
 
-// Add merges what others came to.
+// Add merges the outcome of other lanes.
 func (o *Outcome) Add(of *Outcome) {
 	o.VerifyNanos = max(o.VerifyNanos, of.VerifyNanos)
 	o.SurveyedBytes += of.SurveyedBytes
@@ -32,7 +32,7 @@ func (o *Outcome) Add(of *Outcome) {
 	o.Mismatches = append(o.Mismatches, of.Mismatches...)
 }
 
-// Report is what the verifiers of one worker need of it and tell it.
+// Report is the exchange between a worker and its verifiers.
 type Report struct {
 	*Outcome
 	Stop    *atomic.Bool // the load is to end

@@ -28,8 +28,8 @@ func (t *tail) lose(s *backend.Slot) {
 	}
 }
 
-// LastWrites returns how many writes the lane made, and where the last of them went that are known to be complete; false where
-// one before those failed.
+// LastWrites returns the number of writes of the lane, and the offsets of the last writes that are known to be
+// complete; false if an earlier write failed.
 func (t *tail) LastWrites() (limit fiojob.VerifyLimit, ok bool) {
 	limit.Writes, limit.Depth = t.count, uint64(len(t.recent))
 	failed := t.failed

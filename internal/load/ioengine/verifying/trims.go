@@ -137,5 +137,5 @@ func zeroFault(part []byte, at verify.Place) *verify.Mismatch {
 	return nil
 }
 
-// Untrim takes back a trim that was never issued.
+// Untrim reverts a trim that was never issued.
 func (v *Verifier) Untrim() { v.trims.issued-- }

@@ -1,14 +1,15 @@
-// Package verifying marks what a lane writes, reads it back and says what is not as it was written: writes get headers, and when a lane has written its part (or every so many writes) it makes the same
-// operations again from their seed, reads where they went and checks what it finds. Nothing is kept for a write, because
-// operation n and its content are functions of seed, stream and n; only where writes may overlap a table of one window of
-// the region at a time says which write was the last (replay.go).
+// Package verifying adds headers to the writes of a lane, reads the data back and reports mismatches. When a lane has
+// finished writing (or after a number of writes), it generates the same operations again from their seed, reads their
+// offsets and checks the data. No state is kept per write, because operation n and its content are functions of seed,
+// stream and n. Only if writes may overlap, a table of one window of the region at a time records which write was the
+// last (replay.go).
 //
-// A job that only reads checks whatever it reads, and does not know who wrote it. Reads among writes are not checked, as
-// in fio, because what they meet may never have been written.
+// A job that only reads checks all data that it reads, from any writer. Reads among writes are not checked, as in fio,
+// because their blocks may never have been written.
 //
 //	New ──▶ Verifier of one lane: Stamp each write, Completed looks at reads, Proceed reads back; Verdict, Outcome
 //
-// It issues no operation of the job. How headers and digests look is in package verify.
+// The package issues no operation of the job. Package verify defines headers and digests.
 package verifying
 
 import (
@@ -26,8 +27,8 @@ import (
 //
 //	writing ──all done, or a backlog is full──▶ draining ──▶ syncing ──▶ building ──▶ reading ──▶ over, or writing again
 //
-// Before the last reading the files are synced and their pages dropped, so that it is the medium that is read. Building is
-// there only where writes may overlap.
+// Before the last reading the files are synced and their pages dropped, so that the medium is read. Building happens
+// only if writes may overlap.
 type Verifier struct {
 	original
 	tail
@@ -94,8 +95,8 @@ type Written struct {
 	zero         bool // trimmed, and to be zeroes
 }
 
-// New returns nil for a job that verifies nothing. timed says that some direction has a schedule; thread is a number of the
-// clone's own.
+// New returns nil for a job without verification. timed is set if a direction has a schedule; thread is the number of
+// the clone.
 func New(l *queue.Queue, timed bool, thread int) *Verifier {
 	s := l.Job.Verify
 	if s == nil {
@@ -131,7 +132,7 @@ func New(l *queue.Queue, timed bool, thread int) *Verifier {
 // Busy reports whether the lane must not issue operations of its own now.
 func (v *Verifier) Busy() bool { return v != nil && v.state != verifyNot }
 
-// Proceed does what verification has to do now, where it is under way, and reports whether it still is.
+// Proceed performs the next step of a verification in progress, and reports whether it is still in progress.
 func (v *Verifier) Proceed(l *queue.Queue, w *Report, now int64) (wake int64, busy bool) {
 	if v.Busy() {
 		wake = v.fill(l, w, now)
@@ -149,7 +150,7 @@ func (v *Verifier) Abort() {
 	}
 }
 
-// Chose notes the direction of an operation where the clock decides about it.
+// Chose records the direction of an operation if it depends on time.
 func (c *choices) Chose(direction int) {
 	if !c.recording {
 		return
@@ -178,10 +179,10 @@ func (v *Verifier) Stamp(s *pattern.Stream, sl *backend.Slot) {
 	}
 }
 
-// Orders reports whether an operation waits for those in flight that it overlaps, so that it is known which one is last.
+// Orders reports whether overlapping operations are serialized, so that the last write is known.
 func (v *Verifier) Orders() bool { return v != nil && v.mayOverlap }
 
-// Lose notes a write that failed.
+// Lose records a failed write.
 func (v *Verifier) Lose(s *backend.Slot) {
 	if s.Kind == backend.OpWrite {
 		v.tail.lose(s)
@@ -208,7 +209,8 @@ func (l *losses) note(w lostWrite) {
 	l.lost[w] = struct{}{}
 }
 
-// Closed is called while the lane is closed and nothing was begun yet: it begins, or says that there is nothing to do.
+// Closed is called when the lane is closed and verification has not begun. It begins verification, or reports that
+// there is none.
 func (v *Verifier) Closed(l *queue.Queue, w *Report) int64 {
 	switch {
 	case v == nil || l.InFlight > 0 || v.over:
@@ -287,10 +289,10 @@ func (v *Verifier) sync(l *queue.Queue, w *Report) bool {
 	return l.InFlight == 0 && v.syncNext == len(l.Streams)
 }
 
-// Surveying reports whether what is read is the survey of a job that only reads: no operation of it.
+// Surveying reports whether current reads are the survey of a read-only job, which do not count as its operations.
 func (v *Verifier) Surveying() bool { return v != nil && v.spec.Reads && v.state == verifyReading }
 
-// Syncing reports whether syncs in flight are those of verification, which no job asked for.
+// Syncing reports whether syncs in flight belong to verification, not to the job.
 func (v *Verifier) Syncing() bool { return v != nil && v.state == verifySyncing }
 
 // prepare says what to read back.
