@@ -12,9 +12,9 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// CloneVM makes powered-off copies of a VM's disks at one instant. Linked clones share the blocks of the source that they do
-// not write, and need a storage that the source's node and theirs both see. A data disk of a clone may be larger than its
-// source, never smaller.
+// CloneVM creates powered-off copies of a VM's disks at one instant. Linked clones share unmodified blocks with the
+// source, and need storage that is shared by the source's node and theirs. A data disk of a clone may be larger than
+// its source, never smaller.
 func (m *builder) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool,
 ) ([]target.VM, error) {

@@ -47,7 +47,7 @@ type blueprintDisk struct {
 	make   func(ctx context.Context, b *blueprint, name string) error
 }
 
-// Create makes powered-off VMs from templates.
+// Create creates powered-off VMs from templates.
 func (m *builder) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
 	plans, err := m.plan(ctx, tag, specs)
 	if err != nil {

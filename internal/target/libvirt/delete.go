@@ -22,8 +22,8 @@ type remover struct {
 	power     *nodePower
 }
 
-// Owned lists the VMs that carry the tag, with their present node and power. A VM of which only volumes are left, or that
-// is on a node that does not answer, is listed with what is known of it.
+// Owned lists the VMs with the tag, with their current node and power. A VM with volumes only, or on a node that does
+// not answer, is listed with its known properties.
 func (r *remover) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
@@ -151,8 +151,8 @@ func (r *remover) needed(s *survey, mark string, without []string) map[string]bo
 	return needed
 }
 
-// Delete powers off and removes VMs with all their volumes, as far as they exist. Volumes that clones of a VM read stay until the
-// last of these is deleted.
+// Delete powers off and removes VMs with all their existing volumes. Volumes that clones read remain until the last
+// clone is deleted.
 func (r *remover) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	if err := tag.Check(); err != nil {
 		return err

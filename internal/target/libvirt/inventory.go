@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// Inventory describes the hosts that answer. It is an error when none does.
+// Inventory describes the hosts that answer. It returns an error if none does.
 func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if err := t.usable(ctx); err != nil {
 		return target.Inventory{}, err

@@ -1,13 +1,14 @@
-// Package libvirt is the target of one or several hosts with libvirt and QEMU: they are the nodes, their domains the
-// VMs. It speaks to them through the program virsh, which knows every transport and every version of the daemon.
+// Package libvirt is the target for one or several hosts with libvirt and QEMU: hosts are nodes, their domains are VMs.
+// It runs the program virsh, which supports every transport and every version of the daemon.
 //
 //	Create ──▶ domain with the tag in its metadata ──▶ volumes with the tag in their names      (create.go)
 //	PowerOnVMs, SnapshotVMs, CloneVM, MigrateVMs ──▶ survey of all nodes ──▶ act on its result
 //	Delete ──▶ domain off ──▶ volumes removed ──▶ domain removed: what is left can be found by its tag
 //
 // The domain is defined before its volumes are made and undefined after they are removed, so there is always an object
-// that names the owner of a volume. The only state kept here is what hosts cannot tell while they are switched off (memory.go).
-// Target is composed of parts, each with the capabilities of one subject; the packages below know one host each.
+// that names the owner of a volume. The package keeps state only for hosts that are off and cannot be queried
+// (memory.go). Target is composed of parts, each with the capabilities of one subject; the packages below handle one
+// host each.
 package libvirt
 
 import (

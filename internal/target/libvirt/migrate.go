@@ -12,8 +12,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// MigrateVMs moves VMs to another node: those that run without an interruption, the others by moving their definition.
-// Both nodes must see the storage.
+// MigrateVMs moves VMs to another node: running ones by live migration, the others by moving their definition. Both
+// nodes must share the storage.
 func (o *operations) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
 	to, err := o.cluster.node(ctx, nodeID)
 	if err != nil {

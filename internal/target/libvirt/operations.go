@@ -61,7 +61,8 @@ func (o *operations) PowerOffVMs(ctx context.Context, tag target.Tag, vms []targ
 	})
 }
 
-// ShutdownVMs asks guests by ACPI to shut down and waits until they have. One that does not keeps its power, which is an error.
+// ShutdownVMs requests an ACPI shutdown of guests and waits for it. A guest that does not shut down stays on, and an
+// error is returned.
 func (o *operations) ShutdownVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	return o.each(ctx, "shut down", selection{tag, vms, true}, func(one *vmInfo) error {
 		p := one.home()
@@ -76,7 +77,7 @@ func (o *operations) ShutdownVMs(ctx context.Context, tag target.Tag, vms []targ
 	})
 }
 
-// SetHA makes VMs start again with their node, or not.
+// SetHA sets whether VMs start with their node.
 func (o *operations) SetHA(ctx context.Context, tag target.Tag, vms []target.VM, enabled bool) error {
 	list, err := o.cluster.find(ctx, tag, vms, false)
 	if err != nil {
@@ -87,7 +88,7 @@ func (o *operations) SetHA(ctx context.Context, tag target.Tag, vms []target.VM,
 	})
 }
 
-// SetBalancing has nothing to switch: libvirt moves no VM by itself.
+// SetBalancing has no effect: libvirt never moves VMs by itself.
 func (o *operations) SetBalancing(ctx context.Context, tag target.Tag, vms []target.VM, _ bool) error {
 	_, err := o.cluster.find(ctx, tag, vms, false)
 	return err

@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 )
 
-// Others lists the domains of all nodes, and the volumes of the pools that VMs lie in, that do not carry the tag.
+// Others lists the domains of all nodes, and the volumes in the pools of VMs, without the tag.
 func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
 	if err := errors.Join(tag.Check(), c.usable(ctx)); err != nil {
 		return nil, err

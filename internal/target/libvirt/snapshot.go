@@ -14,8 +14,8 @@ import (
 // layersMax is below the depth at which libvirt refuses a chain of images.
 const layersMax = 150
 
-// SnapshotVMs takes snapshots of all disks of a VM at one instant, without the help of its guest: as a power cut would
-// leave them. What is written from then on goes to new volumes on top. Snapshots end with their VM.
+// SnapshotVMs takes crash-consistent snapshots of all disks of a VM at one instant, without the guest. Later writes go
+// to new volumes on top. Snapshots are deleted with their VM.
 func (o *operations) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, _ string) error {
 	return o.each(ctx, "snapshot", selection{tag, vms, false}, func(one *vmInfo) error {
 		p := one.home()

@@ -1,4 +1,4 @@
-// Package address gives VMs their addresses and finds those that they got by DHCP. It talks to no agent.
+// Package address assigns addresses to VMs and finds addresses assigned by DHCP. It does not connect to agents.
 //
 //	range of the target file ──▶ Allocator.Reserve ──▶ addresses that are free and do not answer (address.go)
 //	networks of libvirt ──▶ DHCPMax, Of (dhcp.go)
@@ -20,7 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// AgentPort is where the agents of VMs listen.
+// AgentPort is the port of agents in VMs.
 const AgentPort = 7401
 
 // answerMax is how long a host on the network of the VMs may take to accept or refuse a connection.
@@ -52,7 +52,7 @@ func between(first, last netip.Addr) int {
 	return int(min(gap+1, countMax))
 }
 
-// Count returns how many VMs the range has addresses for.
+// Count returns the number of addresses for VMs in the range.
 func (r Range) Count() int {
 	count := between(r.First, r.Last)
 	if gateway, err := netip.ParseAddr(r.Gateway); err == nil && count > 0 && !gateway.Less(r.First) && !r.Last.Less(gateway) {
@@ -61,7 +61,7 @@ func (r Range) Count() int {
 	return count
 }
 
-// Allocator gives away the addresses of a range.
+// Allocator assigns the addresses of a range.
 type Allocator struct {
 	Range Range
 
@@ -170,7 +170,7 @@ func (a *Allocator) Facts() []target.Fact {
 	return slices.Clone(a.skipped)
 }
 
-// Answers reports whether a host has the address. A port that refuses is an answer too.
+// Answers reports whether a host has the address. A refused connection is an answer too.
 func Answers(ctx context.Context, address string) bool {
 	d := net.Dialer{Timeout: answerMax}
 	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(AgentPort)))

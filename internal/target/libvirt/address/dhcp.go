@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// DHCPMax returns how many VMs can get an address from the DHCP of a host's own network; 0 where that is not known: on bridges,
-// and on networks without DHCP of their own.
+// DHCPMax returns the number of addresses that the DHCP server of a host's own network can assign; 0 if unknown: on
+// bridges, and on networks without their own DHCP server.
 func DHCPMax(ctx context.Context, h *virsh.Host, network string) int {
 	if strings.HasPrefix(network, "bridge:") {
 		return 0
@@ -65,8 +65,8 @@ func parseNetwork(text []byte) (int, error) {
 	return min(max(count, 0), countMax), nil
 }
 
-// Of returns the address that a running domain got: from the leases of its host's own networks, or else from the host's table of
-// neighbours; "" where there is none yet.
+// Of returns the address of a running domain: from the leases of its host's own networks, or else from the host's
+// neighbour table; "" if there is none yet.
 func Of(ctx context.Context, h *virsh.Host, domain string) (string, error) {
 	var errs []error
 	for _, source := range []string{"lease", "arp"} {

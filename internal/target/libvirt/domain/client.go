@@ -22,10 +22,10 @@ type Client struct {
 	probed Accelerator // the zero value: not yet
 }
 
-// NewClient returns the client of a host. It calls nothing.
+// NewClient returns the client of a host. It makes no calls.
 func NewClient(h *virsh.Host) *Client { return &Client{Host: h} }
 
-// Silent reports whether the host did not answer when its domains were listed the last time.
+// Silent reports whether the host did not answer when its domains were last listed.
 func (c *Client) Silent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Client) list(ctx context.Context, limit time.Duration) ([]Info, error) 
 	return c.Describe(ctx, ids, virsh.QueryLimit)
 }
 
-// DescribeMax bounds the domains that one call describes, and so the length of one argument.
+// DescribeMax limits the domains per call, and thus the length of one argument.
 const DescribeMax = 1000
 
 // Describe returns domains by their UUIDs. limit is that of each call. Beside an error it returns what it found.
@@ -112,7 +112,8 @@ func (c *Client) Get(ctx context.Context, id string) (Info, error) {
 	return found[0], nil
 }
 
-// Define makes a persistent domain. Because an answer may be lost, an existing one with the mark of d counts as made.
+// Define creates a persistent domain. Because an answer may be lost, an existing domain with the mark of d counts as
+// success.
 func (c *Client) Define(ctx context.Context, d Domain) error {
 	text := d.Text()
 	return virsh.Retry(ctx, func(ctx context.Context) error {
@@ -168,7 +169,8 @@ const (
 	shutdownAgain = 20 * time.Second
 )
 
-// Shutdown asks a guest by ACPI to shut down and waits until it has. One that does not keeps its power, which is an error.
+// Shutdown requests an ACPI shutdown of a guest and waits for it. A guest that does not shut down stays on, and an
+// error is returned.
 func (c *Client) Shutdown(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, shutdownMax, errors.New("the guest does not shut down"))
 	defer cancel()

@@ -11,16 +11,16 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
-// Accelerators as libvirt calls them: the type of a domain.
+// Accelerators by their name in libvirt: the type of a domain.
 const (
 	KVM = "kvm"
 	TCG = "qemu"
 )
 
-// DisksMax bounds the disks of a VM, the system disk included.
+// DisksMax limits the disks of a VM, including the system disk.
 const DisksMax = 200
 
-// Domain is a domain to make.
+// Domain is a domain to create.
 type Domain struct {
 	Type     string // KVM or TCG
 	Name     string
@@ -36,14 +36,14 @@ type Domain struct {
 	Guest                   *Guest // nil: it has no system
 }
 
-// Guest is what a domain with a system has beside its disks.
+// Guest has the devices of a domain with a system, except its disks.
 type Guest struct {
 	MAC             string
 	Network, Bridge string // one of the two
 }
 
-// Disk is a disk on the virtio-scsi controller. The i-th is sda, sdb, …: Linux counts logical units in their order,
-// and the serial number says the same, for guests that find them in another.
+// Disk is a disk on the virtio-scsi controller. The i-th is sda, sdb, …: Linux numbers logical units in their order.
+// The serial number contains the index too, for guests that detect disks in another order.
 type Disk struct {
 	Index         int
 	Path          string

@@ -25,7 +25,8 @@ func (a Accelerator) String() string {
 	return "none: QEMU interprets every instruction (TCG), which is many times slower than hardware (" + a.Reason + ")"
 }
 
-// Accelerator finds out once what runs VMs on the host. A host may offer KVM and still run no VM with it, so a probe boots.
+// Accelerator determines the accelerator of the host, once. Some hosts offer KVM although VMs do not run under it, so
+// it boots a probe.
 func (c *Client) Accelerator(ctx context.Context, cpuMode string) (Accelerator, error) {
 	c.mu.Lock()
 	known := c.probed

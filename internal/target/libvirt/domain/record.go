@@ -40,7 +40,7 @@ type Record struct {
 	Created time.Time `json:"created"`
 }
 
-// Value is the VM as a value that callers may change.
+// Value returns a copy of the VM that callers may change.
 func (r Record) Value() target.VM {
 	vm := r.VM
 	vm.Addresses = append([]string(nil), r.VM.Addresses...)
@@ -122,7 +122,8 @@ func (s Info) owner() owner {
 // Mark returns the mark of the run that owns the domain; "" if it is not one of Bragg.
 func (s Info) Mark() string { return s.owner().Mark }
 
-// Record returns the record in the domain. Of one that cannot be read only the identity is left: the mark still names the owner.
+// Record returns the record in the domain. If the record is unreadable, it contains only the identity: the mark still
+// names the owner.
 func (s Info) Record() Record {
 	var r Record
 	text := strings.TrimSpace(s.owner().Record)
@@ -139,8 +140,8 @@ func (s Info) Record() Record {
 	return r
 }
 
-// ID derives the identity of a VM, which is its UUID in libvirt, from its name and owner: two names or two owners never
-// share one, and making the same VM twice is noticed.
+// ID derives the identity of a VM, its UUID in libvirt, from its name and owner. Different names or owners never share
+// one, and a second creation of the same VM is detected.
 func ID(mark, name string) string {
 	sum := sha256.Sum256([]byte("vm " + mark + "\x00" + name))
 	b := sum[:16]
@@ -149,7 +150,7 @@ func ID(mark, name string) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// Name is the name of a domain, for people; nothing depends on it.
+// Name is the display name of a domain; nothing depends on it.
 func Name(id, name string) string {
 	const nameMax = 40
 	safe := strings.Map(func(r rune) rune {
@@ -162,7 +163,7 @@ func Name(id, name string) string {
 	return "bragg-" + safe[:min(len(safe), nameMax)] + "-" + id[:8] + id[24:]
 }
 
-// MAC derives the address of a VM's network card.
+// MAC derives the address of a VM's network interface.
 func MAC(id string) string {
 	sum := sha256.Sum256([]byte("mac " + id))
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", sum[0], sum[1], sum[2]) // the prefix of QEMU

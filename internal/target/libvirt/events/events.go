@@ -1,5 +1,6 @@
-// Package events listens to the lifecycle events of hosts and dates from them when VMs stopped. It decides nothing: callers ask
-// for the moment of a stop that they noticed, and hang up on agents of VMs that it reports.
+// Package events listens to the lifecycle events of hosts and derives from them when VMs stopped. It makes no
+// decisions: callers query the time of a stop that they detected, and close the connections to agents of VMs that it
+// reports.
 //
 //	virsh event --loop, one process per host ──▶ lifecycle ──▶ stops by domain ──▶ Listener.Date
 package events
@@ -46,8 +47,8 @@ const (
 	listenFailures = 5
 )
 
-// Listener knows when VMs stopped. Without an event a stop is noticed when an agent does not answer, and then its moment lies
-// somewhere since the agent was last heard.
+// Listener records when VMs stopped. Without an event, a stop is detected when an agent does not answer; its time is
+// then uncertain by the time since the agent's last answer.
 type Listener struct {
 	mu     sync.Mutex
 	cancel context.CancelFunc // nil: it has not begun
@@ -72,8 +73,8 @@ func New() *Listener {
 	return &Listener{stops: map[place]stop{}, places: map[string]place{}, heard: map[string]time.Time{}}
 }
 
-// Listen begins to listen to all hosts, once. stopped is called with the identity of each VM that stopped, whose domain must have
-// been Placed.
+// Listen starts listening to all hosts, once. It calls stopped with the identity of each stopped VM whose domain was
+// Placed.
 func (l *Listener) Listen(hosts []*virsh.Host, stopped func(id string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,22 +167,21 @@ func (l *Listener) forget(host string) {
 	}
 }
 
-// Placed notes that a VM is a domain of that name on a host.
+// Placed records the host and the domain name of a VM.
 func (l *Listener) Placed(id, host, domain string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.places[id] = place{host, domain}
 }
 
-// Heard notes that the agent of a VM sent something just now.
+// Heard records that the agent of a VM has just sent data.
 func (l *Listener) Heard(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard[id] = time.Now()
 }
 
-// Date sets the moment of a stop that was noticed at a moment: that of the host's event, or else some moment since the agent was
-// last heard.
+// Date sets the time of a detected stop: that of the host's event, or else a time since the agent's last answer.
 func (l *Listener) Date(s *target.StoppedError, id string, noticed time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,7 +193,7 @@ func (l *Listener) Date(s *target.StoppedError, id string, noticed time.Time) {
 	}
 }
 
-// Close ends all processes that listen.
+// Close ends all listening processes.
 func (l *Listener) Close() {
 	l.mu.Lock()
 	l.closed = true

@@ -1,5 +1,5 @@
-// Package meter reads how busy hosts and VMs are, as libvirt counts it. It turns counters into averages since the reading before
-// and says nothing about what they mean.
+// Package meter reads the utilization of hosts and VMs from libvirt. It converts counters into averages since the
+// previous reading and does not interpret them.
 //
 //	virsh nodecpustats, nodememstats, domstats ──▶ reading ──▶ averages of the node (meter.go) and of our VMs (vms.go)
 package meter

@@ -19,7 +19,7 @@ const spaceLimit = 8 * time.Second
 // ErrInUse: libvirt does not refresh a pool while volumes are being made in it, and a reading of space must not delay these.
 var ErrInUse = errors.New("volumes are being made")
 
-// Fresh returns the pool with its free space of now. Each call is made once: the caller can read again later.
+// Fresh returns the pool with its current free space. It does not retry: the caller can read again later.
 func (s *Store) Fresh(ctx context.Context) (*Pool, error) {
 	if !s.files.TryLock() {
 		return nil, fmt.Errorf("node %q: %w", s.host.ID, ErrInUse)

@@ -1,5 +1,5 @@
-// Package storage is the pools of hosts and the volumes in them: space, names that say who owns a volume, and making, copying,
-// filling and removing volumes. It knows nothing of VMs but their identities in names.
+// Package storage handles the pools of hosts and their volumes: free space, names with the owner of a volume, and
+// creating, copying, filling and deleting volumes. It knows VMs only by the identities in names.
 //
 //	Store (the pool of one host) ──▶ Pool, as read at one moment ──▶ Create, Copy, Upload, Delete
 package storage
@@ -29,12 +29,12 @@ type Store struct {
 	halted atomic.Bool
 }
 
-// New returns the pool of that name on a host; shared says that all hosts of the target see it. It calls nothing.
+// New returns the pool of that name on a host; shared means that all hosts of the target use it. It makes no calls.
 func New(h *virsh.Host, name string, shared bool) *Store {
 	return &Store{host: h, name: name, shared: shared}
 }
 
-// Pool is the pool of a host at one moment, and what can be done in it.
+// Pool is the pool of a host at one point in time, with its operations.
 type Pool struct {
 	store *Store
 
@@ -58,7 +58,7 @@ type Pool struct {
 // snapshots nor linked clones.
 var filePools = []string{"dir", "fs", "netfs"}
 
-// Pool reads the pool, with the free space of when libvirt last refreshed it.
+// Pool reads the pool, with the free space of libvirt's last refresh.
 func (s *Store) Pool(ctx context.Context) (*Pool, error) {
 	if err := s.revive(ctx); err != nil && !virsh.IsLost(err) && !virsh.IsBusy(err) { // the next call has a better error for these
 		return nil, err
@@ -82,8 +82,8 @@ func (s *Store) parse(text []byte) (*Pool, error) {
 	return p, nil
 }
 
-// Storage names the storage behind the pool: hosts for which it is the same name share it. Pools of different hosts with one
-// UUID need not be shared: hosts that were installed from one image have the same.
+// Storage returns the name of the storage behind the pool: hosts with equal names share it. Pools with equal UUIDs on
+// different hosts are not necessarily shared: hosts that were installed from one image have the same UUIDs.
 func (p *Pool) Storage() string {
 	switch {
 	case p.store.shared:
@@ -97,7 +97,7 @@ func (p *Pool) Storage() string {
 // File is the path of a volume.
 func (p *Pool) File(volume string) string { return path.Join(p.Path, volume) }
 
-// Create makes a volume; an existing one is left as it is, because its name says that it is of this run.
+// Create creates a volume. An existing one is unchanged, because its name identifies this run as its owner.
 func (p *Pool) Create(ctx context.Context, v Volume) error {
 	p.store.files.RLock()
 	defer p.store.files.RUnlock()
@@ -108,7 +108,7 @@ func (p *Pool) Create(ctx context.Context, v Volume) error {
 	return err
 }
 
-// Copy makes a volume with the content of another one of the same pool. Half a copy is removed and made again.
+// Copy creates a volume with the content of another one in the same pool. A partial copy is deleted and copied again.
 func (p *Pool) Copy(ctx context.Context, v Volume, source string) error {
 	c := virsh.Call{
 		Args:  []string{"vol-create-from", "--pool=" + p.UUID, "--file=/dev/stdin", "--vol=" + source, "--inputpool=" + p.UUID},
@@ -166,7 +166,7 @@ func parseVolumes(text []byte) []string {
 	return names
 }
 
-// Find describes a volume. One that QEMU or another host made is found after the pool was reread.
+// Find describes a volume. It rereads the pool to find volumes created by QEMU or another host.
 func (p *Pool) Find(ctx context.Context, name string) (Stored, error) {
 	v, err := p.find(ctx, name)
 	if !virsh.IsGone(err) {

@@ -53,7 +53,7 @@ const (
 	QCOW2 = "qcow2"
 )
 
-// Volume is a volume to make. It takes no space until it is written.
+// Volume is a volume to create. It uses no space until it is written.
 type Volume struct {
 	Name      string
 	Format    string

@@ -89,10 +89,10 @@ func IsGone(err error) bool {
 
 var noDomain = regexp.MustCompile(`^failed to get domain '[^']*'(; failed to get domain '[^']*')*$`)
 
-// Exists: what the call was to make exists already.
+// Exists: the object to create exists already.
 func Exists(err error) bool { return Says(err, "already exists", "exists already") }
 
-// IsUnchanged: a domain is in the state already that the call was to bring about.
+// IsUnchanged: the domain is already in the requested state.
 func IsUnchanged(err error) bool {
 	return Says(err, "domain is not running", "domain is already running", "Domain is already active", "is already active as")
 }
@@ -128,8 +128,8 @@ const (
 	attemptBudget = 15 * time.Second       // a call that hangs is not made again
 )
 
-// Retry repeats act while it fails in a way that may pass. After such a failure settled, when it is given, checks
-// whether act had its effect nevertheless.
+// Retry repeats act after transient errors. After such an error settled, if given, checks whether act took effect
+// nevertheless.
 func Retry(ctx context.Context, act func(context.Context) error, settled func(context.Context) bool) error {
 	began := time.Now()
 	delay := AttemptDelay

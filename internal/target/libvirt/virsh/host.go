@@ -24,7 +24,7 @@ type Host struct {
 	facts *Facts // once the host has answered
 }
 
-// NewHost returns the host at a connection URI, which it checks; run makes the calls. It connects to nothing.
+// NewHost returns the host at a connection URI, which it checks; run executes the calls. It does not connect.
 func NewHost(id, uri string, run Runner) (*Host, error) {
 	uri, err := checkURI(uri)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *Host) Run(ctx context.Context, c Call) ([]byte, error) {
 	return out, nil
 }
 
-// Reach returns the URI that virsh is given now, another one after each new connection of ssh.
+// Reach returns the current URI for virsh, which changes with each new connection of ssh.
 func (h *Host) Reach(ctx context.Context, limit time.Duration) (string, error) {
 	if h.tunnel == nil {
 		return h.uri, nil
@@ -66,12 +66,12 @@ func (h *Host) Reach(ctx context.Context, limit time.Duration) (string, error) {
 	return uri, nil
 }
 
-// Query makes a call that changes nothing.
+// Query makes a read-only call.
 func (h *Host) Query(ctx context.Context, args ...string) ([]byte, error) {
 	return h.retry(ctx, Call{Args: args, Limit: QueryLimit})
 }
 
-// Apply makes a call that changes something, and that may be made twice.
+// Apply makes a call that changes state and may be repeated.
 func (h *Host) Apply(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	return h.retry(ctx, Call{Args: args, Stdin: stdin, Limit: ChangeLimit})
 }
@@ -84,7 +84,7 @@ func (h *Host) retry(ctx context.Context, c Call) (out []byte, err error) {
 	return out, err
 }
 
-// Change makes a call once that changes something.
+// Change makes a call that changes state, once.
 func (h *Host) Change(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	return h.Run(ctx, Call{Args: args, Stdin: stdin, Limit: ChangeLimit})
 }
@@ -95,7 +95,7 @@ func (h *Host) Drop() { h.tunnel.drop() }
 // Close ends the connection for good.
 func (h *Host) Close() { h.tunnel.close() }
 
-// Facts are what a host says of itself; they do not change while it is up.
+// Facts are properties that a host reports; they do not change while it is up.
 type Facts struct {
 	UUID      string
 	CPUs      int
@@ -104,7 +104,7 @@ type Facts struct {
 	Software  string // "QEMU 7.2.22, libvirt 9.0.0"
 }
 
-// Facts asks the host once.
+// Facts queries the host once.
 func (h *Host) Facts(ctx context.Context) (Facts, error) {
 	h.mu.Lock()
 	known := h.facts

@@ -1,9 +1,9 @@
-// Package virsh runs the program virsh: one call after another to the libvirt of one host. It knows connections, outputs and
-// errors of virsh, and nothing of VMs; what a call means is up to the packages beside it.
+// Package virsh runs the program virsh: calls to the libvirt of one host, one after another. It handles connections,
+// outputs and errors of virsh, but not VMs; the packages beside it define the meaning of calls.
 //
 //	Host.Query, Apply ──▶ Retry ──▶ Host.Run ──▶ tunnel (ssh, where the URI says so) ──▶ Runner ──▶ virsh
 //
-// Every call may fail, or have had its effect and still seem to have failed. Callers check the state and try again (errors.go).
+// A call may report an error although it took effect. Callers check the state and try again (errors.go).
 package virsh
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Limits of single calls. A host that is switched off is noticed by the first of them.
+// Limits of single calls. The first of them detects a host that is off.
 const (
 	QueryLimit   = 30 * time.Second
 	SilentLimit  = 8 * time.Second // of a host that did not answer before

@@ -9,7 +9,7 @@ import (
 // Template makes XML for calls.
 type Template struct{ text *template.Template }
 
-// NewTemplate reads a template of the program's own, in which the function x escapes a text. It panics on a faulty one.
+// NewTemplate parses a built-in template, in which the function x escapes text. It panics on an invalid template.
 func NewTemplate(text string) Template {
 	escape := func(text string) string {
 		var b strings.Builder
@@ -19,7 +19,7 @@ func NewTemplate(text string) Template {
 	return Template{template.Must(template.New("").Funcs(template.FuncMap{"x": escape}).Parse(text))}
 }
 
-// Text fills the template. It panics where the template does not fit the type of data.
+// Text executes the template. It panics if the template does not fit the type of data.
 func (t Template) Text(data any) []byte {
 	var b strings.Builder
 	if err := t.text.Execute(&b, data); err != nil {
