@@ -10,9 +10,9 @@
 //	task.go       one workload: its run and its buffered intervals
 //	meter.go      counters for Prometheus (exposition.go)
 //
-// A connection is any net.Conn: an inherited socket pair on the local target, mutual TLS elsewhere. Work outlives a
-// connection: an agent that is cut off keeps running, buffers intervals, and delivers them when the controller is
-// back, each exactly once. Whether losing the connection ends the process is up to Command.
+// A connection is any net.Conn: an inherited socket pair on the local target, mutual TLS elsewhere. Workloads outlive a
+// connection: a disconnected agent keeps running, buffers intervals, and delivers each exactly once when the controller
+// has reconnected. Command decides whether a lost connection ends the process.
 package agent
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// Options say what an agent is. Generators is required, everything else has a default.
+// Options configure an agent. Generators is required, the other fields have defaults.
 type Options struct {
 	Generators map[string]load.Generator // by the name that workloads use
 	VM         string                    // name of the VM, for messages and metrics
@@ -53,7 +53,7 @@ type Options struct {
 	Failpoint func(name string)
 }
 
-// Server serves controllers. It owns all running workloads; connections come and go.
+// Server serves controllers. It owns all running workloads, independent of connections.
 type Server struct {
 	options   Options
 	boot      string // random, new with every start, so that a controller notices a power cycle
@@ -96,7 +96,7 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 	return s.ServeConn(ctx, conn)
 }
 
-// ServeConn serves one connection until the peer closes it (nil) or ctx ends. Workloads go on afterwards.
+// ServeConn serves one connection until the peer closes it (nil) or ctx ends. Workloads continue afterwards.
 func (s *Server) ServeConn(ctx context.Context, conn net.Conn) error {
 	listener := newOneConn(s.meter.count(conn))
 	server := s.httpServer(ctx)
@@ -118,7 +118,7 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) error {
 	return err
 }
 
-// Close stops all load, waits until it has ended, and refuses everything from then on.
+// Close stops all load, waits for its end, and refuses all further requests.
 func (s *Server) Close() {
 	s.workloads.close()
 	s.stop()

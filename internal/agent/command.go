@@ -19,7 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// Config is the one argument of an agent's process, as JSON or as the absolute path of a file that holds it.
+// Config is the only argument of an agent's process, as JSON or as the absolute path of a file with it.
 type Config struct {
 	VM       string        `json:"vm"`
 	VCPUs    int           `json:"vcpus,omitempty"`
@@ -36,7 +36,7 @@ type Config struct {
 	MetricsListen string `json:"metrics_listen,omitempty"`
 }
 
-// Program is what the surrounding program gives to Command.
+// Program has the inputs of Command from the surrounding program.
 type Program struct {
 	Generators map[string]load.Generator
 	Version    string
@@ -44,9 +44,9 @@ type Program struct {
 	Failpoint  func(name string) // see Options
 }
 
-// Command is the body of an agent's process: it serves until the connection closes, ctx ends or the system asks the
-// process to end, and returns the exit code. The caller exits with it at once, so that whatever a generator still
-// holds ends with the process.
+// Command is the body of an agent's process: it serves until the connection closes, ctx ends or a signal ends the
+// process, and returns the exit code. The caller must exit with it immediately, so that the resources of generators are
+// released with the process.
 func Command(ctx context.Context, args []string, p Program) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -200,7 +200,7 @@ func (o *Options) at(name string) {
 	}
 }
 
-// Failpoints lists the names that an agent passes, in about the order in which it passes them.
+// Failpoints lists the failpoints of an agent, approximately in order.
 func Failpoints() []string {
 	return []string{
 		"agent.configured", "agent.ready", "agent.hello",

@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/wait"
 )
 
-// TLS names the files that make up the identity of an agent, as package trust makes them for one run and one VM.
+// TLS names the files with the identity of an agent, which package trust creates for one run and one VM.
 type TLS struct {
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`

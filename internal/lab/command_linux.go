@@ -13,7 +13,7 @@ func Started(arguments []string) bool {
 	return len(arguments) > 0 && arguments[0] == Verb && os.Getenv(childMark) != ""
 }
 
-// Main is the program behind Verb and returns its exit code. What it prints is in a log of the lab.
+// Main is the program behind Verb and returns its exit code. Its output goes to a log of the lab.
 func Main(arguments []string) int {
 	if len(arguments) > 0 && arguments[0] != roleChassis && os.Getpid() != 1 {
 		fmt.Fprintf(os.Stderr, "%s %q: it must run as PID 1 of a namespace\n", Verb, arguments)

@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// HostStatus is what a keeper knows of a host.
+// HostStatus is the state of a host, reported by the keeper.
 type HostStatus struct {
 	Name    string        `json:"name"`
 	Power   chassis.Power `json:"power"`
@@ -37,7 +37,7 @@ func (l *Lab) Status(ctx context.Context) ([]HostStatus, error) {
 	return out, l.ask(ctx, http.MethodGet, "/hosts", &out)
 }
 
-// Reset does something to the power of a host, beside its BMC. It returns when power was cut, or switched on.
+// Reset changes the power of a host without its BMC. It returns when power is off or on.
 func (l *Lab) Reset(ctx context.Context, name string, kind chassis.Reset) error {
 	if _, err := l.Host(name); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (l *Lab) Reset(ctx context.Context, name string, kind chassis.Reset) error 
 	return l.ask(ctx, http.MethodPost, "/hosts/"+url.PathEscape(name)+"/reset?kind="+url.QueryEscape(string(kind)), nil)
 }
 
-// Link pulls or plugs the network cable of a host.
+// Link connects or disconnects the network of a host.
 func (l *Lab) Link(ctx context.Context, name string, up bool) error {
 	if _, err := l.Host(name); err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 	"github.com/braggdev/bragg/internal/wait"
 )
 
-// Down removes labs: all that names name, or all there are; leftovers of dead ones in any case. It returns the names of
-// those that it removed. A lab that is not there is none to remove, and no error.
+// Down removes the named labs, or all labs without names, and leftovers of dead ones in any case. It returns the names
+// of the removed labs. A missing lab is not an error.
 func Down(labs string, names []string, all bool) (removed []string, err error) {
 	for _, name := range names {
 		if err := checkName(name); err != nil {

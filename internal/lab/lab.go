@@ -7,11 +7,12 @@
 //	       ▲                                         └──▶ …
 //	       └── Lab.Reset, Link, …: power, links ── bragg-lab, tests
 //
-// A lab is processes in namespaces, and nothing else. The keeper is the first process of a PID namespace, and its network
-// namespace is the switch; each host is the first process of a PID namespace below, with a network and mounts of its own.
-// What such a process has started ends with it, by the kernel's hand, and so do its links and mounts. So the power of a
-// host is cut by killing one process, and a lab is removed by killing one process and deleting one folder: nothing is
-// looked for by its name. Beyond its folder a lab has one network interface on the machine, which ends with the switch.
+// A lab consists of processes in namespaces only. The keeper is the first process of a PID namespace, and its network
+// namespace is the switch; each host is the first process of a PID namespace below, with a network and mounts of its
+// own. What such a process has started ends with it, by the kernel's hand, and so do its links and mounts. So the power
+// of a host is cut by killing one process, and a lab is removed by killing one process and deleting one folder: nothing
+// is looked for by its name. Beyond its folder a lab has one network interface on the machine, which ends with the
+// switch.
 //
 // Hosts share the machine's kernel, processors, memory and disk. It is a lab to find out whether things work, not how fast.
 package lab
@@ -67,7 +68,7 @@ type Lab struct {
 	Templates []Template   `json:"templates,omitempty"`
 }
 
-// Folder is where a lab is, and which files of it others use.
+// Folder is the location of a lab and of those of its files that others use.
 type Folder struct {
 	Dir string `json:"dir"`
 }
@@ -99,7 +100,7 @@ const (
 	roleChassis = "chassis"
 )
 
-// Names that the hosts of all labs have in common.
+// Names that are the same on the hosts of all labs.
 const (
 	PoolName = "lab" // libvirt's pool, and the network with its bridge
 	SSHUser  = "root"
@@ -116,27 +117,27 @@ const (
 	socketBytesMax = 107 // of a path, unix(7)
 )
 
-// URI is how virsh reaches the libvirt of a host.
+// URI returns the URI of a host's libvirt for virsh.
 func (h Host) URI() string {
 	return "qemu+unix:///system?socket=" + h.LibvirtSocket()
 }
 
-// LibvirtSocket is libvirt's socket as the machine sees it.
+// LibvirtSocket is the path of libvirt's socket on the machine.
 func (h Host) LibvirtSocket() string { return filepath.Join(h.Dir, "run", "libvirt-sock") }
 
-// TemplateDir is where templates lie, at the same path for the machine and all hosts.
+// TemplateDir is the folder of templates, at the same path on the machine and all hosts.
 func (l Folder) TemplateDir() string { return filepath.Join(l.Dir, "shared", "templates") }
 
-// PoolDir is the pool that all hosts see, at the same path everywhere.
+// PoolDir is the pool shared by all hosts, at the same path everywhere.
 func (l Folder) PoolDir() string { return filepath.Join(l.Dir, "shared", "pool") }
 
-// LeaseFile is where DHCP writes which guest has which address, as dnsmasq does.
+// LeaseFile has the DHCP leases of guests, in the format of dnsmasq.
 func (l Folder) LeaseFile() string { return filepath.Join(l.Dir, "switch", "leases") }
 
 // BMCPasswordFile holds the password of BMCUser.
 func (l Folder) BMCPasswordFile() string { return filepath.Join(l.Dir, "bmc-password") }
 
-// SSHKeyFile is the private key that all hosts let in.
+// SSHKeyFile is the private key that all hosts accept.
 func (l Folder) SSHKeyFile() string { return filepath.Join(l.Dir, "ssh", "client_key") }
 
 // KnownHostsFile holds the keys of all hosts.

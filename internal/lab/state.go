@@ -108,7 +108,7 @@ func Labs(labs string) ([]*Lab, error) {
 	return all, nil
 }
 
-// Find returns a lab that is up.
+// Find returns a running lab.
 func Find(labs, name string) (*Lab, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ import (
 // networkLock is held on the whole machine from the choice of a network until it is taken.
 const networkLock = "/run/bragg-lab.lock"
 
-// Up makes a lab and returns when all its hosts are up. Leftovers of labs whose keeper died are removed before. Where it
-// fails, nothing is left. hold keeps an attached lab up; closing it, or the end of this process, ends the lab.
+// Up creates a lab and returns when all its hosts are up. It first removes leftovers of labs whose keeper died. If it
+// fails, nothing remains. hold keeps an attached lab up; closing it, or the end of this process, ends the lab.
 func Up(ctx context.Context, o Options) (l *Lab, hold io.Closer, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, nil, err

@@ -23,14 +23,14 @@ type request struct {
 	Met  *Holder `json:"met,omitempty"`  // the requester, which shares the machine
 }
 
-// Order asks for a lease of a machine, or renews it.
+// Order requests or renews a lease of a machine.
 type Order struct {
 	Holder Holder `json:"holder"`
 	// Over is the id of a lease whose holder is known to be gone: it may be replaced.
 	Over string `json:"over,omitempty"`
 }
 
-// Answer is what came of an Order: the lease, or who has it.
+// Answer is the result of an Order: the lease, or its current holder.
 type Answer struct {
 	Fence uint64  `json:"fence,omitempty"`
 	Other *Holder `json:"other,omitempty"`
@@ -56,7 +56,7 @@ func address(scope string) *net.UnixAddr {
 // Held is the lease of this machine, in this process.
 type Held struct{ *server }
 
-// Hold takes the lease of this machine for this process. While another has it, it returns a *HeldError.
+// Hold takes the lease of this machine for this process. If another process holds it, Hold returns a *HeldError.
 func Hold(ctx context.Context, scope string, h Holder) (*Held, error) {
 	s, other, err := bindAlone(ctx, scope, owner{holder: h})
 	if err != nil {
@@ -72,10 +72,10 @@ func Hold(ctx context.Context, scope string, h Holder) (*Held, error) {
 // Fence is the number of the lease.
 func (h *Held) Fence() uint64 { return h.holder.Fence }
 
-// Lost never reports: a lease of the kernel cannot be taken away from its process.
+// Lost never reports: a kernel lease cannot be lost while its process runs.
 func (h *Held) Lost() <-chan Holder { return nil }
 
-// Unlock gives the lease back.
+// Unlock releases the lease.
 func (h *Held) Unlock() error {
 	holding.remove(h.holder.ID)
 	h.end()

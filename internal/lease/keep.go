@@ -27,8 +27,8 @@ type Keeper struct {
 	Life   time.Duration `json:"life_ns"` // how long without being renewed
 }
 
-// Keep is the body of such a process. It tells on ready what came of it, and returns when the lease was given back, has
-// expired, or never was to be had.
+// Keep is the body of such a process. It writes the result to ready, and returns when the lease was released, has
+// expired, or could not be taken.
 func Keep(ctx context.Context, text string, ready io.WriteCloser) error {
 	var k Keeper
 	if err := json.Unmarshal([]byte(text), &k); err != nil || k.Life <= 0 {
@@ -122,7 +122,7 @@ func Take(ctx context.Context, scope string, o Order, command []string) (Answer,
 	}
 }
 
-// Drop ends the lease of that id, if this machine has it.
+// Drop releases the lease with that id, if this machine has it.
 func Drop(scope, id string) error {
 	_, err := talk(address(scope), talkMax, request{Drop: id}, &struct{}{})
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) {

@@ -22,7 +22,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Times of a lease that is held from elsewhere.
+// Times of a lease that a controller on another machine holds.
 const (
 	// RenewPeriod is how often a controller renews it.
 	RenewPeriod = 20 * time.Second
@@ -37,7 +37,7 @@ const (
 	callMax = time.Minute
 )
 
-// Holder says who holds a lease, for those who come too late.
+// Holder describes the lease holder, for messages to other controllers.
 type Holder struct {
 	ID      string    `json:"id"` // of this lease: a UUID
 	Run     string    `json:"run"`
@@ -50,7 +50,7 @@ type Holder struct {
 	Cleaning bool `json:"cleaning,omitempty"`
 }
 
-// NewHolder describes this process as the holder of a lease for a run. fence is one that must be exceeded.
+// NewHolder describes this process as the lease holder for a run. The new fence is higher than fence.
 func NewHolder(run string, fence uint64) Holder {
 	now := time.Now()
 	h := Holder{ID: uuid.NewString(), Run: run, Process: thisProcess(), Since: now.UTC().Truncate(time.Second)}
@@ -79,5 +79,5 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// Here reports whether the holder's process is one of this machine, so that it can be stopped from here.
+// Here reports whether the holder's process runs on this machine, so that it can be stopped from here.
 func (e *HeldError) Here() bool { return e.By.Process.here() }

@@ -77,7 +77,7 @@ func ownVirsh(ctx context.Context, stdin []byte, args ...string) ([]byte, error)
 	return out.Bytes(), nil
 }
 
-// Machine returns the UUID by which libvirt knows its host.
+// Machine returns libvirt's UUID of its host.
 func (s Secrets) Machine(ctx context.Context) (string, error) {
 	text, err := s.Query(ctx, "capabilities")
 	if err != nil {
@@ -95,9 +95,9 @@ func (s Secrets) Machine(ctx context.Context) (string, error) {
 	return c.UUID, nil
 }
 
-// Mark says to the libvirt of this machine that a holder shares it, for those who come to it through libvirt to cut its power,
-// and goes on saying so until the function that it returns is called. Where libvirt cannot be used it does nothing. What those
-// said who were killed meanwhile it takes back.
+// Mark records in the libvirt of this machine that a holder shares it, so that controllers that use libvirt do not cut
+// its power, and renews the record until the returned function is called. Without access to libvirt it has no effect.
+// It removes the records of holders that were killed.
 func Mark(ctx context.Context, h Holder) (unmark func()) {
 	s, ok := OwnLibvirt()
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Process tells a process from all others, of other machines and of other times too.
+// Process identifies a process uniquely, across machines and reboots.
 type Process struct {
 	PID       int    `json:"pid"`
 	Start     uint64 `json:"start,omitempty"`     // in ticks since the machine's start

@@ -25,8 +25,8 @@ const (
 	secretsPerUse = 100
 )
 
-// Secrets is the libvirt of a machine, as virsh speaks to it. Both make one call and return what it printed; errors hold what virsh
-// said. Change is for calls that change something.
+// Secrets is access to the libvirt of a machine by virsh. Both functions make one call and return its output; errors
+// contain virsh's message. Change is for calls that change state.
 type Secrets struct {
 	Query  func(ctx context.Context, args ...string) ([]byte, error)
 	Change func(ctx context.Context, stdin []byte, args ...string) ([]byte, error)
@@ -118,7 +118,7 @@ func (s Secrets) define(ctx context.Context, use string, h Holder) error {
 	return err
 }
 
-// Drop gives the lease back. Where that id has it no more, it does nothing.
+// Drop releases the lease. If that id no longer holds it, Drop has no effect.
 func (s Secrets) Drop(ctx context.Context, id string) error {
 	_, err := s.Change(ctx, nil, "secret-undefine", "--secret="+id)
 	if noSecret(err) {
@@ -127,8 +127,9 @@ func (s Secrets) Drop(ctx context.Context, id string) error {
 	return err
 }
 
-// Parts returns those who share the machine, as far as they said so to its libvirt and are not known to have ended. One whose last
-// sign of life is old counts too: that is by another machine's clock, and its own one removes what is dead (see Mark).
+// Parts returns the holders that share the machine, according to its libvirt, except those known to have ended. Holders
+// with an old renewal are included: its time is from another machine's clock, and that machine removes dead holders
+// (see Mark).
 func (s Secrets) Parts(ctx context.Context) ([]Holder, error) {
 	all, err := s.holders(ctx, secretPart)
 	var alive []Holder

@@ -26,7 +26,7 @@ const (
 	meetsMax   = 256 // unread ones
 )
 
-// Meeting says that another holder shares the machine, from a moment or until it.
+// Meeting reports that another holder shares the machine, from a time or until it.
 type Meeting struct {
 	With  Holder
 	Ended bool
@@ -47,7 +47,8 @@ type Part struct {
 	present map[string]Holder // others, by the names of their sockets
 }
 
-// Share takes a part of the lease of this machine for this process. While another has the whole, it returns a *HeldError.
+// Share takes a shared lease of this machine for this process. If another process holds the exclusive lease, Share
+// returns a *HeldError.
 func Share(ctx context.Context, scope string, h Holder) (*Part, error) {
 	p := &Part{scope: scope, meetings: make(chan Meeting, meetsMax), present: map[string]Holder{}}
 	s, other, err := bind(ctx, partAddress(scope, h), owner{holder: h, met: p.meet})
@@ -156,10 +157,10 @@ func (p *Part) Fence() uint64 { return p.holder.Fence }
 // Lost never reports: see Held.
 func (p *Part) Lost() <-chan Holder { return nil }
 
-// Meetings tells who shares the machine, from when and until when.
+// Meetings reports the other holders that share the machine, with their begin and end.
 func (p *Part) Meetings() <-chan Meeting { return p.meetings }
 
-// Unlock gives the part back.
+// Unlock releases the shared lease.
 func (p *Part) Unlock() error {
 	p.stop()
 	p.work.Wait()

@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/wait"
 )
 
-// Place is a machine whose lease is taken over some connection. Its methods may be called from several goroutines.
+// Place is a machine whose lease is taken over a connection. Its methods may be called concurrently.
 type Place interface {
 	// Name is what the target calls it.
 	Name() string
@@ -24,7 +24,7 @@ type Place interface {
 	Drop(ctx context.Context, id string) error
 }
 
-// Group is the lease of several machines, renewed until it is given back.
+// Group is the lease of several machines, renewed until its release.
 type Group struct {
 	holder Holder
 	places []Place // in the order in which they are taken; those that did not answer come last
@@ -36,10 +36,10 @@ type Group struct {
 	fence uint64
 }
 
-// Together takes the leases of all places for one holder, or of none. It takes them in the order of their identities: of two
-// controllers that want the same machines, the one that gets the first gets all. A machine that does not answer, as it may be
-// switched off, is left out and taken as soon as it does; one at least must answer. While another has one of them, the error
-// is a *HeldError.
+// Together takes the leases of all places for one holder, or of none. It takes them in the order of their identities:
+// of two controllers that want the same machines, the one that gets the first gets all. A machine that does not answer
+// may be off; its lease is taken as soon as it answers. At least one must answer. If another holder has one of them,
+// the error is a *HeldError.
 func Together(ctx context.Context, h Holder, places []Place) (*Group, error) {
 	return together(ctx, h, places, RenewPeriod)
 }
@@ -166,7 +166,7 @@ func (g *Group) renew(ctx context.Context, p Place, period time.Duration) {
 	}
 }
 
-// Fence is the number of the lease, above that of all before.
+// Fence is the number of the lease, higher than all earlier ones.
 func (g *Group) Fence() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -80,8 +80,8 @@ func removeTemporary(runs string) error {
 	return err
 }
 
-// Unfinished lists runs that have a journal or an unsealed bundle, in the order of their ids: they are going on, or
-// their program died.
+// Unfinished lists runs with a journal or an unsealed bundle, ordered by id: they are in progress, or their controller
+// died.
 func Unfinished(runs string) ([]string, error) {
 	ids, err := control.Journals(runs)
 	if err != nil {

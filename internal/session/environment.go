@@ -14,8 +14,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Environment describes the machine on which the run is driven, and the file system that holds dir, for the report.
-// What cannot be found out is left out.
+// Environment describes the controller's machine and the file system of dir, for the report. Unknown values are
+// omitted.
 func Environment(dir string) map[string]string {
 	env := map[string]string{}
 	set := func(name, value string) {
@@ -54,10 +54,10 @@ func Kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// MemoryBytes returns the machine's RAM, 0 when it cannot be read.
+// MemoryBytes returns the machine's RAM, 0 if unknown.
 func MemoryBytes() int64 { return meminfo("MemTotal") }
 
-// MemoryAvailableBytes returns the RAM that programs may still take, 0 when it cannot be read.
+// MemoryAvailableBytes returns the available RAM, 0 if unknown.
 func MemoryAvailableBytes() int64 { return meminfo("MemAvailable") }
 
 func meminfo(key string) int64 {
@@ -183,8 +183,8 @@ func existing(path string) (string, error) {
 	}
 }
 
-// Space returns the free bytes that an ordinary user may take, and the size, of the file system that holds path or its
-// nearest existing parent.
+// Space returns the free space for unprivileged users, and the size, of the file system of path or its nearest existing
+// parent.
 func Space(path string) (freeBytes, totalBytes int64, err error) {
 	place, err := existing(path)
 	if err != nil {

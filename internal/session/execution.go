@@ -36,7 +36,7 @@ func (o RunOptions) at(name string) error {
 	return o.Failpoint(name)
 }
 
-// Failpoints lists the names that a session passes besides those of run.Failpoints, in the order in which it does.
+// Failpoints lists the failpoints of a session in order, without those of run.Failpoints.
 func Failpoints() []string {
 	return []string{
 		"session.leased", "session.journalled", "session.bundled", "session.engine", "session.ran", "session.evaluate",

@@ -22,7 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Prepared is a scenario bound to an open target. Nothing was touched yet.
+// Prepared is a scenario bound to an open target. Nothing has been changed yet.
 type Prepared struct {
 	Order     Order
 	ID        string // of the run, if it comes to one
@@ -123,7 +123,8 @@ func (p *Prepared) compile(ctx context.Context) error {
 	return err
 }
 
-// Preflight refuses a plan that does not fit its target with a *diag.Error. Its hint names a rehearsal that fits, where one does.
+// Preflight returns a *diag.Error if the plan does not fit its target. Its hint names a rehearsal that fits, if there
+// is one.
 func (p *Prepared) Preflight() error {
 	err := planner.Preflight(p.Plan)
 	var told *diag.Error
@@ -176,7 +177,7 @@ func (p *Prepared) openTarget(ctx context.Context) (target.Target, error) {
 	return openTarget(ctx, opening{p.config, machinesDir(p.Order.Runs, p.ID), p.Order.Program, p.identities})
 }
 
-// Close closes the target. After Run it does nothing.
+// Close closes the target. After Run it has no effect.
 func (p *Prepared) Close() error {
 	if p.target == nil {
 		return nil

@@ -5,7 +5,7 @@
 //	Order ──Prepare──▶ Prepared (scenario, open target, plan) ──Run──▶ sealed bundle and Outcome
 //	runs directory ──Clean──▶ changes of dead runs are undone, their bundles are sealed as aborted
 //
-// It prints nothing and knows neither the command line nor reports: a Watcher follows a run.
+// The package prints nothing and handles neither the command line nor reports: a Watcher follows a run.
 package session
 
 import (
@@ -59,8 +59,8 @@ func (p *Program) catalog() verb.Catalog {
 	return c
 }
 
-// Watcher follows a run in progress. Its methods are called from several goroutines, never two at once, and must return
-// soon.
+// Watcher follows a run in progress. Its methods are called from several goroutines, but never concurrently, and must
+// return quickly.
 type Watcher interface {
 	// Begin is called once, before anything outside is touched: dir is the bundle's folder.
 	Begin(p *plan.Plan, dir string)
@@ -69,7 +69,7 @@ type Watcher interface {
 	Interval(iv interval.Interval)
 }
 
-// Catalog returns all steps and generators that this program has.
+// Catalog returns all steps and generators of this program.
 func Catalog() verb.Catalog {
 	return verb.Catalog{Steps: step.All(), Generators: loadbuiltin.Generators(), CheckQuery: checkQuery}
 }

@@ -10,7 +10,7 @@
 //	stop.go        how a workload is stopped whose agent is silent
 //	clock.go       the agent's clock against the run's axis
 //
-// It makes no first connection: where an agent is, and how it is reached, is known to the caller.
+// The caller makes the first connection, because it knows the address of the agent.
 package client
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// Options change what a Client does when things go wrong. The zero value never reconnects.
+// Options configure how a Client handles errors. The zero value never reconnects.
 type Options struct {
 	// Fence is the fencing counter of the lease under which the controller acts.
 	Fence uint64
@@ -67,7 +67,7 @@ type Options struct {
 	Disconnected func(back bool, lasted time.Duration)
 }
 
-// Client speaks to one agent. It implements load.Runner; several workloads may run at once.
+// Client is the connection to one agent. It implements load.Runner; several workloads may run at once.
 type Client struct {
 	*connector
 	options Options
@@ -85,7 +85,7 @@ var (
 	_ load.Preparer = (*Client)(nil)
 )
 
-// New returns a client that speaks over conn and owns it from then on.
+// New returns a client that uses conn and owns it.
 func New(conn net.Conn, o Options) *Client {
 	if o.RedialFor <= 0 {
 		o.RedialFor = 15 * time.Minute
@@ -104,7 +104,7 @@ func New(conn net.Conn, o Options) *Client {
 	return c
 }
 
-// Hello asks the agent who it is and compares its clock with ours.
+// Hello returns the identity of the agent and compares its clock with that of this process.
 func (c *Client) Hello(ctx context.Context) (wire.Hello, error) {
 	h, r, err := c.fastest(ctx)
 	if err == nil {
@@ -210,7 +210,7 @@ func clockOffset(offset, trip time.Duration) int64 {
 	return int64(offset)
 }
 
-// Health asks what the agent is doing.
+// Health returns the state of the agent.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	var h wire.Health
 	if err := c.call(ctx, request{http.MethodGet, "/v1/health", nil}, &h); err != nil {
@@ -219,7 +219,7 @@ func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	return h, nil
 }
 
-// Log returns what the agent had to say since its start, at most the last 256 KiB.
+// Log returns the agent's log since its start, at most the last 256 KiB.
 func (c *Client) Log(ctx context.Context) (text []byte, err error) {
 	response, err := c.send(ctx, request{http.MethodGet, "/v1/log", nil})
 	if err != nil {

@@ -296,11 +296,11 @@ func (c *connector) markLost() {
 	}
 }
 
-// Lost is closed when the agent is gone for good: the connection is closed and cannot be made again. It is noticed
-// from the first request on.
+// Lost is closed when the agent is lost permanently: the connection is closed and cannot be restored. Detection begins
+// with the first request.
 func (c *connector) Lost() <-chan struct{} { return c.lost }
 
-// Close closes the connection and ends everything that waits for the agent, soon and with load.ErrLost. On the local target that
+// Close closes the connection; all calls that wait for the agent return load.ErrLost soon. On the local target this
 // ends the agent.
 func (c *connector) Close() error {
 	defer c.dials.Wait() // a dial ends with c.lost

@@ -21,8 +21,8 @@ import (
 	"github.com/braggdev/bragg/internal/wait"
 )
 
-// Run runs w on the agent; see load.Runner. It survives lost connections when the client can redial: intervals made
-// meanwhile arrive afterwards, each once. Where the agent had to discard some, Run says so in its error.
+// Run runs w on the agent; see load.Runner. It survives lost connections if the client can redial: intervals of that
+// time arrive afterwards, each once. If the agent had to discard some, Run returns an error that says so.
 func (c *Client) Run(ctx context.Context, w load.Workload, sink load.Sink) error {
 	if ctx.Err() != nil {
 		return nil

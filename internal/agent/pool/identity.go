@@ -55,15 +55,16 @@ func (i *identityCheck) forget(vm string) {
 	delete(i.known, vm)
 }
 
-// SharedIdentity is something that should distinguish one VM from others, and that several VMs have.
+// SharedIdentity is an identifier that should be unique, but that several VMs have.
 type SharedIdentity struct {
 	Kind  string   // "agent", "machine-id", "address"
 	Value string   // in one form, however an agent wrote it
 	VMs   []string // at least two, in order
 }
 
-// SharedIdentities compares what agents say of themselves, by the names of their VMs, and returns what two or more of them share:
-// agents (one agent answers for two VMs), machine-ids, addresses, each in order. What an agent does not say is not compared.
+// SharedIdentities compares the identities reported by agents, by the names of their VMs, and returns those that two or
+// more share: agents (one agent answers for two VMs), machine-ids, addresses, each in order. Missing identities are not
+// compared.
 func SharedIdentities(agents map[string]wire.Hello) []SharedIdentity {
 	boots, machines, addresses := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	note := func(to map[string][]string, value, vm string) {

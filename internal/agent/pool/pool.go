@@ -3,8 +3,8 @@
 //	Runner(vm) ──▶ dial or reuse ──▶ Hello, identity check ──▶ client
 //	connection lost ──▶ redial until the agent answers, its VM has stopped, or the run has switched it off
 //
-// Beside that it compares the clocks of agents on networks with the run's. It runs no load and records nothing: what happens goes to
-// the Observer.
+// The pool also compares the clocks of agents on networks with the run's. It runs no load and records nothing: it
+// reports to the Observer.
 package pool
 
 import (
@@ -54,7 +54,7 @@ type Answer struct {
 	Metrics func(ctx context.Context) ([]byte, error)
 }
 
-// Options say how a run treats its agents. All fields are needed.
+// Options configure how a run handles its agents. All fields are required.
 type Options struct {
 	Fence    uint64    // of the run's lease
 	Zero     time.Time // of the run's axis
@@ -66,8 +66,8 @@ type Options struct {
 	SilentFor time.Duration
 }
 
-// Pool keeps one connection to the agent of each VM. A connection ends with the VM's power; the next call makes a new one. A
-// connection over a network is restored when it breaks, as long as the VM is the same and was not switched off.
+// Pool keeps one connection to the agent of each VM. A connection ends with the VM's power; the next call opens a new
+// one. A lost connection over a network is restored, as long as the VM is the same and was not switched off.
 type Pool struct {
 	dialer     target.AgentDialer
 	options    Options
@@ -105,7 +105,7 @@ func (p *Pool) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
 	return c, nil
 }
 
-// Client is Runner for callers that want more of an agent than to run loads. The pool owns the client.
+// Client is Runner for callers that use more of an agent than its loads. The pool owns the client.
 func (p *Pool) Client(ctx context.Context, vm target.VM) (*client.Client, error) {
 	l, err := p.link(vm.Name)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *Pool) known(vm string) *link {
 	return p.byVM[vm]
 }
 
-// Moved notes that a VM is on another node.
+// Moved records the new node of a VM.
 func (p *Pool) Moved(vm, node string) {
 	l := p.known(vm)
 	if l == nil {
@@ -270,8 +270,8 @@ func (p *Pool) Moved(vm, node string) {
 	}
 }
 
-// SwitchedOff gives up the connection to a VM that the run itself has switched off: what waits for it ends at once, and its agent is
-// not called again. It does not wait for the holder of the turn.
+// SwitchedOff drops the connection to a VM that the run itself has switched off: waiting calls end immediately, and the
+// agent is not redialled. It does not wait for the holder of the turn.
 func (p *Pool) SwitchedOff(vm target.VM) {
 	p.identities.forget(vm.Name)
 	if l := p.known(vm.Name); l != nil {

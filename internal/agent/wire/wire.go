@@ -3,7 +3,8 @@
 //	controller ── commands: JSON ──▶ agent
 //	controller ◀── stream: one Record per line ── agent
 //
-// It holds no connection and no state. The agent's half is package agent, the controller's is package client.
+// The package has no connections and no state. Package agent implements the agent's side, package client the
+// controller's.
 package wire
 
 import (
@@ -33,18 +34,18 @@ import (
 //	POST   /v1/workloads/{id}/stop              the last intervals and the end record follow on the stream
 //	DELETE /v1/workloads/{id}                   stop and forget
 //
-// A request that changes something carries a fencing counter (header Bragg-Fence). An agent remembers the highest and
-// refuses lower ones, so that a controller that lost its lease cannot disturb the one that took over; what a lower one started is
-// stopped when a higher one is first seen.
+// A request that changes state carries a fence (header Bragg-Fence). An agent remembers the highest and rejects lower
+// ones, so that a controller that lost its lease cannot disturb its successor. The first request with a higher fence
+// stops workloads of lower ones.
 //
-// Moments are given in the agent's uptime (nanoseconds on its monotonic clock since it started), so that a step of its wall clock
-// moves nothing. Z is the uptime at the zero of the run's axis; it may be negative.
+// Times are given in the agent's uptime (nanoseconds on its monotonic clock since its start), so that a step of its
+// wall clock has no effect. Z is the uptime at the zero of the run's axis; it may be negative.
 const Version = 2
 
-// UptimeMax bounds moments and lengths, so that sums of them do not overflow: about sixty years.
+// UptimeMax limits times and durations so that their sums do not overflow: about sixty years.
 const UptimeMax = int64(1) << 61
 
-// Bounds that both ends keep.
+// Limits of both ends.
 const (
 	HeaderBytesMax  = 64 << 10
 	ReplyBytesMax   = 1 << 20
@@ -68,7 +69,7 @@ const (
 	CodeUnknownLoad = "agent-unknown-workload"
 )
 
-// Hello says who an agent is.
+// Hello is the identity of an agent.
 type Hello struct {
 	Protocol       int      `json:"protocol"`
 	Version        string   `json:"version"`
@@ -84,7 +85,7 @@ type Hello struct {
 	Addresses []string `json:"addresses,omitempty"` // without prefix, in order
 }
 
-// Health is what an agent is doing.
+// Health is the state of an agent.
 type Health struct {
 	Boot           string       `json:"boot"`
 	UptimeNanos    int64        `json:"uptime_ns"`
@@ -112,7 +113,7 @@ type Record struct {
 	End      *End               `json:"end,omitempty"`
 }
 
-// LostRange says that intervals From to Through were discarded because no controller fetched them in time.
+// LostRange reports that intervals From to Through were discarded because no controller fetched them in time.
 type LostRange struct {
 	From    int64 `json:"from"`
 	Through int64 `json:"through"`
@@ -124,13 +125,13 @@ type End struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// Error is an error of the agent's, and whether load.ErrLost is in its chain.
+// Error is an error of the agent. Lost marks that load.ErrLost is in its chain.
 type Error struct {
 	diag.Wire
 	Lost bool `json:"lost,omitempty"`
 }
 
-// ToError returns what to send of err; nil for nil.
+// ToError returns the form of err to send; nil for nil.
 func ToError(err error) *Error {
 	if err == nil {
 		return nil
@@ -149,7 +150,7 @@ func (w *Error) Err() error {
 	return w.Wire.Err()
 }
 
-// Decode reads one line of a stream. It refuses whatever could make a later reader misbehave.
+// Decode parses and validates one line of a stream.
 func Decode(line []byte) (Record, error) {
 	var r Record
 	if err := json.Unmarshal(line, &r); err != nil {
