@@ -13,17 +13,6 @@ const (
 	ramBytesDefault = 2048 << 20
 )
 
-// deviceName returns the name of data disk i inside a VM: /dev/sdb, …, /dev/sdz, /dev/sdaa, ….
-func deviceName(i int) string {
-	i++ // sda is the system disk
-	letters := ""
-	for i >= 0 {
-		letters = string(rune('a'+i%26)) + letters
-		i = i/26 - 1
-	}
-	return "/dev/sd" + letters
-}
-
 // namePrefixes returns for each group the prefix of its VMs' names. Groups whose names differ only in replaced characters
 // get a numeric suffix, so that VM names stay unique.
 func namePrefixes(groups []scenario.Group) map[string]string {

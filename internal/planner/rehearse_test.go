@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // TestRehearsalCounts: each group keeps at least one VM plus one for each growth, further VMs are limited to 16 in total,
@@ -71,7 +72,7 @@ func checkFair(t *rapid.T, counts map[string][]int, scaled map[string]map[int]in
 
 func TestDeviceNames(t *testing.T) {
 	for i, want := range map[int]string{0: "/dev/sdb", 1: "/dev/sdc", 24: "/dev/sdz", 25: "/dev/sdaa", 50: "/dev/sdaz", 51: "/dev/sdba"} {
-		if got := deviceName(i); got != want {
+		if got := "/dev/" + target.DiskName(i+1); got != want {
 			t.Errorf("disk %d is %s, want %s", i, got, want)
 		}
 	}

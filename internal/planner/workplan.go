@@ -54,7 +54,7 @@ func (c workloads) planGroups() {
 		}
 		p.Count, p.CountFinal = p.Scaled(series[0]), p.Scaled(slices.Max(series))
 		for i := range g.DiskCount {
-			p.Disks = append(p.Disks, plan.Disk{Device: deviceName(i), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
+			p.Disks = append(p.Disks, plan.Disk{Device: "/dev/" + target.DiskName(i+1), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
 		}
 		if !deployed[g.Name] {
 			p.Count, p.CountFinal, p.ScenarioCount, p.ScenarioCountFinal = 0, 0, 0, 0

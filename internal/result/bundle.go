@@ -207,7 +207,7 @@ func (b *Bundle) Attachment(name string) (io.ReadCloser, error) {
 func (b *Bundle) Events() iter.Seq2[interval.Event, error] {
 	return func(yield func(interval.Event, error) bool) {
 		more := true
-		err := b.plainLines(eventsFile, func(line []byte) (bool, error) {
+		err := b.lines(eventsFile, scanPlain, func(line []byte) (bool, error) {
 			var e interval.Event
 			if err := json.Unmarshal(line, &e); err != nil {
 				return true, err
@@ -227,7 +227,7 @@ func (b *Bundle) Intervals() iter.Seq2[interval.Interval, error] {
 	return func(yield func(interval.Interval, error) bool) {
 		var decode interval.Decoder
 		more := true
-		err := b.framedLines(intervalsFile, func(line []byte) (bool, error) {
+		err := b.lines(intervalsFile, scanFramed, func(line []byte) (bool, error) {
 			iv, err := decode.Line(line)
 			if err != nil {
 				return true, err
@@ -247,7 +247,7 @@ func (b *Bundle) Samples() iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		r := sampleReader{series: map[int]seriesDefinition{}}
 		more := true
-		err := b.framedLines(samplesFile, func(line []byte) (bool, error) {
+		err := b.lines(samplesFile, scanFramed, func(line []byte) (bool, error) {
 			var err error
 			more, err = r.line(line, yield)
 			return more, err

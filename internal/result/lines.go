@@ -14,19 +14,19 @@ import (
 // the line makes no sense.
 type eachLine func(line []byte) (more bool, err error)
 
-// plainLines reads an uncompressed file of lines.
-func (b *Bundle) plainLines(name string, each eachLine) error {
+// lines reads a file with the function for its form.
+func (b *Bundle) lines(name string, scan func(*os.File, eachLine) (int64, error), each eachLine) error {
 	f, err := b.openStream(name)
 	if f == nil || err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = scanPlain(f, each)
+	_, err = scan(f, each)
 	return b.judge(name, err)
 }
 
 // scanPlain returns the offset behind the last good line, and errCut where the file ends inside a line.
-func scanPlain(r io.Reader, each eachLine) (good int64, err error) {
+func scanPlain(r *os.File, each eachLine) (good int64, err error) {
 	br := bufio.NewReaderSize(r, 256<<10)
 	for {
 		line, err := readLine(br)
@@ -68,17 +68,6 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 		long = append(long, line...)
 	}
 	return long, err
-}
-
-// framedLines reads a file of frames.
-func (b *Bundle) framedLines(name string, each eachLine) error {
-	f, err := b.openStream(name)
-	if f == nil || err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = scanFramed(f, each)
-	return b.judge(name, err)
 }
 
 // scanFramed returns the offset behind the last good frame, and errCut where the file ends inside a frame.

@@ -48,6 +48,15 @@ type Disk struct {
 	SizeBytes int64  `json:"size_bytes"`
 }
 
+// DiskName returns the name of disk i as Linux gives it: sda, …, sdz, sdaa. Disk 0 is the system's, data begins at 1.
+func DiskName(i int) string {
+	letters := ""
+	for n := i + 1; n > 0; n = (n - 1) / 26 {
+		letters = string(rune('a'+(n-1)%26)) + letters
+	}
+	return "sd" + letters
+}
+
 // VM is a virtual machine, or a process in place of one, that this run created.
 type VM struct {
 	ID        string     `json:"id"`

@@ -67,17 +67,9 @@ func (t *Target) make(ctx context.Context, tag target.Tag, spec target.VMSpec, o
 		if size <= 0 {
 			return nil, fmt.Errorf("disk of %d bytes", size)
 		}
-		m.vm.Disks = append(m.vm.Disks, target.Disk{Device: deviceName(i), SizeBytes: size})
+		m.vm.Disks = append(m.vm.Disks, target.Disk{Device: "/dev/" + target.DiskName(i+1), SizeBytes: size})
 	}
 	return m, nil
-}
-
-func deviceName(i int) string {
-	suffix := ""
-	for n := i + 2; n > 0; n = (n - 1) / 26 {
-		suffix = string(rune('a'+(n-1)%26)) + suffix
-	}
-	return "/dev/sd" + suffix
 }
 
 // Delete removes VMs, as far as they exist.

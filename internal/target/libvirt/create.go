@@ -197,7 +197,7 @@ const byID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
 // addData adds the i-th data disk: the first is sdb. A distribution gives such names in the order in which its drivers finish, which
 // varies, so there the disk is found by its serial number. Guests of bragg image build have no udev, and keep the order.
 func (b *blueprint) addData(i int, size int64, format string, make func(context.Context, *blueprint, string) error) {
-	role := domain.DiskName(i + 1)
+	role := target.DiskName(i + 1)
 	b.disks = append(b.disks, blueprintDisk{role, format, make})
 	data := target.Disk{Device: "/dev/" + role, SizeBytes: size}
 	if b.from.kernel == nil {

@@ -235,7 +235,7 @@ func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk ma
 		Addresses: []string{address}, Disks: []target.Disk{}, Power: target.PowerOff,
 	}
 	for i, size := range spec.DiskBytes {
-		name := diskName(i)
+		name := target.DiskName(i + 1)
 		path := t.machines.store.path(o.ID, name)
 		if err := disk(ctx, path, i, size); err != nil {
 			return target.VM{}, fmt.Errorf("make disk %s: %w", name, err)
@@ -259,16 +259,6 @@ func (t *Target) newAddress(id string) (string, error) {
 		return t.detached.Address, nil
 	}
 	return t.address.reserve(id, "")
-}
-
-// diskName returns the name of the i-th data disk as Linux gives it: sda holds the system, data begins at sdb, and
-// after sdz comes sdaa.
-func diskName(i int) string {
-	suffix := ""
-	for n := i + 2; n > 0; n = (n - 1) / 26 {
-		suffix = string(rune('a'+(n-1)%26)) + suffix
-	}
-	return "sd" + suffix
 }
 
 // Delete powers off and removes VMs, as far as they exist.

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/braggdev/bragg/internal/target"
 )
 
 func TestDiskNames(t *testing.T) {
 	for i, want := range map[int]string{0: "sdb", 1: "sdc", 24: "sdz", 25: "sdaa", 26: "sdab", 50: "sdaz", 51: "sdba", 127: "sddy"} {
-		if got := diskName(i); got != want {
+		if got := target.DiskName(i + 1); got != want {
 			t.Errorf("disk %d is %q, want %q", i, got, want)
 		}
 	}

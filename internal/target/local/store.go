@@ -202,7 +202,7 @@ func (s *store) readRecord(o owner) record {
 	}
 	// Paths follow from the place of the folder: it may have been moved, and a record must not lead anywhere else.
 	for i := range r.VM.Disks {
-		r.VM.Disks[i].Device, r.VM.Disks[i].Path = "/dev/"+diskName(i), s.path(o.ID, diskName(i))
+		r.VM.Disks[i].Device, r.VM.Disks[i].Path = "/dev/"+target.DiskName(i+1), s.path(o.ID, target.DiskName(i+1))
 	}
 	return r
 }

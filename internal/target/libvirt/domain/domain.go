@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
@@ -53,7 +54,7 @@ type Disk struct {
 	Boot          bool
 }
 
-func (d Disk) Name() string   { return DiskName(d.Index) }
+func (d Disk) Name() string   { return target.DiskName(d.Index) }
 func (d Disk) Serial() string { return SerialOf(d.Index) }
 
 // Direct reports whether the host does not cache the disk, which native I/O needs.
@@ -67,16 +68,7 @@ var domainTemplate = virsh.NewTemplate(domainXML)
 // Text is the domain as XML.
 func (d Domain) Text() []byte { return domainTemplate.Text(d) }
 
-// DiskName returns the name of the i-th disk as Linux gives it: sda, …, sdz, sdaa.
-func DiskName(i int) string {
-	suffix := ""
-	for n := i + 1; n > 0; n = (n - 1) / 26 {
-		suffix = string(rune('a'+(n-1)%26)) + suffix
-	}
-	return "sd" + suffix
-}
-
-// DiskIndex is the inverse of DiskName.
+// DiskIndex is the inverse of target.DiskName.
 func DiskIndex(name string) int {
 	index := 0
 	for _, r := range strings.TrimPrefix(name, "sd") {
@@ -86,4 +78,4 @@ func DiskIndex(name string) int {
 }
 
 // SerialOf is the serial number of the i-th disk.
-func SerialOf(i int) string { return "bragg-" + DiskName(i) }
+func SerialOf(i int) string { return "bragg-" + target.DiskName(i) }

@@ -13,7 +13,7 @@ import (
 func TestDiskNames(t *testing.T) {
 	t.Parallel()
 	for i, want := range map[int]string{0: "sda", 1: "sdb", 25: "sdz", 26: "sdaa", 27: "sdab", 51: "sdaz", 52: "sdba"} {
-		if got := DiskName(i); got != want || DiskIndex(got) != i {
+		if got := target.DiskName(i); got != want || DiskIndex(got) != i {
 			t.Errorf("%d: got %q and back %d, want %q", i, got, DiskIndex(got), want)
 		}
 	}

@@ -64,7 +64,7 @@ func defined(t *testing.T, c *Client) {
 		t.Fatal(err)
 	}
 	info, err := c.Get(t.Context(), id)
-	if err != nil || info.Mark() != testTag().Mark() || len(info.Disks) != 2 || info.Disks[0].Source.File != "/pool/a&b" || info.Disks[1].Target.Dev != DiskName(DisksMax) {
+	if err != nil || info.Mark() != testTag().Mark() || len(info.Disks) != 2 || info.Disks[0].Source.File != "/pool/a&b" || info.Disks[1].Target.Dev != target.DiskName(DisksMax) {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if err := c.Undefine(t.Context(), id); err != nil {
