@@ -12,14 +12,23 @@ import (
 // Times are the latencies of many operations, kept in a form that distinguishes both kinds: service time of all, and
 // response time, which equals the service time in a closed loop and is not recorded twice.
 type Times struct {
+	// Unfinished counts operations that are in no histogram because they never completed: they failed, were dropped, or were
+	// still waiting when their load ended.
+	Unfinished uint64
+
 	closed         stat.Histogram // service time of closed loops
 	open, response stat.Histogram // both times of open loops
 }
 
 // Add merges the latencies of one interval.
 func (t *Times) Add(iv *interval.Interval) {
+	t.Unfinished += iv.NotIssued
+	if iv.Final {
+		t.Unfinished += iv.Backlog
+	}
 	for d := range iv.Directions {
 		traffic := &iv.Directions[d]
+		t.Unfinished += traffic.ErrorCount()
 		if traffic.Response == nil {
 			t.closed.Merge(traffic.Service)
 			continue
@@ -31,6 +40,7 @@ func (t *Times) Add(iv *interval.Interval) {
 
 // Merge adds what o holds.
 func (t *Times) Merge(o *Times) {
+	t.Unfinished += o.Unfinished
 	t.closed.Merge(&o.closed)
 	t.open.Merge(&o.open)
 	t.response.Merge(&o.response)

@@ -89,6 +89,9 @@ func (l *Loads) Add(iv *interval.Interval) {
 	r.addGauges(iv)
 	s.Due += iv.Due
 	s.NotIssued += iv.NotIssued
+	if iv.Final {
+		s.WaitingAtEnd += iv.Backlog
+	}
 	s.CPUNanos += iv.CPUNanos
 	s.StalledNanos += iv.StalledNanos
 }

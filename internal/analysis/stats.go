@@ -43,15 +43,31 @@ func PointStats(points result.Points, from, to int64) result.Stats {
 	return s
 }
 
-// HistogramStats are the statistics of operations.
-func HistogramStats(h *stat.Histogram) result.Stats {
+// OperationStats are the statistics of operations: of those in h and of unfinished ones, which never completed and are longer
+// than all others. A percentile that falls among them is the largest value of h, and listed in AtLeast.
+func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 	s := noStats()
+	s.Unfinished = unfinished
 	if h == nil || h.Count() == 0 {
 		return s
 	}
 	s.Count = h.Count()
-	s.Mean, s.Median = result.Number(h.Mean()), result.Number(h.Quantile(0.5))
-	s.P95, s.P99, s.P999 = result.Number(h.Percentile(0.95)), result.Number(h.Percentile(0.99)), result.Number(h.Percentile(0.999))
+	all := h.Count() + unfinished
+	percentile := func(name string, q float64) result.Number {
+		if q > 0.5 && all < stat.PercentileNeeds(q) {
+			return result.Number(nan)
+		}
+		if math.Ceil(q*float64(all)) > float64(h.Count()) {
+			s.AtLeast = append(s.AtLeast, name)
+			return result.Number(h.Max())
+		}
+		return result.Number(h.Quantile(q * float64(all) / float64(h.Count())))
+	}
+	s.Mean, s.Median = result.Number(h.Mean()), percentile("median", 0.5)
+	s.P95, s.P99, s.P999 = percentile("p95", 0.95), percentile("p99", 0.99), percentile("p999", 0.999)
+	if unfinished > 0 {
+		s.AtLeast = append(s.AtLeast, "mean", "max")
+	}
 	s.Min, s.Max = result.Number(h.Min()), result.Number(h.Max())
 	s.CV = result.Number(h.StdDev() / h.Mean())
 	return s

@@ -1,14 +1,18 @@
 package evaluate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // reportMetrics computes the metrics that a scenario is judged by: for each series over the whole result. Variability is
@@ -67,41 +71,65 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 		if strings.TrimPrefix(x.Statistic, ofIntervals) == "cv" {
 			c.Unit = ""
 		}
-		var values []float64
+		var values []measured
 		if x.Statistic == "time_to_complete" {
 			c.Unit = "s"
 			values, c.Reason = ev.completion(r, x, loads)
 		} else {
-			values, c.Reason = statistics(x, e)
+			values, c.Reason = statistics(x, e, loopsOf(r, loads))
 		}
-		c.Passed = c.Reason == ""
-		missed := false
-		for _, v := range values {
-			met, known := compare(v, x.Operator, x.Value)
-			switch {
-			case !known:
-				c.Passed, c.Reason = false, fmt.Sprintf("unknown comparison %q", x.Operator)
-			case math.IsNaN(v):
-				c.Passed, c.Reason = false, missingStatistic(x.Statistic)
-			case !met:
-				c.Passed, missed = false, true
-			}
-			if math.IsNaN(float64(c.Value)) || worse(v, float64(c.Value), x) {
-				c.Value = result.Number(v)
-			}
-		}
-		if missed {
-			c.Reason = "" // one series decides, whatever another lacks
-		}
+		decide(&c, x, values)
 		list = append(list, c)
 	}
 	return list
 }
 
+// measured is a value that a threshold is about. Where atLeast is set, the real one is this or larger, and atLeast is why.
+type measured struct {
+	value   float64
+	atLeast string
+}
+
+// decide compares values with a threshold: one that misses it decides, whatever another lacks.
+func decide(c *result.Check, x scenario.Threshold, values []measured) {
+	c.Passed = c.Reason == ""
+	missed := false
+	for _, m := range values {
+		met, known := compare(m.value, x.Operator, x.Value)
+		switch {
+		case !known:
+			c.Passed, c.Reason = false, fmt.Sprintf("unknown comparison %q", x.Operator)
+		case math.IsNaN(m.value):
+			c.Passed, c.Reason = false, cmp.Or(m.atLeast, missingStatistic(x.Statistic))
+		case m.atLeast != "" && !settled(met, x.Operator):
+			c.Passed, c.Reason = false, m.atLeast
+		case !met:
+			c.Passed, missed = false, true
+		}
+		if math.IsNaN(float64(c.Value)) || worse(m.value, float64(c.Value), x) {
+			c.Value, c.AtLeast = result.Number(m.value), m.atLeast != ""
+		}
+	}
+	if missed {
+		c.Reason = ""
+	}
+}
+
+// settled reports whether the comparison of a lower bound holds for every larger value too.
+func settled(met bool, operator string) bool {
+	switch operator {
+	case ">", ">=":
+		return met
+	case "<", "<=":
+		return !met
+	}
+	return false
+}
+
 // statistics returns the requested statistic of every series. Latency means response time where it is recorded separately,
 // because a threshold is about the latency that a user of the storage sees. Series of intervals follow X-Ray, which
 // only knows service time.
-func statistics(x scenario.Threshold, e *result.Evaluated) (values []float64, reason string) {
+func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop) (values []measured, reason string) {
 	if e.Missing != "" {
 		return nil, e.Missing
 	}
@@ -121,12 +149,46 @@ func statistics(x scenario.Threshold, e *result.Evaluated) (values []float64, re
 		if !ok {
 			return nil, fmt.Sprintf("unknown statistic %q", x.Statistic)
 		}
-		values = append(values, v)
+		values = append(values, measured{value: v, atLeast: lowerBound(s, x.Statistic, e.Type, loops)})
 	}
 	if !windows {
 		return nil, fmt.Sprintf("no data in window %q", x.Window)
 	}
 	return values, ""
+}
+
+// lowerBound returns why a statistic is only a lower bound, "" if it is exact. Statistics of intervals are of service time and
+// of completed operations by definition.
+func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) string {
+	if kind != "latency" || strings.HasPrefix(statistic, ofIntervals) {
+		return ""
+	}
+	for _, l := range loops {
+		switch {
+		case l == interval.LoopPaced:
+			return "the engine measures service time only and holds operations back to a rate, so response time is at least this"
+		case !l.Known():
+			return "the engine does not declare whether its loop is open, so response time is at least this"
+		}
+	}
+	if slices.Contains(s.AtLeast, strings.ReplaceAll(statistic, ".", "")) {
+		return fmt.Sprintf("%s operations failed or were never issued, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
+	}
+	return ""
+}
+
+// loopsOf lists the loops of the loads that a result is about.
+func loopsOf(r scenario.Result, loads []result.LoadSummary) []interval.Loop {
+	keep, _ := choose(r)
+	var loops []interval.Loop
+	for _, l := range loads {
+		if keep(l.Workload, l.Group, l.Prefill) {
+			for _, e := range l.Engines {
+				loops = append(loops, e.Loop)
+			}
+		}
+	}
+	return loops
 }
 
 // missingStatistic returns why a statistic of existing data is missing.
@@ -159,7 +221,7 @@ func statistic(s result.Stats, name string) (float64, bool) {
 
 // completion returns the seconds to complete of every start of the loads that a result is about, NaN for one that was to
 // complete and did not.
-func (ev *evaluator) completion(r scenario.Result, x scenario.Threshold, loads []result.LoadSummary) (values []float64, reason string) {
+func (ev *evaluator) completion(r scenario.Result, x scenario.Threshold, loads []result.LoadSummary) (values []measured, reason string) {
 	if x.Window != "" {
 		return nil, "time_to_complete applies to whole workload starts, not to a window"
 	}
@@ -172,9 +234,9 @@ func (ev *evaluator) completion(r scenario.Result, x scenario.Threshold, loads [
 		switch bound := ev.sizeBound[analysis.Start{Workload: l.Workload, Instance: l.Instance}]; {
 		case !about || l.Prefill || !bound:
 		case l.CompletionNanos > 0:
-			values, complete = append(values, float64(l.CompletionNanos)/1e9), true
+			values, complete = append(values, measured{value: float64(l.CompletionNanos) / 1e9}), true
 		default:
-			values = append(values, math.NaN())
+			values = append(values, measured{value: math.NaN()})
 		}
 	}
 	if !complete {

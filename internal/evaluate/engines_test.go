@@ -11,7 +11,7 @@ import (
 // If VMs differ, the roll-up lists every engine once: the planned engine for VMs that reported no other.
 func TestEnginesOfOneLoad(t *testing.T) {
 	named := func(name string) interval.Engine { return interval.Engine{Name: name} }
-	planned := interval.Engine{Name: "native", Backends: []string{"io_uring"}}
+	planned := interval.Engine{Name: "native", Loop: interval.LoopClosed, Backends: []string{"io_uring"}}
 	psync := interval.Engine{Name: "native", Backends: []string{"psync"}, Fallback: &interval.Fallback{From: "io_uring", Why: "off"}}
 	told := func(vm string, engine interval.Engine, instance int, prefill bool) interval.Event {
 		return interval.Event{Kind: interval.EventEngine, Workload: "OLTP", Group: "g", Instance: instance, Prefill: prefill, Subject: vm, Engine: &engine}

@@ -28,7 +28,7 @@ func recordPlanned(t *testing.T, p *plan.Plan, events []interval.Event, interval
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := result.Create(dir, result.Manifest{
-		Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]interval.Engine{"OLTP": {Name: "native", Backends: []string{"io_uring"}}},
+		Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]interval.Engine{"OLTP": {Name: "native", Loop: interval.LoopClosed, Backends: []string{"io_uring"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

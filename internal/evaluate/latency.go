@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 )
@@ -57,7 +58,7 @@ func cover(windows []result.Window, w result.Window) []result.Window {
 // latencyResult fills a result with latencies: service time, as in X-Ray and fio's clat, and response time, which counts
 // from the intended start and so includes queueing behind slow operations. The mean is drawn, as
 // X-Ray does, and of all VMs together the 99th percentile. Statistics are of operations, from merged histograms.
-func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
+func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, loads []result.LoadSummary) {
 	l := r.latency
 	service := ev.linesOf(r, e, analysis.Service)
 	response := ev.linesOf(r, e, analysis.Response)
@@ -68,9 +69,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
 		return
 	}
 	open := l.open()
-	if !open {
-		e.Source += "; closed-loop load: response time = service time"
-	}
+	e.Source += loopText(loopsOf(r.Result, loads))
 	names := l.VMs()
 	if !l.PerVM {
 		service = []analysis.Line{analysis.Combine(service, r.Aggregate)}
@@ -105,6 +104,20 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet) {
 
 func anyValue(points result.Points) bool {
 	return slices.ContainsFunc(points, func(p result.Point) bool { return !math.IsNaN(p.Value) })
+}
+
+// loopText says what the latency of a result counts.
+func loopText(loops []interval.Loop) string {
+	unknown := slices.ContainsFunc(loops, func(l interval.Loop) bool { return !l.Known() })
+	switch {
+	case slices.Contains(loops, interval.LoopPaced):
+		return "; service time of a load with a rate, whose operations may have waited before it: response time is not measured"
+	case unknown || len(loops) == 0:
+		return "; whether the loop is open or closed is not declared"
+	case slices.Contains(loops, interval.LoopOpen):
+		return ""
+	}
+	return "; closed-loop load: response time = service time"
 }
 
 // open reports whether any load had a rate, so that response times differ from service times.

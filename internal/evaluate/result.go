@@ -34,7 +34,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 		e.Type = "generic"
 		ev.queryResult(ctx, r.Result, &e)
 	case r.Type == "latency":
-		ev.latencyResult(ctx, r, &e)
+		ev.latencyResult(ctx, r, &e, loads)
 	default:
 		ev.trafficResult(ctx, r, &e)
 	}

@@ -126,7 +126,7 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 		if kind == "response" {
 			h = cmp.Or(t.Response(), h)
 		}
-		s := analysis.HistogramStats(h)
+		s := analysis.OperationStats(h, t.Unfinished)
 		s.Window, s.Series, s.Kind = window, name, kind
 		e.Stats = append(e.Stats, s)
 	}

@@ -10,6 +10,7 @@ import (
 type Engine struct {
 	Name     string   `json:"name"`              // of the generator: "native", "fio"
 	Version  string   `json:"version,omitempty"` // of a program of its own: "3.33"
+	Loop     Loop     `json:"loop,omitempty"`
 	Backends []string `json:"backends,omitempty"`
 	// Fallback is set if the requested back end could not be used.
 	Fallback *Fallback `json:"fallback,omitempty"`
@@ -21,6 +22,24 @@ type Engine struct {
 	// Notes are what casts doubt on numbers, found on the machine that runs the load.
 	Notes []EngineNote `json:"notes,omitempty"`
 }
+
+// Loop says when operations of a load are issued, and so what its latency counts. Generators declare it; it is never inferred
+// from what was recorded.
+type Loop string
+
+const (
+	// LoopClosed issues an operation when an earlier one has completed. Response time equals service time.
+	LoopClosed Loop = "closed"
+	// LoopOpen issues operations by a schedule, whatever became of those before. Response time counts from the
+	// intended start and is recorded.
+	LoopOpen Loop = "open"
+	// LoopPaced holds operations back to a rate and records only service time. A stall delays the operations behind it,
+	// and their wait is in no latency: response time is at least the service time, and not known.
+	LoopPaced Loop = "paced"
+)
+
+// Known reports whether it is one of the above.
+func (l Loop) Known() bool { return l == LoopClosed || l == LoopOpen || l == LoopPaced }
 
 // Gauge names a value that may rise and fall, such as a share of cache hits.
 type Gauge struct {

@@ -182,7 +182,7 @@ func (s *junitSuite) addResult(r *document.Result) {
 		case c.Reason != "":
 			one.Error = &junitFault{Type: "undecided", Message: "undecided: " + c.Reason, Text: text}
 		case !c.Passed:
-			one.Failure = &junitFault{Type: "expectation", Message: "measured " + draw.Quantity(float64(c.Value), c.Unit), Text: text}
+			one.Failure = &junitFault{Type: "expectation", Message: document.MeasuredText(c), Text: text}
 		default:
 			one.Out = text
 		}

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"math"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -109,8 +111,10 @@ type Check struct {
 	Window string `json:"window,omitempty"`
 	Value  Number `json:"value"`
 	Unit   string `json:"unit"`
-	Passed bool   `json:"passed"`
-	Reason string `json:"reason,omitempty"` // why it could not be decided
+	// AtLeast: the real value is Value or larger, by how much is not known.
+	AtLeast bool   `json:"at_least,omitempty"`
+	Passed  bool   `json:"passed"`
+	Reason  string `json:"reason,omitempty"` // why it could not be decided
 }
 
 // Window is a named stretch of the run's axis.
@@ -146,6 +150,11 @@ type Distribution struct {
 	Max    Number `json:"max"`
 	Min    Number `json:"min"`
 	CV     Number `json:"cv"` // coefficient of variation: standard deviation by mean, a ratio
+	// Unfinished counts, for latency, operations that never completed: they failed, were dropped, or were still waiting when
+	// their load ended. They count as longer than all others.
+	Unfinished uint64 `json:"unfinished"`
+	// AtLeast names the statistics, as JSON does, that are lower bounds because of them: "p99". The others are exact.
+	AtLeast []string `json:"at_least"`
 }
 
 // Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of
@@ -198,9 +207,11 @@ type LoadSummary struct {
 	Gauges          []GaugeStats      `json:"gauges,omitempty"`
 	Due             uint64            `json:"due,omitempty"`
 	NotIssued       uint64            `json:"not_issued,omitempty"`
-	CPUNanos        int64             `json:"cpu_ns,omitempty"`
-	StalledNanos    int64             `json:"stalled_ns,omitempty"`
-	Error           string            `json:"error,omitempty"`
+	// WaitingAtEnd are due operations that had not been issued when the load ended.
+	WaitingAtEnd uint64 `json:"waiting_at_end,omitempty"`
+	CPUNanos     int64  `json:"cpu_ns,omitempty"`
+	StalledNanos int64  `json:"stalled_ns,omitempty"`
+	Error        string `json:"error,omitempty"`
 }
 
 // Engine is one of Engines; they differ by machine, not by what is done. It is zero where none is known.
@@ -209,4 +220,15 @@ func (l *LoadSummary) Engine() interval.Engine {
 		return interval.Engine{}
 	}
 	return l.Engines[0]
+}
+
+// Unfinished counts operations of one kind that never completed. Those that were due and never issued have no kind: they are
+// taken to be as those that were issued.
+func (l *LoadSummary) Unfinished(operation int) uint64 {
+	t := &l.Directions[operation]
+	issued, all := t.Operations+t.ErrorCount(), l.Total.Operations+l.Total.ErrorCount()
+	if all == 0 {
+		return 0
+	}
+	return t.ErrorCount() + uint64(math.Round(float64(l.NotIssued+l.WaitingAtEnd)*float64(issued)/float64(all)))
 }

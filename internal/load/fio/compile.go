@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -147,7 +148,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		} else {
 			c.plan.BytesWritten += n
 		}
-		if j.Rate != [3]int64{} || j.RateIOPS != [3]float64{} {
+		if paced(&j) {
 			c.note("fio does not run rates as an open loop: a stall of the storage delays later operations, and its latency does not count their wait")
 		}
 		if j.ZoneMode == "strided" && !j.Has("zonemode") {
@@ -163,6 +164,21 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 	c.plan.WriteRate = region.WriteRate(c.file.Jobs())
 	c.plan.Command = c.file.CommandLine()
 	return nil
+}
+
+// paced reports whether fio holds operations of a job back to a rate, or to the moments of a log.
+func paced(j *fiojob.Job) bool {
+	return j.Rate != [3]int64{} || j.RateIOPS != [3]float64{} || len(j.Replay.Logs) > 0 && !j.Replay.NoStall
+}
+
+// loop is paced if that of any job is: latencies of jobs are merged.
+func (c *compiled) loop() interval.Loop {
+	for _, j := range c.file.Jobs() {
+		if paced(&j) {
+			return interval.LoopPaced
+		}
+	}
+	return interval.LoopClosed
 }
 
 // touched returns what fio will touch, which is more than the job file's regions where it has strided zones.

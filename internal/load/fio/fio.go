@@ -41,7 +41,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err := c.print(w); err != nil {
 		return load.Plan{}, err
 	}
-	c.plan.Engine = engine.describe()
+	c.plan.Engine = engine.describe(c.loop())
 	return c.plan, nil
 }
 
@@ -75,7 +75,9 @@ type engine struct {
 	version string // "3.33"
 }
 
-func (e engine) describe() interval.Engine { return interval.Engine{Name: "fio", Version: e.version} }
+func (e engine) describe(loop interval.Loop) interval.Engine {
+	return interval.Engine{Name: "fio", Version: e.version, Loop: loop}
+}
 
 // find returns the fio of PATH.
 func find() (engine, error) {

@@ -43,7 +43,7 @@ func (in *instance) Close() error {
 }
 
 // Engine describes the fio in use; see load.Describer.
-func (in *instance) Engine() interval.Engine { return in.engine.describe() }
+func (in *instance) Engine() interval.Engine { return in.engine.describe(in.compiled.loop()) }
 
 // Run starts fio at the workload's start and turns its documents into intervals until it ends.
 func (in *instance) Run(ctx context.Context, sink load.Sink) error {

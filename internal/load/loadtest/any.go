@@ -92,8 +92,11 @@ func testFacts(t *testing.T, s Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !e.Loop.Known() {
+		t.Errorf("the engine does not declare its loop: %q", e.Loop)
+	}
 	d, describes := instance.(load.Describer)
-	if describes && !(slices.Equal(d.Engine().Operations, e.Operations) && slices.Equal(d.Engine().Gauges, e.Gauges)) ||
+	if describes && !(d.Engine().Loop == e.Loop && slices.Equal(d.Engine().Operations, e.Operations) && slices.Equal(d.Engine().Gauges, e.Gauges)) ||
 		!describes && !e.DoesIO() {
 		t.Errorf("the instance does not name the operations and gauges of the plan: %+v", e)
 	}
@@ -104,6 +107,9 @@ func testFacts(t *testing.T, s Subject) {
 	all := log.Intervals()
 	CheckIntervals(t, w, all)
 	sum := Add(all)
+	if scheduled := sum.Totals().Response != nil; scheduled != (e.Loop == interval.LoopOpen) {
+		t.Errorf("response times are recorded: %t, in a loop that is %s", scheduled, e.Loop)
+	}
 	known := len(e.Operations)
 	if e.DoesIO() {
 		known = interval.DirectionCount

@@ -110,6 +110,10 @@ func testRateScale(t *testing.T, s suite) {
 		t.Errorf("the plan has %v operations a second, want 250", got)
 	}
 	sum := s.mustRun(t, w)
+	scheduled := sum.Directions[interval.Read].Response != nil
+	if loop := plan.Engine.Loop; loop == interval.LoopClosed || scheduled != (loop == interval.LoopOpen) {
+		t.Errorf("loop %q of a job with a rate; response times are recorded: %t", loop, scheduled)
+	}
 	if n := sum.Directions[interval.Read].Operations; n < 400 || n > 510 {
 		t.Errorf("%d operations in 2 s at 250 a second", n)
 	}

@@ -61,7 +61,7 @@ type Plain struct{}
 
 func (Plain) Plan(w load.Workload) (load.Plan, error) {
 	const block = 8192
-	p := load.Plan{Engine: interval.Engine{Name: "plain"}, Command: fmt.Sprintf("fio %s --runtime=%s", w.ConfigName, w.Runtime), BlockBytesMax: block, BytesWritten: -1,
+	p := load.Plan{Engine: interval.Engine{Name: "plain", Loop: interval.LoopClosed}, Command: fmt.Sprintf("fio %s --runtime=%s", w.ConfigName, w.Runtime), BlockBytesMax: block, BytesWritten: -1,
 		Jobs: []load.JobPlan{{Name: "disk0", Pattern: "randread", BlockSizes: "8k", QueueDepth: 4, SizeBytes: 64 << 20, Clones: 1}}}
 	length := int64(64 << 20)
 	if w.Scale.Factor > 0 {

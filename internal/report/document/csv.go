@@ -15,7 +15,7 @@ import (
 // statisticColumns are the columns of CSV; docs/guides/report.md describes them.
 var statisticColumns = []string{"run", "label", "rehearsal", "result", "title", "type", "unit", "window", "from_s", "to_s",
 	"series", "kind", "count", "gaps", "mean", "median", "p95", "p99", "p999", "max", "min", "cv",
-	"interval_count", "interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv"}
+	"interval_count", "interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv", "unfinished", "at_least"}
 
 // noIntervals are the cells of a row that has no statistics of intervals.
 var noIntervals = make([]string, 6)
@@ -44,7 +44,7 @@ func CSV(w io.Writer, run *Run) error {
 		}
 	}
 	for _, row := range durationRows(d, head) {
-		rows = append(rows, append(row, noIntervals...))
+		rows = append(rows, append(append(row, noIntervals...), "", ""))
 	}
 	return writeCSV(out, rows, d.Run)
 }
@@ -75,14 +75,25 @@ func writeCSV(out *csv.Writer, rows [][]string, run string) error {
 
 func (s *Statistic) cells() []string {
 	row := cells(s.Count, strconv.Itoa(s.Gaps), s.Distribution)
-	if s.Intervals == nil {
-		return append(row, noIntervals...)
+	if i := s.Intervals; i != nil {
+		row = append(append(row, strconv.FormatUint(i.Count, 10)), numbers(i.Mean, i.Median, i.Max, i.Min, i.CV)...)
+	} else {
+		row = append(row, noIntervals...)
 	}
-	i := s.Intervals
-	return append(append(row, strconv.FormatUint(i.Count, 10)), numbers(i.Mean, i.Median, i.Max, i.Min, i.CV)...)
+	return append(row, unfinished(s.Distribution)...)
 }
 
-func (l *Latency) cells() []string { return append(cells(l.Count, "", l.Distribution), noIntervals...) }
+func (l *Latency) cells() []string {
+	return append(append(cells(l.Count, "", l.Distribution), noIntervals...), unfinished(l.Distribution)...)
+}
+
+// unfinished are the operations that never completed, and which statistics are lower bounds because of them.
+func unfinished(d result.Distribution) []string {
+	if d.Unfinished == 0 {
+		return []string{"", ""}
+	}
+	return []string{strconv.FormatUint(d.Unfinished, 10), strings.Join(d.AtLeast, " ")}
+}
 
 func cells(count uint64, gaps string, d result.Distribution) []string {
 	return append([]string{strconv.FormatUint(count, 10), gaps}, numbers(d.Mean, d.Median, d.P95, d.P99, d.P999, d.Max, d.Min, d.CV)...)

@@ -26,7 +26,15 @@ func CheckText(c result.Check) string {
 	if c.Window != "" {
 		text += " (" + c.Window + ")"
 	}
-	return fmt.Sprintf("%s: %s, measured %s", text, verdict, draw.Quantity(float64(c.Value), c.Unit))
+	return fmt.Sprintf("%s: %s, %s", text, verdict, MeasuredText(c))
+}
+
+// MeasuredText is the value that a threshold was compared with.
+func MeasuredText(c result.Check) string {
+	if c.AtLeast {
+		return "measured at least " + draw.Quantity(float64(c.Value), c.Unit)
+	}
+	return "measured " + draw.Quantity(float64(c.Value), c.Unit)
 }
 
 func DisplayName(d *Document) string {

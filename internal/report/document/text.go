@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/draw"
@@ -27,8 +28,15 @@ func (r *Result) Extent() (from, to float64) {
 // Texts is what forms of the report for people show of it.
 func Texts(d result.Distribution, unitName string) []string {
 	out := make([]string, 0, 7)
-	for _, v := range []result.Number{d.Mean, d.Median, d.P95, d.P99, d.P999, d.Max} {
-		out = append(out, draw.Amount(float64(v), unitName))
+	for _, s := range []struct {
+		name  string
+		value result.Number
+	}{{"mean", d.Mean}, {"median", d.Median}, {"p95", d.P95}, {"p99", d.P99}, {"p999", d.P999}, {"max", d.Max}} {
+		text := draw.Amount(float64(s.value), unitName)
+		if slices.Contains(d.AtLeast, s.name) {
+			text = "≥ " + text
+		}
+		out = append(out, text)
 	}
 	return append(out, unit.FormatPercent(float64(d.CV)))
 }

@@ -87,8 +87,9 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 		for dir := range l.Directions {
 			t := &l.Directions[dir]
 			name := l.Engine().Operation(dir)
-			w.addLatency(name, "service", t.Service)
-			w.addLatency(name, "response", t.Response)
+			unfinished := l.Unfinished(dir)
+			w.addLatency(name, "service", t.Service, unfinished)
+			w.addLatency(name, "response", t.Response, unfinished)
 		}
 		list = append(list, w)
 	}
@@ -122,11 +123,11 @@ func (w *Workload) CoresBeyond() bool {
 	return w.CPUCoresMax > 0 && float64(w.CPUCores) > float64(w.CPUCoresMax)
 }
 
-func (w *Workload) addLatency(direction, kind string, h *stat.Histogram) {
+func (w *Workload) addLatency(direction, kind string, h *stat.Histogram, unfinished uint64) {
 	if h == nil || h.Count() == 0 {
 		return
 	}
-	s := analysis.HistogramStats(h)
+	s := analysis.OperationStats(h, unfinished)
 	w.Latency = append(w.Latency, Latency{Direction: direction, Kind: kind, Count: s.Count, Distribution: s.Distribution})
 }
 

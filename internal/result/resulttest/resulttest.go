@@ -43,7 +43,7 @@ func Manifest(p Params) result.Manifest {
 		Target:      result.TargetInfo{Provider: "fake", Name: fmt.Sprintf("fake:%d", p.Nodes), Simulated: true},
 		Versions:    map[string]string{"bragg": "test"},
 		Environment: map[string]string{"cpu": "made up"},
-		Engines:     map[string]interval.Engine{Workload: {Name: "resulttest"}},
+		Engines:     map[string]interval.Engine{Workload: {Name: "resulttest", Loop: interval.LoopOpen}},
 		Seed:        p.Seed,
 	}
 	for n := range p.Nodes {

@@ -70,7 +70,10 @@ func uringRefused() error {
 
 // Engine describes the back ends in use.
 func (p *Program) Engine() interval.Engine {
-	e := interval.Engine{Name: "native"}
+	e := interval.Engine{Name: "native", Loop: interval.LoopClosed}
+	if slices.Contains(p.OpenLoop[:], true) {
+		e.Loop = interval.LoopOpen
+	}
 	for i := range p.Jobs {
 		if kind := string(p.Jobs[i].Kind); !slices.Contains(e.Backends, kind) {
 			e.Backends = append(e.Backends, kind)

@@ -42,7 +42,7 @@ const (
 // engine is the same on every machine.
 func engine() interval.Engine {
 	return interval.Engine{
-		Name: "simdb", Operations: []string{"new-order", "payment", "order-status", "delivery"},
+		Name: "simdb", Loop: interval.LoopClosed, Operations: []string{"new-order", "payment", "order-status", "delivery"},
 		Gauges: []interval.Gauge{{Name: "buffer hits", Unit: "%"}, {Name: "connections"}},
 		Notes:  []interval.EngineNote{{Code: "simulated", Text: "no database answers"}},
 	}

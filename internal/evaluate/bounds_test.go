@@ -1,0 +1,117 @@
+package evaluate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// TestNoFalsePass: a latency of which only a lower bound is known meets no threshold of less, however low the bound is.
+func TestNoFalsePass(t *testing.T) {
+	paced := interval.Event{AtNanos: 1, Kind: interval.EventEngine, Workload: "OLTP", Group: "g", Instance: 1, Subject: "g-0001",
+		Engine: &interval.Engine{Name: "fio", Version: "3.33", Loop: interval.LoopPaced}}
+	undeclared := paced
+	undeclared.Engine = &interval.Engine{Name: "other"}
+	const met, missed, undecided = "met", "missed", "undecided"
+	for name, c := range map[string]struct {
+		engine *interval.Event
+		change func(iv *interval.Interval) // of 100 operations of 10 ms
+		want   map[string]string           // by threshold
+		bounds []string                    // that are printed as such
+		source string
+	}{
+		"closed": {nil, func(*interval.Interval) {}, map[string]string{"p99 < 100": met, "p99 < 5": missed, "p99 > 5": met}, nil, "response time = service time"},
+		"paced": {&paced, func(*interval.Interval) {}, map[string]string{
+			"p99 < 100": undecided, "p99 < 5": missed, "p99 > 5": met, "p99 > 100": undecided, "min < 100": undecided,
+			"median != 100": undecided, "interval_mean < 100": met,
+		}, nil, "response time is not measured"},
+		"not declared": {&undeclared, func(*interval.Interval) {}, map[string]string{"p99 < 100": undecided}, nil, "not declared"},
+		"half dropped": {nil, func(iv *interval.Interval) { iv.Due, iv.NotIssued = 200, 100 }, map[string]string{
+			"p99 < 100": undecided, "mean < 100": undecided, "max < 100": undecided, "median < 100": met, "min < 100": met,
+		}, []string{"p95", "p99", "p999", "mean", "max"}, ""},
+		"a quarter failed": {nil, func(iv *interval.Interval) {
+			iv.Directions[interval.Read].Errors = map[string]uint64{"EIO": 35}
+		}, map[string]string{"p99 < 50": undecided, "p99 < 5": missed, "median < 50": met}, []string{"p95", "p99", "p999", "mean", "max"}, ""},
+		"two in a thousand failed": {nil, func(iv *interval.Interval) {
+			if iv.Sequence%5 == 0 {
+				iv.Directions[interval.Write].Errors = map[string]uint64{"EIO": 1}
+			}
+		}, map[string]string{"p99 < 50": met, "max < 50": undecided}, []string{"p999", "mean", "max"}, ""},
+		"waiting at the end": {nil, func(iv *interval.Interval) {
+			if iv.Backlog = 5000; iv.Sequence == 19 {
+				iv.Final = true
+			}
+		}, map[string]string{"median < 50": undecided}, []string{"median", "p95", "p99", "p999", "mean", "max"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := []interval.Event{
+				{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+				{AtNanos: 20e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+			}
+			if c.engine != nil {
+				events = append(events, *c.engine)
+			}
+			var intervals []interval.Interval
+			for s := range 20 {
+				iv := second("g-0001", s, 100, 10*time.Millisecond)
+				c.change(&iv)
+				intervals = append(intervals, iv)
+			}
+			r := scenario.Result{Name: "latency", Source: scenario.FromWorkload, Workload: "OLTP", Type: "latency", Aggregate: "mean"}
+			for text := range c.want {
+				x := scenario.Threshold{Text: text}
+				if _, err := fmt.Sscan(text, &x.Statistic, &x.Operator, &x.Value); err != nil {
+					t.Fatal(err)
+				}
+				x.Value *= 1e6
+				r.Expect = append(r.Expect, x)
+			}
+			got := evaluated(t, record(t, events, intervals, nil), r).Results[0]
+			for _, check := range got.Checks {
+				state := missed
+				switch {
+				case check.Passed:
+					state = met
+				case check.Reason != "":
+					state = undecided
+				}
+				if state != c.want[check.Text] || state == undecided && !check.AtLeast {
+					t.Errorf("%s: %+v, want %s", check.Text, check, c.want[check.Text])
+				}
+			}
+			whole := got.Stats[0]
+			if fmt.Sprint(whole.AtLeast) != fmt.Sprint(c.bounds) {
+				t.Errorf("lower bounds: %q, want %q", whole.AtLeast, c.bounds)
+			}
+			if !strings.Contains(got.Source, c.source) {
+				t.Errorf("source: %q, want %q in it", got.Source, c.source)
+			}
+		})
+	}
+}
+
+// TestNothingCompleted: where no operation completed, there is no number, and the threshold says how many there were.
+func TestNothingCompleted(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 3e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	var intervals []interval.Interval
+	for s := range 3 {
+		iv := second("g-0001", s, 0, 0)
+		iv.Directions[interval.Read] = interval.Traffic{Errors: map[string]uint64{"EIO": 50}}
+		intervals = append(intervals, iv)
+	}
+	s := evaluated(t, record(t, events, intervals, nil), scenario.Result{
+		Name: "latency", Source: scenario.FromWorkload, Workload: "OLTP", Type: "latency", Aggregate: "mean",
+		Expect: []scenario.Threshold{{Statistic: "p99", Operator: "<", Value: 1e9, Text: "p99 < 1 s"}},
+	})
+	if c := s.Results[0].Checks[0]; c.Passed || c.Reason == "" || s.Verdict == result.Pass {
+		t.Errorf("%s: %+v", s.Verdict, c)
+	}
+}
