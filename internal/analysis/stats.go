@@ -73,6 +73,16 @@ func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 	return s
 }
 
+// CorrectedStats are the percentiles of a closed loop whose operations take expected nanoseconds, corrected for coordinated
+// omission; nil without operations.
+func CorrectedStats(h *stat.Histogram, expected float64, unfinished uint64) *result.CorrectedStats {
+	if h.Count() == 0 {
+		return nil
+	}
+	s := OperationStats(h.Corrected(uint64(expected)), unfinished)
+	return &result.CorrectedStats{Median: s.Median, P95: s.P95, P99: s.P99, P999: s.P999}
+}
+
 func noStats() result.Stats {
 	n := result.Number(nan)
 	return result.Stats{Distribution: result.Distribution{Mean: n, Median: n, P95: n, P99: n, P999: n, Max: n, Min: n, CV: n}}

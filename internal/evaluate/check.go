@@ -84,10 +84,11 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 	return list
 }
 
-// measured is a value that a threshold is about. Where atLeast is set, the real one is this or larger, and atLeast is why.
+// measured is a value that a threshold is about.
 type measured struct {
 	value   float64
-	atLeast string
+	atLeast string // why the real value is this or larger, "" if it is exact
+	hides   string // why it does not decide although it meets the threshold
 }
 
 // decide compares values with a threshold: one that misses it decides, whatever another lacks.
@@ -105,6 +106,8 @@ func decide(c *result.Check, x scenario.Threshold, values []measured) {
 			c.Passed, c.Reason = false, m.atLeast
 		case !met:
 			c.Passed, missed = false, true
+		case m.hides != "":
+			c.Passed, c.Reason = false, m.hides
 		}
 		if math.IsNaN(float64(c.Value)) || worse(m.value, float64(c.Value), x) {
 			c.Value, c.AtLeast = result.Number(m.value), m.atLeast != ""
@@ -149,7 +152,8 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 		if !ok {
 			return nil, fmt.Sprintf("unknown statistic %q", x.Statistic)
 		}
-		values = append(values, measured{value: v, atLeast: lowerBound(s, x.Statistic, e.Type, loops)})
+		bound := lowerBound(s, x.Statistic, e.Type, loops)
+		values = append(values, measured{value: v, atLeast: bound, hides: omission(s, x)})
 	}
 	if !windows {
 		return nil, fmt.Sprintf("no data in window %q", x.Window)
@@ -171,10 +175,21 @@ func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) s
 			return "the engine does not declare whether its loop is open, so response time is at least this"
 		}
 	}
-	if slices.Contains(s.AtLeast, strings.ReplaceAll(statistic, ".", "")) {
+	if slices.Contains(s.AtLeast, strings.ReplaceAll(strings.TrimPrefix(statistic, ofCorrected), ".", "")) {
 		return fmt.Sprintf("%s operations failed or were never issued, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
 	}
 	return ""
+}
+
+// omission returns why a percentile of a closed loop does not decide an upper threshold: while operations hung, the loop issued
+// none, and with those that it left out the percentile would miss the threshold.
+func omission(s result.Stats, x scenario.Threshold) string {
+	upper := x.Operator == "<" || x.Operator == "<="
+	corrected, known := statistic(s, ofCorrected+x.Statistic)
+	if met, _ := compare(corrected, x.Operator, x.Value); s.Corrected == nil || !known || !upper || met || math.IsNaN(corrected) {
+		return ""
+	}
+	return fmt.Sprintf("a closed loop issues nothing while operations hang; corrected for that, %s is %s", x.Statistic, unit.FormatLatency(corrected))
 }
 
 // loopsOf lists the loops of the loads that a result is about.
@@ -193,7 +208,7 @@ func loopsOf(r scenario.Result, loads []result.LoadSummary) []interval.Loop {
 
 // missingStatistic returns why a statistic of existing data is missing.
 func missingStatistic(name string) string {
-	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[name]; q > 0 {
+	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[strings.TrimPrefix(name, ofCorrected)]; q > 0 {
 		return fmt.Sprintf("too few values for %s (needs %d)", name, stat.PercentileNeeds(q))
 	}
 	if name == "time_to_complete" {
@@ -202,10 +217,21 @@ func missingStatistic(name string) string {
 	return "no data for " + name
 }
 
-// ofIntervals begins the names of statistics of the means of intervals.
-const ofIntervals = "interval_"
+// ofIntervals begins the names of statistics of the means of intervals, ofCorrected those corrected for coordinated omission.
+const (
+	ofIntervals = "interval_"
+	ofCorrected = "corrected_"
+)
 
 func statistic(s result.Stats, name string) (float64, bool) {
+	if plain, ok := strings.CutPrefix(name, ofCorrected); ok {
+		c := s.Corrected
+		if c == nil { // not a closed loop: the statistic counts from the intended start, or is a lower bound
+			return statistic(s, plain)
+		}
+		v, ok := map[string]result.Number{"median": c.Median, "p95": c.P95, "p99": c.P99, "p99.9": c.P999}[plain]
+		return float64(v), ok
+	}
 	if plain, ok := strings.CutPrefix(name, ofIntervals); ok {
 		if i := s.Intervals; i != nil {
 			s.Distribution = result.Distribution{Mean: i.Mean, Median: i.Median, Max: i.Max, Min: i.Min, CV: i.CV}

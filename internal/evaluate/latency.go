@@ -69,7 +69,9 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 		return
 	}
 	open := l.open()
-	e.Source += loopText(loopsOf(r.Result, loads))
+	loops := loopsOf(r.Result, loads)
+	closed := !slices.ContainsFunc(loops, func(l interval.Loop) bool { return l != interval.LoopClosed })
+	e.Source += loopText(loops)
 	names := l.VMs()
 	if !l.PerVM {
 		service = []analysis.Line{analysis.Combine(service, r.Aggregate)}
@@ -77,7 +79,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 		names = []string{service[0].Name}
 	}
 	for _, name := range names {
-		e.latencyStats(name, l.Of(name), l.Windows)
+		e.latencyStats(name, l.Of(name), l.Windows, closed && len(loops) > 0)
 	}
 	step := ev.stepOf(r.Result, e.window())
 	draw := func(lines []analysis.Line, kind string, q analysis.Quantity) {

@@ -116,11 +116,12 @@ func clip(windows []result.Window, to result.Window) []result.Window {
 }
 
 // latencyStats adds the statistics of one series over the whole result and per window.
-func (e *sheet) latencyStats(name string, times []analysis.Times, windows []result.Window) {
+func (e *sheet) latencyStats(name string, times []analysis.Times, windows []result.Window, closed bool) {
 	var whole analysis.Times
 	for i := range times {
 		whole.Merge(&times[i])
 	}
+	expected := whole.Service().Quantile(0.5)
 	add := func(window string, t *analysis.Times, kind string) {
 		h := t.Service()
 		if kind == "response" {
@@ -128,6 +129,9 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 		}
 		s := analysis.OperationStats(h, t.Unfinished)
 		s.Window, s.Series, s.Kind = window, name, kind
+		if closed {
+			s.Corrected = analysis.CorrectedStats(h, expected, t.Unfinished)
+		}
 		e.Stats = append(e.Stats, s)
 	}
 	kinds := []string{"service"}

@@ -168,6 +168,17 @@ type Stats struct {
 	Distribution
 	// Intervals are those of the points that are drawn; nil but for latency, where points and operations differ.
 	Intervals *IntervalStats `json:"intervals,omitempty"`
+	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; nil but for latency of closed loops.
+	Corrected *CorrectedStats `json:"corrected,omitempty"`
+}
+
+// CorrectedStats are percentiles as they would be if a closed loop had gone on to issue operations, one per median service
+// time, while a slow one held it up.
+type CorrectedStats struct {
+	Median Number `json:"median"`
+	P95    Number `json:"p95"`
+	P99    Number `json:"p99"`
+	P999   Number `json:"p999"`
 }
 
 // IntervalStats are the statistics of the means of intervals, each counting once however many operations it had. X-Ray's

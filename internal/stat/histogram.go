@@ -126,6 +126,37 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.sumSq += o.sumSq
 }
 
+// Corrected returns the histogram of a closed loop as if it had gone on to issue an operation every expected nanoseconds while
+// one was slow: for each value v it has v−e, v−2e, … down to e as well. This is the correction of HdrHistogram for coordinated
+// omission, on the middles of buckets.
+func (h *Histogram) Corrected(expected uint64) *Histogram {
+	c := h.Clone()
+	if expected == 0 {
+		return c
+	}
+	h.Buckets(func(bucket int, n uint64) bool {
+		low, high := BucketBounds(bucket)
+		v := min(max(low+(high-low)/2, h.min), h.max)
+		if v < 2*expected {
+			return true
+		}
+		first, last := BucketOf(expected), BucketOf(v-expected)
+		for i := first; i <= last; i++ {
+			low, high := BucketBounds(i)
+			low, high = max(low, expected), min(high, v-expected)
+			if high < low {
+				continue
+			}
+			// As many multiples k·e, k ≥ 1, as leave v−k·e within the bucket.
+			if missing := (v-low)/expected - (v-high-1)/expected; missing > 0 {
+				c.RecordN(low+(high-low)/2, n*missing)
+			}
+		}
+		return true
+	})
+	return c
+}
+
 // Clone returns an independent copy.
 func (h *Histogram) Clone() *Histogram {
 	c := *h

@@ -231,3 +231,57 @@ func BenchmarkRecord(b *testing.B) {
 		h.Record(80_000 + v)
 	}
 }
+
+// TestCorrectedAgainstTheDefinition: HdrHistogram adds to every value v the values v−e, v−2e, … that are at least e.
+func TestCorrectedAgainstTheDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		expected := rapid.Uint64Range(1, 5000).Draw(t, "expected")
+		values := rapid.SliceOfN(rapid.Uint64Range(0, 2_000_000), 1, 30).Draw(t, "values")
+		h, want := &stat.Histogram{}, &stat.Histogram{}
+		for _, v := range values {
+			h.Record(v)
+			want.Record(v)
+			middle := middleOf(v)
+			for missing := middle; missing >= 2*expected; {
+				missing -= expected
+				want.Record(missing)
+			}
+		}
+		got := h.Corrected(expected)
+		if math.Abs(float64(got.Count())-float64(want.Count())) > 0.01*float64(want.Count())+float64(len(values)) {
+			t.Fatalf("%d values, want %d", got.Count(), want.Count())
+		}
+		for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+			a, b := got.Quantile(q), want.Quantile(q)
+			if math.Abs(a-b) > 0.02*b+2*float64(expected) {
+				t.Fatalf("quantile %v: %v, want %v", q, a, b)
+			}
+		}
+		if h.Count() != uint64(len(values)) {
+			t.Fatal("the source changed")
+		}
+	})
+}
+
+// middleOf is the middle of the bucket of v.
+func middleOf(v uint64) uint64 {
+	low, high := stat.BucketBounds(stat.BucketOf(v))
+	return low + (high-low)/2
+}
+
+// TestCorrectedStall: a closed loop that hangs for 1.9 of 30 s, with operations of 200 µs otherwise.
+func TestCorrectedStall(t *testing.T) {
+	h := &stat.Histogram{}
+	h.RecordN(200_000, 140_500)
+	h.Record(1_900_000_000)
+	c := h.Corrected(200_000)
+	if got := float64(c.Count()); math.Abs(got-150_000) > 100 {
+		t.Errorf("%v operations, want those of 30 s without a stall: 150,000", got)
+	}
+	if plain, corrected := h.Quantile(0.999), c.Quantile(0.999); plain > 201_000 || math.Abs(corrected-1.87e9) > 0.02e9 {
+		t.Errorf("p99.9 is %v and corrected %v, want 200 µs and 1.87 s", plain, corrected)
+	}
+	if unchanged := h.Corrected(0); unchanged.Count() != h.Count() {
+		t.Error("an expected interval of 0 corrects nothing")
+	}
+}

@@ -83,6 +83,8 @@ type Statistic struct {
 	result.Distribution
 	// Intervals are of the means of intervals, as X-Ray's are; null but for latency.
 	Intervals *result.IntervalStats `json:"intervals"`
+	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; null for everything else.
+	Corrected *result.CorrectedStats `json:"corrected"`
 }
 
 // Method says where one kind of number comes from.
@@ -143,6 +145,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 		r.Rows = append(r.Rows, Statistic{
 			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
 			Count: st.Count, Gaps: st.Gaps, Distribution: st.Distribution, Intervals: st.Intervals,
+			Corrected: st.Corrected,
 		})
 	}
 	r.Spread = spread(r.Rows)
