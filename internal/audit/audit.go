@@ -56,6 +56,7 @@ func Rules() []Rule {
 		fewSamples,
 		shortWorkload,
 		responseBeyondService,
+		coordinatedOmission,
 		cacheReads,
 		notSteady,
 		engineFallback,

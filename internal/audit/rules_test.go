@@ -92,6 +92,33 @@ func TestSoundRunHasNoFinding(t *testing.T) {
 	}
 }
 
+// closedLoop makes the load one of 60,000 operations of 1 ms without a rate, and a last one that takes long.
+func closedLoop(m *made, last uint64) {
+	h := &stat.Histogram{}
+	h.RecordN(1e6, 59_999)
+	h.Record(last)
+	m.load().Engines = []interval.Engine{{Name: "native", Loop: interval.LoopClosed, Backends: []string{"io_uring"}}}
+	m.load().Directions[interval.Read].Service, m.load().Directions[interval.Read].Response = h, nil
+}
+
+// One slow operation that takes no more than a tenth of a percent of the time moves no percentile, and a loop that is not closed
+// counts its stalls itself.
+func TestClosedLoopWithoutAStall(t *testing.T) {
+	for _, last := range []uint64{1e6, 50e6} {
+		m := sound()
+		closedLoop(m, last)
+		if found := m.check(); len(found) != 0 {
+			t.Errorf("an operation of %d ns: %+v", last, found)
+		}
+	}
+	m := sound()
+	closedLoop(m, 1900e6)
+	m.load().Engines[0].Loop = interval.LoopPaced
+	if found := m.check(); len(found) != 0 {
+		t.Errorf("a paced loop: %+v", found)
+	}
+}
+
 // A start within the noticed skew gives no finding.
 func TestEvenStartHasNoFinding(t *testing.T) {
 	m := sound()
@@ -229,6 +256,8 @@ func TestRules(t *testing.T) {
 			h.RecordN(50e6, 60_000)
 			m.load().Directions[interval.Read].Response = h
 		}, "response-beyond-service", finding.Info, "50 ms response time"},
+		{"a closed loop that hung", func(m *made) { closedLoop(m, 500e6) }, "coordinated-omission", finding.Warning,
+			"w is a closed loop that hung: p99.9 of read operations is 1 ms as measured and 4"},
 		{"nothing was written", func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, "cache-suspected", finding.Warning, "w reads 4 GiB of unwritten data per VM"},
 		{"holes on the disk", func(m *made) {
 			m.load().Engines = []interval.Engine{ring, noting(interval.NoteUnwritten, "a part of what is read of /dev/sdb was never written")}

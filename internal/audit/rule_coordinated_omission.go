@@ -1,0 +1,54 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// omissionFactor is how much larger a corrected percentile must be, far beyond what buckets and rounding make of it.
+const omissionFactor = 2.0
+
+var coordinatedOmission = Rule{
+	Code:    "coordinated-omission",
+	Summary: "a closed loop issued nothing while operations hung",
+	Doc: "A workload without a rate issues the next operation when an earlier one has completed. While the target hangs, it issues " +
+		"nothing, so that a stall of seconds is one slow operation among millions, and no percentile shows it. The corrected " +
+		"percentile counts the operations that would have been issued, one per median service time.",
+	Example: `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured and 1.87 s with those that it did not issue meanwhile.`,
+	Check:   checkOmission,
+}
+
+func checkOmission(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		if l.Engine().Loop != interval.LoopClosed {
+			continue
+		}
+		for d := range l.Directions {
+			h := l.Directions[d].Service
+			if h == nil || h.Count() < samplesP99 {
+				continue
+			}
+			corrected := h.Corrected(uint64(h.Quantile(0.5)))
+			for _, p := range []struct {
+				name string
+				q    float64
+			}{{"p99", 0.99}, {"p99.9", 0.999}} {
+				before, after := h.Quantile(p.q), corrected.Quantile(p.q)
+				if after < omissionFactor*before {
+					continue
+				}
+				list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+					Claim: fmt.Sprintf("%s is a closed loop that hung: %s of %s operations is %s as measured and %s with those that it did not issue meanwhile.",
+						in.name(l), p.name, l.Engine().Operation(d), unit.FormatLatency(before), unit.FormatLatency(after)),
+					Advice: "Give the workload a rate (rate_iops), or use the corrected percentile (corrected_" + p.name + ").",
+				})
+				break
+			}
+		}
+	}
+	return list
+}
