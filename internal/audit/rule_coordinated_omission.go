@@ -5,18 +5,16 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
-
-// omissionFactor is how much larger a corrected percentile must be, far beyond what buckets and rounding make of it.
-const omissionFactor = 2.0
 
 var coordinatedOmission = Rule{
 	Code:    "coordinated-omission",
 	Summary: "a closed loop issued nothing while operations hung",
 	Doc: "A workload without a rate issues the next operation when an earlier one has completed. While the target hangs, it issues " +
 		"nothing, so that a stall of seconds is one slow operation among millions, and no percentile shows it. The corrected " +
-		"percentile counts the operations that would have been issued, one per median service time.",
+		"percentile counts the operations that would have been issued, one per mean service time. Slow operations below 100 ms are no stall.",
 	Example: `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured and 1.87 s with those that it did not issue meanwhile.`,
 	Check:   checkOmission,
 }
@@ -32,13 +30,13 @@ func checkOmission(in *Input) []finding.Finding {
 			if h == nil || h.Count() < samplesP99 {
 				continue
 			}
-			corrected := h.Corrected(uint64(h.Quantile(0.5)))
+			corrected := h.Corrected(uint64(h.Mean()))
 			for _, p := range []struct {
 				name string
 				q    float64
 			}{{"p99", 0.99}, {"p99.9", 0.999}} {
 				before, after := h.Quantile(p.q), corrected.Quantile(p.q)
-				if after < omissionFactor*before {
+				if !result.Hung(before, after) {
 					continue
 				}
 				list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,

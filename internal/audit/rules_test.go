@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -109,6 +110,33 @@ func TestClosedLoopWithoutAStall(t *testing.T) {
 		closedLoop(m, last)
 		if found := m.check(); len(found) != 0 {
 			t.Errorf("an operation of %d ns: %+v", last, found)
+		}
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for name, latency := range map[string]func() uint64{
+		"of a cache and a disk": func() uint64 {
+			if random.IntN(10) == 0 {
+				return 5e6
+			}
+			return 5e3
+		},
+		"of a cache that rarely misses": func() uint64 {
+			if random.IntN(200) == 0 {
+				return 5e6
+			}
+			return 5e3
+		},
+		"exponential": func() uint64 { return uint64(1e6 * random.ExpFloat64()) },
+		"lognormal":   func() uint64 { return uint64(1e6 * math.Exp(random.NormFloat64())) },
+	} {
+		m, h := sound(), &stat.Histogram{}
+		for range 60_000 {
+			h.Record(latency())
+		}
+		closedLoop(m, 1e6)
+		m.load().Directions[interval.Read].Service = h
+		if found := m.check(); len(found) != 0 {
+			t.Errorf("latencies that are %s: %+v", name, found)
 		}
 	}
 	m := sound()

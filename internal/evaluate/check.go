@@ -186,7 +186,11 @@ func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) s
 func omission(s result.Stats, x scenario.Threshold) string {
 	upper := x.Operator == "<" || x.Operator == "<="
 	corrected, known := statistic(s, ofCorrected+x.Statistic)
-	if met, _ := compare(corrected, x.Operator, x.Value); s.Corrected == nil || !known || !upper || met || math.IsNaN(corrected) {
+	met, _ := compare(corrected, x.Operator, x.Value)
+	if s.Corrected == nil || !known || !upper || met || math.IsNaN(corrected) {
+		return ""
+	}
+	if v, _ := statistic(s, x.Statistic); !result.Hung(v, corrected) {
 		return ""
 	}
 	return fmt.Sprintf("a closed loop issues nothing while operations hang; corrected for that, %s is %s", x.Statistic, unit.FormatLatency(corrected))

@@ -121,7 +121,7 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 	for i := range times {
 		whole.Merge(&times[i])
 	}
-	expected := whole.Service().Quantile(0.5)
+	expected := whole.Service().Mean()
 	add := func(window string, t *analysis.Times, kind string) {
 		h := t.Service()
 		if kind == "response" {

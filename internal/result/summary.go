@@ -172,8 +172,20 @@ type Stats struct {
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
 }
 
-// CorrectedStats are percentiles as they would be if a closed loop had gone on to issue operations, one per median service
-// time, while a slow one held it up.
+// A closed loop hung where a corrected percentile is at least hungFactor times the one as measured, which scatter alone does not
+// make of it, and at least hungNanos: hits of a cache and reads of a disk differ by more than the factor too, and no operation hangs.
+const (
+	hungFactor = 2.0
+	hungNanos  = 100e6
+)
+
+// Hung reports whether a percentile of a closed loop, as measured and corrected in nanoseconds, hides that the loop hung.
+func Hung(measured, corrected float64) bool {
+	return corrected >= hungFactor*measured && corrected >= hungNanos
+}
+
+// CorrectedStats are percentiles as they would be if a closed loop had gone on to issue operations at its own pace, one per
+// mean service time, while a slow one held it up.
 type CorrectedStats struct {
 	Median Number `json:"median"`
 	P95    Number `json:"p95"`
