@@ -55,6 +55,9 @@ type Stream struct {
 	WorstEffort                                          interval.Effort // of one interval, each the largest
 	EffortKnown                                          bool
 
+	stallNanos, stallAt int64 // the stall that may go on in the next interval
+	stallFull           bool  // it filled the last one
+
 	fingerprint uint64 // of counts and latencies, interval by interval
 	busy        int    // intervals with operations
 	sequence    int64
@@ -126,10 +129,24 @@ func (s *Stream) count(iv *interval.Interval) {
 	s.BacklogMax = max(s.BacklogMax, iv.Backlog)
 	s.CPUNanos += iv.CPUNanos
 	s.StalledNanos += iv.StalledNanos
-	if iv.StalledNanos > s.StallMaxNanos {
-		s.StallMaxNanos, s.StallMaxAt = iv.StalledNanos, iv.StartNanos
-	}
+	s.stall(iv)
 	s.strain(iv)
+}
+
+// stallFullShare of an interval without the generator leaves no time between its stall and those beside it.
+const stallFullShare = 0.9
+
+// stall follows the longest stall. One that fills an interval goes on in those beside it.
+func (s *Stream) stall(iv *interval.Interval) {
+	full := float64(iv.StalledNanos) >= stallFullShare*float64(iv.LengthNanos)
+	if goesOn := s.stallFull || full && s.stallNanos > 0; iv.StalledNanos == 0 || !goesOn {
+		s.stallNanos, s.stallAt = 0, iv.StartNanos
+	}
+	s.stallNanos += iv.StalledNanos
+	s.stallFull = full && iv.StalledNanos > 0
+	if s.stallNanos > s.StallMaxNanos {
+		s.StallMaxNanos, s.StallMaxAt = s.stallNanos, s.stallAt
+	}
 }
 
 // strain notes whether the generator kept up.

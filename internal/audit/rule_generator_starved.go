@@ -65,8 +65,8 @@ func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 		text  string
 	}{
 		{e.WaitedNanos, "run-queue wait of a thread: up to %s in one interval"},
-		{e.StolenNanos, "CPU steal: up to %s in one interval, summed over all CPUs"},
-		{e.ThrottledNanos, "cgroup CPU throttling: up to %s in one interval, summed over all CPUs"},
+		{e.StolenNanos, "CPU steal from the busiest thread: up to %s in one interval"},
+		{e.ThrottledNanos, "cgroup CPU throttling: up to %s in one interval, averaged over all CPUs"},
 	} {
 		if what.nanos > 0 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf(what.text, span(what.nanos)))

@@ -8,8 +8,8 @@ type Effort struct {
 	// a CPU although it could have run.
 	BusiestNanos int64 `json:"busiest_ns,omitempty"`
 	WaitedNanos  int64 `json:"waited_ns,omitempty"`
-	// StolenNanos is how long the hypervisor gave this machine's CPUs to others although they had work, ThrottledNanos
-	// how long the limit of the generator's control group held CPUs back; both are sums over all CPUs.
+	// StolenNanos is how long the hypervisor kept the busiest thread from a CPU, its share of what was stolen by the CPU time
+	// that it used; ThrottledNanos how long the limit of the generator's control group held a CPU back, on average of all CPUs.
 	StolenNanos    int64 `json:"stolen_ns,omitempty"`
 	ThrottledNanos int64 `json:"throttled_ns,omitempty"`
 }

@@ -1,6 +1,8 @@
 package measuring
 
 import (
+	"runtime"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
@@ -13,9 +15,10 @@ func (t *collector) effort(length int64) interval.Effort {
 		e.Join(interval.Effort{BusiestNanos: busiest, WaitedNanos: waited})
 	}
 	now := thread.WithheldNow()
-	e.StolenNanos, e.ThrottledNanos = now.Stolen-t.withheld.Stolen, now.Throttled-t.withheld.Throttled
+	e.StolenNanos, e.ThrottledNanos = now.From(t.withheld, e.BusiestNanos, runtime.NumCPU())
 	t.withheld = now
 	// A wait is counted when it ends, so that it may be longer than the interval in which it does.
 	e.BusiestNanos, e.WaitedNanos = min(e.BusiestNanos, length), min(e.WaitedNanos, length)
+	e.StolenNanos, e.ThrottledNanos = min(e.StolenNanos, length), min(e.ThrottledNanos, length)
 	return e
 }

@@ -33,7 +33,7 @@ func WithheldNow() Withheld {
 		return c.last
 	}
 	c.at = time.Now()
-	c.last.Stolen = stolenNanos("/proc/stat", c.last.Stolen)
+	c.last.Stolen, c.last.Used = usedAndStolen("/proc/stat", c.last)
 	c.last.Throttled = 0
 	for _, g := range c.groups {
 		c.last.Throttled += g.nanos()
@@ -41,21 +41,25 @@ func WithheldNow() Withheld {
 	return c.last
 }
 
-// stolenNanos reads the eighth number of the first line: ticks in which the hypervisor ran other guests.
-func stolenNanos(path string, otherwise int64) int64 {
+// usedAndStolen reads the first line: ticks of user, nice, system, idle, iowait, irq and softirq, and those in which the
+// hypervisor ran other guests.
+func usedAndStolen(path string, otherwise Withheld) (stolen, used int64) {
 	f, err := os.Open(path)
 	if err != nil {
-		return otherwise
+		return otherwise.Stolen, otherwise.Used
 	}
 	defer f.Close()
 	var text [256]byte
 	n, _ := f.Read(text[:])
 	line, _, ok := bytes.Cut(text[:n], []byte("\n"))
 	if !ok || !bytes.HasPrefix(line, []byte("cpu ")) {
-		return otherwise
+		return otherwise.Stolen, otherwise.Used
 	}
-	ticks := numberAt(bytes.TrimLeft(line[4:], " "), 7, otherwise/nanosPerTick)
-	return ticks * nanosPerTick
+	numbers := bytes.TrimLeft(line[4:], " ")
+	for _, i := range []int{0, 1, 2, 5, 6} {
+		used += numberAt(numbers, i, 0)
+	}
+	return numberAt(numbers, 7, otherwise.Stolen/nanosPerTick) * nanosPerTick, used * nanosPerTick
 }
 
 // throttles finds the control groups of this process that may have a limit: its own and those above it, in the hierarchy
