@@ -1,9 +1,12 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -41,7 +44,45 @@ func checkFewSamples(in *Input) []finding.Finding {
 			})
 		}
 	}
+	for i := range in.Summary.Results {
+		if f, few := fewInWindows(&in.Summary.Results[i]); few {
+			list = append(list, f)
+		}
+	}
 	return list
+}
+
+// fewInWindows looks at the windows for which a result prints a percentile.
+func fewInWindows(r *result.Evaluated) (finding.Finding, bool) {
+	windows, fewest := map[string]bool{}, uint64(math.MaxUint64)
+	var percentile, where string
+	for _, s := range r.Stats {
+		name := ""
+		switch all := s.Count + s.Unfinished; {
+		case r.Type != "latency" || s.Window == "":
+		case !math.IsNaN(float64(s.P99)) && all < samplesP99:
+			name = "p99"
+		case !math.IsNaN(float64(s.P999)) && all < samplesP999:
+			name = "p99.9"
+		}
+		if name == "" {
+			continue
+		}
+		windows[s.Window] = true
+		if s.Count < fewest {
+			fewest, percentile, where = s.Count, name, s.Window
+		}
+	}
+	if len(windows) == 0 {
+		return finding.Finding{}, false
+	}
+	claim := fmt.Sprintf("%s has too few operations for a stable %s in window %q (%s).", cmp.Or(r.Title, r.Name), percentile, where, unit.FormatWhole(fewest))
+	if n := len(windows); n > 1 {
+		claim = fmt.Sprintf("%s has too few operations for stable high percentiles in %d windows, fewest in %q: %s for %s.", cmp.Or(r.Title, r.Name), n, where,
+			unit.FormatWhole(fewest), percentile)
+	}
+	return finding.Finding{Severity: finding.Info, Subject: r.Name, FromNanos: r.FromNanos, ToNanos: r.ToNanos, Claim: claim,
+		Advice: "Let the steps that bound the window be further apart, or use a lower percentile."}, true
 }
 
 func beyondText(n uint64) string {

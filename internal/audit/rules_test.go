@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
@@ -90,6 +91,28 @@ func (m *made) load() *result.LoadSummary { return &m.in.Summary.Loads[1] }
 func TestSoundRunHasNoFinding(t *testing.T) {
 	if found := sound().check(); len(found) != 0 {
 		t.Errorf("a sound run has findings %+v", found)
+	}
+}
+
+// windowed gives the run a latency with windows of so many operations, and their percentiles where there are enough.
+func windowed(m *made, counts ...uint64) {
+	r := result.Evaluated{Name: "response", Title: "Response", Type: "latency"}
+	for i, n := range counts {
+		h := &stat.Histogram{}
+		h.RecordN(1e6, n)
+		s := analysis.OperationStats(h, 0)
+		s.Window, s.Series, s.Kind = fmt.Sprintf("window %d", i+1), "all", "service"
+		r.Stats = append(r.Stats, s)
+	}
+	m.in.Summary.Results = append(m.in.Summary.Results, r)
+}
+
+// A window without a percentile, or with enough operations for it, has no finding.
+func TestWindowsWithEnough(t *testing.T) {
+	m := sound()
+	windowed(m, 10_000, 99, 0, 1_000_000)
+	if found := m.check(); len(found) != 0 {
+		t.Errorf("got %+v", found)
 	}
 }
 
@@ -278,6 +301,10 @@ func TestRules(t *testing.T) {
 		}, "identical-samples", finding.Unknown, "w on vm-1 and of w on vm-2 are identical in all 60 busy intervals"},
 		{"few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 4210 }, "few-samples", finding.Info, "too few read operations (4,210) for a stable p99.9: 4 lie beyond it."},
 		{"very few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 99 }, "few-samples", finding.Info, "for a stable p99 (and p99.9): less than one lies beyond it."},
+		{"few in one window", func(m *made) { windowed(m, 20_000, 4210) }, "few-samples", finding.Info,
+			`Response has too few operations for a stable p99.9 in window "window 2" (4,210).`},
+		{"few in two windows", func(m *made) { windowed(m, 9_999, 20_000, 420) }, "few-samples", finding.Info,
+			`Response has too few operations for stable high percentiles in 2 windows, fewest in "window 3": 420 for p99.`},
 		{"short", func(m *made) { m.load().ToNanos = 14 * second }, "short-workload", finding.Warning, "w ran for only 4 s."},
 		{"long waits", func(m *made) {
 			h := &stat.Histogram{}
