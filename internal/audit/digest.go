@@ -83,7 +83,7 @@ func (d *Digest) Add(iv *interval.Interval) {
 	}
 	s.follow(iv)
 	s.count(iv)
-	operations := s.trace(iv, d.seed)
+	operations, latency := s.trace(iv, d.seed)
 	if iv.Prefill {
 		return
 	}
@@ -92,7 +92,7 @@ func (d *Digest) Add(iv *interval.Interval) {
 		p = &profile{}
 		d.loads[loadKey{iv.Workload, iv.Instance}] = p
 	}
-	p.add(iv.StartNanos, iv.EndNanos(), float64(operations))
+	p.add(iv.StartNanos, iv.EndNanos(), float64(operations), latency)
 }
 
 // follow checks that iv comes right after the interval before it.
@@ -168,20 +168,20 @@ func (s *Stream) strain(iv *interval.Interval) {
 	}
 }
 
-// trace folds the interval into the fingerprint and returns its operations. Sums of latencies in nanoseconds never
-// repeat by chance, counts of a load with a rate do.
-func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) uint64 {
-	var operations uint64
+// trace folds the interval into the fingerprint and returns its operations and the sum of their response times. Sums of
+// latencies in nanoseconds never repeat by chance, counts of a load with a rate do.
+func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uint64, response float64) {
 	var latency float64
 	for i := range iv.Directions {
 		operations += iv.Directions[i].Operations
 		latency += latencySum(iv.Directions[i].Service)
+		response += latencySum(iv.Directions[i].ResponseOrService())
 	}
 	if operations > 0 && latency > 0 {
 		s.busy++
 		s.fingerprint = maphash.Comparable(seed, [3]uint64{s.fingerprint, operations, math.Float64bits(latency)})
 	}
-	return operations
+	return operations, response
 }
 
 func latencySum(h *stat.Histogram) float64 {

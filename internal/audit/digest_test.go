@@ -2,12 +2,14 @@ package audit
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
 )
 
 // TestProfileKeepsItsSum: however the time is cut, nothing is lost and memory stays bounded.
@@ -18,15 +20,15 @@ func TestProfileKeepsItsSum(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "n") {
 			from := max(0, at+rapid.Int64Range(-2e9, 300e9).Draw(t, "step"))
 			length := rapid.Int64Range(1, 3e9).Draw(t, "length")
-			p.add(from, from+length, 10)
+			p.add(from, from+length, 10, 1000)
 			sum += 10
 			at = from
 		}
-		got := 0.0
-		for _, n := range p.buckets {
-			got += n
+		got, latency := 0.0, 0.0
+		for _, b := range p.buckets {
+			got, latency = got+b.operations, latency+b.latency
 		}
-		if math.Abs(got-sum) > 1e-6*sum || len(p.buckets) > profileBuckets || len(p.seen) != len(p.buckets) {
+		if math.Abs(got-sum) > 1e-6*sum || math.Abs(latency-100*sum) > 1e-4*sum || len(p.buckets) > profileBuckets {
 			t.Fatalf("%d buckets hold %v, want %v in at most %d", len(p.buckets), got, sum, profileBuckets)
 		}
 	})
@@ -76,6 +78,42 @@ func TestStallsAreJoined(t *testing.T) {
 		}
 		if s := d.Streams()[0]; s.StallMaxNanos != c.longest*1e6 || s.StallMaxAt != c.at*1e9 {
 			t.Errorf("%s: longest %d ms at %d s, want %d ms at %d s", name, s.StallMaxNanos/1e6, s.StallMaxAt/1e9, c.longest, c.at)
+		}
+	}
+}
+
+// TestSteadiness: labelled series with noise of 5 %, 200 of each kind; at least 95 % are judged right.
+func TestSteadiness(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for name, c := range map[string]struct {
+		at     func(i, n int) float64
+		noise  float64
+		steady bool
+	}{
+		"constant":              {func(_, _ int) float64 { return 1000 }, 0.05, true},
+		"constant, noisy":       {func(_, _ int) float64 { return 1000 }, 0.2, true},
+		"a drift of 3 %":        {func(i, n int) float64 { return 1000 + 30*float64(i)/float64(n) }, 0.05, true},
+		"one slow second":       {func(i, n int) float64 { return map[bool]float64{true: 100, false: 1000}[i == n/2] }, 0.05, true},
+		"a drift of 30 %":       {func(i, n int) float64 { return 1000 + 300*float64(i)/float64(n) }, 0.05, false},
+		"a square wave of 20 s": {func(i, _ int) float64 { return 1000 - 350*float64(i/10%2) }, 0.05, false},
+		"a square wave of 60 s": {func(i, _ int) float64 { return 1000 - 350*float64(i/30%2) }, 0.05, false},
+		"a sine":                {func(i, _ int) float64 { return 1000 + 250*math.Sin(float64(i)/6) }, 0.05, false},
+		"a step":                {func(i, n int) float64 { return 1000 - 400*float64(2*i/n) }, 0.05, false},
+	} {
+		right := 0
+		for range 200 {
+			n := 60 + random.IntN(240)
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = c.at(i, n) * (1 + c.noise*random.NormFloat64())
+			}
+			one := course{"IOPS", values, 1}
+			if text, _ := one.unsteadiness(result.Window{ToNanos: int64(n) * 1e9}); (text == "") == c.steady {
+				right++
+			}
+		}
+		if right < 190 {
+			t.Errorf("%s: %d of 200 judged right", name, right)
 		}
 	}
 }

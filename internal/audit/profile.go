@@ -1,6 +1,9 @@
 package audit
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// profileBuckets bounds the memory of a profile; when they do not suffice, two become one.
@@ -8,16 +11,25 @@ const (
 	profileWidthMin = int64(1e9)
 )
 
-// profile is operations over time in buckets of equal width, from one second upwards.
+// profile is operations and their latencies over time in buckets of equal width, from one second upwards.
 type profile struct {
 	width   int64
 	first   int64 // number of the first bucket, in widths from zero of the axis
-	buckets []float64
-	seen    []bool // whether anything was recorded in a bucket: a gap is not a drop to zero
+	buckets []bucket
 }
 
-// add spreads n operations evenly over [from, to).
-func (p *profile) add(from, to int64, n float64) {
+// bucket is what was done in it. Without seen it is a gap, which is not a drop to zero.
+type bucket struct {
+	operations, latency float64 // latency is the sum of theirs, in nanoseconds
+	seen                bool
+}
+
+func (b *bucket) add(o bucket) {
+	b.operations, b.latency, b.seen = b.operations+o.operations, b.latency+o.latency, b.seen || o.seen
+}
+
+// add spreads n operations and the sum of their latencies evenly over [from, to).
+func (p *profile) add(from, to int64, n, latency float64) {
 	if to <= from || from < 0 {
 		return
 	}
@@ -28,18 +40,17 @@ func (p *profile) add(from, to int64, n float64) {
 		p.halve()
 	}
 	if from/p.width < p.first {
-		p.buckets = append(make([]float64, p.first-from/p.width), p.buckets...)
-		p.seen = append(make([]bool, p.first-from/p.width), p.seen...)
+		p.buckets = append(make([]bucket, p.first-from/p.width), p.buckets...)
 		p.first = from / p.width
 	}
 	for at := from; at < to; {
 		i := at / p.width
 		end := min(to, (i+1)*p.width)
 		for int64(len(p.buckets)) <= i-p.first {
-			p.buckets, p.seen = append(p.buckets, 0), append(p.seen, false)
+			p.buckets = append(p.buckets, bucket{})
 		}
-		p.seen[i-p.first] = true
-		p.buckets[i-p.first] += n * float64(end-at) / float64(to-from)
+		share := float64(end-at) / float64(to-from)
+		p.buckets[i-p.first].add(bucket{operations: n * share, latency: latency * share, seen: true})
 		at = end
 	}
 }
@@ -51,31 +62,34 @@ func (p *profile) span(from, to int64) int64 {
 }
 
 func (p *profile) halve() {
-	merged, seen := make([]float64, 0, len(p.buckets)/2+1), make([]bool, 0, len(p.buckets)/2+1)
-	for i, n := range p.buckets {
+	merged := make([]bucket, 0, len(p.buckets)/2+1)
+	for i, b := range p.buckets {
 		at := (p.first+int64(i))/2 - p.first/2
 		if int64(len(merged)) <= at {
-			merged, seen = append(merged, 0), append(seen, false)
+			merged = append(merged, bucket{})
 		}
-		merged[at] += n
-		seen[at] = seen[at] || p.seen[i]
+		merged[at].add(b)
 	}
-	p.buckets, p.seen, p.first, p.width = merged, seen, p.first/2, p.width*2
+	p.buckets, p.first, p.width = merged, p.first/2, p.width*2
 }
 
-// rates returns the operations per second of every bucket that lies wholly in [from, to).
-func (p *profile) rates(from, to int64) []float64 {
+// over returns the operations per second of every bucket that lies wholly in [from, to), and the mean latencies of those in
+// which an operation completed.
+func (p *profile) over(from, to int64) (rates, latencies []float64) {
 	if p == nil || p.width == 0 {
-		return nil
+		return nil, nil
 	}
-	var list []float64
-	for i, n := range p.buckets {
+	for i, b := range p.buckets {
 		start := (p.first + int64(i)) * p.width
-		if p.seen[i] && start >= from && start+p.width <= to {
-			list = append(list, n/(float64(p.width)/1e9))
+		if !b.seen || start < from || start+p.width > to {
+			continue
+		}
+		rates = append(rates, b.operations/(float64(p.width)/1e9))
+		if b.operations > 0 && b.latency > 0 {
+			latencies = append(latencies, b.latency/b.operations)
 		}
 	}
-	return list
+	return rates, latencies
 }
 
 // trend is a straight line through equally spaced values.
@@ -118,4 +132,38 @@ func fit(values []float64) trend {
 	}
 	out.t = slope / math.Sqrt(residual/(n-2)/sxx)
 	return out
+}
+
+// swing is how far means over blocks of values lie apart, as a share of the mean of all: the second largest and the second
+// smallest, so that one block makes no wave. It is that of the block length, from two values to a quarter of all, for which they
+// lie furthest apart, if that is more than the scatter within blocks explains (swingSure standard errors of a block); else 0.
+func swing(values []float64) float64 {
+	worst := 0.0
+	for length := 2; length <= len(values)/4; length *= 2 {
+		var means []float64
+		var within, count float64
+		for block := range slices.Chunk(values[:len(values)/length*length], length) {
+			mean := meanOf(block)
+			means = append(means, mean)
+			for _, v := range block {
+				within += (v - mean) * (v - mean)
+			}
+			count += float64(length - 1)
+		}
+		slices.Sort(means)
+		apart := means[len(means)-2] - means[1]
+		if apart <= swingSure*math.Sqrt(within/count/float64(length)) {
+			continue
+		}
+		worst = max(worst, apart/meanOf(values))
+	}
+	return worst
+}
+
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }

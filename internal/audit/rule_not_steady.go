@@ -18,14 +18,21 @@ const (
 	driftSure    = 4.0
 	// scatterNoticed is a coefficient of variation.
 	scatterNoticed = 0.30
+	// swingNoticed is how far stretches of a window lie apart, as a share of its mean; swingSure is how many standard errors
+	// of a stretch that must be.
+	swingNoticed = 0.20
+	swingSure    = 8.0
+	// latencyFactor: means of latency over a second scatter more than rates, so more of each is tolerated.
+	latencyFactor = 2.5
 )
 
 var notSteady = Rule{
 	Code:    "not-steady",
 	Summary: "a workload was not steady within a window",
 	Doc: "IOPS within a window between two steps drift (the fitted line rises or falls by more than 10 %, beyond four " +
-		"standard errors), or scatter by more than 30 % of their mean. The mean of such a window depends on its length. " +
-		"Windows shorter than 20 s are not checked.",
+		"standard errors), swing (stretches of the window lie more than 20 % apart, beyond eight standard errors), or scatter by " +
+		"more than 30 % of their mean; or response time drifts by more than 25 % or swings by more than 50 %, which it does under a " +
+		"rate while IOPS stay. The mean of such a window depends on its length. Windows shorter than 20 s are not checked.",
 	Example: `OLTP was not steady before nodes.PowerOff: its IOPS rose by 34 % over 4 m.`,
 	Check:   checkNotSteady,
 }
@@ -40,14 +47,16 @@ func checkNotSteady(in *Input) []finding.Finding {
 		var worst *finding.Finding
 		worstDegree := 0.0
 		for _, w := range windowsOf(in, l) {
-			values := p.rates(w.FromNanos, w.ToNanos)
-			if p == nil || float64(len(values))*float64(p.width)/1e9 < steadySeconds {
-				continue
-			}
-			if text, degree := unsteadiness(l.Engine().RateUnit(), fit(values), w); degree > worstDegree {
-				worstDegree = degree
-				worst = &finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
-					Claim: fmt.Sprintf("%s was not steady %s: %s.", in.name(l), windowName(w), text)}
+			rates, latencies := p.over(w.FromNanos, w.ToNanos)
+			for _, c := range []course{{l.Engine().RateUnit(), rates, 1}, {"mean response time", latencies, latencyFactor}} {
+				if p == nil || float64(len(c.values))*float64(p.width)/1e9 < steadySeconds {
+					continue
+				}
+				if text, degree := c.unsteadiness(w); degree > worstDegree {
+					worstDegree = degree
+					worst = &finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
+						Claim: fmt.Sprintf("%s was not steady %s: %s.", in.name(l), windowName(w), text)}
+				}
 			}
 		}
 		if worst != nil {
@@ -79,20 +88,34 @@ func windowName(w result.Window) string {
 	return w.Name
 }
 
+// course is what was measured in each second of a window, and how much more of each change is tolerated than of a rate.
+type course struct {
+	what     string // "IOPS"
+	values   []float64
+	tolerant float64
+}
+
 // unsteadiness says what is not steady, and how much as a multiple of what is tolerated; degree 0 is steady.
-func unsteadiness(rate string, tr trend, w result.Window) (text string, degree float64) {
+func (c *course) unsteadiness(w result.Window) (text string, degree float64) {
+	tr := fit(c.values)
 	if !(tr.mean > 0) {
 		return "", 0
 	}
-	if drift := math.Abs(tr.drift); drift >= driftNoticed && math.Abs(tr.t) >= driftSure {
+	if drift := math.Abs(tr.drift); drift >= c.tolerant*driftNoticed && math.Abs(tr.t) >= driftSure {
 		verb := "rose"
 		if tr.drift < 0 {
 			verb = "fell"
 		}
-		return fmt.Sprintf("its %s %s by %s over %s", rate, verb, unit.FormatPercent(math.Round(drift*100)/100), span(w.ToNanos-w.FromNanos)), drift / driftNoticed
+		return fmt.Sprintf("its %s %s by %s over %s", c.what, verb, percent(drift), span(w.ToNanos-w.FromNanos)), drift / driftNoticed / c.tolerant
 	}
-	if tr.cv >= scatterNoticed {
-		return fmt.Sprintf("its %s scatter by %s around their mean", rate, unit.FormatPercent(math.Round(tr.cv*100)/100)), tr.cv / scatterNoticed
+	if apart := swing(c.values); apart >= c.tolerant*swingNoticed {
+		return fmt.Sprintf("its %s in stretches of it lie %s of the mean apart", c.what, percent(apart)), apart / swingNoticed / c.tolerant
+	}
+	if tr.cv >= scatterNoticed && c.tolerant == 1 {
+		return fmt.Sprintf("its %s scatter by %s around their mean", c.what, percent(tr.cv)), tr.cv / scatterNoticed
 	}
 	return "", 0
 }
+
+// percent prints a share in whole percent.
+func percent(share float64) string { return unit.FormatPercent(math.Round(share*100) / 100) }

@@ -406,6 +406,29 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
+// TestLatencyUnderARate: IOPS stay at the rate while response time rises, or is bad every other half a minute.
+func TestLatencyUnderARate(t *testing.T) {
+	for name, c := range map[string]struct {
+		nanos func(second int64) uint64
+		claim string
+	}{
+		"rises":      {func(s int64) uint64 { return uint64(1e6 + 3e4*s) }, "its mean response time rose by"},
+		"alternates": {func(s int64) uint64 { return 1e6 + 4e6*uint64(s/10%2) }, "its mean response time in stretches of it lie"},
+	} {
+		m := sound()
+		for i := range m.intervals {
+			t := &m.intervals[i].Directions[interval.Read]
+			h := &stat.Histogram{}
+			h.RecordN(c.nanos(m.intervals[i].StartNanos/second), 500)
+			t.Response = h
+		}
+		found := m.check()
+		if len(found) != 1 || found[0].Code != "not-steady" || !strings.Contains(found[0].Claim, c.claim) {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
 // TestWindowsAreJudgedApart: a load that is steady before and after a step is steady.
 func TestWindowsAreJudgedApart(t *testing.T) {
 	m := sound()
