@@ -14,7 +14,7 @@ var coordinatedOmission = Rule{
 	Summary: "a closed loop issued nothing while operations hung",
 	Doc: "A workload without a rate issues the next operation when an earlier one has completed. While the target hangs, it issues " +
 		"nothing, so that a stall of seconds is one slow operation among millions, and no percentile shows it. The corrected " +
-		"percentile counts the operations that would have been issued, one per mean service time. Slow operations below 100 ms are no stall.",
+		"percentile counts the operations that would have been issued, one per mean service time. Slow operations below 100 ms do not count as stalls.",
 	Example: `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured and 1.87 s with those that it did not issue meanwhile.`,
 	Check:   checkOmission,
 }
