@@ -162,15 +162,23 @@ func briefCells(r *document.Result, rows []*document.Statistic) []string {
 	quantity := func(v float64) string { return draw.Quantity(v, r.Unit) }
 	amount := func(v float64) string { return draw.Amount(v, r.Unit) }
 	cells := []string{
-		span(rows, func(s *document.Statistic) result.Number { return s.Mean }, quantity),
-		span(rows, func(s *document.Statistic) result.Number { return s.Median }, amount),
+		bounded(rows, "mean", span(rows, func(s *document.Statistic) result.Number { return s.Mean }, quantity)),
+		bounded(rows, "median", span(rows, func(s *document.Statistic) result.Number { return s.Median }, amount)),
 		"",
 		span(rows, func(s *document.Statistic) result.Number { return s.CV }, unit.FormatPercent),
 	}
 	if rows[0].Kind != "" {
-		cells[2] = span(rows, func(s *document.Statistic) result.Number { return s.P99 }, amount)
+		cells[2] = bounded(rows, "p99", span(rows, func(s *document.Statistic) result.Number { return s.P99 }, amount))
 	}
 	return cells
+}
+
+// bounded marks a statistic that is only a lower bound in any row.
+func bounded(rows []*document.Statistic, name, text string) string {
+	if slices.ContainsFunc(rows, func(s *document.Statistic) bool { return isLowerBound(&s.Distribution, name) }) {
+		return "≥ " + text
+	}
+	return text
 }
 
 // span prints the smallest and the largest of a statistic, with their unit once where it is the same.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/page"
@@ -103,6 +104,8 @@ type Figure struct {
 	Values      []result.Number `json:"values"`
 	Ratios      []result.Number `json:"ratios"`
 	Differences []result.Number `json:"differences"`
+	// AtLeast marks values that are lower bounds; they have no ratio and no difference. Empty: none is.
+	AtLeast []bool `json:"at_least"`
 }
 
 // Compare lays runs over each other. Runs that cannot be compared are an error: fewer than two, one that is going on, a
@@ -263,14 +266,14 @@ func pairedKey(keys []rowKey, key rowKey) rowKey {
 
 func statisticFigures(rows []*document.Statistic, unitName string) []Figure {
 	get := func(name, unitName string, f func(*document.Statistic) result.Number) Figure {
-		values := make([]result.Number, len(rows))
+		values, atLeast := make([]result.Number, len(rows)), make([]bool, len(rows))
 		for i, s := range rows {
 			values[i] = result.Number(math.NaN())
 			if s != nil {
-				values[i] = f(s)
+				values[i], atLeast[i] = f(s), isLowerBound(&s.Distribution, name)
 			}
 		}
-		return figure(name, unitName, values)
+		return figure(name, unitName, values, atLeast)
 	}
 	return []Figure{
 		get("mean", unitName, func(s *document.Statistic) result.Number { return s.Mean }),
@@ -283,18 +286,31 @@ func statisticFigures(rows []*document.Statistic, unitName string) []Figure {
 	}
 }
 
-func figure(name, unitName string, values []result.Number) Figure {
-	f := Figure{Name: name, Unit: unitName, Values: values}
-	for _, v := range values {
-		ratio := math.NaN()
+// isLowerBound reports whether a statistic, by the name that people read, is only a lower bound.
+func isLowerBound(d *result.Distribution, name string) bool {
+	return slices.Contains(d.AtLeast, strings.ReplaceAll(name, ".", ""))
+}
+
+func figure(name, unitName string, values []result.Number, atLeast []bool) Figure {
+	f := Figure{Name: name, Unit: unitName, Values: values, AtLeast: []bool{}}
+	if slices.Contains(atLeast, true) {
+		f.AtLeast = atLeast
+	}
+	for i, v := range values {
+		ratio, difference := math.NaN(), v-values[0]
 		if values[0] != 0 {
 			ratio = float64(v) / float64(values[0])
 		}
+		if f.atLeast(0) || f.atLeast(i) {
+			ratio, difference = math.NaN(), result.Number(math.NaN())
+		}
 		f.Ratios = append(f.Ratios, result.Number(ratio))
-		f.Differences = append(f.Differences, v-values[0])
+		f.Differences = append(f.Differences, difference)
 	}
 	return f
 }
+
+func (f *Figure) atLeast(run int) bool { return len(f.AtLeast) > run && f.AtLeast[run] }
 
 // JSON writes the comparison for programs.
 func (c *Comparison) JSON(w io.Writer) error {

@@ -132,7 +132,7 @@ func (c *Comparison) group(row *ComparedRow) comparedGroup {
 	g := comparedGroup{Window: document.WindowLabel(row.Window), Series: document.SeriesLabel(row.Series, row.Kind)}
 	for i := range c.Runs {
 		g.Rows = append(g.Rows, comparedLineView{Name: c.Runs[i].Name,
-			Cells: row.cells(func(f *Figure) string { return figureText(f, f.Values[i]) })})
+			Cells: row.cells(func(f *Figure) string { return f.text(i) })})
 	}
 	for i := 1; i < len(c.Runs); i++ {
 		g.Rows = append(g.Rows,

@@ -48,7 +48,7 @@ func loadFigures(loads []*document.Workload) []Figure {
 				values[i] = f(w)
 			}
 		}
-		return figure(name, unitName, values)
+		return figure(name, unitName, values, nil)
 	}
 	list := []Figure{
 		get(figureRate, rateUnitOf(loads), func(w *document.Workload) result.Number { return w.OperationsRate }),
@@ -81,18 +81,31 @@ func loadFigures(loads []*document.Workload) []Figure {
 	for _, direction := range operationsOf(loads) {
 		for _, kind := range []string{"service", "response"} {
 			for _, p := range latencyPercentiles {
-				list = append(list, get(direction+" "+kind+" time, "+p.name, "ns", func(w *document.Workload) result.Number {
-					for i := range w.Latency {
-						if w.Latency[i].Direction == direction && w.Latency[i].Kind == kind {
-							return p.get(&w.Latency[i])
-						}
+				values, atLeast := make([]result.Number, len(loads)), make([]bool, len(loads))
+				for i, w := range loads {
+					values[i] = result.Number(math.NaN())
+					if l := latencyOf(w, direction, kind); l != nil {
+						values[i], atLeast[i] = p.get(l), isLowerBound(&l.Distribution, p.name)
 					}
-					return result.Number(math.NaN())
-				}))
+				}
+				list = append(list, figure(direction+" "+kind+" time, "+p.name, "ns", values, atLeast))
 			}
 		}
 	}
 	return present(list)
+}
+
+// latencyOf is that of one kind of operation; nil where a run has none, or not the load.
+func latencyOf(w *document.Workload, direction, kind string) *document.Latency {
+	if w == nil {
+		return nil
+	}
+	for i := range w.Latency {
+		if w.Latency[i].Direction == direction && w.Latency[i].Kind == kind {
+			return &w.Latency[i]
+		}
+	}
+	return nil
 }
 
 // rateUnitOf is the unit of operations per second of a load in several runs.

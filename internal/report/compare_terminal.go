@@ -169,7 +169,7 @@ func (c *Comparison) loadTable() draw.Table {
 			f := &c.Loads[i].Figures[j]
 			row := []string{title, f.Name}
 			for k := range c.Runs {
-				row = append(row, figureText(f, f.Values[k]))
+				row = append(row, f.text(k))
 			}
 			for k := 1; k < len(c.Runs); k++ {
 				row = append(row, ratioText(f.Ratios[k]), differenceText(f, f.Differences[k]))

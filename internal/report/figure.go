@@ -18,6 +18,15 @@ func figureText(f *Figure, v result.Number) string {
 	return draw.Amount(float64(v), f.Unit)
 }
 
+// text prints the value of one run.
+func (f *Figure) text(run int) string {
+	text := figureText(f, f.Values[run])
+	if f.atLeast(run) {
+		text = "≥ " + text
+	}
+	return text
+}
+
 // differenceText prints a difference with its sign; that of two percentages is in percentage points.
 func differenceText(f *Figure, v result.Number) string {
 	text := figureText(f, v)
