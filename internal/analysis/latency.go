@@ -16,6 +16,7 @@ type Times struct {
 	// still waiting when their load ended.
 	Unfinished uint64
 
+	nanos          int64          // for which closed loops were observed, of all VMs
 	closed         stat.Histogram // service time of closed loops
 	open, response stat.Histogram // both times of open loops
 }
@@ -26,6 +27,7 @@ func (t *Times) Add(iv *interval.Interval) {
 	if iv.Final {
 		t.Unfinished += iv.Backlog
 	}
+	scheduled := false
 	for d := range iv.Directions {
 		traffic := &iv.Directions[d]
 		t.Unfinished += traffic.ErrorCount()
@@ -33,14 +35,19 @@ func (t *Times) Add(iv *interval.Interval) {
 			t.closed.Merge(traffic.Service)
 			continue
 		}
+		scheduled = true
 		t.open.Merge(traffic.Service)
 		t.response.Merge(traffic.Response)
+	}
+	if !scheduled {
+		t.nanos += iv.LengthNanos
 	}
 }
 
 // Merge adds what o holds.
 func (t *Times) Merge(o *Times) {
 	t.Unfinished += o.Unfinished
+	t.nanos += o.nanos
 	t.closed.Merge(&o.closed)
 	t.open.Merge(&o.open)
 	t.response.Merge(&o.response)

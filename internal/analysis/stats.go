@@ -57,11 +57,12 @@ func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 		if q > 0.5 && all < stat.PercentileNeeds(q) {
 			return result.Number(nan)
 		}
-		if math.Ceil(q*float64(all)) > float64(h.Count()) {
+		rank := uint64(math.Ceil(q * float64(all)))
+		if rank > h.Count() {
 			s.AtLeast = append(s.AtLeast, name)
 			return result.Number(h.Max())
 		}
-		return result.Number(h.Quantile(q * float64(all) / float64(h.Count())))
+		return result.Number(h.AtRank(rank))
 	}
 	s.Mean, s.Median = result.Number(h.Mean()), percentile("median", 0.5)
 	s.P95, s.P99, s.P999 = percentile("p95", 0.95), percentile("p99", 0.99), percentile("p999", 0.999)
@@ -73,14 +74,26 @@ func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 	return s
 }
 
-// CorrectedStats are the percentiles of a closed loop whose operations take expected nanoseconds, corrected for coordinated
-// omission; nil without operations.
-func CorrectedStats(h *stat.Histogram, expected float64, unfinished uint64) *result.CorrectedStats {
-	if h.Count() == 0 {
+// CorrectedStats are statistics in which what closed loops left out while they hung is made up for; nil where there is no
+// operation of a closed loop.
+func (t *Times) CorrectedStats(kind string) *result.CorrectedStats {
+	if t.closed.Count() == 0 {
 		return nil
 	}
-	s := OperationStats(h.Corrected(uint64(expected)), unfinished)
-	return &result.CorrectedStats{Median: s.Median, P95: s.P95, P99: s.P99, P999: s.P999}
+	h := t.closed.Corrected(Pace(&t.closed, t.nanos), result.HungNanos)
+	if kind == "response" {
+		h.Merge(&t.response)
+	} else {
+		h.Merge(&t.open)
+	}
+	s := OperationStats(h, t.Unfinished)
+	return &result.CorrectedStats{Mean: s.Mean, Median: s.Median, P95: s.P95, P99: s.P99, P999: s.P999, AtLeast: s.AtLeast}
+}
+
+// Pace is how often a slot of a closed loop issues an operation, in nanoseconds: one per mean service time, or less often where
+// it pauses between operations and so does fewer in the nanos for which it was observed on all VMs.
+func Pace(h *stat.Histogram, nanos int64) uint64 {
+	return uint64(max(h.Mean(), float64(nanos)/float64(h.Count())))
 }
 
 func noStats() result.Stats {

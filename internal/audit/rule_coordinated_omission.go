@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -14,8 +15,9 @@ var coordinatedOmission = Rule{
 	Summary: "a closed loop issued nothing while operations hung",
 	Doc: "A workload without a rate issues the next operation when an earlier one has completed. While the target hangs, it issues " +
 		"nothing, so that a stall of seconds is one slow operation among millions, and no percentile shows it. The corrected " +
-		"percentile counts the operations that would have been issued, one per mean service time. Slow operations below 100 ms do not count as stalls.",
-	Example: `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured and 1.87 s with those that it did not issue meanwhile.`,
+		"percentile counts the operations that would have been issued, one per mean service time and pause. Slow operations below " +
+		"100 ms do not count as stalls.",
+	Example: `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured, and would be 1.87 s if it had not stopped issuing operations.`,
 	Check:   checkOmission,
 }
 
@@ -30,7 +32,7 @@ func checkOmission(in *Input) []finding.Finding {
 			if h == nil || h.Count() < samplesP99 {
 				continue
 			}
-			corrected := h.Corrected(uint64(h.Mean()))
+			corrected := h.Corrected(analysis.Pace(h, int64(l.VMs)*(l.ToNanos-l.FromNanos)), result.HungNanos)
 			for _, p := range []struct {
 				name string
 				q    float64
@@ -40,7 +42,7 @@ func checkOmission(in *Input) []finding.Finding {
 					continue
 				}
 				list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-					Claim: fmt.Sprintf("%s is a closed loop that hung: %s of %s operations is %s as measured and %s with those that it did not issue meanwhile.",
+					Claim: fmt.Sprintf("%s is a closed loop that hung: %s of %s operations is %s as measured, and would be %s if it had not stopped issuing operations.",
 						in.name(l), p.name, l.Engine().Operation(d), unit.FormatLatency(before), unit.FormatLatency(after)),
 					Advice: "Give the workload a rate (rate_iops), or use the corrected percentile (corrected_" + p.name + ").",
 				})

@@ -128,3 +128,146 @@ func TestNothingCompleted(t *testing.T) {
 		t.Errorf("%s: %+v", s.Verdict, c)
 	}
 }
+
+// checked evaluates one threshold of the latency of a workload or a group, in a run of 20 s.
+func checked(t *testing.T, text string, r scenario.Result, events []interval.Event, intervals []interval.Interval) result.Check {
+	t.Helper()
+	x := scenario.Threshold{Text: text}
+	if _, err := fmt.Sscan(text, &x.Statistic, &x.Operator, &x.Value); err != nil {
+		t.Fatal(err)
+	}
+	if x.Statistic != "cv" {
+		x.Value *= 1e6
+	}
+	r.Name, r.Type, r.Expect = "latency", "latency", []scenario.Threshold{x}
+	all := append([]interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 20e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}, events...)
+	return evaluated(t, record(t, all, intervals, nil), r).Results[0].Checks[0]
+}
+
+// seconds are those of a load that a test changes.
+func seconds(workload, vm string, change func(iv *interval.Interval)) []interval.Interval {
+	var list []interval.Interval
+	for s := range 20 {
+		iv := second(vm, s, 100, 10*time.Millisecond)
+		iv.Workload = workload
+		if change != nil {
+			change(&iv)
+		}
+		list = append(list, iv)
+	}
+	return list
+}
+
+// driven says which loop drives a workload.
+func driven(workload string, loop interval.Loop) interval.Event {
+	return interval.Event{AtNanos: 1, Kind: interval.EventEngine, Workload: workload, Group: "g", Instance: 1, Subject: "g-0001",
+		Engine: &interval.Engine{Name: "native", Loop: loop}}
+}
+
+func scheduled(iv *interval.Interval) {
+	d := &iv.Directions[interval.Read]
+	d.Response = d.Service
+}
+
+// TestSeriesAndLoadsOfOneResult: what one series or load of a result hides, another does not cover.
+func TestSeriesAndLoadsOfOneResult(t *testing.T) {
+	ofWorkload := scenario.Result{Source: scenario.FromWorkload, Workload: "OLTP"}
+	ofGroup := scenario.Result{Source: scenario.FromGroup, Group: "g", Aggregate: "mean"}
+	hang := func(iv *interval.Interval) {
+		if iv.Sequence == 7 {
+			iv.Directions[interval.Read].Service.Record(4e9)
+			iv.Directions[interval.Read].Operations++
+		}
+	}
+	fail := func(iv *interval.Interval) {
+		iv.Directions[interval.Read] = interval.Traffic{Errors: map[string]uint64{"EIO": 100}}
+	}
+	t.Run("a VM of an open loop on which nothing completed", func(t *testing.T) {
+		c := checked(t, "p99 < 100", ofWorkload, []interval.Event{driven("OLTP", interval.LoopOpen)},
+			append(seconds("OLTP", "g-0001", scheduled), seconds("OLTP", "g-0002", fail)...))
+		if c.Passed || c.Reason == "" {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("a closed loop that hangs beside an open one", func(t *testing.T) {
+		events := []interval.Event{driven("OLTP", interval.LoopClosed), driven("other", interval.LoopOpen)}
+		intervals := append(seconds("OLTP", "g-0001", hang), seconds("other", "g-0002", scheduled)...)
+		if c := checked(t, "p95 < 100", ofGroup, events, intervals); c.Passed || c.Reason == "" {
+			t.Errorf("%+v", c)
+		}
+		if c := checked(t, "corrected_p95 < 100", ofGroup, events, intervals); c.Passed || c.Reason != "" {
+			t.Errorf("corrected: %+v", c)
+		}
+	})
+	t.Run("a load whose engine is not known", func(t *testing.T) {
+		r := ofWorkload
+		r.Workload = "unknown"
+		if c := checked(t, "p99 < 100", r, nil, seconds("unknown", "g-0001", nil)); c.Passed || !c.AtLeast {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("a paced load that ended before", func(t *testing.T) {
+		before := second("g-0001", 0, 100, time.Millisecond)
+		before.Workload, before.StartNanos = "fill", -30e9
+		c := checked(t, "p99 < 100", ofGroup, []interval.Event{driven("OLTP", interval.LoopClosed), driven("fill", interval.LoopPaced)},
+			append([]interval.Interval{before}, seconds("OLTP", "g-0001", nil)...))
+		if !c.Passed {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("pauses between operations are no stalls", func(t *testing.T) {
+		slow := func(iv *interval.Interval) {
+			h := iv.Directions[interval.Read].Service
+			h.Reset()
+			h.RecordN(1e6, 9)
+			if iv.Sequence%5 == 0 {
+				h.Record(200e6) // one in 41: not within p95
+			}
+			iv.Directions[interval.Read].Operations = h.Count()
+		}
+		if c := checked(t, "p95 < 50", ofWorkload, nil, seconds("OLTP", "g-0001", slow)); !c.Passed {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("value, bound and reason are of one series", func(t *testing.T) {
+		most := func(iv *interval.Interval) { iv.Directions[interval.Read].Errors = map[string]uint64{"EIO": 75} }
+		slower := func(iv *interval.Interval) {
+			h := iv.Directions[interval.Read].Service
+			h.Reset()
+			h.RecordN(15e6, 100)
+		}
+		c := checked(t, "p99 < 100", ofWorkload, nil, append(seconds("OLTP", "g-0001", most), seconds("OLTP", "g-0002", slower)...))
+		if c.Passed || !c.AtLeast || !near(c.Value, 10e6) || !strings.Contains(c.Reason, "1,500 operations") {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("too few operations of a paced load", func(t *testing.T) {
+		few := func(iv *interval.Interval) {
+			h := iv.Directions[interval.Read].Service
+			h.Reset()
+			h.Record(1e6)
+			iv.Directions[interval.Read].Operations = 1
+		}
+		c := checked(t, "p99 < 100", ofWorkload, []interval.Event{driven("OLTP", interval.LoopPaced)}, seconds("OLTP", "g-0001", few))
+		if c.Passed || c.AtLeast || !strings.Contains(c.Reason, "too few values") {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("the scatter of latencies that are not all known", func(t *testing.T) {
+		most := func(iv *interval.Interval) { iv.Directions[interval.Read].Errors = map[string]uint64{"EIO": 50} }
+		for name, change := range map[string]func(*interval.Interval){"failed": most, "paced": nil} {
+			events := []interval.Event{driven("OLTP", interval.LoopClosed)}
+			if name == "paced" {
+				events = []interval.Event{driven("OLTP", interval.LoopPaced)}
+			}
+			for _, text := range []string{"cv < 0.5", "cv > 0.5"} {
+				if c := checked(t, text, ofWorkload, events, seconds("OLTP", "g-0001", change)); c.Passed || c.Reason == "" || c.AtLeast {
+					t.Errorf("%s, %s: %+v", name, text, c)
+				}
+			}
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -76,7 +75,7 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 			c.Unit = "s"
 			values, c.Reason = ev.completion(r, x, loads)
 		} else {
-			values, c.Reason = statistics(x, e, loopsOf(r, loads))
+			values, c.Reason = statistics(x, e, loopsOf(r, e, loads))
 		}
 		decide(&c, x, values)
 		list = append(list, c)
@@ -88,34 +87,58 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 type measured struct {
 	value   float64
 	atLeast string // why the real value is this or larger, "" if it is exact
+	unknown string // why the real value may be smaller or larger
 	hides   string // why it does not decide although it meets the threshold
 }
 
-// decide compares values with a threshold: one that misses it decides, whatever another lacks.
+// decide compares the values of all series with a threshold. One that misses it decides, then one that is undecided; of these
+// the worst is shown.
 func decide(c *result.Check, x scenario.Threshold, values []measured) {
-	c.Passed = c.Reason == ""
-	missed := false
+	if c.Reason != "" || len(values) == 0 {
+		c.Passed = c.Reason == ""
+		return
+	}
+	order := []outcome{outcomeMissed, outcomeUndecided, outcomeMet}
+	best := len(order)
 	for _, m := range values {
-		met, known := compare(m.value, x.Operator, x.Value)
-		switch {
-		case !known:
-			c.Passed, c.Reason = false, fmt.Sprintf("unknown comparison %q", x.Operator)
-		case math.IsNaN(m.value):
-			c.Passed, c.Reason = false, cmp.Or(m.atLeast, missingStatistic(x.Statistic))
-		case m.atLeast != "" && !settled(met, x.Operator):
-			c.Passed, c.Reason = false, m.atLeast
-		case !met:
-			c.Passed, missed = false, true
-		case m.hides != "":
-			c.Passed, c.Reason = false, m.hides
+		o, reason := m.against(x)
+		rank := slices.Index(order, o)
+		if rank > best || rank == best && !(math.IsNaN(float64(c.Value)) || worse(m.value, float64(c.Value), x)) {
+			continue
 		}
-		if math.IsNaN(float64(c.Value)) || worse(m.value, float64(c.Value), x) {
-			c.Value, c.AtLeast = result.Number(m.value), m.atLeast != ""
-		}
+		best = rank
+		c.Passed, c.Reason = o == outcomeMet, reason
+		c.Value, c.AtLeast = result.Number(m.value), m.atLeast != "" && !math.IsNaN(m.value)
 	}
-	if missed {
-		c.Reason = ""
+}
+
+// outcome is what one value makes of a threshold.
+type outcome int
+
+const (
+	outcomeMet outcome = iota
+	outcomeUndecided
+	outcomeMissed
+)
+
+// against compares m with a threshold, and says why it does not decide.
+func (m *measured) against(x scenario.Threshold) (o outcome, reason string) {
+	met, known := compare(m.value, x.Operator, x.Value)
+	switch {
+	case !known:
+		return outcomeUndecided, fmt.Sprintf("unknown comparison %q", x.Operator)
+	case math.IsNaN(m.value):
+		return outcomeUndecided, missingStatistic(x.Statistic)
+	case m.unknown != "":
+		return outcomeUndecided, m.unknown
+	case m.atLeast != "" && !settled(met, x.Operator):
+		return outcomeUndecided, m.atLeast
+	case !met:
+		return outcomeMissed, ""
+	case m.hides != "":
+		return outcomeUndecided, m.hides
 	}
+	return outcomeMet, ""
 }
 
 // settled reports whether the comparison of a lower bound holds for every larger value too.
@@ -136,15 +159,9 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 	if e.Missing != "" {
 		return nil, e.Missing
 	}
-	kind := ""
-	for _, s := range e.Stats {
-		if s.Kind == "response" && !strings.HasPrefix(x.Statistic, ofIntervals) || kind == "" {
-			kind = s.Kind
-		}
-	}
 	windows := false
 	for _, s := range e.Stats {
-		if s.Window != x.Window || s.Kind != kind {
+		if s.Window != x.Window || s.Kind != kindOf(x, e, s.Series) {
 			continue
 		}
 		windows = true
@@ -152,13 +169,27 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 		if !ok {
 			return nil, fmt.Sprintf("unknown statistic %q", x.Statistic)
 		}
-		bound := lowerBound(s, x.Statistic, e.Type, loops)
-		values = append(values, measured{value: v, atLeast: bound, hides: omission(s, x)})
+		m := measured{value: v, atLeast: lowerBound(s, x.Statistic, e.Type, loops), hides: omission(s, x)}
+		if x.Statistic == "cv" && (m.atLeast != "" || s.Unfinished > 0) {
+			m.atLeast, m.unknown = "", "the coefficient of variation of latencies that are not all known is not known either"
+		}
+		values = append(values, m)
 	}
 	if !windows {
 		return nil, fmt.Sprintf("no data in window %q", x.Window)
 	}
 	return values, ""
+}
+
+// kindOf is which kind of latency of a series a threshold is about.
+func kindOf(x scenario.Threshold, e *result.Evaluated, series string) string {
+	kind := ""
+	for _, s := range e.Stats {
+		if s.Series == series && (s.Kind == "response" && !strings.HasPrefix(x.Statistic, ofIntervals) || kind == "") {
+			kind = s.Kind
+		}
+	}
+	return kind
 }
 
 // lowerBound returns why a statistic is only a lower bound, "" if it is exact. Statistics of intervals are of service time and
@@ -175,7 +206,11 @@ func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) s
 			return "the engine does not declare whether its loop is open, so response time is at least this"
 		}
 	}
-	if slices.Contains(s.AtLeast, strings.ReplaceAll(strings.TrimPrefix(statistic, ofCorrected), ".", "")) {
+	bounds := s.AtLeast
+	if s.Corrected != nil && strings.HasPrefix(statistic, ofCorrected) {
+		bounds = s.Corrected.AtLeast
+	}
+	if slices.Contains(bounds, strings.ReplaceAll(strings.TrimPrefix(statistic, ofCorrected), ".", "")) {
 		return fmt.Sprintf("%s operations failed or were never issued, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
 	}
 	return ""
@@ -196,15 +231,19 @@ func omission(s result.Stats, x scenario.Threshold) string {
 	return fmt.Sprintf("a closed loop issues nothing while operations hang; corrected for that, %s is %s", x.Statistic, unit.FormatLatency(corrected))
 }
 
-// loopsOf lists the loops of the loads that a result is about.
-func loopsOf(r scenario.Result, loads []result.LoadSummary) []interval.Loop {
+// loopsOf lists the loops of the loads that a result is about, which ran in its time; "" for one whose engine is not known.
+func loopsOf(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []interval.Loop {
 	keep, _ := choose(r)
 	var loops []interval.Loop
 	for _, l := range loads {
-		if keep(l.Workload, l.Group, l.Prefill) {
-			for _, e := range l.Engines {
-				loops = append(loops, e.Loop)
-			}
+		if !keep(l.Workload, l.Group, l.Prefill) || l.ToNanos <= e.FromNanos || l.FromNanos >= e.ToNanos {
+			continue
+		}
+		if len(l.Engines) == 0 {
+			loops = append(loops, "")
+		}
+		for _, e := range l.Engines {
+			loops = append(loops, e.Loop)
 		}
 	}
 	return loops
@@ -233,7 +272,7 @@ func statistic(s result.Stats, name string) (float64, bool) {
 		if c == nil { // not a closed loop: the statistic counts from the intended start, or is a lower bound
 			return statistic(s, plain)
 		}
-		v, ok := map[string]result.Number{"median": c.Median, "p95": c.P95, "p99": c.P99, "p99.9": c.P999}[plain]
+		v, ok := map[string]result.Number{"mean": c.Mean, "median": c.Median, "p95": c.P95, "p99": c.P99, "p99.9": c.P999}[plain]
 		return float64(v), ok
 	}
 	if plain, ok := strings.CutPrefix(name, ofIntervals); ok {

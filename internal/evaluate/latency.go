@@ -69,8 +69,8 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 		return
 	}
 	open := l.open()
-	loops := loopsOf(r.Result, loads)
-	closed := !slices.ContainsFunc(loops, func(l interval.Loop) bool { return l != interval.LoopClosed })
+	loops := loopsOf(r.Result, &e.Evaluated, loads)
+	correct := !slices.ContainsFunc(loops, func(l interval.Loop) bool { return l != interval.LoopClosed && l != interval.LoopOpen })
 	e.Source += loopText(loops)
 	names := l.VMs()
 	if !l.PerVM {
@@ -79,7 +79,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 		names = []string{service[0].Name}
 	}
 	for _, name := range names {
-		e.latencyStats(name, l.Of(name), l.Windows, closed && len(loops) > 0)
+		e.latencyStats(name, l.Of(name), l.Windows, open, correct)
 	}
 	step := ev.stepOf(r.Result, e.window())
 	draw := func(lines []analysis.Line, kind string, q analysis.Quantity) {

@@ -116,12 +116,11 @@ func clip(windows []result.Window, to result.Window) []result.Window {
 }
 
 // latencyStats adds the statistics of one series over the whole result and per window.
-func (e *sheet) latencyStats(name string, times []analysis.Times, windows []result.Window, closed bool) {
+func (e *sheet) latencyStats(name string, times []analysis.Times, windows []result.Window, open, corrected bool) {
 	var whole analysis.Times
 	for i := range times {
 		whole.Merge(&times[i])
 	}
-	expected := whole.Service().Mean()
 	add := func(window string, t *analysis.Times, kind string) {
 		h := t.Service()
 		if kind == "response" {
@@ -129,13 +128,13 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 		}
 		s := analysis.OperationStats(h, t.Unfinished)
 		s.Window, s.Series, s.Kind = window, name, kind
-		if closed {
-			s.Corrected = analysis.CorrectedStats(h, expected, t.Unfinished)
+		if corrected {
+			s.Corrected = t.CorrectedStats(kind)
 		}
 		e.Stats = append(e.Stats, s)
 	}
 	kinds := []string{"service"}
-	if whole.Response() != nil {
+	if open {
 		kinds = append(kinds, "response")
 	}
 	for _, kind := range kinds {

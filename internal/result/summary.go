@@ -176,21 +176,23 @@ type Stats struct {
 // make of it, and at least hungNanos: hits of a cache and reads of a disk differ by more than the factor too, and no operation hangs.
 const (
 	hungFactor = 2.0
-	hungNanos  = 100e6
+	HungNanos  = 100e6
 )
 
 // Hung reports whether a percentile of a closed loop, as measured and corrected in nanoseconds, hides that the loop hung.
 func Hung(measured, corrected float64) bool {
-	return corrected >= hungFactor*measured && corrected >= hungNanos
+	return corrected >= hungFactor*measured && corrected >= HungNanos
 }
 
-// CorrectedStats are percentiles as they would be if a closed loop had gone on to issue operations at its own pace, one per
-// mean service time, while a slow one held it up.
+// CorrectedStats are statistics as they would be if a closed loop had gone on to issue operations at its own pace, one per mean
+// service time and pause, while one of HungNanos or longer held it up.
 type CorrectedStats struct {
-	Median Number `json:"median"`
-	P95    Number `json:"p95"`
-	P99    Number `json:"p99"`
-	P999   Number `json:"p999"`
+	Mean    Number   `json:"mean"`
+	Median  Number   `json:"median"`
+	P95     Number   `json:"p95"`
+	P99     Number   `json:"p99"`
+	P999    Number   `json:"p999"`
+	AtLeast []string `json:"at_least"` // as in Distribution
 }
 
 // IntervalStats are the statistics of the means of intervals, each counting once however many operations it had. X-Ray's

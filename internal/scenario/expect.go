@@ -15,7 +15,7 @@ var expectKeys = []string{"that", "window"}
 var (
 	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete",
 		"interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv",
-		"corrected_median", "corrected_p95", "corrected_p99", "corrected_p99.9"}
+		"corrected_mean", "corrected_median", "corrected_p95", "corrected_p99", "corrected_p99.9"}
 	aliases   = map[string]string{"avg": "mean", "average": "mean", "p50": "median", "maximum": "max", "minimum": "min"}
 	operators = []string{"<=", ">=", "==", "!=", "<", ">"} // the longer ones are tried first
 )

@@ -127,9 +127,9 @@ func (h *Histogram) Merge(o *Histogram) {
 }
 
 // Corrected returns the histogram of a closed loop as if it had gone on to issue an operation every expected nanoseconds while
-// one was slow: for each value v it has v−e, v−2e, … down to e as well. This is the correction of HdrHistogram for coordinated
-// omission, on the middles of buckets.
-func (h *Histogram) Corrected(expected uint64) *Histogram {
+// one took from nanoseconds or longer: for each such value v it has v−e, v−2e, … down to e as well. This is the correction of
+// HdrHistogram for coordinated omission, on the middles of buckets.
+func (h *Histogram) Corrected(expected, from uint64) *Histogram {
 	c := h.Clone()
 	if expected == 0 {
 		return c
@@ -137,7 +137,7 @@ func (h *Histogram) Corrected(expected uint64) *Histogram {
 	h.Buckets(func(bucket int, n uint64) bool {
 		low, high := BucketBounds(bucket)
 		v := min(max(low+(high-low)/2, h.min), h.max)
-		if v < 2*expected {
+		if v < from || v < 2*expected {
 			return true
 		}
 		first, last := BucketOf(expected), BucketOf(v-expected)
@@ -190,10 +190,14 @@ func (h *Histogram) StdDev() float64 {
 // Quantile returns the value at q in [0, 1] by the nearest-rank definition (the smallest value with at least q·n
 // values at or below it): the middle of its bucket, never outside [Min, Max]. NaN when empty.
 func (h *Histogram) Quantile(q float64) float64 {
+	return h.AtRank(uint64(math.Ceil(q * float64(h.count))))
+}
+
+// AtRank returns the value of which rank values, clamped to [1, Count], are at or below it, as Quantile does.
+func (h *Histogram) AtRank(rank uint64) float64 {
 	if h.count == 0 {
 		return math.NaN()
 	}
-	rank := uint64(math.Ceil(q * float64(h.count)))
 	rank = min(max(rank, 1), h.count)
 	var seen uint64
 	bottom, top := h.used()

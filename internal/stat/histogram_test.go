@@ -247,7 +247,7 @@ func TestCorrectedAgainstTheDefinition(t *testing.T) {
 				want.Record(missing)
 			}
 		}
-		got := h.Corrected(expected)
+		got := h.Corrected(expected, 0)
 		if math.Abs(float64(got.Count())-float64(want.Count())) > 0.01*float64(want.Count())+float64(len(values)) {
 			t.Fatalf("%d values, want %d", got.Count(), want.Count())
 		}
@@ -274,14 +274,17 @@ func TestCorrectedStall(t *testing.T) {
 	h := &stat.Histogram{}
 	h.RecordN(200_000, 140_500)
 	h.Record(1_900_000_000)
-	c := h.Corrected(200_000)
+	c := h.Corrected(200_000, 100e6)
 	if got := float64(c.Count()); math.Abs(got-150_000) > 100 {
 		t.Errorf("%v operations, want those of 30 s without a stall: 150,000", got)
 	}
 	if plain, corrected := h.Quantile(0.999), c.Quantile(0.999); plain > 201_000 || math.Abs(corrected-1.87e9) > 0.02e9 {
 		t.Errorf("p99.9 is %v and corrected %v, want 200 µs and 1.87 s", plain, corrected)
 	}
-	if unchanged := h.Corrected(0); unchanged.Count() != h.Count() {
+	if short := h.Corrected(200_000, 2e9); short.Count() != h.Count() {
+		t.Error("a value below the limit is corrected")
+	}
+	if unchanged := h.Corrected(0, 0); unchanged.Count() != h.Count() {
 		t.Error("an expected interval of 0 corrects nothing")
 	}
 }

@@ -99,7 +99,13 @@ func significant(v float64) string {
 	return trimZeros(ThreeDigits(v))
 }
 
-func trimZeros(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
+// trimZeros takes zeros from the end of a fraction; a whole number has none.
+func trimZeros(s string) string {
+	if !strings.Contains(s, ".") {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
 
 // FormatPercent prints a ratio as a percentage: 0.123 is "12.3 %".
 func FormatPercent(ratio float64) string {
@@ -111,7 +117,8 @@ func FormatPercent(ratio float64) string {
 	if v < 0 {
 		sign, v = "-", -v
 	}
-	if v == math.Trunc(v) {
+	// A ratio such as 0.07 is not exact, and 7 % is meant.
+	if math.Abs(v-math.Round(v)) < 1e-9 {
 		return sign + strconv.FormatFloat(v, 'f', 0, 64) + " %"
 	}
 	return sign + ThreeDigits(v) + " %"
