@@ -73,8 +73,8 @@ func (t *Times) Response() *stat.Histogram {
 
 // Latency collects the latencies of selected intervals per window, and per time slice for drawing a percentile. An
 // interval that crosses the boundary of two windows has operations of both and cannot be split: it counts in the total and
-// in neither window, so that effects of an event do not appear in the window before it. For drawing, it belongs to the
-// slice that contains its midpoint.
+// in neither window, so that effects of an event do not appear in the window before it, and is kept beside both. For drawing,
+// it belongs to the slice that contains its midpoint.
 type Latency struct {
 	Windows []result.Window // in order, without overlap
 	// FromNanos, ToNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0. The last stretch may be
@@ -85,9 +85,8 @@ type Latency struct {
 	// PerVM keeps the windows of each VM apart as well.
 	PerVM bool
 
-	windows []Times // one for each window, and a last one for what lies across borders
-	bins    []Times
-	vms     map[string][]Times
+	bins []Times
+	vms  map[string][]Times // by VM, "" for all together; the layout is that of Of
 }
 
 // borderNanos is how far an interval may cross the border of a window and still count as inside: events and intervals are
@@ -97,10 +96,6 @@ const borderNanos = 25e6
 // Add merges one interval.
 func (l *Latency) Add(iv *interval.Interval) {
 	middle := iv.StartNanos + iv.LengthNanos/2
-	if l.windows == nil {
-		l.windows = make([]Times, len(l.Windows)+1)
-		l.vms = map[string][]Times{}
-	}
 	w, ok := slices.BinarySearchFunc(l.Windows, middle, func(w result.Window, at int64) int {
 		switch {
 		case w.ToNanos <= at:
@@ -113,18 +108,17 @@ func (l *Latency) Add(iv *interval.Interval) {
 	if !ok {
 		return
 	}
+	times, n := l.timesOf(iv.VM), len(l.Windows)
 	if iv.StartNanos < l.Windows[w].FromNanos-borderNanos && w > 0 ||
-		iv.EndNanos() > l.Windows[w].ToNanos+borderNanos && w < len(l.Windows)-1 {
-		w = len(l.Windows)
-	}
-	if l.PerVM {
-		if l.vms[iv.VM] == nil {
-			l.vms[strings.Clone(iv.VM)] = make([]Times, len(l.Windows)+1)
+		iv.EndNanos() > l.Windows[w].ToNanos+borderNanos && w < n-1 {
+		w = n
+		for i := range l.Windows {
+			if iv.StartNanos < l.Windows[i].ToNanos-borderNanos && iv.EndNanos() > l.Windows[i].FromNanos+borderNanos {
+				times[n+1+i].Add(iv)
+			}
 		}
-		l.vms[iv.VM][w].Add(iv)
-	} else {
-		l.windows[w].Add(iv)
 	}
+	times[w].Add(iv)
 	drawn := l.ToNanos <= l.FromNanos || l.FromNanos <= middle && middle < l.ToNanos
 	if l.BinNanos > 0 && drawn && !Drain(iv, l.SizeBound) {
 		bin := 0
@@ -138,20 +132,45 @@ func (l *Latency) Add(iv *interval.Interval) {
 	}
 }
 
-// Of returns the times per window, of one VM when PerVM is set. The slice has an element for each window and a last one
-// for what lies across their borders, or is nil.
-func (l *Latency) Of(vm string) []Times {
-	if l.PerVM {
-		return l.vms[vm]
+// timesOf returns the slice of a VM, or that of all, and makes it when it is the first time.
+func (l *Latency) timesOf(vm string) []Times {
+	if !l.PerVM {
+		vm = ""
 	}
-	return l.windows
+	if l.vms[vm] == nil {
+		if l.vms == nil {
+			l.vms = map[string][]Times{}
+		}
+		l.vms[strings.Clone(vm)] = make([]Times, 2*len(l.Windows)+1)
+	}
+	return l.vms[vm]
+}
+
+// Of returns the times per window, of one VM when PerVM is set, or nil. The slice has an element for each window, one for what
+// lies across their borders, and for each window again what of that reaches into it.
+func (l *Latency) Of(vm string) []Times {
+	if !l.PerVM {
+		vm = ""
+	}
+	return l.vms[vm]
+}
+
+// Lost adds operations of a VM that were under way when its load ended without a word, in the window of that moment.
+func (l *Latency) Lost(vm string, at int64, operations uint64) {
+	for i, w := range l.Windows {
+		if w.FromNanos <= at && (at < w.ToNanos || i == len(l.Windows)-1 && at == w.ToNanos) {
+			l.timesOf(vm)[i].Unfinished += operations
+		}
+	}
 }
 
 // VMs lists the VMs that delivered anything, sorted.
 func (l *Latency) VMs() []string {
 	var names []string
 	for name := range l.vms {
-		names = append(names, name)
+		if name != "" {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -73,6 +74,19 @@ func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 	s.CV = result.Number(h.StdDev() / h.Mean())
 	return s
 }
+
+// Statistics are those of one kind of time.
+func (t *Times) Statistics(kind string) *result.Stats {
+	h := t.Service()
+	if kind == "response" {
+		h = cmp.Or(t.Response(), h)
+	}
+	s := OperationStats(h, t.Unfinished)
+	return &s
+}
+
+// Empty reports whether there was no operation.
+func (t *Times) Empty() bool { return t.closed.Count()+t.open.Count()+t.Unfinished == 0 }
 
 // CorrectedStats are statistics in which what closed loops left out while they hung is made up for; nil where there is no
 // operation of a closed loop.

@@ -46,7 +46,7 @@ type Stream struct {
 	Final      bool
 
 	Operations, Bytes, Errors, Due, NotIssued uint64
-	BacklogEnd, BacklogMax                    uint64
+	BacklogEnd, BacklogMax, InFlightEnd       uint64
 	CPUNanos, StalledNanos                    int64
 	StallMaxNanos, StallMaxAt                 int64
 	// Lengths of the intervals in which the generator was saturated and in which it was starved of CPU, and where each began.
@@ -125,7 +125,7 @@ func (s *Stream) count(iv *interval.Interval) {
 	}
 	s.Due += iv.Due
 	s.NotIssued += iv.NotIssued
-	s.BacklogEnd = iv.Backlog
+	s.BacklogEnd, s.InFlightEnd = iv.Backlog, iv.InFlight
 	s.BacklogMax = max(s.BacklogMax, iv.Backlog)
 	s.CPUNanos += iv.CPUNanos
 	s.StalledNanos += iv.StalledNanos

@@ -54,9 +54,7 @@ func TestNoFalsePass(t *testing.T) {
 			}
 		}, map[string]string{"p99 < 50": met, "max < 50": undecided}, []string{"p999", "mean", "max"}, ""},
 		"waiting at the end": {nil, func(iv *interval.Interval) {
-			if iv.Backlog = 5000; iv.Sequence == 19 {
-				iv.Final = true
-			}
+			iv.Backlog = 5000
 		}, map[string]string{"median < 50": undecided}, []string{"median", "p95", "p99", "p999", "mean", "max"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +68,7 @@ func TestNoFalsePass(t *testing.T) {
 			var intervals []interval.Interval
 			for s := range 20 {
 				iv := second("g-0001", s, 100, 10*time.Millisecond)
+				iv.Final = s == 19
 				c.change(&iv)
 				intervals = append(intervals, iv)
 			}
@@ -152,7 +151,7 @@ func seconds(workload, vm string, change func(iv *interval.Interval)) []interval
 	var list []interval.Interval
 	for s := range 20 {
 		iv := second(vm, s, 100, 10*time.Millisecond)
-		iv.Workload = workload
+		iv.Workload, iv.Final = workload, s == 19
 		if change != nil {
 			change(&iv)
 		}
@@ -218,7 +217,7 @@ func TestSeriesAndLoadsOfOneResult(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-	t.Run("pauses between operations are no stalls", func(t *testing.T) {
+	t.Run("pauses between operations do not count as stalls", func(t *testing.T) {
 		slow := func(iv *interval.Interval) {
 			h := iv.Directions[interval.Read].Service
 			h.Reset()
@@ -270,4 +269,68 @@ func TestSeriesAndLoadsOfOneResult(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLoadsThatEndWithoutAWord: what was under way when a VM was lost never completed.
+func TestLoadsThatEndWithoutAWord(t *testing.T) {
+	lost := func(iv *interval.Interval) { iv.Final, iv.Backlog, iv.InFlight = false, 50*uint64(iv.Sequence), 3 }
+	r := scenario.Result{Source: scenario.FromWorkload, Workload: "OLTP", Aggregate: "mean"}
+	c := checked(t, "p99 < 100", r, nil, seconds("OLTP", "g-0001", lost))
+	if c.Passed || !c.AtLeast || !strings.Contains(c.Reason, "953 operations") { // 50 × 19 and 3
+		t.Errorf("%+v", c)
+	}
+	if c := checked(t, "max < 100", r, nil, seconds("OLTP", "g-0001", func(iv *interval.Interval) { iv.Final = false })); c.Passed || c.Reason == "" {
+		t.Errorf("not known how many: %+v", c)
+	}
+}
+
+// TestStallsAtABorder: operations of the second in which a step begins are in no window, and none of these passes without them.
+func TestStallsAtABorder(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 10.5e9, Kind: interval.EventStepStarted, Phase: "run", Step: "vm_group.MigrateGroup", Label: "migration", StepID: 3},
+		{AtNanos: 10.6e9, Kind: interval.EventStepEnded, Phase: "run", Step: "vm_group.MigrateGroup", Label: "migration", StepID: 3},
+	}
+	for name, c := range map[string]struct {
+		change func(t *interval.Traffic)
+		text   string
+	}{
+		"a stall of half a second": {func(d *interval.Traffic) { d.Service.Record(500e6); d.Operations++ }, "max < 300"},
+		"errors":                   {func(d *interval.Traffic) { d.Errors = map[string]uint64{"EIO": 900} }, "p95 < 300"},
+	} {
+		for _, at := range []int64{5, 10, 15} {
+			intervals := seconds("OLTP", "g-0001", func(iv *interval.Interval) {
+				if iv.Sequence == at {
+					c.change(&iv.Directions[interval.Read])
+				}
+			})
+			got := map[string]string{}
+			for _, window := range []string{"before migration", "after migration"} {
+				x := scenario.Threshold{Text: c.text, Window: window}
+				if _, err := fmt.Sscan(c.text, &x.Statistic, &x.Operator, &x.Value); err != nil {
+					t.Fatal(err)
+				}
+				x.Value *= 1e6
+				r := scenario.Result{Name: "latency", Type: "latency", Source: scenario.FromWorkload, Workload: "OLTP", Aggregate: "mean", Expect: []scenario.Threshold{x}}
+				all := append([]interval.Event{
+					{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+					{AtNanos: 20e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+				}, events...)
+				check := evaluated(t, record(t, all, intervals, nil), r).Results[0].Checks[0]
+				got[window] = fmt.Sprint(check.Passed)
+				if !check.Passed && check.Reason == "" {
+					got[window] = "missed"
+				}
+			}
+			passed := map[bool]string{true: "true", false: "false"}
+			stall := name == "a stall of half a second"
+			want := map[string]string{"before migration": passed[at > 10], "after migration": passed[at < 10]}
+			if stall && at != 10 {
+				want = map[string]string{"before migration": map[bool]string{true: "missed", false: "true"}[at < 10],
+					"after migration": map[bool]string{true: "missed", false: "true"}[at > 10]}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s in second %d: %v, want %v", name, at, got, want)
+			}
+		}
+	}
 }

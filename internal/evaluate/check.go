@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -169,7 +170,7 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 		if !ok {
 			return nil, fmt.Sprintf("unknown statistic %q", x.Statistic)
 		}
-		m := measured{value: v, atLeast: lowerBound(s, x.Statistic, e.Type, loops), hides: omission(s, x)}
+		m := measured{value: v, atLeast: lowerBound(s, x.Statistic, e.Type, loops), hides: cmp.Or(omission(s, x), border(s, x))}
 		if x.Statistic == "cv" && (m.atLeast != "" || s.Unfinished > 0) {
 			m.atLeast, m.unknown = "", "the coefficient of variation of latencies that are not all known is not known either"
 		}
@@ -212,6 +213,29 @@ func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) s
 	}
 	if slices.Contains(bounds, strings.ReplaceAll(strings.TrimPrefix(statistic, ofCorrected), ".", "")) {
 		return fmt.Sprintf("%s operations failed or were never issued, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
+	}
+	return ""
+}
+
+// border returns why a window does not decide a threshold: operations of the second in which a step began or ended are in no
+// window, and with them it would be missed.
+func border(s result.Stats, x scenario.Threshold) string {
+	if s.WithBorders == nil {
+		return ""
+	}
+	with := s
+	with.Distribution, with.Corrected, with.Intervals = *s.WithBorders, nil, nil
+	v, known := statistic(with, x.Statistic)
+	met, _ := compare(v, x.Operator, x.Value)
+	bound := slices.Contains(with.AtLeast, strings.ReplaceAll(x.Statistic, ".", ""))
+	switch {
+	case !known || strings.HasPrefix(x.Statistic, ofIntervals) || math.IsNaN(v):
+		return ""
+	case !met:
+		return fmt.Sprintf("with the second in which a step began or ended, %s is %s", x.Statistic, unit.FormatLatency(v))
+	case bound && !settled(met, x.Operator):
+		return fmt.Sprintf("operations failed or were never issued in the second in which a step began or ended, and with them %s is at least %s",
+			x.Statistic, unit.FormatLatency(v))
 	}
 	return ""
 }

@@ -208,7 +208,26 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 	for _, g := range grids {
 		g.Close()
 	}
+	addLost(ev.digest, ev.shown)
 	return nil
+}
+
+// addLost counts what was under way when a load ended without its last interval, because its VM lost power or its agent was lost:
+// those operations never completed. A generator that does not count them had at least one.
+func addLost(d *audit.Digest, results []*shown) {
+	for _, s := range d.Streams() {
+		if s.Final {
+			continue
+		}
+		for _, r := range results {
+			if r.latency == nil {
+				continue
+			}
+			if keep, _ := choose(r.Result); keep(s.Workload, s.Group, s.Prefill) && r.extent.At(s.LastNanos-1) {
+				r.latency.Lost(s.VM, s.LastNanos-1, max(1, s.BacklogEnd+s.InFlightEnd))
+			}
+		}
+	}
 }
 
 // readSamples keeps cluster metrics that a result requires, and those of VMs in the run phase.

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/braggdev/bragg/internal/analysis"
@@ -118,20 +117,16 @@ func clip(windows []result.Window, to result.Window) []result.Window {
 // latencyStats adds the statistics of one series over the whole result and per window.
 func (e *sheet) latencyStats(name string, times []analysis.Times, windows []result.Window, open, corrected bool) {
 	var whole analysis.Times
-	for i := range times {
+	for i := range times[:min(len(times), len(windows)+1)] {
 		whole.Merge(&times[i])
 	}
 	add := func(window string, t *analysis.Times, kind string) {
-		h := t.Service()
-		if kind == "response" {
-			h = cmp.Or(t.Response(), h)
-		}
-		s := analysis.OperationStats(h, t.Unfinished)
+		s := t.Statistics(kind)
 		s.Window, s.Series, s.Kind = window, name, kind
 		if corrected {
 			s.Corrected = t.CorrectedStats(kind)
 		}
-		e.Stats = append(e.Stats, s)
+		e.Stats = append(e.Stats, *s)
 	}
 	kinds := []string{"service"}
 	if open {
@@ -142,8 +137,15 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 	}
 	for i, w := range windows {
 		for _, kind := range kinds {
-			if w.Name != "" && i < len(times) {
-				add(w.Name, &times[i], kind)
+			if w.Name == "" || i >= len(times) {
+				continue
+			}
+			add(w.Name, &times[i], kind)
+			if border := &times[len(windows)+1+i]; !border.Empty() {
+				with := analysis.Times{}
+				with.Merge(&times[i])
+				with.Merge(border)
+				e.Stats[len(e.Stats)-1].WithBorders = &with.Statistics(kind).Distribution
 			}
 		}
 	}

@@ -168,6 +168,9 @@ type Stats struct {
 	Distribution
 	// Intervals are those of the points that are drawn; nil but for latency, where points and operations differ.
 	Intervals *IntervalStats `json:"intervals,omitempty"`
+	// WithBorders has, for a window of latencies, also the operations of intervals that reach over its borders, which Distribution
+	// leaves out; nil where there is none.
+	WithBorders *Distribution `json:"with_borders,omitempty"`
 	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; nil but for latency of closed loops.
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
 }
