@@ -82,8 +82,7 @@ func (s *Scraper) Run(ctx context.Context) {
 	}
 	client := newScrapeClient()
 	defer client.CloseIdleConnections()
-	s.round(ctx, client, interval)
-	wait.Every(ctx, interval, func() { s.round(ctx, client, interval) })
+	wait.NowAndEvery(ctx, interval, func() { s.round(ctx, client, interval) })
 }
 
 // Once scrapes all exporters one time.

@@ -55,15 +55,13 @@ func (m *nodeMeter) run(ctx context.Context) {
 	}
 	m.began = time.Now()
 	failing := false
-	poll := func() {
+	wait.NowAndEvery(ctx, m.period, func() {
 		err := m.read(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			m.record.say(interval.EventLog, "cluster metrics", "cannot be read: "+err.Error())
 		}
 		failing = err != nil
-	}
-	poll()
-	wait.Every(ctx, m.period, poll)
+	})
 }
 
 func (m *nodeMeter) read(ctx context.Context) error {

@@ -17,11 +17,23 @@ func For(ctx context.Context, d time.Duration) error {
 	return context.Cause(ctx)
 }
 
-// Every calls do after each period until ctx ends. A call that takes longer than a period delays the next, and none is made up
-// for.
+// Every calls do after each period until ctx ends. After a call that takes longer than a period the next follows at once, but no
+// more than that one is made up for.
 func Every(ctx context.Context, period time.Duration, do func()) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
+	onTicks(ctx, tick, do)
+}
+
+// NowAndEvery calls do at once as well: the periods begin with that call, however long it takes.
+func NowAndEvery(ctx context.Context, period time.Duration, do func()) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	do()
+	onTicks(ctx, tick, do)
+}
+
+func onTicks(ctx context.Context, tick *time.Ticker, do func()) {
 	for {
 		select {
 		case <-ctx.Done():

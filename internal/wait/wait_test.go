@@ -3,6 +3,7 @@ package wait_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,43 @@ func TestEvery(t *testing.T) {
 		wait.Every(ctx, time.Second, func() { calls++ })
 		if calls != 3 {
 			t.Errorf("%d calls, want 3", calls)
+		}
+	})
+}
+
+// The first call takes from its period, and does not move those that follow.
+func TestNowAndEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		var calls []time.Duration
+		wait.NowAndEvery(ctx, time.Second, func() {
+			calls = append(calls, time.Since(began))
+			time.Sleep(300 * time.Millisecond)
+		})
+		if want := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}; !slices.Equal(calls, want) {
+			t.Errorf("calls after %v, want %v", calls, want)
+		}
+	})
+}
+
+// After a call that takes longer than its period one more follows at once, and not one for each period that was missed.
+func TestEveryAfterALongCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 6500*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		var calls []time.Duration
+		wait.Every(ctx, time.Second, func() {
+			calls = append(calls, time.Since(began))
+			if len(calls) == 1 {
+				time.Sleep(3500 * time.Millisecond)
+			}
+		})
+		want := []time.Duration{time.Second, 4500 * time.Millisecond, 5 * time.Second, 6 * time.Second}
+		if !slices.Equal(calls, want) {
+			t.Errorf("calls after %v, want %v", calls, want)
 		}
 	})
 }
