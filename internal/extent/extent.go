@@ -76,7 +76,7 @@ func Common(a, b []Extent) int64 { return Bytes(a) - Bytes(Without(a, b)) }
 // Without returns what of list is not in taken, merged, reads and writes as one.
 func Without(list, taken []Extent) []Extent {
 	var left []Extent
-	taken = flat(taken)
+	taken = slices.DeleteFunc(flat(taken), func(e Extent) bool { return e.Length == 0 }) // an empty one would split a range
 	for _, e := range flat(list) {
 		for len(taken) > 0 && (taken[0].Device < e.Device || taken[0].Device == e.Device && taken[0].End() <= e.Offset) {
 			taken = taken[1:]

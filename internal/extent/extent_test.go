@@ -93,3 +93,14 @@ func TestBytesCommonWithout(t *testing.T) {
 		}
 	})
 }
+
+// What is left is whole: nothing that takes no bytes splits it.
+func TestWithoutSplitsForBytesOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := draw(t, "a"), draw(t, "b")
+		left := extent.Without(a, b)
+		if merged := extent.Merge(left); !slices.Equal(merged, left) {
+			t.Fatalf("%v without %v: left %v, which is %v", a, b, left, merged)
+		}
+	})
+}
