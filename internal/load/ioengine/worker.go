@@ -97,7 +97,7 @@ const (
 	restAfterErrors = int64(time.Millisecond)
 )
 
-// begin fixes the moment from which the times of all lanes count. the collector may already look at the worker.
+// begin fixes the moment from which the times of all lanes count. The collector may already look at the worker.
 func (w *worker) begin(start int64) {
 	w.lock()
 	defer w.mu.Unlock()
