@@ -3,9 +3,12 @@ package archtest
 import (
 	"encoding/json"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,6 +67,48 @@ func TestOutsideLibrariesStayInTheirPlace(t *testing.T) {
 					t.Errorf("package %s imports %s, which belongs in %q only", ours(p.ImportPath), imported, places)
 				}
 			}
+		}
+	}
+}
+
+// The product links nothing that is for tests.
+func TestTestingStaysInTests(t *testing.T) {
+	files := token.NewFileSet()
+	for _, file := range goFiles(t) {
+		relative, _ := filepath.Rel(testreq.RepositoryRoot(t), file)
+		tree, err := parser.ParseFile(files, file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range tree.Imports {
+			if !mayImport(filepath.ToSlash(relative), strings.Trim(spec.Path.Value, `"`)) {
+				t.Errorf("%s imports %s: that is for tests and for the packages that only they use", relative, spec.Path.Value)
+			}
+		}
+	}
+}
+
+// mayImport reports whether a file may import a package as far as that is one for tests.
+func mayImport(file, imported string) bool {
+	if imported != "testing" && !strings.HasPrefix(imported, "testing/") || strings.HasSuffix(file, "_test.go") {
+		return true
+	}
+	folder := path.Base(path.Dir(file))
+	return strings.HasSuffix(folder, "test") || slices.Contains([]string{"testreq", "simdb"}, folder)
+}
+
+func TestImportsOfTestingAreSeen(t *testing.T) {
+	for file, want := range map[string]bool{
+		"internal/a/a.go": false, "internal/atest.go": false, "internal/testing/a.go": false, "cmd/bragg/main.go": false, "a.go": false,
+		"internal/a/a_test.go": true, "internal/a/atest/a.go": true, "internal/testreq/loop.go": true, "internal/load/loadtest/simdb/simdb.go": true,
+	} {
+		for _, imported := range []string{"testing", "testing/fstest"} {
+			if mayImport(file, imported) != want {
+				t.Errorf("%s may import %s: %v, want %v", file, imported, !want, want)
+			}
+		}
+		if !mayImport(file, "io/fs") || !mayImport(file, "github.com/braggdev/testing") {
+			t.Errorf("%s may not import what is not for tests", file)
 		}
 	}
 }

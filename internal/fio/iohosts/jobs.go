@@ -3,7 +3,7 @@ package iohosts
 import (
 	"io/fs"
 	"strconv"
-	"testing/fstest"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -100,10 +100,6 @@ func (j *Jobs) Record(o fiojob.Options, first sshlink.Host) fiojob.Options {
 
 // read parses the jobs as one host does.
 func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
-	files := fstest.MapFS{}
-	for name, text := range j.Files {
-		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
-	}
 	file, list := fiojob.ParseAll(j.Inputs, fiojob.Options{
 		Env: func(name string) (string, bool) {
 			if value, ok := own.lookup(name); ok {
@@ -112,7 +108,7 @@ func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
 			value, ok := j.Env[name]
 			return value, ok
 		},
-		FS: files, Host: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
+		FS: textFS(j.Files), Host: true, Reading: j.Reading, Sections: j.Sections, PageSize: s.PageSize, CPUs: s.CPUs, MemoryMB: s.MemoryMB,
 	})
 	list = append(list, file.Unsupported()...)
 	return file, list.Err()
@@ -166,3 +162,32 @@ func (r recordFS) ReadFile(name string) ([]byte, error) {
 	}
 	return text, err
 }
+
+// Stat implements fs.StatFS, for fs.Stat in package fiojob, which looks at files before it reads them: without this, it would
+// open them, and wait for the writer of a named pipe.
+func (r recordFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }
+
+// textFS holds texts by the names of their files.
+type textFS map[string]string
+
+func (t textFS) Open(name string) (fs.File, error) {
+	text, ok := t[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &textFile{strings.NewReader(text), name}, nil
+}
+
+// textFile is an open text, and describes itself.
+type textFile struct {
+	*strings.Reader
+	name string
+}
+
+func (f *textFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *textFile) Close() error               { return nil }
+func (f *textFile) Name() string               { return f.name }
+func (f *textFile) Mode() fs.FileMode          { return 0o444 }
+func (f *textFile) ModTime() time.Time         { return time.Time{} }
+func (f *textFile) IsDir() bool                { return false }
+func (f *textFile) Sys() any                   { return nil }
