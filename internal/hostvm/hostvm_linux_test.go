@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/sshlink/rpc"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -98,5 +99,37 @@ func TestCopyIsGivenUp(t *testing.T) {
 	_ = mine.SetReadDeadline(time.Unix(1, 0)) // as Copy does by closing
 	if err := <-ended; !errors.Is(err, why) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A host on which too many operations are under way refuses a further one, and the caller receives its reason.
+func TestRefusedCall(t *testing.T) {
+	t.Parallel()
+	const most = 1024 // streams of one connection, in package rpc
+	here, there := net.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- rpc.Serve(t.Context(), there, silenceMax, func(ctx context.Context, _ []byte, _ net.Conn) { <-ctx.Done() })
+	}()
+	over, err := rpc.New(here, silenceMax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{over, Place{}}
+	for range most {
+		if _, err := c.Open(t.Context(), Request{Operation: OpDial}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = c.Call(ctx, Request{Operation: OpCreate})
+	var userErr *diag.Error
+	if !errors.As(err, &userErr) || userErr.Code != "host-busy" || userErr.Exit != diag.ExitUnavailable || userErr.Hint == "" ||
+		!strings.HasPrefix(userErr.Message, "create: ") {
+		t.Errorf("got %#v", err)
+	}
+	if err := errors.Join(c.Close(), <-served); err != nil {
+		t.Error(err)
 	}
 }
