@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 )
 
+// Unfinished begins the names of files that WriteFile leaves behind when its process is killed.
+const Unfinished = ".new-"
+
 // WriteFile writes a file beside its place first: a reader never finds half of one, and a link in its place is replaced and not
 // followed.
 func WriteFile(path string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), Unfinished+"*")
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 // Down removes the named labs, or all labs without names, and leftovers of dead ones in any case. It returns the names
-// of the removed labs. A missing lab is not an error.
-func Down(labs string, names []string, all bool) (removed []string, err error) {
+// of the removed labs. A missing lab is not an error. When ctx ends, the lab that is being removed is the last one.
+func Down(ctx context.Context, labs string, names []string, all bool) (removed []string, err error) {
 	for _, name := range names {
 		if err := checkName(name); err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func Down(labs string, names []string, all bool) (removed []string, err error) {
 	if _, err := os.Lstat(labs); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	unlock, err := lockLabs(context.Background(), labs)
+	unlock, err := lockLabs(ctx, labs)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,10 @@ func Down(labs string, names []string, all bool) (removed []string, err error) {
 		dead, err := l.dead()
 		if !dead && !all && !named[l.Name] {
 			continue
+		}
+		if ctx.Err() != nil {
+			faults = append(faults, context.Cause(ctx))
+			break
 		}
 		if err == nil && l.starting() {
 			err = &diag.Error{

@@ -352,7 +352,7 @@ func TestMakerIsKilled(t *testing.T) {
 			if l != nil {
 				eventually(t, "the lab is gone", func() bool { return gone(l.Dir) && !hasInterface(t, l.Interface) })
 			}
-			if _, err := lab.Down(o.Labs, nil, false); err != nil {
+			if _, err := lab.Down(t.Context(), o.Labs, nil, false); err != nil {
 				t.Error(err)
 			}
 			if !gone(filepath.Join(folderOf(o.Name), "lab.json")) {
@@ -409,7 +409,7 @@ func TestDown(t *testing.T) {
 		t.Errorf("a lab was made over another: %v", err)
 	}
 	for i, want := range []string{l.Name, ""} {
-		removed, err := lab.Down(o.Labs, []string{l.Name}, false)
+		removed, err := lab.Down(t.Context(), o.Labs, []string{l.Name}, false)
 		if err != nil || strings.Join(removed, " ") != want {
 			t.Errorf("down %d: %q, %v", i+1, removed, err)
 		}
@@ -512,7 +512,7 @@ func TestForeignFolders(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(precious), "lab.json"), []byte(state), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := lab.Down(o.Labs, []string{o.Name}, true); diag.ExitCode(err) != diag.ExitRefused {
+		if _, err := lab.Down(t.Context(), o.Labs, []string{o.Name}, true); diag.ExitCode(err) != diag.ExitRefused {
 			t.Errorf("down of %s: %v", state, err)
 		}
 	}
@@ -542,7 +542,7 @@ func TestMountsAreLeftAlone(t *testing.T) {
 	if err := unix.Mount(source, l.PoolDir(), "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	_, err = lab.Down(o.Labs, []string{l.Name}, false)
+	_, err = lab.Down(t.Context(), o.Labs, []string{l.Name}, false)
 	if diag.ExitCode(err) != diag.ExitRefused {
 		t.Errorf("down with a mount: %v", err)
 	}
@@ -552,7 +552,7 @@ func TestMountsAreLeftAlone(t *testing.T) {
 	if gone(filepath.Join(source, "precious")) {
 		t.Fatal("a foreign file was removed")
 	}
-	if removed, err := lab.Down(o.Labs, []string{l.Name}, false); err != nil || len(removed) != 1 {
+	if removed, err := lab.Down(t.Context(), o.Labs, []string{l.Name}, false); err != nil || len(removed) != 1 {
 		t.Errorf("%v, %v", removed, err)
 	}
 }

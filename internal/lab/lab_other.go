@@ -25,7 +25,7 @@ func unavailable() error {
 func Up(context.Context, Options) (*Lab, io.Closer, error) { return nil, nil, unavailable() }
 
 // Down has no labs to remove here.
-func Down(string, []string, bool) ([]string, error) { return nil, unavailable() }
+func Down(context.Context, string, []string, bool) ([]string, error) { return nil, unavailable() }
 
 // Alive reports whether the keeper of a lab runs.
 func (l *Lab) Alive() bool { return false }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // networkLock is held on the whole machine from the choice of a network until it is taken.
@@ -115,8 +116,20 @@ func sweepEmpty(o *Options) error {
 	if _, err := load(o.Labs, o.Name); !errors.Is(err, errNoLab) {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, stateFile+".new")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
 		return err
+	}
+	for _, e := range entries {
+		// Earlier versions wrote lab.json.new.
+		if !e.Type().IsRegular() || e.Name() != stateFile+".new" && !strings.HasPrefix(e.Name(), durable.Unfinished) {
+			return foreign(dir, "it holds no lab")
+		}
+	}
+	for _, e := range entries {
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
 	}
 	if err := os.Remove(dir); err != nil {
 		return foreign(dir, "it holds no lab")

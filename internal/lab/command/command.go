@@ -133,8 +133,10 @@ func newDown(p *console.Process) *cobra.Command {
 			"are removed as well. It can be repeated at any time.",
 		Example: "  bragg-lab down\n  bragg-lab down --all",
 		Args:    console.Between(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			removed, err := lab.Down(labsDirectory(p), []string{name}, all)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			stop, end := p.WatchSignals(cmd.Context(), p.Saying("stopping; the removal of a lab that has begun is completed"))
+			defer end()
+			removed, err := lab.Down(stop.Begun, labsDirectory(p), []string{name}, all)
 			if asJSON {
 				return errors.Join(err, p.PrintJSON(map[string][]string{"removed": append([]string{}, removed...)}))
 			}

@@ -79,7 +79,7 @@ func New(t testing.TB, o lab.Options) *lab.Lab {
 		if t.Failed() {
 			t.Log(l.LastWords())
 		}
-		removed, err := lab.Down(o.Labs, []string{l.Name}, false)
+		removed, err := lab.Down(context.Background(), o.Labs, []string{l.Name}, false)
 		if err != nil {
 			t.Errorf("remove lab %q: %v", l.Name, err)
 		} else if !slices.Contains(removed, l.Name) {
