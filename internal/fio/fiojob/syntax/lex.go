@@ -166,7 +166,7 @@ func (x *Lexer) include(l line, open []string) {
 			x.report(l, "include-loop", fmt.Sprintf("include %q: the file is being read already", target), "")
 			return
 		}
-		if info, err := fs.Stat(x.Files, name); err != nil || info.Size() > TextBytesMax {
+		if info, err := fs.Stat(x.Files, name); err != nil || !info.Mode().IsRegular() || info.Size() > TextBytesMax { // a pipe would block
 			continue
 		}
 		data, err := fs.ReadFile(x.Files, name)
