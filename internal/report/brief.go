@@ -23,8 +23,8 @@ const (
 	briefSparkMax = 24
 )
 
-// Brief writes a summary of about one screen: the verdict, findings, and one table with a row per result over its whole
-// window. Terminal writes the full report. Width and color are those of Terminal.
+// Brief writes a summary of about one screen: the verdict, findings, and one table with a row per result for the whole run.
+// Terminal writes the full report. Width and color are those of Terminal.
 func Brief(w io.Writer, run *document.Run, width int, color bool) error {
 	if width == 0 {
 		width = draw.WidthDefault
@@ -101,7 +101,7 @@ func briefTable(results []document.Result, width int) draw.Table {
 			sparks = append(sparks, func(columns int) string { return briefSpark(r, rows, columns) })
 		}
 	}
-	// Long titles give way to the drawing and are wrapped.
+	// Long titles are wrapped to leave room for the sparkline.
 	widths := t.Widths()
 	room := width - draw.Sum(widths) - draw.ColumnGap*len(t.Heads)
 	if room < briefSparkMin {
@@ -118,7 +118,7 @@ func briefTable(results []document.Result, width int) draw.Table {
 	return t
 }
 
-// briefGroups picks the rows of the whole window: one group per kind of time; the sum of all series where there is one.
+// briefGroups picks the rows of the whole window, one group per kind of time: the sum of all series if the result has one.
 func briefGroups(r *document.Result) [][]*document.Statistic {
 	var kinds []string
 	groups := map[string][]*document.Statistic{}
@@ -157,7 +157,7 @@ func briefTitle(r *document.Result, rows []*document.Statistic) string {
 	return title
 }
 
-// briefCells are mean, median, p99 of latency and CV; of several series the range.
+// briefCells are mean, median, p99 of latency and CV; for several series, their range.
 func briefCells(r *document.Result, rows []*document.Statistic) []string {
 	quantity := func(v float64) string { return draw.Quantity(v, r.Unit) }
 	amount := func(v float64) string { return draw.Amount(v, r.Unit) }
@@ -181,7 +181,7 @@ func bounded(rows []*document.Statistic, name, text string) string {
 	return text
 }
 
-// span prints the smallest and the largest of a statistic, with their unit once where it is the same.
+// span prints the smallest and the largest value of a statistic. A common unit is printed once.
 func span(rows []*document.Statistic, pick func(*document.Statistic) result.Number, format func(float64) string) string {
 	low, high := math.NaN(), math.NaN()
 	for _, s := range rows {
@@ -196,7 +196,7 @@ func span(rows []*document.Statistic, pick func(*document.Statistic) result.Numb
 	return between(format(low), format(high))
 }
 
-// between joins two quantities: "3 ms" and "5 ms" are "3 to 5 ms".
+// between joins two quantities: "3 ms" and "5 ms" become "3 to 5 ms".
 func between(low, high string) string {
 	if low == high {
 		return low
@@ -208,7 +208,7 @@ func between(low, high string) string {
 	return low + " to " + high
 }
 
-// briefSpark draws the line of the rows; of several series the mean.
+// briefSpark draws the sparkline of the rows; for several series, of their mean.
 func briefSpark(r *document.Result, rows []*document.Statistic, columns int) string {
 	from, to := r.Extent()
 	sums, counts := make([]float64, columns), make([]float64, columns)
@@ -254,7 +254,7 @@ func (p *textPage) missing(d *document.Document) {
 	}
 }
 
-// failures lists the checks that were not passed.
+// failures lists the failed checks.
 func (p *textPage) failures(d *document.Document) {
 	for i := range d.Results {
 		r := &d.Results[i]
@@ -271,7 +271,7 @@ func (p *textPage) failures(d *document.Document) {
 	}
 }
 
-// completions tells how long loads of a fixed size took.
+// completions lists how long loads of a fixed size took.
 func completions(d *document.Document) []string {
 	var list []string
 	for i := range d.Workloads {

@@ -68,7 +68,7 @@ func findingGroups(d *document.Document) [][]finding.Finding {
 	return groups
 }
 
-// sharedClaim is the first claim of a group and what else the finding concerns.
+// sharedClaim is the first claim of a group, with the other subjects of the finding.
 func sharedClaim(group []finding.Finding) string {
 	first := group[0].Claim
 	if len(group) == 1 {
@@ -86,11 +86,11 @@ var startPattern = regexp.MustCompile(`^ \((?:start \d+|prefill)\)`)
 // directionPattern matches the direction in a claim.
 var directionPattern = regexp.MustCompile(`\b(read|write|trim)s?\b`)
 
-// alsoNamed bounds the findings that are named beside the first of a group.
+// alsoNamed bounds how many further findings of a group are named.
 const alsoNamed = 3
 
-// alsoConcerned names the findings behind the first. Where several have one subject, the start of the workload and the
-// direction are part of the name.
+// alsoConcerned names the findings after the first. If several have the same subject, the names include the start of the workload
+// and the direction.
 func alsoConcerned(group []finding.Finding) string {
 	subjects := map[string]int{}
 	for _, f := range group {

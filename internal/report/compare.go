@@ -16,10 +16,11 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// ComparisonFormat is raised when a program that read the former JSON form could misread the new one.
+// ComparisonFormat is the version of the JSON. It is raised when a program that reads the previous version could misread the new
+// one.
 const ComparisonFormat = 1
 
-// CompareOptions say how runs are compared.
+// CompareOptions select how runs are compared.
 type CompareOptions struct {
 	// AlignAt names the event that is zero on the common axis: a step ("nodes.PowerOff"), or the text of an
 	// annotation. Empty: the start of the run phase.
@@ -34,8 +35,8 @@ type Comparison struct {
 	// Largest are the largest differences, at most five, the largest first.
 	Largest  []Difference      `json:"largest_differences"`
 	Warnings []string          `json:"warnings"`
-	Findings []ComparedFinding `json:"findings"` // every one of every run
-	Factors  []Factor          `json:"factors"`  // those that differ
+	Findings []ComparedFinding `json:"findings"` // all findings of all runs
+	Factors  []Factor          `json:"factors"`  // only those that differ
 	Results  []ComparedResult  `json:"results"`
 	Loads    []ComparedLoad    `json:"workloads"`
 
@@ -52,12 +53,12 @@ type ComparedRun struct {
 	Created   time.Time       `json:"created"`
 	Verdict   result.Verdict  `json:"verdict"`
 	Reason    string          `json:"reason"`
-	ZeroNanos int64           `json:"zero_ns"` // where the common axis has its zero on the axis of this run
+	ZeroNanos int64           `json:"zero_ns"` // zero of the common axis, on the axis of this run
 	Marks     []document.Mark `json:"marks"`   // on the common axis
 	Simulated bool            `json:"simulated,omitempty"`
 }
 
-// Factor is something that differs between runs and may explain different numbers.
+// Factor is a property that differs between runs and may explain different numbers.
 type Factor struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"` // one per run; "" where a run does not have it
@@ -72,7 +73,7 @@ type ComparedResult struct {
 	Lines []ComparedLine `json:"lines"`
 	Rows  []ComparedRow  `json:"rows"`
 
-	unasked bool // no result of the scenario
+	unasked bool // not a result of the scenario
 }
 
 // ComparedLine is one series of one run on the common axis.
@@ -108,8 +109,8 @@ type Figure struct {
 	AtLeast []bool `json:"at_least"`
 }
 
-// Compare lays runs over each other. Runs that cannot be compared are an error: fewer than two, one that is going on, a
-// rehearsal beside a full run, or an event that a run does not have.
+// Compare compares runs. It returns an error for fewer than two runs, an unfinished run, a rehearsal and a full run together, and
+// a run without the event of AlignAt.
 func Compare(runs []*document.Run, o CompareOptions) (*Comparison, error) {
 	if err := comparable(runs); err != nil {
 		return nil, err
@@ -286,7 +287,7 @@ func statisticFigures(rows []*document.Statistic, unitName string) []Figure {
 	}
 }
 
-// isLowerBound reports whether a statistic, by the name that people read, is only a lower bound.
+// isLowerBound reports whether a statistic, given by its display name, is only a lower bound.
 func isLowerBound(d *result.Distribution, name string) bool {
 	return slices.Contains(d.AtLeast, strings.ReplaceAll(name, ".", ""))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// zeroOf finds the moment of a run that is zero on the common axis.
+// zeroOf returns the time of a run that is zero on the common axis.
 func zeroOf(d *document.Document, event string) (int64, error) {
 	if event == "" {
 		for _, p := range d.Phases {
@@ -22,7 +22,7 @@ func zeroOf(d *document.Document, event string) (int64, error) {
 		return 0, nil
 	}
 	var names, steps []string
-	called := map[int]string{} // steps by the names that they have on every target
+	called := map[int]string{} // steps by the name that is the same on every target
 	for _, s := range d.Steps {
 		if s.Label == "" || !s.Started || s.Phase != "run" {
 			continue
@@ -42,7 +42,7 @@ func zeroOf(d *document.Document, event string) (int64, error) {
 			return m.AtNanos, nil
 		}
 	}
-	// A step alone names its first occurrence, whatever it acted on.
+	// A step without a subject names its first occurrence.
 	for _, s := range d.Steps {
 		if !s.Started || s.Phase != "run" {
 			continue

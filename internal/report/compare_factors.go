@@ -11,8 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// factors lists everything known about the runs that is not the same in all of them, in the order in which a reader
-// would ask.
+// factors lists the known properties that differ between the runs, the most relevant first.
 func factors(documents []*document.Document) []Factor {
 	list := []Factor{}
 	add := func(name string, get func(*document.Document) string) {
@@ -92,7 +91,7 @@ func rehearsalFactors(d *document.Document) map[string]string {
 // shortHash is enough of a hash to tell two apart.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
-// comparisonWarnings says what makes the runs hard to compare.
+// comparisonWarnings lists what makes the runs hard to compare.
 func comparisonWarnings(documents []*document.Document) []string {
 	list := []string{}
 	first := documents[0]

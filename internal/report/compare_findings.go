@@ -12,13 +12,13 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// ComparedFinding is one finding of one run, or of several where they say exactly the same.
+// ComparedFinding is one finding of one run, or an identical finding of several runs.
 type ComparedFinding struct {
 	Runs []string `json:"runs"` // names: "A", "B"
 	finding.Finding
 }
 
-// comparedFindings carries over every finding of all runs, the worst first.
+// comparedFindings lists the findings of all runs, the worst first.
 func comparedFindings(documents []*document.Document) []ComparedFinding {
 	list := []ComparedFinding{}
 	for i, d := range documents {
@@ -33,7 +33,7 @@ func comparedFindings(documents []*document.Document) []ComparedFinding {
 		}
 	}
 	order := []finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}
-	// Those of one kind are together, so that what both runs suffer from is read at one place.
+	// Findings of one kind are grouped, so that a problem of both runs appears in one place.
 	kind := map[string]int{}
 	for i, f := range list {
 		if _, known := kind[f.Code]; !known {
@@ -60,7 +60,7 @@ func (f *ComparedFinding) Of() string {
 // harmless are factors that change no number.
 var harmless = []string{"label", "seed"}
 
-// Calm says that nothing casts doubt on the comparison; it is empty where something does.
+// Calm is the sentence for a comparison without known problems; otherwise it is empty.
 func (c *Comparison) Calm() string {
 	if len(c.Warnings)+len(c.Findings) > 0 {
 		return ""

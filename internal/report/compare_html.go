@@ -11,19 +11,19 @@ import (
 	"github.com/braggdev/bragg/internal/report/draw"
 )
 
-// comparisonView is what the template of a comparison takes.
+// comparisonView is the input of the comparison template.
 type comparisonView struct {
 	page.Shell
 	Of          *Comparison
 	Differences draw.Table
 	Note        string // below the differences
 	Factors     draw.Table
-	Same        string // where no factor differs
+	Same        string // shown if no factor differs
 	Loads       draw.Table
 	Figures     []comparedFigure
 }
 
-// comparedFigure is one result of all runs as the page shows it.
+// comparedFigure is one result in all runs, as the page shows it.
 type comparedFigure struct {
 	ID        string
 	Result    *ComparedResult
@@ -79,7 +79,7 @@ func (c *Comparison) view() (*comparisonView, error) {
 	return v, err
 }
 
-// pageMarks has the events of all runs; only those of the first are labelled, the others are lines in their colour.
+// pageMarks has the events of all runs. Only those of the first run are labelled; the others are lines in the run's colour.
 func (c *Comparison) pageMarks() []page.PageMark {
 	var list []page.PageMark
 	for i, r := range c.Runs {

@@ -28,25 +28,25 @@ type Difference struct {
 	Base   result.Number `json:"base"`
 	Value  result.Number `json:"value"`
 	Change result.Number `json:"change"` // Value/Base - 1; null where Base is 0
-	// Noise is how large a change fluctuation within the two runs explains: two standard errors of the difference, relative.
-	// Null where it is not known. Chance between runs is not in it.
+	// Noise is the relative change that fluctuation within the two runs explains: two standard errors of the difference. Null if
+	// unknown. It does not include variation between runs.
 	Noise       result.Number `json:"noise"`
 	BeyondNoise bool          `json:"beyond_noise"`
 }
 
 const (
 	differencesMax = 5
-	// differencesPerResult leaves room for others beside a result with a series for each VM.
+	// differencesPerResult keeps a result with a series for each VM from filling the list.
 	differencesPerResult = 2
-	// logRatioMax bounds a change from or to nothing: it is a large one, not an infinite one.
+	// logRatioMax bounds a change from or to zero: it counts as large, not as infinite.
 	logRatioMax = 6.9 // a factor of 1,000
 	batches     = 10
 	batchesMin  = 4
 )
 
-// largestDifferences returns the largest difference of each series, the largest first, and two of one result at most. Those beyond their noise come first,
-// then those whose noise is not known. Among them what counts is the relative change less the noise, as the logarithm of the
-// ratio, so that half and double are equally far from one.
+// largestDifferences returns the largest difference of each series, at most two per result. Differences beyond their noise come
+// first, then those of unknown noise. Within each class they are sorted by the relative change less the noise, largest first, as
+// the logarithm of the ratio: half and double are equally far from one.
 //
 // The noise of a mean is that of batch means (Law and Kelton, Simulation Modeling and Analysis, 9.5.3): the seconds of a
 // storage load are correlated, so their standard deviation by the square root of their number would be far too small.
@@ -72,7 +72,7 @@ func largestDifferences(documents []*document.Document, c *Comparison) []Differe
 	return list[:min(len(list), differencesMax)]
 }
 
-// tier orders differences by what is known of them.
+// tier orders differences by how certain they are.
 func (d *Difference) tier() int {
 	switch {
 	case d.BeyondNoise:
@@ -113,7 +113,7 @@ func (d Difference) complete() (Difference, bool) {
 	return d, true
 }
 
-// resultDifferences returns the largest difference of each series of one result: one window and one figure of it.
+// resultDifferences returns the largest difference of each series of one result, over its windows and figures.
 func resultDifferences(documents []*document.Document, r *ComparedResult, run int) []Difference {
 	if r.unasked {
 		return nil
@@ -150,7 +150,7 @@ func resultDifferences(documents []*document.Document, r *ComparedResult, run in
 	return list
 }
 
-// rowMetric is a figure of a row that differences are looked for in, and the points that show how it fluctuates.
+// rowMetric is a figure of a row that is compared, and the points that show how it fluctuates.
 type rowMetric struct {
 	name, statistic string
 	get             func(*document.Statistic) result.Number
@@ -164,8 +164,7 @@ func rowMetrics(resultType string) []rowMetric {
 	return []rowMetric{{"mean", "mean", mean}, {"p99", "p99", func(s *document.Statistic) result.Number { return s.P99 }}}
 }
 
-// batchError is the relative standard error of the mean of a series over the window of a row; NaN where there are too few
-// points to know it.
+// batchError is the relative standard error of the mean of a series over the window of a row; NaN if it has too few points.
 func batchError(d *document.Document, name string, row *document.Statistic, statistic string) float64 {
 	var points []float64
 	for i := range d.Results {
@@ -212,8 +211,8 @@ func pointsBetween(points result.Points, fromNanos, toNanos int64) []float64 {
 	return out
 }
 
-// loadDifferences are those of a workload that no result shows: errors, dropped operations and the time to complete; its
-// rate where the scenario has no results.
+// loadDifferences are differences of a workload that no result shows: errors, dropped operations, the time to complete and, if
+// the scenario has no results, its rate.
 func loadDifferences(l *ComparedLoad, run int, ofResults bool) []Difference {
 	var list []Difference
 	for i := range l.Figures {
@@ -222,7 +221,8 @@ func loadDifferences(l *ComparedLoad, run int, ofResults bool) []Difference {
 			Noise: result.Number(math.NaN())}
 		switch f.Name {
 		case figureErrors, figureDropped:
-			// Two standard errors of the logarithm of the ratio of two counts; one more than there are, because none is a count, too.
+			// Two standard errors of the logarithm of the ratio of two counts. One is added to each count, because a count may be
+			// zero.
 			d.Noise = result.Number(math.Expm1(2 * math.Sqrt(1/(float64(d.Base)+1)+1/(float64(d.Value)+1))))
 		case figureCompletion:
 		case figureRate:
@@ -239,7 +239,7 @@ func loadDifferences(l *ComparedLoad, run int, ofResults bool) []Difference {
 	return list
 }
 
-// label names the figure: the result or workload, the series, and what of it.
+// label names the figure: the result or workload, the series and the statistic.
 func (d *Difference) label() string {
 	text := d.Title
 	if series := document.SeriesLabel(d.Series, d.Kind); series != "" && d.Series != d.Title {
@@ -269,7 +269,7 @@ func (d *Difference) noiseText() string {
 	}
 }
 
-// differenceTable is the largest differences as people see them, the same on the page and on the terminal.
+// differenceTable has the largest differences as the page and the terminal show them.
 func (c *Comparison) differenceTable() draw.Table {
 	t := draw.Table{Heads: []string{"figure", "window", c.Runs[0].Name, c.Runs[1].Name, "change", "noise"}, Left: 2}
 	several := len(c.Runs) > 2

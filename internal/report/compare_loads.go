@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Figures of workloads by which more is done than printing.
+// Figures of workloads that are not only printed.
 const (
 	figureRate       = "operations per second"
 	figureCompletion = "time to complete"
@@ -18,7 +18,7 @@ const (
 	figureDropped    = "not issued"
 )
 
-// comparedLoads pairs starts of workloads by name, number of the start and whether it is a prefill.
+// comparedLoads pairs starts of workloads by name, number of the start and prefill or not.
 func comparedLoads(documents []*document.Document) []ComparedLoad {
 	var titles []string
 	loads := map[string][]*document.Workload{}
@@ -95,7 +95,7 @@ func loadFigures(loads []*document.Workload) []Figure {
 	return present(list)
 }
 
-// latencyOf is that of one kind of operation; nil where a run has none, or not the load.
+// latencyOf is the latency of one kind of operation; nil if the run lacks the load or the load has none.
 func latencyOf(w *document.Workload, direction, kind string) *document.Latency {
 	if w == nil {
 		return nil
@@ -118,7 +118,7 @@ func rateUnitOf(loads []*document.Workload) string {
 	return interval.Engine{}.RateUnit()
 }
 
-// operationsOf lists the operations that have latencies in any of the runs, those of I/O first.
+// operationsOf lists the operations that have latencies in any of the runs, I/O operations first.
 func operationsOf(loads []*document.Workload) []string {
 	list := []string{"read", "write", "trim"}
 	for _, w := range loads {

@@ -55,7 +55,7 @@ func (p *textPage) comparison(c *Comparison) {
 
 const factorsSame = "Scenario, variables, target, engines, versions and environment match, as far as recorded."
 
-// Alignment names what is zero on the common axis.
+// Alignment names the event that is zero on the common axis.
 func (c *Comparison) Alignment() string {
 	if c.AlignAt == "" {
 		return "the start of the run phase"
@@ -99,7 +99,7 @@ func (p *textPage) comparedResult(c *Comparison, r *ComparedResult) {
 	}
 }
 
-// comparedLines draws lines of one kind on one scale, because they are there to be compared.
+// comparedLines draws lines of one kind on one scale, so that they can be compared.
 func (p *textPage) comparedLines(c *Comparison, r *ComparedResult) {
 	if len(r.Lines) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// figureText prints a value of f as the report of its run does.
+// figureText prints a value of f as in the report of its run.
 func figureText(f *Figure, v result.Number) string {
 	if f.Unit == "ratio" {
 		return unit.FormatPercent(float64(v))
@@ -27,7 +27,7 @@ func (f *Figure) text(run int) string {
 	return text
 }
 
-// differenceText prints a difference with its sign; that of two percentages is in percentage points.
+// differenceText prints a difference with its sign; a difference of percentages is in percentage points.
 func differenceText(f *Figure, v result.Number) string {
 	text := figureText(f, v)
 	if f.Unit == "ratio" && text != "–" {
@@ -36,7 +36,7 @@ func differenceText(f *Figure, v result.Number) string {
 	return draw.Signed(text)
 }
 
-// ratioText prints a ratio with three decimals, so that one per cent is seen.
+// ratioText prints a ratio with three decimals, so that a difference of one per cent shows.
 func ratioText(v result.Number) string {
 	f := float64(v)
 	switch {

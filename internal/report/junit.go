@@ -20,14 +20,13 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// JUnit is the form that continuous integration reads. There is no standard of it; this one holds to what Ant's and
-// Jenkins' schemas have in common (testdata/junit.xsd). A suite is a run, a test case is a threshold, a result or a
-// finding:
+// JUnit is the format for continuous integration. It has no standard; this one keeps to the common subset of the schemas of Ant
+// and Jenkins (testdata/junit.xsd). A suite is a run, a test case is a threshold, a result or a finding:
 //
 //	not met ──▶ failure · could not be decided ──▶ error · without data and threshold ──▶ skipped · else passed
 //
-// The first case of each suite is the run itself. It fails where the verdict says so and no other case does, so that a
-// suite without failure and error is a run with the verdict PASS, and the other way round.
+// The first case of each suite is the run itself. It fails if the verdict is a failure that no other case reports: a suite has no
+// failure and no error if and only if the verdict of the run is PASS.
 type junitSuites struct {
 	XMLName xml.Name     `xml:"testsuites"`
 	Suites  []junitSuite `xml:"testsuite"`
@@ -37,7 +36,7 @@ type junitSuite struct {
 	ID         int             `xml:"id,attr"`
 	Name       string          `xml:"name,attr"`
 	Package    string          `xml:"package,attr"`
-	Timestamp  string          `xml:"timestamp,attr"` // UTC, without a zone, as the schemas want it
+	Timestamp  string          `xml:"timestamp,attr"` // UTC, without a zone, as the schemas require
 	Hostname   string          `xml:"hostname,attr"`
 	Tests      int             `xml:"tests,attr"`
 	Failures   int             `xml:"failures,attr"`
@@ -75,7 +74,7 @@ type junitFault struct {
 	Text    string `xml:",chardata"`
 }
 
-// junitSeconds prints with milliseconds and never with an exponent, which xs:decimal does not know.
+// junitSeconds prints with milliseconds and without an exponent, which xs:decimal does not allow.
 type junitSeconds time.Duration
 
 // MarshalText implements encoding.TextMarshaler.
@@ -83,13 +82,13 @@ func (s junitSeconds) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', 3, 64), nil
 }
 
-// Ran is what one scenario of a queue came to: a run, or the error that kept it from one.
+// Ran is the outcome of one scenario of a queue: a run, or the error that prevented it.
 type Ran struct {
-	Run *document.Run // nil: there is none, and the other fields say why
+	Run *document.Run // nil: it did not run, and the other fields give the reason
 	NotRun
 }
 
-// NotRun says why there is no run: the files of a scenario are wrong, or its target is not there.
+// NotRun is the reason for a missing run: faulty scenario files, or an unavailable target.
 type NotRun struct {
 	Scenario string
 	At       time.Time
@@ -169,7 +168,7 @@ func suiteProperties(d *document.Document) []junitProperty {
 	return list
 }
 
-// addResult adds a case for each threshold of a result, or one for the result where it has none.
+// addResult adds a case for each threshold of a result, or a single case if it has none.
 func (s *junitSuite) addResult(r *document.Result) {
 	class := s.Package + "." + r.Name
 	before := len(s.Cases)
@@ -224,12 +223,12 @@ func findingCase(suite string, f finding.Finding) junitCase {
 	case finding.Unknown:
 		one.Error = &junitFault{Type: f.Code, Message: f.Claim, Text: text}
 	default:
-		one.Out = text // JUnit knows no warning: a case that passed says it
+		one.Out = text // JUnit has no warnings: the text goes to a passed case
 	}
 	return one
 }
 
-// doubt turns failures of a run that did not complete into what they are then: undecided.
+// doubt turns failures of an incomplete run into errors, because they are undecided.
 func (s *junitSuite) doubt(ended string) {
 	for i := range s.Cases {
 		if c := &s.Cases[i]; c.Failure != nil {
@@ -240,7 +239,7 @@ func (s *junitSuite) doubt(ended string) {
 	}
 }
 
-// judge lets the first case, the run, say what the verdict says and no other case does.
+// judge gives the first case, the run, the verdict if no other case reports it.
 func (s *junitSuite) judge(d *document.Document) {
 	s.count()
 	fault := &junitFault{Type: d.Ended, Message: d.Reason, Text: d.Reason}
@@ -254,7 +253,7 @@ func (s *junitSuite) judge(d *document.Document) {
 	}
 }
 
-// distinguish numbers cases of one name: programs that read the form take them for one.
+// distinguish numbers cases of the same name, because readers of the format would merge them.
 func (s *junitSuite) distinguish() {
 	seen := map[[2]string]bool{}
 	for i := range s.Cases {

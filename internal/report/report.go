@@ -1,11 +1,11 @@
-// Package report is the forms of the report of a run, and the comparison of several (Compare). Package document holds every
-// number that is shown; forms format them and add none of their own, which is why all of them say the same.
+// Package report renders the report of a run, and the comparison of several runs (Compare). Package document computes all
+// numbers; renderers only format them, so all forms of the report agree.
 //
 //	document.Run ──Build──▶ Document ──▶ Terminal, Brief, JUnit here; HTML in page; JSON and CSV in document
 //	documents ──Compare──▶ Comparison ──▶ Terminal, HTML, JSON
 //
-// Nothing is measured or evaluated: all of it comes from the manifest, the plan, the events and the summary that sealing
-// wrote, so that a report of ten hours costs as little as one of a minute.
+// The package measures and evaluates nothing. It reads the manifest, the plan, the events and the summary that sealing wrote, so
+// the report of a ten-hour run is as cheap as that of a minute.
 package report
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Options are what a user may choose for a renderer. The zero value is ready to use.
+// Options are the user's settings for a renderer. The zero value is ready to use.
 type Options struct {
 	Width int  // columns of the terminal form; 0: 100
 	Color bool // escape codes in the terminal form
@@ -29,10 +29,10 @@ type Options struct {
 
 // Renderer is one form of the report.
 type Renderer struct {
-	Name      string // what --format takes
+	Name      string // value of --format
 	Summary   string // one line for a list
 	Doc       string
-	Extension string // of a file, with its dot
+	Extension string // file name extension, with its dot
 	Render    func(w io.Writer, run *document.Run, o Options) error
 }
 
@@ -72,7 +72,7 @@ func Renderers() []Renderer {
 	}
 }
 
-// RendererByName returns the renderer with that name, or an error that lists what there is.
+// RendererByName returns the renderer with that name, or an error that lists the known names.
 func RendererByName(name string) (Renderer, error) {
 	var names []string
 	for _, r := range Renderers() {

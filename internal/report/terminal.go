@@ -21,8 +21,8 @@ const (
 	labelWidth = 14
 )
 
-// Terminal writes the report as text for width columns (0: 100). It cuts nothing: what is too wide is wrapped or
-// stacked. With color it uses escape codes.
+// Terminal writes the report as text for width columns (0: 100). Text that is too wide is wrapped or stacked, never cut. With
+// color it uses escape codes.
 func Terminal(w io.Writer, run *document.Run, width int, color bool) error {
 	if width == 0 {
 		width = draw.WidthDefault
@@ -133,7 +133,7 @@ func (p *textPage) verdict(d *document.Document) {
 	p.line(paint(string(d.Verdict)) + "  " + strings.Join(reason, "\n"+strings.Repeat(" ", len(d.Verdict)+2)))
 }
 
-// finding prints one finding; of names the runs that it is of, where there are several.
+// finding prints one finding; of names its runs in a comparison.
 func (p *textPage) finding(of string, f finding.Finding) {
 	paint := map[finding.Severity]func(string) string{
 		finding.Fail: p.Bad, finding.Unknown: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
@@ -173,7 +173,7 @@ func (p *textPage) result(d *document.Document, r *document.Result) {
 	p.thresholds(r)
 }
 
-// spark draws a line with its label behind it, or above it where the label is long.
+// spark draws a line with its label to the right, or above if the label is long.
 func (p *textPage) spark(label string, sparkline func(columns int) string) {
 	if draw.DisplayWidth(label) <= p.width/3 {
 		p.line(p.Accent(sparkline(p.width-p.width/3-2)) + "  " + p.Dim(label))

@@ -32,8 +32,8 @@ func (p *textPage) steps(d *document.Document) {
 	}
 }
 
-// repeatsWorkload reports whether e is only the annotation of a start or an end of a workload, which is an event of its
-// own beside it.
+// repeatsWorkload reports whether e is only the annotation of a workload's start or end, which is also recorded as a separate
+// event.
 func repeatsWorkload(e interval.Event) bool {
 	return e.Kind == interval.EventAnnotation && e.Workload != "" && e.Error == "" &&
 		(e.Message == e.Workload+": starting workload" || e.Message == e.Workload+": finished workload")

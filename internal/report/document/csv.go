@@ -20,8 +20,8 @@ var statisticColumns = []string{"run", "label", "rehearsal", "result", "title", 
 // noIntervals are the cells of a row that has no statistics of intervals.
 var noIntervals = make([]string, 6)
 
-// CSV writes one row for each result, window and series. Numbers have full precision and stand in the unit of their
-// row; a number that does not exist is an empty cell. Latency of the workload table follows as type "workload".
+// CSV writes one row for each result, window and series. Numbers have full precision and are in the unit of their row; a missing
+// number is an empty cell. The latency of the workload table follows as type "workload".
 func CSV(w io.Writer, run *Run) error {
 	d := Build(run)
 	out := csv.NewWriter(w)
@@ -116,7 +116,7 @@ func number(v float64) string {
 
 func seconds(nanos int64) string { return number(float64(nanos) / float64(time.Second)) }
 
-// cell keeps a text of unknown origin from being taken for a formula by a spreadsheet.
+// cell escapes text of unknown origin, so that a spreadsheet does not take it for a formula.
 func cell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s

@@ -1,4 +1,4 @@
-// Package document is a run's bundle as values that are shown: every number of a report, and its JSON and CSV.
+// Package document turns a run's bundle into the numbers and texts of a report, and writes them as JSON and CSV.
 //
 //	manifest, plan, events, summary ──Read──▶ Run ──Build──▶ Document ──▶ JSON, CSV; packages page and report
 package document
@@ -17,11 +17,12 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// DocumentFormat is raised when a program that read the former JSON form could misread the new one.
+// DocumentFormat is the version of the JSON. It is raised when a program that reads the previous version could misread the new
+// one.
 const DocumentFormat = 1
 
-// Document is what a report says. Its JSON is the stable form for programs: times are nanoseconds on the run's axis,
-// values are in the unit of their result, and null stands where there is no number.
+// Document is the content of a report. Its JSON is the stable form for programs: times are nanoseconds on the run's axis, values
+// are in the unit of their result, and a missing number is null.
 type Document struct {
 	Format        int               `json:"report_format"`
 	Run           string            `json:"run"`
@@ -36,7 +37,7 @@ type Document struct {
 	// Reduced holds a sentence for every factor of a rehearsal; it is empty for a full run.
 	Reduced   []string          `json:"reduced"`
 	Rehearsal *result.Rehearsal `json:"rehearsal"`
-	// Simulated holds a sentence for everything that was not real: a simulated target, simulated operations.
+	// Simulated holds a sentence for each simulated part: a simulated target, simulated operations.
 	Simulated []string            `json:"imitated"`
 	Scenario  result.ScenarioInfo `json:"scenario"`
 	Target    result.TargetInfo   `json:"target"`
@@ -47,7 +48,7 @@ type Document struct {
 	Results   []Result        `json:"results"`
 	Workloads []Workload      `json:"workloads"`
 	Steps     []Step          `json:"steps"`
-	// Durations are those of operations, and the recovery of nodes; null where there was none.
+	// Durations are the durations of operations and the recovery of nodes; null if the run had none.
 	Durations *result.Durations `json:"durations"`
 
 	Versions    map[string]string          `json:"versions"`
@@ -65,7 +66,7 @@ type Document struct {
 type Result struct {
 	result.Evaluated
 	Rows []Statistic `json:"statistics"`
-	// Spread sums up many series of one kind, window by window; it is empty for a few series.
+	// Spread summarizes many series of one kind, window by window; it is empty for few series.
 	Spread []Spread `json:"spread,omitempty"`
 	// Stats shadows the field of Evaluated, whose JSON keys are those of the bundle.
 	Stats any `json:"stats,omitempty"`
@@ -81,20 +82,20 @@ type Statistic struct {
 	Count     uint64 `json:"count"`
 	Gaps      int    `json:"gaps,omitempty"`
 	result.Distribution
-	// Intervals are of the means of intervals, as X-Ray's are; null but for latency.
+	// Intervals are statistics of the means of intervals, as X-Ray computes them; null except for latency.
 	Intervals *result.IntervalStats `json:"intervals"`
-	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; null for everything else.
+	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; null otherwise.
 	Corrected *result.CorrectedStats `json:"corrected"`
 }
 
-// Method says where one kind of number comes from.
+// Method describes how one kind of number is obtained.
 type Method struct {
 	What string `json:"what"`
 	How  string `json:"how"`
 }
 
-// Build computes what the report of run says. It changes nothing and never fails: what a damaged bundle lacks is
-// missing from the Document, and Reason or a finding says so.
+// Build computes the report of run. It does not change run and never fails: if a damaged bundle lacks data, the Document lacks it
+// too, and Reason or a finding reports it.
 func Build(run *Run) *Document {
 	m, s := &run.Manifest, &run.Summary
 	d := &Document{
@@ -115,7 +116,7 @@ func Build(run *Run) *Document {
 	planned, err := ReadPlan(run.Plan)
 	if err != nil {
 		caveat := fmt.Sprintf("Cannot read the plan of this bundle: %v.", err)
-		if !slices.Contains(d.Caveats, caveat) { // the run's own evaluation says the same
+		if !slices.Contains(d.Caveats, caveat) { // the run's evaluation already has it
 			d.Caveats = append(slices.Clip(d.Caveats), caveat)
 		}
 	}
@@ -152,7 +153,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 	return r
 }
 
-// ReadPlan returns an empty plan where there is none.
+// ReadPlan returns an empty plan for an empty text.
 func ReadPlan(raw json.RawMessage) (*plan.Plan, error) {
 	if len(raw) == 0 {
 		return &plan.Plan{}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// noDurations is what a run without operations has.
+// noDurations is the value for a run without operations.
 var noDurations = &result.Durations{}
 
 func durationsOf(d *Document) *result.Durations {
@@ -24,7 +24,7 @@ func durationsOf(d *Document) *result.Durations {
 	return d.Durations
 }
 
-// OperationTable has a row for each operation, summed up over VMs or nodes.
+// OperationTable has a row for each operation, aggregated over VMs or nodes.
 func OperationTable(d *Document) draw.Table {
 	t := draw.Table{Heads: []string{"operation", "of", "count", "min", "median", "p95", "max", "uncertain by", "failed", "no end"}, Left: 2}
 	for _, s := range durationsOf(d).Operations {
@@ -58,7 +58,7 @@ func RecoveryTable(d *Document) draw.Table {
 	return t
 }
 
-// singleShownMax bounds the operations that a page lists one by one; JSON and the CSV of points have the others.
+// singleShownMax bounds the operations that a page lists one by one; JSON and the CSV of points have all of them.
 const singleShownMax = 2000
 
 // SingleTable lists operations one by one.
@@ -88,7 +88,7 @@ func SingleTable(d *Document) draw.Table {
 	return t
 }
 
-// nodeName is the name of a node whose id it is, and anything else as it stands.
+// nodeName returns the name of the node with that id; any other text is returned unchanged.
 func nodeName(d *Document, id string) string {
 	for _, n := range d.Target.Nodes {
 		if n.ID == id && n.Name != "" {
@@ -98,7 +98,7 @@ func nodeName(d *Document, id string) string {
 	return id
 }
 
-// short prints a duration with its microseconds where it is under a second.
+// short prints a duration, with microseconds if it is under a second.
 func short(nanos int64) string {
 	if nanos > 0 && nanos < int64(time.Second) {
 		return draw.Quantity(float64(nanos), "ns")
@@ -113,7 +113,7 @@ func took(n result.Number) string {
 	return "–"
 }
 
-// uncertainty is by how much times may be too long.
+// uncertainty prints by how much a time may be too long.
 func uncertainty(nanos int64) string {
 	if nanos <= 0 {
 		return "–"
@@ -121,7 +121,7 @@ func uncertainty(nanos int64) string {
 	return "−" + short(nanos)
 }
 
-// operationName is what a reader calls an operation.
+// operationName is the display name of an operation.
 func operationName(o interval.Operation) string {
 	names := map[interval.Operation]string{
 		interval.OperationDeploy: "deploy from template", interval.OperationPowerOn: "power on", interval.OperationBoot: "boot until agent responds",
@@ -135,7 +135,7 @@ func operationName(o interval.Operation) string {
 	return string(o)
 }
 
-// DurationSeries are the operations that succeeded, one series for each kind: begin and duration in nanoseconds.
+// DurationSeries are the successful operations, one series per kind: start and duration in nanoseconds.
 func DurationSeries(d *Document) []result.Series {
 	var list []result.Series
 	at := map[interval.Operation]int{}
@@ -179,7 +179,7 @@ func durationRows(d *Document, head []string) [][]string {
 	return rows
 }
 
-// durationPoints are rows of the CSV of points: begin and duration of each operation on one VM or node.
+// durationPoints are rows of the CSV of points: start and duration of each operation on one VM or node.
 func durationPoints(d *Document) [][]string {
 	var rows [][]string
 	for _, o := range durationsOf(d).Single {

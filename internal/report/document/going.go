@@ -11,17 +11,16 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// What Document.Ended says where a bundle has no summary.
+// Values of Document.Ended for a bundle without a summary.
 const (
-	EndedNotYet = "running"    // its writer is at work
-	endedNever  = "unfinished" // its writer died
+	EndedNotYet = "running"    // the run is still being written
+	endedNever  = "unfinished" // the process that wrote it died
 )
 
-// Open reports whether the run has not ended in order, so that nothing was evaluated or audited.
+// Open reports whether the run is still running or was cut off, so that it was neither evaluated nor audited.
 func (d *Document) Open() bool { return d.Ended == EndedNotYet || d.Ended == endedNever }
 
-// withoutSummary says what is known of a run that has no results: that it goes on and how far it is, or that it was
-// cut off.
+// withoutSummary describes a run without results: still running, with its progress, or cut off.
 func (d *Document) withoutSummary(run *Run) {
 	if run.Going <= 0 {
 		d.Ended, d.DurationNanos = endedNever, lastEvent(run.Events)
@@ -29,13 +28,13 @@ func (d *Document) withoutSummary(run *Run) {
 		return
 	}
 	d.Ended, d.DurationNanos = EndedNotYet, run.Going.Nanoseconds()
-	// A clock that was set back would make a negative length; a run of less than a second has just begun.
+	// A clock that was set back would give a negative time; a run of less than a second has just begun.
 	since := draw.Duration(run.Going.Round(time.Second).Nanoseconds())
 	d.Reason = fmt.Sprintf("The run has been running since %s (%s). Results are available when it ends.%s",
 		d.Created.UTC().Format("2006-01-02 15:04:05 MST"), since, progress(d, run.Events))
 }
 
-// progress says in a sentence how far a run is.
+// progress describes in a sentence how far a run has got.
 func progress(d *Document, events []interval.Event) string {
 	done := 0
 	var now []string

@@ -17,9 +17,9 @@ func JSON(w io.Writer, run *Run) error {
 	return nil
 }
 
-// WriteJSON writes v with every key of its types, whatever they hold: an empty list is [], an empty map {}. Bundles leave
-// out what is empty, and share types with reports; a program that reads reports should not have to know which keys those
-// are. Events are written as in the journal, where most keys have a meaning for some kinds only.
+// WriteJSON writes v with every key of its types, also for empty values: an empty list is [], an empty map {}. Bundles omit empty
+// values and share types with reports; a program that reads reports should not have to know which keys may be missing. Events are
+// written as in the journal, where most keys have a meaning for some kinds only.
 func WriteJSON(w io.Writer, v any) error {
 	e := &wholeEncoder{seen: map[reflect.Type][]wholeField{}}
 	e.leaf = json.NewEncoder(&e.out)
@@ -121,8 +121,8 @@ type wholeField struct {
 	quoted bool
 }
 
-// wholeFields lists the keys of a struct in order, those of embedded structs in their place. A field of t hides one of the
-// same key in what is embedded; one of type any that may be left out is there only to hide.
+// wholeFields lists the keys of a struct in order, with those of embedded structs in place. A field of t hides an embedded field
+// with the same key; an omitempty field of type any exists only to hide one.
 func wholeFields(t reflect.Type) []wholeField {
 	var list []wholeField
 	own := map[string]bool{}

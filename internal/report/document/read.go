@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Bundle is what Read needs of a *result.Bundle.
+// Bundle is the part of *result.Bundle that Read needs.
 type Bundle interface {
 	Manifest() result.Manifest
 	Summary() (result.Summary, error)
@@ -20,8 +20,8 @@ type Bundle interface {
 	Events() iter.Seq2[interval.Event, error]
 }
 
-// Read collects what a report reads of a bundle. A bundle without a summary, because its run is still going on or was
-// cut off, is no error: the report then says so. Damage of the plan or of the events becomes a caveat.
+// Read collects the parts of a bundle that a report needs. A bundle without a summary, of a run that is still running or was cut
+// off, is not an error: the report says so. A damaged plan or damaged events become a caveat.
 func Read(b Bundle) (*Run, error) {
 	run := &Run{Manifest: b.Manifest()}
 	summary, err := b.Summary()
@@ -50,7 +50,7 @@ func (r *Run) caveat(format string, args ...any) {
 
 func lastEvent(events []interval.Event) int64 {
 	var last int64
-	for _, e := range events { // some are dated back to when something happened
+	for _, e := range events { // some are backdated to the time of what they report
 		last = max(last, e.AtNanos)
 	}
 	return last

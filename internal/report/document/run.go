@@ -8,11 +8,11 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Run is everything that a report reads of one bundle.
+// Run is all data of one bundle that a report needs.
 type Run struct {
 	Manifest result.Manifest
 	Summary  result.Summary
 	Plan     json.RawMessage // plan.json as written; may be empty
 	Events   []interval.Event
-	Going    time.Duration // for how long a run has been going on that has not ended; 0: it has
+	Going    time.Duration // age of a run that has not ended; 0 if it has ended
 }

@@ -55,7 +55,7 @@ func LatencyTable(d *Document) draw.Table {
 	return t
 }
 
-// LineLabel names a line of a chart, which for latency also says what its points are.
+// LineLabel names a line of a chart; for latency, also what its points are.
 func LineLabel(s *result.Series) string {
 	label := SeriesLabel(s.Name, s.Kind)
 	if s.Statistic == "" {
@@ -81,7 +81,7 @@ func PassText(pass *bool) string {
 	return " (failed)"
 }
 
-// SeriesLabel names a series; service and response time are always named.
+// SeriesLabel names a series, always with service or response time.
 func SeriesLabel(name, kind string) string {
 	switch {
 	case kind == "":
@@ -92,7 +92,7 @@ func SeriesLabel(name, kind string) string {
 	return name + ", " + kind + " time"
 }
 
-// SubjectBeside is the subject of a finding where its claim does not name it anyway.
+// SubjectBeside is the subject of a finding, or "" if its claim already names it.
 func SubjectBeside(f finding.Finding) string {
 	if strings.Contains(f.Claim, f.Subject) {
 		return ""
@@ -137,7 +137,7 @@ func WorkloadTable(d *Document) draw.Table {
 	return t
 }
 
-// XrayText adds what X-Ray shows under the same name, where that is another number.
+// XrayText adds the number that X-Ray shows under the same name, if it differs.
 func XrayText(m result.Metric) string {
 	if m.XRay == nil {
 		return ""
@@ -145,7 +145,7 @@ func XrayText(m result.Metric) string {
 	return " of operations, " + draw.Quantity(float64(*m.XRay), m.Unit) + " of interval means (X-Ray)"
 }
 
-// EventText is what a list of events says; steps and operations stand in tables of their own.
+// EventText is the text of an event in the list of events; steps and operations have separate tables.
 func EventText(e interval.Event) string {
 	switch e.Kind {
 	case interval.EventStepStarted, interval.EventStepEnded, interval.EventOperationStarted, interval.EventOperationEnded:

@@ -2,11 +2,11 @@ package document
 
 import "github.com/braggdev/bragg/internal/finding"
 
-// ShownFinding is a finding as a page shows it: several of one kind in a row are one block, with their advice once at its end.
+// ShownFinding is a finding as a page shows it: consecutive findings of one kind form a block with their advice once at its end.
 type ShownFinding struct {
-	Of string // the runs that it is of, where there are several
+	Of string // its runs, in a comparison
 	finding.Finding
-	Joined bool // goes on with the block of the one before
+	Joined bool // continues the block of the previous one
 }
 
 func ShownFindings(list []finding.Finding) []ShownFinding {

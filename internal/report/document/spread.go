@@ -8,10 +8,10 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// spreadSeriesMin is how many series of one kind a result must have to be summed up.
+// spreadSeriesMin is how many series of one kind a result needs for a Spread.
 const spreadSeriesMin = 9
 
-// Spread says how the means of many series lie in one window: which series was lowest and highest, and the middle.
+// Spread describes the means of many series in one window: the lowest and highest series, and the median.
 type Spread struct {
 	Window     string        `json:"window"`
 	Kind       string        `json:"kind,omitempty"`

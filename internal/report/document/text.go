@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Extent is the stretch of time, in seconds, that the chart of r shows.
+// Extent is the time range, in seconds, that the chart of r shows.
 func (r *Result) Extent() (from, to float64) {
 	from, to = float64(r.FromNanos)/1e9, float64(r.ToNanos)/1e9
 	if to > from {
@@ -41,7 +41,7 @@ func Texts(d result.Distribution, unitName string) []string {
 	return append(out, unit.FormatPercent(float64(d.CV)))
 }
 
-// PercentText says how much of what there is was used, where a result tells both.
+// PercentText says how much of the capacity was used, if the result has both.
 func (r *Result) PercentText() string {
 	if r.Full <= 0 {
 		return ""
@@ -61,7 +61,7 @@ func (r *Result) PercentText() string {
 	return fmt.Sprintf("%s to %s of %s on average", draw.Quantity(low, "%"), draw.Quantity(high, "%"), draw.Quantity(r.Full, r.Unit))
 }
 
-// HeadingWithUnit names the unit where the cells of the table below leave it out.
+// HeadingWithUnit includes the unit if the cells of the table below omit it.
 func (r *Result) HeadingWithUnit() string {
 	base, _ := draw.BaseUnit(r.Unit)
 	if base == "" || draw.OwnsPrefix(base) || strings.Contains(r.Heading(), base) {
@@ -70,7 +70,7 @@ func (r *Result) HeadingWithUnit() string {
 	return r.Heading() + " (" + base + ")"
 }
 
-// Outcome says what came of a step; going tells that its run is going on.
+// Outcome describes how a step ended; going means that its run has not ended.
 func (s *Step) Outcome(going bool) string {
 	switch {
 	case !s.Started && going:

@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 )
 
-// Mark is one moment that is drawn on every chart.
+// Mark is one event that is drawn on every chart.
 type Mark struct {
 	Number  int    `json:"number"` // counts from 1 in order of time
 	AtNanos int64  `json:"at_ns"`
@@ -53,7 +53,7 @@ func steps(p *plan.Plan, events []interval.Event) []Step {
 		}
 		i, known := byID[e.StepID]
 		if !known || list[i].Name != e.Step {
-			// Undo steps and steps that the engine expanded are not in the plan.
+			// The plan has no undo steps and no steps that the engine expanded.
 			i = openStep(list, e)
 		}
 		if i < 0 {
@@ -89,7 +89,7 @@ func (s *Step) observe(e interval.Event) {
 	s.Ended, s.ToNanos, s.Error = true, e.AtNanos, e.Error
 }
 
-// marks picks what is worth a line on every chart: annotations, disturbances, and the steps that windows are cut at.
+// marks picks the events that every chart marks with a line: annotations, disturbances, and the steps at which windows are cut.
 func marks(events []interval.Event, steps []Step) []Mark {
 	list := []Mark{}
 	annotated := map[int]bool{}

@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// reductions says every factor of a rehearsal in one sentence each.
+// reductions describes each factor of a rehearsal in a sentence.
 func reductions(r *result.Rehearsal) []string {
 	if r == nil {
 		return []string{}
@@ -73,7 +73,7 @@ func Factor(f float64) string {
 	return text
 }
 
-// simulations says everything in the run that was not real.
+// simulations lists everything that was simulated in the run.
 func simulations(m *result.Manifest, s *result.Summary, events []interval.Event) []string {
 	list := []string{}
 	if m.Target.Simulated {
@@ -98,7 +98,7 @@ func simulations(m *result.Manifest, s *result.Summary, events []interval.Event)
 	return list
 }
 
-// methods says for each result and for each statistic where it comes from.
+// methods describes how each result and each statistic is obtained.
 func methods(d *Document) []Method {
 	list := []Method{}
 	for i := range d.Results {

@@ -20,7 +20,7 @@ type Workload struct {
 	Group           string            `json:"group"`
 	Instance        int               `json:"instance"`
 	Prefill         bool              `json:"prefill,omitempty"`
-	Engines         []interval.Engine `json:"engines"` // what drove it, each once: the section Engines of bundle.md
+	Engines         []interval.Engine `json:"engines"` // the engines that drove it, without duplicates: the section Engines of bundle.md
 	VMs             int               `json:"vms"`
 	FromNanos       int64             `json:"from_ns"`
 	ToNanos         int64             `json:"to_ns"`
@@ -34,9 +34,9 @@ type Workload struct {
 	Due             uint64            `json:"due,omitempty"`
 	NotIssued       uint64            `json:"not_issued,omitempty"`
 	CPUNanos        int64             `json:"cpu_ns,omitempty"`
-	// CPUCores is the mean over the time of the workload, all VMs together; null for less than half a second.
+	// CPUCores is the mean over the time of the workload, all VMs together; null for loads of less than half a second.
 	CPUCores     result.Number       `json:"cpu_cores"`
-	CPUCoresMax  int                 `json:"cpu_cores_max,omitempty"` // how many there are; 0: not known
+	CPUCoresMax  int                 `json:"cpu_cores_max,omitempty"` // CPUs available; 0: unknown
 	StalledNanos int64               `json:"stalled_ns,omitempty"`
 	Error        string              `json:"error,omitempty"`
 	Start        int                 `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
@@ -52,8 +52,8 @@ type Latency struct {
 	result.Distribution
 }
 
-// coresTimeMin is the shortest load whose CPU time is shown in cores. The start of a generator counts as its CPU time and
-// not as time of its load, so in less than this it would look like cores at work.
+// coresTimeMin is the shortest load whose CPU time is shown in cores. The startup of a generator counts towards its CPU time but
+// not towards the time of its load; in a shorter load it would look like busy cores.
 const coresTimeMin = 500 * time.Millisecond
 
 func workloads(run *Run, p *plan.Plan) []Workload {
@@ -96,11 +96,11 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 	return list
 }
 
-// coresMax returns how many cores a load can have used: those of this machine where VMs are its processes, else those
-// of its VMs.
+// coresMax returns how many cores a load can have used: those of this machine if VMs are its processes, otherwise those of its
+// VMs.
 func coresMax(m *result.Manifest, p *plan.Plan) func(l *result.LoadSummary) int {
 	if m.Target.Provider == "local" {
-		machine, _ := strconv.Atoi(m.Environment["cpus"]) // 0 where it is not known
+		machine, _ := strconv.Atoi(m.Environment["cpus"]) // 0 if unknown
 		return func(*result.LoadSummary) int { return machine }
 	}
 	ofVM := map[string]int{}
@@ -110,7 +110,7 @@ func coresMax(m *result.Manifest, p *plan.Plan) func(l *result.LoadSummary) int 
 	return func(l *result.LoadSummary) int { return ofVM[l.Group] * l.VMs }
 }
 
-// CoresText marks more cores than there are: the time of the load and of its CPU were not the same.
+// CoresText marks a value above the number of cores: load time and CPU time then cover different periods.
 func (w *Workload) CoresText() string {
 	text := draw.Quantity(float64(w.CPUCores), "")
 	if w.CoresBeyond() {
@@ -131,7 +131,7 @@ func (w *Workload) addLatency(direction, kind string, h *stat.Histogram, unfinis
 	w.Latency = append(w.Latency, Latency{Direction: direction, Kind: kind, Count: s.Count, Distribution: s.Distribution})
 }
 
-// EngineText says what drove it.
+// EngineText names the engines that drove it.
 func (w *Workload) EngineText() string { return interval.EngineText(w.Engines) }
 
 // GaugeTexts are its gauges, a line each.

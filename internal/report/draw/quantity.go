@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Quantity prints a value in the unit of its result, with a prefix and three significant digits: "75.7k IOPS",
-// "212 MB/s", "1.53 ms". NaN, which means that there is nothing to say, is "–".
+// Quantity prints a value in the unit of its result, with a prefix and three significant digits: "75.7k IOPS", "212 MB/s", "1.53
+// ms". NaN, a missing value, is "–".
 func Quantity(value float64, name string) string {
 	text := Amount(value, name)
 	if base, _ := BaseUnit(name); base != "" && text != "–" && !OwnsPrefix(base) {
@@ -20,8 +20,8 @@ func Quantity(value float64, name string) string {
 	return text
 }
 
-// Amount is Quantity without a unit that is in the heading of a table anyway: "75.7k" of "75.7k IOPS". Units that
-// take the prefix stay: "212 MB/s".
+// Amount is Quantity without a unit that the heading of a table already has: "75.7k" of "75.7k IOPS". Units that take the prefix
+// stay: "212 MB/s".
 func Amount(value float64, name string) string {
 	base, factor := BaseUnit(name)
 	value *= factor
@@ -38,8 +38,7 @@ func Amount(value float64, name string) string {
 	return scale(value, decimalPrefixes, "")
 }
 
-// BaseUnit returns the unit without its prefix and the factor that leads there, so that "kB/s" and "MHz" are scaled
-// like everything else.
+// BaseUnit returns the unit without its prefix and the factor between them, so that "kB/s" and "MHz" are scaled like other units.
 func BaseUnit(name string) (string, float64) {
 	switch name {
 	case "kB/s":
@@ -74,8 +73,8 @@ var (
 	timePrefixes    = []prefix{{1e-9, "n"}, {1e-6, "µ"}, {1e-3, "m"}, {1, ""}}
 )
 
-// scale prints v with the prefix that leaves one to three digits before the point. Without a unit the prefix follows
-// the number at once: "75.7k".
+// scale prints v with the prefix that leaves one to three digits before the point. Without a unit the prefix follows the number
+// directly: "75.7k".
 func scale(v float64, prefixes []prefix, unitName string) string {
 	sign := ""
 	if v < 0 {

@@ -8,8 +8,8 @@ import (
 
 const sparkRunes = "▁▂▃▄▅▆▇█"
 
-// Sparkline draws the time-weighted means of columns stretches between from and to (seconds), from zero up to the
-// largest. A stretch without data is a blank.
+// Sparkline divides the time from from to to (seconds) into columns stretches and draws their time-weighted means, scaled from
+// zero to the largest. A stretch without data is a blank.
 func Sparkline(points result.Points, from, to float64, columns int) string {
 	means := ColumnMeans(points, from, to, columns)
 	return SparkOf(means, Largest(means))
@@ -49,7 +49,7 @@ func ColumnMeans(points result.Points, from, to float64, columns int) []float64 
 	return means
 }
 
-// reach is the stretch of time that point i stands for: halfway to its neighbours.
+// reach is the time range that point i represents: halfway to its neighbours.
 func reach(points result.Points, i int) (start, end float64) {
 	at := points[i].Seconds
 	before, after := at, at
@@ -68,7 +68,7 @@ func reach(points result.Points, i int) (start, end float64) {
 	return (before + at) / 2, (at + after) / 2
 }
 
-// Largest of values that may be NaN; 0 when there is none above.
+// Largest returns the largest value, ignoring NaN, and at least 0.
 func Largest(values []float64) float64 {
 	top := 0.0
 	for _, v := range values {

@@ -2,13 +2,13 @@ package draw
 
 import "strings"
 
-// Widths of terminals, in columns: where none is known, and the least that text is laid out for.
+// Widths of terminals, in columns: the default if unknown, and the minimum for layout.
 const (
 	WidthDefault = 100
 	WidthMin     = 20
 )
 
-// Style writes escape codes, or nothing where there is no colour.
+// Style writes escape codes, or nothing without colour.
 type Style struct{ Color bool }
 
 func (s Style) code(code, text string) string {

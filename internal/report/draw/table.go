@@ -5,13 +5,13 @@ import (
 	"unicode"
 )
 
-// Table is a table of text. Columns are as wide as their widest cell; where that does not fit, every row is stacked
-// as "heading: cell" lines, so that nothing is cut.
+// Table is a table of text. Columns are as wide as their widest cell; if they do not fit, every row is stacked as "heading: cell"
+// lines, so that no text is cut.
 type Table struct {
 	Heads []string
 	Left  int // the first columns are text, left-aligned; the others are numbers, right-aligned
 	Rows  [][]string
-	// Grouped: the first column names a group of rows and may become a heading where the table is too wide.
+	// Grouped: the first column names a group of rows and may become a heading if the table is too wide.
 	Grouped bool
 }
 
@@ -32,7 +32,7 @@ func (t *Table) Lines(width int, style Style) []string {
 		return t.grouped(width, style)
 	}
 	for excess > 0 {
-		// The widest column of text gives way first.
+		// The widest column of text is narrowed first.
 		widest := -1
 		for i := range t.Left {
 			if widths[i] > textCellMin && (widest < 0 || widths[i] > widths[widest]) {
@@ -57,7 +57,7 @@ func (t *Table) Lines(width int, style Style) []string {
 	return out
 }
 
-// Fits reports whether no cell must be wrapped.
+// Fits reports whether the table fits without wrapping a cell.
 func (t *Table) Fits(width int) bool {
 	widths := t.Widths()
 	return Sum(widths)+ColumnGap*(len(widths)-1) <= width
@@ -76,7 +76,7 @@ func (t *Table) Widths() []int {
 	return widths
 }
 
-// grouped prints the first cell of rows that share it as a heading of its own, and the other cells below.
+// grouped prints a first cell that several rows share once as a heading, and the other cells below.
 func (t *Table) grouped(width int, style Style) []string {
 	rest := Table{Heads: t.Heads[1:], Left: t.Left - 1}
 	for _, r := range t.Rows {
@@ -129,7 +129,7 @@ func (t *Table) row(cells []string, widths []int) []string {
 	return out
 }
 
-// stacked prints the text cells of a row as its heading and every number below.
+// stacked prints the text cells of a row as a heading and the numbers below.
 func (t *Table) stacked(width int, style Style) []string {
 	var out []string
 	for _, r := range t.Rows {
@@ -194,7 +194,7 @@ func Wrap(text string, width int) []string {
 	return out
 }
 
-// Hang wraps a line that begins with a time; further lines stand below its text.
+// Hang wraps a line that begins with a time; continuation lines are indented below its text.
 func Hang(line string, width int) []string {
 	at, text, found := strings.Cut(line, "  ")
 	if !found || DisplayWidth(line) <= width {
@@ -212,7 +212,7 @@ func Hang(line string, width int) []string {
 	return parts
 }
 
-// DisplayWidth is the number of terminal columns of s, which holds no escape codes.
+// DisplayWidth is the number of terminal columns of s, which must not contain escape codes.
 func DisplayWidth(s string) int {
 	n := 0
 	for _, r := range s {
@@ -221,7 +221,7 @@ func DisplayWidth(s string) int {
 	return n
 }
 
-// runeWidth knows combining marks and the wide blocks of East Asian text and pictures.
+// runeWidth handles combining marks and the wide blocks of East Asian text and emoji.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:

@@ -18,7 +18,7 @@ const (
 	liveHint     = "Ctrl-C stops the run, cleans up and writes the report."
 	livePageTime = 3 * time.Second // each page of workloads, where not all fit on the screen
 	liveSpark    = 30
-	// liveOverdueMin keeps the view quiet about steps that take a little longer than planned.
+	// liveOverdueMin suppresses the overdue text for steps that take a little longer than planned.
 	liveOverdueMin = 5 * time.Second
 )
 
@@ -29,9 +29,8 @@ func (s *state) elapsed() time.Duration {
 	return time.Since(s.zero)
 }
 
-// remaining estimates what is left from where the run is in its plan, so that a step that took longer than planned
-// moves the end. Overdue is by how much the present step has outlasted its plan already: for so long nothing of what is left has
-// passed. ok is false without a plan.
+// remaining estimates the time left from the position in the plan, so that a step that took longer than planned moves the end.
+// overdue is by how much the current step exceeds its plan; left does not decrease during that time. ok is false without a plan.
 func (s *state) remaining() (left, overdue time.Duration, ok bool) {
 	if s.total == 0 {
 		return 0, 0, false
@@ -53,7 +52,7 @@ func (s *state) remaining() (left, overdue time.Duration, ok bool) {
 	return max(0, s.total-at), overdue, true
 }
 
-// leftText says what remains: ", about 5m left, this step is 20s over estimate".
+// leftText prints the remaining time: ", about 5m left, this step is 20s over estimate".
 func (s *state) leftText() string {
 	left, overdue, known := s.remaining()
 	if !known {
@@ -66,7 +65,7 @@ func (s *state) leftText() string {
 	return text
 }
 
-// block draws the moving part in at most rows lines of width columns.
+// block draws the part that is redrawn, in at most rows lines of width columns.
 func (s *state) block(columns, rows int, st draw.Style) []string {
 	lines := s.header(columns, st)
 	foot := draw.Wrap(liveHint, columns)
@@ -118,7 +117,7 @@ func bar(elapsed, left time.Duration, columns int) string {
 	return strings.Repeat("█", filled) + strings.Repeat("░", max(0, columns-filled))
 }
 
-// table draws the running workloads. Where they do not fit, it shows one page after the other and says so.
+// table draws the running workloads. If they do not fit, it cycles through pages and says so.
 func (s *state) table(columns, rows int, st draw.Style) []string {
 	if len(s.loads) == 0 {
 		return nil
@@ -136,7 +135,7 @@ func (s *state) table(columns, rows int, st draw.Style) []string {
 	return append(lines, st.Dim(textio.Clip(fmt.Sprintf("workloads %d to %d of %d", from+1, to, len(s.loads)), columns)))
 }
 
-// tableOf gives up width of the sparkline before it stacks rows.
+// tableOf shrinks the sparkline before it stacks rows.
 func (s *state) tableOf(loads []*liveLoad, columns int, st draw.Style) []string {
 	var t draw.Table
 	for _, spark := range []int{liveSpark, liveSpark / 2, liveSpark / 4} {
@@ -162,7 +161,7 @@ func (s *state) cells(l *liveLoad) []string {
 		draw.Quantity(latency.Quantile(0.5), "ns"), draw.Quantity(latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors)}
 }
 
-// progress is what a log gets now and then.
+// progress returns the lines that a log gets at intervals.
 func (s *state) progress() []string {
 	if s.stopped || s.zero.IsZero() {
 		return nil

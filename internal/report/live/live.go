@@ -1,8 +1,8 @@
-// Package live follows a run on a terminal or in a log while it goes on.
+// Package live shows the progress of a run on a terminal or in a log.
 //
-//	plan, events, intervals ──▶ View: what is going on now ──one goroutine──▶ a drawing in place, or lines
+//	plan, events, intervals ──▶ View: current state ──one goroutine──▶ a drawing in place, or lines
 //
-// Its callers never wait for the terminal.
+// Callers never wait for the terminal.
 package live
 
 import (
@@ -22,19 +22,19 @@ import (
 const (
 	redrawEvery   = 500 * time.Millisecond
 	progressEvery = 10 * time.Second // between lines of progress where nothing can be redrawn
-	pendingMax    = 1000             // lines that wait for a slow terminal; more are counted and left out
+	pendingMax    = 1000             // lines that wait for a slow terminal; more are dropped and counted
 )
 
-// Options say where a View view is shown.
+// Options select where and how a View is shown.
 type Options struct {
 	Out      io.Writer
 	Terminal bool                       // redraw in place; otherwise plain lines
 	Color    bool                       // escape codes for colour
-	Size     func() (columns, rows int) // asked before each drawing, so that a resize needs no signal; nil: 100 by 40
+	Size     func() (columns, rows int) // called before each redraw, so that a resize needs no signal; nil: 100 by 40
 }
 
-// View follows a run on a terminal or in a log. Its methods may be called from several goroutines; they never wait for
-// the terminal. One goroutine draws; Close ends it.
+// View shows the progress of a run on a terminal or in a log. Its methods may be called from several goroutines; they never wait
+// for the terminal. One goroutine draws; Close ends it.
 type View struct {
 	options Options
 	wake    chan struct{}
@@ -60,7 +60,7 @@ func New(o Options) *View {
 	return l
 }
 
-// Plan tells the view what to expect. Without it there is no estimate of what remains.
+// Plan gives the view the plan. Without it, the view has no estimate of the remaining time.
 func (l *View) Plan(p *plan.Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *View) Event(e interval.Event) {
 	l.keep(l.state.event(e, !l.options.Terminal)...)
 }
 
-// Interval counts what a workload did. It keeps nothing of iv.
+// Interval counts the operations of a workload. It does not keep iv.
 func (l *View) Interval(iv interval.Interval) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +141,8 @@ func (l *View) loop() {
 	}
 }
 
-// write brings the screen up to date. The text is made under the lock and written without it, so that a terminal that
-// accepts no output stops only this goroutine.
+// write brings the screen up to date. The text is built under the lock and written without it, so that a blocked terminal stops
+// only this goroutine.
 func (l *View) write(tick, last bool) {
 	columns, rows := l.options.Size()
 	columns = max(columns, draw.WidthMin)
@@ -162,18 +162,18 @@ func (l *View) write(tick, last bool) {
 		lines = append(lines, l.state.progress()...)
 	}
 	l.mu.Unlock()
-	// A write error means that the terminal is gone; the run goes on.
+	// A write error means that the terminal is gone; the run continues.
 	_, _ = io.WriteString(l.options.Out, l.screen(lines, block, columns))
 }
 
-// screen returns what turns the former screen into lines that stay and, below them, the block.
+// screen returns the output that turns the previous screen into lines that stay and, below them, the block.
 //
 // Each row is erased as a whole before it is written: terminals that break lines again at another width count cells that were
 // erased only to the end of the line, and the rows could no longer be computed. The rest of the screen is never erased from its
 // first row, because some terminals then move what was there into their history.
 //
-// Beyond reach are rows of the block that the terminal has moved into its history, because it became lower than the block, and
-// what a terminal drew in the moment in which it already had its new size and did not report it yet.
+// Two things cannot be corrected: rows of the block that the terminal moved into its history because it became lower than the
+// block, and output drawn after the terminal was resized but before it reported its new size.
 func (l *View) screen(lines, block []string, columns int) string {
 	var b strings.Builder
 	if !l.options.Terminal {
@@ -182,7 +182,7 @@ func (l *View) screen(lines, block []string, columns int) string {
 		}
 		return b.String()
 	}
-	b.WriteString("\x1b[?2026h") // one update, where the terminal knows it: no flicker
+	b.WriteString("\x1b[?2026h") // synchronized update, if the terminal supports it: no flicker
 	up := l.rowsDrawn(columns)
 	if up > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r", up)
@@ -197,7 +197,7 @@ func (l *View) screen(lines, block []string, columns int) string {
 		b.WriteString("\x1b[2K" + line + "\n")
 		l.drawn = append(l.drawn, draw.DisplayWidth(withoutCodes(line)))
 	}
-	if up > 0 && len(lines)+len(block) == 0 { // still in the first row of the block, perhaps of the screen
+	if up > 0 && len(lines)+len(block) == 0 { // the cursor is still in the first row of the block, perhaps of the screen
 		b.WriteString("\x1b[2K\x1b[1B\x1b[J\x1b[1A")
 	} else {
 		b.WriteString("\x1b[J")
@@ -206,7 +206,7 @@ func (l *View) screen(lines, block []string, columns int) string {
 	return b.String()
 }
 
-// rowsDrawn is how many rows the block takes now: after a terminal became narrower it has wrapped the lines again.
+// rowsDrawn is how many rows the block takes now: a terminal that became narrower has rewrapped the lines.
 func (l *View) rowsDrawn(columns int) int {
 	rows := 0
 	for _, w := range l.drawn {

@@ -13,9 +13,9 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// A VM whose agent does not answer sends nothing that could be shown: sums of its load lack its part, and the view must say so.
+// A VM whose agent does not answer sends no data. The sums of its load lack its part, and the view must say so.
 
-// noteSilence takes what an event tells of a VM that does not answer.
+// noteSilence notes from an event that a VM does not answer, or answers again.
 func (s *state) noteSilence(e interval.Event) {
 	switch e.Kind {
 	case interval.EventAgentSilent:
@@ -31,7 +31,7 @@ func (s *state) noteSilence(e interval.Event) {
 	}
 }
 
-// stale lists the VMs on which a load runs that do not answer.
+// stale lists the VMs of a running load that do not answer.
 func (s *state) stale(l *liveLoad) []string {
 	var list []string
 	for vm, runs := range l.vms {
@@ -43,7 +43,7 @@ func (s *state) stale(l *liveLoad) []string {
 	return list
 }
 
-// vmsOf says on how many VMs a load runs, and how many of them show nothing new: "3, 1 silent".
+// vmsOf prints on how many VMs a load runs, and how many of them sent no new data: "3, 1 silent".
 func (s *state) vmsOf(l *liveLoad) string {
 	text := fmt.Sprint(len(l.vms))
 	if n := len(s.stale(l)); n > 0 {

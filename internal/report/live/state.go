@@ -19,11 +19,11 @@ import (
 const (
 	liveSeconds      = 60 // seconds that a sparkline shows
 	liveRateSeconds  = 3  // seconds over which rates are averaged
-	liveQuietSeconds = 5  // without anything new, behind those, after which rates are not shown any more
-	liveDelaySeconds = 1  // the newest seconds, in which not all VMs have reported yet
+	liveQuietSeconds = 5  // without new data, after those, until rates are no longer shown
+	liveDelaySeconds = 1  // the newest seconds, for which some VMs have not reported yet
 )
 
-// state is what a View view knows. It does no I/O.
+// state is the state of a View. It does no I/O.
 type state struct {
 	title     string
 	rehearsal bool
@@ -31,13 +31,13 @@ type state struct {
 	planned   map[int]plan.Step
 	steps     int
 
-	zero    time.Time // of the run's axis on this machine's clock; zero value: nothing heard yet
+	zero    time.Time // of the run's axis on this machine's clock; zero value: no event received yet
 	phase   string
 	done    int
 	open    []interval.Event
 	loads   []*liveLoad
 	starts  map[string]int
-	engines map[string]bool  // loads of which an engine other than planned was reported
+	engines map[string]bool  // loads for which another engine than planned was reported
 	silent  map[string]int64 // VMs that do not answer, since when
 	stopped bool
 }
@@ -65,7 +65,7 @@ type liveLoad struct {
 type liveSecond struct {
 	operations uint64
 	latency    stat.Histogram
-	vms        map[string]liveRate // nil once the second is too old for rates
+	vms        map[string]liveRate // nil when the second is too old for rates
 }
 
 // liveRate is what one VM did in one second.
@@ -86,7 +86,7 @@ func (s *state) setPlan(p *plan.Plan) {
 	}
 }
 
-// event takes an event and returns the lines that stay. Where nothing is redrawn, starts are lines too.
+// event processes an event and returns the lines that stay. In plain mode, starts are lines too.
 func (s *state) event(e interval.Event, plain bool) []string {
 	if s.zero.IsZero() {
 		s.zero = time.Now().Add(-time.Duration(e.AtNanos))
@@ -109,7 +109,7 @@ func (s *state) event(e interval.Event, plain bool) []string {
 		s.stopped = true
 		s.open = nil
 	case interval.EventEngine:
-		if key := fmt.Sprint(e.Workload, e.Instance, e.Prefill); !s.engines[key] { // the first VM speaks for all
+		if key := fmt.Sprint(e.Workload, e.Instance, e.Prefill); !s.engines[key] { // the first VM reports for all
 			s.engines[key] = true
 			return []string{at + oneLine(e.Message)}
 		}
@@ -141,7 +141,7 @@ func stepHeading(e interval.Event) string {
 	return text
 }
 
-// endStep closes the step and says how it went.
+// endStep closes the step and describes its outcome.
 func (s *state) endStep(e interval.Event) string {
 	text := stepHeading(e)
 	i := slices.IndexFunc(s.open, func(o interval.Event) bool {
@@ -176,7 +176,7 @@ func (s *state) endLoad(e interval.Event, at string) []string {
 	return lines
 }
 
-// farewell sums a workload up when it ends.
+// farewell summarizes a workload that ended.
 func (l *liveLoad) farewell(e interval.Event) string {
 	text := fmt.Sprintf("workload %s ended after %s: %s operations, %s, p50 %s, p99 %s, %s errors", l.name(),
 		draw.Duration(e.AtNanos-l.from), unit.FormatWhole(l.operations), unit.FormatBytes(int64(l.bytes)),
@@ -265,9 +265,9 @@ func (s *state) load(iv *interval.Interval) *liveLoad {
 	return l
 }
 
-// recent sums the last complete seconds up: rates per second and the latency of their operations. A VM on which the load has ended
-// has no rate any more, however recent its last seconds are: when the others are silent, nothing newer comes. Latency is of
-// all VMs for as long as one of them goes on.
+// recent sums up the last complete seconds: rates per second and the latency of their operations. A VM on which the load has
+// ended has no rate, however recent its last seconds are: if the other VMs are silent, no newer data follows. Latency covers all
+// VMs until the load has ended on all of them.
 func (l *liveLoad) recent(s *state) (operations, bytes float64, latency stat.Histogram) {
 	last := l.newest - liveDelaySeconds
 	if _, ok := l.seconds[last]; !ok {
@@ -293,7 +293,7 @@ func (l *liveLoad) recent(s *state) (operations, bytes float64, latency stat.His
 	return operations / float64(max(1, n)), bytes / float64(max(1, n)), latency
 }
 
-// heardNothingOf reports whether a load has been silent on all its VMs for so long that its last rates say nothing of now.
+// heardNothingOf reports whether all VMs of a load have been silent for so long that its last rates are outdated.
 func (s *state) heardNothingOf(l *liveLoad) bool {
 	if l.goesOn() && len(s.stale(l)) == l.running() {
 		return true
@@ -301,7 +301,7 @@ func (s *state) heardNothingOf(l *liveLoad) bool {
 	return l.goesOn() && s.elapsed() > time.Duration(l.newest+liveRateSeconds+liveQuietSeconds)*time.Second
 }
 
-// running is on how many VMs the load goes on.
+// running is the number of VMs on which the load runs.
 func (l *liveLoad) running() int {
 	n := 0
 	for _, runs := range l.vms {
@@ -312,7 +312,7 @@ func (l *liveLoad) running() int {
 	return n
 }
 
-// oneLine is a text of others on one line: errors that were joined have one each.
+// oneLine puts a text on one line; joined errors have a line each.
 func oneLine(text string) string {
 	return textio.Line(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }

@@ -11,7 +11,7 @@ import (
 const (
 	// joinedPointsMax bounds the points of one time axis when series with different times are drawn together.
 	joinedPointsMax = 20_000
-	// chartPointsMax bounds the points of one chart; beyond it all series are thinned out onto one grid of times.
+	// chartPointsMax bounds the points of one chart; beyond it, all series are thinned out to one common grid of times.
 	chartPointsMax = 120_000
 	// gridStretchesMin is the coarsest grid: about one stretch for two pixels.
 	gridStretchesMin = 400
@@ -26,7 +26,7 @@ type Chart struct {
 	To       float64     `json:"to"`
 	Expected *float64    `json:"expected,omitempty"`
 	Bands    []chartBand `json:"bands,omitempty"`
-	Full     float64     `json:"full,omitempty"`   // what 100 % is, in the unit; 0 when it is not known
+	Full     float64     `json:"full,omitempty"`   // the value of 100 %, in the unit; 0 if unknown
 	Spread   bool        `json:"spread,omitempty"` // the lines are many VMs: lowest, median and highest are drawn first
 	Lanes    bool        `json:"lanes,omitempty"`  // each line is one VM that completes I/O (1) or none (0)
 	Tables   []chartAxis `json:"tables"`
@@ -138,8 +138,8 @@ type Plotted struct {
 	Points result.Points
 }
 
-// Tables groups lines by their times. Where the lines have too many different times, or too many points, all are
-// brought onto one grid of from to to; reduced tells so.
+// Tables groups lines by their times. If the lines have too many different times or too many points, all are put on one grid
+// between from and to, and reduced is true.
 func Tables(lines []Plotted, from, to float64) (list []chartAxis, reduced bool) {
 	list = groupByTimes(lines)
 	times, points := 0, 0
@@ -193,8 +193,8 @@ func sameTimes(x []float64, points result.Points) bool {
 	return true
 }
 
-// grid brings every line onto the same times: two per stretch, with its smallest and its largest value in the order in
-// which they came. No peak is lost.
+// grid puts every line on the same times: two points per stretch, its smallest and its largest value in their order of time. No
+// peak is lost.
 func grid(lines []Plotted, from, to float64, stretches int) chartAxis {
 	width := (to - from) / float64(stretches)
 	out := chartAxis{X: make(timesJSON, 2*stretches)}
@@ -265,8 +265,8 @@ func (c *stretch) add(p result.Point) {
 	c.any = true
 }
 
-// scriptJSON marshals v for a script element: the encoder escapes <, >, & and the line separators, so that no name can
-// end the element.
+// scriptJSON marshals v for a script element: the encoder escapes <, >, & and the line separators, so that a name cannot end the
+// element.
 func scriptJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err

@@ -8,7 +8,7 @@ import (
 // durationsChartID is the chart of durations on a page.
 const durationsChartID = "durations-chart"
 
-// newDurationsFigure draws each operation at its begin, as high as it took.
+// newDurationsFigure draws each operation at its start time, with its duration as the height.
 func newDurationsFigure(d *document.Document) (*figureView, Chart) {
 	series := document.DurationSeries(d)
 	if len(series) == 0 {

@@ -1,5 +1,5 @@
-// Package page is the report as one self-contained HTML file, and the parts of pages that a comparison takes too: charts,
-// marks, the frame. A page needs no network and no other file.
+// Package page renders the report as one self-contained HTML file, and the parts that a comparison shares: charts, marks, the
+// frame. A page needs no network and no other file.
 //
 //	Document ──▶ figures and charts ──templates──▶ HTML
 package page
@@ -32,7 +32,7 @@ var (
 	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "lanes.js", "page.js"}
 )
 
-// Shell is what the outermost template takes: a page is one file without any reference to another.
+// Shell is the input of the outermost template. A page is one file without references to others.
 type Shell struct {
 	Title      string
 	Rehearsal  bool
@@ -43,7 +43,7 @@ type Shell struct {
 	Data       template.JS
 }
 
-// HTML writes the report as one self-contained page, which loads nothing from anywhere.
+// HTML writes the report as one self-contained page that loads no other resource.
 func HTML(w io.Writer, run *document.Run) error {
 	view, err := newPageView(run)
 	if err != nil {
@@ -55,8 +55,8 @@ func HTML(w io.Writer, run *document.Run) error {
 	return nil
 }
 
-// NewShell reads styles and scripts and allows exactly these by their hashes: even if a hostile name found a way into
-// the page as markup, nothing of it would run or be fetched.
+// NewShell reads styles and scripts and allows exactly these by their hashes. Even if a hostile name got into the page as markup,
+// the browser would not run it or fetch anything.
 func NewShell(title string, rehearsal bool, data any) (Shell, error) {
 	text, err := scriptJSON(data)
 	if err != nil {
@@ -144,7 +144,7 @@ var templateFunctions = template.FuncMap{
 	"workloadTable":  document.WorkloadTable,
 }
 
-// captioned takes a table as a value or as a pointer, whatever the template has.
+// captioned accepts a table as a value or as a pointer.
 func captioned(caption string, t any) captionedTable {
 	if p, ok := t.(*draw.Table); ok {
 		return captionedTable{caption, *p}
@@ -157,7 +157,7 @@ type captionedTable struct {
 	Table   draw.Table
 }
 
-// anyQuantity takes the number types that templates meet.
+// anyQuantity accepts the number types that templates use.
 func anyQuantity(v any, unit string) string {
 	switch v := v.(type) {
 	case result.Number:

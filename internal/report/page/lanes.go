@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// inLanes reports whether a result is drawn with one lane for each VM: activity of single VMs, which is 0 or 1. Sums over VMs are
-// numbers, and stay lines.
+// inLanes reports whether a result is drawn with one lane per VM: the activity of single VMs, which is 0 or 1. Sums over VMs are
+// drawn as lines.
 func inLanes(r *document.Result) bool {
 	if r.Type != "active" {
 		return false

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// LongRows is how many rows of statistics stand open on the page.
+	// LongRows is how many rows of statistics the page shows without expanding.
 	LongRows = 48
 	// ManySeries is how many lines a legend shows without scrolling.
 	ManySeries = 12
 )
 
-// pageView is what the template of a report takes.
+// pageView is the input of the report template.
 type pageView struct {
 	Shell
 	Doc         *document.Document
@@ -38,22 +38,22 @@ type pageView struct {
 type figureView struct {
 	ID        string
 	Result    *document.Result
-	Label     string // for those who do not see the chart
+	Label     string // for screen readers
 	Caption   string // of the table
 	Drawn     bool
-	Log       bool // offers a logarithmic scale
+	Log       bool // has a logarithmic scale as an option
 	Long      bool
 	Many      bool
-	Alone     bool // one line that needs no legend
+	Alone     bool // a single line, without a legend
 	Reduced   bool
 	Rehearsal bool
 	Windows   []windowView
 }
 
-// windowView is the rows of one window.
+// windowView has the rows of one window.
 type windowView struct{ Rows []*document.Statistic }
 
-// PageData is what the page's script reads.
+// PageData is the data for the page's script.
 type PageData struct {
 	Charts []Chart    `json:"charts"`
 	Marks  []PageMark `json:"marks"`
@@ -66,15 +66,15 @@ type PageMark struct {
 	Kind   string  `json:"kind"`
 	Failed bool    `json:"failed,omitempty"`
 	Flag   string  `json:"flag,omitempty"`  // instead of the number
-	Run    *int    `json:"run,omitempty"`   // whose colour to take
-	Quiet  bool    `json:"quiet,omitempty"` // only a line
+	Run    *int    `json:"run,omitempty"`   // index of the run that gives the colour
+	Quiet  bool    `json:"quiet,omitempty"` // a line without a label
 }
 
 func newPageView(run *document.Run) (*pageView, error) {
 	d := Readable(document.Build(run))
 	v := &pageView{
 		Doc: d, Timeline: newTimeline(d), Plan: newPlanView(run.Plan),
-		// Every byte of it was written by the sanitizer.
+		// The sanitizer wrote every byte of it.
 		Description: template.HTML(sanitizeDescription(run.Manifest.Scenario.Description)),
 	}
 	var data PageData
@@ -132,8 +132,8 @@ func newFigure(d *document.Document, index int) (figureView, Chart) {
 	return f, c
 }
 
-// plottedLines gives lines of one series and kind one colour. Dashes tell service from response time, and means from
-// percentiles, also where there are no colours.
+// plottedLines gives lines of one series and kind one colour. Dashes distinguish service from response time, and means from
+// percentiles, also without colours.
 func plottedLines(series []result.Series) (lines []Plotted, reduced bool) {
 	colors, statistics := map[string]int{}, map[string]int{}
 	for i := range series {
@@ -159,10 +159,11 @@ func plottedLines(series []result.Series) (lines []Plotted, reduced bool) {
 	return lines, reduced
 }
 
-// spreadMin is how many VMs are drawn as a band of lowest, median and highest, with the single ones on demand.
+// spreadMin is the number of VMs from which they are drawn as a band of lowest, median and highest; single VMs are shown on
+// demand.
 const spreadMin = 9
 
-// spreads reports whether the lines of a result are so many of one kind. Activity is not a matter of more and less.
+// spreads reports whether a result has enough lines of one kind for a band. Activity, which is 0 or 1, has no band.
 func spreads(r *document.Result) bool {
 	names := map[string]bool{}
 	for i := range r.Series {
@@ -189,7 +190,7 @@ func chartLabel(r *document.Result, from, to float64) string {
 	return text + " Arrow keys move the cursor, plus and minus zoom. The table below has the statistics."
 }
 
-// planView is what the page shows of plan.json besides its steps.
+// planView is what the page shows of plan.json in addition to its steps.
 type planView struct {
 	Groups *draw.Table
 	Loads  *draw.Table
@@ -227,7 +228,7 @@ func newPlanView(raw json.RawMessage) planView {
 	return v
 }
 
-// planTextMax bounds the plan that is shown as a whole; a larger one stays in the bundle.
+// planTextMax bounds the plan that is shown in full; a larger one is only in the bundle.
 const planTextMax = 64 << 10
 
 func planText(raw json.RawMessage) string {

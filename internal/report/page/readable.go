@@ -9,9 +9,9 @@ import (
 // textRunesMax bounds one text of unknown origin in forms for people.
 const textRunesMax = 4000
 
-// Readable returns a copy of v whose strings are all safe to show: names of scenarios, VMs and targets are of unknown
-// origin and may hold escape codes or characters that reorder text. Doing it for every string at once leaves no place
-// to forget. Values without strings are shared with v.
+// Readable returns a copy of v whose strings are all safe to show: names of scenarios, VMs and targets are of unknown origin and
+// may hold escape codes or characters that reorder text. Handling all strings at once means that none can be forgotten. Values
+// without strings are shared with v.
 func Readable[T any](v T) T {
 	in := reflect.ValueOf(&v).Elem()
 	out := reflect.New(in.Type()).Elem()
@@ -33,7 +33,7 @@ func copyReadable(out, in reflect.Value) {
 			copyReadable(out.Elem(), in.Elem())
 		}
 	case reflect.Struct:
-		out.Set(in) // unexported fields, which are ours, stay as they are
+		out.Set(in) // unexported fields are internal and stay unchanged
 		for i := range in.NumField() {
 			if in.Type().Field(i).IsExported() {
 				copyReadable(out.Field(i), in.Field(i))
@@ -71,8 +71,7 @@ func copyReadableMap(out, in reflect.Value) {
 	}
 }
 
-// holdsStrings reports whether a value of type t can hold a string; what cannot, such as the points of a chart, is not
-// copied.
+// holdsStrings reports whether a value of type t can hold a string; other values, such as the points of a chart, are not copied.
 func holdsStrings(t reflect.Type, above []reflect.Type) bool {
 	for _, a := range above {
 		if a == t {

@@ -9,15 +9,15 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Descriptions of scenarios are HTML written by anybody. Only these elements survive, without any attribute; headings
-// become one level that fits into the page. Everything else loses its tags, and what is not text loses its content.
+// Descriptions of scenarios are untrusted HTML. Only these elements are kept, without attributes; headings become one level that
+// fits the page. Other elements lose their tags; elements that do not hold text lose their content as well.
 var descriptionElements = map[string]string{
 	"p": "p", "br": "br", "strong": "strong", "b": "strong", "em": "em", "i": "em", "code": "code", "tt": "code",
 	"ul": "ul", "ol": "ol", "li": "li", "pre": "pre",
 	"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h4", "h5": "h4", "h6": "h4",
 }
 
-// descriptionDropped are elements whose content is not text for a reader.
+// descriptionDropped are elements whose content is not readable text.
 var descriptionDropped = map[string]bool{
 	"script": true, "style": true, "template": true, "iframe": true, "object": true, "svg": true, "math": true,
 	"noscript": true, "noembed": true, "noframes": true, "textarea": true, "title": true, "select": true, "xmp": true,
@@ -29,8 +29,8 @@ const (
 	descriptionDepthMax = 16
 )
 
-// sanitizeDescription returns HTML that is safe to put into the page: balanced, of allowed elements only. It is built
-// again from tokens; no byte of the input is copied without being escaped.
+// sanitizeDescription returns HTML that is safe to put into the page: balanced, of allowed elements only. It is rebuilt from
+// tokens; every byte of the input is escaped.
 func sanitizeDescription(source string) string {
 	s := sanitizer{}
 	tokens := xhtml.NewTokenizer(strings.NewReader(source))

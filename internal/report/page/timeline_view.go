@@ -9,8 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// timelineView is the strip of time as an SVG whose horizontal places are percentages, so that it fits any width while
-// its text keeps its size.
+// timelineView is the timeline as an SVG. Horizontal positions are percentages, so that it fits any width while its text keeps
+// its size.
 type timelineView struct {
 	Height int
 	Label  string
@@ -23,7 +23,7 @@ type timelineView struct {
 
 type timelineBar struct {
 	X, Width, Text, Title string
-	Room                  string // for the text: up to the next bar of the lane
+	Room                  string // space for the text, up to the next bar of the lane
 	Y                     int
 	Prefill               bool
 }
@@ -110,7 +110,7 @@ func (v *timelineView) addLoads(d *document.Document, at func(int64) float64) in
 	return len(lanes)
 }
 
-// addMarks draws the numbered events; those close together stand below each other. It returns where the ticks begin.
+// addMarks draws the numbered events; events close together are stacked. It returns where the ticks begin.
 func (v *timelineView) addMarks(marks []document.Mark, at func(int64) float64, y int) int {
 	var rows [timelineRowsMax]float64
 	for i := range rows {
