@@ -1,12 +1,12 @@
-// Package analysis turns the record of a run into numbers: the windows between its steps, series on a common grid of
-// seconds, statistics per window, and roll-ups per start of a workload. It reads values of package result and interval
-// and makes values of package result; it opens nothing and knows no scenario.
+// Package analysis turns the record of a run into numbers: the windows between its steps, series on a common grid of seconds,
+// statistics per window, and roll-ups per start of a workload. It turns values of packages result and interval into values of
+// package result. It opens no files and knows no scenario.
 //
 //	events ──▶ Timeline: phases, runs of workloads, windows
 //	intervals ──▶ Grid (rates per VM and second), Latency (merged histograms), Loads (roll-ups)
 //	Grid, Timeline ──▶ series, result.Stats, result.LoadSummary
 //
-// What was not delivered stays missing (NaN) everywhere; an interval without operations is a zero.
+// Data that was not delivered is missing (NaN) everywhere; an interval without operations is zero.
 package analysis
 
 import (

@@ -8,11 +8,10 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// A load is at its baseline in a second if, over the five seconds from there on, the median of IOPS is not below and the
-// median of the mean response time is not above the bounds of the window before the power loss. The bounds are the 5th
-// percentile of that window's IOPS or 95 % of its median, whichever is lower, and the 95th percentile of its response times
-// or 105 % of its median, whichever is higher. The load has recovered when it has left the baseline and then been at it for
-// ten seconds.
+// A load is at its baseline in a second if, over the five seconds from that second on, the median of IOPS is not below and the
+// median of the mean response time is not above the bounds of the window before the power loss. The bounds are the 5th percentile
+// of that window's IOPS or 95 % of its median, whichever is lower, and the 95th percentile of its response times or 105 % of its
+// median, whichever is higher. The load has recovered when it has left the baseline and then been at it for ten seconds.
 const (
 	baselineMin     = 10 // seconds of load before the loss
 	baselineMax     = 60
@@ -130,7 +129,7 @@ func (b *baseline) lines(in Span) (iops, response []float64) {
 	return one(IOPS, "sum"), one(Response, "mean")
 }
 
-// knownOf returns the values that are there, sorted.
+// knownOf returns the values that are not missing, sorted.
 func knownOf(values []float64) []float64 {
 	known := slices.DeleteFunc(slices.Clone(values), isMissing)
 	slices.Sort(known)

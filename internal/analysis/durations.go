@@ -11,7 +11,7 @@ import (
 // singleMax bounds how many operations a summary lists one by one.
 const singleMax = 10_000
 
-// unwatchedMin and unwatchedShare: an end that may have come earlier by more than both is not counted in statistics.
+// unwatchedMin and unwatchedShare: statistics do not count an end that may have been earlier by more than both.
 const (
 	unwatchedMin   = int64(1e9)
 	unwatchedShare = 0.1 // of the duration
@@ -21,7 +21,7 @@ const (
 var nodeOperations = []interval.Operation{interval.OperationNodeOff, interval.OperationNodeShutdown, interval.OperationNodeOn,
 	interval.OperationHostUp, interval.OperationClusterReady}
 
-// Operations pairs begins and ends of operations, in the order of their begins.
+// Operations pairs starts and ends of operations, in the order of their starts.
 func (t *Timeline) Operations() []result.OperationTook {
 	var list []result.OperationTook
 	open := map[int]int{}
@@ -34,7 +34,7 @@ func (t *Timeline) Operations() []result.OperationTook {
 		case interval.EventOperationEnded:
 			i, ok := open[e.OperationID]
 			if !ok || list[i].Operation != e.Operation {
-				continue // the record lacks its begin
+				continue // the record lacks its start
 			}
 			delete(open, e.OperationID)
 			to, took := e.AtNanos, e.AtNanos-list[i].FromNanos
@@ -44,7 +44,7 @@ func (t *Timeline) Operations() []result.OperationTook {
 	return list
 }
 
-// Durations sums up operations. It is nil where the record has none.
+// Durations summarizes operations. It is nil if the record has none.
 func (t *Timeline) Durations() *result.Durations {
 	all := t.Operations()
 	if len(all) == 0 {
@@ -62,7 +62,7 @@ type statsKey struct {
 	of        string
 }
 
-// operationStats sums up per operation: those on one VM or node, and calls for several VMs.
+// operationStats summarizes each operation: those on one VM or node, and calls for several VMs.
 func operationStats(all []result.OperationTook) []result.OperationStats {
 	told := map[int]bool{} // calls for which the provider reported the parts
 	for i := range all {
@@ -108,7 +108,7 @@ func operationStats(all []result.OperationTook) []result.OperationStats {
 	for key, s := range stats {
 		values, within := took[key], uncertain[key]
 		if len(values) == 0 {
-			values, within = bounds[key], uncertainBounds[key] // without exact durations, show the bounds
+			values, within = bounds[key], uncertainBounds[key] // no exact durations: show the bounds
 		}
 		s.Min, s.Median, s.P95, s.Max = ranks(values)
 		s.UncertainNanos = within

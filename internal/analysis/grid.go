@@ -11,10 +11,10 @@ import (
 // intervals at whole seconds, so an interval is one cell, except for the first and the last of a load; an interval that is
 // not aligned is distributed over the seconds that it covers, in proportion to time.
 //
-// At the edges of a load, a second is covered partly. Its rate is that of the covered part; a second of which less than
-// half is covered has no rate. The last interval of a load with a runtime is not drawn: it has the operations that were in
-// flight when the runtime ended, and its rate is neither that of the load nor that of the storage. For a load that ran
-// until its data was processed, it is part of the work, and is merged into the second before if it is short.
+// At the edges of a load, a second is covered in part. Its rate is that of the covered part; a second of which less than half is
+// covered has no rate. The last interval of a load with a runtime is not drawn: it has the operations that were in flight when
+// the runtime ended, and its rate is neither that of the load nor that of the storage. For a load that ran until its data was
+// processed, it is part of the work, and is merged into the second before if it is short.
 //
 // A load that takes less than half a second is drawn with its average rate at the midpoint of its duration, because it
 // would not be visible otherwise.
@@ -41,33 +41,33 @@ type trackKey struct {
 	prefill             bool
 }
 
-// Track is one workload on one VM. The slices begin at the cell First and are as long as each other.
+// Track is one workload on one VM. The slices begin at the cell First and have the same length.
 type Track struct {
 	Workload, Group, VM string
 	Prefill             bool
 
 	First   int
 	Covered []float32 // seconds of the cell that intervals cover
-	// Operations, Bytes, Service and Response are what was done in that time; the latter two are sums of nanoseconds,
-	// and equal in a closed loop. They are NaN where a generator measures no latency.
+	// Operations, Bytes, Service and Response are the totals for that time. Service and Response are sums of nanoseconds, equal
+	// in a closed loop, and NaN if the generator measures no latency.
 	Operations []float32
 	Bytes      []float32
 	Service    []float32
 	Response   []float32
-	// Errors counts failed operations since the first interval; empty while there was none.
+	// Errors counts failed operations since the first interval; empty while none has failed.
 	Errors  []float64
 	failed  float64
 	pending *part
-	// ends are the cells in which a load that ran for a set time came to its end.
+	// ends are the cells in which a load with a runtime ended.
 	ends map[int]bool
-	// lasted is for how long the present load has run, in nanoseconds; brief are the middles of those that were over too
-	// soon for a rate, by the cell that holds them.
+	// lasted is how long the current load has run, in nanoseconds; brief are the midpoints of loads that were too short for a
+	// rate, by their cell.
 	lasted int64
 	// tails are the operations and bytes of last intervals that are not drawn, by cell.
 	tails    map[int][2]float64
 	instance int
 	brief    map[int]int64
-	// cut are the cells in which an interval reaches over the border of the extent.
+	// cut are the cells in which an interval crosses the border of the extent.
 	cut map[int]bool
 }
 
@@ -87,15 +87,15 @@ func Drain(iv *interval.Interval, bound SizeBound) bool {
 	return iv.Final && !bound.Of(iv) && iv.LengthNanos < 9*int64(CellLength)/10
 }
 
-// Add takes one interval. Intervals of one workload and VM must come in their order. Intervals shorter than half a
-// second are joined to stretches of about a second first.
+// Add takes one interval. Intervals of one workload and VM must come in their order. Intervals shorter than half a second are
+// first joined into stretches of about a second.
 func (g *Grid) Add(iv *interval.Interval) {
 	if iv.EndNanos() <= g.OriginNanos || iv.StartNanos >= g.end() {
 		return
 	}
 	t := g.track(iv)
 	if iv.Instance != t.instance {
-		t.instance, t.lasted = iv.Instance, 0 // the one before was cut off
+		t.instance, t.lasted = iv.Instance, 0 // the previous one was cut off
 	}
 	begun := t.lasted > 0
 	t.lasted += iv.LengthNanos
@@ -132,7 +132,7 @@ func (g *Grid) Add(iv *interval.Interval) {
 	}
 }
 
-// leaveOut takes an interval that is not within the extent: its failures count if it reaches into it, the rest does not.
+// leaveOut handles an interval that is not within the extent: if it overlaps the extent, its failures count, the rest does not.
 func (g *Grid) leaveOut(t *Track, iv *interval.Interval, p *part) {
 	g.flush(t)
 	if iv.Final {
@@ -165,7 +165,7 @@ func (g *Grid) addTail(t *Track, p *part) {
 	}
 }
 
-// Close takes over what waits to be joined. The Grid can be read afterwards.
+// Close adds the intervals that are waiting to be joined. Afterwards the Grid can be read.
 func (g *Grid) Close() {
 	for _, t := range g.tracks {
 		g.flush(t)
@@ -295,7 +295,7 @@ func (t *Track) add(cell int, p *part, share, covered float64) {
 	t.Response[i] += float32(p.response * share)
 }
 
-// joinTail puts a last second that is covered less than half into the one before.
+// joinTail merges a last second that is covered less than half into the previous one.
 func (t *Track) joinTail() {
 	last := len(t.Covered) - 1
 	if last < 1 || t.Covered[last] >= coveredMin || t.Covered[last-1] == 0 {
@@ -307,7 +307,7 @@ func (t *Track) joinTail() {
 	}
 }
 
-// noteBrief keeps where a load is drawn that is over and never covered enough of a second.
+// noteBrief records where to draw a load that has ended and never covered enough of a second.
 func (t *Track) noteBrief(middle int64) {
 	if t.lasted <= 0 || float64(t.lasted)/1e9 >= coveredMin || len(t.Covered) == 0 {
 		return
@@ -381,7 +381,7 @@ func (g *Grid) Tracks(keep func(t *Track) bool) []*Track {
 	return list
 }
 
-// rate returns what s holds per second at a cell of the grid, NaN where there is nothing.
+// rate returns the value of s per second at a cell of the grid, NaN if it is missing.
 func (t *Track) rate(s []float32, cell int) float64 {
 	i := cell - t.First
 	if t.First < 0 || i < 0 || i >= len(s) || t.Covered[i] <= 0 {

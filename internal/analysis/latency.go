@@ -16,7 +16,7 @@ type Times struct {
 	// still waiting when their load ended.
 	Unfinished uint64
 
-	nanos          int64          // for which closed loops were observed, of all VMs
+	nanos          int64          // total observation time of closed loops, over all VMs
 	closed         stat.Histogram // service time of closed loops
 	open, response stat.Histogram // both times of open loops
 }
@@ -44,7 +44,7 @@ func (t *Times) Add(iv *interval.Interval) {
 	}
 }
 
-// Merge adds what o holds.
+// Merge adds the latencies of o.
 func (t *Times) Merge(o *Times) {
 	t.Unfinished += o.Unfinished
 	t.nanos += o.nanos
@@ -78,11 +78,11 @@ func (t *Times) Response() *stat.Histogram {
 type Latency struct {
 	Windows []result.Window // in order, without overlap
 	// FromNanos, ToNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0. The last stretch may be
-	// shorter. Where there is nothing between FromNanos and ToNanos, all is one stretch in the middle of the windows.
+	// shorter. If FromNanos and ToNanos are equal, the line is a single stretch in the middle of the windows.
 	FromNanos, ToNanos, BinNanos int64
-	// SizeBound is as in Grid: what drains after a load has no point of its own on the line, but counts in its window.
+	// SizeBound is as in Grid: operations that drain after a load have no separate point on the line, but count in their window.
 	SizeBound SizeBound
-	// PerVM keeps the windows of each VM apart as well.
+	// PerVM also keeps separate windows for each VM.
 	PerVM bool
 
 	bins []Times
@@ -132,7 +132,7 @@ func (l *Latency) Add(iv *interval.Interval) {
 	}
 }
 
-// timesOf returns the slice of a VM, or that of all, and makes it when it is the first time.
+// timesOf returns the slice of a VM, or of all VMs, and creates it on first use.
 func (l *Latency) timesOf(vm string) []Times {
 	if !l.PerVM {
 		vm = ""
@@ -146,8 +146,8 @@ func (l *Latency) timesOf(vm string) []Times {
 	return l.vms[vm]
 }
 
-// Of returns the times per window, of one VM when PerVM is set, or nil. The slice has an element for each window, one for what
-// lies across their borders, and for each window again what of that reaches into it.
+// Of returns the times per window, of one VM when PerVM is set, or nil. The slice has an element for each window, one for
+// intervals that cross borders, and then for each window the crossing intervals that overlap it.
 func (l *Latency) Of(vm string) []Times {
 	if !l.PerVM {
 		vm = ""
@@ -155,7 +155,7 @@ func (l *Latency) Of(vm string) []Times {
 	return l.vms[vm]
 }
 
-// Lost adds operations of a VM that were under way when its load ended without a word, in the window of that moment.
+// Lost adds operations of a VM that were in flight when its load was lost, in the window of that time.
 func (l *Latency) Lost(vm string, at int64, operations uint64) {
 	for i, w := range l.Windows {
 		if w.FromNanos <= at && (at < w.ToNanos || i == len(l.Windows)-1 && at == w.ToNanos) {

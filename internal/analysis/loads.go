@@ -99,7 +99,7 @@ func (l *Loads) Add(iv *interval.Interval) {
 // accumulate merges o into t, whose histograms belong to t alone.
 func accumulate(t, o *interval.Traffic) {
 	if t.Response == nil && o.Response != nil {
-		t.Response = t.Service.CloneOrNew() // what came before was a closed loop
+		t.Response = t.Service.CloneOrNew() // the earlier operations were of a closed loop
 	}
 	if t.Response != nil {
 		t.Response.Merge(o.ResponseOrService())
@@ -121,10 +121,10 @@ func accumulate(t, o *interval.Traffic) {
 	}
 }
 
-// Summaries returns the roll-ups in order of their start. engines are the planned ones per workload; bound says which starts
-// only the amount of data bounds, so that their time to complete is a result, unless they were stopped, failed, or lost a VM to
-// a power cut of the run. It counts from the first VM's first interval to the end of the last interval in which an operation
-// completed, on the slowest VM.
+// Summaries returns the roll-ups in order of their start. engines are the planned ones per workload; bound lists the starts that
+// only their amount of data bounds. Their time to complete is a result, unless they were stopped, failed, or lost a VM to a power
+// cut of the run. It counts from the first VM's first interval to the end of the last interval in which an operation completed,
+// on the slowest VM.
 func (l *Loads) Summaries(t *Timeline, engines map[string]interval.Engine, bound SizeBound) []result.LoadSummary {
 	list := make([]result.LoadSummary, 0, len(l.loads))
 	for _, r := range l.loads {

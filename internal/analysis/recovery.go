@@ -11,7 +11,7 @@ import (
 
 // The milestones of a recovery, in the order in which they are usually reached.
 const (
-	phaseCommand  = "power-on command" // until then the run left it off
+	phaseCommand  = "power-on command" // until then the run keeps it off
 	phaseBMC      = "BMC on"
 	phaseHost     = "host up"
 	phaseCluster  = "cluster ready"
@@ -20,7 +20,7 @@ const (
 	phaseBaseline = "back to baseline"
 )
 
-// Recoveries finds what followed from each loss of a node's power. Add takes all intervals; List can be called then.
+// Recoveries finds the recovery after each power loss of a node. Call List after Add has received all intervals.
 type Recoveries struct {
 	timeline   *Timeline
 	operations []result.OperationTook
@@ -102,7 +102,7 @@ func (r *Recoveries) List(grid *Grid, windows []result.Window) []result.Recovery
 	return list
 }
 
-// split gives each known milestone the time since the one before it in time, so that they add up.
+// split gives each known milestone the time since the previous one, so that they add up.
 func split(rec *result.Recovery) {
 	var known []*result.RecoveryPhase
 	for i := range rec.Phases {
@@ -186,7 +186,7 @@ func (r *Recoveries) vmPhase(c *powerLoss) result.RecoveryPhase {
 	return p
 }
 
-// firstIO reads when the first operation was done on a VM of the node after the loss, to the interval.
+// firstIO reads when the first operation completed on a VM of the node after the loss, to the precision of an interval.
 func (r *Recoveries) firstIO(c *powerLoss) result.RecoveryPhase {
 	p := result.RecoveryPhase{Name: phaseFirstIO, Unknown: "no load ran again on the VMs of the node"}
 	if len(c.vms) == 0 {

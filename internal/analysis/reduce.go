@@ -2,11 +2,11 @@ package analysis
 
 import "github.com/braggdev/bragg/internal/result"
 
-// Reduce thins out points for drawing. It cuts them into stretches of equal number and keeps of each the smallest and
-// the largest value in the order in which they came, at one quarter and three quarters of the stretch, so that every
-// peak stays and all series with the same points share one axis of time. A stretch that is missing as a whole stays a
-// gap. Mean and percentiles are not kept: statistics must come from all points. Rejected: averaging, which hides
-// peaks, and largest-triangle selection, which may drop them and gives every series its own times.
+// Reduce thins out points for drawing. It divides them into stretches with equal numbers of points. Of each it keeps the smallest
+// and the largest value, in their order, at one quarter and three quarters of the stretch. So every peak stays, and all series
+// with the same points share one time axis. A stretch without any value stays a gap. Mean and percentiles are not kept:
+// statistics must come from all points. Rejected: averaging, which hides peaks, and largest-triangle selection, which may drop
+// them and gives every series its own times.
 func Reduce(points result.Points, limit int) result.Points {
 	if len(points) <= limit || limit < 2 {
 		return points

@@ -21,12 +21,12 @@ const (
 	Response  Quantity = "response"
 )
 
-// Line is a series on the grid: one value per cell from First on, NaN where nothing was delivered.
+// Line is a series on the grid: one value per cell from First on, NaN for missing data.
 type Line struct {
 	Name   string
 	First  int
 	Values []float64
-	// Weights are operations per second for latencies, which are averaged by them; nil for everything else.
+	// Weights are operations per second for latencies, which are averaged by them; nil otherwise.
 	Weights []float64
 	// At has the times of cells that are not drawn at their midpoint, 0 for all others; nil if there are none.
 	At []int64
@@ -34,14 +34,14 @@ type Line struct {
 	// nil if there are none.
 	Ends  []bool
 	Tails []float64
-	// Cut marks the cells in which an interval of the VM reaches over the border of the extent; nil when there is none.
+	// Cut marks the cells in which an interval of the VM crosses the border of the extent; nil if there are none.
 	Cut []bool
 	// Cumulative: values count from the beginning of the line, so a combination keeps the last one of a line that has ended.
 	Cumulative bool
 }
 
-// Span is a half-open range of cells. One that is too short to hold the middle of a cell is of the cell around it, and At
-// is its own middle; 0 otherwise.
+// Span is a half-open range of cells. A span too short to contain the midpoint of a cell is the cell around it, and At is the
+// midpoint of the span; otherwise At is 0.
 type Span struct {
 	From, To int
 	At       int64
@@ -75,7 +75,7 @@ func (g *Grid) withBrief(s Span, from, to int64) Span {
 	return s
 }
 
-// VMLine adds up the tracks of one VM. A VM has a value where any of its tracks has one.
+// VMLine adds up the tracks of one VM. A VM has a value in a cell if any of its tracks has one.
 func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 	l := Line{Name: name, First: in.From, Values: make([]float64, in.To-in.From), Cumulative: q == ErrorsSum}
 	if q == Service || q == Response {
@@ -101,7 +101,7 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 		}
 	}
 	for i := range l.Weights {
-		// Sums of nanoseconds so far; a second without an operation has no latency.
+		// The values are sums of nanoseconds up to here; a second without an operation has no latency.
 		if l.Weights[i] > 0 {
 			l.Values[i] /= l.Weights[i]
 		} else {
@@ -231,11 +231,11 @@ func (l *Line) fromZero(tracks []*Track) {
 // Aggregates are the ways to make one line of several.
 var Aggregates = []string{"sum", "min", "mean", "median", "max"}
 
-// Combine combines lines that cover the same cells into one. Where some lines have no value, the others are combined;
-// where none has one, the result has none. The mean of latencies is weighted by operations, so it is the mean over all
-// operations; their sum has no meaning, so it is computed the same way. In a cell in which a line ends without a rate, a
-// sum includes the operations of that line; it has no value if no line continues beyond the cell, because the common end
-// would look like a drop. No combination has a value in a cell in which a line is cut.
+// Combine combines lines that cover the same cells into one. Lines without a value in a cell are ignored; if no line has one, the
+// result has none. The mean of latencies is weighted by operations, so it is the mean over all operations; their sum has no
+// meaning, so it is computed the same way. In a cell in which a line ends without a rate, a sum includes the operations of that
+// line; it has no value if no line continues beyond the cell, because the common end would look like a drop. No combination has a
+// value in a cell in which a line is cut.
 func Combine(lines []Line, how string) Line {
 	if len(lines) == 0 {
 		return Line{}
@@ -317,10 +317,10 @@ func weightedMean(values, weights []float64) float64 {
 		sum += v * weights[i]
 		weight += weights[i]
 	}
-	return sum / weight // NaN when there is nothing
+	return sum / weight // NaN without values
 }
 
-// combine changes the order of values.
+// combine computes one value; it changes the order of values.
 func combine(values []float64, how string) float64 {
 	if len(values) == 0 {
 		return nan
@@ -350,8 +350,8 @@ func medianOf(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// Resample averages a line over steps of several cells; a latency by operations, a cumulative count by its last value.
-// A step is missing where more than half of its cells are.
+// Resample averages a line over steps of several cells; a latency by operations, a cumulative count by its last value. A step is
+// missing if more than half of its cells are.
 func (l Line) Resample(step time.Duration, q Quantity) (points []float64, cells int) {
 	cells = max(1, int((step+CellLength/2)/CellLength))
 	if cells == 1 {

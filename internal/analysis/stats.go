@@ -9,8 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// PointStats are the statistics of the points of one series in [from, to) of the run's axis. Percentiles are of points
-// by the nearest-rank definition, the coefficient of variation is that of a sample (divided by n−1).
+// PointStats are the statistics of the points of one series in [from, to) of the run's axis. Percentiles of points use the
+// nearest-rank definition, the coefficient of variation the sample standard deviation (divided by n−1).
 func PointStats(points result.Points, from, to int64) result.Stats {
 	var values []float64
 	first, last, gaps := -1, -1, 0
@@ -44,8 +44,8 @@ func PointStats(points result.Points, from, to int64) result.Stats {
 	return s
 }
 
-// OperationStats are the statistics of operations: of those in h and of unfinished ones, which never completed and are longer
-// than all others. A percentile that falls among them is the largest value of h, and listed in AtLeast.
+// OperationStats are the statistics of the operations in h and of unfinished ones, which never completed and count as longer than
+// all others. A percentile that falls among the unfinished ones is the largest value of h, and listed in AtLeast.
 func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 	s := noStats()
 	s.Unfinished = unfinished
@@ -75,7 +75,7 @@ func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 	return s
 }
 
-// Statistics are those of one kind of time.
+// Statistics returns the statistics of one kind of time.
 func (t *Times) Statistics(kind string) *result.Stats {
 	h := t.Service()
 	if kind == "response" {
@@ -88,8 +88,8 @@ func (t *Times) Statistics(kind string) *result.Stats {
 // Empty reports whether there was no operation.
 func (t *Times) Empty() bool { return t.closed.Count()+t.open.Count()+t.Unfinished == 0 }
 
-// CorrectedStats are statistics in which what closed loops left out while they hung is made up for; nil where there is no
-// operation of a closed loop.
+// CorrectedStats are statistics that add the operations that closed loops omitted while they hung; nil without operations of a
+// closed loop.
 func (t *Times) CorrectedStats(kind string) *result.CorrectedStats {
 	if t.closed.Count() == 0 {
 		return nil
@@ -104,8 +104,8 @@ func (t *Times) CorrectedStats(kind string) *result.CorrectedStats {
 	return &result.CorrectedStats{Mean: s.Mean, Median: s.Median, P95: s.P95, P99: s.P99, P999: s.P999, AtLeast: s.AtLeast}
 }
 
-// Pace is how often a slot of a closed loop issues an operation, in nanoseconds: one per mean service time, or less often where
-// it pauses between operations and so does fewer in the nanos for which it was observed on all VMs.
+// Pace is the time between operations of one slot of a closed loop, in nanoseconds: the mean service time, or longer if the loop
+// pauses between operations and so completes fewer in nanos, the observation time over all VMs.
 func Pace(h *stat.Histogram, nanos int64) uint64 {
 	return uint64(max(h.Mean(), float64(nanos)/float64(h.Count())))
 }
@@ -128,7 +128,7 @@ func meanDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(squares / float64(len(values)-1))
 }
 
-// percentile returns the smallest of sorted values with at least q·n values at or below it, NaN of too few values.
+// percentile returns the smallest of sorted values with at least q·n values at or below it, NaN for too few values.
 func percentile(sorted []float64, q float64) result.Number {
 	if uint64(len(sorted)) < stat.PercentileNeeds(q) {
 		return result.Number(nan)

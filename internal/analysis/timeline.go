@@ -22,9 +22,9 @@ type LoadStart struct {
 	Group     string
 	Instance  int
 	FromNanos int64
-	ToNanos   int64 // of its end, or of the last event when it has none
+	ToNanos   int64 // of its end, or of the last event if it has no end
 	Ended     bool
-	Stopped   bool // by a step, before it was done
+	Stopped   bool // by a step, before it completed
 	Error     string
 }
 
@@ -34,7 +34,7 @@ type Start struct {
 	Instance int
 }
 
-// SizeBound holds the starts of workloads that run until their data is through. Prefills always do.
+// SizeBound holds the starts of workloads that run until their data is processed, as prefills always do.
 type SizeBound map[Start]bool
 
 // Of reports whether the load of an interval is bound by its size.

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// windowsMax bounds how many windows a run is cut into; what follows stays one window.
+	// windowsMax bounds how many windows a run is divided into; the rest stays one window.
 	windowsMax = 100
 	// instantShare and instantMax distinguish a step that is a point on the axis from one that has its own window.
 	instantMax   = 2 * time.Second
 	instantShare = 0.01 // of the phase
 )
 
-// act is a step of the run phase that does something.
+// act is a step of the run phase with a label.
 type act struct {
 	label    string
 	from, to int64

@@ -27,10 +27,10 @@ import (
 //	}
 const ChildVerb = "__render"
 
-// What a child may take. Processor time is bounded, not time on the clock, so that a busy machine refuses nothing; the
-// clock is only a guard against a child that hangs.
+// Limits of a child. CPU time is bounded, not wall time, so that a busy machine does not cause refusals; wall time is only a
+// guard against a child that hangs.
 const (
-	childProcessorMax = 1800 * time.Millisecond // with starting and ending, within 2 s
+	childProcessorMax = 1800 * time.Millisecond // start and exit included, within 2 s
 	childClockMax     = 20 * time.Second
 	childMemoryMax    = 256 << 20
 	childHeapGoal     = 160 << 20
@@ -70,21 +70,21 @@ func ChildMain(stdin io.Reader, stdout io.Writer) int {
 	return diag.ExitPass
 }
 
-// Usage is what a child took in all.
+// Usage is the total resource use of a child.
 type Usage struct {
-	Memory    int64 // bytes, at its most
+	Memory    int64 // bytes, peak
 	Processor time.Duration
 }
 
 // observeChild receives the usage of each child; tests replace it.
 var observeChild = func(Usage) {}
 
-// errLimit marks a child that took too much.
+// errLimit marks a child that exceeded a limit.
 type errLimit struct{ what string }
 
 func (e errLimit) Error() string { return e.what }
 
-// composeInChild runs compose in a child process. What the child takes too much of becomes a diagnostic.
+// composeInChild runs compose in a child process. A limit that the child exceeds becomes a diagnostic.
 func composeInChild(ctx context.Context, req request) (response, error) {
 	resp, err := runChild(ctx, req)
 	var limit errLimit
@@ -115,7 +115,7 @@ func runChild(ctx context.Context, req request) (response, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, childClockMax, errLimit{fmt.Sprintf("takes more than %v", childClockMax)})
 	defer cancel()
 	cmd := exec.CommandContext(ctx, thisProgram, args...)
-	cmd.Env = []string{} // scenarios see nothing of it, and neither shall the process that reads them
+	cmd.Env = []string{} // scenarios have no access to it, and neither has the process that reads them
 	cmd.Stdin = &input
 	output := &textio.Head{MaxBytes: childAnswerMax}
 	cmd.Stdout = output
@@ -152,7 +152,7 @@ func runChild(ctx context.Context, req request) (response, error) {
 	return resp, nil
 }
 
-// crash says why a child ended without an answer. Go exits with 2 when the stack or the memory is used up.
+// crash returns the reason why a child ended without an answer. Go exits with 2 when the stack or the memory is used up.
 func crash(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -165,7 +165,7 @@ func crash(err error) error {
 	return err
 }
 
-// watchChild kills a child that takes too much and says what it was. It returns when the child has ended.
+// watchChild kills a child that exceeds a limit and returns which one. It returns when the child has ended.
 func watchChild(p *os.Process, ended <-chan struct{}) error {
 	tick := time.NewTicker(childPoll)
 	defer tick.Stop()

@@ -5,14 +5,14 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// request is what the child process gets; all of it is text from outside.
+// request is the input of the child process; all of it is untrusted text.
 type request struct {
-	File   string // as it is named in messages
+	File   string // its name in messages
 	Source string
 	Chosen Options
 }
 
-// response is what the child gives back: the rendered text and its tree, and the variables with their values.
+// response is what the child returns: the rendered text and its tree, and the variables with their values.
 type response struct {
 	Rendered string
 	Root     *yamltree.Node // nil when the text could not be read
@@ -20,7 +20,7 @@ type response struct {
 	Problems diag.List
 }
 
-// compose does all that runs on hostile text with code of others: it renders the template and parses the YAML.
+// compose does all work that runs third-party code on untrusted text: it renders the template and parses the YAML.
 func compose(req request) response {
 	lines := splitLines(req.Source)
 	p := inputParser{reader: &reader{file: req.File, source: lines}}

@@ -8,10 +8,10 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// expectKeys are those of the long form of a threshold.
+// expectKeys are the keys of the long form of a threshold.
 var expectKeys = []string{"that", "window"}
 
-// statistics of a threshold; aliases are spellings that people use for them.
+// statistics of a threshold; aliases are other common spellings of them.
 var (
 	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete",
 		"interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv",
@@ -57,9 +57,9 @@ func (r resultParser) thresholds() {
 	}
 }
 
-// ParseThreshold reads a threshold such as "p99 < 5 ms" or "mean >= 10k" for a result of the given result_type.
-// The value ends in the unit of the result: IOPS, bytes per second, nanoseconds; seconds for time_to_complete; a plain
-// number for everything else and for cv, which is a ratio and may be written in percent.
+// ParseThreshold reads a threshold such as "p99 < 5 ms" or "mean >= 10k" for a result of the given result_type. The value is
+// converted to the unit of the result: IOPS, bytes per second, nanoseconds; seconds for time_to_complete; otherwise a plain
+// number, also for cv, which is a ratio and may be written in percent.
 func ParseThreshold(text, resultType string) (Threshold, error) {
 	x := Threshold{Text: strings.TrimSpace(text)}
 	at, op := -1, ""
@@ -110,7 +110,7 @@ type units map[string]float64
 var (
 	countUnits = units{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "iops": 1, "k iops": 1e3, "M iops": 1e6}
 	ratioUnits = units{"": 1, "%": 0.01}
-	timeUnits  = units{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9} // ends in nanoseconds
+	timeUnits  = units{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9} // converted to nanoseconds
 	spanUnits  = units{"": 1, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 	// Rates of bytes: decimal prefixes are powers of 1000, those with i powers of 1024.
 	byteUnits = units{"": 1, "B/s": 1, "kB/s": 1e3, "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12,
@@ -148,7 +148,7 @@ func parseQuantity(text string, u units) (float64, error) {
 		return 0, fmt.Errorf("%q does not begin with a number", text)
 	}
 	factor, ok := u[unit]
-	for name, f := range u { // prefixes are case-sensitive only where the case tells milli from mega
+	for name, f := range u { // prefixes are case-sensitive only where case distinguishes milli from mega
 		if !ok && strings.EqualFold(name, unit) && name != "M" {
 			factor, ok = f, true
 		}

@@ -22,7 +22,7 @@ type fields struct {
 	meant []string // known keys that unknown ones are probably meant to be
 }
 
-// mapping reads a mapping whose keys are known beforehand; it reports unknown keys and keys that stand twice.
+// mapping reads a mapping whose keys are known beforehand; it reports unknown and duplicate keys.
 func (r *reader) mapping(n, at yamltree.Node, what string, known []string) fields {
 	f := fields{reader: r, what: what, at: at, key: map[string]yamltree.Node{}, value: map[string]yamltree.Node{}}
 	if n.Kind != yamltree.Mapping {
@@ -52,7 +52,7 @@ func (r *reader) mapping(n, at yamltree.Node, what string, known []string) field
 	return f
 }
 
-// unknownKey reports a key and returns the one that is probably meant, or "".
+// unknownKey reports a key and returns the known key that is probably meant, or "".
 func (r *reader) unknownKey(key yamltree.Node, what string, known []string) string {
 	hint, near := "", diag.Nearest(key.Text, known)
 	if near != "" {
@@ -64,7 +64,7 @@ func (r *reader) unknownKey(key yamltree.Node, what string, known []string) stri
 	return near
 }
 
-// shorten keeps quoted input from filling a message.
+// shorten limits the length of quoted input in a message.
 func shorten(s string) string {
 	if utf8.RuneCountInString(s) > 40 {
 		return string([]rune(s)[:40]) + "…"
@@ -77,7 +77,7 @@ func (f fields) require(names ...string) {
 	for _, name := range names {
 		value, ok := f.value[name]
 		switch {
-		case slices.Contains(f.meant, name): // its misspelling is already reported
+		case slices.Contains(f.meant, name): // already reported as a misspelling
 		case !ok:
 			f.report(f.at, "missing-key", "", "%s has no %q", f.what, name)
 		case yamltree.IsNull(value):
@@ -92,7 +92,7 @@ func (f fields) get(name string) (yamltree.Node, bool) {
 	return n, ok && !yamltree.IsNull(n)
 }
 
-// text reads a value as text; numbers and booleans are taken as they are written.
+// text reads a value as text; numbers and booleans are returned as written.
 func (f fields) text(name string) string {
 	n, ok := f.get(name)
 	if !ok {
@@ -223,7 +223,7 @@ func (f fields) oneOf(name string, choices []string) string {
 	return ""
 }
 
-// reference reads a text that must be the name of one of the known things of a kind.
+// reference reads a text that must be one of the known names of a kind.
 func (f fields) reference(name, code, kind string, known []string) string {
 	text := f.text(name)
 	if text == "" || slices.Contains(known, text) {

@@ -18,9 +18,9 @@ type Options struct {
 	Preset string
 }
 
-// Load reads a scenario folder. Faults of the text are a *diag.ListError with every problem that was found; a folder
-// that is not there or cannot be read is a *diag.Error. With a *diag.ListError comes the scenario as far as it could be
-// read, for more advice only. The context bounds reading and rendering.
+// Load reads a scenario folder. Faults of the text are a *diag.ListError with every problem found; a folder that is missing or
+// cannot be read is a *diag.Error. With a *diag.ListError, Load also returns the scenario as far as it could be read, only for
+// further advice. The context bounds reading and rendering.
 func Load(ctx context.Context, src Source, opts Options) (*Scenario, error) {
 	dir, err := src.open()
 	if err != nil {
@@ -45,7 +45,7 @@ func Load(ctx context.Context, src Source, opts Options) (*Scenario, error) {
 	return finish(dir, source, resp)
 }
 
-// finish builds the Scenario from what the child found, and reads the files that it names.
+// finish builds the Scenario from the child's response, and reads the files that it names.
 func finish(dir *folder, source string, resp response) (*Scenario, error) {
 	p := &parser{
 		reader: &reader{file: dir.shown, source: splitLines(source), rendered: splitLines(resp.Rendered), problems: resp.Problems},
@@ -67,8 +67,8 @@ func finish(dir *folder, source string, resp response) (*Scenario, error) {
 	return p.sc, nil
 }
 
-// contentHash covers what decides a run: the source, the files and the values of the variables. Every part is preceded
-// by its length, so that no two scenarios share a hash by shifting text from one part to the next.
+// contentHash covers what determines a run: the source, the files and the values of the variables. Every part is preceded by its
+// length, so that no two scenarios share a hash by shifting text from one part to the next.
 func contentHash(sc *Scenario) string {
 	h := sha256.New()
 	put := func(s string) {

@@ -7,14 +7,14 @@ import (
 	"github.com/braggdev/bragg/internal/jinja"
 )
 
-// NodeSlice selects nodes of a target by their index, as X-Ray writes it: "0", ":n-1", "0, 2:4", "all".
+// NodeSlice selects nodes of a target by index, in X-Ray's syntax: "0", ":n-1", "0, 2:4", "all".
 //
 // The parts between commas are Python slices, start:stop:step, or single indices. n is the number of nodes; the numbers may
 // be sums, differences, products and quotients with brackets, where / rounds down. Negative numbers count from the end. A
 // slice is cut at the ends of the list; a single index outside of it is an error.
 type NodeSlice struct{ parts []nodePart }
 
-// nodePart is one part between commas: one bound for an index, two or three for a slice. A nil bound is left out.
+// nodePart is one part between commas: one bound for an index, two or three for a slice. A nil bound is omitted.
 type nodePart struct {
 	text   string
 	bounds []*nodeExpr
@@ -74,7 +74,7 @@ func ParseNodes(text string) (NodeSlice, error) {
 	return s, nil
 }
 
-// Select returns the indices that the slice selects among n nodes, in its own order, each once.
+// Select returns the indices that the slice selects among n nodes, in the order of the slice, each once.
 func (s NodeSlice) Select(n int) ([]int, error) {
 	if n < 0 || n > nodeCountMax {
 		return nil, fmt.Errorf("select nodes: %d nodes", n)

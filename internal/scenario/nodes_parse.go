@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// parseNodeExpr reads the arithmetic of one bound; nil means that the bound is left out.
+// parseNodeExpr reads the arithmetic of one bound; nil means that the bound is omitted.
 func parseNodeExpr(text string) (*nodeExpr, error) {
 	p := nodeParser{rest: text}
 	if p.peek() == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// keys of each mapping; the JSON Schema names the same ones, which a test compares.
+// keys of each mapping. A test compares them with the JSON Schema.
 var (
 	topKeys = []string{"id", "name", "display_name", "summary", "description", "tags", "estimated_runtime", "vars",
 		"presets", "vms", "workloads", "results", "setup", "run", "teardown"}
@@ -56,8 +56,8 @@ func (p *parser) document(root yamltree.Node) {
 	p.variablesUnused()
 }
 
-// topFields reads the keys of the whole document. X-Ray's reader ignores those that it does not know, and people keep notes and
-// anchors there, so they are warnings; but one that is probably a key that has to be there is an error.
+// topFields reads the keys of the whole document. X-Ray's reader ignores unknown keys, and users keep notes and anchors there, so
+// they are warnings. An unknown key that is probably a misspelled required key is an error.
 func (p *parser) topFields(root, at yamltree.Node) fields {
 	known := yamltree.Node{Kind: yamltree.Mapping}
 	var strange []yamltree.Node
@@ -74,7 +74,7 @@ func (p *parser) topFields(root, at yamltree.Node) fields {
 	for i := 0; i < len(strange); i += 2 {
 		key, near := strange[i], diag.Nearest(strange[i].Text, topKeys)
 		if slices.Contains(topRequired, near) && !have[near] {
-			known.Items = append(known.Items, key, strange[i+1]) // reported as a slip
+			known.Items = append(known.Items, key, strange[i+1]) // reported as a misspelling
 			continue
 		}
 		hint := "X-Ray ignores it too"
@@ -111,7 +111,7 @@ type entry struct {
 	value yamltree.Node
 }
 
-// section reads a list of named entries. Entries of the same name are an error, and the later one is left out.
+// section reads a list of named entries. Entries of the same name are an error, and the later one is dropped.
 func (p *parser) section(f fields, name string) []entry {
 	var out []entry
 	seen := map[string]yamltree.Node{}
@@ -138,7 +138,7 @@ func (p *parser) section(f fields, name string) []entry {
 	return out
 }
 
-// misindented recognises the commonest slip: the keys of an entry stand at the depth of its name.
+// misindented recognises the most common mistake: the keys of an entry are indented no deeper than its name.
 func (p *parser) misindented(item yamltree.Node, section string) bool {
 	if len(item.Items) < 4 || !yamltree.IsNull(item.Items[1]) {
 		return false
@@ -148,7 +148,7 @@ func (p *parser) misindented(item yamltree.Node, section string) bool {
 	return true
 }
 
-// tags finds what a template computes.
+// tags finds the expressions of a template.
 var tags = regexp.MustCompile(`(?s)\{[{%].*?[%}]\}`)
 
 // variablesUnused warns about variables that no tag of the template mentions.

@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// phase reads the steps of setup, run or teardown. What a step means is not known here; only its shape is checked.
+// phase reads the steps of setup, run or teardown. Only the shape of a step is checked; its meaning is not known here.
 func (p *parser) phase(f fields, name string, wanted bool) []Call {
 	items := f.list(name)
 	if n, ok := f.get(name); ok && wanted && len(items) == 0 && n.Kind == yamltree.Sequence {

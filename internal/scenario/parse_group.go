@@ -15,7 +15,7 @@ var (
 	templateTypes = []string{"DISK", "OVF"}
 )
 
-// Bounds and defaults of a group. The defaults and groupVMsMax are X-Ray's; the others only catch slips.
+// Bounds and defaults of a group. The defaults and groupVMsMax are X-Ray's; the others only catch typing errors.
 const (
 	vcpusDefault  = 2
 	ramMiBDefault = 2048
@@ -66,7 +66,7 @@ type groupParser struct {
 	*Group
 }
 
-// disks reads count and size, or a list of sizes in GiB that must be equal, as X-Ray wants them.
+// disks reads count and size, or a list of sizes in GiB that must be equal, as X-Ray requires.
 func (g groupParser) disks() {
 	n, ok := g.get("data_disks")
 	switch {
@@ -110,8 +110,8 @@ func (g groupParser) placement() {
 	}
 }
 
-// nodes returns a node slice, and reports one that is written and says nothing, as a variable without a value leaves it. Only a
-// key that is not there means all nodes: a step that cuts the power must not take a slip for "all".
+// nodes returns a node slice, and reports an empty one, such as from a variable without a value. Only a missing key means all
+// nodes: a step that cuts the power must not take a mistake for "all".
 func (f fields) nodes() (yamltree.Node, bool) {
 	n, ok := f.get("nodes")
 	if ok && n.Kind == yamltree.Scalar && strings.TrimSpace(n.Text) == "" {

@@ -19,7 +19,7 @@ var (
 		"NetReceived.Avg.KilobytesPerSecond", "NetTransmitted.Avg.KilobytesPerSecond"}
 )
 
-// resultTypes says which result_type each source can have.
+// resultTypes lists which result_type each source can have.
 var resultTypes = map[ResultSource][]string{
 	FromGroup:    {"iops", "bandwidth", "latency"},
 	FromWorkload: {"iops", "bandwidth", "latency", "errors", "active"},

@@ -37,7 +37,7 @@ func (p *parser) workload(e entry) Workload {
 	return w
 }
 
-// options reads the extension's free options; what they mean is the generator's business.
+// options reads the extension's free options; the generator interprets them.
 func (p *parser) options(f fields) map[string]string {
 	n, ok := f.get("options")
 	if !ok {

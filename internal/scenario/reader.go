@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// reader reads values of one document. It reports everything it finds, with its place in the user's text, and goes on.
+// reader reads values of one document. It reports all problems, with their place in the user's text, and continues.
 type reader struct {
 	file     string
 	source   []string // lines as written
@@ -22,7 +22,7 @@ type reader struct {
 	reported map[placeAndCode]*repeated // so that a loop reports a problem once
 }
 
-// placeAndCode is what the passes of a loop have in common when they repeat a problem.
+// placeAndCode identifies a problem that each pass of a loop repeats.
 type placeAndCode struct {
 	line, column int
 	code         string
@@ -107,7 +107,7 @@ func (r *reader) faults(faults []yamltree.Fault) {
 	}
 }
 
-// tree parses YAML and reports what keeps it from being a scenario.
+// tree parses YAML and reports why it cannot be a scenario.
 func (r *reader) tree(text string, place yamltree.Placer) *yamltree.Node {
 	b := yamltree.Builder{Lines: splitLines(text), Place: place}
 	if f := yamltree.Survey(b.Lines); f != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// renderedText is a rendered template that knows where its bytes come from.
+// renderedText is a rendered template with the origin of its bytes.
 type renderedText struct {
 	out         *jinja.Output
 	lineStarts  []int // of the rendered text
 	sourceLines lineTable
 }
 
-// render fills the variables in. With faults it returns no text.
+// render fills in the variables. If there are faults, it returns no text.
 func render(source string, values map[string]any) (*renderedText, []yamltree.Fault) {
 	table := newLineTable(source)
 	out, problems := jinja.Render(source, values, jinja.Limits{OutputBytes: yamltree.RenderedBytesMax})

@@ -1,7 +1,7 @@
 // Package scenario reads scenario folders: test.yml, its variables and presets, and the job files beside it.
 //
-// It renders the templates and parses strictly, and keeps for every value the place in the user's own text. It knows
-// the shape of the document, not what steps mean: steps are calls with raw arguments that package run binds.
+// It renders the templates, parses strictly, and keeps the place of every value in the user's own text. It knows the shape of the
+// document, not the meaning of steps: steps are calls with raw arguments that package planner binds.
 //
 //	folder + variables ──Load──▶ rendered text with line map ──Parse──▶ Scenario, or all diagnostics
 //
@@ -22,7 +22,7 @@ type Scenario struct {
 	Name             string        `json:"name"`
 	DisplayName      string        `json:"display_name"`
 	Summary          string        `json:"summary"`
-	Description      string        `json:"description"` // as written; X-Ray's are HTML and untrusted
+	Description      string        `json:"description"` // as written; X-Ray's descriptions are HTML and untrusted
 	Tags             []string      `json:"tags,omitempty"`
 	EstimatedRuntime time.Duration `json:"estimated_runtime_ns"`
 
@@ -39,22 +39,22 @@ type Scenario struct {
 	Hash     string    `json:"hash"` // SHA-256 of the source, the files and the chosen variables
 	Warnings diag.List `json:"warnings,omitempty"`
 
-	widths map[place]int // bytes that the value at a place of the source takes
+	widths map[place]int // width in bytes of the value at a place of the source
 }
 
-// Inputs are what a user may choose for a scenario, and what was chosen.
+// Inputs are the choices that a scenario offers, and the chosen values.
 type Inputs struct {
 	Variables []Variable `json:"variables,omitempty"`
 	Presets   []string   `json:"presets,omitempty"` // names offered
 	Preset    string     `json:"preset,omitempty"`  // name chosen
 }
 
-// Origin is where a scenario was read and what its files say.
+// Origin is where a scenario was read from, and the text of its files.
 type Origin struct {
 	Dir      string            // of the folder; empty for a shipped scenario and for a zip file
 	Archive  string            // the zip file; empty for others
 	Files    map[string]string // job files and playbooks that the document names, by their name
-	Document string            // name of the document, as positions in it show it
+	Document string            // name of the document, as positions show it
 	Source   string            // the document as written
 	Rendered string
 }
@@ -111,7 +111,7 @@ const (
 	FromMetric   ResultSource = "metric"        // cluster metric, per node
 )
 
-// Result is one chart that the scenario wants.
+// Result is one chart that the scenario requests.
 type Result struct {
 	Name          string        `json:"name"`
 	Title         string        `json:"title,omitempty"`
@@ -121,7 +121,7 @@ type Result struct {
 	Source        ResultSource  `json:"source"`
 	Group         string        `json:"vm_group,omitempty"`
 	Workload      string        `json:"workload_name,omitempty"`
-	Mask          string        `json:"workload_mask,omitempty"` // cuts the window to the runs of that workload
+	Mask          string        `json:"workload_mask,omitempty"` // restricts the window to the runs of that workload
 	Type          string        `json:"result_type,omitempty"`   // iops, bandwidth, latency, errors, active, generic
 	Query         string        `json:"query,omitempty"`
 	Metric        string        `json:"metric,omitempty"`
@@ -178,7 +178,7 @@ type Argument struct {
 	RenderedLine int `json:"-"` // of the value, for Point
 }
 
-// Blocks are steps below a step, as the value of one of its arguments: the branches of meta.Parallel, or the one list of
+// Blocks are steps within a step, as the value of one of its arguments: the branches of meta.Parallel, or the one list of
 // meta.Repeat.
 type Blocks [][]Call
 
@@ -215,8 +215,8 @@ func (s *Scenario) noteWidths(n yamltree.Node) {
 	}
 }
 
-// Point fills in what a diagnostic at d.Pos shows of the text: the user's line and, when it differs, the rendered one
-// (from 1; 0 means unknown). Without a width, that of the value at its place is underlined.
+// Point fills in the lines that a diagnostic at d.Pos shows: the user's line and, if it differs, the rendered one (from 1; 0
+// means unknown). Without a width, the value at its place is underlined.
 func (s *Scenario) Point(d diag.Diagnostic, renderedLine int) diag.Diagnostic {
 	if d.Width <= 1 {
 		d.Width = s.widths[place{d.Pos.Line, d.Pos.Column}]

@@ -16,19 +16,19 @@ import (
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
-// Source says where a scenario folder is: Path on this machine, or FS.
+// Source locates a scenario folder: Path on this machine, or FS.
 type Source struct {
 	Path string // of the folder, of its test.yml, or of a zip file of it
 
 	FS   fs.FS  // rooted at the folder; used when Path is empty
 	Name string // names the folder in messages, for FS
 
-	// Trusted text is rendered in this process: it ships with the program, or a test wrote it. Everything else is
-	// rendered in a child process that can be killed.
+	// Trusted text ships with the program or was written by a test, and is rendered in this process. Other text is rendered in a
+	// child process that can be killed.
 	Trusted bool
 }
 
-// Sizes that a scenario may have.
+// Size limits of a scenario.
 const (
 	documentBytesMax = 1 << 20
 	fileBytesMax     = 1 << 20
@@ -38,7 +38,7 @@ const (
 
 const documentName = "test.yml"
 
-// folder is an opened scenario folder. Nothing outside of it can be read through it.
+// folder is an opened scenario folder. Files outside it cannot be read through it.
 type folder struct {
 	path     string // on this machine; empty for an FS
 	shown    string // name of the document in messages
@@ -203,7 +203,7 @@ func badFileName(name string) string {
 	return ""
 }
 
-// checkText makes sure that the document is text that YAML can hold, and gives it line ends of one kind.
+// checkText checks that the document is text that YAML can hold, and normalizes its line ends.
 func checkText(file, text string) (string, *diag.Diagnostic) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if at := firstInvalid(text); at >= 0 {
@@ -216,7 +216,7 @@ func checkText(file, text string) (string, *diag.Diagnostic) {
 	return strings.ReplaceAll(text, "\r\n", "\n"), nil
 }
 
-// unprintable tells which characters no YAML text has.
+// unprintable reports whether YAML text cannot contain a character.
 func unprintable(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85 ||
 		r == '\ufeff' || r == '\ufffe' || r == '\uffff'

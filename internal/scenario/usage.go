@@ -11,7 +11,7 @@ import (
 // clockTicks is how many ticks of /proc a second has; Linux fixes it for programs.
 const clockTicks = 100
 
-// usage returns the memory that a process holds, in bytes, and the processor time it has taken.
+// usage returns the memory of a process, in bytes, and the CPU time that it has used.
 func usage(pid int) (memory int64, processor time.Duration, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,7 +16,7 @@ var (
 	presetKeys = []string{"vars", "display_name", "description"}
 )
 
-// inputParser reads what a user may choose.
+// inputParser reads the choices that a scenario offers.
 type inputParser struct {
 	*reader
 	Inputs
@@ -65,7 +65,7 @@ func (p *inputParser) variable(key, value yamltree.Node) Variable {
 	return v
 }
 
-// plainValue reads a single value. A list of one, which X-Ray's menus write for default, counts as its entry.
+// plainValue reads a single value. A list of one entry, which X-Ray's menus write for default, counts as that entry.
 func (p *inputParser) plainValue(f fields, name string) any {
 	n, ok := f.get(name)
 	if !ok {
@@ -90,7 +90,7 @@ func (p *inputParser) checkValue(v *Variable, value any, at yamltree.Node, origi
 	return true
 }
 
-// refuses says why a value is not allowed, or "" when it is.
+// refuses returns why a value is not allowed, or "" if it is.
 func (v *Variable) refuses(value any) string {
 	for _, bound := range []struct {
 		limit any

@@ -14,14 +14,14 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Bounds of a scenario that is a zip file. Its files are read one by one, each with the bounds of a folder's.
+// Bounds of a scenario that is a zip file. Its files are read one by one, with the same bounds as files of a folder.
 const (
 	zipBytesMax   = 64 << 20
 	zipEntriesMax = 10_000
-	// An index of every folder above every entry is made when the first file is opened.
+	// Opening the first file builds an index of all parent folders of all entries.
 	zipNameMax  = 512
 	zipDepthMax = 32
-	// unpackedBytesMax bounds what playbooks find in their folder.
+	// unpackedBytesMax bounds the unpacked folder that playbooks use.
 	unpackedBytesMax = 512 << 20
 )
 
@@ -42,8 +42,8 @@ func openZip(place string) (*folder, error) {
 	return &folder{shown: filepath.Join(place, documentName), document: documentName, fsys: files, archive: f, zip: place}, nil
 }
 
-// Unpack writes the folder of a scenario that is a zip file into dir, which must exist and be empty. What programs of the
-// scenario read besides the files that it names is there too.
+// Unpack writes the folder of a scenario that is a zip file into dir, which must exist and be empty. This includes files that
+// only programs of the scenario read.
 func (s *Scenario) Unpack(dir string) error {
 	f, err := os.Open(s.Archive)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Scenario) Unpack(dir string) error {
 	return nil
 }
 
-// unpackFile writes one file and takes what it needs off the bytes that are left. What an archive says of sizes is not relied on.
+// unpackFile writes one file and subtracts its size from the bytes left. It does not rely on the sizes that the archive states.
 func unpackFile(root *os.Root, files fs.FS, name string, left *int64) error {
 	from, err := files.Open(name)
 	if err != nil {
@@ -93,7 +93,7 @@ func unpackFile(root *os.Root, files fs.FS, name string, left *int64) error {
 	return errors.Join(err, to.Close())
 }
 
-// readZip checks the directory of an archive before anything of it is used.
+// readZip checks the directory of an archive before using it.
 func readZip(f *os.File) (fs.FS, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -119,7 +119,7 @@ func readZip(f *os.File) (fs.FS, error) {
 			return nil, fmt.Errorf("the entry %q of the zip file leads out of it", shorten(entry.Name))
 		case !entry.Mode().IsRegular() && !entry.Mode().IsDir():
 			return nil, fmt.Errorf("the entry %q of the zip file is a link or a special file", shorten(entry.Name))
-		case names[name]: // other programs show another one than is read here
+		case names[name]: // other programs may show another entry than the one read here
 			return nil, fmt.Errorf("the zip file has the entry %q twice", shorten(entry.Name))
 		}
 		names[name] = true

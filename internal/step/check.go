@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// checkProvider reports a check of another kind of target than this one. A simulated target counts as any kind.
+// checkProvider reports a check for another kind of target than this one. A simulated target counts as any kind.
 func checkProvider(v *verb.View, problems *verb.Problems, step, provider string) {
 	if provider == "" || v.Inventory.Simulated || v.Inventory.Provider == provider {
 		return
@@ -19,7 +19,7 @@ func checkProvider(v *verb.View, problems *verb.Problems, step, provider string)
 		fmt.Sprintf("%s has no effect on a target of provider %q", step, v.Inventory.Provider))
 }
 
-// ready asks the target whether its services answer and are up.
+// ready checks that the services of the target answer and are up.
 func ready(ctx context.Context, env *verb.Env) error {
 	checker, ok := env.Target.(target.ReadyChecker)
 	if !ok {
@@ -31,8 +31,8 @@ func ready(ctx context.Context, env *verb.Env) error {
 	return nil
 }
 
-// clusterCheck checks that the target's services answer and are up. provider, where set, is the only kind of target that has
-// such services; remark marks the moment on charts.
+// clusterCheck checks that the target's services answer and are up. provider, if set, is the only kind of target that has such
+// services; remark is the annotation on charts.
 type clusterCheck struct {
 	Annotate bool `arg:"annotate" default:"true" doc:"Mark the moment on charts."`
 

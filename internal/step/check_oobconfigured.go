@@ -37,7 +37,7 @@ func (s *oobConfigured) Check(v *verb.View, problems *verb.Problems) {
 	}
 }
 
-// Run has nothing left to do: Check has refused nodes without a BMC.
+// Run does nothing, because Check has refused nodes without a BMC.
 func (s *oobConfigured) Run(_ context.Context, env *verb.Env) error {
 	annotate(env, s.Annotate, "Every node has a BMC")
 	return nil

@@ -28,7 +28,7 @@ results:
       aggregate: sum
 `
 
-// exampleIdle is an example whose group does nothing.
+// exampleIdle is an example with an idle group.
 const exampleIdle = exampleHead + "workloads: []\nresults: []\n"
 
 // exampleDeployed is exampleLoad with the group deployed and running as the first step of setup.
@@ -39,7 +39,7 @@ setup:
       power_on: True
 `
 
-// exampleWait is a run phase that only passes a second.
+// exampleWait is a run phase that only waits for a second.
 const exampleWait = `run:
   - test.Wait:
       duration_secs: 1

@@ -45,7 +45,7 @@ func (s *parallel) Check(_ *verb.View, problems *verb.Problems) {
 
 func (s *parallel) Block() verb.Block { return verb.Block{Branches: s.Branches, Parallel: true} }
 
-// Run is never called: the engine runs the branches.
+// Run is never called, because the engine runs the branches.
 func (s *parallel) Run(context.Context, *verb.Env) error {
 	return errors.New("run meta.Parallel: its branches were not run")
 }

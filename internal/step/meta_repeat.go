@@ -63,7 +63,7 @@ func (s *repeat) Block() verb.Block {
 	return b
 }
 
-// Run is never called: the plan has the steps.
+// Run is never called, because the plan has the steps.
 func (s *repeat) Run(context.Context, *verb.Env) error {
 	return errors.New("run meta.Repeat: its steps were not written out")
 }

@@ -45,7 +45,7 @@ func (s *rollingUpgrade) Check(v *verb.View, problems *verb.Problems) {
 	}
 }
 
-// Expand writes the sequence out, so that plan, journal and report show every operation by itself.
+// Expand returns the whole sequence, so that plan, journal and report show every operation separately.
 func (s *rollingUpgrade) Expand(v *verb.View) []scenario.Call {
 	count := len(v.Inventory.Nodes)
 	restarted := count

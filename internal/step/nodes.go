@@ -29,7 +29,7 @@ func nodeIndexes(nodes verb.Nodes, count int) []int {
 	return indexes
 }
 
-// checkBMC reports nodes without a controller that could power them on again.
+// checkBMC reports nodes without a BMC that could power them on again.
 func checkBMC(nodes verb.Nodes, v *verb.View, problems *verb.Problems) {
 	for _, i := range nodeIndexes(nodes, len(v.Inventory.Nodes)) {
 		if n := v.Inventory.Nodes[i]; !n.HasBMC {
@@ -75,13 +75,13 @@ func switchNodes(ctx context.Context, env *verb.Env, s nodeSwitch, act func(ctx 
 	return awaitNodes(ctx, env, s)
 }
 
-// nodeSwitch is what a step does to nodes.
+// nodeSwitch is the power operation of a step on nodes.
 type nodeSwitch struct {
 	nodes  verb.Nodes
 	want   target.PowerState
 	wait   time.Duration
 	mark   bool
-	saying string // of what is about to happen, before the node's name
+	saying string // announces the operation, before the node's name
 }
 
 // awaitNodes waits until the nodes have the state, and marks that they do.
@@ -96,7 +96,7 @@ func awaitNodes(ctx context.Context, env *verb.Env, s nodeSwitch) error {
 	return nil
 }
 
-// waitNodes waits until all nodes have the state and, when they are to be on, the cluster says that it is ready.
+// waitNodes waits until all nodes have the state and, if they are to be on, the cluster reports that it is ready.
 func waitNodes(ctx context.Context, env *verb.Env, indexes []int, want target.PowerState, timeout time.Duration) error {
 	waiting := slices.Clone(indexes)
 	reason := errors.New("not asked yet")
@@ -129,7 +129,7 @@ func waitNodes(ctx context.Context, env *verb.Env, indexes []int, want target.Po
 	return err
 }
 
-// nodesWait waits for a state of nodes' power.
+// nodesWait waits for a power state of nodes.
 type nodesWait struct {
 	Nodes    verb.Nodes    `arg:"nodes,required" doc:"Which nodes, as a slice: 0, :2, n-1, all."`
 	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take."`

@@ -34,7 +34,7 @@ type powerOffNodes struct {
 	Wait     time.Duration `arg:"wait_secs" unit:"s" scale:"timeout" default:"2400" doc:"How long they may take to be off; 0 does not wait."`
 	Annotate bool          `arg:"annotate" default:"true" doc:"Mark the moments on charts."`
 
-	doing    string // what marks say of it
+	doing    string // its text in marks
 	graceful bool   // the operating system of the node shuts down by itself
 }
 

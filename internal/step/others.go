@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// othersShownMax bounds how many of a kind are named, othersPatience how long they are looked for.
+// othersShownMax bounds how many of a kind are named, othersPatience how long listing them may take.
 const (
 	othersShownMax = 20
 	othersPatience = time.Minute
@@ -53,7 +53,7 @@ func describeOther(o target.Other, nodes []target.Node) string {
 	return fmt.Sprintf("%s %s%s: %s", o.Kind, strconv.Quote(o.Name), where, o.Why)
 }
 
-// nodesLeftOff returns the nodes without power that this run did not switch off, or cannot ask.
+// nodesLeftOff returns the nodes without power that this run did not switch off, and those whose state it cannot read.
 func nodesLeftOff(ctx context.Context, env *verb.Env) []target.Other {
 	if _, ok := env.Target.(target.NodePower); !ok {
 		return nil

@@ -1,7 +1,7 @@
 // Package step holds the verbs of scenarios, one file each, and their list.
 //
-// A step is a struct whose exported fields are its arguments, with X-Ray's names and defaults, and one method that
-// runs. It acts through verb.Env only: what it creates or switches is journalled there and undone at the end.
+// A step is a struct whose exported fields are its arguments, with X-Ray's names and defaults, and one method that runs. It acts
+// only through verb.Env, which journals what it creates or switches and reverts it at the end.
 //
 //	All() ──▶ verb.Catalog ──▶ planner.Compile binds ──▶ Step.Run
 //
@@ -64,7 +64,7 @@ func All() []verb.Kind {
 	}
 }
 
-// annotate marks the moment on charts where the scenario asked for it.
+// annotate adds an annotation to charts if the scenario requests it.
 func annotate(env *verb.Env, on bool, format string, args ...any) {
 	if on {
 		env.Notes.Annotate(fmt.Sprintf(format, args...))

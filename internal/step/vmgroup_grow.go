@@ -37,7 +37,7 @@ type grow struct {
 	Linked     bool   `arg:"linked_clone" default:"false" doc:"Let the clones share what they have in common, where the target can."`
 }
 
-// count returns how many VMs the group has afterwards, as the scenario counts.
+// count returns how many VMs the group has afterwards, in the numbers of the scenario.
 func (s *grow) count(nodes int) int {
 	switch {
 	case s.PerNode != nil:

@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// setHA switches restart after a node failure for all VMs of the run, and marks that. X-Ray asks for a group and acts on
-// all.
+// setHA enables or disables restart after a node failure for all VMs of the run, and annotates that. X-Ray takes a group and acts
+// on all.
 func setHA(ctx context.Context, env *verb.Env, enabled bool, group string, mark bool) error {
 	placer, ok := env.Target.(target.Placer)
 	if !ok {

@@ -61,7 +61,7 @@ func (s *powerOn) Run(ctx context.Context, env *verb.Env) error {
 			return err
 		}
 	}
-	// X-Ray's bound: a minute, and one more per twenty VMs begun. It ends the attempts; one that goes on is waited for.
+	// X-Ray's bound: one minute, plus one per twenty VMs or part of twenty. It ends the attempts; one in progress is waited for.
 	timeout := time.Minute * time.Duration(1+(len(vms)+19)/20)
 	if err := waitReachable(ctx, env, patience{group: s.Group, timeout: timeout}); err != nil {
 		return err
@@ -84,7 +84,7 @@ func notPoweredOn(arg, of string, problems *verb.Problems) {
 		fmt.Sprintf("the VMs of %s are off here: no step before powers them on", of))
 }
 
-// groupVMs returns the VMs of a group, of which there must be some.
+// groupVMs returns the VMs of a group; an empty group is an error.
 func groupVMs(env *verb.Env, group string) ([]target.VM, error) {
 	vms := env.VMs.Of(group)
 	if len(vms) == 0 {
@@ -99,16 +99,17 @@ const reachPoll = 250 * time.Millisecond
 // reachConcurrentMax bounds how many VMs are polled at a time.
 const reachConcurrentMax = 64
 
-// patience says for how long the agents of a group are waited for.
+// patience is how long to wait for the agents of a group.
 type patience struct {
 	group   string
 	timeout time.Duration
-	// strict: a call of an agent that goes on when the time is over is given up. Else it is waited for, because a VM may be booting.
+	// strict: a call of an agent in progress is given up when the time is over. Otherwise it is waited for, because a VM may be
+	// booting.
 	strict bool
 }
 
-// waitReachable waits until the agents of all VMs of a group answer. Each is polled separately: one that does not answer
-// must not hide when the others do.
+// waitReachable waits until the agents of all VMs of a group answer. Each is polled separately, so that one that does not answer
+// does not hide when the others do.
 func waitReachable(ctx context.Context, env *verb.Env, p patience) error {
 	vms, began := env.VMs.Of(p.group), time.Now()
 	last, late := make([]error, len(vms)), make([]bool, len(vms))

@@ -50,7 +50,7 @@ func (s *waitGroupOn) Run(ctx context.Context, env *verb.Env) error {
 		return err
 	}
 	began := time.Now()
-	// VMs that cannot be listed now are polled all the same. Listing has no more time than the step.
+	// VMs are polled even if listing them fails. Listing has at most the time of the step.
 	listing, cancel := context.WithTimeout(ctx, max(s.Wait, time.Second))
 	defer cancel()
 	if err := env.VMs.Refresh(listing); err == nil {

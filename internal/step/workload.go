@@ -38,7 +38,7 @@ func checkWorkloadReady(workload string, v *verb.View, problems *verb.Problems) 
 	}
 }
 
-// checkStarted reports a wait for something that no step before started.
+// checkStarted reports a wait for a load that no earlier step started.
 func checkStarted(workload string, prefill bool, v *verb.View, problems *verb.Problems) {
 	if workload == "" || v.Started(workload, prefill) {
 		return

@@ -56,7 +56,7 @@ func (s *prefillRun) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Start(ctx, s.spec()); err != nil {
 		return err
 	}
-	// Each VM has its own bound; together they cannot take longer than this.
+	// Each VM has its own bound; this one is for all together.
 	vms := len(env.VMs.Of(env.Step.Group))
 	rounds := time.Duration(1 + vms/max(1, s.MaxConcurrent))
 	if err := env.Loads.Wait(ctx, s.Workload, true, rounds*s.Timeout+time.Minute); err != nil {

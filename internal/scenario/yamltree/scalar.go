@@ -66,10 +66,10 @@ func leadingZero(s string) bool {
 	return len(s) > 1 && s[0] == '0' && !strings.ContainsAny(s, ".eE")
 }
 
-// IsNull reports whether n is there without a value.
+// IsNull reports whether n is present without a value.
 func IsNull(n Node) bool { return n.Kind == Scalar && !n.Quoted && Resolve(n) == nil }
 
-// AsNumber reads n as a number; text that is one counts, since templates are often quoted.
+// AsNumber reads n as a number. Numeric text counts, since templates are often quoted.
 func AsNumber(n Node) (float64, bool) {
 	switch v := unquoted(n).(type) {
 	case int64:
@@ -90,7 +90,7 @@ func unquoted(n Node) any {
 	return Resolve(n)
 }
 
-// AsInt reads n as a whole number; 3600.0, which a division in a template gives, is one.
+// AsInt reads n as a whole number; 3600.0, the result of a division in a template, counts as one.
 func AsInt(n Node) (int64, bool) {
 	switch v := unquoted(n).(type) {
 	case int64:

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Bounds of a document's structure. No known scenario is nested deeper than eight or has more than some thousand values.
+// Bounds of a document's structure. No known scenario is nested deeper than eight levels or has more than a few thousand values.
 const (
 	nestingMax = 32
-	marksMax   = 2 * nodesMax // commas, brackets and lines, of which a value needs one
+	marksMax   = 2 * nodesMax // commas, brackets and lines; each value needs one
 	anchorsMax = 5000         // and aliases; the YAML parser takes seconds over very many
 )
 

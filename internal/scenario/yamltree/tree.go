@@ -1,5 +1,5 @@
-// Package yamltree reads YAML text into plain values that know their place in the user's own text. It refuses what scenarios do
-// not have, and bounds what aliases and nesting can make of a small text.
+// Package yamltree reads YAML text into plain values with their place in the user's own text. It refuses YAML features that
+// scenarios do not use, and bounds the size that aliases and nesting can give to a small text.
 //
 //	rendered text ──Survey: nesting──▶ YAML library ──TreeBuilder──▶ Node, or Faults
 package yamltree
@@ -26,8 +26,8 @@ const (
 
 func (k kind) String() string { return [...]string{"a single value", "a list", "a mapping"}[k] }
 
-// Node is one value of the rendered document with its place in the user's own text. It is what the child process hands
-// to its parent, so that the parent never runs the YAML parser on text from outside.
+// Node is one value of the rendered document with its place in the user's own text. The child process returns nodes to its
+// parent, so that the parent never runs the YAML parser on untrusted text.
 type Node struct {
 	Kind         kind
 	Text         string // of a scalar
@@ -38,7 +38,7 @@ type Node struct {
 	Items        []Node // of a sequence; of a mapping: key, value, key, value, …
 }
 
-// nodesMax bounds the values of one document; the corpus has at most some thousand.
+// nodesMax bounds the values of one document; scenarios of the corpus have at most a few thousand.
 const nodesMax = 100_000
 
 // Placer maps a position of the rendered text to the user's text. All count from 1, columns in bytes.
@@ -46,7 +46,7 @@ type Placer interface {
 	Place(line, column int) (srcLine, srcColumn, width int)
 }
 
-// Builder turns the YAML library's nodes into ours and refuses what scenarios do not have.
+// Builder converts nodes of the YAML library to Node and refuses features that scenarios do not use.
 type Builder struct {
 	Lines  []string // of the rendered text
 	Place  Placer
@@ -54,8 +54,8 @@ type Builder struct {
 	cursor columnCursor
 
 	count, text int  // of values, and of bytes of scalars
-	aliases     int  // that are open around the present value
-	refused     bool // for its aliases
+	aliases     int  // open around the current value
+	refused     bool // because of its aliases
 }
 
 // Fault is a problem that the child found. Line and Column are in the user's text; 0 means unknown.
@@ -105,8 +105,8 @@ func (b *Builder) Build(y *yaml.Node) Node {
 	return n
 }
 
-// extent is the width in the user's text of what takes width bytes of the rendered line: "group_1" may be written as
-// "group_{{ g }}".
+// extent converts a width in bytes of the rendered line to the width in the user's text: "group_1" may be written as "group_{{ g
+// }}".
 func (b *Builder) extent(n Node, column, width int) int {
 	line, last, tag := b.Place.Place(n.RenderedLine, column+width-1)
 	if line != n.Line || last < n.Column {
@@ -115,7 +115,7 @@ func (b *Builder) extent(n Node, column, width int) int {
 	return max(last+max(tag, 1)-n.Column, n.Width)
 }
 
-// refuse reports tags: scenarios have no use for them.
+// refuse reports tags, which scenarios do not use.
 func (b *Builder) refuse(y *yaml.Node) {
 	if y.Style&yaml.TaggedStyle != 0 {
 		b.fault(y, "yaml-tag", fmt.Sprintf("tags are not allowed: %s", y.Tag), "quote the value to make it text")
@@ -135,7 +135,7 @@ func (b *Builder) line(n int) string {
 	return b.Lines[n-1]
 }
 
-// columnCursor remembers how far into a line the last value stood, so that a long line is walked once, not once per value.
+// columnCursor remembers the position of the last value in a line, so that a long line is scanned once, not once per value.
 type columnCursor struct{ line, column, at int }
 
 // byteColumn turns the library's column, which counts characters from 1, into one that counts bytes.
@@ -152,7 +152,7 @@ func (b *Builder) byteColumn(number, column int) int {
 	return c.at + 1
 }
 
-// scalarWidth says how many bytes of line the scalar at column takes, quotes included.
+// scalarWidth returns how many bytes of line the scalar at column takes, including quotes.
 func scalarWidth(line string, column int, value string) int {
 	if column < 1 || column > len(line) {
 		return 1

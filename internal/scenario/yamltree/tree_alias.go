@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// aliasTextMax bounds the text that a document has with all its aliases written out. Without aliases it cannot be longer than
-// the rendered text.
+// aliasTextMax bounds the text of a document with all aliases expanded. Without aliases it cannot be longer than the rendered
+// text.
 const aliasTextMax = 2 * RenderedBytesMax
 
 // alias expands an alias. Its values keep their position at the anchor, where they are written. Each counts again towards
@@ -35,11 +35,11 @@ func (b *Builder) countText(y *yaml.Node) {
 	}
 }
 
-// full reports whether a bound is passed: the document is refused and nothing more of it is built.
+// full reports whether a bound is exceeded: the document is refused and no further nodes are built.
 func (b *Builder) full() bool { return b.refused || b.count > nodesMax || b.text > aliasTextMax }
 
-// mapping returns the keys and values of a mapping. A key "<<" brings in the keys of one mapping or of several, as YAML 1.1 and
-// X-Ray's reader have it: keys of the mapping itself win, then earlier ones of a list before later ones.
+// mapping returns the keys and values of a mapping. A key "<<" merges the keys of one or several mappings, as in YAML 1.1 and
+// X-Ray's reader: keys of the mapping itself win, then those of earlier mappings in the list.
 func (b *Builder) mapping(y *yaml.Node) []Node {
 	var own, merged []Node
 	taken := map[string]bool{}
@@ -69,7 +69,7 @@ func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value == "<<" && key.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
 }
 
-// mergeSources returns the mappings that the value of "<<" names, and reports what is none.
+// mergeSources returns the mappings that the value of "<<" names, and reports other values.
 func (b *Builder) mergeSources(value *yaml.Node) []*yaml.Node {
 	sources := []*yaml.Node{value}
 	if list := behindAlias(value); list.Kind == yaml.SequenceNode {
@@ -91,7 +91,7 @@ func behindAlias(y *yaml.Node) *yaml.Node {
 	return y
 }
 
-// missing returns the keys of n that are not taken, with their values, and takes them.
+// missing returns the keys of n that are not in taken, with their values, and adds them to taken.
 func (b *Builder) missing(n Node, taken map[string]bool) []Node {
 	var out []Node
 	for i := 0; i+1 < len(n.Items); i += 2 {

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// FaultOf puts the YAML library's complaint at the user's line and in words of this world.
+// FaultOf translates an error of the YAML library to the user's line and to plain words.
 func (b *Builder) FaultOf(err error) Fault {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) || load.Mark.Line == 0 {
@@ -64,7 +64,7 @@ func plainWords(message, context string) (words, hint string) {
 	return message, ""
 }
 
-// documentFault is for complaints without a place.
+// documentFault is for errors without a position.
 func (b *Builder) documentFault(err error) Fault {
 	f := Fault{Code: "yaml-syntax", Line: 1, Column: 1}
 	text := err.Error()
