@@ -78,7 +78,7 @@ func (t *Times) Response() *stat.Histogram {
 type Latency struct {
 	Windows []result.Window // in order, without overlap
 	// FromNanos, ToNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0. The last stretch may be
-	// shorter. If FromNanos and ToNanos are equal, the line is a single stretch in the middle of the windows.
+	// shorter. If ToNanos is not after FromNanos, the line is a single stretch in the middle of the windows.
 	FromNanos, ToNanos, BinNanos int64
 	// SizeBound is as in Grid: operations that drain after a load have no separate point on the line, but count in their window.
 	SizeBound SizeBound

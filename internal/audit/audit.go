@@ -18,13 +18,13 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Input is what rules read. Rules change nothing in it.
+// Input is the input of rules, which do not change it.
 type Input struct {
 	Manifest result.Manifest
 	Summary  result.Summary
 	Events   []interval.Event
-	Plan     *plan.Plan // nil: rules that need it say nothing
-	Digest   *Digest    // of the intervals; rules that need it say nothing without it
+	Plan     *plan.Plan // nil: rules that need it have no findings
+	Digest   *Digest    // of the intervals; without it, rules that need it have no findings
 }
 
 // Rule is one check of every run.
@@ -74,8 +74,8 @@ func Check(in Input) []finding.Finding {
 		for _, f := range r.Check(&in) {
 			f.Code = cmp.Or(f.Code, r.Code)
 			if f.Severity == finding.Unknown && in.Manifest.Rehearsal != nil && f.Code != runIncomplete.Code {
-				// A rehearsal checks whether everything works. Its numbers make no claim, so a doubt about one is
-				// reported and does not change the verdict.
+				// A rehearsal only checks whether everything works. A doubt about its numbers is reported but does not change the
+				// verdict.
 				f.Severity = finding.Warning
 			}
 			list = append(list, f)
@@ -89,7 +89,7 @@ func rank(s finding.Severity) int {
 	return slices.Index([]finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}, s)
 }
 
-// name is how claims call one start of a workload.
+// name is the name of one start of a workload in claims.
 func (in *Input) name(l *result.LoadSummary) string {
 	if l.Prefill {
 		return l.Workload + " (prefill)"
@@ -110,7 +110,7 @@ func (in *Input) name(l *result.LoadSummary) string {
 	return l.Workload
 }
 
-// measured lists the workloads whose numbers are results: not prefills.
+// measured lists the workloads whose numbers are results: all except prefills.
 func measured(in *Input) []*result.LoadSummary {
 	var list []*result.LoadSummary
 	for i := range in.Summary.Loads {

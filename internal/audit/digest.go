@@ -9,11 +9,11 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// gapsKept bounds the gaps that a Stream remembers one by one; all of them are counted.
+// gapsKept bounds the gaps that a Stream lists; all gaps are counted.
 const gapsKept = 16
 
-// Digest is what rules need of intervals. It is fed once with every interval of a run, in the order in which each
-// workload on each VM delivered them, and stays small however long the run is.
+// Digest is what rules need to know about intervals. It receives every interval of a run once, in the order of delivery per
+// workload and VM, and stays small however long the run is.
 type Digest struct {
 	streams map[streamKey]*Stream
 	keys    []streamKey // in order of first sight
@@ -39,7 +39,7 @@ type Stream struct {
 	Prefill             bool
 
 	Intervals  int
-	Missing    int64 // sequence numbers that never came
+	Missing    int64 // sequence numbers that never arrived
 	Gaps       []Gap // the first ones
 	FirstNanos int64
 	LastNanos  int64
@@ -52,10 +52,10 @@ type Stream struct {
 	// Lengths of the intervals in which the generator was saturated and in which it was starved of CPU, and where each began.
 	SaturatedNanos, SaturatedAt, StarvedNanos, StarvedAt int64
 	LackedNanos                                          int64           // sum of Effort.LackedNanos
-	WorstEffort                                          interval.Effort // of one interval, each the largest
+	WorstEffort                                          interval.Effort // the largest of each field over the intervals
 	EffortKnown                                          bool
 
-	stallNanos, stallAt int64 // the stall that may go on in the next interval
+	stallNanos, stallAt int64 // the stall that may continue in the next interval
 	stallFull           bool  // it filled the last one
 
 	fingerprint uint64 // of counts and latencies, interval by interval
@@ -71,7 +71,7 @@ func NewDigest() *Digest {
 	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*profile{}, seed: maphash.MakeSeed()}
 }
 
-// Add takes one interval. It keeps nothing of it.
+// Add takes one interval, which it does not keep.
 func (d *Digest) Add(iv *interval.Interval) {
 	key := streamKey{iv.Workload, iv.VM, iv.Instance, iv.Prefill}
 	s := d.streams[key]
@@ -95,7 +95,7 @@ func (d *Digest) Add(iv *interval.Interval) {
 	p.add(iv.StartNanos, iv.EndNanos(), float64(operations), latency)
 }
 
-// follow checks that iv comes right after the interval before it.
+// follow checks that iv directly follows the previous interval.
 func (s *Stream) follow(iv *interval.Interval) {
 	if missing := iv.Sequence - s.sequence - 1; missing > 0 {
 		s.Missing += missing
@@ -133,10 +133,10 @@ func (s *Stream) count(iv *interval.Interval) {
 	s.strain(iv)
 }
 
-// stallFullShare of an interval without the generator leaves no time between its stall and those beside it.
+// stallFullShare: a stall of this share of an interval is taken to join those of the adjacent intervals.
 const stallFullShare = 0.9
 
-// stall follows the longest stall. One that fills an interval goes on in those beside it.
+// stall tracks the longest stall. A stall that fills an interval continues into the adjacent ones.
 func (s *Stream) stall(iv *interval.Interval) {
 	full := float64(iv.StalledNanos) >= stallFullShare*float64(iv.LengthNanos)
 	if goesOn := s.stallFull || full && s.stallNanos > 0; iv.StalledNanos == 0 || !goesOn {
@@ -168,8 +168,8 @@ func (s *Stream) strain(iv *interval.Interval) {
 	}
 }
 
-// trace folds the interval into the fingerprint and returns its operations and the sum of their response times. Sums of
-// latencies in nanoseconds never repeat by chance, counts of a load with a rate do.
+// trace folds the interval into the fingerprint and returns its operations and the sum of their response times. Sums of latencies
+// in nanoseconds never repeat by chance; the counts of a load with a rate do.
 func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uint64, response float64) {
 	var latency float64
 	for i := range iv.Directions {

@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 )
 
-// plan returns the run's plan, an empty one where there is none.
+// plan returns the run's plan, or an empty one if there is none.
 func (in *Input) plan() *plan.Plan {
 	if in.Plan == nil {
 		return &plan.Plan{}

@@ -9,7 +9,7 @@ import (
 // span prints nanoseconds for a claim.
 func span(nanos int64) string { return unit.FormatDuration(time.Duration(nanos)) }
 
-// share prints part of whole as a percentage, and a part above zero never as zero.
+// share prints part of whole as a percentage; a part above zero is never printed as zero.
 func share(part, whole uint64) string {
 	if whole == 0 {
 		return "0 %"

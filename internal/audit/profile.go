@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// profileBuckets bounds the memory of a profile; when they do not suffice, two become one.
+	// profileBuckets bounds the memory of a profile; when they do not suffice, pairs of buckets are merged.
 	profileBuckets  = 4096
 	profileWidthMin = int64(1e9)
 )
@@ -18,9 +18,9 @@ type profile struct {
 	buckets []bucket
 }
 
-// bucket is what was done in it. Without seen it is a gap, which is not a drop to zero.
+// bucket holds the operations of one bucket. Without seen it is a gap, which is not a drop to zero.
 type bucket struct {
-	operations, latency float64 // latency is the sum of theirs, in nanoseconds
+	operations, latency float64 // latency is the sum over the operations, in nanoseconds
 	seen                bool
 }
 
@@ -73,8 +73,8 @@ func (p *profile) halve() {
 	p.buckets, p.first, p.width = merged, p.first/2, p.width*2
 }
 
-// over returns the operations per second of every bucket that lies wholly in [from, to), and the mean latencies of those in
-// which an operation completed.
+// over returns the operations per second of every bucket entirely within [from, to), and the mean latencies of those in which an
+// operation completed.
 func (p *profile) over(from, to int64) (rates, latencies []float64) {
 	if p == nil || p.width == 0 {
 		return nil, nil
@@ -134,9 +134,10 @@ func fit(values []float64) trend {
 	return out
 }
 
-// swing is how far means over blocks of values lie apart, as a share of the mean of all: the second largest and the second
-// smallest, so that one block makes no wave. It is that of the block length, from two values to a quarter of all, for which they
-// lie furthest apart, if that is more than the scatter within blocks explains (swingSure standard errors of a block); else 0.
+// swing is how far means over blocks of values differ, as a share of the mean of all: the difference of the second largest and
+// the second smallest, so that a single outlying block has no effect. Of all block lengths, from two values to a quarter of all,
+// it takes the one with the largest difference, if that exceeds what the scatter within blocks explains (swingSure standard
+// errors of a block); otherwise it is 0.
 func swing(values []float64) float64 {
 	worst := 0.0
 	for length := 2; length <= len(values)/4; length *= 2 {

@@ -79,7 +79,7 @@ func holes(in *Input) []finding.Finding {
 	return list
 }
 
-// noted returns what engines of a load noted under one code, each text once.
+// noted returns the notes of a load's engines with one code, without duplicates.
 func noted(l *result.LoadSummary, code interval.NoteCode) []string {
 	var texts []string
 	for _, e := range l.Engines {
@@ -141,7 +141,7 @@ func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bo
 
 func started(in *Input, workload string) bool { return begins(in, workload) >= 0 }
 
-// begins returns when the first measured start of a workload began, -1 when it never did.
+// begins returns when the first measured start of a workload began, or -1.
 func begins(in *Input, workload string) int64 {
 	for _, l := range measured(in) {
 		if l.Workload == workload {

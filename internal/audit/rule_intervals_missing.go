@@ -51,8 +51,8 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 	return append(list, unfinished(in)...)
 }
 
-// unfinished finds streams that never said that they were done: their last intervals may be missing. A VM that the run
-// itself powered off could not say so.
+// unfinished finds streams without a final interval: their last intervals may be missing. A VM that the run itself powered off
+// could not send one.
 func unfinished(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {

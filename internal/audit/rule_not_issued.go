@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// notIssuedNoticed is the share of due operations from which percentiles are touched noticeably.
+// notIssuedNoticed is the share of due operations from which percentiles change noticeably.
 const notIssuedNoticed = 0.001
 
 var notIssued = Rule{

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// steadySeconds is the shortest window worth a judgement.
+	// steadySeconds is the shortest window that is checked.
 	steadySeconds = 20
 	// driftNoticed is a change along the fitted line, as a share of the mean, and driftSure how many standard errors
 	// the slope must be away from zero.
@@ -18,8 +18,8 @@ const (
 	driftSure    = 4.0
 	// scatterNoticed is a coefficient of variation.
 	scatterNoticed = 0.30
-	// swingNoticed is how far stretches of a window lie apart, as a share of its mean; swingSure is how many standard errors
-	// of a stretch that must be.
+	// swingNoticed is how far parts of a window differ, as a share of its mean; swingSure is how many standard errors of a part
+	// that must be.
 	swingNoticed = 0.20
 	swingSure    = 8.0
 	// latencyFactor: means of latency over a second scatter more than rates, so more of each is tolerated.
@@ -66,7 +66,7 @@ func checkNotSteady(in *Input) []finding.Finding {
 	return list
 }
 
-// windowsOf cuts the time of l at the windows of the run; a load outside of all windows is one window.
+// windowsOf divides the time of l by the windows of the run; a load outside all windows is one window.
 func windowsOf(in *Input, l *result.LoadSummary) []result.Window {
 	var list []result.Window
 	for _, w := range in.Summary.Windows {
@@ -88,14 +88,14 @@ func windowName(w result.Window) string {
 	return w.Name
 }
 
-// course is what was measured in each second of a window, and how much more of each change is tolerated than of a rate.
+// course has the values of each second of a window, and how much more change is tolerated in them than in a rate.
 type course struct {
 	what     string // "IOPS"
 	values   []float64
 	tolerant float64
 }
 
-// unsteadiness says what is not steady, and how much as a multiple of what is tolerated; degree 0 is steady.
+// unsteadiness describes what is not steady, and the degree as a multiple of the tolerance; degree 0 is steady.
 func (c *course) unsteadiness(w result.Window) (text string, degree float64) {
 	tr := fit(c.values)
 	if !(tr.mean > 0) {

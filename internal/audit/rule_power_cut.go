@@ -51,7 +51,7 @@ func checkPowerCut(in *Input) []finding.Finding {
 	return list
 }
 
-// cutAt returns when the run was seen to have powered off the VM of s under its workload.
+// cutAt returns the recorded time at which the run powered off the VM of s during its workload.
 func (in *Input) cutAt(s *Stream) (atNanos int64, cut bool) {
 	for _, e := range in.Events {
 		if e.CutByRun && e.Kind == interval.EventAnnotation && e.Subject == s.VM && e.Workload == s.Workload && e.Instance == s.Instance &&

@@ -54,7 +54,7 @@ func checkVMMoved(in *Input) []finding.Finding {
 	return list
 }
 
-// loadsAfter names the workloads of a group that went on after a moment.
+// loadsAfter names the workloads of a group that still ran after a given time.
 func (in *Input) loadsAfter(group string, atNanos int64) []string {
 	var names []string
 	for _, l := range measured(in) {
@@ -65,7 +65,7 @@ func (in *Input) loadsAfter(group string, atNanos int64) []string {
 	return names
 }
 
-// node returns the name of a node, its id where the plan does not know it.
+// node returns the name of a node, or its id if the plan does not list it.
 func (in *Input) node(id string) string {
 	for _, n := range in.plan().Target.Nodes {
 		if n.ID == id {

@@ -1,7 +1,7 @@
-// Package control is what controllers keep in the folder .control of a runs directory: who they are, who has which target, and what
-// each run has changed outside. It changes nothing outside itself, and undoes nothing.
+// Package control manages the folder .control of a runs directory: the controller's identity, the leases of targets, and the
+// journals of what each run has changed outside. It changes only this folder, and undoes nothing.
 //
-//	NewTag       ──▶ identity of the directory, run, nonce: what a run owns
+//	NewTag       ──▶ identity of the directory, run, nonce: ownership tag of a run
 //	AcquireLease ──▶ Lease, one run at a time ──AtTarget──▶ the target's own half
 //	CreateJournal ─▶ Intend: synced ──▶ act ──▶ done; Undone; after a kill: Recover
 package control
@@ -30,13 +30,14 @@ const controlName = ".control"
 
 func controlDir(runs string) string { return filepath.Join(runs, controlName) }
 
-// The journal of a run, and the folder for what holds secrets, are named after it.
+// The journal of a run and its folder for secrets are named after the run.
 const (
 	journalSuffix = ".journal"
 	privateSuffix = ".private"
 )
 
-// makeControl makes the control directory, and refuses one that may be another user's: its owner decides what clean deletes.
+// makeControl creates the control directory, and refuses one that may be another user's, because its owner decides what clean
+// deletes.
 func makeControl(runs string) error {
 	dir := controlDir(runs)
 	if err := os.MkdirAll(runs, 0o755); err != nil {
@@ -48,8 +49,8 @@ func makeControl(runs string) error {
 	return checkControl(runs)
 }
 
-// checkControl refuses a control directory that may be another user's, and one with an entry that Bragg does not make. One that
-// does not exist is fine.
+// checkControl refuses a control directory that may be another user's, and one with an entry that Bragg does not create. A
+// missing directory is fine.
 func checkControl(runs string) error {
 	dir := controlDir(runs)
 	info, err := os.Lstat(dir)
@@ -90,14 +91,14 @@ func checkControl(runs string) error {
 	return nil
 }
 
-// ownEntry reports whether Bragg makes such an entry in the control directory. Reading a pipe waits forever, and a link leads
+// ownEntry reports whether Bragg creates such an entry in the control directory. Pipes would block readers, and links lead
 // elsewhere.
 func ownEntry(e fs.DirEntry) bool {
 	return e.Type().IsRegular() || e.IsDir() && strings.HasSuffix(e.Name(), privateSuffix)
 }
 
-// keepsModes reports whether the file system of a directory keeps who may write: FAT, NTFS and shares show one mode for everything,
-// which says nothing about who made the directory. Taking the right to write away, and looking, tells.
+// keepsModes reports whether the file system of a directory stores permissions: FAT, NTFS and shares show one mode for
+// everything, which does not identify the creator of the directory. It removes the write permission and checks the result.
 func keepsModes(dir string, was fs.FileInfo, chmod func(name string, mode fs.FileMode) error) bool {
 	if err := chmod(dir, was.Mode().Perm()&^0o022); err != nil {
 		return false
@@ -109,7 +110,7 @@ func keepsModes(dir string, was fs.FileInfo, chmod func(name string, mode fs.Fil
 	return chmod(dir, was.Mode().Perm()) == nil
 }
 
-// checkRunID keeps paths out of the names of files.
+// checkRunID refuses run ids that contain a path.
 func checkRunID(run string) error {
 	if run == "" || run != filepath.Base(run) || run == "." || run == ".." {
 		return &diag.Error{Code: "bad-run-id", Message: fmt.Sprintf("run id %q is not a file name", run), Exit: diag.ExitUsage}
@@ -120,8 +121,8 @@ func checkRunID(run string) error {
 func journalPath(runs, run string) string { return filepath.Join(controlDir(runs), run+journalSuffix) }
 func privatePath(runs, run string) string { return filepath.Join(controlDir(runs), run+privateSuffix) }
 
-// NewTag returns the ownership tag of a new run: the identity of the runs directory, made when first asked for, the run
-// and 128 random bits.
+// NewTag returns the ownership tag of a new run: the identity of the runs directory, which is created on first use, the run and
+// 128 random bits.
 func NewTag(runs, run string, failpoint func(string) error) (target.Tag, error) {
 	controller, err := controllerID(runs, failpoint)
 	if err != nil {
@@ -151,8 +152,7 @@ func controllerID(runs string, fail Failpoint) (string, error) {
 	return readControllerID(path)
 }
 
-// makeControllerID lets the file appear whole or not at all. Link fails when another process was first; then its
-// identity holds.
+// makeControllerID creates the file atomically. Link fails if another process was first; then its identity is used.
 func makeControllerID(dir, path string, fail Failpoint) error {
 	release, err := durable.LockDir(dir, unix.LOCK_SH)
 	if err != nil {

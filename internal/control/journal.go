@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 )
 
-// Files is the little of a file system that a journal needs. Tests make it fail.
+// Files is the part of a file system that a journal needs. Tests make it fail.
 type Files interface {
 	// Create makes a new file for writing; it must not exist.
 	Create(name string) (File, error)
@@ -33,12 +33,12 @@ type File interface {
 	Sync() error
 }
 
-// ErrJournalBroken says that an earlier write to the journal failed: nothing more may be changed outside.
+// ErrJournalBroken means that an earlier write to the journal failed: no further outside changes are allowed.
 var ErrJournalBroken = errors.New("journal is broken")
 
-// Journal is the append-only record of what a run changes outside. Intents are synced before they are carried out.
-// After the first failure nothing is written any more: a later success would hide the gap. Its methods may be called
-// from several goroutines.
+// Journal is the append-only record of what a run changes outside. Intents are synced before they are carried out. After the
+// first failure it writes no more records, because a later success would hide the gap. Its methods may be called from several
+// goroutines.
 type Journal struct {
 	files Files
 	fail  Failpoint
@@ -48,13 +48,12 @@ type Journal struct {
 	file   File
 	seq    uint64
 	broken error
-	open   map[string]Thing // by key: what is changed and not yet undone
+	open   map[string]Thing // by key: changed and not yet undone
 	order  []string         // keys of open in the order of their first intent
 	header Header
 }
 
-// CreateJournal begins the journal of a run in the runs directory. The file appears whole, with its header, or not at
-// all.
+// CreateJournal creates the journal of a run in the runs directory. The file appears atomically, with its header.
 func CreateJournal(runs string, header Header, files Files, failpoint func(string) error) (*Journal, error) {
 	if files == nil {
 		files = diskFiles{}
@@ -111,7 +110,7 @@ func (j *Journal) create(dir string) error {
 	return nil
 }
 
-// Private is the folder for what a run keeps to itself.
+// Private is the folder for secrets of the run.
 func (j *Journal) Private() string { return strings.TrimSuffix(j.path, journalSuffix) + privateSuffix }
 
 // Path returns the file's name.
@@ -120,7 +119,7 @@ func (j *Journal) Path() string { return j.path }
 // Header returns the first record.
 func (j *Journal) Header() Header { return j.header }
 
-// append writes one record and, when it must outlive a kill before what follows, syncs it.
+// append writes one record and, if durable, syncs it, so that it survives a kill before the next action.
 func (j *Journal) append(r record, durable bool) (uint64, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -144,7 +143,7 @@ func (j *Journal) append(r record, durable bool) (uint64, error) {
 	return r.Seq, nil
 }
 
-// note keeps the table of open things.
+// note updates the table of open things.
 func (j *Journal) note(r record) {
 	if r.Thing == nil {
 		return
@@ -161,8 +160,8 @@ func (j *Journal) note(r record) {
 	}
 }
 
-// Intend records, durably, that thing is about to change, then calls act, then records that it was done. act is not
-// called when the intent could not be made durable.
+// Intend records, durably, that thing is about to change, then calls act, then records that it was done. act is not called if the
+// intent could not be made durable.
 func (j *Journal) Intend(thing Thing, act func() error) error {
 	if err := j.fail.At("journal.intent"); err != nil {
 		return err
@@ -177,13 +176,13 @@ func (j *Journal) Intend(thing Thing, act func() error) error {
 	if err := act(); err != nil {
 		return err
 	}
-	// A lost "done" does no harm: undoing is idempotent and starts from intents.
+	// A lost "done" is harmless: undo is idempotent and starts from intents.
 	_, err = j.append(record{Kind: recordDone, Ref: seq}, false)
 	return err
 }
 
-// Undone records that thing is as it was before the run. That is so even when it cannot be written down; then a later
-// clean-up undoes it once more, which does no harm.
+// Undone records that thing is as it was before the run. If the record cannot be written, a later clean-up undoes the thing
+// again, which is harmless.
 func (j *Journal) Undone(thing Thing) error {
 	j.mu.Lock()
 	delete(j.open, thing.key())
@@ -192,7 +191,7 @@ func (j *Journal) Undone(thing Thing) error {
 	return err
 }
 
-// Left returns what is changed outside and not yet undone, in the order of first intents.
+// Left returns the outside changes that are not yet undone, in the order of first intents.
 func (j *Journal) Left() []Thing {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -38,8 +38,8 @@ func Journals(runs string) ([]string, error) {
 	return ids, nil
 }
 
-// RemoveTemporary removes temporary files of controllers that died while they created their journal or the directory's
-// identity. Such controllers have not touched the target. It does nothing while another controller is creating one.
+// RemoveTemporary removes temporary files of controllers that died while they created their journal or the directory's identity.
+// Such controllers have not changed the target. It does nothing while another controller is creating one.
 func RemoveTemporary(runs string) error {
 	if err := checkControl(runs); err != nil {
 		return err

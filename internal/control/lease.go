@@ -19,23 +19,23 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Lease lets one run at a time work on a target. It has two halves: that of the runs directory, a file which keeps the
-// fencing number, and that of the target, which keeps controllers apart that share no directory (AtTarget). The first ends
-// with the process, because the kernel holds the lock; when the second ends package lease says. The fencing number rises
-// with every lease, so that an agent can tell a late command of a former holder.
+// Lease lets one run at a time work on a target. It has two halves: a file in the runs directory, which keeps the fencing number,
+// and a lock on the target, which excludes controllers that share no directory (AtTarget). The first ends with the process,
+// because the kernel holds the lock; package lease defines when the second ends. The fencing number rises with every lease, so
+// that an agent can recognize a late command of a former holder.
 type Lease struct {
 	Fence uint64
-	// Cleaning is set, before AtTarget, by who does nothing at the target but free what a dead holder left: see lease.Holder.
+	// Cleaning is set before AtTarget by a caller that only removes what a dead holder left at the target: see lease.Holder.
 	Cleaning bool
 
 	file *os.File
 	fail Failpoint
 	name string
 	run  string
-	lock target.Lock // nil before AtTarget, and where the target has none
+	lock target.Lock // nil before AtTarget, and if the target has none
 }
 
-// Holder says who holds a lease.
+// Holder identifies the holder of a lease.
 type Holder struct {
 	Fence uint64    `json:"fence"`
 	Run   string    `json:"run,omitempty"` // empty: not held
@@ -114,8 +114,8 @@ func (l *Lease) take(run string, fail Failpoint) error {
 	return fail.At("lease.fenced")
 }
 
-// readHolder reads the lease file. An empty file is a new one; a damaged one is reported, because a fencing number
-// that starts again would let late commands through.
+// readHolder reads the lease file. An empty file is a new one; a damaged one is reported, because a restarted fencing number
+// would accept late commands.
 func readHolder(file *os.File) (Holder, error) {
 	var h Holder
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 4096))
@@ -128,7 +128,7 @@ func readHolder(file *os.File) (Holder, error) {
 	return h, nil
 }
 
-// leaseBytes is the fixed length of a lease file: one write replaces it whole, and a torn one cannot leave a tail.
+// leaseBytes is the fixed length of a lease file: one write replaces it completely, and a torn write cannot leave a tail.
 const leaseBytes = 512
 
 func (l *Lease) write(h Holder) error {
@@ -147,9 +147,9 @@ func (l *Lease) write(h Holder) error {
 	return l.file.Sync()
 }
 
-// AtTarget takes the target's own half, where it has one, and notes before how it can be reached for that: see LeaseNote. While another controller holds that, the error is one with exit
-// code diag.ExitLocked that names the holder; another error means that the target did not answer. The lease of the
-// directory is kept either way.
+// AtTarget takes the target's half of the lease, if it has one. Before, it notes how to reach the target: see LeaseNote. While
+// another controller holds that half, the error has exit code diag.ExitLocked and names the holder; another error means that the
+// target did not answer. The lease of the directory is kept either way.
 func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error {
 	if err := l.fail.At("lease.ask"); err != nil {
 		return fmt.Errorf("acquire lease of target %q: %w", l.name, err)
@@ -164,7 +164,7 @@ func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error
 		lock, err := locker.Lock(ctx, holder)
 		if held := (*lease.HeldError)(nil); errors.As(err, &held) {
 			if noNote == nil {
-				return heldError(l.name, held) // what that note is for may be there still
+				return heldError(l.name, held) // the change that the note is for may still exist
 			}
 			return errors.Join(heldError(l.name, held), l.forgetNote())
 		}
@@ -194,7 +194,7 @@ func heldError(targetName string, held *lease.HeldError) error {
 	return e
 }
 
-// Lost tells of another holder of the target, which there can only be when this one was cut off for long. It may be nil.
+// Lost reports another holder of the target, which is only possible if this one was disconnected for long. It may be nil.
 func (l *Lease) Lost() <-chan lease.Holder {
 	if l.lock == nil {
 		return nil
@@ -210,7 +210,7 @@ func (l *Lease) Meetings() <-chan lease.Meeting {
 	return nil
 }
 
-// LeaveTarget gives the target's half back. It comes before the target is closed.
+// LeaveTarget releases the target's half. Call it before the target is closed.
 func (l *Lease) LeaveTarget() error {
 	if l.lock == nil {
 		return nil
@@ -220,7 +220,7 @@ func (l *Lease) LeaveTarget() error {
 	return errors.Join(lock.Unlock(), l.forgetNote())
 }
 
-// Release gives the lease back, all of it. The file stays, because it keeps the fencing number.
+// Release releases the whole lease. The file stays, because it keeps the fencing number.
 func (l *Lease) Release() error {
 	err := l.LeaveTarget()
 	return errors.Join(err, l.write(Holder{Fence: l.Fence}), durable.Unlock(l.file))

@@ -13,17 +13,17 @@ import (
 	"github.com/braggdev/bragg/internal/durable"
 )
 
-// noteSuffix ends the name of a note: the file of a lease, and this.
+// noteSuffix is appended to the name of a lease file for its note.
 const noteSuffix = ".target"
 
-// LeaseNote says how to reach a target whose own half of a lease was taken. A controller may die when it has that and no
-// journal yet, or no more: the note is how cleaning finds it.
+// LeaseNote describes how to reach a target whose half of a lease was taken. A controller may die holding it before the journal
+// exists, or after it was removed: cleaning then finds it by the note.
 type LeaseNote struct {
 	file string // name of the note, in the control directory
 	How  []byte // argument of AtTarget
 }
 
-// LeaseNotes returns the notes of a runs directory, also of runs that are going on.
+// LeaseNotes returns the notes of a runs directory, also of active runs.
 func LeaseNotes(runs string) ([]LeaseNote, error) {
 	if err := checkControl(runs); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func LeaseNotes(runs string) ([]LeaseNote, error) {
 	return notes, nil
 }
 
-// note writes how to reach the target, whole or not at all.
+// note atomically writes how to reach the target.
 func (l *Lease) note(how []byte) error {
 	dir := filepath.Dir(l.file.Name())
 	release, err := durable.LockDir(dir, unix.LOCK_SH)

@@ -11,13 +11,13 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// journalFormat is raised when a reader of the former version could misread a journal.
+// journalFormat is raised when a reader of the previous version could misread a journal.
 const journalFormat = 1
 
-// recordBytesMax bounds one line of a journal. A longer line is damage.
+// recordBytesMax bounds one line of a journal. A longer line counts as damage.
 const recordBytesMax = 4 << 20
 
-// recordKind says what a record tells.
+// recordKind is the kind of a record.
 type recordKind string
 
 const (
@@ -26,7 +26,7 @@ const (
 	recordIntent    recordKind = "intent"    // about to change something outside; synced before it is done
 	recordDone      recordKind = "done"      // the intent with that number was carried out
 	recordUndone    recordKind = "undone"    // the thing is as it was before the run
-	recordAbandoned recordKind = "abandoned" // the user gave up undoing; what is open stays open
+	recordAbandoned recordKind = "abandoned" // the user gave up undoing; open things stay open
 	recordEnded     recordKind = "ended"     // nothing is left to undo
 )
 
@@ -53,25 +53,25 @@ type Header struct {
 	Lease uint64 `json:"lease"`
 }
 
-// ThingKind says what sort of thing outside a run has changed.
+// ThingKind is the kind of outside thing that a run has changed.
 type ThingKind string
 
 const (
 	ThingVMs     ThingKind = "vms"      // VMs that carry the tag
 	ThingNodeOff ThingKind = "node-off" // a node that this run powered off or shut down
-	ThingStep    ThingKind = "step"     // whatever an Undoer did
+	ThingStep    ThingKind = "step"     // the effects of an Undoer
 )
 
-// Thing is something outside that a run creates or changes, as far as undoing has to know it.
+// Thing is something outside that a run creates or changes, with the data that undo needs.
 type Thing struct {
 	Kind  ThingKind      `json:"kind"`
-	Names []string       `json:"names,omitempty"` // of VMs, for a reader; undoing asks the target what carries the tag
+	Names []string       `json:"names,omitempty"` // of VMs, for readers; undo queries the target for VMs with the tag
 	Node  string         `json:"node,omitempty"`  // id
 	Call  *scenario.Call `json:"call,omitempty"`  // of an Undoer, with its arguments
 	Step  int            `json:"step,omitempty"`  // id of the step
 }
 
-// key tells things apart: all VMs of a run are one thing, each node and each step one.
+// key distinguishes things: all VMs of a run are one thing, each node and each step is one.
 func (t Thing) key() string { return fmt.Sprintf("%s/%s/%d", t.Kind, t.Node, t.stepIfStep()) }
 
 func (t Thing) stepIfStep() int {
@@ -81,7 +81,7 @@ func (t Thing) stepIfStep() int {
 	return 0
 }
 
-// String says what the thing is, for a reader.
+// String describes the thing for readers.
 func (t Thing) String() string {
 	switch t.Kind {
 	case ThingNodeOff:
@@ -107,8 +107,8 @@ func encodeRecord(r record) ([]byte, error) {
 	return append(append(line, body...), '\n'), nil
 }
 
-// decodeRecords reads records up to the first that is cut, damaged or out of order, and returns how many bytes are good.
-// What follows was never acted on: a record is synced before its action begins.
+// decodeRecords reads records up to the first that is cut, damaged or out of order, and returns how many bytes are good. Later
+// records were never acted on, because a record is synced before its action begins.
 func decodeRecords(data []byte) (records []record, good int) {
 	for good < len(data) {
 		end := bytes.IndexByte(data[good:], '\n')

@@ -11,21 +11,21 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 )
 
-// Leftover is what the journal of one run says that is not undone.
+// Leftover is what is not undone according to the journal of one run.
 type Leftover struct {
 	Header Header
 	Things []Thing
 	Phase  plan.Phase // in which the controller died, "" before the first
 	// Abandoned: the user gave up undoing.
 	Abandoned bool
-	// Ended: nothing is left to do.
+	// Ended: all work is done.
 	Ended bool
 	// LastRecord is when the journal was last written.
 	LastRecord time.Time
 }
 
-// Recover reads the journals of a runs directory, cut or not, and returns those runs of which something is left, in the
-// order of their ids. The caller must hold the lease of the target, else a run may still be going on.
+// Recover reads the journals of a runs directory, also incomplete ones, and returns the runs with leftovers, in the order of
+// their ids. The caller must hold the lease of the target; otherwise a run may still be active.
 func Recover(runs string) ([]Leftover, error) {
 	if err := checkControl(runs); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func OpenJournal(runs, run string, files Files, failpoint func(string) error) (*
 	return j, nil
 }
 
-// RemoveJournal deletes the journal of a run of which nothing is left, and the run's private folder.
+// RemoveJournal deletes the journal of a run without leftovers, and the run's private folder.
 func RemoveJournal(runs, run string) error {
 	left, err := RecoverRun(runs, run)
 	if errors.Is(err, os.ErrNotExist) {

@@ -84,16 +84,16 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 	return list
 }
 
-// measured is a value that a threshold is about.
+// measured is a value that is compared with a threshold.
 type measured struct {
 	value   float64
 	atLeast string // why the real value is this or larger, "" if it is exact
 	unknown string // why the real value may be smaller or larger
-	hides   string // why it does not decide although it meets the threshold
+	hides   string // why it meets the threshold but does not decide
 }
 
-// decide compares the values of all series with a threshold. One that misses it decides, then one that is undecided; of these
-// the worst is shown.
+// decide compares the values of all series with a threshold. A missed value takes precedence, then an undecided one; the worst of
+// these is shown.
 func decide(c *result.Check, x scenario.Threshold, values []measured) {
 	if c.Reason != "" || len(values) == 0 {
 		c.Passed = c.Reason == ""
@@ -113,7 +113,7 @@ func decide(c *result.Check, x scenario.Threshold, values []measured) {
 	}
 }
 
-// outcome is what one value makes of a threshold.
+// outcome is the result of comparing one value with a threshold.
 type outcome int
 
 const (
@@ -122,7 +122,7 @@ const (
 	outcomeMissed
 )
 
-// against compares m with a threshold, and says why it does not decide.
+// against compares m with a threshold, and returns why it does not decide.
 func (m *measured) against(x scenario.Threshold) (o outcome, reason string) {
 	met, known := compare(m.value, x.Operator, x.Value)
 	switch {
@@ -182,7 +182,7 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 	return values, ""
 }
 
-// kindOf is which kind of latency of a series a threshold is about.
+// kindOf is the kind of latency of a series that a threshold refers to.
 func kindOf(x scenario.Threshold, e *result.Evaluated, series string) string {
 	kind := ""
 	for _, s := range e.Stats {
@@ -255,7 +255,7 @@ func omission(s result.Stats, x scenario.Threshold) string {
 	return fmt.Sprintf("a closed loop issues nothing while operations hang; corrected for that, %s is %s", x.Statistic, unit.FormatLatency(corrected))
 }
 
-// loopsOf lists the loops of the loads that a result is about, which ran in its time; "" for one whose engine is not known.
+// loopsOf lists the loops of the loads of a result that ran in its time range; "" for one whose engine is unknown.
 func loopsOf(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []interval.Loop {
 	keep, _ := choose(r)
 	var loops []interval.Loop
@@ -284,7 +284,8 @@ func missingStatistic(name string) string {
 	return "no data for " + name
 }
 
-// ofIntervals begins the names of statistics of the means of intervals, ofCorrected those corrected for coordinated omission.
+// ofIntervals is the prefix of the names of statistics of the means of intervals, ofCorrected of those corrected for coordinated
+// omission.
 const (
 	ofIntervals = "interval_"
 	ofCorrected = "corrected_"
@@ -302,7 +303,7 @@ func statistic(s result.Stats, name string) (float64, bool) {
 	if plain, ok := strings.CutPrefix(name, ofIntervals); ok {
 		if i := s.Intervals; i != nil {
 			s.Distribution = result.Distribution{Mean: i.Mean, Median: i.Median, Max: i.Max, Min: i.Min, CV: i.CV}
-		} // else the points are those of the statistics already
+		} // otherwise the statistics are already those of the points
 		name = plain
 	}
 	v, ok := map[string]result.Number{
@@ -312,8 +313,8 @@ func statistic(s result.Stats, name string) (float64, bool) {
 	return float64(v), ok
 }
 
-// completion returns the seconds to complete of every start of the loads that a result is about, NaN for one that was to
-// complete and did not.
+// completion returns the seconds to complete of every start of the loads of a result, NaN for one that should have completed and
+// did not.
 func (ev *evaluator) completion(r scenario.Result, x scenario.Threshold, loads []result.LoadSummary) (values []measured, reason string) {
 	if x.Window != "" {
 		return nil, "time_to_complete applies to whole workload starts, not to a window"

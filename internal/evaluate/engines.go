@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// setEngines replaces the planned engine of each roll-up by what ran. VMs that reported no other ran as planned.
+// setEngines replaces the planned engine of each roll-up by the actual ones. VMs that reported no other engine ran as planned.
 func (ev *evaluator) setEngines(list []result.LoadSummary) {
 	for i := range list {
 		l := &list[i]

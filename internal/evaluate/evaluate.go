@@ -1,14 +1,14 @@
-// Package evaluate computes the results of a run from its record: what reports read, and the verdict.
+// Package evaluate computes the results of a run from its record: the summary that reports read, and the verdict.
 //
 //	bundle (events, intervals, samples) ── one pass ──▶ grids, latencies, readings of nodes and VMs
 //	each result of the scenario ──▶ series, statistics per window, checks of thresholds
 //	audit ──▶ findings; checks and findings ──▶ verdict
 //
-//	shown.go    the time that a result is about
+//	shown.go the time range of a result
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
 //	check.go    report metrics and thresholds
-//	gauge.go    gauges of loads; engines.go what drove them
+//	gauge.go    gauges of loads; engines.go the engines that drove them
 //	samples.go  readings of nodes and VMs as samples, for recorders too
 //
 // It writes nothing and renders nothing, so a bundle can be evaluated again at any time.
@@ -30,32 +30,32 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// Input is what Run reads.
+// Input is the input of Run.
 type Input struct {
 	Bundle   *result.Bundle // flushed; sealed or not
 	Scenario *scenario.Scenario
-	// Metrics answers queries; nil without a store, in which case results by query report that.
+	// Metrics answers queries; nil without a store, which results by query then report.
 	Metrics Ranger
 	Ended   string // result.EndedCompleted …
 	Reason  string // one sentence on why a run that did not complete ended
 }
 
-// Ranger answers PromQL on the run's axis. metric.Store does.
+// Ranger answers PromQL on the run's axis. It is implemented by metric.Store.
 type Ranger interface {
 	Expand(expr, group string) (string, error)
 	Range(ctx context.Context, expr string, w metric.Window) ([]metric.Series, error)
 }
 
-// evaluator holds what one pass over the record collects.
+// evaluator holds the data that one pass over the record collects.
 type evaluator struct {
 	in       Input
-	plan     *plan.Plan // empty where it cannot be read
+	plan     *plan.Plan // empty if it cannot be read
 	manifest result.Manifest
-	// sizeBound holds the starts of workloads that run until their data is through: their time to complete is a result.
+	// sizeBound holds the starts of workloads that run until their data is processed: their time to complete is a result.
 	sizeBound analysis.SizeBound
 	events    []interval.Event
 	timeline  *analysis.Timeline
-	phase     result.Window // the run phase; empty when it was never reached
+	phase     result.Window // the run phase; empty if it was never reached
 	windows   []result.Window
 	grid      *analysis.Grid // of the run phase
 	loads     analysis.Loads
@@ -68,8 +68,8 @@ type evaluator struct {
 	caveats   []string
 }
 
-// Run makes everything that reports read: each result of the scenario with its series and statistics, windows,
-// roll-ups per workload, findings, and the verdict. It reads the record once.
+// Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
+// workload, findings, and the verdict. It reads the record once.
 func Run(ctx context.Context, in Input) (result.Summary, error) {
 	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest(), gauges: gaugeRecord{}}
 	if err := ev.read(ctx); err != nil {
@@ -112,7 +112,7 @@ func (ev *evaluator) read(ctx context.Context) error {
 	return ev.readSamples(ctx)
 }
 
-// readPlan reads the plan, and from it which starts are bound by their size.
+// readPlan reads the plan and determines which starts are bound by their size.
 func (ev *evaluator) readPlan() {
 	ev.plan, ev.sizeBound = &plan.Plan{}, analysis.SizeBound{}
 	text, err := ev.in.Bundle.Plan()
@@ -131,7 +131,7 @@ func (ev *evaluator) readPlan() {
 			continue
 		}
 		count[s.Workload]++
-		// A start that has no runtime, neither from its step nor from its configuration, lasts until its data is through.
+		// A start without a runtime, from its step or its configuration, lasts until its data is processed.
 		w, planned := ev.plan.Workload(s.Workload)
 		if s.Starts.Runtime == 0 && !(planned && w.Load != nil && w.Load.Timed) {
 			ev.sizeBound[analysis.Start{Workload: s.Workload, Instance: count[s.Workload]}] = true
@@ -212,8 +212,8 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 	return nil
 }
 
-// addLost counts what was under way when a load ended without its last interval, because its VM lost power or its agent was lost:
-// those operations never completed. A generator that does not count them had at least one.
+// addLost counts the operations in flight when a load ended without its last interval, because its VM lost power or its agent was
+// lost: they never completed. For a generator that does not count them, at least one is assumed.
 func addLost(d *audit.Digest, results []*shown) {
 	for _, s := range d.Streams() {
 		if s.Final {

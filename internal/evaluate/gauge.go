@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// gaugeGroup heads what generators measured besides operations.
+// gaugeGroup is the heading of the gauges that generators measured in addition to operations.
 const gaugeGroup = "Gauges of loads"
 
 // gaugeRecord holds the values of each gauge in the seconds of the run phase, over all VMs together: a line for each VM would take

@@ -38,7 +38,7 @@ func (ev *evaluator) newLatency(r *shown) *latencyResult {
 	return l
 }
 
-// cover adds what windows leave of w, so that every interval of the result has a window.
+// cover adds windows for the parts of w outside windows, so that every interval of the result has a window.
 func cover(windows []result.Window, w result.Window) []result.Window {
 	var out []result.Window
 	at := w.FromNanos
@@ -108,7 +108,7 @@ func anyValue(points result.Points) bool {
 	return slices.ContainsFunc(points, func(p result.Point) bool { return !math.IsNaN(p.Value) })
 }
 
-// loopText says what the latency of a result counts.
+// loopText describes what the latency of a result counts.
 func loopText(loops []interval.Loop) string {
 	unknown := slices.ContainsFunc(loops, func(l interval.Loop) bool { return !l.Known() })
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// nodeRecord holds the cluster metrics that results are about.
+// nodeRecord holds the cluster metrics of results.
 type nodeRecord struct {
 	samples map[string][]result.Sample // by metric, in order; other metrics are not kept
 	nodes   []result.NodeInfo          // of the target
@@ -95,7 +95,7 @@ func (n *nodeRecord) order(byNode map[string][]result.Sample) []result.NodeInfo 
 	return list
 }
 
-// holdPeriods is for how many periods of sampling a reading holds when the next one does not come.
+// holdPeriods is for how many sampling periods a reading holds if the next one is missing.
 const holdPeriods = 2.5
 
 // metricResult fills a result with a cluster metric: one series per node, or all of them aggregated.
@@ -145,13 +145,13 @@ func (ev *evaluator) metricResult(r *shown, e *sheet) {
 	}
 }
 
-// The two readings of a node's CPU, which every target gives.
+// The two readings of a node's CPU, which every target reports.
 const (
 	cpuMegahertz = "CpuUsage.Avg.Megahertz"
 	cpuPercent   = "CpuUsage.Avg.Percent"
 )
 
-// borderNanos is how far a reading or a point may reach over the border of a window and still count as inside.
+// borderNanos is how far a reading or a point may cross the border of a window and still count as inside.
 const borderNanos = 25e6
 
 // within returns the readings that cover only a window. A reading of a rate covers the period before it; about is 0 for
@@ -176,8 +176,7 @@ func centred(samples []result.Sample, period time.Duration) []result.Sample {
 	return out
 }
 
-// nodeLine gives every step the last reading in it, or the one before when that is not too old. There is one step at
-// least.
+// nodeLine gives every step the last reading in it, or the previous one if that is not too old. The line has at least one step.
 func nodeLine(samples []result.Sample, in result.Window, step, hold time.Duration) analysis.Line {
 	slices.SortStableFunc(samples, func(a, b result.Sample) int { return cmp.Compare(a.AtNanos, b.AtNanos) })
 	var l analysis.Line
@@ -196,7 +195,7 @@ func nodeLine(samples []result.Sample, in result.Window, step, hold time.Duratio
 	return l
 }
 
-// samplingPeriod is the median distance of two readings of one node, at least a second.
+// samplingPeriod is the median time between two readings of one node, at least a second.
 func samplingPeriod(byNode map[string][]result.Sample) time.Duration {
 	var gaps []float64
 	for _, samples := range byNode {

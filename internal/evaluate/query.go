@@ -18,7 +18,7 @@ import (
 // queryStepsMax bounds how finely a query is evaluated.
 const queryStepsMax = 20_000
 
-// queryResult fills a result with the answer to PromQL.
+// queryResult fills a result with the answer to its PromQL query.
 func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *sheet) {
 	if ev.in.Metrics == nil {
 		e.Missing = "No data: there is no metric store."
@@ -97,7 +97,7 @@ func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 	}
 }
 
-// scrapesWithin is in what time after the begin of a result two scrapes of every VM are expected.
+// scrapesWithin is the time from the start of a result within which two scrapes of every VM are expected.
 const scrapesWithin = time.Minute
 
 // countedSince returns the first time at which the last two readings of a counter are within a window on every VM: a rate

@@ -99,7 +99,7 @@ func (ev *evaluator) linesOf(r *shown, e *sheet, q analysis.Quantity) []analysis
 	return lines
 }
 
-// mask empties the cells between two runs of the workload that a result is cut to.
+// mask empties the cells between two runs of the workload that a result is restricted to.
 func (s *shown) mask(l *analysis.Line) {
 	if len(s.extent) < 2 {
 		return

@@ -20,7 +20,7 @@ type sheet struct {
 	windows []result.Window // of the run
 }
 
-// window is the time that the result is about.
+// window is the time range of the result.
 func (e *sheet) window() result.Window {
 	return result.Window{FromNanos: e.FromNanos, ToNanos: e.ToNanos}
 }
@@ -55,14 +55,14 @@ func round(v float64) float64 {
 		return v
 	}
 	if scale < 1 {
-		// Dividing by a power of ten that is a whole number is exact where multiplying by its inverse is not.
+		// Dividing by a power of ten that is a whole number is exact; multiplying by its inverse is not.
 		whole := math.Round(1 / scale)
 		return math.Round(v/whole) * whole
 	}
 	return math.Round(v*scale) / scale
 }
 
-// addStats adds statistics of the whole window and of each window between steps that it meets.
+// addStats adds statistics of the whole window and of each window between steps that overlaps it.
 func (e *sheet) addStats(name, kind string, half int64, stats func(from, to int64) result.Stats) {
 	e.eachWindow(half, stats, func(window string, s result.Stats) {
 		s.Window, s.Series, s.Kind = window, name, kind
@@ -87,13 +87,13 @@ func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 		}
 		s := stats(from, to)
 		if s.Count == 0 {
-			s = stats(w.FromNanos, w.ToNanos) // too short for a point of its own
+			s = stats(w.FromNanos, w.ToNanos) // too short for a separate point
 		}
 		add(w.Name, s)
 	}
 }
 
-// halfOf returns how far the points of a series reach to both sides, less borderNanos.
+// halfOf returns how far the points of a series extend to both sides, less borderNanos.
 func halfOf(points result.Points) int64 {
 	step := analysis.CellLength.Seconds()
 	if len(points) > 1 {
@@ -102,7 +102,7 @@ func halfOf(points result.Points) int64 {
 	return max(0, int64(step*1e9/2)-borderNanos)
 }
 
-// clip returns the windows that meet another, cut to it.
+// clip returns the windows that overlap another, cut to it.
 func clip(windows []result.Window, to result.Window) []result.Window {
 	var out []result.Window
 	for _, w := range windows {
@@ -151,8 +151,8 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 	}
 }
 
-// addIntervalStats gives the rows of a series the statistics of the points that are drawn: means of intervals, which X-Ray's
-// report metrics are of.
+// addIntervalStats gives the rows of a series the statistics of the drawn points: means of intervals, from which X-Ray computes
+// its report metrics.
 func (e *sheet) addIntervalStats(name, kind string, points result.Points) {
 	e.eachWindow(halfOf(points), func(from, to int64) result.Stats { return analysis.PointStats(points, from, to) },
 		func(window string, s result.Stats) {

@@ -17,7 +17,7 @@ type shown struct {
 	scenario.Result
 	window  result.Window   // from the first time to the last; empty if there is none
 	extent  analysis.Extent // the stretches of it that count
-	grid    *analysis.Grid  // shared by results of the same time
+	grid    *analysis.Grid  // shared by results with the same time range
 	latency *latencyResult  // nil for other types
 }
 
@@ -36,9 +36,9 @@ func (ev *evaluator) newShown(r scenario.Result) *shown {
 	return s
 }
 
-// extentOf returns the time range of a result: the run phase, or with a mask the runs of that workload. As in X-Ray, a
-// mask shows the whole of a run that began in setup, and a run that was in setup only. If the workload did not run in the
-// run phase, its data is shown from its first start.
+// extentOf returns the time range of a result: the run phase, or with a mask the runs of that workload. As in X-Ray, a mask also
+// shows all of a run that began in setup, even if it ended there. If the workload did not run in the run phase, its data is shown
+// from its first start.
 func (ev *evaluator) extentOf(r scenario.Result) analysis.Extent {
 	all := ev.startsOf(cmp.Or(r.Mask, r.Workload))
 	inPhase := slices.DeleteFunc(slices.Clone(all), func(w result.Window) bool {
@@ -67,7 +67,7 @@ func (ev *evaluator) startsOf(workload string) analysis.Extent {
 	return x
 }
 
-// gridFor returns the grid of a result's time, that of an earlier result where it is the same.
+// gridFor returns the grid for a result's time range. Results with the same range share a grid.
 func (ev *evaluator) gridFor(s *shown) *analysis.Grid {
 	for _, g := range ev.grids() {
 		if slices.Equal(g.Extent, s.extent) {
@@ -109,8 +109,8 @@ func (s *shown) nothing() string {
 	return "No data from load generators."
 }
 
-// stepOf returns the length of one point. A rehearsal shortens windows, and a step that would leave fewer than ten
-// points of one is shortened to match.
+// stepOf returns the length of one point. A rehearsal shortens windows; a step that would leave a window with fewer than ten
+// points is shortened to match.
 func (ev *evaluator) stepOf(r scenario.Result, w result.Window) time.Duration {
 	step := max(r.Step, analysis.CellLength)
 	if ev.manifest.Rehearsal != nil {

@@ -19,7 +19,8 @@ import (
 // this group makes such differences visible.
 const hypervisorGroup = "Per-VM hypervisor metrics"
 
-// vmLinesMax is how many VMs have a line each. Of more, each group has three: the lowest of its VMs, their mean and the highest.
+// vmLinesMax is how many VMs have a line each. With more VMs, each group has three lines: the lowest of its VMs, their mean and
+// the highest.
 const vmLinesMax = 40
 
 // vmTitles has the title of each metric, its unit in reports, and the factor for that unit.
@@ -41,7 +42,7 @@ var vmTitles = map[target.VMMetric]struct {
 	target.VMTransmitted: {"Network bytes sent", "B/s", 1, "Sum over all network interfaces of the VM."},
 }
 
-// vmReadings are the readings of one metric of one VM, as small as can be: there may be vmValuesMax of them.
+// vmReadings are the readings of one metric of one VM, kept small because there may be vmValuesMax of them.
 type vmReadings struct {
 	group  string
 	points []vmPoint
@@ -90,7 +91,7 @@ func (r *vmReadings) samples() []result.Sample {
 	return list
 }
 
-// vmResults returns a result for each metric that the hypervisor counted in the run phase, none where it counted nothing.
+// vmResults returns a result for each metric that the hypervisor counted in the run phase.
 func (ev *evaluator) vmResults() []result.Evaluated {
 	var all []result.Evaluated
 	for _, m := range target.VMMetrics() {
@@ -155,7 +156,7 @@ func (ev *evaluator) fillVMs(e *sheet, byVM map[string]*vmReadings, m target.VMM
 	}
 }
 
-// periodOfVMs is samplingPeriod of what may be very many readings.
+// periodOfVMs is samplingPeriod for a possibly very large number of readings.
 func periodOfVMs(byVM map[string]*vmReadings) time.Duration {
 	var gaps []float64
 	for _, r := range byVM {

@@ -1,9 +1,9 @@
-// Package fleet has the VMs of one run and switches its nodes. Every external change is journalled first. The package reports
-// how long each change took, and VMs that moved without a step.
+// Package fleet manages the VMs of one run and switches its nodes. Every external change is journalled first. The package reports
+// how long each change took, and which VMs moved without a step.
 //
 //	Config ──New──▶ Fleet: Deploy, Grow, On, Off, Move, Delete ──▶ journal ──▶ target ──▶ table
 //	                Nodes: Off, Shutdown, On
-//	                Watch: where the VMs are, from time to time ──▶ Strayed
+//	                Watch: polls where the VMs are ──▶ Strayed
 //
 //	fleet.go, nodes.go     operations on VMs and nodes
 //	history.go, moves.go   the table of VMs, reconciled with older lists and with moves from outside
@@ -43,7 +43,7 @@ type Config struct {
 	Failpoint control.Failpoint
 }
 
-// Fleet has the VMs of one run. Every change outside goes through it and is journalled first.
+// Fleet manages the VMs of one run. Every external change goes through it and is journalled first.
 type Fleet struct {
 	table
 	plan    *plan.Plan
@@ -56,7 +56,7 @@ type Fleet struct {
 	ops     *operations
 }
 
-// New begins with no VM.
+// New returns a fleet without VMs.
 func New(c Config) *Fleet {
 	f := &Fleet{plan: c.Plan, target: c.Target, tag: c.Journal.Header().Tag, journal: c.Journal, fail: c.Failpoint, gone: c.Gone,
 		table: table{powerCuts: map[string]int{}, placed: func(target.VM) {}, moves: newMoves(func(Stray) {})}}
@@ -81,7 +81,7 @@ func (f *Fleet) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
 // Tag returns the tag of the run's VMs.
 func (f *Fleet) Tag() target.Tag { return f.tag }
 
-// Nodes returns what switches the nodes.
+// Nodes returns the switch of the nodes.
 func (f *Fleet) Nodes(list []target.Node) *Nodes { return &Nodes{list: list, fleet: f} }
 
 // Timed implements verb.Operations.
@@ -162,7 +162,7 @@ func (f *Fleet) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// take puts a list into the table, and returns which VMs are elsewhere than they were there.
+// take puts a list into the table, and returns which VMs are on another node than the table had.
 func (t *table) take(asked listing, list []target.VM) (strays []Stray, placed []target.VM) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -239,7 +239,7 @@ func planned(specs []target.VMSpec) []target.VM {
 	return vms
 }
 
-// create journals the names, makes the VMs and notes them.
+// create journals the names, creates the VMs and adds them to the table.
 func (f *Fleet) create(ctx context.Context, before, after string, specs []target.VMSpec,
 	act func([]target.VMSpec) ([]target.VM, error)) ([]target.VM, error) {
 	if len(specs) == 0 {
@@ -315,7 +315,7 @@ func (f *Fleet) lose(vms []target.VM) {
 	f.hangUp(vms)
 }
 
-// hangUp ends the connections to the agents of VMs, which may take its time.
+// hangUp ends the connections to the agents of VMs, which may take a while.
 func (f *Fleet) hangUp(vms []target.VM) {
 	if f.gone == nil {
 		return

@@ -2,18 +2,18 @@ package fleet
 
 import "github.com/braggdev/bragg/internal/target"
 
-// A list of VMs from the target was true at some moment while it was read, and other branches change VMs meanwhile. So the
-// table counts its changes, and takes over from a list only those VMs that this run has not changed since the request:
+// A list of VMs from the target was true at some time while it was read, and other branches may have changed VMs since. So the
+// table counts its changes, and takes from a list only those VMs that this run has not changed since the request:
 //
-//	ask ──▶ target.Owned ──▶ present: the list, with later changes of our own ──▶ table
+//	ask ──▶ target.Owned ──▶ present: the list, with later changes of this run ──▶ table
 
 // history tracks changes of the fleet's table. It is guarded by the fleet's mu.
 type history struct {
 	changes int            // number of changes by this run
-	changed map[string]int // by VM name: which change touched it last
-	emptied int            // which change took all VMs away
+	changed map[string]int // by VM name: its last change
+	emptied int            // the change that removed all VMs
 	asked   int            // number of lists requested
-	shown   int            // the latest of them that is in the table
+	shown   int            // the latest list that is in the table
 }
 
 // listing is a request for a list of VMs.
@@ -38,11 +38,11 @@ func (t *table) touch(vms []target.VM) {
 	}
 }
 
-// empty notes that this run took all VMs away. The caller holds the lock.
+// empty notes that this run removed all VMs. The caller holds the lock.
 func (t *table) empty() {
 	t.history.changes++
 	t.history.emptied, t.history.changed, t.vms = t.history.changes, nil, nil
-	clear(t.moves.wanted) // others may get the names
+	clear(t.moves.wanted) // other VMs may get the names
 	clear(t.moves.fled)
 }
 

@@ -15,18 +15,18 @@ import (
 // last list before they are deleted.
 const placementPeriod = 30 * time.Second
 
-// lateMigration is how long after its failure a migration may still go through: a provider that gave up waiting does not always
-// know that it was stopped.
+// lateMigration is how long after its failure a migration may still succeed: a provider that gave up waiting does not always know
+// that it was stopped.
 const lateMigration = 2 * placementPeriod
 
-// lookDeadline bounds the look after a migration that failed.
+// lookDeadline bounds the poll after a failed migration.
 const lookDeadline = 30 * time.Second
 
 // moves tracks moves of VMs. It is guarded by the fleet's mu.
 type moves struct {
 	wanted map[string]errand // by VM, until it is there
 	fled   map[string]flight // by VM
-	looked time.Time         // when VMs were last seen where they are
+	looked time.Time         // when the nodes of the VMs were last read
 	tell   func(Stray)
 }
 
@@ -37,14 +37,14 @@ func newMoves(tell func(Stray)) moves {
 // errand is where a step is moving a VM to, or was when it failed.
 type errand struct {
 	node  string
-	until time.Time // zero while the step is at it; else by when the VM has to be there to have been moved by it
+	until time.Time // zero while the step runs; then the deadline until which a move to the node counts as the step's
 }
 
 // flight is a node that this run switched off while a VM was on it. Platforms start such VMs elsewhere (HA), or move them aside
 // before the node stops.
 type flight struct {
 	node string
-	back int // which change switched the node on again; 0: none
+	back int // the change that switched the node on again; 0: none
 }
 
 // cause is why a VM has changed its node.
@@ -52,13 +52,13 @@ type cause int
 
 const (
 	causeForeign  cause = iota // moved from outside the run
-	causeStep                  // a step did, which failed
-	causeAfterCut              // the platform did, because this run switched the node off
+	causeStep                  // moved by a step that failed
+	causeAfterCut              // moved by the platform, because this run switched the node off
 )
 
 // Stray is a VM that is on another node although no step moved it.
 type Stray struct {
-	VM    target.VM // where it is
+	VM    target.VM // with its new node
 	From  string    // id of the node where it was
 	Ago   time.Duration
 	cause cause
@@ -93,7 +93,7 @@ func (t *table) strays(asked listing, vms []target.VM) []Stray {
 	return out
 }
 
-// stays notes that a VM is where it was: one that runs on a node which was off is there for good.
+// stays notes that a VM has not moved: one that runs on a node that was off will stay there.
 func (m *moves) stays(asked listing, vm target.VM) {
 	if e, ok := m.fled[vm.Name]; ok && e.node == vm.NodeID && e.back > 0 && asked.since >= e.back && vm.Power == target.PowerOn {
 		delete(m.fled, vm.Name)
@@ -107,7 +107,7 @@ func (m *moves) why(vm target.VM, from string) cause {
 		return causeStep
 	}
 	switch e, ok := m.fled[vm.Name]; {
-	case ok && e.node == from: // the way back is still to come
+	case ok && e.node == from: // the move back is still expected
 		return causeAfterCut
 	case ok && e.node == vm.NodeID:
 		delete(m.fled, vm.Name)
@@ -127,8 +127,8 @@ func (t *table) tellStrays(list []Stray) {
 	}
 }
 
-// moving notes that a step moves VMs to a node; arrived that they are there; strand that the step failed, and looks where they
-// are. A list that was read meanwhile is outdated.
+// moving notes that a step moves VMs to a node, arrived that they are there. strand notes that the step failed, and polls where
+// they are. A list that was read in between is outdated.
 func (t *table) moving(vms []target.VM, nodeID string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +162,7 @@ func (f *Fleet) strand(ctx context.Context, vms []target.VM) {
 	f.look(ctx)
 }
 
-// flee notes that this run is about to switch off the node that VMs are on; stay that it did not; restored that the node is on
+// flee notes that this run is about to switch off the node that VMs are on, stay that it did not, restored that the node is on
 // again.
 func (t *table) flee(vms []target.VM, nodeID string) {
 	t.mu.Lock()

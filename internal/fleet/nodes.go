@@ -43,7 +43,7 @@ func (n *Nodes) Shutdown(ctx context.Context, index int) error {
 	return n.down(ctx, index, taking{interval.OperationNodeShutdown, "node.shutdown", "node.shut-down", p.ShutdownNode})
 }
 
-// taking is a way to take the power of a node.
+// taking is a way to power off a node.
 type taking struct {
 	operation     interval.Operation
 	before, after string // failpoints
@@ -59,7 +59,7 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.notePowerCut(hit)
 		n.fleet.flee(hit, node.ID)
-		var losing sync.WaitGroup // connections to agents may take their time to end
+		var losing sync.WaitGroup // connections to agents may take a while to end
 		defer losing.Wait()
 		err := n.fleet.ops.nodeDown(ctx, loss{how.operation, node.ID, hit, func() { losing.Go(func() { n.fleet.hangUp(hit) }) }}, func(ctx context.Context) error {
 			if err := how.act(ctx, node.ID); err != nil {
@@ -69,7 +69,7 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 			return nil
 		})
 		if err != nil {
-			if diag.ExitCode(err) == diag.ExitRefused { // it was not begun
+			if diag.ExitCode(err) == diag.ExitRefused { // it did not begin
 				n.fleet.stay(hit)
 			}
 			return err

@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// operations reports how long changes to VMs and nodes take, with an event at each begin and each end. A nil *operations
-// reports nothing.
+// operations reports how long changes to VMs and nodes take, with an event at each start and each end. A nil *operations reports
+// nothing.
 //
 // A call for many VMs is an operation, and so is the provider's work on each VM in it. Some ends are only visible by
 // polling, such as an agent or a host that answers again. An answer may come long after the fact if there was no poll in
@@ -54,7 +54,7 @@ func newOperations(t plan.Target, emit func(e interval.Event, at time.Time)) *op
 
 func (o *operations) begin(e interval.Event) *operation { return o.beginAt(e, time.Now()) }
 
-// beginAt reports the begin of an operation at a time which may be in the past.
+// beginAt reports the start of an operation at a time that may be in the past.
 func (o *operations) beginAt(e interval.Event, at time.Time) *operation {
 	if o == nil {
 		return nil
@@ -208,7 +208,7 @@ func (o *operations) watching(reach reacher) reacher {
 	}
 }
 
-// loss is of the power of a node, with the VMs on it.
+// loss is the power loss of a node, with the VMs on it.
 type loss struct {
 	operation interval.Operation
 	node      string

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// binary computes left op right with Python's meaning. Whole numbers have 64 bits; what does not fit is an error.
+// binary computes left op right with Python's semantics. Integers have 64 bits; overflow is an error.
 func (m *machine) binary(op string, left, right any) (any, error) {
 	if op == "~" {
 		return m.text(str(left) + str(right))
@@ -56,7 +56,7 @@ func (m *machine) join(left, right any) (any, error) {
 	return nil, mismatch("+", left, right)
 }
 
-// repeat is a text or list times a whole number. The cost is checked before anything is made.
+// repeat is a text or list times an integer. It checks the cost before it allocates.
 func (m *machine) repeat(v any, n int64) (any, error) {
 	n = max(n, 0)
 	switch x := v.(type) {

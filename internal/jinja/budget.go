@@ -7,19 +7,19 @@ import (
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
-// budget is what a run may take, and what it took.
+// budget has the limits of a rendering, and what it has used.
 type budget struct {
 	limits Limits
 	steps  int
 	paid   int // bytes
 }
 
-// limitError ends the run.
+// limitError ends the rendering.
 type limitError struct{ message string }
 
 func (e limitError) Error() string { return e.message }
 
-// endsRun reports whether an error already has its position, or ends the run regardless of it.
+// endsRun reports whether an error already has its position, or ends the rendering regardless of it.
 func endsRun(err error) bool {
 	return errors.As(err, new(*syntax.Fault)) || errors.As(err, new(limitError))
 }
@@ -32,13 +32,13 @@ func (b *budget) step() error {
 	return nil
 }
 
-// bytesPerStep is how much text one step may go through.
+// bytesPerStep is how much text one step may process.
 const bytesPerStep = 64
 
 // work counts steps that the next call of step checks.
 func (b *budget) work(steps int) { b.steps += steps }
 
-// workOn counts what going through a value takes.
+// workOn counts the steps of processing a value.
 func (b *budget) workOn(v any) {
 	switch v := v.(type) {
 	case string:
@@ -50,7 +50,7 @@ func (b *budget) workOn(v any) {
 	}
 }
 
-// pay counts memory that a value takes; what is paid is never given back, which bounds all values of a run.
+// pay counts the memory of a value. It is never refunded, so the budget bounds all values of a rendering.
 func (b *budget) pay(bytes int) error {
 	if bytes < 0 || bytes > b.limits.ValueBytes-b.paid {
 		return limitError{fmt.Sprintf("the values of the template take more than %d MiB", b.limits.ValueBytes>>20)}

@@ -60,7 +60,7 @@ func (m *machine) invoke(x syntax.Expr, scope *frame) (any, error) {
 	return nil, fmt.Errorf("this expression is not understood")
 }
 
-// named puts the name of what failed before an error, except where the error ends the run.
+// named prefixes an error with the name of the call that failed, unless the error ends the rendering.
 func named(name string, err error) error {
 	if err == nil || endsRun(err) {
 		return err
@@ -90,8 +90,7 @@ func (m *machine) arguments(a syntax.Arguments, scope *frame) (callArgs, error) 
 	return out, nil
 }
 
-// bind gives the arguments the names of the parameters, with defaults for what is not given. noDefault marks a
-// parameter that must be given.
+// bind assigns the arguments to the parameters, with defaults for missing ones. noDefault marks a required parameter.
 func (a callArgs) bind(params ...param) (map[string]any, error) {
 	if len(a.positional) > len(params) {
 		return nil, fmt.Errorf("takes at most %d arguments, not %d", len(params), len(a.positional))
@@ -133,7 +132,7 @@ type missing struct{}
 
 var noDefault any = missing{}
 
-// whole reads an argument that must be a whole number.
+// whole reads an argument that must be an integer.
 func whole(v any, name string) (int64, error) {
 	i, _, isWhole, ok := numeric(v)
 	if !ok || !isWhole {

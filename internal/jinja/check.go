@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
-// checker finds names that nothing defines, before anything runs, so that all of them are reported at once.
+// checker finds undefined names before rendering, so that all of them are reported at once.
 type checker struct {
 	known  map[string]bool // of the template: variables and functions
 	faults []syntax.Fault
@@ -130,7 +130,7 @@ func (c *checker) expr(x syntax.Expr, scope *scopeNames) {
 	}
 }
 
-// guarded skips a bare name where the template itself asks whether it is defined.
+// guarded skips a bare name if the template itself tests whether it is defined.
 func (c *checker) guarded(x syntax.Expr, asks bool, scope *scopeNames) {
 	if _, bare := x.(syntax.NameExpr); bare && asks {
 		return

@@ -31,7 +31,7 @@ func (f *frame) get(name string) (any, bool) {
 
 func (f *frame) child() *frame { return &frame{names: map[string]any{}, parent: f} }
 
-// eval computes an expression. Its errors carry the place of the innermost expression that failed.
+// eval computes an expression. Its errors have the place of the innermost expression that failed.
 func (m *machine) eval(x syntax.Expr, scope *frame) (any, error) {
 	if err := m.step(); err != nil {
 		return nil, err
@@ -140,7 +140,8 @@ func hashable(v any) bool {
 	return false
 }
 
-// logic computes and, or, not, comparisons and conditional expressions. As in Python, and and or give an operand.
+// logic computes and, or, not, comparisons and conditional expressions. As in Python, "and" and "or" return one of their
+// operands.
 func (m *machine) logic(x syntax.Expr, scope *frame) (any, error) {
 	switch x := x.(type) {
 	case syntax.NotExpr:
@@ -395,7 +396,7 @@ func (m *machine) slice(x syntax.SliceExpr, scope *frame) (any, error) {
 	return nil, fmt.Errorf("%s cannot be cut", describeValue(v))
 }
 
-// sliceIndices cuts the bounds to a list of n items, as Python does.
+// sliceIndices clamps the bounds to a list of n items, as Python does.
 func sliceIndices(bounds [3]*int64, n int64) (numbers, error) {
 	step := int64(1)
 	if bounds[2] != nil {
@@ -409,7 +410,7 @@ func sliceIndices(bounds [3]*int64, n int64) (numbers, error) {
 	return span(start, stop, step), nil
 }
 
-// SliceEnds gives start and stop as Python's slice.indices does: cut to the list, and to -1 and n-1 going backwards.
+// SliceEnds returns start and stop like Python's slice.indices: clamped to the list, or to -1 and n-1 with a negative step.
 func SliceEnds[T int | int64](start, stop *T, step, n T) (T, T) {
 	low, high := T(0), n
 	if step < 0 {

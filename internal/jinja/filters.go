@@ -70,7 +70,7 @@ func capitalize(s string) string {
 	return ""
 }
 
-// title raises the first letter of every word; words end at blanks, hyphens and opening brackets.
+// title capitalizes the first letter of every word; words end at blanks, hyphens and opening brackets.
 func title(s string) string {
 	var b strings.Builder
 	start := true
@@ -123,7 +123,7 @@ func filterLength(_ *machine, x any, _ callArgs) (any, error) {
 	return nil, fmt.Errorf("%s has no length", describeValue(x))
 }
 
-// filterInt reads a number, or text that is one; anything else gives the default.
+// filterInt reads a number or numeric text; otherwise it returns the default.
 func filterInt(_ *machine, x any, args callArgs) (any, error) {
 	a, err := args.bind(param{"default", int64(0)}, param{"base", int64(10)})
 	if err != nil {
@@ -156,7 +156,7 @@ func filterInt(_ *machine, x any, args callArgs) (any, error) {
 	return int64(f), nil
 }
 
-// trimBase takes "0x" and the like away, which are allowed in front of a number of that base.
+// trimBase removes a prefix such as "0x", which is allowed before a number of that base.
 func trimBase(s string, base int64) string {
 	prefix := map[int64]string{2: "0b", 8: "0o", 16: "0x"}[base]
 	if prefix != "" && len(s) > 2 && strings.EqualFold(s[:2], prefix) {
@@ -183,7 +183,7 @@ func filterFloat(_ *machine, x any, args callArgs) (any, error) {
 	return a["default"], nil
 }
 
-// filterRound rounds as Python does: halves go to the even neighbour, and a float stays one.
+// filterRound rounds as Python does: halves go to the even neighbour, and a float stays a float.
 func filterRound(_ *machine, x any, args callArgs) (any, error) {
 	a, err := args.bind(param{"precision", int64(0)}, param{"method", "common"})
 	if err != nil {
@@ -229,7 +229,7 @@ func filterReplace(m *machine, x any, args callArgs) (any, error) {
 	return m.replace(str(x), str(a["old"]), str(a["new"]), int(n))
 }
 
-// replace pays for the result before it is made.
+// replace pays for the result before it creates it.
 func (m *machine) replace(s, old, with string, n int) (any, error) {
 	hits := strings.Count(s, old)
 	if n >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
-// items returns what is in x as a list of its own, and pays for it.
+// items returns the items of x as a new list, and pays for it.
 func (m *machine) items(x any) ([]any, error) {
 	seq, err := m.iterate(x)
 	if err != nil {
@@ -145,7 +145,7 @@ func extreme(sign int) filter {
 	}
 }
 
-// foldCase makes texts that differ only in case alike, which is how Jinja orders them.
+// foldCase makes texts that differ only in case equal, as Jinja orders them.
 func foldCase(v any) any {
 	if s, ok := v.(string); ok {
 		return strings.ToLower(s)
@@ -291,7 +291,7 @@ func filterMap(m *machine, x any, args callArgs) (any, error) {
 	return &list{items: items}, nil
 }
 
-// filterSelect keeps the items that pass a test, or that fail it. Without a test it asks for their truth.
+// filterSelect keeps the items that pass a test, or that fail it. Without a test, it selects by truth.
 func filterSelect(keep bool) filter {
 	return func(m *machine, x any, args callArgs) (any, error) {
 		items, err := m.items(x)

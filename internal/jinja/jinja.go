@@ -1,9 +1,9 @@
 // Package jinja renders the part of the Jinja template language that scenarios need, on text from strangers.
 //
-// Expressions mean what they mean in Python: 4 / 2 is 2.0, -7 // 2 is -4, 'a' + 1 is an error. Loops, conditions, set,
-// with, filters and tests are there; everything that reads files, defines macros, calls out of the template or depends
-// on chance is not. Rendering is bounded in steps, in output and in the memory of its values, so it always ends. Every
-// byte of the output knows which bytes of the template it comes from, and faults are collected, not thrown.
+// Expressions mean what they mean in Python: 4 / 2 is 2.0, -7 // 2 is -4, 'a' + 1 is an error. It supports loops, conditions,
+// set, with, filters and tests; it does not support reading files, macros, calls out of the template, or randomness. Rendering is
+// bounded in steps, in output and in the memory of its values, so it always ends. Every byte of the output has its origin in the
+// template, and all faults are collected.
 //
 //	text ──scan──▶ segments ──parse──▶ statements ──check──▶ names known ──run──▶ output with origins
 package jinja
@@ -23,7 +23,7 @@ type Limits struct {
 	ValueBytes  int // of all text and lists that expressions make, in total
 }
 
-// The defaults are far above what any known scenario needs, which is some thousand steps.
+// The defaults are far above the needs of any known scenario, which are a few thousand steps.
 const (
 	stepsDefault       = 1_000_000
 	outputBytesDefault = 4 << 20
@@ -34,7 +34,7 @@ const (
 // Fault is one problem, at a byte range of the template.
 type Fault = syntax.Fault
 
-// Span says where a stretch of the output comes from. It reaches to the Out of the next Span.
+// Span is the origin of a stretch of the output. It reaches to the Out of the next Span.
 type Span struct {
 	Out, Source int  // byte offsets
 	Width       int  // bytes of the tag in the template; 0 for verbatim text
@@ -47,8 +47,8 @@ type Output struct {
 	spans []Span // ordered by Out
 }
 
-// Origin returns the byte of the template that made byte out of the output, and the width of the tag that computed it,
-// or 0 when the text was copied.
+// Origin returns the byte of the template from which byte out of the output comes, and the width of the tag that computed it, or
+// 0 if the text was copied.
 func (o *Output) Origin(out int) (source, width int) {
 	i := sort.Search(len(o.spans), func(i int) bool { return o.spans[i].Out > out }) - 1
 	if i < 0 {
@@ -75,7 +75,7 @@ func Render(source string, variables map[string]any, limits Limits) (*Output, []
 	}
 	body, faults := syntax.Parse(source, &syntax.Words{Filters: slices.Sorted(maps.Keys(filters())), Tests: slices.Sorted(maps.Keys(testTable))})
 	definesNames := func(f syntax.Fault) bool { return slices.Contains([]string{"macro", "import", "from"}, f.Subject) }
-	if !slices.ContainsFunc(faults, definesNames) { // those tags are refused; the names would only be complained about too
+	if !slices.ContainsFunc(faults, definesNames) { // those tags are refused, so their names would only be reported as well
 		faults = append(faults, checkNames(body, variables)...)
 	}
 	if len(faults) > 0 {

@@ -2,7 +2,7 @@ package jinja
 
 import "fmt"
 
-// sequence is what a loop goes over.
+// sequence is what a loop iterates over.
 type sequence interface {
 	len() int
 	item(i int) any
@@ -13,7 +13,7 @@ func (l *list) item(i int) any   { return l.items[i] }
 func (n numbers) len() int       { return int(n.count) }
 func (n numbers) item(i int) any { return n.start + int64(i)*n.step }
 
-// iterate returns what a loop, or a filter over many values, goes over.
+// iterate returns the values that a loop or a filter iterates over.
 func (m *machine) iterate(v any) (sequence, error) {
 	switch v := v.(type) {
 	case *list:

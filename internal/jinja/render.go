@@ -8,18 +8,18 @@ import (
 	"github.com/braggdev/bragg/internal/jinja/syntax"
 )
 
-// renderer runs statements. Faults are kept and the run goes on, so that all are found; a used-up limit ends it.
+// renderer runs statements. It keeps faults and continues, so that all are found; an exhausted limit ends it.
 type renderer struct {
 	machine
 	out      strings.Builder
 	spans    []Span
-	capture  *strings.Builder // where output goes inside of a block set
+	capture  *strings.Builder // receives the output inside a block set
 	faults   []syntax.Fault
 	reported map[int]bool // offsets that have a fault, so that a loop reports it once
 	stopped  bool
 }
 
-// report keeps a fault; the first one of a place is enough.
+// report keeps a fault, only the first for each place.
 func (r *renderer) report(where syntax.At, err error) {
 	code := "template-value"
 	if errors.As(err, new(limitError)) {
@@ -206,7 +206,7 @@ func (r *renderer) loop(s syntax.ForStmt, scope *frame) error {
 	return nil
 }
 
-// filterLoop keeps the items for which the loop's own condition holds, so that loop.index counts only these.
+// filterLoop keeps the items that satisfy the loop's condition, so that loop.index counts only these.
 func (r *renderer) filterLoop(s syntax.ForStmt, items sequence, scope *frame) (sequence, error) {
 	kept := &list{}
 	for i := range items.len() {

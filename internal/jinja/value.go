@@ -24,7 +24,7 @@ type (
 	}
 	// span of whole numbers, as range() makes it; it is never stored as a list.
 	numbers struct{ start, step, count int64 }
-	// namespace is an object whose attributes loops can change.
+	// namespace is an object with attributes that loops can change.
 	namespace struct{ attributes dict }
 	// undefined is a name without a value. Only default, defined and undefined accept it.
 	undefined struct{ name string }
@@ -57,7 +57,7 @@ func (d *dict) get(key any) (any, bool) {
 	return v, ok
 }
 
-// normalKey makes 1, 1.0 and True the same key, as they are in Python.
+// normalKey makes 1, 1.0 and True the same key, as in Python.
 func normalKey(key any) any {
 	switch k := key.(type) {
 	case bool:
@@ -77,7 +77,7 @@ func asInt(b bool) int64 {
 	return 0
 }
 
-// typeName is what messages call the type of a value; the words are Python's.
+// typeName is the name of a value's type in messages; the words are Python's.
 func typeName(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -144,7 +144,7 @@ func numeric(v any) (i int64, f float64, whole, ok bool) {
 	return 0, 0, false, false
 }
 
-// equal is Python's ==: numbers compare by value, lists and dictionaries by what is in them.
+// equal is Python's ==: numbers compare by value, lists and dictionaries by content.
 func (m *machine) equal(a, b any, depth int) bool {
 	if m.work(1); depth > syntax.DepthMax || m.steps > m.limits.Steps {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// Facts are what rules look at.
+// Facts are the input of rules.
 type Facts struct {
 	Scenario *scenario.Scenario
 	Dry      planner.Dry // properties of the scenario that hold on any target
@@ -59,7 +59,7 @@ func (f *Facts) faultsWith(takes func(code string) bool) []finding.Finding {
 	return out
 }
 
-// isJobFile reports whether a workload's file is in fio's format: other generators have formats of their own.
+// isJobFile reports whether a workload's file is in fio's format: other generators have their own formats.
 func (f *Facts) isJobFile(w scenario.Workload) bool {
 	return w.ConfigFile != "" && (w.Generator == "" || f.catalog.Generators.RunsJobFiles(w.Generator))
 }
@@ -81,7 +81,7 @@ func (c Call) Span() (verb.Span, time.Duration) {
 	return c.Times[0].Span, c.Times[0].Length
 }
 
-// Runtime is that of the load that a call starts; 0 without one.
+// Runtime is the runtime of the load that a call starts; 0 without one.
 func (c Call) Runtime() time.Duration {
 	if c.Effect.Starts() == "" {
 		return 0

@@ -6,8 +6,8 @@
 //
 //	Scenario + Catalog ──facts──▶ Facts ──each Rule──▶ findings in the order of the text
 //
-// Fail means that the planner refuses the scenario, for a reason of its own. Warning means that a figure of the report will be misleading or missing.
-// Info is worth knowing.
+// Fail means that the planner refuses the scenario, with its own error. Warning means that a figure of the report will be
+// misleading or missing. Info is worth knowing.
 package lint
 
 import (
@@ -79,8 +79,8 @@ func Faults(sc *scenario.Scenario, catalog verb.Catalog) diag.List {
 	return slices.DeleteFunc(all, func(d diag.Diagnostic) bool { return d.Severity != diag.SeverityError })
 }
 
-// Diagnostic shows a finding with the user's own line. A finding without a place has no file either. The scenario is the
-// one that was checked.
+// Diagnostic shows a finding with the user's own line. A finding without a place also has no file. The scenario is the one that
+// was checked.
 func Diagnostic(f finding.Finding, sc *scenario.Scenario) diag.Diagnostic {
 	d := diag.Diagnostic{Code: f.Code, Message: f.Claim, Hint: f.Advice, Severity: diag.SeverityNote}
 	switch f.Severity {

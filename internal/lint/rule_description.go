@@ -57,7 +57,7 @@ var (
 	timeUnits = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}
 )
 
-// sentences returns the timed ones of a description that are about the scenario with that title.
+// sentences returns the sentences of a description that state a time and are about the scenario with that title.
 func sentences(description, title string) []sentence {
 	var out []sentence
 	raw := strings.Split(description, "\n")
@@ -99,8 +99,8 @@ func heading(line string) string {
 	return strings.TrimSpace(text)
 }
 
-// stepLengths lists the times of waits, and those of loads as well, each with what they add up to between two events of
-// unknown length.
+// stepLengths lists the times of waits, and of waits and loads together, each with their sums between two events of unknown
+// length.
 func stepLengths(f *Facts) (waits, all []time.Duration) {
 	var together time.Duration
 	for _, c := range f.Calls {

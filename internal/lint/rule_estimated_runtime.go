@@ -34,7 +34,8 @@ var ruleEstimatedRuntime = Rule{
 	},
 }
 
-// endless reports whether a call may take any time: a load without a runtime, a program, or steps as many as the target has nodes.
+// endless reports whether a call may take any time: a load without a runtime, a program, or as many steps as the target has
+// nodes.
 func (c Call) endless() bool {
 	span, _ := c.Span()
 	return span == verb.SpanAny || c.Kind.RunsPrograms() || c.Kind.Expands()

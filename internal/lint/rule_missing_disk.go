@@ -29,7 +29,7 @@ var ruleMissingDisk = Rule{
 	},
 }
 
-// devices names the data disks of a group, as job files do: sdb is the first.
+// devices lists the data disks of a group by their names in job files: sdb is the first.
 func devices(g scenario.Group) []string {
 	var out []string
 	for i := range g.DiskCount {

@@ -9,22 +9,21 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// QueryError is what is wrong with a query of a scenario.
+// QueryError is a fault in a query of a scenario.
 type QueryError struct {
-	Offset, Length int // of the fault in the query as written, in bytes; -1 and 0 where it has no place
+	Offset, Length int // of the fault in the query as written, in bytes; -1 and 0 if its place is unknown
 	Reason         string
 }
 
 func (e *QueryError) Error() string { return e.Reason }
 
-// CheckQuery parses a query of a scenario, macros included, as a result of that group would ask it. It returns nil or a
-// *QueryError.
+// CheckQuery parses a query of a scenario, including macros, as for a result of that group. It returns nil or a *QueryError.
 func CheckQuery(query, group string) error {
 	if _, err := Expand(query, "run", group); err != nil {
 		at := macroPattern.FindStringIndex(query)
 		return &QueryError{Offset: at[0], Length: at[1] - at[0], Reason: err.Error()}
 	}
-	// Places of faults count in what is parsed, so macros become matchers of the same length.
+	// Fault positions refer to the parsed text, so macros become matchers of the same length.
 	expr := macroPattern.ReplaceAllStringFunc(query, func(macro string) string {
 		const matcher = `run=""`
 		return `run="` + strings.Repeat("x", len(macro)-len(matcher)) + `"`
@@ -40,7 +39,7 @@ func CheckQuery(query, group string) error {
 	return nil
 }
 
-// placed takes place and reason from a fault of the parser.
+// placed extracts position and reason from an error of the parser.
 func placed(err error, length int) error {
 	var list parser.ParseErrors
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -52,7 +51,7 @@ func placed(err error, length int) error {
 	return &QueryError{Offset: from, Length: to - from, Reason: reason(first.Err)}
 }
 
-// reason is the parser's words, without quotes around the whole.
+// reason is the parser's message, without the quotes around it.
 func reason(err error) string {
 	text := err.Error()
 	if plain, quoted := strconv.Unquote(text); quoted == nil {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// outOfOrder is how late a value may come: agents buffer at least 15 minutes while they are cut off.
+	// outOfOrder is how late a value may arrive: agents buffer at least 15 minutes while they are disconnected.
 	outOfOrder       = time.Hour
 	commitEvery      = time.Second
 	commitSamplesMax = 20_000
-	// upkeepEvery and upkeepSamples say when full chunks leave memory and old ones become blocks, whichever comes first.
+	// upkeepEvery and upkeepSamples determine when full chunks leave memory and old ones become blocks, whichever comes first.
 	upkeepEvery   = time.Minute
 	upkeepSamples = 2_000_000
 	idleWaitMax   = 10 * time.Second
@@ -30,22 +30,22 @@ const (
 
 // disk is the library's database in a folder.
 //
-// The library panics when it cannot write a chunk: the disk is full, the folder was removed. It does so with its own locks
-// held, on whatever goroutine writes, and it starts goroutines of its own for that. So here it is made to start none: its
-// periodic work is switched off and done by upkeep, its chunks are written by the appending goroutine, and it keeps no
-// write-ahead log, whose replay would write chunks on further goroutines (what a crash loses is rebuilt from the record).
-// Every call of it goes through attempt, which turns a panic into the error that breaks the disk for good. After a panic the
-// database is not touched again: a lock that is still held would block its caller forever.
+// The library panics when it cannot write a chunk because the disk is full or the folder was removed. It panics with its own
+// locks held, on the goroutine that writes, which may be one that it started. So it is configured to start none: upkeep replaces
+// its periodic work, the appending goroutine writes its chunks, and it has no write-ahead log, whose replay would write chunks on
+// further goroutines (data lost in a crash is rebuilt from the record). Every call goes through attempt, which turns a panic into
+// the error that breaks the disk permanently. After a panic the database is not called again: a lock that is still held would
+// block the caller forever.
 type disk struct {
 	db *tsdb.DB
 
-	mu        sync.Mutex // of what follows; taken inside of attempt only
+	mu        sync.Mutex // guards the fields below; taken only inside attempt
 	app       storage.AppenderV2
 	pending   int
 	unkept    int // samples since the last upkeep
 	committed time.Time
 
-	due    chan struct{} // upkeepSamples have come
+	due    chan struct{} // upkeepSamples have arrived
 	stop   context.CancelFunc
 	kept   chan struct{} // closed when upkeep has ended
 	once   sync.Once
@@ -65,7 +65,7 @@ type value struct {
 	times  *histogram.Histogram // nil: number counts
 }
 
-// openDisk opens the database in dir and creates it when there is none. Values that no block holds are gone: see persist.
+// openDisk opens the database in dir and creates it if there is none. Values outside blocks are lost: see persist.
 func openDisk(dir string) (*disk, error) {
 	options := tsdb.DefaultOptions()
 	options.OutOfOrderTimeWindow = outOfOrder.Milliseconds()
@@ -98,7 +98,7 @@ func brokenDisk(why error) *disk {
 	return d
 }
 
-// upkeep does what the library would do by itself.
+// upkeep does the periodic work of the library.
 func (d *disk) upkeep(ctx context.Context) {
 	defer close(d.kept)
 	tick := time.NewTicker(upkeepEvery)
@@ -123,7 +123,7 @@ func (d *disk) upkeep(ctx context.Context) {
 	}
 }
 
-// survive calls what, and breaks the disk when that panics.
+// survive calls what, and breaks the disk if it panics.
 func (d *disk) survive(what func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -157,8 +157,8 @@ func (d *disk) fault() error {
 	}
 }
 
-// attempt calls what on a goroutine of its own and waits for it, or until the disk breaks: then that goroutine may never end. So
-// what must not change anything that its caller reads, apart from what it returns.
+// attempt calls what on a new goroutine and waits until it returns or the disk breaks. In the latter case the goroutine may never
+// end, so what must not change anything that its caller reads, except its return values.
 func attempt[T any](d *disk, what func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -193,8 +193,8 @@ func (d *disk) do(what func() error) error {
 	return err
 }
 
-// append takes values, which must not change any more. A value that comes too late is dropped: the record has it. Any other fault
-// breaks the disk.
+// append takes values, which must not change afterwards. A value that arrives too late is dropped, because the record has it. Any
+// other fault breaks the disk.
 func (d *disk) append(values []value) error {
 	return d.do(func() error {
 		d.mu.Lock()
@@ -290,7 +290,7 @@ func (d *disk) idle() bool {
 	}
 }
 
-// close closes the database. One that the library panicked in is left as it is, files and all.
+// close closes the database. After a panic of the library, the database and its files stay open.
 func (d *disk) close() error {
 	d.endUpkeep()
 	err := d.fault()
@@ -303,7 +303,7 @@ func (d *disk) close() error {
 	return err
 }
 
-// tolerate forgives values that the store has already or that come too late for it; the record has them.
+// tolerate ignores errors for values that the store already has or that arrive too late; the record has them.
 func tolerate(err error) error {
 	for _, known := range []error{
 		storage.ErrOutOfOrderSample, storage.ErrOutOfBounds, storage.ErrTooOldSample, storage.ErrDuplicateSampleForTimestamp,

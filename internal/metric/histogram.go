@@ -14,12 +14,12 @@ import (
 const (
 	schema           = 4
 	bucketsPerDouble = 1 << schema
-	// indexMin is the bucket of one nanosecond in seconds; indexMax that of the longest time a uint64 can say.
+	// indexMin is the bucket of one nanosecond in seconds, indexMax the bucket of the longest time that a uint64 can hold.
 	indexMin = -30 * bucketsPerDouble
 	indexMax = 35 * bucketsPerDouble
 )
 
-// indexOf maps a bucket of the record to the exponential bucket that holds its middle.
+// indexOf maps a bucket of the record to the exponential bucket that contains its midpoint.
 var indexOf = sync.OnceValue(func() []int16 {
 	table := make([]int16, stat.BucketCount)
 	for i := range table {
@@ -40,7 +40,7 @@ var indexOf = sync.OnceValue(func() []int16 {
 type exponential struct {
 	counts [indexMax - indexMin + 1]uint64
 	low    int // of the buckets in use, as offset in counts
-	high   int // behind the last one; 0: none
+	high   int // after the last one; 0: none
 	zeros  uint64
 	count  uint64
 	sum    float64
@@ -68,7 +68,7 @@ func (e *exponential) add(h *stat.Histogram) {
 	e.sum += h.Sum() / 1e9
 }
 
-// histogram returns the present state. The store keeps what it is given, so every call makes a new one.
+// histogram returns the current state. The store keeps the value, so every call creates a new one.
 func (e *exponential) histogram() *histogram.Histogram {
 	h := &histogram.Histogram{
 		Schema: schema, ZeroThreshold: 1e-10, ZeroCount: e.zeros, Count: e.count, Sum: e.sum,

@@ -27,7 +27,7 @@ const (
 	Gauge        = "bragg_load_gauge"
 )
 
-// loadKey names what one generator on one VM does over all its starts: its counters never fall.
+// loadKey identifies one generator on one VM over all its starts: its counters never decrease.
 type loadKey struct {
 	workload, vm string
 	prefill      bool
@@ -58,7 +58,7 @@ type timeSeries struct {
 	labels labels.Labels
 	ref    storage.SeriesRef
 	cells  exponential
-	last   *stat.Histogram // of the interval at hand, until it was sent on
+	last   *stat.Histogram // of the current interval, until it was forwarded
 }
 
 // AppendInterval adds the values of one interval at its end. Intervals of one workload and VM must come in their order.
@@ -104,8 +104,8 @@ func (s *Store) load(iv *interval.Interval) *loadSeries {
 	return l
 }
 
-// vmLabels are the labels of everything that tells of one VM. A VM keeps the node label it first had, because a label
-// that changes would make two half series of one.
+// vmLabels are the labels of all series of one VM. A VM keeps its first node label, because a changed label would split a series
+// in two.
 func (s *Store) vmLabels(group, vm string) map[string]string {
 	out := maps.Clone(s.own)
 	maps.Copy(out, map[string]string{"vm_group": group, "vm": vm, "instance": vm, "node": s.nodes[vm]})
@@ -134,8 +134,8 @@ func (m *moment) operation(name string, t *interval.Traffic) {
 	m.times(counterKey{name: ResponseTime, operation: name}, t.Response)
 }
 
-// add raises a counter. A counter begins at 0 at the start of its first interval, so that rate sees that one too. It
-// makes no series until it is first raised.
+// add increases a counter. A counter begins at 0 at the start of its first interval, so that rate includes that interval. It has
+// no series until it is first increased.
 func (m *moment) add(key counterKey, by float64) {
 	c := m.load.counters[key]
 	if c == nil {
@@ -176,8 +176,8 @@ func (m *moment) times(key counterKey, h *stat.Histogram) {
 	t.last = h
 }
 
-// holdAt repeats all counters at the start of an interval that does not follow the one before: nothing was counted in
-// between, and what is counted now belongs behind this moment.
+// holdAt repeats all counters at the start of an interval that does not directly follow the previous one: nothing was counted in
+// between, and the new counts belong after this time.
 func (m *moment) holdAt(t int64) {
 	for key, c := range m.load.counters {
 		if key.name != Backlog && key.name != InFlight && key.gauge == 0 {

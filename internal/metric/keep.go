@@ -6,16 +6,16 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// keptByDefault are the node_exporter metrics that are recorded though no query names them. A node_exporter has about
-// a thousand series, too many to record of a hundred VMs for hours.
+// keptByDefault are the node_exporter metrics that are recorded even if no query names them. A node_exporter has about a thousand
+// series, too many to record for a hundred VMs over hours.
 var keptByDefault = []string{
 	"node_disk_", "node_cpu_seconds_total", "node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes",
 	"node_network_receive_bytes_total", "node_network_transmit_bytes_total", "node_boot_time_seconds", "node_load1",
 }
 
-// Keep returns a choice of metrics for a Scraper: what the queries of a scenario name, what is recorded of every
-// node_exporter, and everything of other exporters (names that begin with neither node_ nor go_, process_ nor
-// promhttp_). A query that cannot be parsed, or that selects by a pattern of names, keeps everything.
+// Keep selects the metrics for a Scraper: those that the queries of a scenario name, those of keptByDefault, and all metrics of
+// other exporters (names without the prefixes node_, go_, process_ and promhttp_). A query that cannot be parsed, or that selects
+// by a pattern of names, keeps everything.
 func Keep(queries []string) func(name string) bool {
 	wanted := map[string]bool{}
 	p := parser.NewParser(parser.Options{EnableExperimentalFunctions: true})

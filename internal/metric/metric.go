@@ -1,17 +1,17 @@
-// Package metric answers PromQL for one run: an embedded Prometheus TSDB with native histograms, filled from the
-// intervals, events and scraped samples of the run. It is a cache beside the bundle, outside its seal: it can be
-// deleted and rebuilt from the record at any time, and no number of a report other than those of queries comes from it.
+// Package metric answers PromQL for one run: an embedded Prometheus TSDB with native histograms, filled from the intervals,
+// events and scraped samples of the run. It is a cache beside the bundle and not covered by its seal: it can be deleted and
+// rebuilt from the record at any time. Of the numbers in a report, only results of queries come from it.
 //
 //	intervals, samples, events ──▶ Store.Append… (live) or Rebuild (from a bundle) ──▶ Store.Range, Store.Instant
 //	Scraper: exporters of VMs ──▶ samples, for the bundle and the Store
 //
-// It is the only importer of the Prometheus server libraries. Of those it takes tsdb, promql and the text parser. The
-// scraper is our own: Prometheus' stamps wall time and writes to a store only, whereas samples here carry the run's
-// axis and belong into the bundle first.
+// This package is the only importer of the Prometheus server libraries. It uses tsdb, promql and the text parser. The scraper is
+// separate: Prometheus' scraper stamps wall time and writes only to a store, whereas samples here have times on the run's axis
+// and go into the bundle first.
 //
-// Time: a bundle counts nanoseconds from the start of the run, Prometheus milliseconds of wall time. The store adds the
-// wall time of zero from the manifest on the way in and takes it off again on the way out, so that the axis of a chart
-// is the same whichever source it draws. docs/formats/metrics.md lists names and labels.
+// Time: a bundle counts nanoseconds from the start of the run, Prometheus milliseconds of wall time. The store adds the wall time
+// of zero from the manifest to incoming times and subtracts it from outgoing ones, so that charts of all sources share one axis.
+// docs/formats/metrics.md lists names and labels.
 package metric
 
 import (
@@ -36,10 +36,10 @@ import (
 const Dir = "metrics"
 
 const (
-	// lookback is how long a value holds when nothing newer was scraped. Prometheus' five minutes would draw a dead VM
-	// as living.
+	// lookback is how long a value holds if no newer one was scraped. With Prometheus' five minutes, a dead VM would appear to be
+	// alive.
 	lookback = 30 * time.Second
-	// queryTimeout and the two bounds below keep a query of a scenario, which is untrusted, from taking the machine.
+	// queryTimeout and the two bounds below keep an untrusted query of a scenario from overloading the machine.
 	queryTimeout    = 60 * time.Second
 	querySamplesMax = 50_000_000
 	queryPointsMax  = 100_000 // per series
@@ -48,7 +48,7 @@ const (
 // Store is the metric store of one run. Its methods may be called from several goroutines.
 type Store struct {
 	run        string
-	own        map[string]string          // labels that everything has
+	own        map[string]string          // labels of all series
 	engines    map[string]interval.Engine // by workload; they name operations and gauges
 	zeroMillis int64                      // wall time of zero on the run's axis
 
@@ -57,23 +57,23 @@ type Store struct {
 	parser parser.Parser
 
 	mu      sync.Mutex
-	values  []value           // of the call at hand, for the disk
+	values  []value           // of the current call, for the disk
 	nodes   map[string]string // VM → node it was last seen on
 	loads   map[loadKey]*loadSeries
 	scraped map[string]*scrapedSeries
 	names   []byte
-	remote  *Remote // is given everything that is appended; may be nil
+	remote  *Remote // receives everything that is appended; may be nil
 }
 
-// Forward gives everything that is appended from now on to r, too.
+// Forward also sends everything that is appended from now on to r.
 func (s *Store) Forward(r *Remote) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remote = r
 }
 
-// Open opens the store in dir and creates it when there is none. The manifest says which run the values belong to and
-// when its axis begins. Of a store that was there, it finds what Persist wrote.
+// Open opens the store in dir and creates it if there is none. The manifest identifies the run of the values and the start of its
+// axis. An existing store contains what Persist wrote.
 func Open(dir string, m result.Manifest) (*Store, error) {
 	d, err := openDisk(dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func Open(dir string, m result.Manifest) (*Store, error) {
 	return newStore(d, m), nil
 }
 
-// Forwarder returns a store that keeps nothing, because of why: it serves Forward only.
+// Forwarder returns a store that keeps nothing, because of why. It only serves Forward.
 func Forwarder(m result.Manifest, why error) *Store { return newStore(brokenDisk(why), m) }
 
 func newStore(d *disk, m result.Manifest) *Store {
@@ -98,7 +98,7 @@ func newStore(d *disk, m result.Manifest) *Store {
 	}
 }
 
-// ownNames are the labels of the run, which all its series have. scenario_id, scenario_name, scenario_display_name and
+// ownNames are the labels of the run, which are on all its series. scenario_id, scenario_name, scenario_display_name and
 // cluster_name are X-Ray's.
 var ownNames = []string{"run", "scenario", "scenario_id", "scenario_name", "scenario_display_name", "cluster_name"}
 
@@ -109,15 +109,15 @@ func ownLabels(m result.Manifest) map[string]string {
 	}
 }
 
-// Broken is closed when the store's directory accepts no more writes: the disk is full, or the directory is gone. Every call
-// but Forward fails from then on, with the error that Err returns. Rebuild restores all data.
+// Broken is closed when the store's directory accepts no more writes: the disk is full, or the directory is gone. From then on,
+// every call except Forward fails with the error that Err returns. Rebuild restores all data.
 func (s *Store) Broken() <-chan struct{} { return s.disk.broken }
 
-// Err returns why the store is broken, nil while it is not.
+// Err returns why the store is broken, or nil.
 func (s *Store) Err() error { return s.disk.fault() }
 
-// Persist lets Open find everything that was appended. Nothing may be appended afterwards. A store that is closed without it
-// leaves nothing of worth behind.
+// Persist writes everything that was appended, so that Open finds it. Nothing may be appended afterwards. A store that is closed
+// without Persist leaves no usable data.
 func (s *Store) Persist() error {
 	if err := s.disk.persist(); err != nil {
 		return fmt.Errorf("write metric store: %w", err)
@@ -125,7 +125,7 @@ func (s *Store) Persist() error {
 	return nil
 }
 
-// Close closes the store. One in which the library panicked keeps its files open: its locks cannot be trusted any more.
+// Close closes the store. After a panic of the library, its files stay open, because its locks cannot be trusted.
 func (s *Store) Close() error {
 	if err := errors.Join(s.disk.close(), s.engine.Close()); err != nil {
 		return fmt.Errorf("close metric store: %w", err)
@@ -133,7 +133,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Rebuild fills a new store in dir from the record, replacing what is there.
+// Rebuild fills a new store in dir from the record, replacing any existing one.
 func Rebuild(ctx context.Context, b *result.Bundle, dir string) (*Store, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("rebuild metric store: %w", err)
@@ -149,8 +149,8 @@ func Rebuild(ctx context.Context, b *result.Bundle, dir string) (*Store, error) 
 	return s, nil
 }
 
-// fill reads events first, because they tell which node a VM was on. Intervals and samples come side by side, each in the order in
-// which they were recorded: what is older than the newest value by more than outOfOrder would not be taken.
+// fill reads events first, because they show which node a VM was on. It appends intervals and samples in parallel, each in
+// recorded order: the database refuses values older than the newest one by more than outOfOrder.
 func (s *Store) fill(ctx context.Context, b *result.Bundle) error {
 	for e, err := range b.Events() {
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *Store) fill(ctx context.Context, b *result.Bundle) error {
 	return s.Flush()
 }
 
-// sampleQueue appends recorded samples little by little.
+// sampleQueue appends recorded samples step by step.
 type sampleQueue struct {
 	store *Store
 	next  func() (result.Sample, error, bool)
@@ -193,7 +193,7 @@ type sampleQueue struct {
 
 const sampleBatchMax = 1000
 
-// until appends what was recorded up to a moment.
+// until appends the samples recorded up to a given time.
 func (q *sampleQueue) until(ctx context.Context, nanos int64) error {
 	for !q.ended {
 		if !q.read {
@@ -230,7 +230,7 @@ func (q *sampleQueue) flush(ctx context.Context) error {
 	return err
 }
 
-// AppendEvent learns from events which node a VM is on.
+// AppendEvent updates from events which node a VM is on.
 func (s *Store) AppendEvent(e interval.Event) {
 	if e.Kind != interval.EventPlaced {
 		return
@@ -245,7 +245,7 @@ func (s *Store) Flush() error { return s.disk.commit() }
 
 func (s *Store) millis(atNanos int64) int64 { return s.zeroMillis + atNanos/int64(time.Millisecond) }
 
-// put adds one number to what hand gives away. The caller holds the lock of both.
+// put adds one number to the values that hand passes on. The caller holds the lock of both.
 func (s *Store) put(v value) {
 	if s.remote != nil {
 		s.remote.add(point{labels: v.labels, millis: v.millis, value: v.number})

@@ -19,13 +19,13 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Series is one series of an answer.
+// Series is one series of a query result.
 type Series struct {
 	Labels map[string]string
 	Points result.Points
 }
 
-// Window is a stretch of the run's axis, cut into steps.
+// Window is a time range on the run's axis, divided into steps.
 type Window struct {
 	FromNanos, ToNanos int64
 	Step               time.Duration
@@ -58,8 +58,7 @@ func Expand(expr, run, group string) (string, error) {
 	return out, fault
 }
 
-// Range evaluates expr at every step of w. All series of the answer have a point at every step; a step without a
-// value is NaN.
+// Range evaluates expr at every step of w. All series of the result have a point at every step; a step without a value is NaN.
 func (s *Store) Range(ctx context.Context, expr string, w Window) ([]Series, error) {
 	step := max(w.Step, time.Millisecond)
 	if w.ToNanos < w.FromNanos {
@@ -109,7 +108,7 @@ func (s *Store) matrix(ctx context.Context, expr string, w Window, step time.Dur
 	return answer, nil
 }
 
-// Instant evaluates expr at one moment. Each series of the answer has one point.
+// Instant evaluates expr at one time. Each series of the result has one point.
 func (s *Store) Instant(ctx context.Context, expr string, atNanos int64) ([]Series, error) {
 	if err := s.Flush(); err != nil {
 		return nil, err
@@ -152,7 +151,7 @@ func (s *Store) vector(ctx context.Context, expr string, atNanos int64) ([]Serie
 	return answer, nil
 }
 
-// Check parses expr and reports what is wrong with it.
+// Check parses expr and returns its error.
 func (s *Store) Check(expr string) error {
 	if _, err := s.parser.ParseExpr(expr); err != nil {
 		return fmt.Errorf("query %q: %w", shorten(expr), err)
@@ -168,7 +167,7 @@ func labelMap(ls labels.Labels) map[string]string {
 	return out
 }
 
-// shorten makes a query fit into a message.
+// shorten limits the length of a query in a message.
 func shorten(expr string) string {
 	expr = strings.Join(strings.Fields(expr), " ")
 	if len(expr) > 120 {
@@ -177,7 +176,7 @@ func shorten(expr string) string {
 	return expr
 }
 
-// Name is what a reader calls the series: the values of the labels that tell it apart, or all where there are none.
+// Name is the display name of the series: the values of the labels that distinguish it, or of all labels if there are none.
 func (s Series) Name() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {

@@ -20,7 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Bounds of remote write. A store that is down costs memory for the queue and nothing else.
+// Bounds of remote write. A store that is down costs only the memory of the queue.
 const (
 	remoteQueueMax   = 200_000 // points that wait
 	remoteBatchMax   = 5_000   // points of one request
@@ -32,24 +32,24 @@ const (
 	remoteErrorMax   = 300              // bytes of a refusal that are kept
 )
 
-// remoteQuantiles are sent where a store takes no native histograms.
+// remoteQuantiles are sent to a store that does not accept native histograms.
 var remoteQuantiles = []struct {
 	q    float64
 	text string
 }{{0.5, "0.5"}, {0.95, "0.95"}, {0.99, "0.99"}, {0.999, "0.999"}}
 
-// RemoteOptions say where samples are written besides the bundle.
+// RemoteOptions select where samples are written in addition to the bundle.
 type RemoteOptions struct {
 	URL string // of the receiver: "http://host:9090/api/v1/write"
 	// Authorization is the value of that header; "" sends none. It is never printed.
 	Authorization string
-	// Query is what follows the question mark of each request: "db=samples". It may hold a password, and is never printed either.
+	// Query is the query string of each request: "db=samples". It may contain a password, so it is never printed either.
 	Query string
 	// Quantiles sends summaries, quantiles of each interval, instead of native histograms.
 	Quantiles bool
 }
 
-// Validate tells what is wrong with the address.
+// Validate returns an error for an invalid address.
 func (o RemoteOptions) Validate() error {
 	u, err := url.Parse(o.URL)
 	wrong := func(message, hint string) error {
@@ -71,7 +71,7 @@ func (o RemoteOptions) Validate() error {
 	return nil
 }
 
-// Host names the store, without what else the URL holds.
+// Host names the store, without the rest of the URL.
 func (o RemoteOptions) Host() string {
 	u, err := url.Parse(o.URL)
 	if err != nil {
@@ -80,8 +80,8 @@ func (o RemoteOptions) Host() string {
 	return u.Host
 }
 
-// Remote writes points to a store that takes Prometheus' remote write 1.0, while they come. It never makes its caller wait:
-// what does not fit into its queue is dropped and counted, and so is what the store refuses or does not take in time.
+// Remote writes points, as they arrive, to a store that accepts Prometheus' remote write 1.0. It never blocks its caller: points
+// that do not fit into its queue are dropped and counted, as are points that the store refuses or does not accept in time.
 type Remote struct {
 	options RemoteOptions
 	api     *remote.API
@@ -92,7 +92,7 @@ type Remote struct {
 	dropped atomic.Uint64
 
 	mu   sync.Mutex
-	last error // why something was dropped, the newest
+	last error // the latest reason for a drop
 }
 
 // point is one value of one series.
@@ -131,8 +131,8 @@ func (o RemoteOptions) client() *http.Client {
 	}
 }
 
-// authorized adds header and query to each request. It follows no redirect, so they go nowhere else; and as the client above it does
-// not know them, they are in none of its errors.
+// authorized adds header and query to each request. It follows no redirects, so they reach no other host; and the client above
+// does not know them, so its errors do not contain them.
 type authorized struct {
 	value, query string
 	next         http.RoundTripper
@@ -177,14 +177,14 @@ func (r *Remote) times(t *timeSeries, millis int64, h *stat.Histogram) {
 	r.add(point{labels: with(func(b *labels.Builder) { b.Set(model.MetricNameLabel, name+"_count") }), millis: millis, value: float64(t.cells.count)})
 	r.add(point{labels: with(func(b *labels.Builder) { b.Set(model.MetricNameLabel, name+"_sum") }), millis: millis, value: t.cells.sum})
 	if h == nil || h.Count() == 0 {
-		return // a moment without operations has no quantiles
+		return // an interval without operations has no quantiles
 	}
 	for _, q := range remoteQuantiles {
 		r.add(point{labels: with(func(b *labels.Builder) { b.Set("quantile", q.text) }), millis: millis, value: h.Quantile(q.q) / 1e9})
 	}
 }
 
-// run sends what waits in batches until the queue is closed and empty, or ctx ends.
+// run sends the queued points in batches until the queue is closed and empty, or ctx ends.
 func (r *Remote) run(ctx context.Context) {
 	tick := time.NewTicker(remoteBatchEvery)
 	defer tick.Stop()
@@ -220,7 +220,7 @@ func (r *Remote) send(ctx context.Context, batch []point) {
 	r.sent.Add(uint64(len(batch)))
 }
 
-// request puts the points of a series together, in their order.
+// request groups the points by series, in their order.
 func request(batch []point) *prompb.WriteRequest {
 	out := &prompb.WriteRequest{}
 	byHash := map[uint64][]int{} // indexes of series; batch[first[i]] has the labels of series i

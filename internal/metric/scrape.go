@@ -32,17 +32,18 @@ const (
 
 // Exporter is one address where a Prometheus exporter answers.
 type Exporter struct {
-	Address string // host:port; may be empty where Fetch is set
+	Address string // host:port; may be empty if Fetch is set
 	// Labels are set on every sample; a label of the exporter with the same name becomes exported_<name>.
 	Labels map[string]string
-	// Fetch, if set, gets the text over an existing connection. With an Address it is the fallback when nothing answers there.
+	// Fetch, if set, gets the text over an existing connection. With an Address it is the fallback if the address does not
+	// answer.
 	Fetch func(ctx context.Context) ([]byte, error)
-	// Whole: every metric is wanted, whatever Keep says. Our own agents have few and all of them are wanted.
+	// Whole: keep every metric, regardless of Keep. Bragg's agents have few metrics, and all are wanted.
 	Whole bool
 }
 
-// VMExporter describes an exporter on a VM with the labels that everything about a VM has. X-Ray's instance is the
-// name of the VM, whatever the port.
+// VMExporter describes an exporter on a VM with the labels that all series of a VM have. X-Ray's instance is the name of the VM,
+// whatever the port.
 func VMExporter(address, group, vm, node string) Exporter {
 	return Exporter{Address: address,
 		Labels: map[string]string{"vm_group": group, "vm": vm, "instance": vm, "node": node, "job": "bragg"}}
@@ -56,11 +57,11 @@ func NodeExporter(address, id, name string) Exporter {
 // Scraper asks exporters for their metrics at a steady interval. Set and Run may be called from different goroutines.
 type Scraper struct {
 	Interval time.Duration // default: 5 s
-	// Now returns the present moment on the run's axis. A sample carries the moment at which its scrape began.
+	// Now returns the current time on the run's axis. A sample has the time at which its scrape began.
 	Now func() int64
-	// Keep reports whether a metric is wanted; nil keeps all. up and scrape_duration_seconds are made in any case.
+	// Keep reports whether a metric is wanted; nil keeps all. up and scrape_duration_seconds are always added.
 	Keep func(name string) bool
-	// Sink takes the samples of one scrape. It is called from several goroutines, and owns what it is given.
+	// Sink takes the samples of one scrape. It is called from several goroutines, and owns the samples.
 	Sink func([]result.Sample)
 
 	mu        sync.Mutex
@@ -74,7 +75,7 @@ func (s *Scraper) Set(exporters []Exporter) {
 	s.exporters = slices.Clone(exporters)
 }
 
-// Run scrapes until ctx ends and returns when no request is under way any more.
+// Run scrapes until ctx ends and returns after the last pending request.
 func (s *Scraper) Run(ctx context.Context) {
 	interval := s.Interval
 	if interval <= 0 {
@@ -85,7 +86,7 @@ func (s *Scraper) Run(ctx context.Context) {
 	wait.NowAndEvery(ctx, interval, func() { s.round(ctx, client, interval) })
 }
 
-// Once scrapes all exporters one time.
+// Once scrapes all exporters once.
 func (s *Scraper) Once(ctx context.Context) {
 	client := newScrapeClient()
 	defer client.CloseIdleConnections()
@@ -93,7 +94,7 @@ func (s *Scraper) Once(ctx context.Context) {
 }
 
 func newScrapeClient() *http.Client {
-	// No proxy and no redirects: an exporter is scraped at its address, or not at all.
+	// No proxy and no redirects: an exporter is scraped only at its own address.
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: scrapeTimeoutMax}).DialContext,
@@ -121,12 +122,12 @@ func (s *Scraper) round(ctx context.Context, client *http.Client, interval time.
 	wait.Wait()
 }
 
-// scrape asks one exporter. An exporter that does not answer leaves up = 0 and nothing else: a gap.
+// scrape scrapes one exporter. If it does not answer, only up = 0 is recorded: a gap.
 func (s *Scraper) scrape(ctx context.Context, client *http.Client, e Exporter) {
 	at, begin := s.Now(), time.Now()
 	samples, err := s.fetch(ctx, client, e, at)
 	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		return // the run ended in mid-scrape, which says nothing about the exporter
+		return // the run ended in mid-scrape: that is not a failure of the exporter
 	}
 	up := 1.0
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 		if body, err = e.Fetch(ctx); err != nil {
 			return nil, errors.Join(fault, err)
 		}
-		keep, kind, fault = nil, "text/plain; version=0.0.4", nil // only our own agents are scraped like this
+		keep, kind, fault = nil, "text/plain; version=0.0.4", nil // only Bragg's agents are scraped like this
 	}
 	if fault != nil {
 		return nil, fault
@@ -187,7 +188,7 @@ func shareOf(ctx context.Context, half bool) (context.Context, context.CancelFun
 	return context.WithCancel(ctx)
 }
 
-// get asks an address and returns the text with its content type.
+// get requests the text from an address and returns it with its content type.
 func get(ctx context.Context, client *http.Client, address string) ([]byte, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
@@ -213,8 +214,7 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, stri
 	return body, response.Header.Get("Content-Type"), nil
 }
 
-// parseExposition reads the text format or OpenMetrics. Timestamps of the exporter are passed over: its clock is not
-// the run's.
+// parseExposition reads the text format or OpenMetrics. Timestamps of the exporter are ignored: its clock is not the run's.
 func parseExposition(body []byte, contentType string, keep func(string) bool) ([]result.Sample, error) {
 	if strings.Contains(contentType, "protobuf") {
 		return nil, errors.New("the exporter answered in a format that was not asked for")

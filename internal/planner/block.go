@@ -18,7 +18,7 @@ type Repeat struct {
 	Planned time.Duration // with the time factor of the plan
 }
 
-// length returns for how long iterations may begin.
+// length returns the time within which iterations may begin.
 func (r *Repeat) length(factor float64) time.Duration {
 	return r.head.Rebind(factor).(verb.Blocker).Block().Duration
 }
@@ -59,18 +59,18 @@ func (p *Pace) Skips(b Bound, now time.Duration, length func(*Repeat) time.Durat
 	return false
 }
 
-// walk plays the steps in order on the state v with a time factor and shows each before it is played. Branches begin at
-// the same time, and what follows them begins when the last has ended. Steps that come too late for their repeat are shown
-// with late set and not played. It returns how long each step takes; a head of branches takes as long as the longest.
+// walk plays the steps in order on the state v with a time factor and shows each before it is played. Branches begin at the same
+// time, and the next step begins when the last branch has ended. Steps that are too late for their repeat are shown with late set
+// and not played. It returns how long each step takes; a head of branches takes as long as the longest.
 func (c *script) walk(v *verb.View, factor float64, visit func(i int, step verb.Step, late bool)) []time.Duration {
 	lengths := make([]time.Duration, len(c.steps))
 	// Steps that were bound with the plan's own factor are played with factor 1.
 	length := func(r *Repeat) time.Duration { return r.length(min(factor, c.factor)) }
 	var p Pace
-	head, end := -1, time.Duration(0) // of the branches at hand, and when the longest so far ends
+	head, end := -1, time.Duration(0) // of the current branches, and when the longest so far ends
 	var began time.Duration
 	for i, b := range c.steps {
-		if head >= 0 && b.branch != c.steps[i-1].branch { // a branch is through
+		if head >= 0 && b.branch != c.steps[i-1].branch { // a branch has ended
 			end = max(end, v.Clock)
 			v.Clock = began
 			if b.branch == 0 || b.Parallel {
@@ -178,8 +178,8 @@ func distinctProblems(list diag.List) diag.List {
 	return out
 }
 
-// bindBranches binds each branch to the state before the block, because branches know nothing of each other, and refuses
-// branches that would fight over one thing.
+// bindBranches binds each branch to the state before the block, because branches are independent of each other, and refuses
+// branches that change the same thing.
 func (c *binder) bindBranches(v *verb.View, b Bound, block verb.Block, depth int) {
 	b.Parallel = true
 	c.steps = append(c.steps, b)
@@ -225,7 +225,7 @@ func (c *binder) claim(owners map[string]int, v *verb.View, b Bound, branch int)
 	}
 }
 
-// thingsOf names what an effect changes for good.
+// thingsOf names what an effect changes permanently.
 func thingsOf(e verb.Effect, nodes []target.Node) []string {
 	var out []string
 	for _, group := range []string{e.Deploys, e.Grows, e.Changes, e.Snapshot} {

@@ -20,8 +20,8 @@ type Refusal struct {
 	exit int
 }
 
-// ExitCode is diag.ExitData when the scenario has errors, diag.ExitRefused when its target does not allow to switch nodes, and
-// else diag.ExitUnavailable.
+// ExitCode is diag.ExitData when the scenario has errors, diag.ExitRefused when its target does not allow switching nodes, and
+// otherwise diag.ExitUnavailable.
 func (r *Refusal) ExitCode() int { return r.exit }
 
 // Unwrap returns the list.
@@ -42,7 +42,7 @@ type Bound struct {
 
 	expanded  bool   // an expanded step represents it in the scenario
 	Parallel  bool   // the head of branches, which follow it
-	branch    int    // from 1, of the head before; 0: it is in none
+	branch    int    // from 1, under the preceding head; 0: not in a branch
 	iteration string // of the repetitions around it, outermost first: "2", "2.1"
 	turns     []turn // in repetitions that last for a time, outermost first
 }
@@ -72,13 +72,14 @@ type binder struct {
 	capabilities []target.Capability
 	dry          bool // without a target
 
-	// acts are what the run phase does, actsOfNodes that the target decides on some, actsUnknown that a step could not be named.
+	// acts are the named steps of the run phase; actsOfNodes means that some depend on the target, actsUnknown that a step could
+	// not be named.
 	acts                     []act
 	actsOfNodes, actsUnknown bool
 }
 
-// Compile binds the scenario to a target. It reports everything that is wrong at once, as a *Refusal, and touches
-// nothing. capabilities are those of target.Capabilities, fewer when the user forbids some.
+// Compile binds the scenario to a target. It reports all problems at once, as a *Refusal, and changes nothing. capabilities are
+// those of target.Capabilities, fewer when the user forbids some.
 func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog,
 	options Options) (*Plan, error) {
 	c := newBinder(sc, inventory, capabilities, catalog, options)
@@ -154,7 +155,7 @@ func (c *draft) refusal() error {
 	return &Refusal{ListError: list, exit: exitOf(c.problems)}
 }
 
-// exitOf returns the exit code for problems of which one at least is an error.
+// exitOf returns the exit code for problems, at least one of which is an error.
 func exitOf(problems diag.List) int {
 	exit := diag.ExitUnavailable
 	for _, d := range problems {
@@ -192,8 +193,8 @@ func (c *script) newView(problems *diag.List) *verb.View {
 	return v
 }
 
-// bindAll binds, checks and expands every call, in order, while it plays their effects on groups and loads. Of a
-// scenario that was read in part, calls may be missing.
+// bindAll binds, checks and expands every call, in order, while it plays their effects on groups and loads. A partially read
+// scenario may lack calls.
 func (c *binder) bindAll(partial bool) {
 	v := c.newView(&c.problems)
 	v.Unsure, c.actsUnknown = partial, partial
@@ -351,7 +352,7 @@ func unknownStep(sc *scenario.Scenario, catalog verb.Catalog, call scenario.Call
 
 // BindTeardown binds the calls of teardown again, to the target in its current state: a plan on disk contains no steps.
 func (p *Plan) BindTeardown(inventory target.Inventory, capabilities []target.Capability, catalog verb.Catalog) ([]Bound, diag.List) {
-	// Slices of nodes count those that the plan used.
+	// Slices of nodes count the nodes that the plan used.
 	inventory.Nodes = inventory.Nodes[:min(len(inventory.Nodes), len(p.Target.Nodes))]
 	c := newBinder(p.Document, inventory, capabilities, catalog, Options{AllowShell: p.AllowShell})
 	c.plan = p

@@ -16,7 +16,7 @@ import (
 type Dry struct {
 	Faults diag.List // what Compile would refuse on any target
 	Calls  []DryCall // of all phases in the order of the text; calls within a block follow its head
-	// RunEnd is when the run phase ends and End when all is over, from the start of setup. Both are lower bounds.
+	// RunEnd is when the run phase ends and End when the whole run ends, from the start of setup. Both are lower bounds.
 	RunEnd, End time.Duration
 }
 
@@ -29,7 +29,7 @@ type DryCall struct {
 	Workload string      // that an argument names
 	Groups   []string    // that arguments name, by themselves or by their workload
 	Nodes    string      // that an argument names, as the scenario writes them
-	Times    []DryTime   // each time that it runs; none if the step is wrong or was expanded
+	Times    []DryTime   // one per execution; none if the step is wrong or was expanded
 }
 
 // DryTime is when a step begins, from the start of setup, and how long it takes at least.
@@ -38,10 +38,10 @@ type DryTime struct {
 	Span          verb.Span
 }
 
-// DryCompile binds a scenario to made-up targets that have everything, and plays its steps as the estimate of a plan does. The
-// faults are those that all such targets refuse. What the target or the size of disks decides takes no time. Steps
-// that are wrong do not run. Of a scenario that was read in part only, steps may lack others before them: its calls are
-// judged one by one, without windows, queries and order.
+// DryCompile binds a scenario to hypothetical targets with all capabilities, and plays its steps like the estimate of a plan. It
+// reports the faults that all such targets refuse. Steps whose duration depends on the target or on disk sizes take no time.
+// Wrong steps do not run. In a partially read scenario, earlier steps may be missing: its calls are checked one by one, without
+// windows, queries and order.
 func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
 	few, many := dryBinder(sc, catalog, 3), dryBinder(sc, catalog, 250)
 	for _, c := range []*binder{few, many} {
@@ -61,7 +61,7 @@ func DryCompile(sc *scenario.Scenario, catalog verb.Catalog, partial bool) Dry {
 	d.describe(dryBinder(sc, catalog, 16))
 	if few.problems.HasErrors() && !partial {
 		few = dryBinder(sc, catalog, 3)
-		few.bindAll(true) // so that a step does not lack its time because of one before it
+		few.bindAll(true) // so that an earlier step does not keep a step from having a time
 	}
 	d.time(few)
 	return d
@@ -79,7 +79,7 @@ func dryBinder(sc *scenario.Scenario, catalog verb.Catalog, nodes int) *binder {
 	return c
 }
 
-// describe lists the calls with what their steps say.
+// describe lists the calls with the properties of their steps.
 func (d *Dry) describe(c *binder) {
 	var ignored diag.List
 	v := c.newView(&ignored)

@@ -33,7 +33,7 @@ func (c workloads) engineChooser() (scenario.Workload, bool) {
 }
 
 // checkEngines reports workloads that name different engines, unless the user has chosen one for all, which the plan then
-// says.
+// mentions.
 func (c workloads) checkEngines() {
 	chooser, _ := c.engineChooser()
 	several := slices.ContainsFunc(c.sc.Workloads, func(w scenario.Workload) bool {
@@ -90,7 +90,7 @@ func (c workloads) checkGenerators() {
 		if p.kind.JobFiles {
 			ask.Config = probe // lint has rules for job files themselves
 			if _, err := p.kind.Generator.Plan(ask); err != nil {
-				continue // it cannot plan here
+				continue // it cannot plan on this machine
 			}
 		}
 		ask.Options = w.Options

@@ -15,7 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// finisher writes into the plan what its steps and workloads come to.
+// finisher completes the plan with the totals of its steps and workloads.
 type finisher struct{ *binder }
 
 // finish writes steps, sums, undo order and notes into the plan.
@@ -164,7 +164,7 @@ func poissonBound(mean, block float64) int64 {
 // loadStart is a load that a step begins.
 type loadStart struct {
 	verb.LoadSpec
-	vms     int // that the group has then
+	vms     int // of the group at that time
 	lasting *plan.Lasting
 }
 

@@ -10,20 +10,20 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// A rehearsal shortens loads and waits, but a power cut, a migration or a clone takes as long as ever. A scenario times
-// its loads so that they cover such steps. The rehearsal keeps that: a load that by the scenario's own durations lasts
-// over steps after its start ends only when these steps are over, however long they take. Rejected: a fixed grace period,
-// which is too short on a slow target and too long on a fast one.
+// A rehearsal shortens loads and waits, but not a power cut, a migration or a clone. A scenario times its loads so that they
+// cover such steps. The rehearsal keeps that: if a load outlasts later steps by the scenario's own durations, it ends only when
+// these steps are over, however long they take. Rejected: a fixed grace period, which is too short on a slow target and too long
+// on a fast one.
 
 // lastingPerStep bounds the extension of a load for each step of unpredictable duration. It is also the floor of timeouts,
 // because the awaited operation may take that long in any rehearsal.
 const lastingPerStep = 5 * time.Minute
 
-// lasting is a plan.Lasting while it is made.
+// lasting is a plan.Lasting under construction.
 type lasting struct {
 	over     []lastingOver
 	most     time.Duration
-	unsteady int // steps meanwhile that do not keep to a time
+	unsteady int // steps during the load that take an unpredictable time
 }
 
 type lastingOver struct {
@@ -51,7 +51,7 @@ type plannedStep struct {
 	from, to time.Duration
 	loadEnds time.Duration // of the load that it starts
 	effect   verb.Effect
-	late     bool // left out: too late for its repeat
+	late     bool // skipped: too late for its repeat
 }
 
 // plannedSteps plays all steps as they are bound at present.
@@ -104,8 +104,8 @@ type meanwhile struct {
 	halt  int // index of the step that takes the load's VMs away, 0 without one
 }
 
-// cutShort finds the step that ends the load before its time. A load is stopped at the beginning of a step. Where its VMs are
-// switched off or deleted it lasts over that step: the cut has to find it running.
+// cutShort finds the step that ends the load before its time. A load is stopped at the beginning of a step. If a step switches
+// off or deletes its VMs, the load lasts over that step, because it must be running at the cut.
 func (m *meanwhile) cutShort() {
 	w, _ := m.c.sc.Workload(m.load.Workload)
 	for j := m.start + 1; j < len(m.steps); j++ {
@@ -217,7 +217,7 @@ func (m meanwhile) overBranches(head int) []lastingOver {
 	return out
 }
 
-// unsteady counts the steps meanwhile that take as long as they take.
+// unsteady counts the steps during the load that take an unpredictable time.
 func (m meanwhile) unsteady() int {
 	count := 0
 	for j := range m.steps {
@@ -245,11 +245,11 @@ func scaleRest(d time.Duration, factor float64) time.Duration {
 	return time.Duration(float64(d) * min(factor, 1)).Round(time.Millisecond)
 }
 
-// lastingLeast is by how much the plan itself must have a load end too early where all steps keep to their times.
+// lastingLeast is by how much, in the plan itself, a load must end too early if all steps keep to their times.
 const lastingLeast = 100 * time.Millisecond
 
-// keepLasting keeps what matters with the time factor chosen: where some step does not keep to a time, or where the least
-// lengths of waits let a load end too early by the plan itself.
+// keepLasting keeps the extensions that matter with the chosen time factor: if some step takes an unpredictable time, or if the
+// minimum lengths of waits make a load end too early in the plan itself.
 func (c *script) keepLasting() {
 	if len(c.lasting) == 0 {
 		return

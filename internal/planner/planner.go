@@ -1,5 +1,5 @@
-// Package planner makes plans: it binds a scenario to a target, or to hypothetical ones, and returns everything that a run
-// would do, or all faults at once. It touches nothing and runs nothing.
+// Package planner makes plans: it binds a scenario to a target, or to hypothetical ones, and returns everything that a run would
+// do, or all faults at once. It changes nothing and runs nothing.
 //
 //	Compile:    Scenario + Inventory + Catalog ──▶ Plan, or all diagnostics at once
 //	DryCompile: Scenario + Catalog ──▶ faults on every target, and the effect and time of each step
@@ -25,13 +25,13 @@ import (
 type Options struct {
 	Engine string // name of a generator for all job files; "" is the scenario's choice, else the default
 	Seed   uint64
-	// Rehearse is about how long the run phase of a rehearsal takes; 0 plans a full run.
+	// Rehearse is the approximate length of the run phase of a rehearsal; 0 plans a full run.
 	Rehearse time.Duration
 	// RehearseBytes bounds the bytes that a rehearsal touches on the target's storage; 0 is 2 GiB.
 	RehearseBytes int64
 	// AllowShell: the user lets the scenario run programs.
 	AllowShell bool
-	// FullPercentMax is how full the storage may be afterwards, in percent; 0 is 70.
+	// FullPercentMax is how full the storage may be after the run, in percent; 0 means 70.
 	FullPercentMax float64
 }
 
@@ -60,7 +60,7 @@ func (p *Plan) WorkloadNumber(name string) int {
 	return max(0, slices.IndexFunc(p.Workloads, func(w plan.Workload) bool { return w.Name == name }))
 }
 
-// TimeFactor is that of a rehearsal, 1 in a full run.
+// TimeFactor is the time factor of a rehearsal, 1 in a full run.
 func (p *Plan) TimeFactor() float64 {
 	if p.Rehearsal == nil {
 		return 1

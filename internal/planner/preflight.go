@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// fullPercentDefault is how full the storage may be after a run at most.
+// fullPercentDefault is how full the storage may be after a run, in percent.
 const fullPercentDefault = 70
 
 // unfitShownMax bounds how many reasons an error names; a plan has all.
@@ -68,7 +68,7 @@ func (c fitting) fitAddresses() {
 	}
 }
 
-// fitNodes applies to a target that gives VMs the resources they request.
+// fitNodes checks a target that gives VMs the resources they request.
 func (c fitting) fitNodes() {
 	ram, cpus, largest := map[string]int64{}, map[string]int{}, map[string]int{}
 	for _, g := range c.plan.Groups {

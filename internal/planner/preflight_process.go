@@ -20,8 +20,8 @@ const (
 	oversizeRatioNote = 8
 )
 
-// fitProcesses is for a target that overcommits: the CPUs and memory of its VMs are not taken, but their processes and
-// the buffers of their loads are. Its nodes share one machine.
+// fitProcesses checks a target that overcommits: the CPUs and memory of its VMs are not reserved, but their processes and the
+// buffers of their loads take memory. Its nodes share one machine.
 func (c fitting) fitProcesses() {
 	var cpus int
 	var ram int64

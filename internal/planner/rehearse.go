@@ -25,9 +25,9 @@ const (
 	diskStep = 1 << 20
 )
 
-// rehearsalCounts shrinks groups so that they have at most 16 VMs in all, where every group keeps at least one VM and
-// one more for each time it grows. VMs are dealt fairly: small groups keep what they have, large ones share the rest.
-// The result maps each count that a group goes through to its count in the rehearsal; growth stays growth.
+// rehearsalCounts shrinks groups so that they have at most 16 VMs in all, and every group keeps at least one VM and one more for
+// each time it grows. VMs are distributed fairly: small groups keep theirs, large ones share the rest. The result maps each count
+// that a group goes through to its count in the rehearsal; growth stays growth.
 func rehearsalCounts(groups []scenario.Group, counts map[string][]int) map[string]map[int]int {
 	final := map[string]int{}
 	total := 0
@@ -82,7 +82,7 @@ type groupShare struct {
 	factor float64
 }
 
-// rehearsing makes a run smaller: fewer and smaller disks and VMs, shorter loads and waits.
+// rehearsing scales a run down: fewer and smaller disks and VMs, shorter loads and waits.
 type rehearsing struct{ workloads }
 
 // rehearseSizes finds the size factor of each group: VMs that touch little data keep their size, the others share the rest
@@ -267,7 +267,7 @@ func (c rehearsing) applySizes(shares []groupShare, blocks int) {
 		g, _ := c.plan.Group(s.name)
 		r.Counts[s.name] = [2]int{g.ScenarioCountFinal, g.CountFinal}
 	}
-	// Errors that only the shrunk sizes cause must not pass unseen.
+	// Report errors that only the shrunk sizes cause.
 	for _, w := range c.sc.Workloads {
 		c.planWorkload(c.plan.workloads[w.Name], true)
 	}
@@ -293,7 +293,7 @@ func (c *draft) note(format string, args ...any) {
 }
 
 // chooseTimes finds the single time factor with which the run phase takes about the requested time. Floors are part of the
-// search; where they alone take longer, the factor is the plain ratio and the plan reports the resulting duration.
+// search; if they alone take longer, the factor is the plain ratio and the plan reports the resulting duration.
 func (c rehearsing) chooseTimes() {
 	if c.options.Rehearse == 0 {
 		return

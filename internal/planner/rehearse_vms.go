@@ -8,9 +8,9 @@ import (
 // rehearsalRAMBytesMin is enough for a small Linux guest with an agent. Groups that request less keep their value.
 const rehearsalRAMBytesMin = 512 << 20
 
-// rehearseVMs gives the VMs of a rehearsal no more vCPUs than their nodes have CPUs, and no more memory than all VMs of
-// a node share out: a scenario that was written for servers can then be tried on a laptop, unchanged. Full runs are
-// refused instead, because a smaller VM is another test.
+// rehearseVMs gives the VMs of a rehearsal at most as many vCPUs as their nodes have CPUs, and at most their share of the node's
+// memory: a scenario that was written for servers can then be tried on a laptop, unchanged. Full runs are refused instead,
+// because a smaller VM is another test.
 func (c rehearsing) rehearseVMs() {
 	if c.options.Rehearse == 0 || c.inventory.Overcommits {
 		return
@@ -38,7 +38,7 @@ func (c rehearsing) rehearseVMs() {
 	}
 }
 
-// rehearsalRAMFactor is the one factor with which the VMs of every node fit its memory; 1 where they fit as they are.
+// rehearsalRAMFactor is the common factor with which the VMs of every node fit its memory; 1 if they fit unchanged.
 func (c rehearsing) rehearsalRAMFactor() float64 {
 	asked := map[string]int64{}
 	for _, g := range c.plan.Groups {
@@ -55,7 +55,7 @@ func (c rehearsing) rehearsalRAMFactor() float64 {
 	return factor
 }
 
-// nodesOf returns the nodes that VMs of a group begin on.
+// nodesOf returns the nodes on which VMs of a group start.
 func nodesOf(g plan.Group, all []target.Node) []target.Node {
 	used := map[string]bool{}
 	for _, vm := range g.VMs {

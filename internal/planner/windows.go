@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// windowActsMax is how many steps get windows of their own at most; analysis bounds them, and what follows is not named.
+// windowActsMax is how many steps get separate windows; analysis bounds them, and later steps are not named.
 const windowActsMax = 45
 
 // act is a step of the run phase that windows are named after.
@@ -34,7 +34,7 @@ func (c *binder) nameAct(v *verb.View, b Bound, index int) {
 	c.acts = append(c.acts, act{cmp.Or(v.Effect(b.Step).Starts(), name), index})
 }
 
-// actNames returns the names of all acts, with numbers where several would have the same: "Load", "Load (2)".
+// actNames returns the names of all acts, with numbers for equal names: "Load", "Load (2)".
 func (c *binder) actNames() []string {
 	names := make([]string, len(c.acts))
 	for i, a := range c.acts {
@@ -53,8 +53,8 @@ func (c *binder) labels() map[int]string {
 	return out
 }
 
-// windows lists the names of the windows that a run to the end can have, as analysis.Timeline.Windows makes them, for the
-// first acts. Which of them it has depends on how long the steps take.
+// windows lists the names of the windows that a completed run can have, as analysis.Timeline.Windows makes them, for the first
+// acts. Which of them exist depends on how long the steps take.
 func (c *binder) windows() []string {
 	acts := c.actNames()
 	complete := len(acts) <= windowActsMax
@@ -99,8 +99,8 @@ var windowShapes = []string{"before ", "during ", "between ", "after "}
 // windowsShownMax bounds how many windows a message names; the JSON of a plan has all.
 const windowsShownMax = 24
 
-// checkWindows reports thresholds of windows that no step of the run phase makes. Where steps are not known or very
-// many, or another number of nodes would make other steps, only names that no step could have are reported.
+// checkWindows reports thresholds of windows that no step of the run phase makes. If steps are unknown or very many, or depend on
+// the number of nodes, only names that no step could have are reported.
 func (c *binder) checkWindows() {
 	exact := !c.actsUnknown && len(c.acts) <= windowActsMax && (c.options.Rehearse == 0 && !c.dry || !c.actsOfNodes)
 	names := c.windows()

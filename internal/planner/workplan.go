@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// workloadPlan is a workload while the plan is made.
+// workloadPlan is a workload while the plan is under construction.
 type workloadPlan struct {
 	scenario  scenario.Workload
 	generator string
@@ -68,7 +68,7 @@ func (c workloads) planGroups() {
 }
 
 // groupCounts returns for each group its successive VM counts on this number of nodes, in the numbers of the scenario, and
-// whether a step deploys it at all.
+// whether a step deploys it.
 func (c workloads) groupCounts(nodes []target.Node) (map[string][]int, map[string]bool) {
 	var ignored diag.List
 	v := c.newView(&ignored)
@@ -93,7 +93,7 @@ func (c workloads) groupCounts(nodes []target.Node) (map[string][]int, map[strin
 	return counts, deployed
 }
 
-// planWorkloads queries each generator for what its workloads would touch, shrinks them for a rehearsal, and sums up.
+// planWorkloads queries each generator for the extents of its workloads, shrinks them for a rehearsal, and sums up.
 func (c workloads) planWorkloads() {
 	c.noteUses()
 	for _, w := range c.sc.Workloads {
@@ -101,7 +101,7 @@ func (c workloads) planWorkloads() {
 	}
 }
 
-// listWorkloads puts the workloads into the plan, when sizes and times are chosen.
+// listWorkloads puts the workloads into the plan, after sizes and times are chosen.
 func (c workloads) listWorkloads() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]

@@ -22,17 +22,17 @@ const (
 	lineBytesMax = 16 << 20
 )
 
-// ErrNewer says that the bundle was written by a newer version of the program.
+// ErrNewer means that a newer version of the program wrote the bundle.
 var ErrNewer = errors.New("bundle has a newer format")
 
-// Bundle is a read-only view of one run. It reads lazily and may be used from several goroutines at once; a bundle
-// that is still being written can be opened too and shows what was flushed when an iteration began.
+// Bundle is a read-only view of one run. It reads lazily and may be used from several goroutines at once. A bundle that is still
+// being written can be opened too; each iteration shows what was flushed when it began.
 //
-// In a bundle that is not sealed, iterations end silently where the writer was cut off. In a sealed one, and for
-// anything that no writer leaves behind, they yield an error that wraps ErrDamaged and end.
+// In an unsealed bundle, iterations end silently where the writer was cut off. In a sealed one, and for damage that a dying
+// writer cannot cause, they yield an error that wraps ErrDamaged and end.
 type Bundle struct {
 	dir      string
-	root     *os.Root // nothing outside the folder is ever opened, whatever links a foreign bundle holds
+	root     *os.Root // links in a foreign bundle cannot lead outside the folder
 	manifest Manifest
 	seal     *Seal
 }
@@ -103,7 +103,7 @@ func (b *Bundle) document(name string) ([]byte, error) {
 }
 
 func (b *Bundle) openRegular(name string) (*os.File, error) {
-	// Looked at before it is opened: opening a pipe would block.
+	// Checked before opening, because opening a pipe would block.
 	info, err := b.root.Stat(name)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (b *Bundle) Live() bool {
 	return locked(f)
 }
 
-// Summary returns what was evaluated; an error that wraps fs.ErrNotExist before the bundle is sealed.
+// Summary returns the evaluation of the run; before the bundle is sealed, an error that wraps fs.ErrNotExist.
 func (b *Bundle) Summary() (Summary, error) {
 	var s Summary
 	text, err := b.document(summaryFile)
@@ -154,7 +154,7 @@ func (b *Bundle) Summary() (Summary, error) {
 	return s, nil
 }
 
-// Plan returns the plan as written, nil when there is none.
+// Plan returns the plan as written, nil if there is none.
 func (b *Bundle) Plan() (json.RawMessage, error) {
 	text, err := b.document(planFile)
 	if errors.Is(err, fs.ErrNotExist) {

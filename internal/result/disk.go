@@ -17,14 +17,14 @@ import (
 	"github.com/braggdev/bragg/internal/durable"
 )
 
-// ErrBusy says that another process is writing the bundle.
+// ErrBusy means that another process is writing the bundle.
 var ErrBusy = errors.New("another process is writing this bundle")
 
-// temporaryPrefix begins the name of a file that is not whole yet. No attachment's name begins with a dot.
+// temporaryPrefix is the prefix of files that are not complete yet. Names of attachments never begin with a dot.
 const temporaryPrefix = ".bragg-"
 
-// ReplaceFile writes a file that afterwards is there whole or not at all, also after a power loss. What a killed writer
-// leaves beside it, RemoveTemporary removes. It may be read by those who may enter its folder.
+// ReplaceFile writes a file atomically: it exists complete or not at all, even after a power loss. RemoveTemporary removes what a
+// killed writer leaves beside it. Users who may enter its folder may read it.
 func ReplaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	release, err := durable.LockDir(dir, unix.LOCK_SH)
@@ -36,7 +36,7 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone already when all went well
+	defer os.Remove(f.Name()) // already renamed after success
 	w := bufio.NewWriter(f)
 	err = write(w)
 	if err == nil {
@@ -51,13 +51,13 @@ func ReplaceFile(path string, write func(io.Writer) error) error {
 	return durable.Sync(dir)
 }
 
-// Modes of bundles: they name hosts, and hold what programs on VMs printed.
+// Modes of bundles, which contain host names and the output of programs on VMs.
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
 )
 
-// modeIn is the mode of a new file in a folder: others may read it where they may enter the folder.
+// modeIn is the mode of a new file in a folder: others may read it if they may enter the folder.
 func modeIn(dir string) fs.FileMode {
 	mode := fs.FileMode(fileMode)
 	if info, err := os.Stat(dir); err == nil {
@@ -73,8 +73,8 @@ func writeFileAtomic(dir, name string, text []byte) error {
 	})
 }
 
-// RemoveTemporary removes the files that killed writers left half written in a bundle. Folders in which anybody writes a
-// file at this moment are passed over.
+// RemoveTemporary removes partly written files of killed writers from a bundle. It skips folders in which a process is writing a
+// file.
 func RemoveTemporary(dir string) error {
 	err := removeTemporary(dir)
 	walkErr := filepath.WalkDir(filepath.Join(dir, attachmentsDir), func(path string, d fs.DirEntry, err error) error {
@@ -110,7 +110,7 @@ func removeTemporary(dir string) error {
 	return err
 }
 
-// lockTries and lockPause outlast a reader that just looks whether there is a writer, which takes a lock to do so.
+// lockTries and lockPause outlast a reader that briefly takes the lock to check for a writer.
 const (
 	lockTries = 10
 	lockPause = 5 * time.Millisecond
@@ -130,8 +130,8 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// unlockFile gives the lock back. Closing alone would not do: a process that is just being started holds a copy of the
-// descriptor until it executes its program, and the lock with it.
+// unlockFile releases the lock. Closing the file is not enough: a child process between fork and exec holds a copy of the
+// descriptor, and with it the lock.
 func unlockFile(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
 // locked reports whether a writer holds the lock of f.
@@ -157,8 +157,8 @@ func checkAttachmentName(name string) error {
 	return nil
 }
 
-// stillThere reports whether the bundle's files still exist under their names. Data written to a removed file is gone with
-// the process, and the kernel reports no error.
+// stillThere reports whether the bundle's files still exist under their names. Data written to a removed file is lost when the
+// process ends, and the kernel reports no error.
 func (w *Writer) stillThere() error {
 	for _, f := range []*os.File{w.events, w.intervals.file, w.samples.file} {
 		held, err := f.Stat()

@@ -2,20 +2,21 @@ package result
 
 import "github.com/braggdev/bragg/internal/interval"
 
-// Durations are how long what was done to VMs and nodes took. All come from pairs of events.
+// Durations are the durations of operations on VMs and nodes. All come from pairs of events.
 type Durations struct {
 	Operations []OperationStats `json:"operations"`
-	// Single are the operations one by one, in the order of their begin; LeftOut of them are missing here and count above.
+	// Single lists the operations in the order of their start. LeftOut operations are missing from it but are included in the
+	// statistics above.
 	Single     []OperationTook `json:"single"`
 	LeftOut    int             `json:"left_out,omitempty"`
 	Recoveries []Recovery      `json:"recoveries,omitempty"`
 }
 
-// OperationStats sums up one operation over the VMs or nodes that it was done to. Times are in nanoseconds, percentiles by the
-// nearest-rank definition, of those that ended well and were watched; p95 needs twenty.
+// OperationStats summarizes one operation over its VMs or nodes. Times are in nanoseconds and include only operations that
+// succeeded and whose end was watched. Percentiles use the nearest-rank definition; p95 needs twenty operations.
 type OperationStats struct {
 	Operation interval.Operation `json:"operation"`
-	Of        string             `json:"of"` // "VM", "node", or "call" where how long each VM took is not known
+	Of        string             `json:"of"` // "VM", "node", or "call" if the time of each VM is unknown
 	Count     int                `json:"count"`
 	Failed    int                `json:"failed"`
 	// Unwatched ended at an unobserved moment; Open have no end in the record.
@@ -26,7 +27,7 @@ type OperationStats struct {
 	Median    Number `json:"median"`
 	P95       Number `json:"p95"`
 	Max       Number `json:"max"`
-	// UncertainNanos is by how much any of these times may be too long, because its end came between two polls. Where no end was
+	// UncertainNanos is by how much any of these times may be too long, because the end was between two polls. If no end was
 	// watched, the statistics are upper bounds.
 	UncertainNanos int64 `json:"uncertain_ns,omitempty"`
 }
@@ -44,30 +45,30 @@ type OperationTook struct {
 	FromNanos int64              `json:"from_ns"`
 	ToNanos   *int64             `json:"to_ns"`   // null: no end in the record
 	TookNanos *int64             `json:"took_ns"` // the difference; null without an end
-	// UnwatchedNanos is for how long before the end it was not polled: it may have come that much earlier.
+	// UnwatchedNanos is the time without polls before the end, which may have been that much earlier.
 	UnwatchedNanos int64  `json:"unwatched_ns,omitempty"`
 	Error          string `json:"error,omitempty"`
 	Simulated      bool   `json:"simulated,omitempty"`
 }
 
-// Recovery is what followed from the loss of one node's power.
+// Recovery is the recovery from the power loss of one node.
 type Recovery struct {
 	Node      string             `json:"node"`
 	Operation interval.Operation `json:"operation"` // node-off or node-shutdown
 	VMs       int                `json:"vms"`       // that were on the node
-	FromNanos int64              `json:"from_ns"`   // the command that took the power
+	FromNanos int64              `json:"from_ns"`   // the power-off command
 	Phases    []RecoveryPhase    `json:"phases"`
-	TookNanos *int64             `json:"took_ns"` // until the last phase; null when one is not known
+	TookNanos *int64             `json:"took_ns"` // until the last phase; null if any phase is unknown
 }
 
-// RecoveryPhase is one milestone. Those that are known split the time since the loss in the order in which they were reached.
+// RecoveryPhase is one milestone. Known milestones split the time since the loss in the order in which they were reached.
 type RecoveryPhase struct {
 	Name    string `json:"name"`
-	AtNanos *int64 `json:"at_ns"` // null: not known
-	// TookNanos is the time since the milestone before it in time, or since the loss.
+	AtNanos *int64 `json:"at_ns"` // null: unknown
+	// TookNanos is the time since the previous milestone, or since the loss.
 	TookNanos *int64 `json:"took_ns"`
-	// UncertainNanos is how much earlier it may have been reached: it was not polled in that time.
+	// UncertainNanos is how much earlier it may have been reached, because it was not polled in that time.
 	UncertainNanos int64  `json:"uncertain_ns,omitempty"`
-	Unknown        string `json:"unknown,omitempty"` // why it is not known
+	Unknown        string `json:"unknown,omitempty"` // why it is unknown
 	Note           string `json:"note,omitempty"`
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// Findings are those of a summary.
+// Findings are the findings of a summary.
 type Findings []finding.Finding
 
-// UnmarshalJSON reads findings; where they cannot be read, a finding says so, because the rest of a summary is still good.
+// UnmarshalJSON reads findings. If they cannot be read, a single finding reports that, because the rest of the summary is still
+// usable.
 func (f *Findings) UnmarshalJSON(text []byte) error {
 	var all []finding.Finding
 	if err := json.Unmarshal(text, &all); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A framed file is a row of independent Zstandard frames (RFC 8878), each with a content checksum and each ending at
-// the end of a line. Any zstd program reads the whole file; a file that was cut loses only the frame that was cut.
-// One writer appends one frame with one write call.
+// A framed file is a sequence of independent Zstandard frames (RFC 8878), each with a content checksum and each ending at the end
+// of a line. Any zstd program reads the whole file; a file that was cut loses only the frame that was cut. One writer appends one
+// frame with one write call.
 
 const (
 	// frameTextMax bounds the text of one frame, so that a hostile file cannot make a reader allocate without bound.
@@ -26,9 +26,9 @@ const (
 )
 
 var (
-	// errCut says that the file ends inside a frame or a line: what its writer leaves when it dies.
+	// errCut means that the file ends inside a frame or a line, as after the death of its writer.
 	errCut = errors.New("file ends in the middle")
-	// ErrDamaged says that a file of the bundle is not what a writer of bundles leaves behind, not even one that died.
+	// ErrDamaged means that a file of the bundle has damage that a writer, even one that died, does not cause.
 	ErrDamaged = errors.New("damaged bundle")
 )
 
@@ -49,8 +49,8 @@ type frameScanner struct {
 	offset int64
 }
 
-// next returns the place of the next frame, io.EOF after the last, errCut where the file ends inside a frame, and
-// ErrDamaged where no frame begins.
+// next returns the place of the next frame, io.EOF after the last, errCut if the file ends inside a frame, and ErrDamaged if no
+// frame begins there.
 func (s *frameScanner) next() (offset, length int64, err error) {
 	if s.offset == s.size {
 		return 0, 0, io.EOF
@@ -100,7 +100,7 @@ func (s *frameScanner) next() (offset, length int64, err error) {
 	return offset, length, nil
 }
 
-// notAFrame tells a cut (a few bytes of a frame's magic, or the zeros that a power loss leaves) from damage.
+// notAFrame distinguishes a cut (a few bytes of a frame's magic, or the zeros that a power loss leaves) from damage.
 func (s *frameScanner) notAFrame(head []byte) error {
 	magic := binary.LittleEndian.AppendUint32(nil, zstdMagic)
 	if len(head) < 4 && string(head) == string(magic[:len(head)]) {
@@ -114,7 +114,7 @@ func (s *frameScanner) notAFrame(head []byte) error {
 	return fmt.Errorf("%w: no frame at byte %d", ErrDamaged, s.offset)
 }
 
-// read reads at most to the end of the file and returns how much there was.
+// read reads at most to the end of the file and returns the number of bytes read.
 func (s *frameScanner) read(p []byte, at int64) (int, error) {
 	if at >= s.size {
 		return 0, nil

@@ -10,11 +10,11 @@ import (
 	"os"
 )
 
-// eachLine is called with every whole line, without its end. It returns false to end the iteration, and an error when
-// the line makes no sense.
+// eachLine is called with every whole line, without its end. It returns false to end the iteration, and an error if the line is
+// invalid.
 type eachLine func(line []byte) (more bool, err error)
 
-// lines reads a file with the function for its form.
+// lines reads a file with the function for its format.
 func (b *Bundle) lines(name string, scan func(*os.File, eachLine) (int64, error), each eachLine) error {
 	f, err := b.openStream(name)
 	if f == nil || err != nil {
@@ -25,7 +25,7 @@ func (b *Bundle) lines(name string, scan func(*os.File, eachLine) (int64, error)
 	return b.judge(name, err)
 }
 
-// scanPlain returns the offset behind the last good line, and errCut where the file ends inside a line.
+// scanPlain returns the offset after the last good line, and errCut if the file ends inside a line.
 func scanPlain(r *os.File, each eachLine) (good int64, err error) {
 	br := bufio.NewReaderSize(r, 256<<10)
 	for {
@@ -41,7 +41,7 @@ func scanPlain(r *os.File, each eachLine) (good int64, err error) {
 		}
 		more, err := each(line[:len(line)-1])
 		if err != nil {
-			// Zeros are what a power loss leaves of blocks that were never written.
+			// After a power loss, blocks that were never written read as zeros.
 			if zeros, zerosErr := onlyZeros(io.MultiReader(bytes.NewReader(line[:len(line)-1]), br)); zerosErr == nil && zeros {
 				return good, errCut
 			}
@@ -70,7 +70,7 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// scanFramed returns the offset behind the last good frame, and errCut where the file ends inside a frame.
+// scanFramed returns the offset after the last good frame, and errCut if the file ends inside a frame.
 func scanFramed(f *os.File, each eachLine) (good int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -130,8 +130,8 @@ func resize(p []byte, n int) []byte {
 	return p[:n]
 }
 
-// openStream opens one of the appended files; nil without an error when it is missing from an unsealed bundle, whose
-// writer may have died before it was made.
+// openStream opens one of the appended files. It returns nil without an error if the file is missing from an unsealed bundle,
+// whose writer may have died before creating it.
 func (b *Bundle) openStream(name string) (*os.File, error) {
 	f, err := b.openRegular(name)
 	switch {
@@ -145,7 +145,7 @@ func (b *Bundle) openStream(name string) (*os.File, error) {
 	return nil, fmt.Errorf("read %q: %w", b.dir, err)
 }
 
-// judge forgives the cut that a dead writer leaves.
+// judge ignores the cut that a dead writer leaves in an unsealed bundle.
 func (b *Bundle) judge(name string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, errCut) && b.seal == nil:
@@ -156,7 +156,7 @@ func (b *Bundle) judge(name string, err error) error {
 	return fmt.Errorf("read %q: %s: %w", b.dir, name, err)
 }
 
-// cutTails cuts off what a dead writer left half written, and learns which series were defined.
+// cutTails cuts off what a dead writer left partly written, and reads which series were defined.
 func (w *Writer) cutTails() error {
 	good, err := scanPlain(w.events, func([]byte) (bool, error) { return true, nil })
 	if err = cutAt(w.events, good, err); err != nil {

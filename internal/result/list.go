@@ -17,11 +17,11 @@ type Listed struct {
 	State    State
 	Live     bool  // a process is writing it now
 	Seal     *Seal // nil unless sealed
-	Err      error // why it cannot be read; then only Dir is set
+	Err      error // why the bundle cannot be read; then only Dir is set
 }
 
-// List returns the bundles in a runs directory, newest first. Folders without a manifest are passed over; a bundle that
-// cannot be read is listed with its error. A runs directory that does not exist is empty.
+// List returns the bundles in a runs directory, newest first. Folders without a manifest are skipped; a bundle that cannot be
+// read is listed with its error. A runs directory that does not exist is empty.
 func List(runs string) ([]Listed, error) {
 	entries, err := os.ReadDir(runs)
 	if errors.Is(err, fs.ErrNotExist) {

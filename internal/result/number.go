@@ -8,7 +8,7 @@ import (
 // Number is a float64 whose NaN and infinities are null in JSON.
 type Number float64
 
-// MarshalJSON writes null for what JSON cannot say.
+// MarshalJSON writes null for values that JSON cannot express.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null"), nil

@@ -10,16 +10,16 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Redactor replaces what tells whose machines were measured: names of the target and its nodes, labels, network
-// addresses, host names, MAC addresses, identifiers and file paths. The same name always becomes the same pseudonym, so
-// that a redacted report still tells nodes apart. Names that come from the scenario (groups, workloads, VMs) stay.
+// Redactor replaces everything that identifies the measured machines: names of the target and its nodes, labels, network
+// addresses, host names, MAC addresses, identifiers and file paths. The same name always becomes the same pseudonym, so that a
+// redacted report still distinguishes nodes. Names that come from the scenario (groups, workloads, VMs) stay.
 //
-// It works on text, hence also on fields that are added later; it cannot know names that stand in free text only.
+// It works on text, so it also covers fields that are added later; it cannot recognize names that occur only in free text.
 type Redactor struct {
 	names   map[string]string // name → pseudonym
-	fields  map[string]string // names that are replaced only where they are a whole field that names a machine
-	labels  map[string]string // labels of runs, replaced only where labels stand
-	known   *regexp.Regexp    // of names those that were learned, longest first
+	fields  map[string]string // names that are replaced only if they are the whole value of a field that names a machine
+	labels  map[string]string // labels of runs, replaced only in fields of labels
+	known   *regexp.Regexp    // matches the learned names, longest first
 	keep    map[string]bool
 	numbers map[string]int // kind → pseudonyms given
 }
@@ -58,7 +58,7 @@ func (r *Redactor) Text(s string) string {
 	})
 }
 
-// replaceGroups replaces every match by what f says of it and of the number of the group that matched.
+// replaceGroups replaces every match by the result of f for the match and the number of its group.
 func replaceGroups(pattern *regexp.Regexp, s string, f func(group int, found string) string) string {
 	var out strings.Builder
 	last := 0
@@ -89,7 +89,7 @@ func (r *Redactor) JSON(text []byte) ([]byte, error) {
 	return json.Marshal(r.walk(v, "", ""))
 }
 
-// walk redacts a value that stands under key, which stands under parent; elements of a list stand under its key.
+// walk redacts the value of key, which is a member of parent; elements of a list have the key of the list.
 func (r *Redactor) walk(v any, parent, key string) any {
 	switch v := v.(type) {
 	case string:
@@ -109,7 +109,7 @@ func (r *Redactor) walk(v any, parent, key string) any {
 	return v
 }
 
-// namesMachine reports whether a member of JSON holds the name of a machine and nothing else.
+// namesMachine reports whether a JSON member holds only the name of a machine.
 func namesMachine(parent, key string) bool {
 	switch key {
 	case "node", "nodes", "node_id", "host", "subject":
@@ -137,7 +137,7 @@ func (r *Redactor) Summary(s Summary) (Summary, error) {
 	if err := r.through(s, &out); err != nil {
 		return out, err
 	}
-	// Series of node metrics are called like their nodes.
+	// Series of node metrics have the names of their nodes.
 	for i := range s.Results {
 		in, res := &s.Results[i], &out.Results[i]
 		for j := range in.Series {

@@ -11,7 +11,7 @@ import (
 // machineKeys are the entries of an environment that name a machine, a person or a place.
 var machineKeys = []string{"hostname", "host", "host name", "user", "file system device"}
 
-// builtinTarget matches targets that are called the same everywhere.
+// builtinTarget matches targets that have the same name everywhere.
 var builtinTarget = regexp.MustCompile(`^(local|fake)(:\d+)?$`)
 
 // localDevice matches device names of file systems that identify no person or host; a volume group or a server could.
@@ -87,7 +87,8 @@ func (r *Redactor) learnCommandLine(words []string) {
 	})
 }
 
-// looksLikePath tells a file or a folder from the name of a scenario. Devices are named by scenarios.
+// looksLikePath distinguishes a file or a folder from the name of a scenario. Device names come from scenarios and do not count
+// as paths.
 func looksLikePath(word string) bool {
 	if strings.HasPrefix(word, "/dev/") || strings.Contains(word, "://") {
 		return false
@@ -95,8 +96,8 @@ func looksLikePath(word string) bool {
 	return strings.ContainsRune(word, '/') || slices.Contains([]string{".yml", ".yaml", ".fio", ".job", ".json"}, filepath.Ext(word))
 }
 
-// eachWord calls f for every word with the flag whose value it is; flag is empty for a word that stands alone. Flags of
-// which nothing is known count as having their value behind "=", so that no word is passed over.
+// eachWord calls f for every word, with the flag whose value it is; flag is empty for other words. An unknown flag is assumed to
+// have its value after "=", so that no word is skipped.
 func eachWord(words []string, f func(i int, flag, value string)) {
 	before := ""
 	for i, word := range words {
@@ -138,7 +139,7 @@ func (r *Redactor) label(label string) string {
 	return r.Text(label)
 }
 
-// field returns the pseudonym of a name that may stand in this field only, else what was made of it already.
+// field returns the pseudonym of a name that is replaced in this field only, otherwise made, the text as redacted so far.
 func (r *Redactor) field(name, made string) string {
 	if p := r.fields[name]; p != "" {
 		return p
@@ -153,7 +154,7 @@ func (r *Redactor) learn(kind, name string) {
 	}
 }
 
-// alias gives a name a pseudonym that another one has.
+// alias gives a name the pseudonym of another one.
 func (r *Redactor) alias(name, pseudonym string) {
 	switch {
 	case pseudonym == "" || !tells(name) || r.pseudonymOf(name) != "":
@@ -164,7 +165,7 @@ func (r *Redactor) alias(name, pseudonym string) {
 	}
 }
 
-// tells reports whether a name says whose machine it is: the numbers by which nodes are counted do not.
+// tells reports whether a name identifies a machine: plain node numbers do not.
 func tells(name string) bool {
 	if strings.ContainsFunc(name, isLetter) {
 		return true
@@ -179,8 +180,8 @@ func (r *Redactor) pseudonymOf(name string) string {
 	return r.fields[name]
 }
 
-// searchable reports whether a name may be replaced wherever it stands as a word. Numbers, letters alone that are as
-// short as a unit ("ms"), and words that a bundle's own fields hold, would be found where they mean something else.
+// searchable reports whether a name may be replaced wherever it occurs as a word. Numbers, letters as short as a unit ("ms"), and
+// words in a bundle's own fields also occur with other meanings.
 func searchable(name string) bool {
 	if !strings.ContainsFunc(name, isLetter) || len(name) < 2 || len(name) == 2 && !strings.ContainsAny(name, "0123456789") {
 		return false
@@ -188,14 +189,14 @@ func searchable(name string) bool {
 	return !slices.Contains(ownWords, name)
 }
 
-// ownWords are values of the bundle's own fields, which readers look for.
+// ownWords are values of the bundle's own fields, which readers depend on.
 var ownWords = strings.Fields(`setup run teardown read write trim service response mean p99 all local fake native fio bragg
 	completed failed interrupted aborted PASS FAIL UNKNOWN warning info fail unknown latency iops IOPS bandwidth errors active
 	generic metric node vm`)
 
 func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c > 0x7f }
 
-// wordEdge asks for the edge of a word beside a name that begins or ends like a word, so that node-1 is not found in
+// wordEdge requires a word boundary next to a name that begins or ends with a word character, so that node-1 does not match in
 // node-10.
 func wordEdge(letter string) string {
 	if regexp.MustCompile(`\w`).MatchString(letter) {

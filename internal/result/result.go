@@ -1,5 +1,5 @@
-// Package result is the bundle on disk: one folder that holds everything of a run and can be copied, archived and
-// compared. It writes, seals and reads bundles; it does not evaluate or draw.
+// Package result writes, seals and reads bundles. A bundle is one folder with all data of a run; it can be copied, archived and
+// compared. The package does not evaluate or draw.
 //
 //	Create ──▶ Writer: manifest.json, plan.json, events.ndjson, {intervals,samples}.ndjson.zst (append only)
 //	Writer.Seal(Summary) ──▶ summary.json and seal.json with the hash of every file
@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// FormatVersion is raised when a reader of the former version could misread a bundle.
+// FormatVersion is raised when a reader of the previous version could misread a bundle.
 const FormatVersion = 1
 
 // State of a bundle.
@@ -42,7 +42,7 @@ type Manifest struct {
 	CommandLine []string                   `json:"command_line,omitempty"`
 }
 
-// ScenarioInfo is what a report needs of the scenario.
+// ScenarioInfo is the part of the scenario that a report needs.
 type ScenarioInfo struct {
 	Name        string            `json:"name"`
 	DisplayName string            `json:"display_name"`
@@ -55,7 +55,7 @@ type ScenarioInfo struct {
 	Origins     map[string]string `json:"origins,omitempty"` // variable → default, preset, command line
 }
 
-// TargetInfo is what a report needs of the target.
+// TargetInfo is the part of the target that a report needs.
 type TargetInfo struct {
 	Provider  string            `json:"provider"`
 	Name      string            `json:"name"`
@@ -76,9 +76,9 @@ type Rehearsal struct {
 	Asked      time.Duration      `json:"asked_ns"`
 	TimeFactor float64            `json:"time_factor"`
 	SizeFactor map[string]float64 `json:"size_factor"` // per group
-	Counts     map[string][2]int  `json:"counts"`      // group → VMs in the scenario, VMs now
+	Counts     map[string][2]int  `json:"counts"`      // group → VMs in the scenario, VMs in the rehearsal
 	Nodes      [2]int             `json:"nodes"`       // of the target, and those that the run uses
-	// VCPUs and RAMBytes are those of each VM in the scenario and now, of the groups where they differ.
+	// VCPUs and RAMBytes are the sizes of each VM in the scenario and in the rehearsal, for groups in which they differ.
 	VCPUs    map[string][2]int   `json:"vcpus,omitempty"`
 	RAMBytes map[string][2]int64 `json:"ram_bytes,omitempty"`
 	Notes    []string            `json:"notes,omitempty"`

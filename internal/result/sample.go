@@ -13,8 +13,7 @@ import (
 //
 //	{"series":[[7,"node_disk_reads_completed_total",{"vm":"a-0001"}]]}
 //
-// and a value line carries the values of one moment as number and value in turn; a value that JSON cannot say is a
-// string:
+// and a value line has the values of one time, as alternating numbers and values; a value that JSON cannot express is a string:
 //
 //	{"at_ns":5000000000,"v":[7,1234,8,"NaN"]}
 
@@ -57,7 +56,7 @@ func (d *seriesDefinition) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// sampleNumber is a float64 that survives NaN and infinities.
+// sampleNumber is a float64 whose JSON preserves NaN and infinities.
 type sampleNumber float64
 
 func (n *sampleNumber) UnmarshalJSON(data []byte) error {
@@ -69,7 +68,7 @@ func (n *sampleNumber) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// appendSamples appends the lines that say samples; numbers holds the series defined so far.
+// appendSamples appends the lines of samples; numbers holds the series defined so far.
 func appendSamples(text []byte, samples []Sample, numbers map[string]int) []byte {
 	for len(samples) > 0 {
 		n := 1

@@ -32,8 +32,8 @@ type SealedFile struct {
 	SHA256 string `json:"sha256"` // hex
 }
 
-// Seal ends writing: it writes the summary, syncs every file and writes the hash of each as the last thing. A Writer
-// that had met an error seals too, with what could be written; the error is returned when sealing itself fails.
+// Seal ends writing: it writes the summary, syncs every file and finally writes the hash of each. After a write error, Seal seals
+// what could be written; it returns that error only if sealing itself fails.
 func (w *Writer) Seal(s Summary) error {
 	if !w.shut() {
 		return ErrClosed
@@ -43,14 +43,14 @@ func (w *Writer) Seal(s Summary) error {
 	defer w.closeFiles()
 	w.freeReserve()
 	if err := w.writeSeal(s); err != nil {
-		// What stopped the run says more than what it then meant for the seal.
+		// The first write error explains more than the failure of the seal that follows from it.
 		return fmt.Errorf("seal bundle %q: %w", w.dir, cmp.Or(w.err, err))
 	}
 	return nil
 }
 
 func (w *Writer) writeSeal(s Summary) error {
-	// Room was made by giving back the reserve, so what a full disk had stopped is tried once more.
+	// Releasing the reserve has made room, so retry what failed on a full disk.
 	if err := w.flushAndSync(); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *Writer) writeSeal(s Summary) error {
 			return err
 		}
 	}
-	// Another folder, or a link to one, may stand where the bundle was: nothing is written there.
+	// Another folder, or a link to one, may have taken the bundle's place: do not write there.
 	if err := w.stillThere(); err != nil {
 		return err
 	}
@@ -128,14 +128,14 @@ func (b *Bundle) hash(name string) (SealedFile, error) {
 	return SealedFile{Name: name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// Sealed returns the seal, nil when the bundle has none.
+// Sealed returns the seal, nil if the bundle has none.
 func (b *Bundle) Sealed() *Seal { return b.seal }
 
-// Difference is one file that is not as it was sealed.
+// Difference is one file that differs from its sealed state.
 type Difference struct {
 	Name string // as in the seal
 	How  string // "was changed after sealing", "is missing", "was added after sealing" or why it cannot be read
-	Read bool   // reports read this file; of others only queries and evaluating again do
+	Read bool   // reports read this file; others are read only by queries and by a new evaluation
 }
 
 // Differences compares every file with the seal, which takes about as long as reading them. A bundle that is not sealed
@@ -173,7 +173,7 @@ func (b *Bundle) Differences() []Difference {
 	return list
 }
 
-// reportedFiles are those that reports read.
+// reportedFiles are the files that reports read.
 var reportedFiles = []string{manifestFile, planFile, eventsFile, summaryFile}
 
 // VerifySeal compares every file with the seal and reports every difference, wrapped around ErrDamaged.

@@ -16,7 +16,7 @@ const (
 	Undecided Verdict = "UNKNOWN"
 )
 
-// Ended says how a run came to its end.
+// How a run ended.
 const (
 	EndedCompleted   = "completed"
 	EndedFailed      = "failed"
@@ -24,8 +24,8 @@ const (
 	EndedAborted     = "aborted" // its controller died; sealed afterwards
 )
 
-// Summary is everything that reports read: evaluated results, windows, roll-ups. It is written once, by Seal, so that
-// a report of ten hours costs seconds.
+// Summary is everything that reports read: evaluated results, windows, roll-ups. Seal writes it once, so that the report of a
+// ten-hour run takes seconds.
 type Summary struct {
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"` // one sentence
@@ -39,7 +39,7 @@ type Summary struct {
 	Findings Findings      `json:"findings,omitzero"`
 	Caveats  []string      `json:"caveats,omitempty"`
 	Phases   []Window      `json:"phases"`
-	// Durations of operations; nil where there was none.
+	// Durations of operations; nil if the run had none.
 	Durations *Durations `json:"durations,omitempty"`
 }
 
@@ -48,16 +48,16 @@ type Evaluated struct {
 	Name        string   `json:"name"`
 	Title       string   `json:"title"`
 	Type        string   `json:"type"`   // iops, bandwidth, latency, errors, active, generic, metric
-	Unit        string   `json:"unit"`   // "IOPS", "B/s", "ns", "errors", "MHz", "kB/s", "" when not known
+	Unit        string   `json:"unit"`   // "IOPS", "B/s", "ns", "errors", "MHz", "kB/s", "" if unknown
 	Source      string   `json:"source"` // where the numbers come from, one sentence
 	Aggregate   string   `json:"aggregate,omitempty"`
 	ReportGroup string   `json:"report_group,omitempty"`
 	Hint        string   `json:"hint,omitempty"`
 	Expected    *float64 `json:"expected,omitempty"`
-	Full        float64  `json:"full,omitempty"` // what 100 % is, in Unit: of CPU in MHz, when the target told both; else 0
+	Full        float64  `json:"full,omitempty"` // the value of 100 %, in Unit: for CPU in MHz, if the target reported both; otherwise 0
 	Bands       []Band   `json:"bands,omitempty"`
 	Simulated   bool     `json:"simulated,omitempty"`
-	Unasked     bool     `json:"unasked,omitempty"` // no result of the scenario: shown because the target counts it
+	Unasked     bool     `json:"unasked,omitempty"` // not requested by the scenario: shown because the target counts it
 	FromNanos   int64    `json:"from_ns"`           // the window that the scenario asked for
 	ToNanos     int64    `json:"to_ns"`
 	Series      []Series `json:"series"`
@@ -72,19 +72,19 @@ type Series struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Kind   string            `json:"kind,omitempty"` // "service", "response" for latency
-	// Statistic is what each point of a latency series says of the operations in its interval: "mean" (as X-Ray draws
-	// it) or "p99". Empty for every other type.
+	// Statistic is the statistic that each point of a latency series has of the operations in its interval: "mean" (as X-Ray
+	// draws it) or "p99". Empty for other types.
 	Statistic string `json:"statistic,omitempty"`
 	Points    Points `json:"points"`
-	// ReducedFrom is the number of points before they were thinned out for drawing, 0 when these are all. Of each
-	// stretch the smallest and the largest value were kept, so no peak is lost; Stats come from all points.
+	// ReducedFrom is the number of points before they were thinned out for drawing, 0 if none were removed. The smallest and the
+	// largest value of each stretch were kept, so no peak is lost; Stats come from all points.
 	ReducedFrom int `json:"reduced_from,omitempty"`
 }
 
 // Points are the points of a Series in rising order of time. Value NaN is a gap and becomes null in JSON.
 type Points []Point
 
-// Point is a value at a time in seconds on the run's axis: the middle of the interval that it tells of.
+// Point is a value at a time in seconds on the run's axis: the midpoint of the interval that it describes.
 type Point struct{ Seconds, Value float64 }
 
 // Band is a named range of values.
@@ -101,7 +101,8 @@ type Metric struct {
 	Value  Number `json:"value"`
 	Unit   string `json:"unit"`
 	Pass   *bool  `json:"pass,omitempty"`
-	// XRay is what X-Ray shows under this name, where that is of other data: for latency, of the means of intervals.
+	// XRay is the value that X-Ray shows under this name, if X-Ray computes it from other data: for latency, from the means of
+	// intervals.
 	XRay *Number `json:"xray,omitempty"`
 }
 
@@ -111,7 +112,7 @@ type Check struct {
 	Window string `json:"window,omitempty"`
 	Value  Number `json:"value"`
 	Unit   string `json:"unit"`
-	// AtLeast: the real value is Value or larger, by how much is not known.
+	// AtLeast: Value is a lower bound of the real value.
 	AtLeast bool   `json:"at_least,omitempty"`
 	Passed  bool   `json:"passed"`
 	Reason  string `json:"reason,omitempty"` // why it could not be decided
@@ -127,7 +128,7 @@ type Window struct {
 	After  string `json:"ends_with,omitempty"`
 }
 
-// ExitCode is what the verdict stands for.
+// ExitCode is the exit code for the verdict.
 func (s *Summary) ExitCode() int {
 	switch {
 	case s.Refused:
@@ -140,7 +141,8 @@ func (s *Summary) ExitCode() int {
 	return diag.ExitUndecided
 }
 
-// Distribution sums up values. What has no meaning, such as a percentile of too few, is NaN and null in JSON.
+// Distribution summarizes values. A statistic that is not defined, such as a percentile of too few values, is NaN and null in
+// JSON.
 type Distribution struct {
 	Mean   Number `json:"mean"`
 	Median Number `json:"median"`
@@ -153,12 +155,13 @@ type Distribution struct {
 	// Unfinished counts, for latency, operations that never completed: they failed, were dropped, or were still waiting when
 	// their load ended. They count as longer than all others.
 	Unfinished uint64 `json:"unfinished"`
-	// AtLeast names the statistics, as JSON does, that are lower bounds because of them: "p99". The others are exact.
+	// AtLeast lists the statistics, by JSON name, that are lower bounds because of unfinished operations: "p99". The others are
+	// exact.
 	AtLeast []string `json:"at_least"`
 }
 
-// Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of
-// operations; those of every other type from the points.
+// Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of operations; for
+// other types, from the points.
 type Stats struct {
 	Window string `json:"window"` // "" is the whole result
 	Series string `json:"series"`
@@ -166,17 +169,18 @@ type Stats struct {
 	Count  uint64 `json:"count"`          // operations for latency, points otherwise
 	Gaps   int    `json:"gaps,omitempty"` // points missing in the window
 	Distribution
-	// Intervals are those of the points that are drawn; nil but for latency, where points and operations differ.
+	// Intervals are the statistics of the drawn points; nil except for latency, where points and operations differ.
 	Intervals *IntervalStats `json:"intervals,omitempty"`
-	// WithBorders has, for a window of latencies, also the operations of intervals that reach over its borders, which Distribution
-	// leaves out; nil where there is none.
+	// WithBorders, for a window of latencies, includes the operations of intervals that cross its borders, which Distribution
+	// omits; nil if there are none.
 	WithBorders *Distribution `json:"with_borders,omitempty"`
-	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; nil but for latency of closed loops.
+	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; nil except for latency of closed loops.
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
 }
 
-// A closed loop hung where a corrected percentile is at least hungFactor times the one as measured, which scatter alone does not
-// make of it, and at least hungNanos: hits of a cache and reads of a disk differ by more than the factor too, and no operation hangs.
+// A closed loop hung if a corrected percentile is at least hungFactor times the measured one, which scatter alone does not cause,
+// and at least hungNanos. The second condition is needed because cache hits and disk reads also differ by more than the factor,
+// without any operation that hangs.
 const (
 	hungFactor = 2.0
 	HungNanos  = 100e6
@@ -187,8 +191,8 @@ func Hung(measured, corrected float64) bool {
 	return corrected >= hungFactor*measured && corrected >= HungNanos
 }
 
-// CorrectedStats are statistics as they would be if a closed loop had gone on to issue operations at its own pace, one per mean
-// service time and pause, while one of HungNanos or longer held it up.
+// CorrectedStats are the statistics as if a closed loop had continued to issue operations at its own pace, one per mean service
+// time and pause, while an operation of HungNanos or longer blocked it.
 type CorrectedStats struct {
 	Mean    Number   `json:"mean"`
 	Median  Number   `json:"median"`
@@ -198,8 +202,8 @@ type CorrectedStats struct {
 	AtLeast []string `json:"at_least"` // as in Distribution
 }
 
-// IntervalStats are the statistics of the means of intervals, each counting once however many operations it had. X-Ray's
-// report metrics of latency are of these.
+// IntervalStats are the statistics of the means of intervals, each counting once however many operations it had. X-Ray computes
+// its report metrics of latency from these.
 type IntervalStats struct {
 	Count  uint64 `json:"count"` // intervals
 	Mean   Number `json:"mean"`
@@ -217,7 +221,7 @@ type GaugeStats struct {
 	Max  Number `json:"max"`
 }
 
-// LoadSummary is one start of one workload. Engines are what really drove it, all distinct ones of its VMs.
+// LoadSummary is one start of one workload. Engines are the engines that actually drove it, all distinct ones of its VMs.
 type LoadSummary struct {
 	Workload  string            `json:"workload"`
 	Group     string            `json:"group"`
@@ -242,7 +246,7 @@ type LoadSummary struct {
 	Error        string `json:"error,omitempty"`
 }
 
-// Engine is one of Engines; they differ by machine, not by what is done. It is zero where none is known.
+// Engine is one of Engines, which differ by machine and not by workload. It is zero if none is known.
 func (l *LoadSummary) Engine() interval.Engine {
 	if len(l.Engines) == 0 {
 		return interval.Engine{}
@@ -250,8 +254,8 @@ func (l *LoadSummary) Engine() interval.Engine {
 	return l.Engines[0]
 }
 
-// Unfinished counts operations of one kind that never completed. Those that were due and never issued have no kind: they are
-// taken to be as those that were issued.
+// Unfinished counts operations of one kind that never completed. Operations that were due and never issued have no kind: they are
+// assumed to have the same mix as the issued ones.
 func (l *LoadSummary) Unfinished(operation int) uint64 {
 	t := &l.Directions[operation]
 	issued, all := t.Operations+t.ErrorCount(), l.Total.Operations+l.Total.ErrorCount()

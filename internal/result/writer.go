@@ -16,8 +16,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Names of the files of a bundle. Whatever else lies in the folder (journal, metric store, disks of VMs) is not part
-// of the bundle and stands outside its seal.
+// Names of the files of a bundle. Other files in the folder (journal, metric store, disks of VMs) are not part of the bundle and
+// not covered by its seal.
 const (
 	manifestFile   = "manifest.json"
 	planFile       = "plan.json"
@@ -31,32 +31,32 @@ const (
 )
 
 const (
-	// flushEvery bounds what a killed process loses of intervals and samples. Events are written at once.
+	// flushEvery bounds how many seconds of intervals and samples a killed process loses. Events are written immediately.
 	flushEvery = time.Second
-	// syncEvery bounds what a power loss takes.
+	// syncEvery bounds the data that a power loss destroys.
 	syncEvery = 10 * time.Second
-	// flushBytes is how much text waits for a flush at most.
+	// flushBytes is how much text may wait for a flush.
 	flushBytes = 4 << 20
 	// samplesPerFlush bounds how far one call can overshoot flushBytes.
 	samplesPerFlush = 10_000
-	// reserveBytes are taken from the disk at the start and given back when it is full, so that the last events and
-	// the summary still find room.
+	// reserveBytes are allocated on the disk at the start and released when it is full, to make room for the last events and the
+	// summary.
 	reserveBytes = 4 << 20
 	// attachmentBytesMax bounds one attached file.
 	attachmentBytesMax = 256 << 20
 )
 
-// ErrSealed says that a bundle is complete and accepts no writes.
+// ErrSealed means that a bundle is complete and accepts no writes.
 var ErrSealed = errors.New("bundle is sealed")
 
-// ErrClosed says that the Writer was closed or sealed before.
+// ErrClosed means that the Writer has already been closed or sealed.
 var ErrClosed = errors.New("bundle writer is closed")
 
 // Writer appends to one bundle. Its methods may be called from several goroutines. The first write error is kept: every
 // later call returns it, and Failed reports it to the guard of the run.
 //
-// An event is handed to the kernel before Event returns. Intervals and samples are collected and handed over once a
-// second as one compressed frame. Everything is synced to the disk every ten seconds, and by Seal.
+// Event writes an event before it returns. Intervals and samples are collected and written once a second as one compressed frame.
+// Everything is synced to the disk every ten seconds, and by Seal.
 type Writer struct {
 	dir      string
 	manifest Manifest
@@ -75,8 +75,8 @@ type Writer struct {
 	stopped   chan struct{}
 }
 
-// Create makes the folder dir, which must not exist or be empty of bundle files, writes the manifest and returns a
-// Writer. Format, when 0, is set to FormatVersion.
+// Create creates the folder dir, which must not exist or must contain no bundle files, writes the manifest and returns a Writer.
+// A Format of 0 is set to FormatVersion.
 func Create(dir string, m Manifest) (*Writer, error) {
 	if m.Format == 0 {
 		m.Format = FormatVersion
@@ -107,8 +107,8 @@ func Create(dir string, m Manifest) (*Writer, error) {
 	return w, nil
 }
 
-// Continue opens an unsealed bundle whose writer died, cuts off what it left half written, and appends. It is refused
-// while another process writes.
+// Continue opens an unsealed bundle whose writer died, cuts off what it left partly written, and appends. It fails while another
+// process writes the bundle.
 func Continue(dir string) (*Writer, error) {
 	b, err := Open(dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func Continue(dir string) (*Writer, error) {
 		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
 	}
 	err = ErrSealed
-	if _, statErr := os.Lstat(filepath.Join(dir, sealFile)); statErr != nil { // looked at again under the lock
+	if _, statErr := os.Lstat(filepath.Join(dir, sealFile)); statErr != nil { // checked again under the lock
 		err = errors.Join(RemoveTemporary(dir), w.cutTails())
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *Writer) open(flag int) error {
 	return w.takeReserve()
 }
 
-// takeReserve takes the reserve; a disk that is too full for it is too full for a run.
+// takeReserve allocates the reserve; a disk that is too full for it is too full for a run.
 func (w *Writer) takeReserve() error {
 	f, err := os.OpenFile(filepath.Join(w.dir, reserveFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, fileMode)
 	if err != nil {
@@ -197,8 +197,8 @@ func (w *Writer) flushLoop() {
 	}
 }
 
-// flushTick hands over what was collected and, when it is time, syncs. Syncing goes on beside writers: a disk that is busy may take
-// seconds for it. The files stay open, because Close waits for the flusher.
+// flushTick writes the collected data and, when due, syncs. Writers continue during a sync, which may take seconds on a busy
+// disk. The files stay open, because Close waits for the flusher.
 func (w *Writer) flushTick() {
 	w.mu.Lock()
 	if w.err == nil {
@@ -232,18 +232,17 @@ func (w *Writer) sync() error {
 // Dir returns the folder.
 func (w *Writer) Dir() string { return w.dir }
 
-// Failed is closed at the first error of writing: a full disk, usually. Err tells it.
+// Failed is closed at the first write error, usually a full disk. Err returns it.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
-// Err returns the first error of writing.
+// Err returns the first write error.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// fail keeps the first error, if there is one. The caller holds the lock. The reserve is given back, so that Seal finds
-// room.
+// fail keeps the first error, if there is one. The caller holds the lock. It releases the reserve, to make room for Seal.
 func (w *Writer) fail(err error) error {
 	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("write bundle %q: %w", w.dir, err)
@@ -261,7 +260,7 @@ func (w *Writer) Event(e interval.Event) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// After a full disk events are still tried: the reserve makes room for them.
+	// Events are still tried after the disk filled up: the reserve makes room for them.
 	if w.closed {
 		return ErrClosed
 	}
@@ -287,8 +286,7 @@ func (w *Writer) Interval(iv interval.Interval) error {
 	return w.flushIfFull(w.intervals)
 }
 
-// Sample appends samples. Those of one call that carry the same time are kept together on disk, so one call per
-// scrape is best.
+// Sample appends samples. Samples of one call with the same time are stored together, so one call per scrape is best.
 func (w *Writer) Sample(samples ...Sample) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -312,7 +310,7 @@ func (w *Writer) flushIfFull(a *appender) error {
 	return w.fail(a.flush())
 }
 
-// Flush hands over to the kernel what was collected, so that Open sees it.
+// Flush writes the collected data, so that Open sees it.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -335,7 +333,7 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// flushAndSync leaves nothing that a power loss could take. The caller holds the lock.
+// flushAndSync makes all data safe against a power loss. The caller holds the lock.
 func (w *Writer) flushAndSync() error {
 	if err := w.flush(); err != nil || !w.dirty {
 		return err
@@ -386,8 +384,8 @@ func (w *Writer) Attach(name string, r io.Reader) error {
 	return w.fail(writeFileAtomic(dir, filepath.Base(name), text))
 }
 
-// AttachFolder makes a folder among the attachments and returns its path. Programs of others may write there until the
-// bundle is sealed; the seal covers plain files whose names Attach would take.
+// AttachFolder creates a folder among the attachments and returns its path. Other programs may write there until the bundle is
+// sealed; the seal covers regular files whose names Attach would accept.
 func (w *Writer) AttachFolder(name string) (string, error) {
 	if err := checkAttachmentName(name); err != nil {
 		return "", fmt.Errorf("attach folder: %w", err)
@@ -401,7 +399,7 @@ func (w *Writer) AttachFolder(name string) (string, error) {
 	return dir, w.fail(os.MkdirAll(dir, folderMode))
 }
 
-// Close writes what was collected and leaves the bundle unsealed. After Seal or Close it does nothing.
+// Close writes the collected data and leaves the bundle unsealed. After Seal or Close it does nothing.
 func (w *Writer) Close() error {
 	if !w.shut() {
 		return nil
@@ -416,7 +414,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// shut stops the flusher and refuses further writing. It returns false when that had been done before.
+// shut stops the flusher and refuses further writes. It returns false if that was already done.
 func (w *Writer) shut() bool {
 	w.mu.Lock()
 	if w.closed {
@@ -462,7 +460,7 @@ func newAppender(path string, flag int) (*appender, error) {
 func (a *appender) flush() error {
 	a.frame = a.encoder.EncodeAll(a.text, a.frame[:0])
 	if err := appendAll(a.file, a.frame); err != nil {
-		return err // the text stays, for one more try by Seal
+		return err // keep the text, for another try by Seal
 	}
 	a.text = a.text[:0]
 	return nil
@@ -475,8 +473,8 @@ func (a *appender) close() {
 	}
 }
 
-// appendAll appends p or, when the disk takes only a part, cuts the file back, so that it never ends in the middle of a
-// frame or line while its writer lives.
+// appendAll appends p or, after a partial write, truncates the file, so that it never ends in the middle of a frame or line while
+// its writer lives.
 func appendAll(f *os.File, p []byte) error {
 	n, err := f.Write(p)
 	if err != nil && n > 0 {

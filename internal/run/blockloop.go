@@ -93,7 +93,7 @@ func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 	act := func() error { return e.callStep(ctx, p) }
 	var err error
 	if e.plan.Bound[p.ID-1].Parallel {
-		err = e.runBranches(ctx, p) // each of its steps is waited for by itself
+		err = e.runBranches(ctx, p) // each of its steps is waited for separately
 	} else {
 		err = patient(ctx, act)
 	}

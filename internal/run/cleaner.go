@@ -22,8 +22,8 @@ type Cleaner struct {
 	Runs    string // the runs directory
 	Target  target.Target
 	Catalog verb.Catalog      // to bind Undoers and the steps of teardown again
-	Plan    *planner.Plan     // of the run, read from its bundle; nil leaves out the scenario's own teardown
-	Dir     string            // in which programs of the teardown run; "" with a plan that allows none
+	Plan    *planner.Plan     // of the run, read from its bundle; nil skips the scenario's own teardown
+	Dir     string            // working directory of teardown programs; "" with a plan that allows none
 	Say     func(text string) // may be nil
 	Files   control.Files     // nil: the real file system
 	// Failpoint makes named places fail in tests; nil otherwise.
@@ -92,7 +92,7 @@ func (c *Cleaner) undoer(journal *control.Journal, inventory target.Inventory) *
 		known := c.Plan.Plan
 		done = &known
 	}
-	done.Target.Nodes = inventory.Nodes // what indexes count, whatever the run saw
+	done.Target.Nodes = inventory.Nodes // indexes count these nodes, whatever the run saw
 	f := fleet.New(fleet.Config{Plan: done, Target: c.Target, Journal: journal, Failpoint: c.Failpoint,
 		Runner: func(context.Context, target.VM) (load.Runner, error) { return nil, ErrStopping }})
 	n := f.Nodes(inventory.Nodes)
@@ -129,7 +129,7 @@ func (c *Cleaner) env(u *undoer, p plan.Step) *verb.Env {
 		Dir: c.Dir, Private: u.journal.Private()}
 }
 
-// deadLoads and deadWork begin nothing: the run is over.
+// deadLoads and deadWork refuse to start anything, because the run is over.
 type deadLoads struct{}
 
 func (deadLoads) Start(context.Context, verb.LoadSpec) error              { return ErrStopping }

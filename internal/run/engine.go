@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Config is what an Engine needs besides the plan.
+// Config is what an Engine needs in addition to the plan.
 type Config struct {
 	Target  target.Target
 	Journal *control.Journal // its header holds the tag
@@ -26,14 +26,14 @@ type Config struct {
 	// Gone is called after this run has powered off or removed a VM, so that callers stop waiting for its agent. May be
 	// nil.
 	Gone func(vm target.VM)
-	// Intervals receives what loads deliver, from several goroutines at once.
+	// Intervals receives the intervals of loads, from several goroutines at once.
 	Intervals load.Sink
 	// Events receives events one at a time, in the order in which they become known. The time of an event may be in the
 	// past.
 	Events func(interval.Event)
 	// Zero is the start of the run's time axis, with its monotonic reading.
 	Zero time.Time
-	// Dir is a folder for what programs of the scenario leave; it stays with the run.
+	// Dir is a folder for files of the scenario's programs; it stays with the run.
 	Dir string
 	// Collect copies the logs of agents into the bundle; may be nil.
 	Collect func(ctx context.Context, vms []target.VM) error
@@ -53,7 +53,7 @@ const (
 	graceLength = 30 * time.Second
 )
 
-// Validate reports everything that is missing.
+// Validate reports all missing fields.
 func (c *Config) Validate() error {
 	var errs []error
 	missing := func(absent bool, name string) {

@@ -187,7 +187,7 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	e.post(outcome{Finished: run.handle, Err: text, Fatal: fatal})
 }
 
-// driveInTurn runs the load on so many VMs at a time as may be.
+// driveInTurn runs the load on at most MaxConcurrent VMs at a time.
 func (l *loads) driveInTurn(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.began(run, time.Now())
 	l.engine.emit(l.event(run, interval.EventWorkloadStart))
@@ -241,7 +241,7 @@ func (l *loads) expected(m *member) bool {
 	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.PowerCutsOf(m.vm.Name) > m.cuts
 }
 
-// judge decides the outcome of the load; fatal if it runs on no VM any more although that was not intended.
+// judge decides the outcome of the load. It is fatal if the load unintentionally runs on no VM any more.
 func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
 	failed := 0
 	for _, m := range run.members {
@@ -279,8 +279,8 @@ func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 	return v
 }
 
-// nominalSize returns the size of a disk as the scenario counts, from which a generator scales; the disk itself is
-// smaller in a rehearsal and holds every scaled extent.
+// nominalSize returns the size of a disk in the scenario, from which a generator scales. In a rehearsal the disk itself is
+// smaller and holds every scaled extent.
 func (l *loads) nominalSize(group string, d target.Disk) int64 {
 	g, _ := l.engine.plan.Group(group)
 	for _, planned := range g.Disks {
@@ -291,7 +291,7 @@ func (l *loads) nominalSize(group string, d target.Disk) int64 {
 	return d.SizeBytes
 }
 
-// prefillDepth is that of the VMs on their nodes as they are now.
+// prefillDepth is the queue depth of a prefill, for the VMs on their current nodes.
 func (run *loadRun) prefillDepth() int {
 	nodeIDs := map[string]bool{}
 	for _, m := range run.members {
@@ -300,7 +300,7 @@ func (run *loadRun) prefillDepth() int {
 	return run.spec.PrefillDepth(len(run.members), len(nodeIDs))
 }
 
-// seedOf derives the seed of a load that a step gave one from the run's, so that equal texts mean equal streams.
+// seedOf derives the seed of a load from the run's seed and the text that its step gives, so that equal texts mean equal streams.
 func seedOf(run uint64, text string) uint64 {
 	if text == "" {
 		return run
@@ -337,13 +337,13 @@ func (l *loads) Wait(ctx context.Context, workload string, prefill bool, timeout
 	started := run.started
 	l.mu.Unlock()
 	if started.IsZero() {
-		started = time.Now() // it is about to
+		started = time.Now() // it is about to start
 	}
 	if run.spec.Runtime > 0 {
 		timeout += time.Until(started.Add(run.lasting.Longest(run.spec.Runtime) + run.spec.Stagger))
 	}
 	select {
-	case <-run.done: // whatever the time
+	case <-run.done: // however late
 		return run.failure
 	default:
 	}

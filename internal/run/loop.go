@@ -14,9 +14,8 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// Run executes the plan: setup, run, teardown, undo. It blocks until all work of the run has ended. A canceled ctx stops
-// the run like Stop(StopAndUndo); undo is not affected by ctx. The error is nil also for a failed run: its failure is in
-// the Outcome.
+// Run executes the plan: setup, run, teardown, undo. It blocks until all work of the run has ended. A canceled ctx stops the run
+// like Stop(StopAndUndo); undo is not affected by ctx. The error is nil even for a failed run: the Outcome has its failure.
 func (e *Engine) Run(ctx context.Context) (Outcome, error) {
 	base := context.WithoutCancel(ctx)
 	e.background, e.stopBackground = context.WithCancel(base)
@@ -121,7 +120,7 @@ func (l *loop) perform(a action) {
 	case actStartGrace:
 		l.grace = time.After(graceLength)
 	case actAbandoned:
-		_ = e.cfg.Journal.Abandon() // without it, open entries stay open all the same
+		_ = e.cfg.Journal.Abandon() // if this fails, open entries stay open anyway
 	case actFinish:
 		l.finish()
 	}
@@ -197,7 +196,7 @@ func patient(ctx context.Context, act func() error) error {
 	}
 }
 
-// callStep runs one step. A panic in a step is a defect, but undoing still has to happen: it becomes an error.
+// callStep runs one step. A panic in a step is a bug, but the undo must still happen, so the panic becomes an error.
 func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 	env := e.env(p)
 	defer func() {

@@ -20,8 +20,8 @@ const (
 	stageRestore  stage = "restore"  // nodes that this run powered off are powered on
 	stageTeardown stage = "teardown" // the scenario's own clean-up
 	stageSettle   stage = "settle"   // background work that teardown began ends
-	stageUndo     stage = "undo"     // what steps did is taken back, then VMs are deleted
-	stageAbandon  stage = "abandon"  // second stop: everything is cancelled, nothing more is undone
+	stageUndo     stage = "undo"     // effects of steps are reverted, then VMs are deleted
+	stageAbandon  stage = "abandon"  // second stop: everything is cancelled, no further undo
 	stageEnded    stage = "ended"
 )
 
@@ -71,7 +71,7 @@ type outcome struct {
 	StepDone int  // id of the step; Err is set if it failed
 	Refused  bool // it failed because it was refused for safety
 	Wanted   string
-	Finished int // handle of background work that ended; Fatal when the run makes no sense without it
+	Finished int // handle of background work that ended; Fatal if the run cannot continue without it
 	UndoDone undoItem
 	Stop     int    // level 1 or 2
 	Guard    string // why the load must stop
@@ -79,7 +79,7 @@ type outcome struct {
 	Grace    bool   // the grace period of canceled work is over
 	Err      string
 	Fatal    bool
-	reply    chan<- int // of Wanted: receives the handle, or 0 when nothing may begin any more
+	reply    chan<- int // of Wanted: receives the handle, or 0 if no new work may begin
 }
 
 // action is something to do. Kind selects the action; the other fields are its arguments.
@@ -162,7 +162,7 @@ func (s state) graceOver(o outcome) (state, []action) {
 
 func (s state) stepDone(o outcome) (state, []action) {
 	if o.StepDone != s.Running {
-		return s, nil // gave up waiting for it before
+		return s, nil // the run has already given up waiting for it
 	}
 	s.Running = 0
 	if o.Err == "" {
@@ -176,7 +176,7 @@ func (s state) stepDone(o outcome) (state, []action) {
 	case stageTeardown:
 		s = s.problem(name, o.Err)
 	}
-	return s, nil // cancelled by a stop: its error is ours
+	return s, nil // cancelled by a stop, which causes its error
 }
 
 func (s state) wanted(o outcome) (state, []action) {
@@ -200,7 +200,7 @@ func (s state) finished(o outcome) (state, []action) {
 	return s.problem("background", o.Err), nil
 }
 
-// fail ends setup and run because of reason; later it changes nothing.
+// fail ends setup and run because of reason; in later stages it has no effect.
 func (s state) fail(reason string) (state, []action) {
 	if s.Stage != stageSetup && s.Stage != stageRun {
 		return s, nil
@@ -291,7 +291,7 @@ func (s state) advance(o outcome, do []action) (state, []action) {
 	}
 }
 
-// nextStep starts the next step of the present phase, or leaves the phase when there is none.
+// nextStep starts the next step of the current phase, or leaves the phase after its last step.
 func (s state) nextStep(do []action) (state, []action, bool) {
 	phase := plan.Phase(s.Stage)
 	for s.Next < len(s.steps) && phaseOrder(s.steps[s.Next].Phase) < phaseOrder(phase) {

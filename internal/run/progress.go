@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/wait"
 )
 
-// progress knows which steps have begun and ended, for loads that last over them.
+// progress records which steps have begun and ended, for loads that last over them.
 type progress struct {
 	mu      sync.Mutex
 	begun   map[int]time.Time // by id of the step
@@ -28,7 +28,7 @@ func (p *progress) begin(id int) {
 	p.tell()
 }
 
-// end notes that a step has ended, or that it is left out.
+// end notes that a step has ended or was skipped.
 func (p *progress) end(id int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *progress) look(o plan.LastingOver) (end time.Time, changed <-chan struc
 	return time.Time{}, p.changed
 }
 
-// wait returns false when ctx ended before all that a load lasts over is over.
+// wait waits until all steps that a load lasts over are over. It returns false if ctx ends before.
 func (p *progress) wait(ctx context.Context, l *plan.Lasting) bool {
 	for _, o := range l.Over {
 		for {

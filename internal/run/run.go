@@ -1,7 +1,7 @@
-// Package run is the engine: it turns a plan into events, and leaves nothing behind.
+// Package run is the engine: it executes a plan, emits events, and cleans up.
 //
-// It knows no concrete step, provider or generator: it receives a plan with bound steps, a target.Target and
-// a way to reach the VMs. It draws no charts and stores no results; events and intervals go to the callbacks of the caller.
+// It does not depend on concrete steps, providers or generators: it receives a plan with bound steps, a target.Target and a way
+// to reach the VMs. It draws no charts and stores no results; events and intervals go to callbacks of the caller.
 //
 //	Engine:   Plan ──▶ machine (pure: state, outcome → state, actions) ──▶ loop (performs actions) ──▶ Events
 //	Cleaner:  Journal of a run that was killed ──▶ everything undone

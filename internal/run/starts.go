@@ -18,7 +18,7 @@ import (
 // receive a start time that is just far enough ahead for the last one to receive it. With a stagger, the start times of
 // the VMs differ by that amount. The actual start skew is taken from the first intervals and reported in an event.
 
-// plainHeld is a workload on a VM that cannot hold it back: it is prepared when it starts.
+// plainHeld is a workload on a VM that cannot prepare it in advance: it is prepared when it starts.
 type plainHeld struct {
 	runner   load.Runner
 	workload load.Workload
@@ -36,7 +36,7 @@ func (h plainHeld) Run(ctx context.Context, at time.Time) error {
 	return h.runner.Run(ctx, h.workload, h.sink)
 }
 
-// hold prepares a workload where that can be done apart from its start.
+// hold prepares a workload in advance, if the runner supports that.
 func hold(ctx context.Context, r load.Runner, w load.Workload, sink load.Sink) (load.Held, error) {
 	if p, ok := r.(load.Preparer); ok {
 		return p.Prepare(ctx, w, sink)

@@ -115,7 +115,7 @@ func (u *undoer) powerNode(ctx context.Context, t control.Thing) error {
 	return err
 }
 
-// steps takes back what Undoers did, the last first.
+// steps reverts the steps that are Undoers, the last first.
 func (u *undoer) steps(ctx context.Context) error {
 	var errs []error
 	for _, t := range slices.Backward(u.left(control.ThingStep)) {
@@ -133,7 +133,7 @@ func (u *undoer) steps(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("take back %s: %w", t.Call.Name, err))
 			continue
 		}
-		_ = u.journal.Undone(t) // a lost record only means that it is undone again
+		_ = u.journal.Undone(t) // if the record is lost, the step is undone again
 	}
 	return errors.Join(errs...)
 }

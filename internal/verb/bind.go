@@ -21,9 +21,9 @@ type Argument struct {
 	Name     string
 	Type     string // "text", "integer", "number", "yes/no", "seconds", "minutes", "nodes", "list of text", "mapping", "steps"
 	Required bool
-	Default  string // as written in a scenario; "" is not given
+	Default  string // as written in a scenario; "" means not given
 	Doc      string
-	// Refers says what the text names: "group", "workload", "file" or nothing.
+	// Refers is the kind of thing that the text names: "group", "workload", "file" or "".
 	Refers string
 	// Secret values are never printed or recorded.
 	Secret bool
@@ -34,7 +34,7 @@ type Argument struct {
 	values []string
 }
 
-// scaling says how a duration of a rehearsal shrinks.
+// scaling is how a duration shrinks in a rehearsal.
 type scaling string
 
 const (
@@ -42,10 +42,10 @@ const (
 	scaleRuntime scaling = "runtime" // of a workload: at least 3 s
 	scaleWait    scaling = "wait"    // at least 1 s
 	scaleGap     scaling = "gap"     // spread of starts: no floor
-	scaleTimeout scaling = "timeout" // at least five minutes, because what is waited for does not shrink as much
+	scaleTimeout scaling = "timeout" // at least five minutes, because the awaited operation does not shrink as much
 )
 
-// floor returns the least length that a rehearsal leaves of a duration.
+// floor returns the minimum of a duration in a rehearsal.
 func (s scaling) floor() time.Duration {
 	switch s {
 	case scaleRuntime:
@@ -58,7 +58,7 @@ func (s scaling) floor() time.Duration {
 	return 0
 }
 
-// apply shrinks d by factor down to the floor. What was shorter than its floor stays as it is.
+// apply shrinks d by factor, but not below the floor. A duration below its floor stays unchanged.
 func (s scaling) apply(d time.Duration, factor float64) time.Duration {
 	if s == scaleNone || factor >= 1 || d <= 0 {
 		return d
@@ -128,10 +128,10 @@ func typeName(t reflect.Type, unit time.Duration) string {
 	case reflect.Map:
 		return "mapping"
 	}
-	panic(fmt.Sprintf("argument type %v is not supported", t)) // a defect of the catalog, found by its registry test
+	panic(fmt.Sprintf("argument type %v is not supported", t)) // a bug in the catalog, found by its registry test
 }
 
-// Problems collects what is wrong with one call. Every problem carries the position of the argument that it is about.
+// Problems collects the problems of one call. Every problem has the position of its argument.
 type Problems struct {
 	List     *diag.List
 	Scenario *scenario.Scenario // fills in the source lines
@@ -148,7 +148,7 @@ func (p *Problems) Warnf(arg, code, format string, args ...any) {
 	p.add(diag.SeverityWarning, arg, code, "", fmt.Sprintf(format, args...))
 }
 
-// Hint reports an error together with what to do about it.
+// Hint reports an error with a hint on how to fix it.
 func (p *Problems) Hint(arg, code, hint, message string) {
 	p.add(diag.SeverityError, arg, code, hint, message)
 }
@@ -180,8 +180,8 @@ func (p *Problems) nameProblem(a scenario.Argument, code, hint, message string) 
 	p.List.Add(p.Scenario.Point(d, a.RenderedLine))
 }
 
-// Bind makes a step of a kind with the arguments of call; durations shrink by factor. Everything that is wrong is
-// reported; the step is usable only when nothing was.
+// Bind creates a step of a kind from the arguments of call; durations shrink by factor. It reports all problems; the step is
+// usable only if there were none.
 func (k Kind) Bind(call scenario.Call, factor float64, problems *Problems) Step {
 	step := k.New()
 	fields := reflect.ValueOf(step).Elem()
@@ -255,8 +255,8 @@ func defaultValue(a Argument) any {
 	return a.Default
 }
 
-// setField stores value in the field. Types are strict: text is not converted to a number, nor a number to text. Exceptions:
-// a number counts as a name where a name is wanted, and a float without a fraction as an integer.
+// setField stores value in the field. Types are strict: text is not converted to a number, nor a number to text. Exceptions: a
+// number is accepted as a name, and a float without a fraction as an integer.
 func setField(field reflect.Value, a Argument, value any, factor float64) error {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -405,7 +405,7 @@ func (k Kind) Values(step Step) map[string]any {
 			continue
 		}
 		if a.Type == "steps" {
-			continue // they are steps of the plan themselves
+			continue // they are separate steps of the plan
 		}
 		if d, ok := field.Interface().(time.Duration); ok {
 			out[a.Name] = d.Seconds() / a.unit.Seconds()
@@ -432,7 +432,7 @@ func (k Kind) References(step Step) (group, workload string) {
 	return group, workload
 }
 
-// NodesWritten returns the nodes that a step is about as its scenario writes them: "0", ":n-1".
+// NodesWritten returns the nodes of a step as its scenario writes them: "0", ":n-1".
 func (k Kind) NodesWritten(step Step) string {
 	fields := reflect.ValueOf(step).Elem()
 	for _, a := range k.Arguments() {

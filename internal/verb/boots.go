@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// Boot estimates how long the VMs of a group take from power-on until their agents answer; 0 where they are on.
+// Boot estimates how long the VMs of a group take from power-on until their agents answer; 0 if they are on.
 func (v *View) Boot(group string) time.Duration {
 	g := v.groups[group]
 	if g == nil {
@@ -25,7 +25,7 @@ func (v *View) Boot(group string) time.Duration {
 	return v.boot(group, nodes)
 }
 
-// BootGrown estimates the same for the VMs that a group, once it is on, grows by.
+// BootGrown estimates the same for the VMs that are added to a running group.
 func (v *View) BootGrown(group string, scenarioCount int) time.Duration {
 	g := v.groups[group]
 	if g == nil || !g.on {
@@ -44,7 +44,7 @@ func (v *View) BootGrown(group string, scenarioCount int) time.Duration {
 	return v.boot(group, nodes)
 }
 
-// placed returns how many of so many VMs lie on which node, by its index.
+// placed returns how many of count VMs are on each node, by its index.
 func (g *groupState) placed(count int) map[int]int {
 	nodes := map[int]int{}
 	for ordinal := range count {
@@ -55,13 +55,13 @@ func (g *groupState) placed(count int) map[int]int {
 	return nodes
 }
 
-// boot is for so many VMs on each node: they share its processors.
+// boot is the estimate for the given number of VMs on each node, which share its CPUs.
 func (v *View) boot(group string, vms map[int]int) time.Duration {
 	at := slices.IndexFunc(v.Scenario.Groups, func(g scenario.Group) bool { return g.Name == group })
 	if at < 0 || !v.Boots {
 		return 0
 	}
-	b := v.Inventory.Boots[v.Scenario.Groups[at].Template] // where it is not known they take no time
+	b := v.Inventory.Boots[v.Scenario.Groups[at].Template] // if unknown, they take no time
 	var longest time.Duration
 	for i, count := range vms {
 		if count <= 0 {

@@ -10,9 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Env is what a running step sees. What creates, deletes or switches anything outside goes through VMs, Power and
-// Nodes, which journal the intent first; Target is there for what ends with the VMs (snapshots, migration, placement)
-// and for questions.
+// Env is the environment of a running step. All creation, deletion and switching goes through VMs, Power and Nodes, which journal
+// the intent first. Target is for changes that end with the VMs (snapshots, migration, placement) and for queries.
 type Env struct {
 	Operations
 	VMs    VMs
@@ -24,63 +23,64 @@ type Env struct {
 	Target target.Target
 	Tag    target.Tag
 	Plan   *plan.Plan
-	Step   plan.Step // the one that runs
-	// Scenario is the document; Dir the folder in which programs of the scenario run and whose content stays with the run.
+	Step   plan.Step // the running step
+	// Scenario is the document; Dir is the working folder of the scenario's programs, whose content stays with the run.
 	Scenario *scenario.Scenario
 	Dir      string
-	// Private is where a step may make a folder for what holds secrets. It may not exist yet, and ends with the journal.
+	// Private is where a step may create a folder for secrets. It may not exist yet, and is removed with the journal.
 	Private string
 	// Logs copies the logs of agents into the bundle; may be nil.
 	Logs func(ctx context.Context, vms []target.VM) error
 }
 
-// Operations notes how long what is done to VMs and nodes takes.
+// Operations measures how long operations on VMs and nodes take.
 type Operations interface {
-	// Timed makes one call of the target for VMs, which tells how long it took for each of them.
+	// Timed makes one call of the target for VMs and records its duration for each of them.
 	Timed(ctx context.Context, op interval.Operation, vms []target.VM, act func(ctx context.Context) error) error
-	// Ready returns what the cluster says, nil where the target cannot tell. It notes which nodes and clusters are up again.
+	// Ready returns the cluster's readiness, nil if the target cannot report it. It records which nodes and clusters are up
+	// again.
 	Ready(ctx context.Context) error
 }
 
-// VMs are the machines of this run and no others.
+// VMs are the VMs of this run only.
 type VMs interface {
 	// Of returns the VMs of a group in the order of their ordinals; "" is every group.
 	Of(group string) []target.VM
 	// Deploy creates the VMs of a group as planned, powered off.
 	Deploy(ctx context.Context, group string) ([]target.VM, error)
-	// Grow clones the group's first VM in its current state until the group has as many VMs as the scenario's count comes to in
-	// this plan, and returns the new ones. They are powered on when the first VM is.
+	// Grow clones the group's first VM in its current state until the group has as many VMs as the scenario's count means in this
+	// plan, and returns the new ones. They are powered on if the first VM is.
 	Grow(ctx context.Context, group string, scenarioCount int, linked bool) ([]target.VM, error)
 	// Delete removes all VMs of the run.
 	Delete(ctx context.Context) error
-	// Refresh asks the target for nodes, addresses and power states.
+	// Refresh reads nodes, addresses and power states from the target.
 	Refresh(ctx context.Context) error
 }
 
-// VMSwitch switches and moves VMs.
+// VMSwitch powers VMs on and off and moves them.
 type VMSwitch interface {
 	On(ctx context.Context, vms []target.VM) error
 	Off(ctx context.Context, vms []target.VM) error
-	// Reach returns nil when the VM's agent answers.
+	// Reach returns nil if the VM's agent answers.
 	Reach(ctx context.Context, vm target.VM) error
 	// Move migrates running VMs to a node.
 	Move(ctx context.Context, vms []target.VM, nodeID string) error
 }
 
-// NodeSwitch switches nodes, by their index in the plan.
+// NodeSwitch powers nodes on and off, by their index in the plan.
 type NodeSwitch interface {
 	Off(ctx context.Context, index int) error
 	Shutdown(ctx context.Context, index int) error
 	On(ctx context.Context, index int) error
 	State(ctx context.Context, index int) (target.PowerState, error)
-	// SwitchedOff returns the indexes of nodes that this run powered off and not on again.
+	// SwitchedOff returns the indexes of nodes that this run powered off and has not powered on again.
 	SwitchedOff() []int
 }
 
 // Loads starts workloads and waits for them. A workload has at most one run of its load and one of its prefill at a time.
 type Loads interface {
-	// Start prepares a load on all VMs of its group, starts it on all at one moment or staggered from then on, and returns once
-	// the last VM was started. Where some VM cannot be reached nothing is started; one that cannot be prepared fails alone.
+	// Start prepares a load on all VMs of its group, starts it on all at one time or staggered from that time on, and returns
+	// once the last VM has started. If some VM cannot be reached, it starts nothing; a VM that cannot be prepared fails alone.
 	Start(ctx context.Context, spec LoadSpec) error
 	// Wait waits until the load has ended, at most until timeout after its expected end; a load without a runtime is expected
 	// to end at once. VMs that this run itself powered off do not fail it; others do.
@@ -89,16 +89,16 @@ type Loads interface {
 	Stop(ctx context.Context, workload string) error
 }
 
-// Notes tells the world what happens.
+// Notes reports events of a step to users.
 type Notes interface {
-	// Annotate marks this moment on charts. Outside the run phase it only logs.
+	// Annotate adds an annotation to charts at the current time. Outside the run phase it only logs.
 	Annotate(text string)
 	Log(text string)
-	// Disturb says that something casts doubt on numbers.
+	// Disturb reports something that casts doubt on numbers.
 	Disturb(subject, text string)
 }
 
-// Work goes on beside the steps that follow.
+// Work runs work in the background of later steps.
 type Work interface {
 	// Go starts work that ends by itself, or when the phase ends and ctx with it.
 	Go(name string, work func(ctx context.Context) error) error
@@ -113,7 +113,7 @@ func (e *Env) Collect(ctx context.Context, vms []target.VM) error {
 	return e.Logs(ctx, vms)
 }
 
-// WaitFor asks check every poll until it returns true, for at most timeout.
+// WaitFor calls check every poll until it returns true, for at most timeout.
 func WaitFor(ctx context.Context, timeout, poll time.Duration, check func() bool) error {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()

@@ -21,7 +21,7 @@ func (k Kind) CheckReferences(step Step, v *View, problems *Problems) {
 	k.checkNames(step, v, problems)
 }
 
-// checkNames does what needs no target: groups, workloads and files.
+// checkNames does the checks that need no target: groups, workloads and files.
 func (k Kind) checkNames(step Step, v *View, problems *Problems) {
 	fields := reflect.ValueOf(step).Elem()
 	for _, a := range k.Arguments() {

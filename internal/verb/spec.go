@@ -8,33 +8,33 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// LoadSpec says which load to start. All VMs of the workload's group take part.
+// LoadSpec describes the load to start. All VMs of the workload's group take part.
 type LoadSpec struct {
 	Workload string
 	Prefill  bool
 	Runtime  time.Duration // of each VM, counted from its own start; 0: to completion
-	// Stagger spreads the starts over this span, as staggered says.
+	// Stagger spreads the starts over this time, see Staggered.
 	Stagger time.Duration
 	// MaxConcurrent is how many VMs run at a time; 0: all.
 	MaxConcurrent int
 	// Timeout is how long one VM may take when MaxConcurrent is set; 0: no bound.
 	Timeout time.Duration
-	Seed    string // "" derives the seed from the run's
+	Seed    string // "" derives the seed from that of the run
 	Async   bool   // the step does not wait for the end; for the plan only
 }
 
-// Staggering says when the VMs of a load start after each other.
+// Staggering is the timing of staggered starts of the VMs of a load.
 type Staggering struct {
 	Gap  time.Duration // between the starts of two VMs
 	Last time.Duration // when the last VM starts, after the first
-	Held time.Duration // for how long the step waits for starts
+	Held time.Duration // how long the step waits for starts
 }
 
-// Staggered deals the starts of so many VMs over the span of the load. factor is that of the rehearsal, 1 in a full run.
+// Staggered distributes the starts of vms VMs over the Stagger time. factor is the time factor of the rehearsal, 1 in a full run.
 //
-// It is what X-Ray does: fewer than two VMs start at once, gaps are whole seconds, rounded down, so that ten seconds for 75
-// VMs are none at all, and after the last start a further gap is waited for where it still fits into the span, as with 40
-// VMs in 60 s. A rehearsal drops a gap that scales to less than a second, and rounds no other.
+// It follows X-Ray: a single VM starts immediately; gaps are whole seconds, rounded down, so that ten seconds for 75 VMs give no
+// gap; after the last start, it waits for a further gap if that still fits, as with 40 VMs in 60 s. A rehearsal drops a gap of
+// less than a second in the scenario, and does not round others.
 func (l LoadSpec) Staggered(vms int, factor float64) Staggering {
 	if vms < 2 || l.Stagger <= 0 {
 		return Staggering{}
@@ -55,8 +55,8 @@ func (l LoadSpec) Staggered(vms int, factor float64) Staggering {
 	return s
 }
 
-// staggerTolerance is the least gap of a scenario in seconds that a rehearsal keeps: a scaled span is rounded to
-// milliseconds, which must not drop a gap of just a second.
+// staggerTolerance is the smallest gap of a scenario, in seconds, that a rehearsal keeps: scaled times are rounded to
+// milliseconds, which must not drop a gap of exactly a second.
 const staggerTolerance = 0.95
 
 // prefillDepthPerNode is how many writes a prefill keeps in flight on each node, as X-Ray has it.
@@ -65,7 +65,7 @@ const prefillDepthPerNode = 4
 // OptionPrefillDepth is the workload option that carries the queue depth of a prefill to its generator.
 const OptionPrefillDepth = "prefill_iodepth"
 
-// WithPrefillDepth returns options with that of a prefill by job file added.
+// WithPrefillDepth returns options with the queue depth of a prefill by job file added.
 func WithPrefillDepth(options map[string]string, kind load.Kind, depth int) map[string]string {
 	if !kind.JobFiles {
 		return options

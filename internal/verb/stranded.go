@@ -10,7 +10,7 @@ import (
 // VMs lose their power with their node. Whether they restart by themselves depends on the platform, see target.Inventory: a
 // plan that waits for VMs that stay off gets a warning, and a run does not wait for them.
 
-// playNodes notes which VMs a step takes the power of with their nodes, and which have it again.
+// playNodes notes which VMs lose power with their nodes in a step, and which regain it.
 func (v *View) playNodes(e Effect) {
 	for _, i := range e.PowersOff {
 		for _, g := range v.groups {
@@ -39,8 +39,8 @@ func (v *View) playNodes(e Effect) {
 	}
 }
 
-// Stranded returns the names of the nodes that took VMs of the group with them at this point of the plan, where the platform
-// starts none of these VMs again. Where the plan does not know, because VMs were moved or branches run at once, there are none.
+// Stranded returns the names of the nodes whose power-off took down VMs of the group at this point of the plan, if the platform
+// restarts none of these VMs. If that is unknown, because VMs were moved or branches run in parallel, it returns none.
 func (v *View) Stranded(group string) []string {
 	g := v.groups[group]
 	if g == nil || g.moved || v.Unsure || v.Branch || v.Inventory.RestartsElsewhere {
@@ -54,8 +54,8 @@ func (v *View) Stranded(group string) []string {
 }
 
 // Stranded returns the VMs that certainly stay off: this run switched their node off and not on again, or the node has power
-// again and does not start them, and the platform does not start them on another node. It is meaningless while another
-// branch may switch nodes.
+// again but does not start them; and the platform does not start them on another node. It is meaningless while another branch may
+// switch nodes.
 func (e *Env) Stranded(vms []target.VM) []target.VM {
 	t := e.Plan.Target
 	if t.RestartsElsewhere || e.Step.Branch > 0 {

@@ -1,5 +1,5 @@
-// Package verb says what a step of a scenario is: how it is registered, which arguments it has, what it says of itself while a plan is
-// made, and what it sees while it runs. Which verbs there are is the matter of package step; plans are made and run elsewhere.
+// Package verb defines what a step of a scenario is: its registration, its arguments, its properties for planning, and its
+// environment while it runs. Package step has the verbs themselves; packages planner and run make and run plans.
 //
 //	Kind ──Bind: arguments of a call──▶ Step ──Check, Expand, Effect, Estimate: on a View──▶ plan
 //	                                    Step ──Run, Undo: in an Env──▶ the target
@@ -24,17 +24,17 @@ import (
 type Kind struct {
 	Name    string // dotted, X-Ray's spelling: "workload.Start"
 	Summary string // one sentence
-	Doc     string // what a user has to know beyond the summary; paragraphs, no headings
+	Doc     string // what a user needs to know beyond the summary; paragraphs, no headings
 	// Example is the text of a whole scenario (test.yml) that uses the step, with one workload file named load.fio at
 	// most. It lints, compiles and runs on the fake target.
 	Example string
-	// Needs lists what the target must be able to do.
+	// Needs lists the capabilities that the target must have.
 	Needs []target.Capability
 	// SwitchesNodes: the owner of the target must have allowed power operations.
 	SwitchesNodes bool
-	// Waits: the step only lets time pass. It has no label, windows are not cut at it, and charts have no mark of it.
+	// Waits: the step only waits. It has no label, no window is cut at it, and charts do not mark it.
 	Waits bool
-	// New returns a step with no argument set; bind fills its fields.
+	// New returns a step without arguments; Bind sets its fields.
 	New func() Step
 }
 
@@ -43,35 +43,35 @@ type Kind struct {
 //	Workload string        `arg:"workload_name,required" of:"workload"`
 //	Runtime  time.Duration `arg:"runtime_secs" unit:"s" scale:"runtime" default:"60"`
 //
-// Run blocks until the action is done or ctx ends, and then returns ctx's error. Steps run one after the
-// other, or, in branches that the scenario asked for, at once; what a step starts in the background goes through Env.
+// Run blocks until the action is done, or until ctx ends, and then returns ctx's error. Steps run one after the other or, in
+// branches of the scenario, in parallel; a step starts background work through Env.
 type Step interface {
 	Run(ctx context.Context, env *Env) error
 }
 
-// Checker finds what is wrong with a step's arguments on this target, before anything is touched.
+// Checker checks a step's arguments on this target, before the run changes anything.
 type Checker interface {
 	Check(v *View, problems *Problems)
 }
 
-// Expander replaces a step by other calls. Such a step is never run itself.
+// Expander replaces a step by other calls. The step itself is never run.
 type Expander interface {
 	Expand(v *View) []scenario.Call
 }
 
-// Undoer reverts effects of Run that outlive the run's VMs. Undo is called at the end of the run in the reverse order of
-// Run, whether Run succeeded, failed or was cancelled, and also after a restart with a step that was bound again from the
-// journal. It must be idempotent.
+// Undoer reverts effects of Run that outlive the run's VMs. Undo is called at the end of the run in the reverse order of Run,
+// whether Run succeeded, failed or was cancelled, and also after a restart, with a step bound again from the journal. It must be
+// idempotent.
 type Undoer interface {
 	Undo(ctx context.Context, env *Env) error
 }
 
-// Estimator says how long Run will block, as far as the arguments tell.
+// Estimator estimates how long Run will block, as far as the arguments determine it.
 type Estimator interface {
 	Estimate(v *View) time.Duration
 }
 
-// Describer says what a step will do to groups, loads and nodes, as far as the plan has to know.
+// Describer describes what a step will do to groups, loads and nodes, as far as planning needs it.
 type Describer interface {
 	Effect(v *View) Effect
 }
@@ -79,24 +79,24 @@ type Describer interface {
 // Effect is what one step does to the simulated state of a plan.
 type Effect struct {
 	Subject string   // group, workload or nodes, for titles: "OLTP"
-	Groups  []string // that it works on, beside those that its arguments name
-	Deploys string   // group whose VMs come into being
-	Grows   string   // group that grows to GrowTo VMs, counted as the scenario counts
+	Groups  []string // that it works on, in addition to those in its arguments
+	Deploys string   // group whose VMs are created
+	Grows   string   // group that grows to GrowTo VMs, in the numbers of the scenario
 	GrowTo  int
 	Load    *LoadSpec // load that begins; blocks until it ended unless Async
 	Stops   string    // workload that ends here
-	// Awaits is the workload whose end the step waits for, AwaitsPrefill the one whose prefill.
+	// Awaits is the workload whose end the step waits for, AwaitsPrefill the workload whose prefill it waits for.
 	Awaits, AwaitsPrefill string
 	// PowersOff and PowersOn are indexes of nodes.
 	PowersOff []int
 	PowersOn  []int
-	// Changes is the group whose VMs get another power state, another node or other disks.
+	// Changes is the group whose VMs change their power state, node or disks.
 	Changes string
-	// Boots is the group whose VMs are all on afterwards; Halts the one whose VMs are all off, and HaltsAll means every group.
+	// Boots is the group whose VMs are all on afterwards, Halts the group whose VMs are all off; HaltsAll means all groups.
 	Boots    string
 	Halts    string
 	HaltsAll bool
-	// SetsHA: what becomes of all VMs of this run after a node failure is another matter afterwards.
+	// SetsHA: the step changes whether VMs of this run restart after a node failure.
 	SetsHA bool
 	// Snapshots is how many snapshots of each VM of group Snapshot are taken.
 	Snapshot  string
@@ -105,12 +105,12 @@ type Effect struct {
 	CleansUp bool
 }
 
-// AllOff reports whether all VMs of a group are off or gone afterwards, and their loads over with them.
+// AllOff reports whether all VMs of a group are off or deleted afterwards, which ends their loads.
 func (e Effect) AllOff(group string) bool {
 	return e.HaltsAll || e.CleansUp || e.Halts != "" && e.Halts == group
 }
 
-// Starts returns the workload whose load as such begins, not its prefill; "" for none.
+// Starts returns the workload whose load, not prefill, begins; "" for none.
 func (e Effect) Starts() string {
 	if e.Load == nil || e.Load.Prefill {
 		return ""
@@ -118,7 +118,7 @@ func (e Effect) Starts() string {
 	return e.Load.Workload
 }
 
-// ShellCapabilities run programs of the scenario; a simulated target runs nothing and so has them all.
+// ShellCapabilities run programs of the scenario; a simulated target runs no programs and so has them all.
 var ShellCapabilities = []target.Capability{target.CapGuestShell, target.CapHostShell, target.CapPlaybook}
 
 // RunsPrograms reports whether the step runs programs of the scenario, whose effects are unknown beforehand.
@@ -126,7 +126,7 @@ func (k Kind) RunsPrograms() bool {
 	return slices.ContainsFunc(k.Needs, func(need target.Capability) bool { return slices.Contains(ShellCapabilities, need) })
 }
 
-// Expands reports whether the plan has other steps in its place, as many as the target requires.
+// Expands reports whether the plan replaces the step by others, whose number depends on the target.
 func (k Kind) Expands() bool {
 	if k.New == nil {
 		return false
@@ -135,12 +135,12 @@ func (k Kind) Expands() bool {
 	return ok
 }
 
-// Catalog is what a plan may use.
+// Catalog has the verbs and generators that a plan may use.
 type Catalog struct {
 	Steps      []Kind
 	Generators load.Kinds
-	// CheckQuery says what is wrong with a query of a result that may name a group, nil when nothing is. It is handed in
-	// because the parser belongs to the metric store, which plans know nothing of.
+	// CheckQuery returns the fault of a result's query, for a result that may name a group; nil if it is valid. It is injected
+	// because the parser belongs to the metric store, on which planning does not depend.
 	CheckQuery func(query, group string) *QueryFault
 }
 
@@ -163,28 +163,28 @@ func (c Catalog) StepNames() []string {
 	return names
 }
 
-// Blocker is a step that holds other steps.
+// Blocker is a step that contains other steps.
 //
-// A repetition is written out while the plan is made, so that plan, estimate, footprint, journal and undoing need not know
-// of it. One that lasts for a time is written out as often as its steps can fit into it; an iteration that would begin after
-// the time is left out while the run goes on. Branches that run at once follow their head in the plan.
+// Planning unrolls a repetition, so that plan, estimate, footprint, journal and undo need no special case. A repetition with a
+// duration is unrolled as often as its steps can fit; a run skips iterations that would begin after the duration. Parallel
+// branches follow their head in the plan.
 type Blocker interface {
 	Block() Block
 }
 
-// Block is what a Blocker holds.
+// Block is the content of a Blocker.
 type Block struct {
 	Branches scenario.Blocks
-	Parallel bool          // branches run at once, each one by itself from top to bottom
-	Count    int           // of a repetition: iterations at most; 0: as many as fit into Duration
-	Duration time.Duration // of a repetition: none begins later; 0: Count alone bounds it
+	Parallel bool          // branches run in parallel, the steps of each in order
+	Count    int           // of a repetition: maximum iterations; 0: as many as fit into Duration
+	Duration time.Duration // of a repetition: no iteration begins later; 0: bounded only by Count
 }
 
 // GroupCountMax bounds the VMs of a group, as X-Ray does.
 const GroupCountMax = 10_000
 
-// QueryFault is what is wrong with a query of a result.
+// QueryFault is a fault in a query of a result.
 type QueryFault struct {
-	Offset, Length int // of the fault in the query, in bytes; -1 and 0 where it has no place
+	Offset, Length int // of the fault in the query, in bytes; -1 and 0 if its place is unknown
 	Reason         string
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// View is what a step may ask while a plan is made: the scenario, the target, and the state that the steps before it
-// will have left. It is read only.
+// View is what a step may query during planning: the scenario, the target, and the state after the previous steps. It is read
+// only.
 type View struct {
 	Scenario  *scenario.Scenario
 	Inventory target.Inventory
@@ -22,25 +22,25 @@ type View struct {
 	loads  map[string]loadState // by loadKey
 	Sizes  map[string]LoadSize  // by loadKey
 	Clock  time.Duration
-	// Scaled has for each group the counts of a rehearsal, as plan.Group.Counts; factor is its time factor, 0 means 1.
+	// Scaled has the counts of a rehearsal for each group, as plan.Group.Counts; Factor is its time factor, 0 means 1.
 	Scaled map[string]map[int]int
 	Factor float64
-	// branch: steps of other branches run at the same time.
+	// Branch: steps of other branches run at the same time.
 	Branch bool
-	// Boots counts the boots of VMs, which only the timeline of a plan does: what a rehearsal shrinks and how often a repetition
-	// fits must not depend on an estimate of them.
+	// Boots includes the boot times of VMs, only for the timeline of a plan: the scaling of a rehearsal and the number of
+	// iterations must not depend on an estimate of boots.
 	Boots bool
-	// unsure: a step before this one is wrong, so that what it would have done is not known.
+	// Unsure: an earlier step is wrong, so that its effect is unknown.
 	Unsure bool
 }
 
-// groupState is one group at one moment of the plan, counted as the scenario counts, before a rehearsal shrinks it.
+// groupState is one group at one point of the plan, in the numbers of the scenario, before a rehearsal shrinks it.
 type groupState struct {
 	nodes    []int
 	count    int
 	deployed bool
 	on       bool         // its VMs, as far as steps switch them
-	down     map[int]bool // indexes of nodes with which VMs lost their power, without a step that gives it back
+	down     map[int]bool // indexes of nodes with which VMs lost power, without a later step that restores it
 	moved    bool         // some VMs may be elsewhere than placed
 }
 
@@ -49,7 +49,7 @@ type loadState struct {
 	bound bool          // by a step, not by the size of its data
 }
 
-// Effect is what a step does now, as far as the plan has to know.
+// Effect is what a step would do now, as far as planning needs it.
 func (v *View) Effect(step Step) Effect {
 	if d, ok := step.(Describer); ok {
 		return d.Effect(v)
@@ -57,7 +57,7 @@ func (v *View) Effect(step Step) Effect {
 	return Effect{}
 }
 
-// LoadKey names a load of a workload: its prefill and its run proper are apart.
+// LoadKey names a load of a workload; its prefill has a different key.
 func LoadKey(workload string, prefill bool) string {
 	if prefill {
 		return "prefill " + workload
@@ -81,7 +81,7 @@ func (v *View) GroupCount(group string) int {
 	return 0
 }
 
-// VMs returns how many VMs the group has at this point of the run: those of a rehearsal are fewer than the scenario says.
+// VMs returns how many VMs the group has at this point of the run; a rehearsal has fewer than the scenario.
 func (v *View) VMs(group string) int {
 	count := v.GroupCount(group)
 	if n, ok := v.Scaled[group][count]; ok {
@@ -98,7 +98,7 @@ func (v *View) VMsOf(workload string) int {
 
 func (v *View) staggered(l LoadSpec) Staggering { return l.Staggered(v.VMsOf(l.Workload), v.Factor) }
 
-// StartsWithin returns for how long a step waits until all VMs of a load were started.
+// StartsWithin returns how long a step waits until all VMs of a load have started.
 func (v *View) StartsWithin(l LoadSpec) time.Duration { return v.staggered(l).Held }
 
 // Lasts returns how long a load takes from the start of its first VM to the end of its last.
@@ -110,19 +110,19 @@ func (v *View) Lasts(l LoadSpec) time.Duration {
 	return v.staggered(l).Last + length
 }
 
-// Deployed reports whether a step before this one deployed the group. After a wrong step the answer is yes, so that one
-// mistake is not reported many times over.
+// Deployed reports whether a step before this one deployed the group. After a wrong step the answer is yes, so that one mistake
+// is reported only once.
 func (v *View) Deployed(group string) bool {
 	return v.Unsure || v.groups[group] != nil && v.groups[group].deployed
 }
 
-// DeployedForSure reports whether a step before this one deployed the group, whatever wrong steps would have done.
+// DeployedForSure reports whether a step before this one deployed the group, ignoring the possible effects of wrong steps.
 func (v *View) DeployedForSure(group string) bool {
 	return v.groups[group] != nil && v.groups[group].deployed
 }
 
-// PoweredOn reports whether a step before this one powered the VMs of the group on, and none off again. What becomes of VMs
-// whose node is switched off is not followed. After a wrong step the answer is yes.
+// PoweredOn reports whether a step before this one powered the VMs of the group on, and no later one powered them off. It ignores
+// VMs that go off with their node. After a wrong step the answer is yes.
 func (v *View) PoweredOn(group string) bool {
 	return v.Unsure || v.groups[group] != nil && v.groups[group].on
 }
@@ -147,14 +147,14 @@ func (v *View) LoadLeft(workload string, prefill bool) time.Duration {
 	return max(0, v.loads[LoadKey(workload, prefill)].ends-v.Clock)
 }
 
-// LoadSize is what bounds one run of a load that no step bounds.
+// LoadSize bounds one run of a load that no step bounds.
 type LoadSize struct {
 	Bytes       int64         // on one VM
-	Least, Most time.Duration // as load.Plan has them
+	Least, Most time.Duration // as in load.Plan
 }
 
-// Transfer estimates how long a load takes that no step bounds: from the bytes that it moves, but no less than its rates
-// and no more than its runtimes make it. All VMs that the group has at this point share the throughput.
+// Transfer estimates the duration of a load that no step bounds from the bytes that it moves, at least the time that its rates
+// require and at most its runtimes. All VMs that the group has at this point share the throughput.
 func (v *View) Transfer(workload string, prefill bool) time.Duration {
 	size := v.Sizes[LoadKey(workload, prefill)]
 	length := max(size.Least, time.Duration(float64(size.Bytes)*float64(v.VMsOf(workload))/plan.AssumedBytesPerSecond*float64(time.Second)))
@@ -164,7 +164,7 @@ func (v *View) Transfer(workload string, prefill bool) time.Duration {
 	return length
 }
 
-// Within returns how long a load takes that a step bounds to runtime: a configuration may end it earlier.
+// Within returns the duration of a load that a step bounds to runtime; its configuration may end it earlier.
 func (v *View) Within(workload string, runtime time.Duration) time.Duration {
 	if most := v.Sizes[LoadKey(workload, false)].Most; most > 0 {
 		return min(runtime, most)
@@ -172,15 +172,15 @@ func (v *View) Within(workload string, runtime time.Duration) time.Duration {
 	return runtime
 }
 
-// Fixed reports whether the configuration of a load says how long it takes.
+// Fixed reports whether the configuration of a load determines its duration.
 func (v *View) Fixed(l LoadSpec) bool {
 	size := v.Sizes[LoadKey(l.Workload, l.Prefill)]
 	return size.Most > 0 && size.Least == size.Most
 }
 
-// Play changes the state as the step will.
+// Play applies the effect of a step to the state.
 func (v *View) Play(step Step) {
-	var length time.Duration // of the step, which depends on what was before
+	var length time.Duration // of the step, which depends on the state before it
 	if e, ok := step.(Estimator); ok {
 		length = max(0, e.Estimate(v))
 	}
@@ -218,7 +218,7 @@ func (v *View) playEffect(e Effect) {
 	}
 }
 
-// endLoads notes that no load runs on VMs of a group any more: they have no power.
+// endLoads notes that the loads on VMs of a group have ended, because the VMs have no power.
 func (v *View) endLoads(group string) {
 	for _, w := range v.Scenario.Workloads {
 		for _, prefill := range []bool{false, true} {
@@ -230,7 +230,7 @@ func (v *View) endLoads(group string) {
 	}
 }
 
-// Clone returns a copy whose state can be changed by itself.
+// Clone returns a copy with independent state.
 func (v *View) Clone() *View {
 	out := *v
 	out.groups, out.loads = map[string]*groupState{}, maps.Clone(v.loads)
@@ -242,11 +242,11 @@ func (v *View) Clone() *View {
 	return &out
 }
 
-// Merge adds what a branch did. Branches change different things, so that the order does not matter.
+// Merge adds the effects of a branch. Branches change different things, so the order does not matter.
 func (v *View) Merge(branch *View) {
 	for name, g := range branch.groups {
 		have := v.groups[name]
-		have.moved = have.moved || g.moved || !maps.Equal(have.down, g.down) // which came first is not known
+		have.moved = have.moved || g.moved || !maps.Equal(have.down, g.down) // their order is unknown
 		have.deployed, have.on, have.count = have.deployed || g.deployed, have.on || g.on, max(have.count, g.count)
 	}
 	for key, l := range branch.loads {
@@ -257,16 +257,16 @@ func (v *View) Merge(branch *View) {
 	v.Unsure = v.Unsure || branch.Unsure
 }
 
-// Span says what decides how long a step takes.
+// Span is what determines the duration of a step.
 type Span int
 
 const (
 	SpanTarget Span = iota // the target and the size of disks
 	SpanTold               // the scenario alone
-	SpanAny                // nothing that is known: a load without a runtime, or a program
+	SpanAny                // unknown: a load without a runtime, or a program
 )
 
-// Span tells what decides how long a step takes that begins now.
+// Span returns what determines the duration of a step that begins now.
 func (v *View) Span(step Step) Span {
 	e := v.Effect(step)
 	_, estimates := step.(Estimator)
@@ -279,7 +279,7 @@ func (v *View) Span(step Step) Span {
 	return SpanTold
 }
 
-// placeGroup says on which nodes a group lies and how many VMs it begins with. No count means one VM per node.
+// placeGroup returns the nodes of a group and its initial number of VMs. No count means one VM per node.
 func placeGroup(g scenario.Group, nodes int, problems *diag.List) *groupState {
 	var indexes []int
 	slice, err := scenario.ParseNodes(g.Nodes)
@@ -303,7 +303,7 @@ func placeGroup(g scenario.Group, nodes int, problems *diag.List) *groupState {
 	return state
 }
 
-// Place begins with all groups on their nodes, nothing deployed and no load.
+// Place sets the initial state: all groups on their nodes, nothing deployed and no load.
 func (v *View) Place(problems *diag.List) {
 	v.groups, v.loads = map[string]*groupState{}, map[string]loadState{}
 	for _, g := range v.Scenario.Groups {
@@ -311,7 +311,7 @@ func (v *View) Place(problems *diag.List) {
 	}
 }
 
-// Prolong lets a load go on at least until a moment.
+// Prolong extends a load at least until the given time.
 func (v *View) Prolong(workload string, until time.Duration) {
 	key := LoadKey(workload, false)
 	if l, ok := v.loads[key]; ok {

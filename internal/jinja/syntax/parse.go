@@ -17,10 +17,10 @@ type blockParser struct {
 	faults   []Fault
 }
 
-// Words are the names of filters and tests that the language has, sorted.
+// Words are the names of the supported filters and tests, sorted.
 type Words struct{ Filters, Tests []string }
 
-// Parse reads a template. It goes on after faults, so that all of them are found.
+// Parse reads a template. It continues after faults, so that all of them are found.
 func Parse(source string, words *Words) ([]Stmt, []Fault) {
 	segments, faults := scan(source)
 	p := &blockParser{source: source, words: words, segments: segments, faults: faults}
@@ -39,7 +39,7 @@ func Parse(source string, words *Words) ([]Stmt, []Fault) {
 	return body, p.faults
 }
 
-// notOffered are Jinja's tags that scenarios cannot have, with the reason.
+// notOffered are Jinja's tags that scenarios cannot use, with the reason.
 var notOffered = map[string]string{
 	"include": "a scenario is one text and reads no others", "import": "a scenario is one text and reads no others",
 	"from": "a scenario is one text and reads no others", "extends": "a scenario is one text and reads no others",
@@ -131,7 +131,7 @@ func (p *blockParser) tag(seg segment, name string) Stmt {
 	return nil
 }
 
-// unclosed reports a block that the text ends in.
+// unclosed reports a block that is still open at the end of the text.
 func (p *blockParser) unclosed(seg segment, closer string) {
 	first := seg.tokens[0]
 	p.unbalanced(first.Fault("template-syntax", strconv.Quote(first.text)+" is never closed by "+strconv.Quote(closer), ""))
@@ -193,7 +193,7 @@ func (p *blockParser) forTag(seg segment, e *exprParser) Stmt {
 	return f
 }
 
-// loopSource reads what a loop goes over. "if" ends it, since there it is the loop's condition.
+// loopSource reads what a loop iterates over. It ends at "if", which begins the loop's condition.
 func (p *blockParser) loopSource(e *exprParser) Expr {
 	start := e.peek()
 	items := []Expr{e.or()}

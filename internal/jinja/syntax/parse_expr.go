@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Depths of nesting that the parser follows; deeper input is refused before it can exhaust the stack.
+// Nesting depths that the parser accepts; deeper input is refused before it can exhaust the stack.
 const (
 	DepthMax      = 60
 	blockDepthMax = 30
@@ -60,7 +60,7 @@ func describe(t token) string {
 	return strconv.Quote(Shorten(t.text))
 }
 
-// end makes sure that nothing is left.
+// end reports tokens that are left over.
 func (p *exprParser) end() {
 	if t := p.peek(); t.kind != tokenEnd {
 		hint := ""
@@ -424,7 +424,7 @@ func isWordOperator(s string) bool {
 	return false
 }
 
-// Unknown reports a filter, test or tag that is not there.
+// Unknown reports an unknown filter, test or tag.
 func Unknown(place At, what, name string, choices []string) *Fault {
 	f := place.Fault("template-"+what, "unknown "+what+" "+strconv.Quote(Shorten(name)), "")
 	f.Subject, f.Choices = name, choices

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// segment is a stretch of the template: text, {{ … }} or {% … %}. Comments are gone.
+// segment is a stretch of the template: text, {{ … }} or {% … %}. Comments are dropped.
 type segment struct {
 	At
 	kind   segmentKind
@@ -125,7 +125,7 @@ func (s *scanner) tag() {
 	s.segments = append(s.segments, seg)
 }
 
-// raw adds the text up to {% endraw %} as it stands.
+// raw adds the text up to {% endraw %} verbatim.
 func (s *scanner) raw(start int) {
 	rest := s.source[s.pos:]
 	for i := 0; ; {
@@ -199,7 +199,7 @@ func (s *scanner) tokens(start int, open, closer string) ([]token, bool) {
 	}
 }
 
-// balance keeps the open brackets, since "}}" may also close two dictionaries.
+// balance tracks the open brackets, because "}}" may also close two dictionaries.
 func balance(brackets []byte, t token) ([]byte, *Fault) {
 	if t.kind != tokenOperator || len(t.text) != 1 {
 		return brackets, nil
@@ -343,7 +343,7 @@ func unescape(b *strings.Builder, rest string) int {
 	return 1
 }
 
-// Shorten keeps quoted input from filling a message.
+// Shorten limits the length of quoted input in a message.
 func Shorten(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "…"
