@@ -47,7 +47,7 @@ func newClean(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// cleanRuns cleans the runs that words name, all dead ones without words. An interrupt ends it after the run at hand.
+// cleanRuns cleans the runs that words name, or all dead runs without words. An interrupt ends it after the current run.
 func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string) ([]session.Cleaned, error) {
 	stop, end := p.WatchSignals(ctx, p.Saying("stopping; resume with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...))))
 	defer end()
@@ -65,7 +65,7 @@ func cleanRuns(ctx context.Context, p *console.Process, runs string, words []str
 	})
 }
 
-// findJournalled finds a run that may have no bundle: one that died so early has a journal only.
+// findJournalled finds a run that may have no bundle: a run that died early has only a journal.
 func findJournalled(p *console.Process, runs, word string) (string, error) {
 	known, err := session.Unfinished(runs)
 	if err != nil {
@@ -118,7 +118,7 @@ func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	return strings.Join(done, "; ")
 }
 
-// cleanedError joins what failed; skipped runs make it ExitLocked.
+// cleanedError joins the failures; skipped runs make it ExitLocked.
 func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) error {
 	var faults []error
 	live := false

@@ -1,11 +1,11 @@
-// Package cli is the command line: one file per command, those about results and targets in packages below it, bragg io in
-// fio/command. It turns flags into values, calls the packages that do the work,
-// prints what they return and chooses the exit code. It decides nothing about scenarios, targets or numbers.
+// Package cli is the command line, with one file per command; commands for results and targets are in subpackages, bragg io is in
+// fio/command. It turns flags into values, calls the packages that do the work, prints what they return and chooses the exit
+// code. It has no logic for scenarios, targets or numbers.
 //
 //	Main ──▶ cobra finds the command ──▶ its function ──▶ error ──▶ printed once, with its hint ──▶ exit code
 //
-// Everything that belongs to the process (arguments, environment, streams, signals) is handed in as a Process, so that
-// tests run whole commands without starting one.
+// Everything that belongs to the process (arguments, environment, streams, signals) is passed in as a Process, so that tests run
+// whole commands without starting a process.
 package cli
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// verbs lists every verb below its heading, in the order of the overview.
+// verbs lists every command under its heading, in the order of the overview.
 var verbs = []struct {
 	heading string
 	verbs   []func(*console.Process) *cobra.Command
@@ -42,12 +42,12 @@ func Main(ctx context.Context, p console.Process) int {
 	return p.Guard(func() int { return dispatch(ctx, p) })
 }
 
-// dispatch runs a hidden command, which this program or another host started, or one for users.
+// dispatch runs a hidden command, started by this program or another host, or a user command.
 func dispatch(ctx context.Context, p console.Process) int {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {
 		case targets.HiddenAgent:
-			// Agents start once per VM and are on the way to the first I/O, so nothing else is set up for them.
+			// Agents start once per VM and delay its first I/O, so nothing else is set up for them.
 			return targets.ServeAgent(ctx, &p)
 		case scenario.ChildVerb:
 			return scenario.ChildMain(p.Stdin, p.Stdout)

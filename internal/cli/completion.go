@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/session"
 )
 
-// shells are those that completion knows, each with what writes its script.
+// shells are the supported shells, each with the function that writes its completion script.
 var shells = []struct {
 	name  string
 	write func(p *console.Process, root *cobra.Command) error
@@ -65,8 +65,8 @@ func newCompletion(p *console.Process) *cobra.Command {
 	}
 }
 
-// completeFlags gives every flag that names something its completer, wherever the flag stands, and says of verbs without
-// arguments that nothing, not even a file, belongs there.
+// completeFlags registers the completers of flags for all commands, and disables completion of arguments, even of files, for
+// commands without arguments.
 func completeFlags(p *console.Process, root *cobra.Command) {
 	byFlag := map[string]console.Completer{
 		"target": targets.Complete(p), "preset": completePresets(p), "set": completeVariables(p),
@@ -87,7 +87,7 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 				words, ok = completeForms(cmd), true
 			}
 			if ok {
-				// The one error is a flag that is not there or has a completer already.
+				// The only possible error is a flag that does not exist or already has a completer.
 				_ = cmd.RegisterFlagCompletionFunc(f.Name, words)
 			}
 		})
@@ -95,7 +95,7 @@ func completeFlags(p *console.Process, root *cobra.Command) {
 	visit(root)
 }
 
-// completeForms offers the forms of the verb at hand.
+// completeForms offers the formats of the current command.
 func completeForms(cmd *cobra.Command) console.Completer {
 	switch cmd.Name() {
 	case "compare":
@@ -110,7 +110,7 @@ func completeForms(cmd *cobra.Command) console.Completer {
 	return console.Offer(words...)
 }
 
-// completeSteps offers what schema takes: two schemas, the list of steps, and each step.
+// completeSteps offers the arguments of schema: two schemas, the list of steps, and each step.
 func completeSteps(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -122,7 +122,7 @@ func completeSteps(_ *cobra.Command, args []string, begun string) ([]string, cob
 	return console.Offer(words...)(nil, args, begun)
 }
 
-// completeLint offers scenarios, or rules behind --rules.
+// completeLint offers scenarios, or rules after --rules.
 func completeLint(rules *bool) console.Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if !*rules {
@@ -141,11 +141,11 @@ func completeScenarios(_ *cobra.Command, args []string, begun string) ([]string,
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return console.Fitting(names, args, begun), cobra.ShellCompDirectiveDefault // a path, where no name fits
+	return console.Fitting(names, args, begun), cobra.ShellCompDirectiveDefault // a path, if no name matches
 }
 
-// onLine reads the first scenario on the line; nil where there is none or nothing of it can be read. Of one with errors it
-// is what could be read: a shell that completes shows no errors.
+// onLine reads the first scenario on the line; nil if there is none or none of it can be read. A scenario with errors is returned
+// as far as it could be read, because completion shows no errors.
 func onLine(p *console.Process, cmd *cobra.Command, args []string) *scenario.Scenario {
 	if len(args) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func completePresets(p *console.Process) console.Completer {
 	}
 }
 
-// completeVariables offers NAME= and, behind it, the values that the scenario lists.
+// completeVariables offers NAME= and, after it, the values that the scenario lists.
 func completeVariables(p *console.Process) console.Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		sc := onLine(p, cmd, args)

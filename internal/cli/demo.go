@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// What the demo runs, and its two tenants.
+// The scenario of the demo, and its two tenants.
 const (
 	demoScenario = "noisy_neighbor"
 	demoDatabase = "Database"
@@ -64,8 +64,8 @@ Next:
   bragg plan db_colocation          what a scenario would do, without doing it
 `
 
-// demoBrief prints the four answers of the demo: the baseline, what the neighbor cost, the outage with its recovery, and
-// whether the numbers are valid.
+// demoBrief prints the four answers of the demo: the baseline, the cost of the neighbor, the outage with its recovery, and the
+// validity of the numbers.
 func demoBrief(w io.Writer, run *document.Run) error {
 	story := readDemo(&run.Summary)
 	for _, line := range [][2]string{

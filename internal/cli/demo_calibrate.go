@@ -20,12 +20,12 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// calibrationIOPSMax is where calibration stops to push: a third of it two cores of a virtual machine drive without waits for a
-// CPU (at 6,600 a second they had them in 9 to 40 % of the intervals, at 3,300 in none), and what the demo writes stays below 1 GiB.
+// calibrationIOPSMax is the maximum rate of calibration. Two cores of a virtual machine drive a third of it without waits for a
+// CPU (at 6,600 per second, 9 to 40 % of the intervals had waits; at 3,300, none), and the demo writes less than 1 GiB.
 const calibrationIOPSMax = 10_000
 
-// What calibration runs, on files of its own: the two loads of the demo's scenario as fast as the storage goes, one after the
-// other, and then both together at a share of that, as the scenario has them. To fill in are times and rates.
+// The jobs of calibration, on separate files: the two loads of the demo's scenario at full speed, one after the other, and then
+// both together at a share of that, as in the scenario. Times and rates are filled in.
 const (
 	calibrationFiles = `
 [global]
@@ -60,17 +60,17 @@ rate_iops=%d,0
 `
 	calibrationAlone  = "1500ms"
 	calibrationBeside = "1s"
-	calibrationTrial  = "500ms" // a period over which the generator says whether it had CPU time enough
+	calibrationTrial  = "500ms" // a period over which the generator reports whether it had enough CPU time
 )
 
 const (
 	calibrationReadsMax = 4000 // of 1 MiB a second, the neighbor's bound
-	demoRateMin         = 10   // the least rate of each load
+	demoRateMin         = 10   // the minimum rate of each load
 )
 
-// demoShares are the parts of what the storage can do that the demo's database asks for: the first at which the load has CPU time
-// enough. Every operation wakes a thread, and a virtual machine may wake so late that a third is too much for it. The neighbor's
-// operations are few: half of the bandwidth shows beside the database.
+// demoShares are the shares of the storage's IOPS that the demo's database may request; the first at which the load has enough
+// CPU time is used. Every operation wakes a thread, and a virtual machine may wake so late that a third is too much for it. The
+// neighbor has few operations: half of the bandwidth has a visible effect on the database.
 var demoShares = []struct {
 	part int64
 	name string
@@ -84,10 +84,10 @@ type demoRates struct {
 	neighbor int64 // MiB a second
 }
 
-// calibrated is what the storage did.
+// calibrated is the measured performance of the storage.
 type calibrated struct {
-	iops, p99 float64 // of the database alone; a second, nanoseconds
-	readBytes float64 // of the neighbor alone, a second
+	iops, p99 float64 // of the database alone; per second, nanoseconds
+	readBytes float64 // of the neighbor alone, per second
 }
 
 func (c *calibrated) share(part int64) demoRates {
@@ -97,8 +97,8 @@ func (c *calibrated) share(part int64) demoRates {
 	}
 }
 
-// calibrateDemo measures, in files of its own that it removes, what the storage below dir does, and returns what the demo asks
-// of it: a third, or less where this machine cannot drive that. Progress goes to out.
+// calibrateDemo measures the storage below dir, in temporary files, and returns the rates of the demo: a third of the measured
+// ones, or less if this machine cannot drive that. Progress goes to out.
 func calibrateDemo(ctx context.Context, p *console.Process, out io.Writer, dir string) (rates demoRates, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return rates, err
@@ -157,13 +157,14 @@ func calibrate(ctx context.Context, scratch string) (*calibrated, error) {
 	return c, nil
 }
 
-// databaseAt is the load of the database for some time, at operations a second: two disks, nine reads for each write.
+// databaseAt is the load of the database with a runtime and a rate in operations per second: two disks, nine reads for each
+// write.
 func databaseAt(runtime string, iops int64) string {
 	return fmt.Sprintf(calibrationDatabase, runtime, max(1, iops*9/20), max(1, iops/20))
 }
 
-// chooseRates tries both loads together, with less and less of the database, until they have CPU time enough. Where they never have,
-// less helps nothing: it is a third, and the run says that its numbers are doubtful.
+// chooseRates tries both loads together, with decreasing rates of the database, until they have enough CPU time. If no rate is
+// low enough, it returns a third, and the run reports that its numbers are doubtful.
 func chooseRates(ctx context.Context, scratch string, c *calibrated) (rates demoRates, share string, err error) {
 	for _, s := range demoShares {
 		rates, share = c.share(s.part), s.name
@@ -183,7 +184,7 @@ func chooseRates(ctx context.Context, scratch string, c *calibrated) (rates demo
 	return c.share(demoShares[0].part), demoShares[0].name + " (CPU-starved at lower rates too)", nil
 }
 
-// runCalibration runs jobs on the files of the scratch folder. What is late is dropped: the rate is a bound.
+// runCalibration runs jobs on the files of the scratch folder. Late operations are dropped: the rate is a bound.
 func runCalibration(ctx context.Context, scratch, jobs string) (*fioreport.Report, error) {
 	file, issues := fiojob.Parse("calibration", calibrationFiles+jobs, fiojob.Options{})
 	if err := issues.Err(); err != nil {

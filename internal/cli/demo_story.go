@@ -12,11 +12,10 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// demoStory finds, in the summary of a run of the demo's scenario, what its four answers are made of. Every figure is in
-// the report too.
+// demoStory finds the data of the demo's four answers in the summary of its run. Every figure is also in the report.
 type demoStory struct {
 	summary *result.Summary
-	// The two starts of the database, before the kill and after it, and the neighbor; nil where the run did not get there.
+	// The two starts of the database, before the kill and after it, and the neighbor; nil if the run did not get that far.
 	before, after, beside *result.LoadSummary
 }
 
@@ -39,7 +38,7 @@ func readDemo(s *result.Summary) *demoStory {
 
 const demoNotReached = "not measured: the run ended earlier"
 
-// window returns the window that a moment on the run's axis falls into.
+// window returns the window that contains a time on the run's axis.
 func (d *demoStory) window(at int64) *result.Window {
 	for i, w := range d.summary.Windows {
 		if w.FromNanos <= at && at < w.ToNanos {
@@ -114,8 +113,8 @@ func (d *demoStory) neighbor() string {
 		unit.FormatCount(float64(iops.Mean)), unit.FormatRate(read), lasted(d.loud()))
 }
 
-// outage goes from the step that killed the VM to the first interval with I/O afterwards. The scenario itself leaves the VM
-// off for a while; that share is named.
+// outage is the time from the step that killed the VM to the first interval with I/O afterwards. The scenario keeps the VM off
+// for part of it; that part is mentioned.
 func (d *demoStory) outage() string {
 	if d.before == nil || d.after == nil {
 		return demoNotReached
@@ -171,7 +170,7 @@ func (d *demoStory) recovered() (tookNanos int64, ok bool) {
 	return 0, false
 }
 
-// validity says what the audit found against the numbers.
+// validity summarizes the audit findings that affect the numbers.
 func (d *demoStory) validity() string {
 	findings := slices.DeleteFunc(slices.Clone(d.summary.Findings), func(f finding.Finding) bool { return f.Severity == finding.Info })
 	if len(findings) == 0 {
@@ -186,7 +185,7 @@ func (d *demoStory) validity() string {
 	return fmt.Sprintf("doubtful: %s. %s", strings.Join(codes, ", "), findings[0].Claim)
 }
 
-// met counts thresholds, those that were met or all.
+// met counts the met thresholds, or all.
 func (d *demoStory) met(passed bool) int {
 	n := 0
 	for _, r := range d.summary.Results {

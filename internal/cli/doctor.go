@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// health of one thing that doctor looked at.
+// health is the state of one thing that doctor examined.
 type health string
 
 const (
@@ -19,13 +19,13 @@ const (
 	healthMissing health = "missing" // bragg cannot run here without it
 )
 
-// examination is what doctor found about one thing.
+// examination is the result of doctor for one thing.
 type examination struct {
 	Name    string `json:"name"`
 	Health  health `json:"health"`
 	Found   string `json:"found"`
 	Advice  string `json:"advice,omitempty"`  // what to do, one sentence
-	Package string `json:"package,omitempty"` // Debian package that brings it
+	Package string `json:"package,omitempty"` // Debian package that provides it
 }
 
 func newDoctor(p *console.Process) *cobra.Command {

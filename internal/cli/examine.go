@@ -20,7 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// examine looks at everything a local run depends on, in the order in which doctor prints it.
+// examine checks everything that a local run depends on, in the order in which doctor prints it.
 func examine(runs string) []examination {
 	out := []examination{
 		examineKernel(), examineProcessor(), examineMemory(),
@@ -57,7 +57,7 @@ func examineProcessor() examination {
 	return e
 }
 
-// memoryBytesMin is what the virtual machines of a rehearsal and bragg itself need.
+// memoryBytesMin is the memory that the virtual machines of a rehearsal and bragg itself need.
 const memoryBytesMin = 512 * unit.MiB
 
 func examineMemory() examination {
@@ -71,7 +71,7 @@ func examineMemory() examination {
 	return e
 }
 
-// examineRuns looks at the folder of runs: may it be written, what is its file system able to do, how much is free.
+// examineRuns checks the folder of runs: write permission, capabilities of its file system, free space.
 func examineRuns(runs string) []examination {
 	folder := examination{Name: "runs folder", Health: healthGood, Found: runs}
 	dir, made, err := writableFolder(runs)
@@ -92,7 +92,7 @@ func examineRuns(runs string) []examination {
 	return []examination{folder, examineSpace(dir), examineDirect(dir), examineReflink(dir)}
 }
 
-// writableFolder makes the folder when it is missing, proves that it may be written, and returns the folders it made.
+// writableFolder creates the folder if it is missing, verifies that it is writable, and returns the folders it created.
 func writableFolder(dir string) (place string, made []string, err error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || filepath.Dir(at) == at {
@@ -147,7 +147,7 @@ func examineDirect(dir string) examination {
 		e.Health = healthMissing
 		e.Found = "refused: " + err.Error()
 		e.Advice = "no O_DIRECT on this file system: load would measure the page cache; choose another with --runs DIR"
-		_ = os.Remove(name) // open may have made the file before it refused
+		_ = os.Remove(name) // open may have created the file before it failed
 		return e
 	}
 	if err := errors.Join(unix.Close(fd), os.Remove(name)); err != nil {
@@ -226,7 +226,7 @@ func examineLoopback() examination {
 	return e
 }
 
-// filesMin lets a run of 200 virtual machines with ten disks each open everything twice.
+// filesMin lets a run of 200 virtual machines with ten disks each open all files twice.
 const filesMin = 4096
 
 func examineFiles() examination {
@@ -262,7 +262,7 @@ func examineCgroup(root string) examination {
 	return e
 }
 
-// programDeadline bounds how long a program may take to say its version.
+// programDeadline bounds how long a program may take to print its version.
 const programDeadline = 5 * time.Second
 
 func examineProgram(name, pkg, flag, advice string) examination {

@@ -62,7 +62,7 @@ func newLint(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// linted is what lint found in one scenario.
+// linted is the result of lint for one scenario.
 type linted struct {
 	Scenario string            `json:"scenario"`
 	Errors   diag.List         `json:"errors,omitempty"` // why it cannot be read
@@ -71,7 +71,7 @@ type linted struct {
 	document *scenario.Scenario
 }
 
-// lintOne checks one scenario. One that cannot be read is a result too, so that the others are still checked.
+// lintOne checks one scenario. A scenario that cannot be read is also a result, so that the others are still checked.
 func lintOne(p *console.Process, cmd *cobra.Command, word string, c *choice) (linted, error) {
 	one := linted{Scenario: word, Findings: []finding.Finding{}}
 	sc, err := loadScenario(cmd.Context(), p, word, c)

@@ -19,7 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// order holds the flags that say what to run and where: those of plan, run and demo.
+// order holds the flags of plan, run and demo that select what to run and where.
 type order struct {
 	choice
 	target, runs, engine string
@@ -30,11 +30,11 @@ type order struct {
 	maxFull              float64
 	remoteWrite          string
 	remoteQuantiles      bool
-	// given reports whether a flag is on the command line: an explicit zero differs from none. Nil: no flag is.
+	// given reports whether a flag is on the command line: an explicit zero differs from none. Nil: no flag is given.
 	given func(flag string) bool
 }
 
-// seedDefault makes repeats do the same operations; --seed gives others.
+// seedDefault makes repeated runs do the same operations; --seed changes them.
 const seedDefault = 1
 
 func (o *order) flags(p *console.Process, cmd *cobra.Command) {
@@ -51,7 +51,7 @@ func (o *order) flags(p *console.Process, cmd *cobra.Command) {
 	flags.Float64Var(&o.maxFull, "max-full", 0, "maximum fill level of the storage in `PERCENT` (default 70)")
 }
 
-// remoteFlags are for verbs that make samples.
+// remoteFlags adds the flags of commands that record samples.
 func (o *order) remoteFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.remoteWrite, "remote-write", "", "write samples during the run to the Prometheus-compatible store at `URL`")
 	flags.BoolVar(&o.remoteQuantiles, "remote-write-quantiles", false, "write per-second quantiles there instead of native histograms")
@@ -68,7 +68,7 @@ const (
 	rehearseMax = 24 * time.Hour
 )
 
-// make turns the flags into an order for one scenario; every fault is one of usage.
+// make turns the flags into an order for one scenario; every error is a usage error.
 func (o *order) make(p *console.Process, word, label string) (session.Order, error) {
 	var made session.Order
 	variables, err := o.options()
@@ -113,7 +113,8 @@ func (o *order) make(p *console.Process, word, label string) (session.Order, err
 	}, nil
 }
 
-// Where the credentials of a store come from: never from the command line, which every process of a machine can read.
+// Environment variables for the credentials of a store. They are never on the command line, which every process of a machine can
+// read.
 const (
 	envAuthorization     = "BRAGG_REMOTE_WRITE_AUTHORIZATION"
 	envAuthorizationFile = "BRAGG_REMOTE_WRITE_AUTHORIZATION_FILE"
@@ -121,7 +122,7 @@ const (
 	authorizationMax     = 64 << 10
 )
 
-// remote reads where samples are written besides the bundle.
+// remote reads where samples are written in addition to the bundle.
 func (o *order) remote(p *console.Process) (metric.RemoteOptions, error) {
 	r := metric.RemoteOptions{URL: o.remoteWrite, Query: p.Getenv(envRemoteQuery), Quantiles: o.remoteQuantiles}
 	if r.URL == "" {

@@ -60,16 +60,16 @@ func newRun(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// queue is what run and demo have to run.
+// queue is the list of scenarios of run and demo.
 type queue struct {
 	words []string
 	label string
 	json  bool
 	junit string // file for test cases; "": none
-	// brief prints what came of a run instead of the table of all results; next follows at the end. Both may be empty.
+	// brief prints the outcome of a run instead of the table of all results; next follows at the end. Both may be empty.
 	brief func(w io.Writer, run *document.Run) error
 	next  string
-	// shows: a run that came to its end is a success of the command, whether or not its thresholds were met on this machine.
+	// shows: a completed run is a success of the command, whether or not it meets its thresholds on this machine.
 	shows bool
 }
 
@@ -78,7 +78,7 @@ func (q queue) of(words []string) queue {
 	return q
 }
 
-// ranRun is what came of one scenario of a queue.
+// ranRun is the outcome of one scenario of a queue.
 type ranRun struct {
 	Scenario string `json:"scenario"`
 	session.Outcome
@@ -141,7 +141,7 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// shown reports whether a run did all that its scenario says and left nothing behind.
+// shown reports whether a run completed its scenario and cleaned up.
 func shown(ran *ranRun) bool {
 	return ran.Error == "" && ran.Ended == result.EndedCompleted && len(ran.Problems) == 0 && len(ran.Left) == 0
 }
@@ -160,7 +160,7 @@ func worst(outcomes []ranRun) int {
 	return code
 }
 
-// runOne runs one scenario and reports it. Whatever goes wrong is printed here, so that the queue goes on.
+// runOne runs one scenario and reports it. It prints all errors, so that the queue continues.
 func runOne(ctx context.Context, o *order, word string, q queue, stop *stopper) ranRun {
 	p, ran := stop.process, ranRun{Scenario: word}
 	stop.follow("", func(text string) { fmt.Fprintln(p.Stderr, text) })
@@ -198,7 +198,7 @@ func carryOut(ctx context.Context, o *order, word string, q queue, stop *stopper
 	return outcome, reportRun(p, outcome, q)
 }
 
-// warn prints what the scenario's and the plan's checks found besides errors.
+// warn prints the warnings of the scenario and the plan.
 func warn(p *console.Process, prepared *session.Prepared) {
 	if len(prepared.Plan.Warnings) > 0 {
 		console.PrintDiagnostics(p.Stderr, prepared.Plan.Warnings)
@@ -286,11 +286,11 @@ func firstLine(s string) string {
 	return line
 }
 
-// view shows a run while it goes on.
+// view shows the progress of a run.
 type view struct {
 	process *console.Process
 	stop    *stopper
-	live    *live.View // nil where JSON is wanted
+	live    *live.View // nil for JSON output
 }
 
 func newView(p *console.Process, q queue, stop *stopper) *view {
@@ -301,7 +301,7 @@ func newView(p *console.Process, q queue, stop *stopper) *view {
 	return v
 }
 
-// Begin prints what is about to happen. It implements session.Watcher with Event and Interval.
+// Begin prints what the run is about to do. With Event and Interval, it implements session.Watcher.
 func (v *view) Begin(p *plan.Plan, dir string) {
 	if v.live == nil {
 		v.stop.follow(dir, func(text string) { fmt.Fprintln(v.process.Stderr, text) })
@@ -330,7 +330,7 @@ func (v *view) close() {
 	}
 }
 
-// briefing says in a few lines what a run is about to do.
+// briefing describes in a few lines what a run is about to do.
 func briefing(p *plan.Plan, dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s: %s on %s\n", filepath.Base(dir), p.Scenario.DisplayName, p.Target.Name)
@@ -348,7 +348,7 @@ func briefing(p *plan.Plan, dir string) string {
 	return b.String()
 }
 
-// sizes names the factors of a rehearsal besides that of time.
+// sizes names the factors of a rehearsal other than the time factor.
 func sizes(r *result.Rehearsal) string {
 	var parts []string
 	if r.Nodes[0] != r.Nodes[1] {

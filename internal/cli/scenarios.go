@@ -74,7 +74,7 @@ func shipped() ([]string, error) {
 	return names, nil
 }
 
-// sourceOf finds the folder that a word of the command line means: a shipped name, else a path.
+// sourceOf finds the folder for a word of the command line: a shipped name, otherwise a path.
 func sourceOf(p *console.Process, word string) (scenario.Source, error) {
 	names, err := shipped()
 	if err != nil {
@@ -252,8 +252,8 @@ var (
 	wideGap  = regexp.MustCompile(`\n\s*\n\s*`)
 )
 
-// plainText shows a description, which X-Ray has as HTML, without its tags. It is for reading on a terminal only: the
-// tags of hostile text that survive do nothing there.
+// plainText returns a description, which is HTML in X-Ray, without its tags. It is only for a terminal, where remaining tags of
+// hostile text have no effect.
 func plainText(s string, width int) string {
 	s = strings.ReplaceAll(s, "\n", " ")
 	s = itemTag.ReplaceAllString(s, "\n  • ")

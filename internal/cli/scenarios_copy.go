@@ -87,7 +87,7 @@ func copyScenario(p *console.Process, name, dir string) (copiedScenario, error) 
 	if err != nil {
 		return copied, err
 	}
-	defer os.RemoveAll(part) // what it holds was moved by then, or is incomplete
+	defer os.RemoveAll(part) // by then its content has been moved, or is incomplete
 	inside := filepath.Join(part, "scenario")
 	if copied.Files, err = copyFiles(source, inside); err != nil {
 		return copied, err
@@ -95,7 +95,7 @@ func copyScenario(p *console.Process, name, dir string) (copiedScenario, error) 
 	return copied, os.Rename(inside, copied.Dir)
 }
 
-// copyFiles copies files into a folder and returns their names. Embedded files are read-only, and these are to be edited.
+// copyFiles copies files into a folder and returns their names. Embedded files are read-only, but the copies are for editing.
 func copyFiles(source fs.FS, dir string) (names []string, err error) {
 	if err := os.CopyFS(dir, source); err != nil {
 		return nil, fmt.Errorf("copy scenario to %q: %w", dir, err)
@@ -110,7 +110,7 @@ func copyFiles(source fs.FS, dir string) (names []string, err error) {
 	return names, err
 }
 
-// vacant refuses a place where something is. An empty folder is there and vacant.
+// vacant refuses an occupied place. An empty folder exists and is vacant.
 func vacant(dir string) (there bool, err error) {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -55,7 +55,7 @@ type stepLine struct {
 	Step      string              `json:"step"`
 	Summary   string              `json:"summary"`
 	Doc       string              `json:"doc"`
-	Needs     []target.Capability `json:"needs"` // what the target must offer
+	Needs     []target.Capability `json:"needs"` // capabilities that the target must have
 	Arguments []argumentLine      `json:"arguments"`
 	Example   string              `json:"example"` // a whole test.yml
 }

@@ -16,11 +16,11 @@ type stopper struct {
 	levels  chan run.StopLevel
 
 	mu  sync.Mutex
-	run string // folder of the bundle of the run that goes on
+	run string // folder of the bundle of the current run
 	say func(text string)
 }
 
-// watchStops begins to listen to signals; the returned function ends that.
+// watchStops starts watching signals; the returned function ends that.
 func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
 	s := &stopper{process: p, levels: make(chan run.StopLevel, 2)}
 	stop, end := p.WatchSignals(ctx, s.signal)
@@ -41,7 +41,7 @@ func (s *stopper) signal(count int) {
 	}
 }
 
-// cleanCommand removes what the run that goes on leaves.
+// cleanCommand is the command that removes what the current run leaves.
 func (s *stopper) cleanCommand() string {
 	if s.run == "" {
 		return "bragg clean"
@@ -49,7 +49,7 @@ func (s *stopper) cleanCommand() string {
 	return runref.CleanCommand(s.process, s.run)
 }
 
-// follow says which run goes on and where to tell the user about signals.
+// follow sets the current run, and the function that reports signals to the user.
 func (s *stopper) follow(run string, say func(text string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

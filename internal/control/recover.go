@@ -18,7 +18,7 @@ type Leftover struct {
 	Phase  plan.Phase // in which the controller died, "" before the first
 	// Abandoned: the user gave up undoing.
 	Abandoned bool
-	// Ended: all work is done.
+	// Ended: nothing remains to be done.
 	Ended bool
 	// LastRecord is when the journal was last written.
 	LastRecord time.Time

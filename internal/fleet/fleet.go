@@ -81,7 +81,7 @@ func (f *Fleet) Runner(ctx context.Context, vm target.VM) (load.Runner, error) {
 // Tag returns the tag of the run's VMs.
 func (f *Fleet) Tag() target.Tag { return f.tag }
 
-// Nodes returns the switch of the nodes.
+// Nodes returns the power control of the nodes.
 func (f *Fleet) Nodes(list []target.Node) *Nodes { return &Nodes{list: list, fleet: f} }
 
 // Timed implements verb.Operations.

@@ -10,11 +10,11 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// namesMax bounds how many different names a Decoder remembers, so that a hostile file cannot fill the memory.
+// namesMax bounds how many names a Decoder remembers, so that a hostile file cannot fill the memory.
 const namesMax = 100_000
 
-// Decoder reads lines that AppendJSON wrote, and any other JSON of the same meaning more slowly. It reuses memory:
-// histograms, maps and gauges of an Interval are valid until the next call; names may be kept.
+// Decoder reads lines that AppendJSON wrote and, more slowly, any equivalent JSON. It reuses memory: histograms, maps and gauges
+// of an Interval are valid until the next call; names may be kept.
 type Decoder struct {
 	service, response [OperationsMax]stat.Histogram
 	names             map[string]string
@@ -34,7 +34,7 @@ func (d *Decoder) Line(line []byte) (Interval, error) {
 	if !d.r.Bad && d.r.Pos == len(line) {
 		return iv, nil
 	}
-	// Not laid out as AppendJSON does it, or wrong: the general reader judges.
+	// The layout is not that of AppendJSON, or the line is invalid: the general reader decides.
 	var other Interval
 	if err := json.Unmarshal(line, &other); err != nil {
 		return Interval{}, fmt.Errorf("read interval: %w", err)
@@ -92,7 +92,7 @@ func (d *Decoder) own() Interval {
 	return iv
 }
 
-// name reads a string and returns the one copy of it that is kept.
+// name reads a string and returns its single kept copy.
 func (d *Decoder) name() string {
 	text := d.r.plainString()
 	if d.r.Bad {
@@ -200,10 +200,10 @@ func (d *Decoder) readGauges() GaugeValues {
 	return d.gauges
 }
 
-// reader reads tokens of the layout that AppendJSON makes.
+// reader reads tokens in the layout of AppendJSON.
 type reader struct{ stat.Tokens }
 
-// named is Optional for a member of an object, after the comma that parts it from a member before.
+// named is Optional for a member of an object, after the comma that separates it from the previous member.
 func (r *reader) named(s string) bool {
 	if r.Pos > 0 && r.Data[r.Pos-1] == '{' {
 		return r.Optional(s)

@@ -4,20 +4,20 @@ import "time"
 
 // Effort is the CPU usage of the threads that drove the load in one Interval, and the CPU time they had to wait for.
 type Effort struct {
-	// BusiestNanos is the CPU time of the thread that used most, WaitedNanos the time of the one that waited longest for
-	// a CPU although it could have run.
+	// BusiestNanos is the CPU time of the thread that used most, WaitedNanos the longest time that a runnable thread waited for a
+	// CPU.
 	BusiestNanos int64 `json:"busiest_ns,omitempty"`
 	WaitedNanos  int64 `json:"waited_ns,omitempty"`
-	// StolenNanos is how long the hypervisor kept the busiest thread from a CPU, its share of what was stolen by the CPU time
-	// that it used; ThrottledNanos how long the limit of the generator's control group held a CPU back, on average of all CPUs.
+	// StolenNanos is how long the hypervisor kept the busiest thread from a CPU: the stolen time, shared out by CPU time used.
+	// ThrottledNanos is how long the limit of the generator's cgroup held a CPU back, averaged over all CPUs.
 	StolenNanos    int64 `json:"stolen_ns,omitempty"`
 	ThrottledNanos int64 `json:"throttled_ns,omitempty"`
 }
 
 const (
-	// saturatedShare of a CPU leaves a thread no time to wait for anything.
+	// saturatedShare of a CPU leaves a thread no time to wait.
 	saturatedShare = 0.95
-	// starvedShare of an interval spent waiting for a CPU is as much too long for every latency in it.
+	// starvedShare: waiting for a CPU for this share of an interval can make every latency in it too long by as much.
 	starvedShare = 0.05
 	// effortLengthMin: a shorter interval holds too few time slices of a scheduler for a share.
 	effortLengthMin = int64(100 * time.Millisecond)
@@ -36,10 +36,10 @@ func (iv *Interval) Starved() bool {
 	return iv.LengthNanos >= effortLengthMin && float64(iv.LackedNanos()) >= limit
 }
 
-// LackedNanos is the largest of the times for which CPUs were lacking.
+// LackedNanos is the longest of the times without a CPU.
 func (e *Effort) LackedNanos() int64 { return max(e.WaitedNanos, e.StolenNanos, e.ThrottledNanos) }
 
-// Join adds what other threads did in the same time on the same machine.
+// Join adds the effort of other threads in the same time on the same machine.
 func (e *Effort) Join(o Effort) {
 	e.BusiestNanos = max(e.BusiestNanos, o.BusiestNanos)
 	e.WaitedNanos = max(e.WaitedNanos, o.WaitedNanos)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// AppendJSON appends iv as one line of JSON without its end: the same text as encoding/json makes, in a tenth of the
-// time and without allocating when dst has room.
+// AppendJSON appends iv as one line of JSON without its end: the same text as that of encoding/json, in a tenth of the time and
+// without allocating if dst has room.
 func AppendJSON(dst []byte, iv *Interval) []byte {
 	dst = appendString(append(dst, `{"workload":`...), iv.Workload)
 	dst = appendString(append(dst, `,"group":`...), iv.Group)
@@ -64,7 +64,7 @@ func appendNanos(dst []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(dst, name...), n, 10)
 }
 
-// object writes the members of one object, with commas between those that are there.
+// object writes the members of one object, with commas between those that are present.
 type object struct {
 	dst  []byte
 	some bool

@@ -20,14 +20,14 @@ const (
 	EventPlaced        EventKind = "vm-placed"    // VM Subject of Group is on node Node from now on
 	EventClockJump     EventKind = "clock-jump"   // the clock of VM Subject, or the controller's, jumped by SpanNanos
 	EventStarts        EventKind = "load-starts"  // all VMs of Workload have started, within SpanNanos of each other
-	EventAgentSilent   EventKind = "agent-silent" // the way to the agent of VM Subject was lost; it is called again
+	EventAgentSilent   EventKind = "agent-silent" // the connection to the agent of VM Subject was lost; it is retried
 	EventAgentBack     EventKind = "agent-back"   // the agent of VM Subject answers again, SpanNanos later
-	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run had no part in it; Error is why
+	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run did not cause it; Error is the reason
 	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject and differs from the plan
 
-	EventPaused EventKind = "controller-paused" // the program that drives the run stood still for SpanNanos until now
+	EventPaused EventKind = "controller-paused" // the controller was paused for the SpanNanos before
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
-	EventAlone  EventKind = "machine-left"      // it does no more
+	EventAlone  EventKind = "machine-left"      // it no longer does
 
 	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. Its duration is the
 	// difference of the two times. For an end that is detected by polling, SpanNanos is the time since the previous poll.
@@ -47,8 +47,8 @@ type Event struct {
 	StepID  int       `json:"step_id,omitempty"` // position in the plan, from 1
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string `json:"iteration,omitempty"`
-	// Label is what windows call a step of the run phase: "OLTP", "nodes.PowerOff 0 (2)". It is the same on every target. Steps that
-	// only wait or hold others have none: no window is cut at them.
+	// Label is the name of a step of the run phase in window names: "OLTP", "nodes.PowerOff 0 (2)". It is the same on every
+	// target. Steps that only wait or contain others have none: no window is cut at them.
 	Label    string  `json:"label,omitempty"`
 	Workload string  `json:"workload,omitempty"` // for workload events and steps on one workload
 	Instance int     `json:"instance,omitempty"` // of the workload
@@ -66,7 +66,7 @@ type Event struct {
 	OperationID int       `json:"operation_id,omitempty"`
 	Part        int       `json:"operation_of,omitempty"`
 	Count       int       `json:"vms,omitempty"`
-	// SpanNanos is how long or how far what the event tells of was, where its kind says so.
+	// SpanNanos is a duration or distance whose meaning depends on the kind.
 	SpanNanos int64 `json:"span_ns,omitempty"`
 	// UncertainNanos is how much earlier than AtNanos it may have happened, if the time is not known exactly.
 	UncertainNanos int64 `json:"uncertain_ns,omitempty"`

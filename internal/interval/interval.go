@@ -3,8 +3,8 @@
 //
 //	generator ── Interval every second ──▶ runner ──▶ result.Writer and metric.Store
 //
-// The time axis of a run counts nanoseconds from the start of the run on a monotonic clock. Wall time is kept once, in
-// the manifest, as the instant of zero.
+// The time axis of a run counts nanoseconds from the start of the run on a monotonic clock. Wall time is recorded only once, in
+// the manifest, for zero on the axis.
 package interval
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Direction is what an operation of I/O does to the medium. It is the number of that operation in Interval.Directions,
-// where the Engine of a load names no other operations.
+// Direction is what an I/O operation does to the medium. It is the number of that operation in Interval.Directions, unless the
+// Engine of a load names other operations.
 type Direction uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	GaugesMax     = 16
 )
 
-// GaugeValues are values of gauges. One that is not a finite number is a gap: null in JSON, NaN when it is read.
+// GaugeValues are values of gauges. A value that is not finite is a gap: null in JSON, NaN when read.
 type GaugeValues []float64
 
 // MarshalJSON writes a list.
@@ -59,8 +59,8 @@ func (g *GaugeValues) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Traffics is the traffic of each kind of operation, by its number. In JSON it ends with the last one that did anything, and
-// has those of I/O in any case.
+// Traffics is the traffic of each kind of operation, by its number. In JSON it ends with the last one that has operations, and
+// always has those of I/O.
 type Traffics [OperationsMax]Traffic
 
 // shown is how many of them JSON has.
@@ -90,9 +90,8 @@ func (t *Traffics) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Interval is what one workload did on one VM from StartNanos for LengthNanos. Intervals of one workload and VM follow
-// each other without overlap; the first and the last carry their true length. Counts belong to the interval in which
-// the operation completed.
+// Interval is what one workload did on one VM from StartNanos for LengthNanos. Intervals of one workload and VM follow each other
+// without overlap; the first and the last have their true length. Counts belong to the interval in which the operation completed.
 type Interval struct {
 	Workload string `json:"workload"`
 	Group    string `json:"group"`
@@ -100,7 +99,7 @@ type Interval struct {
 	// Instance counts the starts of one workload in a run: a workload started twice has instances 1 and 2.
 	Instance    int   `json:"instance"`
 	Prefill     bool  `json:"prefill,omitempty"`
-	Sequence    int64 `json:"seq"` // 0, 1, 2 … per workload instance and VM; makes delivery exactly once checkable
+	Sequence    int64 `json:"seq"` // 0, 1, 2 … per workload instance and VM; allows checking exactly-once delivery
 	StartNanos  int64 `json:"start_ns"`
 	LengthNanos int64 `json:"length_ns"`
 	Final       bool  `json:"final,omitempty"` // no further interval of this instance and VM follows
@@ -121,8 +120,8 @@ type Interval struct {
 	// Effort reports how hard it was for the generator to keep up; zero if unknown.
 	Effort
 
-	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its
-	// operations and bytes add up to Directions. Nil where the generator cannot tell devices apart, or does no I/O on them.
+	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its operations
+	// and bytes add up to Directions. Nil if the generator cannot distinguish devices, or does no I/O on them.
 	Devices map[string]DeviceTraffic `json:"devices,omitempty"`
 
 	// Gauges are values at the end of the interval; the Engine of the load names them.
@@ -159,7 +158,7 @@ func (t *Traffic) ErrorCount() uint64 {
 	return n
 }
 
-// ResponseOrService returns the response time histogram where there is one, else the service time. May be nil.
+// ResponseOrService returns the response time histogram if there is one, otherwise the service time. May be nil.
 func (t *Traffic) ResponseOrService() *stat.Histogram {
 	if t.Response != nil {
 		return t.Response

@@ -4,7 +4,7 @@ package interval
 type Operation string
 
 const (
-	OperationDeploy     Operation = "deploy" // made from a template
+	OperationDeploy     Operation = "deploy" // created from a template
 	OperationClone      Operation = "clone"
 	OperationPowerOn    Operation = "power-on"
 	OperationBoot       Operation = "boot" // from power on until the agent answers
@@ -15,11 +15,11 @@ const (
 	OperationNodeOff      Operation = "node-off" // until the node has no power
 	OperationNodeShutdown Operation = "node-shutdown"
 	OperationNodeOn       Operation = "node-on"       // until the node has power
-	OperationHostUp       Operation = "host-up"       // from the command to power on until the node's system answers
+	OperationHostUp       Operation = "host-up"       // from the power-on command until the node's system answers
 	OperationClusterReady Operation = "cluster-ready" // from the power-on command until the cluster reports ready
 )
 
-// Operations are all of them, in the order in which reports list them.
+// Operations lists all operations, in the order of reports.
 var Operations = []Operation{
 	OperationDeploy, OperationClone, OperationPowerOn, OperationBoot, OperationSnapshot, OperationMigrate,
 	OperationNodeOff, OperationNodeShutdown, OperationNodeOn, OperationHostUp, OperationClusterReady, OperationVMRecovery,

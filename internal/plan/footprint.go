@@ -8,28 +8,28 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Footprint is what a run leaves on the target's storage while it lasts.
+// Footprint is the space that a run takes on the target's storage.
 type Footprint struct {
 	VMs           int   `json:"vms"`
 	TouchedBytes  int64 `json:"touched_bytes"`  // of all VMs: distinct bytes that loads touch, clones included
 	SnapshotBytes int64 `json:"snapshot_bytes"` // bound of what snapshots add
 	DiskBytes     int64 `json:"disk_bytes"`     // nominal size of all data disks
-	// WrittenBytes bounds what all loads write; -1 where some write as fast as the storage takes it.
+	// WrittenBytes bounds the bytes that all loads write; -1 if some write as fast as the storage allows.
 	WrittenBytes int64 `json:"written_bytes"`
-	// WrittenKnownBytes is the part of it that is known. WrittenFreely is for how long in all loads write as fast as the
-	// storage takes it, with WrittenForever beside it when some do so until they are stopped.
+	// WrittenKnownBytes is the known part of it. WrittenFreely is for how long, in total, loads write as fast as the storage
+	// allows; WrittenForever is set if some do so until they are stopped.
 	WrittenKnownBytes int64         `json:"written_known_bytes"`
 	WrittenFreely     time.Duration `json:"written_freely_ns,omitempty"`
 	WrittenForever    bool          `json:"written_forever,omitempty"`
-	// WrittenLastingBytes and WrittenLastingFreely come on top at most where loads of a rehearsal last over steps (Lasting).
+	// WrittenLastingBytes and WrittenLastingFreely are added at most if loads of a rehearsal last over steps (Lasting).
 	WrittenLastingBytes  int64         `json:"written_lasting_bytes,omitempty"`
 	WrittenLastingFreely time.Duration `json:"written_lasting_freely_ns,omitempty"`
 	BoundBytes           int64         `json:"bound_bytes,omitempty"` // of a rehearsal
-	// Replication is how often the storage keeps each byte; 0 counts as 1.
+	// Replication is how many copies of each byte the storage keeps; 0 counts as 1.
 	Replication int `json:"replication_factor,omitempty"`
 }
 
-// Written says what loads write at most.
+// Written describes how much loads write at most.
 func (f Footprint) Written() string {
 	text := f.writtenInTime()
 	switch {
@@ -41,7 +41,7 @@ func (f Footprint) Written() string {
 	return text
 }
 
-// writtenInTime says it for loads that end as planned.
+// writtenInTime is Written for loads that end as planned.
 func (f Footprint) writtenInTime() string {
 	known := unit.FormatBytes(f.WrittenKnownBytes)
 	switch {
@@ -57,10 +57,10 @@ func (f Footprint) writtenInTime() string {
 // Bytes returns the storage that the run takes at most, as its VMs see it.
 func (f Footprint) Bytes() int64 { return f.TouchedBytes + f.SnapshotBytes }
 
-// StoredBytes returns what that takes with all copies that the storage keeps.
+// StoredBytes returns Bytes with all copies that the storage keeps.
 func (f Footprint) StoredBytes() int64 { return f.Bytes() * int64(max(1, f.Replication)) }
 
-// Copies tells of the copies in a size that holds them.
+// Copies mentions the copies that a size includes.
 func (f Footprint) Copies() string {
 	if f.Replication <= 1 {
 		return ""

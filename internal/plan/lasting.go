@@ -18,7 +18,7 @@ type Lasting struct {
 type LastingOver struct {
 	Step int    `json:"step"` // id
 	Name string `json:"name"`
-	// Partly: the load ends within the step, or the step waits for it; After counts from the beginning of the step. Else the
+	// Partly: the load ends within the step, or the step waits for it; After counts from the beginning of the step. Otherwise the
 	// whole step must be over.
 	Partly bool          `json:"partly,omitempty"`
 	After  time.Duration `json:"after_ns,omitempty"`
@@ -32,7 +32,7 @@ func (l *Lasting) Longest(runtime time.Duration) time.Duration {
 	return runtime + l.Most
 }
 
-// String says until when: "step 9 (test.Wait) ends".
+// String describes when the load ends: "step 9 (test.Wait) ends".
 func (l *Lasting) String() string {
 	parts := make([]string, len(l.Over))
 	for i, o := range l.Over {

@@ -6,13 +6,14 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Placement deals VMs 0 to count-1 to the nodes of a group in turn.
+// Placement distributes VMs 0 to count-1 over the nodes of a group, round robin.
 func Placement(ordinal int, nodes []int) int { return nodes[ordinal%len(nodes)] }
 
-// VMName returns a VM's name: the group's name with what no file or host name bears replaced, and its number from 1.
+// VMName returns a VM's name: the group's name with characters replaced that file or host names do not allow, and its number from
+// 1.
 func VMName(prefix string, ordinal int) string { return fmt.Sprintf("%s-%04d", prefix, ordinal+1) }
 
-// Specs returns what to create for the VMs [from, to) of a group.
+// Specs returns the specifications of the VMs [from, to) of a group.
 func (g Group) Specs(nodes []target.Node, from, to int) []target.VMSpec {
 	var specs []target.VMSpec
 	for i := from; i < to; i++ {

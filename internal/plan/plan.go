@@ -1,8 +1,8 @@
-// Package plan has what plan.json of a bundle says: everything that a run will do, as values. The engine that makes plans is
-// package run; here they are read, looked up and printed.
+// Package plan has the content of plan.json of a bundle as values: everything that a run will do. Package planner makes plans;
+// this package reads, searches and prints them.
 //
 //	plan.go       the parts of a plan, Read
-//	footprint.go  what a run takes of the target's storage
+//	footprint.go  the space that a run takes on the target's storage
 //	lasting.go    loads that are extended beyond their runtime
 //	text.go       a plan as text
 package plan
@@ -30,7 +30,7 @@ const (
 	Undoing  Phase = "undo"
 )
 
-// Plan says everything a run will do. It is a value: printing it, as text or JSON, touches nothing.
+// Plan describes everything that a run will do. It is a value: printing it, as text or JSON, has no side effects.
 type Plan struct {
 	Format     int               `json:"format"`
 	Scenario   Scenario          `json:"scenario"`
@@ -43,7 +43,7 @@ type Plan struct {
 	Footprint  Footprint         `json:"footprint"`
 	Windows    []string          `json:"windows"` // names that thresholds can use, in the order of time; at most 92
 	Power      []PowerOperation  `json:"power_operations"`
-	Undo       []string          `json:"undo"` // in the order in which it is done
+	Undo       []string          `json:"undo"` // in order of execution
 	Estimate   Estimate          `json:"estimate"`
 	Unfit      []Unfit           `json:"unfit"` // why Preflight refuses
 	Notes      []string          `json:"notes"`
@@ -51,7 +51,7 @@ type Plan struct {
 	AllowShell bool              `json:"allow_shell"`
 }
 
-// Format is raised when a reader of the former version could misread a plan.
+// Format is raised when a reader of the previous version could misread a plan.
 const Format = 1
 
 // Read reads a plan that was written as JSON. Keys that are missing stay empty, and unknown ones are ignored.
@@ -86,12 +86,12 @@ type Target struct {
 	// RestartsElsewhere and RestartsWithNode are as in target.Inventory.
 	RestartsElsewhere bool `json:"restarts_elsewhere,omitempty"`
 	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
-	// TotalBytes is 0 where the target does not tell.
+	// TotalBytes is 0 if the target does not report it.
 	TotalBytes int64                        `json:"total_bytes"`
 	Simulates  map[target.Capability]string `json:"imitated,omitempty"` // only those that the plan uses
 }
 
-// Group is one group with its VMs, those that Grow adds included.
+// Group is one group with its VMs, including those that Grow adds.
 type Group struct {
 	Name          string `json:"name"`
 	Prefix        string `json:"prefix"` // of VM names
@@ -105,11 +105,11 @@ type Group struct {
 	Disks         []Disk `json:"disks"`       // of each VM
 	VMs           []VM   `json:"vms"`
 	TouchedBytes  int64  `json:"touched_bytes"` // per VM: extents of all its workloads, merged
-	// ScenarioCount and ScenarioCountFinal are what the scenario comes to on all nodes of the target, before a rehearsal made
-	// it smaller.
+	// ScenarioCount and ScenarioCountFinal are the scenario's counts on all nodes of the target, before the scaling of a
+	// rehearsal.
 	ScenarioCount      int         `json:"scenario_count"`
 	ScenarioCountFinal int         `json:"scenario_count_final"`
-	Counts             map[int]int `json:"counts,omitempty"` // of a rehearsal: scenario's count → count now
+	Counts             map[int]int `json:"counts,omitempty"` // of a rehearsal: count in the scenario → count in the rehearsal
 }
 
 // Disk is one data disk of each VM of a group.
@@ -134,7 +134,7 @@ type Workload struct {
 	Generator  string            `json:"generator"`
 	Options    map[string]string `json:"options,omitempty"`
 	Scale      load.Scale        `json:"scale"`
-	// Load is the workload proper, Prefill the prefill of its extents. Each is nil when no step asks for it.
+	// Load is the workload itself, Prefill the prefill of its extents. Each is nil if no step requests it.
 	Load    *load.Plan `json:"load,omitempty"`
 	Prefill *load.Plan `json:"prefill,omitempty"`
 }
@@ -144,15 +144,15 @@ type Step struct {
 	ID       int    `json:"id"` // from 1
 	Phase    Phase  `json:"phase"`
 	Name     string `json:"name"`
-	Subject  string `json:"subject,omitempty"` // group, workload or nodes, for a reader
+	Subject  string `json:"subject,omitempty"` // group, workload or nodes, for display
 	Group    string `json:"vm_group,omitempty"`
 	Workload string `json:"workload,omitempty"`
 	Nodes    bool   `json:"nodes,omitempty"`  // Subject names nodes
 	Within   string `json:"within,omitempty"` // the step that was expanded into this one
-	// Branch is in which branch of the parallel step before it the step runs, from 1; 0: in none.
+	// Branch is the branch of the preceding parallel step in which the step runs, from 1; 0: none.
 	Branch int `json:"branch,omitempty"`
-	// Label is what windows call the step. Steps that only wait or hold others, and those outside the run phase, have none: no window
-	// is cut at them.
+	// Label is the name of the step in window names. Steps that only wait or contain others, and those outside the run phase,
+	// have none: no window is cut at them.
 	Label string `json:"label,omitempty"`
 	// Iteration counts from 1 in the repetitions around the step, outermost first: "2", "2.1".
 	Iteration string         `json:"iteration,omitempty"`
@@ -169,7 +169,7 @@ type Step struct {
 // LoadStart is the load that a step starts, or the prefill of one.
 type LoadStart struct {
 	Prefill bool          `json:"prefill,omitempty"`
-	Runtime time.Duration `json:"runtime_ns,omitempty"` // that the step gives it; 0: none
+	Runtime time.Duration `json:"runtime_ns,omitempty"` // set by the step; 0: none
 }
 
 // PowerOperation is one node operation.
@@ -179,11 +179,11 @@ type PowerOperation struct {
 	Action string `json:"action"` // "off" or "on"
 }
 
-// AssumedBytesPerSecond is the throughput by which the length of size-bound work is estimated where nothing better is
-// known. It only shapes the estimate of a plan.
+// AssumedBytesPerSecond is the assumed throughput for estimating the duration of size-bound work without better data. It only
+// affects the estimate of a plan.
 const AssumedBytesPerSecond = 200e6
 
-// Estimate is how long the phases take.
+// Estimate is the estimated duration of the phases.
 type Estimate struct {
 	Setup    time.Duration `json:"setup_ns"`
 	Run      time.Duration `json:"run_ns"`
@@ -191,7 +191,7 @@ type Estimate struct {
 	Total    time.Duration `json:"total_ns"`
 	// Rough: some steps are bound by size, and the target's throughput was assumed.
 	Rough bool `json:"rough,omitempty"`
-	// Boots says what the time that VMs take to boot rests on, where it is part of the estimate.
+	// Boots is the basis of the boot times of VMs, if they are part of the estimate.
 	Boots string `json:"boots,omitempty"`
 }
 
@@ -213,7 +213,7 @@ func (p *Plan) Group(name string) (Group, bool) {
 	return Group{}, false
 }
 
-// Engine returns what is to drive a workload, or its prefill; zero when there is no such load.
+// Engine returns the planned engine of a workload, or of its prefill; zero if there is no such load.
 func (p *Plan) Engine(workload string, prefill bool) interval.Engine {
 	w, ok := p.Workload(workload)
 	switch {
@@ -235,7 +235,7 @@ func (p *Plan) Workload(name string) (Workload, bool) {
 	return Workload{}, false
 }
 
-// Scaled translates a number of VMs of the scenario into that of the plan, which differs in a rehearsal.
+// Scaled converts a number of VMs in the scenario to that in the plan, which differs in a rehearsal.
 func (g Group) Scaled(scenarioCount int) int {
 	if n, ok := g.Counts[scenarioCount]; ok {
 		return n
@@ -243,8 +243,8 @@ func (g Group) Scaled(scenarioCount int) int {
 	return scenarioCount
 }
 
-// NodesOffMax returns how many nodes are off at once at most when the steps are run in their order. Of branches that run at
-// once, all may have switched off before one switches on.
+// NodesOffMax returns the maximum number of nodes that are off at the same time when the steps run in order. Parallel branches
+// may all switch nodes off before one switches a node on.
 func (p *Plan) NodesOffMax() int {
 	off, most := map[string]bool{}, 0
 	var later []string // on again in a branch

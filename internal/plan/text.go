@@ -16,12 +16,13 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// TextOptions say what a plan in text shows besides the plan itself.
+// TextOptions select what the text of a plan shows in addition to the plan.
 type TextOptions struct {
-	Commands bool // of each load the equivalent fio command, which is long
+	Commands bool // the equivalent fio command of each load, which is long
 }
 
-// WriteText prints the plan for a reader: whether it fits, where VMs go, what is written, what is switched, how long it takes.
+// WriteText prints the plan for readers: whether it fits, the placement of VMs, what is written and switched, and how long it
+// takes.
 func (p *Plan) WriteText(w io.Writer, o TextOptions) error {
 	var b strings.Builder
 	p.textHead(&b)
@@ -91,7 +92,7 @@ func (p *Plan) textFactors(b *strings.Builder) {
 	}
 }
 
-// few joins names, and only counts what goes beyond a handful.
+// few joins a handful of names and counts the others.
 func few(names []string, what string) string {
 	if len(names) > namesShownMax {
 		return fmt.Sprintf("%s … %s (%d %s)", names[0], names[len(names)-1], len(names), what)
@@ -204,7 +205,7 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 	names := map[string][]string{}
 	for _, j := range jobs {
 		line := j.Pattern
-		if j.BlockSizes != "" { // absent where the load does no I/O
+		if j.BlockSizes != "" { // absent if the load does no I/O
 			line += " " + j.BlockSizes
 		}
 		line += fmt.Sprintf(", depth %d", j.QueueDepth)
@@ -227,7 +228,7 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 	}
 }
 
-// textExtents prints every byte range; devices with the same one share a line and are all named.
+// textExtents prints every byte range; devices with the same range share a line that names them all.
 func textExtents(b *strings.Builder, extents []extent.Extent) {
 	var lines []string
 	devices := map[string][]string{}
@@ -298,7 +299,7 @@ func further(iteration string) bool {
 	return false
 }
 
-// partOf says which other step put a step into the plan.
+// partOf names the step that put a step into the plan.
 func partOf(s Step) string {
 	if s.Within == "" {
 		return ""
@@ -338,7 +339,7 @@ func (p *Plan) textTail(b *strings.Builder) {
 	textList(b, "Notes", p.Notes)
 	if len(p.Warnings) > 0 {
 		b.WriteString("\nWarnings\n")
-		_ = diag.Render(b, p.Warnings) // a builder takes everything
+		_ = diag.Render(b, p.Warnings) // writes to a builder do not fail
 	}
 }
 

@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// The JSON form of a Histogram names its totals and lists the buckets in use from the first on, each as the number of
-// empty buckets before it and its count. The number of empty buckets is written in base 26, the last digit as a small
-// letter (a is 0) and any before it as capitals; the count follows in decimal and is left out where it is 1. Three
-// values of 100, 101 and 300 lie in the buckets 100, 101 and 278:
+// The JSON of a Histogram has its totals and the non-empty buckets in order, each as the number of empty buckets before it and
+// its count. The number of empty buckets is written in base 26, the last digit as a small letter (a is 0) and any before it as
+// capitals; the count follows in decimal and is omitted if it is 1. Three values of 100, 101 and 300 lie in the buckets 100, 101
+// and 278:
 //
 //	{"n":3,"sum":501,"sq":110201,"min":100,"max":300,"b":"DwaGu"}
 //
-// Rejected: an array of numbers, three times as large and as slow, of which a bundle holds millions.
+// Rejected: an array of numbers, which is three times as large and as slow; a bundle has millions of histograms.
 
-// sparse is that form for the general reader.
+// sparse is this JSON for the general reader.
 type sparse struct {
 	Count uint64  `json:"n"`
 	Sum   float64 `json:"sum"`
@@ -30,7 +30,7 @@ type sparse struct {
 // MarshalJSON writes only the buckets that are not empty.
 func (h *Histogram) MarshalJSON() ([]byte, error) { return h.AppendJSON(nil), nil }
 
-// AppendJSON appends what MarshalJSON returns, without allocating when dst has room.
+// AppendJSON appends what MarshalJSON returns, without allocating if dst has room.
 func (h *Histogram) AppendJSON(dst []byte) []byte {
 	dst = strconv.AppendUint(append(dst, `{"n":`...), h.count, 10)
 	dst = appendFloat(append(dst, `,"sum":`...), h.sum)
@@ -69,7 +69,7 @@ func appendSkip(dst []byte, n int) []byte {
 func appendFloat(dst []byte, f float64) []byte {
 	if f != 0 && (f < 1e-6 || f >= 1e21) {
 		text, err := json.Marshal(f)
-		if err != nil { // an overflow: no sum is better than no histogram
+		if err != nil { // an overflow: a missing sum is better than a missing histogram
 			return append(dst, '0')
 		}
 		return append(dst, text...)
@@ -77,8 +77,8 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote and refuses what cannot be a histogram, so that a damaged or hostile
-// file cannot make a later reader crash or allocate without bound. On an error h is as before.
+// UnmarshalJSON reads what MarshalJSON wrote and refuses anything that cannot be a histogram, so that a damaged or hostile file
+// cannot make a later reader crash or allocate without bound. On an error h is unchanged.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var out Histogram
 	if err := out.ReadJSON(data); err != nil {
@@ -88,7 +88,7 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ReadJSON is UnmarshalJSON into the memory that h has. On an error h is empty.
+// ReadJSON is UnmarshalJSON that reuses the memory of h. On an error h is empty.
 func (h *Histogram) ReadJSON(data []byte) error {
 	h.Reset()
 	err := h.readOwn(data)
@@ -102,7 +102,7 @@ func (h *Histogram) ReadJSON(data []byte) error {
 	return err
 }
 
-// readAny reads any JSON of the right meaning.
+// readAny reads any equivalent JSON.
 func (h *Histogram) readAny(data []byte) error {
 	var s sparse
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -116,7 +116,7 @@ func (h *Histogram) readAny(data []byte) error {
 
 var errWalk = errors.New("read histogram: bucket or count out of range")
 
-// walk fills the buckets of h, which is empty. After an error every bucket may be dirty, and Reset clears them all.
+// walk fills the buckets of h, which is empty. After an error any bucket may be dirty, and Reset clears them all.
 func (h *Histogram) walk(text []byte) error {
 	h.count, h.min, h.max = 1, 0, math.MaxUint64
 	first, next, total := -1, 0, uint64(0)
@@ -162,7 +162,7 @@ func (h *Histogram) walk(text []byte) error {
 	return nil
 }
 
-// complete takes over the totals after checking them against the buckets.
+// complete sets the totals after checking them against the buckets.
 func (h *Histogram) complete(s *sparse) error {
 	low, high := h.used()
 	switch {

@@ -11,10 +11,9 @@ import (
 	"slices"
 )
 
-// The histogram is log-linear: values below 2^subBits are counted exactly, and every further power of two is cut into
-// 2^subBits buckets of equal width. A bucket is therefore at most 1/128 = 0.79 % of its value wide, and a quantile,
-// reported as the middle of its bucket, is within 0.4 % of a recorded value. Every uint64 has a bucket; nothing is
-// clamped.
+// The histogram is log-linear: values below 2^subBits are counted exactly, and every further power of two is divided into
+// 2^subBits buckets of equal width. A bucket is therefore at most 1/128 = 0.79 % of its value wide, and a quantile, reported as
+// the middle of its bucket, is within 0.4 % of a recorded value. Every uint64 has a bucket; nothing is clamped.
 const (
 	subBits     = 7
 	subCount    = 1 << subBits
@@ -126,9 +125,9 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.sumSq += o.sumSq
 }
 
-// Corrected returns the histogram of a closed loop as if it had gone on to issue an operation every expected nanoseconds while
+// Corrected returns the histogram of a closed loop as if it had continued to issue an operation every expected nanoseconds while
 // one took from nanoseconds or longer: for each such value v it has v−e, v−2e, … down to e as well. This is the correction of
-// HdrHistogram for coordinated omission, on the middles of buckets.
+// HdrHistogram for coordinated omission, on the midpoints of buckets.
 func (h *Histogram) Corrected(expected, from uint64) *Histogram {
 	c := h.Clone()
 	if expected == 0 {
@@ -213,8 +212,8 @@ func (h *Histogram) AtRank(rank uint64) float64 {
 	return float64(h.max)
 }
 
-// PercentileNeeds returns how many values quantile q > 0.5 needs to be shown: so many that one lies beyond it, 20 for p95,
-// 100 for p99, 1000 for p99.9. With fewer it is the largest value under a name that promises more.
+// PercentileNeeds returns how many values are needed to show quantile q > 0.5: enough that one lies beyond it, 20 for p95, 100
+// for p99, 1000 for p99.9. With fewer values, the quantile is just the largest value.
 func PercentileNeeds(q float64) uint64 { return uint64(math.Round(1 / (1 - q))) }
 
 // Percentile is Quantile for q > 0.5, and NaN when there are too few values for it.

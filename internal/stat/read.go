@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// errNotOwn says that a text is not laid out as AppendJSON lays it out, though it may be right.
+// errNotOwn means that a text does not have the layout of AppendJSON, although it may be valid.
 var errNotOwn = errors.New("not laid out as written by this program")
 
-// readOwn reads the very layout of AppendJSON. Bundles hold millions of histograms, and the general reader takes ten
-// times as long.
+// readOwn reads only the exact layout of AppendJSON. Bundles hold millions of histograms, and the general reader takes ten times
+// as long.
 func (h *Histogram) readOwn(data []byte) error {
 	r := Tokens{Data: data}
 	var s sparse
@@ -33,7 +33,8 @@ func (h *Histogram) readOwn(data []byte) error {
 	if bytes.ContainsAny(walk, "\"\\") {
 		return errNotOwn
 	}
-	// The largest value says how much room is needed: buckets come in rising order, and growing with them would allocate again and again.
+	// The largest value determines the required size. Buckets come in rising order, and growing with them would allocate
+	// repeatedly.
 	if last := BucketOf(s.Max); len(walk) > 0 && last >= len(h.counts) {
 		h.grow(last)
 	}
@@ -43,15 +44,14 @@ func (h *Histogram) readOwn(data []byte) error {
 	return h.complete(&s)
 }
 
-// Tokens reads text of a known layout. After the first token that is not there, Bad is set, and nothing that was read
-// counts.
+// Tokens reads text of a known layout. At the first unexpected token it sets Bad, and all values read are invalid.
 type Tokens struct {
 	Data []byte
 	Pos  int
 	Bad  bool
 }
 
-// Optional reads s where it comes next.
+// Optional reads s if it comes next.
 func (r *Tokens) Optional(s string) bool {
 	if r.Bad || len(r.Data)-r.Pos < len(s) || string(r.Data[r.Pos:r.Pos+len(s)]) != s {
 		return false
@@ -85,7 +85,7 @@ func (r *Tokens) Uint() uint64 {
 	return n
 }
 
-// float reads a number that a comma follows.
+// float reads a number that is followed by a comma.
 func (r *Tokens) float() float64 {
 	end := bytes.IndexByte(r.Data[r.Pos:], ',')
 	if r.Bad || end <= 0 {
@@ -102,7 +102,7 @@ func (r *Tokens) float() float64 {
 		return float64(n)
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
-	r.Bad = err != nil || !json.Valid(text) // strconv takes more than JSON does
+	r.Bad = err != nil || !json.Valid(text) // strconv accepts more than JSON does
 	return f
 }
 

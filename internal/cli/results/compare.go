@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/report"
 )
 
-// NewCompare is the verb compare.
+// NewCompare returns the command compare.
 func NewCompare(p *console.Process) *cobra.Command {
 	var runs, out, align string
 	var pseudonyms bool
@@ -80,7 +80,7 @@ func readRuns(p *console.Process, runs string, words []string) ([]*document.Run,
 	return all, nil
 }
 
-// comparisonForm returns what writes a comparison in the form of that name.
+// comparisonForm returns the function that writes a comparison in the named format.
 func comparisonForm(p *console.Process, c *report.Comparison, name, out string) func(io.Writer) error {
 	switch name {
 	case "html":

@@ -44,8 +44,8 @@ func (c *formChoice) choose(out string) (string, error) {
 	return "", console.BadFlag("unknown format "+strconv.Quote(c.format), hint)
 }
 
-// ofFile returns the form that the extension of a file stands for, "" for a name without extension. An extension that
-// belongs to no form of the command is refused: a page under the name of a PDF file is useless.
+// ofFile returns the format for the extension of a file, "" for a name without extension. An extension of no format of the
+// command is refused: a page in a file named .pdf is useless.
 func (c *formChoice) ofFile(out string) (string, error) {
 	extension := strings.ToLower(filepath.Ext(out))
 	if extension == "" || out == "-" {

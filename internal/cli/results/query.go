@@ -24,7 +24,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// queryFlags are those of `query`.
+// queryFlags are the flags of `query`.
 type queryFlags struct {
 	runs, group        string
 	form               formChoice
@@ -32,7 +32,7 @@ type queryFlags struct {
 	instant            bool
 }
 
-// NewQuery is the verb query.
+// NewQuery returns the command query.
 func NewQuery(p *console.Process) *cobra.Command {
 	f := queryFlags{form: formChoice{names: []string{"terminal", "csv", console.FormJSON}}}
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func NewQuery(p *console.Process) *cobra.Command {
 }
 
 func runQuery(ctx context.Context, p *console.Process, word, expr string, f queryFlags) error {
-	if f.form.format == "table" { // as it was called before it had the name that it has elsewhere
+	if f.form.format == "table" { // the former name of this format
 		f.form.format = "terminal"
 	}
 	form, err := f.form.choose("")
@@ -129,7 +129,7 @@ func badQuery(err error, hint string) error {
 	return &diag.Error{Code: "bad-query", Message: err.Error(), Hint: hint, Exit: diag.ExitUsage}
 }
 
-// pointsDefault is into how many steps a stretch is cut by default.
+// pointsDefault is the default number of steps of a time range.
 const pointsDefault = 100
 
 func queryWindow(f queryFlags, length time.Duration) (metric.Window, error) {
@@ -146,7 +146,7 @@ func queryWindow(f queryFlags, length time.Duration) (metric.Window, error) {
 	return w, nil
 }
 
-// runLength is how long a run took, at most: that of one without a seal has no end yet, or it is unknown.
+// runLength is the maximum length of a run: an unsealed run has not ended yet, or its end is unknown.
 func runLength(b *result.Bundle) time.Duration {
 	if seal := b.Sealed(); seal != nil {
 		return time.Duration(seal.Length)
@@ -154,7 +154,7 @@ func runLength(b *result.Bundle) time.Duration {
 	return time.Since(b.Manifest().Created)
 }
 
-// checkQuery refuses what no run could answer, which would look like a run without data.
+// checkQuery refuses queries that no run could answer, because the result would look like a run without data.
 func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 	groups := groupsOf(b)
 	if f.group != "" && len(groups) > 0 && !slices.Contains(groups, f.group) {
@@ -172,11 +172,11 @@ func checkQuery(b *result.Bundle, f queryFlags, length time.Duration) error {
 	return nil
 }
 
-// groupsOf names the VM groups of a run's plan; none when it has no plan.
+// groupsOf names the VM groups of a run's plan; none without a plan.
 func groupsOf(b *result.Bundle) []string {
 	text, err := b.Plan()
 	if err != nil || len(text) == 0 {
-		return nil // without a plan nothing is known, so nothing is refused
+		return nil // without a plan the groups are unknown, so none is refused
 	}
 	p, err := plan.Read(text)
 	if err != nil {
@@ -189,7 +189,7 @@ func groupsOf(b *result.Bundle) []string {
 	return names
 }
 
-// printSeries prints one row per series: its value at a moment, or the least, mean, greatest and last over a stretch.
+// printSeries prints one row per series: its value at a time, or the minimum, mean, maximum and last over a time range.
 func printSeries(p *console.Process, answer []metric.Series, instant bool) error {
 	if len(answer) == 0 {
 		_, err := fmt.Fprintln(p.Stdout, "no data")
@@ -237,7 +237,7 @@ func figure(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 // printPoints prints one row per point; a gap has an empty value.
 func printPoints(p *console.Process, answer []metric.Series) error {
 	w := csv.NewWriter(p.Stdout)
-	_ = w.Write([]string{"series", "seconds", "value"}) // Flush tells
+	_ = w.Write([]string{"series", "seconds", "value"}) // Flush reports errors
 	for _, s := range answer {
 		for _, point := range s.Points {
 			value := ""

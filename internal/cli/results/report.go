@@ -24,14 +24,14 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// reportFlags are those of `report`.
+// reportFlags are the flags of `report`.
 type reportFlags struct {
 	runs, out, junit string
 	form             formChoice
 	redact           bool
 }
 
-// NewReport is the verb report.
+// NewReport returns the command report.
 func NewReport(p *console.Process) *cobra.Command {
 	f := reportFlags{form: formChoice{names: rendererNames()}}
 	cmd := &cobra.Command{
@@ -76,7 +76,7 @@ func formatList() string {
 	return b.String()
 }
 
-// Print prints the numbers of a run and writes its page, as bragg report RUN does; asJSON prints the JSON report alone.
+// Print prints the numbers of a run and writes its page, as bragg report RUN does; asJSON prints only the JSON report.
 func Print(p *console.Process, runs, word string, asJSON bool) error {
 	return printForm(p, word, reportFlags{runs: runs, form: formChoice{json: asJSON}})
 }
@@ -144,7 +144,7 @@ func reportHere(p *console.Process, b *result.Bundle, run *document.Run, redact 
 	return console.ExitWith(run.Summary.ExitCode())
 }
 
-// renderRun writes one form to a file, or to standard output.
+// renderRun writes one format to a file, or to standard output.
 func renderRun(p *console.Process, r report.Renderer, run *document.Run, out string) error {
 	if out == "" || out == "-" {
 		w := bufio.NewWriter(p.Stdout)
@@ -167,7 +167,7 @@ func WriteHTML(path string, run *document.Run) error {
 	return saveFile(path, func(w io.Writer) error { return page.HTML(w, run) })
 }
 
-// saveFile replaces a file as a whole. What is not a plain file, like /dev/stdout, is written to and stays what it is.
+// saveFile replaces a file atomically. A file that is not regular, like /dev/stdout, is written in place.
 func saveFile(path string, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// NewRuns is the verb runs.
+// NewRuns returns the command runs.
 func NewRuns(p *console.Process) *cobra.Command {
 	list := &runsListing{}
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func lineOf(l result.Listed) runLine {
 	case l.Err != nil:
 		line.State, line.Error = "unreadable", l.Err.Error()
 	case l.State == result.StateRunning && !l.Live:
-		line.State = "unfinished" // its writer died: bragg clean ends it
+		line.State = "unfinished" // its writer died: bragg clean seals it
 	}
 	if l.Seal != nil {
 		line.Duration, line.Verdict = l.Seal.Length, l.Seal.Verdict
@@ -71,7 +71,7 @@ func lineOf(l result.Listed) runLine {
 	return line
 }
 
-// runsListing is what `runs` and `runs list` have in common.
+// runsListing has the flags that `runs` and `runs list` share.
 type runsListing struct {
 	runs   string
 	asJSON bool
@@ -184,7 +184,7 @@ func newRunsRemove(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// removedLine is what commands that remove print as JSON.
+// removedLine is the JSON output of commands that remove.
 type removedLine struct {
 	Removed []string `json:"removed"`
 }

@@ -102,13 +102,13 @@ func showRun(b *result.Bundle) (shownRun, error) {
 		shown.Files[name] = info.Size()
 		return nil
 	})
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // a file of a run that goes on may vanish meanwhile
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a file of a running run may vanish
 		return shown, fmt.Errorf("list the files of %q: %w", b.Dir(), err)
 	}
 	return shown, nil
 }
 
-// damageLines splits what VerifySeal found into one line per file.
+// damageLines splits the findings of VerifySeal into one line per file.
 func damageLines(err error) []string {
 	if err == nil {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// CleanCommand is what removes what the run with a bundle has left, for a shell.
+// CleanCommand is the shell command that removes what the run of a bundle has left.
 func CleanCommand(p *console.Process, bundle string) string {
 	return CommandIn(p, filepath.Dir(bundle), "clean", filepath.Base(bundle))
 }
 
-// CommandIn is a command of this program on a runs folder, for a shell: complete, so that it works when it is copied.
+// CommandIn is a complete shell command of this program for a runs folder, so that it works when copied.
 func CommandIn(p *console.Process, runs string, words ...string) string {
 	words = append([]string{"bragg"}, words...)
 	if runs != p.RunsDirectory("") {

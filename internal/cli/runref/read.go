@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Read reads the bundle that word names for reporting. It believes no sealed number that it has not compared with the
-// seal; live says that the run is going on.
+// Read reads the bundle that word names for reporting. It uses sealed numbers only after comparing the files with the seal; live
+// means that the run is still running.
 func Read(b *result.Bundle, live bool, word string) (*document.Run, error) {
 	caveats, err := checkSeal(b, word)
 	if err != nil {
@@ -23,7 +23,7 @@ func Read(b *result.Bundle, live bool, word string) (*document.Run, error) {
 		return nil, err
 	}
 	if live {
-		// A summary that is there already belongs to a seal that is being written.
+		// An existing summary belongs to a seal that is being written.
 		run.Summary = result.Summary{Caveats: run.Summary.Caveats}
 		run.Going = max(time.Since(run.Manifest.Created), time.Nanosecond)
 	} else {
@@ -33,12 +33,11 @@ func Read(b *result.Bundle, live bool, word string) (*document.Run, error) {
 	return run, nil
 }
 
-// checkSeal refuses a sealed bundle where a file that reports read is not the sealed one: its numbers would be printed
-// as those of the run, on a page that is passed on without the bundle. Other files become a caveat, because the
-// sealed summary does not depend on them any more.
+// checkSeal refuses a sealed bundle if a file that reports read has changed: its numbers would be printed as those of the run, on
+// a page that is shared without the bundle. Other files become a caveat, because the sealed summary no longer depends on them.
 //
-// All files are compared, not only those that are read: hashing costs 0.06 s per 100 MB where the processor has
-// instructions for it, a few times that elsewhere.
+// All files are compared, not only those that are read: hashing takes 0.06 s per 100 MB on a CPU with instructions for it, a few
+// times as long on others.
 func checkSeal(b *result.Bundle, word string) ([]string, error) {
 	var read, others []string
 	for _, d := range b.Differences() {
@@ -63,8 +62,8 @@ func checkSeal(b *result.Bundle, word string) ([]string, error) {
 	return nil, nil
 }
 
-// doubtUnsealed takes the verdict from a summary without a seal: a writer that died between the two leaves that, and so
-// so does removing the seal to change the numbers.
+// doubtUnsealed removes the verdict from a summary without a seal, which is left by a writer that died between the two, or by
+// removing the seal to change the numbers.
 func doubtUnsealed(b *result.Bundle, run *document.Run) {
 	s := &run.Summary
 	if b.Sealed() != nil || s.Verdict == "" {
@@ -75,7 +74,8 @@ func doubtUnsealed(b *result.Bundle, run *document.Run) {
 	s.Verdict = result.Undecided
 }
 
-// Redact puts pseudonyms into everything that is shown of runs; a name that several of them have is the same in all.
+// Redact replaces names by pseudonyms in everything that is shown of runs; a name that several runs have gets the same pseudonym
+// in all.
 func Redact(runs ...*document.Run) error {
 	var manifests []result.Manifest
 	for _, run := range runs {

@@ -1,4 +1,4 @@
-// Package runref finds the run that a word of the command line means, and opens and reads its bundle for reporting.
+// Package runref finds the run for a word of the command line, and opens and reads its bundle for reporting.
 //
 //	"last", an id, a label, a path ──▶ Find ──▶ Open, OpenLive ──▶ Read: a document.Run, with doubts about its seal
 package runref
@@ -22,14 +22,14 @@ import (
 // Help explains RUN in the help of every verb that takes one.
 const Help = "RUN is a run id or its prefix, a label, \"last\", or the path of a bundle."
 
-// Find returns the folder of the run that word means. A label that several runs carry means the newest of them.
+// Find returns the folder of the run that word names. A label of several runs names the newest of them.
 func Find(p *console.Process, runs, word string) (string, error) {
 	if IsPath(word) {
 		return bundleAt(p, word)
 	}
 	all, err := result.List(runs)
 	if strings.ContainsRune(word, filepath.Separator) {
-		// A label may be the name of a branch, such as feature/x; what no run is labelled with is a path.
+		// A label may be the name of a branch, such as feature/x; a word that is not the label of a run is a path.
 		if at := slices.IndexFunc(all, func(l result.Listed) bool { return l.Manifest.Label == word }); at >= 0 {
 			return all[at].Dir, nil
 		}
@@ -121,8 +121,8 @@ func Open(p *console.Process, runs, word string) (*result.Bundle, error) {
 	return OpenBundle(dir)
 }
 
-// OpenLive finds and opens one run and reports whether it is going on. What is not going on has its seal by now, if it ever
-// gets one: a bundle that was sealed between two looks is never taken for one whose writer died.
+// OpenLive finds and opens one run and reports whether it is running. It reads the seal after that check, so that a bundle sealed
+// in between is never taken for one whose writer died.
 func OpenLive(p *console.Process, runs, word string) (b *result.Bundle, live bool, err error) {
 	b, err = Open(p, runs, word)
 	if err != nil || b.Sealed() != nil || b.Live() {
@@ -165,6 +165,6 @@ func Complete(p *console.Process, runs *string) console.Completer {
 				words = append(words, l.Manifest.Label+"\tlabel")
 			}
 		}
-		return console.Fitting(words, args, begun), cobra.ShellCompDirectiveDefault // the path of a bundle, where none fits
+		return console.Fitting(words, args, begun), cobra.ShellCompDirectiveDefault // the path of a bundle, if no word matches
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// NewImage is the verb image.
+// NewImage returns the command image.
 func NewImage(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
 		Use:   "image",
@@ -89,12 +89,12 @@ func printImage(p *console.Process, m image.Manifest, dir string) error {
 	return err
 }
 
-// guestAgent finds the agent's program that comes with ours, for VMs with processors of that architecture.
+// guestAgent finds the agent program that is shipped with bragg for VMs of that CPU architecture.
 func guestAgent(p *console.Process, architecture string) (string, error) {
 	return Program(p).Agent("linux/" + architecture)
 }
 
-// seedOrder is what the flags of image seed say.
+// seedOrder has the flags of image seed.
 type seedOrder struct {
 	vm, instance, listen, metrics string
 	address, gateway, mac         string
@@ -139,7 +139,7 @@ func newImageSeed(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// agentListen is where agents of VMs listen unless something else is said.
+// agentListen is the default listen address of agents of VMs.
 const agentListen = ":7401"
 
 func makeSeed(p *console.Process, o seedOrder) error {

@@ -20,10 +20,10 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// initTarget is what `targets init` writes a target file from.
+// initTarget is the data from which `targets init` writes a target file.
 type initTarget struct {
 	provider, name  string
-	nodes           []string // [ID=]ADDRESS; of local: one number
+	nodes           []string // [ID=]ADDRESS; for local: one number
 	pool, network   string
 	addresses       string
 	templates, bmcs []string
@@ -74,13 +74,13 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// initWhere says what becomes of the text.
+// initWhere selects where the text is written.
 type initWhere struct {
 	file, runs  string
 	check, json bool
 }
 
-// writeTarget writes the file and checks the target. A file that could not be read again is never written.
+// writeTarget writes the file and checks the target. It never writes a file that could not be read back.
 func writeTarget(ctx context.Context, p *console.Process, t *initTarget, where initWhere) error {
 	text, err := t.text(where.file)
 	if err != nil {
@@ -141,7 +141,7 @@ func printInitialised(p *console.Process, checked checkedTarget, where initWhere
 	return err
 }
 
-// ask fills in what no flag said. An empty answer takes what is in brackets.
+// ask prompts for values without a flag. An empty answer takes the default in brackets.
 func (t *initTarget) ask(p *console.Process) error {
 	lines := bufio.NewScanner(p.Stdin)
 	question := func(text, byDefault string) (string, error) {

@@ -40,7 +40,7 @@ func (t *initTarget) text(file string) (string, error) {
 	return b.String(), nil
 }
 
-// validate refuses what no target file could say; the parser of target files judges the rest.
+// validate refuses values that no target file can express; the parser of target files checks the rest.
 func (t *initTarget) validate() error {
 	var known []string
 	for _, provider := range targetbuiltin.Providers() {
@@ -78,10 +78,10 @@ func (t *initTarget) writeLocal(b *strings.Builder) error {
 	return nil
 }
 
-// initNode is a host as the flags name it.
+// initNode is a host as given by the flags.
 type initNode struct{ id, address, bmc string }
 
-// writeHosts writes what ssh and libvirt have in common, and what each has alone.
+// writeHosts writes the common part of ssh and libvirt targets, and the specific parts.
 func (t *initTarget) writeHosts(b *strings.Builder) error {
 	nodes, err := t.hosts()
 	if err != nil {
@@ -152,7 +152,7 @@ func (t *initTarget) hosts() ([]initNode, error) {
 	return nodes, nil
 }
 
-// hostOf is the name of a host alone: of root@10.0.0.11:22 and of qemu+ssh://root@10.0.0.11/system it is 10.0.0.11.
+// hostOf is only the host name: for root@10.0.0.11:22 and qemu+ssh://root@10.0.0.11/system it is 10.0.0.11.
 func hostOf(address string) string {
 	text := address
 	if !strings.Contains(text, "://") {
@@ -200,8 +200,8 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 	return nil
 }
 
-// writeCredentials writes where the secret of BMCs is kept. What is not a reference is refused without being repeated: it may be
-// the secret.
+// writeCredentials writes where the secret of BMCs is stored. A value that is not a reference is refused and not printed, because
+// it may be the secret itself.
 func (t *initTarget) writeCredentials(b *strings.Builder) error {
 	b.WriteString("\n# Location of secrets: env, file or command. This file contains no secrets.\n")
 	if t.bmcSecret == "" {
@@ -224,5 +224,5 @@ func (t *initTarget) writeCredentials(b *strings.Builder) error {
 	return nil
 }
 
-// quoteYAML writes a text so that YAML reads it as that text: its double quotes know every escape of Go's.
+// quoteYAML quotes a text for YAML, whose double-quoted strings support all escapes of Go.
 func quoteYAML(s string) string { return strconv.Quote(s) }

@@ -1,8 +1,8 @@
-// Package targets is the verbs about what is tested: bragg targets list, check and init, and bragg image for its guests.
+// Package targets has the commands for targets: bragg targets list, check and init, and bragg image for their guests.
 //
-//	a word or a target file ──▶ Path ──▶ the provider opens it, as a run would ──▶ nodes, capabilities, BMCs
+//	a word or a target file ──▶ Path ──▶ the provider opens it, as in a run ──▶ nodes, capabilities, BMCs
 //
-// Program is what sessions and targets start of this program again.
+// Program describes how sessions and targets start this program again.
 package targets
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// NewTargets is the verb targets.
+// NewTargets returns the command targets.
 func NewTargets(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
 		Use:   "targets",
@@ -115,8 +115,8 @@ func newTargetsCheck(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// checkTarget opens a target as a run would. A provider makes nothing in the folder before a VM is created, so a check
-// leaves nothing behind.
+// checkTarget opens a target as a run would. A provider creates no files in the folder before it creates a VM, so a check leaves
+// no files.
 func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (checkedTarget, error) {
 	checked := checkedTarget{Target: spec, Capabilities: []target.Capability{}, Problems: diag.List{}}
 	o := target.OpenOptions{
@@ -140,7 +140,7 @@ func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (ch
 	return checked, t.Close()
 }
 
-// checkedCode is ExitUnavailable where the file is right and the platform or a BMC is not there, else ExitData.
+// checkedCode is ExitUnavailable if the file is valid and the platform or a BMC is not available, otherwise ExitData.
 func checkedCode(problems diag.List) int {
 	for _, d := range problems {
 		if d.Severity == diag.SeverityError && d.Pos.Line > 0 && !bmc.Away(d.Code) {
@@ -155,7 +155,7 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	inv := c.Inventory
 	var b strings.Builder
 	if len(inv.Nodes) == 0 {
-		writeBMCs(&b, c.BMCs) // which may answer where the platform does not
+		writeBMCs(&b, c.BMCs) // which may answer although the platform does not
 		_, err := fmt.Fprint(p.Stdout, textio.Lines(b.String()))
 		return err
 	}
@@ -224,7 +224,7 @@ func yesNo(yes bool) string {
 	return "no"
 }
 
-// Path makes a path of a target file absolute and leaves built-in names alone.
+// Path makes the path of a target file absolute and returns built-in names unchanged.
 func Path(p *console.Process, word string) string {
 	if strings.ContainsAny(word, "/\\") || strings.HasSuffix(word, ".yml") || strings.HasSuffix(word, ".yaml") {
 		return p.Path(word)
@@ -232,7 +232,7 @@ func Path(p *console.Process, word string) string {
 	return word
 }
 
-// targetFilesMax bounds what is offered of one folder.
+// targetFilesMax bounds the files that are offered from one folder.
 const targetFilesMax = 500
 
 // Complete offers the built-in targets, target files, and folders on the way to them.
@@ -258,7 +258,7 @@ func Complete(p *console.Process) console.Completer {
 			switch filepath.Ext(e.Name()) {
 			case ".yml", ".yaml":
 			default:
-				info, err := os.Stat(p.Path(name)) // through links
+				info, err := os.Stat(p.Path(name)) // follows links
 				if err != nil || !info.IsDir() {
 					continue
 				}

@@ -1,5 +1,5 @@
-// Package plannertest has a small scenario and a catalog whose generators only plan, for tests of what makes plans and of what
-// runs them.
+// Package plannertest has a small scenario and a catalog whose generators only plan, for tests of packages that make or run
+// plans.
 package plannertest
 
 import (
@@ -56,7 +56,7 @@ func Load(t testing.TB, text string) *scenario.Scenario {
 	return sc
 }
 
-// Plain is a generator that plans any workload as the first 64 MiB of each device, scaled, and writes them once when it prefills.
+// Plain is a generator that plans any workload as the first 64 MiB of each device, scaled; a prefill writes them once.
 type Plain struct{}
 
 func (Plain) Plan(w load.Workload) (load.Plan, error) {

@@ -1,5 +1,5 @@
-// Package resulttest makes bundles for tests and benchmarks: any number of VMs over any time, with the shape of a real
-// run. What it writes follows from its parameters alone.
+// Package resulttest makes bundles for tests and benchmarks: any number of VMs over any time, with the shape of a real run. The
+// output depends only on the parameters.
 package resulttest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Params say how large the run is. The zero value of a field means what its comment says.
+// Params are the size of the run. The comment of a field is its default.
 type Params struct {
 	VMs      int           // 4
 	Duration time.Duration // of the run phase: 60 s
@@ -23,15 +23,15 @@ type Params struct {
 }
 
 const (
-	// Group and Workload name the only ones of the run.
+	// Group and Workload name the only group and workload of the run.
 	Group    = "oltp"
 	Workload = "OLTP"
-	// poolSize is how many different seconds there are. Drawing each one from scratch would take longer than
-	// everything that is to be measured.
+	// poolSize is how many different seconds there are. Generating each second separately would take longer than the code under
+	// test.
 	poolSize = 1021
 )
 
-// Manifest returns the manifest of a made run.
+// Manifest returns the manifest of a generated run.
 func Manifest(p Params) result.Manifest {
 	p = p.defaults()
 	m := result.Manifest{
@@ -69,8 +69,8 @@ func (p Params) defaults() Params {
 	return p
 }
 
-// Write writes the record of a run to w: an OLTP load at a rate on every VM; at one third of the time a node loses its
-// power and its VMs are dead for a tenth; the others are slower meanwhile. The caller seals.
+// Write writes the record of a run to w: an OLTP load at a rate on every VM; after a third of the time, a node loses its power
+// and its VMs are down for a tenth of the time, during which the others are slower. The caller seals.
 func Write(w *result.Writer, p Params) error {
 	p = p.defaults()
 	if err := writeEvents(w, p); err != nil {
@@ -169,7 +169,7 @@ func samples(p Params, s int64, hurt bool) []result.Sample {
 	return list
 }
 
-// pool holds seconds to draw from: calm ones and those of an outage.
+// pool holds seconds to choose from: normal ones and those of an outage.
 type pool struct{ calm, hurt []interval.Interval }
 
 func newPool(p Params) *pool {
