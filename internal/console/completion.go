@@ -8,18 +8,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Completer is what cobra asks for the words that fit.
+// Completer is cobra's completion function: it returns the matching words.
 type Completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// Offer is a Completer of fixed words, each once on a line.
+// Offer is a Completer for fixed words, each offered once per line.
 func Offer(words ...string) Completer {
 	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return Fitting(words, args, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// Fitting returns the words that begin with begun and are not on the line yet. A name of unknown origin that would be
-// taken for a flag or for two lines is left out.
+// Fitting returns the words that begin with begun and are not on the line yet. A name of unknown origin that could be taken for a
+// flag or for two lines is skipped.
 func Fitting(words, args []string, begun string) []string {
 	var out []string
 	for _, w := range words {

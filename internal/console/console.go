@@ -1,5 +1,5 @@
-// Package console is the process of a command-line program: its arguments, streams and signals, and how errors, tables and
-// values are printed. It knows no verb; programs make theirs of it.
+// Package console has the process of a command-line program: its arguments, streams and signals, and the printing of errors,
+// tables and values. It has no commands; programs build theirs on it.
 //
 //	main ──▶ New ──▶ Process ──▶ a program's Main ──▶ its verbs ──▶ PrintError ──▶ exit code
 //
@@ -21,27 +21,26 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Process is the state of the operating system's process as verbs see it.
+// Process is the state of the operating system's process as commands see it.
 type Process struct {
-	Name       string   // of the program, in front of its errors: "bragg"
+	Name       string   // of the program, as the prefix of its errors: "bragg"
 	Arguments  []string // without the program's name
 	Getenv     func(string) string
-	Directory  string // that relative paths start from
+	Directory  string // base of relative paths
 	Stdin      io.Reader
 	Stdout     io.Writer
 	Stderr     io.Writer
 	Terminal   bool                       // Stdout is a terminal that a live view may be drawn on
-	Size       func() (columns, rows int) // of that terminal; nil: not known
+	Size       func() (columns, rows int) // of that terminal; nil: unknown
 	Signals    <-chan os.Signal           // interrupt and terminate; nil: none
-	Executable string                     // path of this program, started again for hidden verbs
+	Executable string                     // path of this program, started again for hidden commands
 	Exit       func(code int)             // ends the process at once, after a third signal
 	Leases     string                     // which leases of machines exclude each other; "": those of all controllers
 
 	listener *listener
 }
 
-// New describes the process that calls it, a program called name. It ends the process where the path of its own program
-// is not known.
+// New describes the calling process, a program with the given name. It ends the process if the path of its program is unknown.
 func New(name string) Process {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -61,7 +60,7 @@ func New(name string) Process {
 	}
 }
 
-// terminalSize returns zeros where standard output is not a terminal.
+// terminalSize returns zeros if standard output is not a terminal.
 func terminalSize() (columns, rows int) {
 	columns, rows, _ = term.GetSize(int(os.Stdout.Fd()))
 	return columns, rows
@@ -75,12 +74,12 @@ func (p *Process) Path(name string) string {
 	return filepath.Join(p.Directory, name)
 }
 
-// RunsFlag adds --runs, which every verb that reads or writes runs has.
+// RunsFlag adds --runs, the flag of all commands that read or write runs.
 func (p *Process) RunsFlag(flags *pflag.FlagSet, dir *string) {
 	flags.StringVar(dir, "runs", "", "runs folder (default $XDG_STATE_HOME/bragg/runs or ~/.local/state/bragg/runs)")
 }
 
-// RunsDirectory returns the folder of runs: what --runs says, else the one below StateDirectory.
+// RunsDirectory returns the folder of runs: the value of --runs, otherwise the one below StateDirectory.
 func (p *Process) RunsDirectory(flag string) string {
 	if flag != "" {
 		return p.Path(flag)
@@ -88,10 +87,10 @@ func (p *Process) RunsDirectory(flag string) string {
 	return filepath.Join(p.StateDirectory(), "runs")
 }
 
-// StateDirectory is where the XDG base directory specification has state kept.
+// StateDirectory is the directory for state by the XDG base directory specification.
 func (p *Process) StateDirectory() string {
 	state := p.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // the specification has relative paths ignored
+	if !filepath.IsAbs(state) { // the specification requires ignoring relative paths
 		home := p.Getenv("HOME")
 		if home == "" {
 			home = "/var/lib"

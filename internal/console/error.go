@@ -19,13 +19,13 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// exitWith carries only an exit code: the verb has already said everything.
+// exitWith carries only an exit code: the command has already printed everything.
 type exitWith int
 
 func (e exitWith) Error() string { return "exit " + strconv.Itoa(int(e)) }
 func (e exitWith) ExitCode() int { return int(e) }
 
-// ExitWith turns an exit code into the error of a verb; nil for ExitPass.
+// ExitWith turns an exit code into the error of a command; nil for ExitPass.
 func ExitWith(code int) error {
 	if code == diag.ExitPass {
 		return nil
@@ -33,7 +33,7 @@ func ExitWith(code int) error {
 	return exitWith(code)
 }
 
-// PrintError tells the user what went wrong, once, and returns the exit code.
+// PrintError prints an error for the user, once, and returns the exit code.
 func (p *Process) PrintError(err error) int {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		code := diag.ExitPass
@@ -86,12 +86,11 @@ func (p *Process) printList(list diag.List) {
 }
 
 func PrintDiagnostics(w io.Writer, list diag.List) {
-	// The verb's own output reports a closed terminal; this write has no reader left.
+	// The command's own output reports a closed terminal; this write would have no reader.
 	_ = diag.Render(w, list)
 }
 
-// explain gives a plain error of the operating system the exit code and the hint it deserves. Everything unknown is a
-// bug in Bragg.
+// explain adds an exit code and a hint to a plain error of the operating system. An unknown error is a bug in Bragg.
 func explain(err error) *diag.Error {
 	told := &diag.Error{Message: err.Error(), Exit: diag.ExitUnavailable, Code: "system"}
 	switch {
@@ -113,7 +112,7 @@ func explain(err error) *diag.Error {
 	return told
 }
 
-// PrintPanic keeps Go's stack away from people; who hunts the defect sets BRAGG_DEBUG.
+// PrintPanic hides Go's stack from users; set BRAGG_DEBUG to print it for debugging.
 func (p *Process) PrintPanic(fault any) int {
 	fmt.Fprintf(p.Stderr, "%s: internal error: %v\n", p.Name, fault)
 	fmt.Fprintf(p.Stderr, "  please report it with the output of %s --version; BRAGG_DEBUG=1 prints the stack\n", p.Name)
@@ -131,14 +130,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 }
 
-// UsageError is wrong usage of one verb.
+// UsageError is wrong usage of one command.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return &diag.Error{
 		Code: "usage", Message: fmt.Sprintf(format, args...), Exit: diag.ExitUsage, Hint: "usage: " + cmd.UseLine(),
 	}
 }
 
-// Between checks the number of arguments; most < 0 is without bound.
+// Between checks the number of arguments; most < 0 means no bound.
 func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -21,17 +21,17 @@ func (p *Process) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// Table collects rows and prints them in columns. Cells are foreign text as often as not, so they are cleaned.
+// Table collects rows and prints them in columns. Cells often have text of unknown origin, so they are cleaned.
 type Table struct {
 	Head []string
 	rows [][]string
-	// Width is how many columns the terminal has, to which cells are wrapped. 0 wraps nothing.
+	// Width is the number of columns to which cells are wrapped. 0 disables wrapping.
 	Width int
 }
 
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Print writes the heading and the rows, columns of text.
+// Print writes the heading and the rows in text columns.
 func (t *Table) Print(w io.Writer) error {
 	out := draw.Table{Heads: t.Head, Left: len(t.Head)}
 	for _, row := range t.rows {
@@ -47,16 +47,16 @@ func (t *Table) Print(w io.Writer) error {
 	return err
 }
 
-// Section writes the table below an empty line.
+// Section writes the table after an empty line.
 func (t *Table) Section(b *strings.Builder) {
 	b.WriteString("\n")
-	_ = t.Print(b) // a strings.Builder takes everything
+	_ = t.Print(b) // writes to a strings.Builder do not fail
 }
 
-// Len is how many rows there are.
+// Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// TextWidthMax is how wide running text is printed at most, in characters.
+// TextWidthMax is the maximum width of running text, in characters.
 const TextWidthMax = 100
 
 // Wrap breaks one line at blanks; further lines are indented like the first.
@@ -85,7 +85,7 @@ func Wrap(line string, width int) []string {
 	return append(out, current)
 }
 
-// Paragraphs wraps running text; an empty line parts paragraphs.
+// Paragraphs wraps running text; an empty line separates paragraphs.
 func Paragraphs(text string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -94,7 +94,7 @@ func Paragraphs(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Number is n, a dash for none.
+// Number is n, or a dash for none.
 func Number(n int) string {
 	if n == 0 {
 		return "–"
@@ -102,7 +102,7 @@ func Number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Bytes is a size, a dash for none.
+// Bytes is a size, or a dash for none.
 func Bytes(n int64) string {
 	if n == 0 {
 		return "–"

@@ -9,10 +9,10 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// interruptedFor is how long a verb that does not watch signals may take to end after one.
+// interruptedFor is how long a command that does not watch signals may take to end after one.
 const interruptedFor = 2 * time.Second
 
-// Stop counts the signals that ask a process to end: the first ends Begun, the third ends the process.
+// Stop counts the termination signals: the first ends Begun, the third ends the process.
 type Stop struct {
 	Begun context.Context
 
@@ -22,15 +22,15 @@ type Stop struct {
 	signal func(count int)
 }
 
-// listener passes signals to the verb that watches them. While none does, the first cancels the verb's context, and the
-// process ends with the second or a little later.
+// listener passes signals to the command that watches them. While none does, the first signal cancels the command's context, and
+// the process ends with the second or a little later.
 type listener struct {
 	mu      sync.Mutex
 	watcher *Stop
-	missed  *time.Timer // ends the process after a signal that no verb watched; nil: there was none
+	missed  *time.Timer // ends the process after a signal that no command watched; nil: no such signal
 }
 
-// listen takes signals until the returned function is called. The context ends with a signal that no verb watches.
+// listen takes signals until the returned function is called. The context ends with a signal that no command watches.
 func (p *Process) listen(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	p.listener = &listener{}
@@ -69,7 +69,7 @@ func (l *listener) hear(cancel context.CancelFunc, exit func(code int)) {
 	}
 }
 
-// forgive keeps the process alive after a signal that no verb watched, and reports whether there was one.
+// forgive keeps the process alive after a signal that no command watched, and reports whether there was one.
 func (l *listener) forgive() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *listener) forgive() bool {
 	return true
 }
 
-// watch makes s the one that hears, and returns who was before.
+// watch makes s the receiver of signals, and returns the previous one.
 func (l *listener) watch(s *Stop) *Stop {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +90,8 @@ func (l *listener) watch(s *Stop) *Stop {
 	return before
 }
 
-// WatchSignals begins to watch; the returned function ends that. At the first and the second signal it calls onSignal with
-// their number. A signal that came just before counts.
+// WatchSignals starts watching signals; the returned function ends that. At the first and the second signal it calls onSignal
+// with their number. A signal that arrived just before counts.
 func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*Stop, func()) {
 	unlisten := func() {}
 	if p.listener == nil { // outside of Execute
@@ -110,7 +110,7 @@ func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*
 	}
 }
 
-// Saying returns what prints a line at each signal, for WatchSignals.
+// Saying returns a function for WatchSignals that prints a line at each signal.
 func (p *Process) Saying(text string) func(count int) {
 	return func(int) { fmt.Fprintf(p.Stderr, "%s: %s\n", p.Name, text) }
 }

@@ -2,18 +2,18 @@ package console
 
 import "strconv"
 
-// widthDefault is used where the output width is unknown.
+// widthDefault is used if the output width is unknown.
 const widthDefault = 100
 
-// Live reports whether a view may be redrawn in place: not where TERM=dumb says that the terminal cannot move its cursor.
+// Live reports whether a view may be redrawn in place: not with TERM=dumb, a terminal that cannot move its cursor.
 func (p *Process) Live() bool { return p.Terminal && p.Getenv("TERM") != "dumb" }
 
 // Color reports whether output may have colours: on a terminal that is not dumb, unless NO_COLOR (no-color.org) is set to
 // anything.
 func (p *Process) Color() bool { return p.Live() && p.Getenv("NO_COLOR") == "" }
 
-// TerminalSize returns the columns and rows of the terminal, zeros where they are not known. COLUMNS overrides its width, as it
-// does elsewhere: a shell does not export the variable by itself, so it was set on purpose.
+// TerminalSize returns the columns and rows of the terminal, zeros if unknown. COLUMNS overrides the width, as in other programs:
+// shells do not export the variable by default, so it was set on purpose.
 func (p *Process) TerminalSize() (columns, rows int) {
 	if p.Size != nil {
 		columns, rows = p.Size()
@@ -38,11 +38,11 @@ func (p *Process) Columns() int {
 	return columns
 }
 
-// TextWidth returns how wide running text is printed: lines longer than TextWidthMax are hard to read.
+// TextWidth returns the width of running text: lines longer than TextWidthMax are hard to read.
 func (p *Process) TextWidth() int { return min(p.Width(), TextWidthMax) }
 
-// LiveSize is what a view that is redrawn in place asks before each drawing; nil where nothing is known of a terminal.
-// COLUMNS makes it narrower and never wider: a line that the terminal wraps could not be drawn over.
+// LiveSize returns the size function of a view that is redrawn in place, nil for an unknown terminal. COLUMNS can only make it
+// narrower: a line that the terminal wraps could not be drawn over.
 func (p *Process) LiveSize() func() (columns, rows int) {
 	if p.Size == nil {
 		return nil

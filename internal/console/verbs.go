@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// usageTemplate is what --help prints below a verb's description: usage, examples, verbs by heading, flags.
+// usageTemplate is what --help prints below a command's description: usage, examples, subcommands by heading, flags.
 const usageTemplate = `Usage:
   {{.UseLine}}{{if .HasExample}}
 
@@ -30,7 +30,7 @@ Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
 `
 
-// Root completes the command of a whole program: its help, its version and where it prints.
+// Root completes the root command of a program: its help, its version and its output.
 func (p *Process) Root(root *cobra.Command) *cobra.Command {
 	root.Version, root.SilenceErrors, root.SilenceUsage = Version(), true, true
 	root.SetVersionTemplate(VersionLine(root.Name()))
@@ -80,7 +80,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// HoldsVerbs makes cmd one that only holds others: alone it prints its help, and another word is an unknown command.
+// HoldsVerbs makes cmd a command that only has subcommands: alone it prints its help, and any other word is an unknown command.
 func HoldsVerbs(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -109,8 +109,8 @@ func UnknownCommand(root *cobra.Command, word string) error {
 	}
 }
 
-// FormJSON is the form for programs. Every command that prints data has it as --json; those with more forms than two have
-// --format, too.
+// FormJSON is the format for programs. Every command that prints data has --json; those with more than two formats also have
+// --format.
 const FormJSON = "json"
 
 func JSONFlag(flags *pflag.FlagSet, asJSON *bool) {

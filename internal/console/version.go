@@ -6,13 +6,13 @@ import (
 	"runtime/debug"
 )
 
-// release is the newest one in CHANGELOG.md, which this tree is or leads to the next of.
+// release is the newest release in CHANGELOG.md: this tree is that release or precedes the next.
 const release = "0.1.0"
 
-// Release is set by the linker, with the commit: "0.1.0+1a2b3c4d". Without, the version tells what Go recorded.
+// Release is set by the linker, with the commit: "0.1.0+1a2b3c4d". Without it, the version has the revision that Go recorded.
 var Release = ""
 
-// Version returns what this program calls itself: "0.1.0+1a2b3c4d", "0.1.0-devel+1a2b3c4d", "0.1.0-devel".
+// Version returns the version of this program: "0.1.0+1a2b3c4d", "0.1.0-devel+1a2b3c4d", "0.1.0-devel".
 func Version() string {
 	if Release != "" {
 		return Release
@@ -28,7 +28,7 @@ func Version() string {
 	return version
 }
 
-// VersionLine is what a program prints of itself.
+// VersionLine is the output of --version.
 func VersionLine(program string) string {
 	return fmt.Sprintf("%s %s (%s, %s/%s)\n", program, Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,8 +1,8 @@
-// Package diag holds source positions, diagnostics with carets, and the errors that reach a person.
+// Package diag has source positions, diagnostics with carets, and user errors.
 //
-// A parser collects a List of Diagnostics and goes on; the caller prints the List with Render, or turns it into one error
-// with List.Err. An Error is reported to the user once, by the command line: it has a stable code, a sentence, a hint and
-// the exit code of the process. Library code returns errors and never prints or exits.
+// A parser collects a List of Diagnostics and continues; the caller prints the List with Render, or turns it into one error with
+// List.Err. An Error is reported to the user once, by the command line: it has a stable code, a sentence, a hint and the exit
+// code of the process. Library code returns errors and never prints or exits.
 package diag
 
 import (
@@ -19,7 +19,7 @@ type Position struct {
 	Column int    `json:"column,omitempty"`
 }
 
-// String prints file:line:column and leaves out what is unknown.
+// String prints file:line:column without unknown parts.
 func (p Position) String() string {
 	switch {
 	case p.Line == 0:
@@ -35,7 +35,7 @@ func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// Severity says whether a Diagnostic stops the work.
+// Severity is the severity of a Diagnostic; only an error stops the work.
 type Severity string
 
 const (
@@ -44,7 +44,7 @@ const (
 	SeverityNote    Severity = "note"
 )
 
-// Diagnostic is one problem in a text that a person wrote.
+// Diagnostic is one problem in a text that a user wrote.
 type Diagnostic struct {
 	Code     string   `json:"code"` // stable, in kebab case: "unknown-key"
 	Severity Severity `json:"severity"`
@@ -89,7 +89,7 @@ func (l List) Sorted() List {
 	return out
 }
 
-// Err returns nil when the list has no error, else a *ListError with the whole list.
+// Err returns nil if the list has no error, otherwise a *ListError with the whole list.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
@@ -128,8 +128,8 @@ func (e *ListError) Error() string {
 // ExitCode makes every List of errors end the process with ExitData.
 func (e *ListError) ExitCode() int { return ExitData }
 
-// Nearest returns the candidate that is most like word, or "" when none is near enough to suggest. A word that is the
-// beginning of only one candidate is near to it, however much is missing.
+// Nearest returns the candidate most similar to word, or "" if none is similar enough to suggest. A prefix of only one candidate
+// counts as similar, however much is missing.
 func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", 1+len(word)/3
 	begun := []string{}
@@ -151,7 +151,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// beginningBytesMin is how much of a word must be there to guess the rest.
+// beginningBytesMin is the minimum length of a prefix for a suggestion.
 const beginningBytesMin = 3
 
 func abs(n int) int { return max(n, -n) }
@@ -180,7 +180,7 @@ func editDistance(a, b string) int {
 	return rows[1][len(b)]
 }
 
-// Quoted lists names, at most so many: "a", "b" and 3 more.
+// Quoted lists at most most names: "a", "b" and 3 more.
 func Quoted(names []string, most int) string {
 	text := ""
 	for i, n := range names {

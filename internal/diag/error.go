@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Exit codes of the process. 2 is what the Go runtime uses for its own crashes and is never used on purpose.
+// Exit codes of the process. 2 is the code of Go runtime crashes and never used on purpose.
 const (
 	ExitPass        = 0
 	ExitFailed      = 1   // a threshold was missed
@@ -20,7 +20,7 @@ const (
 	ExitInterrupted = 130 // ended by a signal
 )
 
-// Error is a fault told to a person.
+// Error is an error for the user.
 type Error struct {
 	Code    string // stable, in kebab case
 	Message string // one sentence: action, quoted subject, cause
@@ -46,8 +46,8 @@ func (e *Error) ExitCode() int {
 	return e.Exit
 }
 
-// ExitCode returns the exit code for any error: that of the first error in its chain that names one, ExitInterrupted
-// for a cancelled context, ExitInternal for everything else, ExitPass for nil.
+// ExitCode returns the exit code for any error: that of the first error in its chain with an exit code, ExitInterrupted for a
+// cancelled context, ExitInternal for other errors, ExitPass for nil.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitPass

@@ -58,14 +58,14 @@ func renderOne(b *strings.Builder, d Diagnostic) {
 	}
 }
 
-// Bounds of what is shown of one source line, in bytes: windowWidth in all, windowBefore of it before the caret.
+// Bounds of the shown part of one source line, in bytes: windowWidth in total, windowBefore of it before the caret.
 const (
 	windowWidth  = 160
 	windowBefore = 60
 )
 
-// window cuts a section out of a long line that shows byte at, and returns the index of that byte in the section and the
-// remaining width.
+// window cuts the section around byte at out of a long line, and returns the index of that byte in the section and the remaining
+// width.
 func window(line string, at, width int) (string, int, int) {
 	at = max(at, 0)
 	if len(line) <= windowWidth {
@@ -93,7 +93,7 @@ func window(line string, at, width int) (string, int, int) {
 
 const ellipsis = "…"
 
-// indentUnder returns blanks as wide as the first n bytes of line; tabs stay tabs so that the caret stands right.
+// indentUnder returns blanks as wide as the first n bytes of line; tabs stay tabs, so that the caret is in the right column.
 func indentUnder(line string, n int) string {
 	var b strings.Builder
 	for i, r := range line {

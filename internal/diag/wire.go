@@ -2,7 +2,7 @@ package diag
 
 import "errors"
 
-// Wire is an error on its way to another process: what a person needs of it, without its chain.
+// Wire is an error in transit to another process: the parts for the user, without its chain.
 type Wire struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
@@ -11,7 +11,7 @@ type Wire struct {
 	List    List   `json:"list,omitempty"`
 }
 
-// ToWire takes of err, which must not be nil, what travels.
+// ToWire extracts the Wire of err, which must not be nil.
 func ToWire(err error) Wire {
 	w := Wire{Message: err.Error(), Exit: ExitCode(err)}
 	var told *Error
@@ -25,8 +25,8 @@ func ToWire(err error) Wire {
 	return w
 }
 
-// Err returns the error that travelled: an *Error, or a *ListError where there was a list of faults. An exit code that no
-// process can have, or that of success, becomes ExitInternal.
+// Err returns the transmitted error: an *Error, or a *ListError for a list of faults. An invalid exit code, or that of success,
+// becomes ExitInternal.
 func (w *Wire) Err() error {
 	if w.List.HasErrors() {
 		return &ListError{List: w.List}

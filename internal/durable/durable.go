@@ -1,4 +1,4 @@
-// Package durable writes small files that others see whole or not at all, also after a loss of power, and locks folders.
+// Package durable writes small files atomically, even in a power loss, and locks folders.
 package durable
 
 import (
@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Unfinished begins the names of files that WriteFile leaves behind when its process is killed.
+// Unfinished is the prefix of files that WriteFile leaves behind if its process is killed.
 const Unfinished = ".new-"
 
-// WriteFile writes a file beside its place first: a reader never finds half of one, and a link in its place is replaced and not
+// WriteFile writes a temporary file and renames it: a reader never finds a partial file, and a link in its place is replaced, not
 // followed.
 func WriteFile(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), Unfinished+"*")

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockDir locks a folder: shared by those who write a file there, exclusively by who removes half-written ones. The kernel
-// gives the lock back when its holder dies.
+// LockDir locks a folder: shared for writing a file there, exclusive for removing partly written ones. The kernel releases the
+// lock when its holder dies.
 func LockDir(dir string, how int) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -23,8 +23,8 @@ func LockDir(dir string, how int) (release func(), err error) {
 	return func() { _ = Unlock(d) }, nil
 }
 
-// Unlock gives a lock back and closes its file. Closing alone would not do: a process that is just being started holds
-// a copy of the descriptor until it executes its program, and the lock with it.
+// Unlock releases a lock and closes its file. Closing the file is not enough: a child process between fork and exec holds a copy
+// of the descriptor, and with it the lock.
 func Unlock(file *os.File) error {
 	return errors.Join(unix.Flock(int(file.Fd()), unix.LOCK_UN), file.Close())
 }

@@ -1,8 +1,8 @@
-// Package extent computes with byte ranges of devices and files: what jobs touch, and what of it was never written. It reads
-// nothing and opens nothing.
+// Package extent computes with byte ranges of devices and files: the ranges that jobs touch, and their parts that were never
+// written. It does no I/O.
 //
 //	extents, in any order ──Merge──▶ in order, joined
-//	extents ──Bytes, Common, Without──▶ distinct bytes of one list, of two; what is left of one
+//	extents ──Bytes, Common, Without──▶ distinct bytes of one list, of two; the rest of one
 package extent
 
 import (
@@ -10,19 +10,19 @@ import (
 	"slices"
 )
 
-// Extent is a byte range of one device or file. One without bytes holds nothing and is kept, one of a negative length is not.
+// Extent is a byte range of one device or file. An empty range is kept; one of negative length is dropped.
 type Extent struct {
 	Device string `json:"device"`
 	Offset int64  `json:"offset"`
-	Length int64  `json:"length"` // 0 also where the size is not known
+	Length int64  `json:"length"` // 0 also if the size is unknown
 	Writes bool   `json:"writes"`
 }
 
-// End is the first byte behind the range.
+// End is the first byte after the range.
 func (e Extent) End() int64 { return e.Offset + e.Length }
 
-// Merge joins what touches or overlaps on one device, writes and reads apart, and sorts by device and offset. The result
-// is never nil.
+// Merge joins adjacent and overlapping ranges of one device, separately for reads and writes, and sorts by device and offset. The
+// result is never nil.
 func Merge(list []Extent) []Extent {
 	list = slices.DeleteFunc(slices.Clone(list), func(e Extent) bool { return e.Length < 0 })
 	slices.SortFunc(list, func(a, b Extent) int {
@@ -62,7 +62,7 @@ func flat(list []Extent) []Extent {
 	return Merge(list)
 }
 
-// Bytes counts distinct bytes: what lies in several extents counts once.
+// Bytes counts distinct bytes: bytes in several extents count once.
 func Bytes(list []Extent) (bytes int64) {
 	for _, e := range flat(list) {
 		bytes += e.Length
@@ -73,7 +73,7 @@ func Bytes(list []Extent) (bytes int64) {
 // Common counts the distinct bytes that two lists have in common.
 func Common(a, b []Extent) int64 { return Bytes(a) - Bytes(Without(a, b)) }
 
-// Without returns what of list is not in taken, merged, reads and writes as one.
+// Without returns the parts of list that are not in taken, merged, with reads and writes as one.
 func Without(list, taken []Extent) []Extent {
 	var left []Extent
 	taken = slices.DeleteFunc(flat(taken), func(e Extent) bool { return e.Length == 0 }) // an empty one would split a range

@@ -1,7 +1,7 @@
-// Package jinja renders the part of the Jinja template language that scenarios need, on text from strangers.
+// Package jinja renders the part of the Jinja template language that scenarios need, from untrusted text.
 //
-// Expressions mean what they mean in Python: 4 / 2 is 2.0, -7 // 2 is -4, 'a' + 1 is an error. It supports loops, conditions,
-// set, with, filters and tests; it does not support reading files, macros, calls out of the template, or randomness. Rendering is
+// Expressions have Python's semantics: 4 / 2 is 2.0, -7 // 2 is -4, 'a' + 1 is an error. It supports loops, conditions, set,
+// with, filters and tests; it does not support reading files, macros, calls out of the template, or randomness. Rendering is
 // bounded in steps, in output and in the memory of its values, so it always ends. Every byte of the output has its origin in the
 // template, and all faults are collected.
 //

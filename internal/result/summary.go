@@ -54,7 +54,7 @@ type Evaluated struct {
 	ReportGroup string   `json:"report_group,omitempty"`
 	Hint        string   `json:"hint,omitempty"`
 	Expected    *float64 `json:"expected,omitempty"`
-	Full        float64  `json:"full,omitempty"` // the value of 100 %, in Unit: for CPU in MHz, if the target reported both; otherwise 0
+	Full        float64  `json:"full,omitempty"` // value of 100 %, in Unit: for CPU in MHz, if the target reports both; else 0
 	Bands       []Band   `json:"bands,omitempty"`
 	Simulated   bool     `json:"simulated,omitempty"`
 	Unasked     bool     `json:"unasked,omitempty"` // not requested by the scenario: shown because the target counts it

@@ -1,8 +1,8 @@
-// Package stat is the pure mathematics of the program: histograms and quantiles, and later tests, models and change
-// points. It does no I/O, reads no clock and logs nothing.
+// Package stat has the pure mathematics of the program: histograms and quantiles, and later tests, models and change points. It
+// does no I/O, reads no clock and does not log.
 //
-// Percentiles shown anywhere come from a Histogram, and of several sources from the merged Histogram, never from an
-// average of percentiles.
+// All displayed percentiles come from a Histogram, those of several sources from the merged Histogram, never from an average of
+// percentiles.
 package stat
 
 import (

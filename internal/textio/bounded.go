@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Head is a writer that keeps the first MaxBytes of what is written and discards the rest. It never fails, so that a
-// program that writes to it never blocks. Safe for concurrent use.
+// Head is a writer that keeps the first MaxBytes written and discards the rest. It never fails, so that a program that writes to
+// it never blocks. Safe for concurrent use.
 type Head struct {
 	MaxBytes int
 
@@ -23,7 +23,7 @@ func (h *Head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns a copy of what was kept.
+// Bytes returns a copy of the kept bytes.
 func (h *Head) Bytes() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,14 +33,14 @@ func (h *Head) Bytes() []byte {
 // String returns what was kept as valid UTF-8.
 func (h *Head) String() string { return string(bytes.ToValidUTF8(h.Bytes(), nil)) }
 
-// Cut reports whether something was discarded.
+// Cut reports whether any bytes were discarded.
 func (h *Head) Cut() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cut
 }
 
-// Tail is a writer that keeps the last MaxBytes of what is written. Like Head it never fails and may be used concurrently.
+// Tail is a writer that keeps the last MaxBytes written. Like Head it never fails and may be used concurrently.
 type Tail struct {
 	MaxBytes int
 

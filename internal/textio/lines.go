@@ -19,9 +19,8 @@ func NewLineReader(r io.Reader, maxBytes int) *LineReader {
 	return &LineReader{reader: bufio.NewReaderSize(r, 64<<10), maxBytes: maxBytes}
 }
 
-// Next returns the next line without its end, valid until the next call. It returns io.EOF after the last line,
-// bufio.ErrTooLong for a line beyond the bound, and the line together with io.ErrUnexpectedEOF where the input ends without a
-// line feed.
+// Next returns the next line without its end, valid until the next call. It returns io.EOF after the last line, bufio.ErrTooLong
+// for a line beyond the bound, and the line together with io.ErrUnexpectedEOF if the input ends without a line feed.
 func (l *LineReader) Next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -41,5 +40,5 @@ func (l *LineReader) Next() ([]byte, error) {
 	}
 }
 
-// Rest is what follows the lines that were read.
+// Rest is the input after the lines that were read.
 func (l *LineReader) Rest() io.Reader { return l.reader }

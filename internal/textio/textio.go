@@ -1,4 +1,5 @@
-// Package textio shows text of unknown origin safely and reads and keeps it within bounds. It knows nothing of who shows it.
+// Package textio makes text of unknown origin safe to show, and reads and keeps it within bounds. It does not depend on how the
+// text is shown.
 //
 //	a name, a program's output ──▶ Line, Lines, Aligned ──▶ a terminal, a page, a message
 //	a program's output ──▶ Head, Tail ──▶ the part that a message quotes
@@ -19,7 +20,8 @@ func Line(s string) string { return clean(s, false) }
 // Lines is Line for text of several lines: line feeds stay.
 func Lines(s string) string { return clean(s, true) }
 
-// Aligned is Line with one character shown for each of s, and tabs kept, so that a caret below it points at the right one.
+// Aligned is Line with exactly one character for each of s, and with tabs kept, so that a caret below points at the right
+// character.
 func Aligned(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && (hides(r) || controls(r)) {
@@ -29,7 +31,7 @@ func Aligned(s string) string {
 	}, s)
 }
 
-// Clip cuts s to runesMax characters, the last of them an ellipsis when something was cut off.
+// Clip cuts s to runesMax characters; if it was cut, the last of them is an ellipsis.
 func Clip(s string, runesMax int) string {
 	if len(s) <= runesMax || utf8.RuneCountInString(s) <= runesMax {
 		return s
@@ -45,7 +47,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Shell is a command as a person copies it into a POSIX shell: words that are plain as they are, all others in quotes.
+// Shell is a command that can be copied into a POSIX shell: plain words are unquoted, all others quoted.
 func Shell(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

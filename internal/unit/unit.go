@@ -99,7 +99,7 @@ func significant(v float64) string {
 	return trimZeros(ThreeDigits(v))
 }
 
-// trimZeros takes zeros from the end of a fraction; a whole number has none.
+// trimZeros removes trailing zeros of a fraction; whole numbers stay unchanged.
 func trimZeros(s string) string {
 	if !strings.Contains(s, ".") {
 		return s
@@ -117,7 +117,7 @@ func FormatPercent(ratio float64) string {
 	if v < 0 {
 		sign, v = "-", -v
 	}
-	// A ratio such as 0.07 is not exact, and 7 % is meant.
+	// A ratio such as 0.07 is not exact in binary, but means 7 %.
 	if math.Abs(v-math.Round(v)) < 1e-9 {
 		return sign + strconv.FormatFloat(v, 'f', 0, 64) + " %"
 	}
@@ -133,7 +133,7 @@ func FormatWhole(n uint64) string {
 	return s
 }
 
-// FormatClock prints a moment of the run's axis as "m:ss" or "h:mm:ss".
+// FormatClock prints a time on the run's axis as "m:ss" or "h:mm:ss".
 func FormatClock(nanos int64) string {
 	sign := ""
 	if nanos < 0 {

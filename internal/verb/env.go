@@ -98,7 +98,7 @@ type Notes interface {
 	Disturb(subject, text string)
 }
 
-// Work runs work in the background of later steps.
+// Work runs in the background of later steps.
 type Work interface {
 	// Go starts work that ends by itself, or when the phase ends and ctx with it.
 	Go(name string, work func(ctx context.Context) error) error

@@ -1,4 +1,4 @@
-// Package wait lets time pass until a context ends. It keeps no clock of its own and starts no goroutine.
+// Package wait waits for durations and periods until a context ends. It has no clock and starts no goroutines.
 package wait
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d, and returns the cause of ctx where that ends before.
+// For waits for d, and returns the cause of ctx if that ends before.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -17,15 +17,15 @@ func For(ctx context.Context, d time.Duration) error {
 	return context.Cause(ctx)
 }
 
-// Every calls do after each period until ctx ends. After a call that takes longer than a period the next follows at once, but no
-// more than that one is made up for.
+// Every calls do after each period until ctx ends. After a call that takes longer than a period, the next follows immediately;
+// further missed periods are skipped.
 func Every(ctx context.Context, period time.Duration, do func()) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	onTicks(ctx, tick, do)
 }
 
-// NowAndEvery calls do at once as well: the periods begin with that call, however long it takes.
+// NowAndEvery also calls do immediately: the periods begin with the start of that call, however long it takes.
 func NowAndEvery(ctx context.Context, period time.Duration, do func()) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()

@@ -121,8 +121,8 @@ func Open(p *console.Process, runs, word string) (*result.Bundle, error) {
 	return OpenBundle(dir)
 }
 
-// OpenLive finds and opens one run and reports whether it is running. It reads the seal after that check, so that a bundle sealed
-// in between is never taken for one whose writer died.
+// OpenLive finds and opens one run and reports whether it is running. A bundle that is not running is opened again after that
+// check, so that one sealed in between is never taken for one whose writer died.
 func OpenLive(p *console.Process, runs, word string) (b *result.Bundle, live bool, err error) {
 	b, err = Open(p, runs, word)
 	if err != nil || b.Sealed() != nil || b.Live() {

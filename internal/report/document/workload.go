@@ -20,7 +20,7 @@ type Workload struct {
 	Group           string            `json:"group"`
 	Instance        int               `json:"instance"`
 	Prefill         bool              `json:"prefill,omitempty"`
-	Engines         []interval.Engine `json:"engines"` // the engines that drove it, without duplicates: the section Engines of bundle.md
+	Engines         []interval.Engine `json:"engines"` // distinct engines that drove it: section Engines of bundle.md
 	VMs             int               `json:"vms"`
 	FromNanos       int64             `json:"from_ns"`
 	ToNanos         int64             `json:"to_ns"`
