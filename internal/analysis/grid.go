@@ -393,9 +393,9 @@ func (t *Track) rate(s []float32, cell int) float64 {
 	return float64(s[i]) / float64(t.Covered[i])
 }
 
-// errorsAt returns the number of errors up to the end of a cell, or NaN where no interval covers it: before the first
-// interval, after the last one, and while a VM is down that comes back later, because the number of operations that failed
-// meanwhile is unknown.
+// errorsAt returns the number of errors up to the end of a cell, or NaN where no interval covers it: before the first interval,
+// after the last one, and while a VM is down that comes back later, because the number of operations that failed during that time
+// is unknown.
 func (t *Track) errorsAt(cell int) float64 {
 	if t.First < 0 || cell < t.First || cell > t.lastCovered() {
 		return nan

@@ -23,9 +23,9 @@ type act struct {
 	from, to int64
 }
 
-// Windows splits the run phase at the labelled steps into the stretches before, during, between and after them. A step
-// that takes at most two seconds or a hundredth of the phase, whichever is less, is a point in time and has no window of
-// its own. The windows cover the phase without gap or overlap.
+// Windows splits the run phase at the labelled steps into the stretches before, during, between and after them. A step that takes
+// at most two seconds or a hundredth of the phase, whichever is less, is a point in time and has no separate window. The windows
+// cover the phase without gap or overlap.
 func (t *Timeline) Windows() []result.Window {
 	phase, ok := t.Phase("run")
 	if !ok || phase.ToNanos <= phase.FromNanos {

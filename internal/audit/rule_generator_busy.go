@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// busyCores is the CPU use of one VM's generator from which the generator may be the bottleneck. It applies
-	// where the CPU use of single threads is unknown.
+	// busyCores is the CPU use of one VM's generator from which the generator may be the bottleneck. It applies if the CPU use of
+	// single threads is unknown.
 	busyCores = 0.9
 	// saturatedShareNoticed is the share of a workload's time with a thread that was busy throughout.
 	saturatedShareNoticed = 0.05

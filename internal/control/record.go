@@ -41,7 +41,7 @@ type record struct {
 	Text   string     `json:"text,omitempty"`
 }
 
-// Header is the first record of a journal: all that undoing needs to know.
+// Header is the first record of a journal: all data that undo needs.
 type Header struct {
 	Format   int        `json:"format"`
 	Run      string     `json:"run"`

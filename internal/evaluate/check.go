@@ -153,9 +153,9 @@ func settled(met bool, operator string) bool {
 	return false
 }
 
-// statistics returns the requested statistic of every series. Latency means response time where it is recorded separately,
-// because a threshold is about the latency that a user of the storage sees. Series of intervals follow X-Ray, which
-// only knows service time.
+// statistics returns the requested statistic of every series. Latency means response time if it is recorded separately, because a
+// threshold applies to the latency that a user of the storage sees. Series of intervals follow X-Ray, which only has service
+// time.
 func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop) (values []measured, reason string) {
 	if e.Missing != "" {
 		return nil, e.Missing

@@ -79,7 +79,7 @@ func (n *nodeRecord) fullCPU(aggregate string) float64 {
 	return 0
 }
 
-// order lists nodes in the target's order, then any that it does not know.
+// order lists nodes in the target's order, then unknown nodes.
 func (n *nodeRecord) order(byNode map[string][]result.Sample) []result.NodeInfo {
 	var list []result.NodeInfo
 	for _, node := range n.nodes {

@@ -33,7 +33,7 @@ func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *shee
 	ev.ask(ctx, r, e, expr)
 }
 
-// ask evaluates expr over the result's window and aggregates the answer.
+// ask evaluates expr over the result's window and aggregates the series.
 func (ev *evaluator) ask(ctx context.Context, r scenario.Result, e *sheet, expr string) {
 	ev.askFrom(ctx, r, e, expr, e.FromNanos)
 }

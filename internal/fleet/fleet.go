@@ -124,7 +124,7 @@ func (t *table) Of(group string) []target.VM {
 func (t *table) add(vms []target.VM) {
 	t.mu.Lock()
 	t.touch(vms)
-	// A branch that refreshed the table meanwhile may have found them already.
+	// A branch that refreshed the table in the meantime may already have found them.
 	t.vms = slices.DeleteFunc(slices.Clone(t.vms), func(have target.VM) bool {
 		return slices.ContainsFunc(vms, func(vm target.VM) bool { return vm.Name == have.Name })
 	})

@@ -34,7 +34,7 @@ func newMoves(tell func(Stray)) moves {
 	return moves{wanted: map[string]errand{}, fled: map[string]flight{}, tell: tell}
 }
 
-// errand is where a step is moving a VM to, or was when it failed.
+// errand is the node to which a step moves a VM, or tried to.
 type errand struct {
 	node  string
 	until time.Time // zero while the step runs; then the deadline until which a move to the node counts as the step's
@@ -59,7 +59,7 @@ const (
 // Stray is a VM that is on another node although no step moved it.
 type Stray struct {
 	VM    target.VM // with its new node
-	From  string    // id of the node where it was
+	From  string    // id of its previous node
 	Ago   time.Duration
 	cause cause
 }

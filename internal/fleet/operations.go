@@ -216,8 +216,8 @@ type loss struct {
 	seen      func() // called once the target sees that the power is gone; it may still come back
 }
 
-// nodeDown measures the power-off of a node. Checks before the command are not part of the operation: where the target
-// reports the times of the command and of the power loss, these are its begin and end.
+// nodeDown measures the power-off of a node. Checks before the command are not part of the operation: if the target reports the
+// times of the command and of the power loss, these are its start and end.
 func (o *operations) nodeDown(ctx context.Context, l loss, act func(ctx context.Context) error) error {
 	if o == nil {
 		return act(ctx)

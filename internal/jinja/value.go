@@ -130,7 +130,7 @@ func truth(v any) bool {
 	return true
 }
 
-// numeric returns v as both kinds of number. whole tells which one is exact.
+// numeric returns v as both kinds of number. whole reports which one is exact.
 func numeric(v any) (i int64, f float64, whole, ok bool) {
 	switch n := v.(type) {
 	case bool:
@@ -194,7 +194,7 @@ func (m *machine) equal(a, b any, depth int) bool {
 	return false
 }
 
-// order compares two numbers, two texts or two lists, and nothing else.
+// order compares two numbers, two texts or two lists.
 func (m *machine) order(a, b any, depth int) (int, error) {
 	m.work(1)
 	i, f, wholeA, okA := numeric(a)

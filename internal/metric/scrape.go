@@ -54,7 +54,7 @@ func NodeExporter(address, id, name string) Exporter {
 	return Exporter{Address: address, Labels: map[string]string{"instance": name, "node": id, "job": "bragg-node"}}
 }
 
-// Scraper asks exporters for their metrics at a steady interval. Set and Run may be called from different goroutines.
+// Scraper scrapes exporters at a steady interval. Set and Run may be called from different goroutines.
 type Scraper struct {
 	Interval time.Duration // default: 5 s
 	// Now returns the current time on the run's axis. A sample has the time at which its scrape began.
@@ -146,7 +146,7 @@ func (s *Scraper) scrape(ctx context.Context, client *http.Client, e Exporter) {
 	s.Sink(samples)
 }
 
-// fetch returns the samples of an exporter: from its address, else by its Fetch.
+// fetch returns the samples of an exporter, from its address or otherwise by its Fetch.
 func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at int64) ([]result.Sample, error) {
 	keep, kind, fault := s.Keep, "text/plain; version=0.0.4", error(nil)
 	var body []byte

@@ -119,7 +119,7 @@ type Disk struct {
 	ScenarioBytes int64  `json:"scenario_bytes"`
 }
 
-// VM is one VM and where it is placed.
+// VM is one VM and its placement.
 type VM struct {
 	Name   string `json:"name"`
 	NodeID string `json:"node_id"`

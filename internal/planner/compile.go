@@ -29,7 +29,7 @@ func (r *Refusal) Unwrap() error { return r.ListError }
 
 const codePowerNotAllowed = "power-not-allowed"
 
-// targetCodes are the codes of diagnostics where the scenario is right and the target is wrong.
+// targetCodes are the codes of diagnostics of a valid scenario on an unsuitable target.
 var targetCodes = []string{"lacks-capability", codePowerNotAllowed, "shell-not-allowed", "node-range", "lacks-template"}
 
 // Bound is a call with its kind and a factory, so that it can be bound again with another time factor.

@@ -23,7 +23,7 @@ import (
 
 // Options of a plan. The zero value plans a full run.
 type Options struct {
-	Engine string // name of a generator for all job files; "" is the scenario's choice, else the default
+	Engine string // name of a generator for all job files; "" selects the scenario's choice, or the default
 	Seed   uint64
 	// Rehearse is the approximate length of the run phase of a rehearsal; 0 plans a full run.
 	Rehearse time.Duration

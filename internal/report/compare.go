@@ -61,7 +61,7 @@ type ComparedRun struct {
 // Factor is a property that differs between runs and may explain different numbers.
 type Factor struct {
 	Name   string   `json:"name"`
-	Values []string `json:"values"` // one per run; "" where a run does not have it
+	Values []string `json:"values"` // one per run; "" if a run lacks it
 }
 
 // ComparedResult is one chart of all runs.
@@ -89,7 +89,7 @@ type ComparedRow struct {
 	Kind    string   `json:"kind,omitempty"`
 	Figures []Figure `json:"figures"`
 
-	stats []*document.Statistic // one per run; nil where a run lacks it
+	stats []*document.Statistic // one per run; nil if a run lacks it
 }
 
 // ComparedLoad is one start of one workload in all runs.
@@ -98,7 +98,7 @@ type ComparedLoad struct {
 	Figures  []Figure `json:"figures"`
 }
 
-// Figure is one number in all runs. Ratios and Differences are against the first run; null where a run lacks it.
+// Figure is one number in all runs. Ratios and Differences are against the first run; null if a run lacks it.
 type Figure struct {
 	Name        string          `json:"name"`
 	Unit        string          `json:"unit"`

@@ -88,7 +88,7 @@ func rehearsalFactors(d *document.Document) map[string]string {
 	return list
 }
 
-// shortHash is enough of a hash to tell two apart.
+// shortHash is a prefix of a hash, long enough to distinguish two.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // comparisonWarnings lists what makes the runs hard to compare.

@@ -99,7 +99,7 @@ func logRatio(a, b float64) float64 {
 	return min(math.Abs(math.Log(b/a)), logRatioMax)
 }
 
-// difference completes d; false where the two values do not differ, or a value is missing.
+// difference completes d; false if the two values are equal or one is missing.
 func (d Difference) complete() (Difference, bool) {
 	a, b := float64(d.Base), float64(d.Value)
 	if math.IsNaN(a) || math.IsNaN(b) || a == b || a < 0 || b < 0 {

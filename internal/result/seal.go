@@ -138,8 +138,7 @@ type Difference struct {
 	Read bool   // reports read this file; others are read only by queries and by a new evaluation
 }
 
-// Differences compares every file with the seal, which takes about as long as reading them. A bundle that is not sealed
-// has none.
+// Differences compares every file with the seal, which takes about as long as reading them. An unsealed bundle has none.
 func (b *Bundle) Differences() []Difference {
 	if b.seal == nil {
 		return nil

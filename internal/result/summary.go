@@ -49,7 +49,7 @@ type Evaluated struct {
 	Title       string   `json:"title"`
 	Type        string   `json:"type"`   // iops, bandwidth, latency, errors, active, generic, metric
 	Unit        string   `json:"unit"`   // "IOPS", "B/s", "ns", "errors", "MHz", "kB/s", "" if unknown
-	Source      string   `json:"source"` // where the numbers come from, one sentence
+	Source      string   `json:"source"` // source of the numbers, one sentence
 	Aggregate   string   `json:"aggregate,omitempty"`
 	ReportGroup string   `json:"report_group,omitempty"`
 	Hint        string   `json:"hint,omitempty"`
@@ -58,7 +58,7 @@ type Evaluated struct {
 	Bands       []Band   `json:"bands,omitempty"`
 	Simulated   bool     `json:"simulated,omitempty"`
 	Unasked     bool     `json:"unasked,omitempty"` // not requested by the scenario: shown because the target counts it
-	FromNanos   int64    `json:"from_ns"`           // the window that the scenario asked for
+	FromNanos   int64    `json:"from_ns"`           // the window that the scenario requests
 	ToNanos     int64    `json:"to_ns"`
 	Series      []Series `json:"series"`
 	Stats       []Stats  `json:"stats"`             // of the whole window first, then per Window, in order
@@ -101,8 +101,7 @@ type Metric struct {
 	Value  Number `json:"value"`
 	Unit   string `json:"unit"`
 	Pass   *bool  `json:"pass,omitempty"`
-	// XRay is the value that X-Ray shows under this name, if X-Ray computes it from other data: for latency, from the means of
-	// intervals.
+	// XRay is X-Ray's value of this name, if it comes from other data: for latency, from the means of intervals.
 	XRay *Number `json:"xray,omitempty"`
 }
 
@@ -141,8 +140,7 @@ func (s *Summary) ExitCode() int {
 	return diag.ExitUndecided
 }
 
-// Distribution summarizes values. A statistic that is not defined, such as a percentile of too few values, is NaN and null in
-// JSON.
+// Distribution summarizes values. An undefined statistic, such as a percentile of too few values, is NaN and null in JSON.
 type Distribution struct {
 	Mean   Number `json:"mean"`
 	Median Number `json:"median"`
@@ -155,8 +153,7 @@ type Distribution struct {
 	// Unfinished counts, for latency, operations that never completed: they failed, were dropped, or were still waiting when
 	// their load ended. They count as longer than all others.
 	Unfinished uint64 `json:"unfinished"`
-	// AtLeast lists the statistics, by JSON name, that are lower bounds because of unfinished operations: "p99". The others are
-	// exact.
+	// AtLeast lists the statistics, by JSON name, that are lower bounds because of these: "p99". The others are exact.
 	AtLeast []string `json:"at_least"`
 }
 

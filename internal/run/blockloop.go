@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 )
 
-// repeats decides which steps of a run come too late for their repeat. Branches query it concurrently.
+// repeats decides which steps of a run are too late for their repeat. Branches query it concurrently.
 type repeats struct {
 	mu   sync.Mutex
 	pace planner.Pace

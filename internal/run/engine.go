@@ -78,7 +78,7 @@ type Outcome struct {
 	Refused bool
 	// Problems are failures after the run phase: of teardown, of undo, of loads that no step waited for.
 	Problems []string
-	// Left is what the run changed outside and could not undo, or did not undo by request.
+	// Left lists the outside changes that the run could not undo, or did not undo by request.
 	Left []control.Thing
 }
 

@@ -43,7 +43,7 @@ type loadRun struct {
 	members  []*member
 	cancel   context.CancelFunc
 	launched chan struct{} // closed when the last VM was started
-	starts   *starts       // where the VMs start together
+	starts   *starts       // set if the VMs start together
 	done     chan struct{} // closed when all VMs have ended; failure is final then
 	failure  error
 	stopped  bool // by a step; guarded by loads.mu
@@ -54,7 +54,7 @@ type member struct {
 	vm      target.VM
 	runner  load.Runner
 	cuts    int       // of the VM when the load began
-	held    load.Held // prepared, where the load starts on all VMs together
+	held    load.Held // the prepared load, if it starts on all VMs together
 	planned time.Time // when the load is to start here
 	err     error
 }

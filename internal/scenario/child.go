@@ -19,8 +19,8 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// ChildVerb is the hidden verb with which a program runs itself to read a scenario. The program's main, and TestMain of
-// a package whose tests load scenarios that are not Trusted, calls ChildMain for it before anything else:
+// ChildVerb is the hidden command with which a program starts itself to read a scenario. The program's main, and TestMain of a
+// package whose tests load scenarios that are not Trusted, calls ChildMain for it before anything else:
 //
 //	if scenario.IsChild() {
 //		os.Exit(scenario.ChildMain(os.Stdin, os.Stdout))
@@ -42,7 +42,7 @@ const (
 // thisProgram also finds a program whose file was replaced or removed since it started.
 const thisProgram = "/proc/self/exe"
 
-// childGreeting precedes the answer, so that a program without the verb is not taken for a child.
+// childGreeting precedes the answer, so that a program without the command is not taken for a child.
 const childGreeting = "bragg render 1\n"
 
 // IsChild reports whether this process was started to read a scenario.

@@ -103,8 +103,7 @@ func ParseThreshold(text, resultType string) (Threshold, error) {
 	return x, nil
 }
 
-// units maps what may follow a number to its factor. The empty unit is what a bare number means; without it a number
-// needs a unit.
+// units maps units to factors. The empty unit is that of a bare number; without it, a number needs a unit.
 type units map[string]float64
 
 var (

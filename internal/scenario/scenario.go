@@ -101,12 +101,12 @@ type Workload struct {
 	Pos               diag.Position     `json:"-"`
 }
 
-// ResultSource says where the data of a Result comes from.
+// ResultSource is the source of the data of a Result.
 type ResultSource string
 
 const (
 	FromGroup    ResultSource = "vm_group"      // device traffic of the whole group in the run phase
-	FromWorkload ResultSource = "workload_name" // what the workload itself recorded
+	FromWorkload ResultSource = "workload_name" // recorded by the workload itself
 	FromQuery    ResultSource = "query"         // PromQL
 	FromMetric   ResultSource = "metric"        // cluster metric, per node
 )

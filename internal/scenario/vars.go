@@ -218,7 +218,7 @@ func (p *inputParser) presetValue(preset string, key, value yamltree.Node, apply
 	}
 }
 
-// overrides applies what the command line sets, in the order of the names so that messages are stable.
+// overrides applies the values of the command line, in the order of the names so that messages are stable.
 func (p *inputParser) overrides(set map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		at := diag.Diagnostic{Pos: diag.Position{File: "--set " + name}}

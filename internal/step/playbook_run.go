@@ -138,7 +138,7 @@ func (s *playbook) Run(ctx context.Context, env *verb.Env) error {
 	return nil
 }
 
-// folder returns the absolute path of the scenario's folder, which is unpacked into private where it is a zip file.
+// folder returns the absolute path of the scenario's folder, which is unpacked into private if it is a zip file.
 func (s *playbook) folder(sc *scenario.Scenario, private string) (string, error) {
 	switch {
 	case sc.Dir != "":

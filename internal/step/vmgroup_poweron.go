@@ -70,7 +70,7 @@ func (s *powerOn) Run(ctx context.Context, env *verb.Env) error {
 	return nil
 }
 
-// checkDeployed warns where a step uses a group that no step before it deployed.
+// checkDeployed warns if a step uses a group that no earlier step deployed.
 func checkDeployed(group string, v *verb.View, problems *verb.Problems) {
 	if group != "" && !v.Deployed(group) {
 		problems.Errorf("vm_group_name", "not-deployed",
@@ -103,8 +103,7 @@ const reachConcurrentMax = 64
 type patience struct {
 	group   string
 	timeout time.Duration
-	// strict: a call of an agent in progress is given up when the time is over. Otherwise it is waited for, because a VM may be
-	// booting.
+	// strict: when the time is over, a call of an agent in progress is given up. Otherwise it is waited for: a VM may be booting.
 	strict bool
 }
 

@@ -143,7 +143,7 @@ func (p *Problems) Errorf(arg, code, format string, args ...any) {
 	p.add(diag.SeverityError, arg, code, "", fmt.Sprintf(format, args...))
 }
 
-// Warnf reports a warning likewise.
+// Warnf reports a warning in the same way.
 func (p *Problems) Warnf(arg, code, format string, args ...any) {
 	p.add(diag.SeverityWarning, arg, code, "", fmt.Sprintf(format, args...))
 }

@@ -25,7 +25,7 @@ func (c *formChoice) flags(flags *pflag.FlagSet, usage string) {
 	flags.BoolVar(&c.json, console.FormJSON, false, "the same as --format json")
 }
 
-// choose returns the requested form: by --json, by --format, by the extension of the file to write, else "".
+// choose returns the requested form: by --json, by --format, by the extension of the file to write, otherwise "".
 func (c *formChoice) choose(out string) (string, error) {
 	switch {
 	case c.json && c.format != "" && c.format != console.FormJSON:

@@ -151,7 +151,7 @@ func wholeFields(t reflect.Type) []wholeField {
 	return list
 }
 
-// cleanRaw returns raw when it is valid JSON, else null.
+// cleanRaw returns raw if it is valid JSON, otherwise null.
 func cleanRaw(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return nil

@@ -25,7 +25,7 @@ func (r *Result) Extent() (from, to float64) {
 	return from, to
 }
 
-// Texts is what forms of the report for people show of it.
+// Texts are the statistics as shown in reports for readers.
 func Texts(d result.Distribution, unitName string) []string {
 	out := make([]string, 0, 7)
 	for _, s := range []struct {

@@ -38,7 +38,7 @@ type Step struct {
 	Simulated    bool   `json:"simulated,omitempty"`
 }
 
-// steps joins the plan with what the events say. Steps that never began come last within their phase's order.
+// steps joins the plan with the events. Steps that never began come last within their phase.
 func steps(p *plan.Plan, events []interval.Event) []Step {
 	byID := map[int]int{}
 	list := []Step{}

@@ -90,8 +90,8 @@ func (l *View) Print(text string) {
 	}
 }
 
-// Close writes what is left, removes the moving part and waits until the drawing goroutine has ended. It may be called
-// more than once.
+// Close writes the pending lines, removes the part that is redrawn and waits until the drawing goroutine has ended. It may be
+// called more than once.
 func (l *View) Close() {
 	l.mu.Lock()
 	select {

@@ -240,7 +240,7 @@ func (s *state) interval(iv *interval.Interval) {
 	}
 }
 
-// add counts what a VM did: more than one interval of it may lie in a second.
+// add counts the operations of a VM: a second may contain more than one of its intervals.
 func (s *liveSecond) add(vm string, rate liveRate) {
 	if s.vms == nil {
 		s.vms = map[string]liveRate{}

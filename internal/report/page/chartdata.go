@@ -193,8 +193,8 @@ func sameTimes(x []float64, points result.Points) bool {
 	return true
 }
 
-// grid puts every line on the same times: two points per stretch, its smallest and its largest value in their order of time. No
-// peak is lost.
+// grid puts every line on the same times: two points per stretch, its smallest and its largest value in order of time. No peak is
+// lost.
 func grid(lines []Plotted, from, to float64, stretches int) chartAxis {
 	width := (to - from) / float64(stretches)
 	out := chartAxis{X: make(timesJSON, 2*stretches)}

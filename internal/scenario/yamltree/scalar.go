@@ -80,7 +80,7 @@ func AsNumber(n Node) (float64, bool) {
 	return 0, false
 }
 
-// unquoted resolves a scalar as if it had no quotes, anything else as nil.
+// unquoted resolves a scalar as if it had no quotes; other nodes give nil.
 func unquoted(n Node) any {
 	if n.Kind != Scalar {
 		return nil

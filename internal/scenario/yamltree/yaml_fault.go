@@ -36,7 +36,7 @@ func (b *Builder) FaultOf(err error) Fault {
 	return f
 }
 
-// complaints are the most common messages of the library, and what they mean to the author of a scenario.
+// complaints are the most common messages of the library, and their meaning for the author of a scenario.
 var complaints = []struct{ says, means, hint string }{
 	{"mapping values are not allowed", "a colon with a value is not allowed here",
 		"check the indentation of this line and the one above, or quote text that has a colon in it"},
