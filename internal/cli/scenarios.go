@@ -24,7 +24,7 @@ import (
 	"github.com/braggdev/bragg/scenarios"
 )
 
-// scenarioHelp explains SCENARIO in the help of every verb that takes one.
+// scenarioHelp explains SCENARIO in the help of every command that takes one.
 const scenarioHelp = "SCENARIO is the name of a built-in scenario (bragg scenarios lists them) or the path of a folder with\n" +
 	"a test.yml; a path contains a slash: ./my_scenario."
 

@@ -241,7 +241,7 @@ func border(s result.Stats, x scenario.Threshold) string {
 }
 
 // omission returns why a percentile of a closed loop does not decide an upper threshold: while operations hung, the loop issued
-// none, and with those that it left out the percentile would miss the threshold.
+// none, and with the omitted ones the percentile would miss the threshold.
 func omission(s result.Stats, x scenario.Threshold) string {
 	upper := x.Operator == "<" || x.Operator == "<="
 	corrected, known := statistic(s, ofCorrected+x.Statistic)

@@ -127,7 +127,7 @@ func multiply(a, b int64) (any, error) {
 	return c, nil
 }
 
-// power multiplies at most 63 times: any base but -1, 0 and 1 overflows by then.
+// power multiplies at most 63 times: any base except -1, 0 and 1 overflows by then.
 func power(a, b int64) (any, error) {
 	if b < 0 {
 		if a == 0 {

@@ -119,7 +119,7 @@ func wordWidth(line string, column int) int {
 	return max(1, len(word))
 }
 
-// lineOf returns a line of a text, counted from 1; "" when there is none.
+// lineOf returns a line of a text, counted from 1; "" if there is none.
 func lineOf(text string, number int) string {
 	for line := range strings.Lines(text) {
 		if number--; number == 0 {

@@ -49,7 +49,7 @@ type sentence struct {
 
 var (
 	markup = regexp.MustCompile(`<[^>]*>`)
-	// A verb of waiting or running, some words, and a time.
+	// A verb that means waiting or running, some words, and a time.
 	timed = regexp.MustCompile(`(?i)` +
 		`\b(?:re)?(?:wait|run|start|warm)[a-z]*\b[^.]*?\bfor (?:another )?(\d+(?:\.\d+)?) (?:more )?(second|minute|hour)s?\b` +
 		`|\bwait (\d+(?:\.\d+)?) (second|minute|hour)s?\b` +

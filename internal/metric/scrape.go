@@ -42,8 +42,8 @@ type Exporter struct {
 	Whole bool
 }
 
-// VMExporter describes an exporter on a VM with the labels that all series of a VM have. X-Ray's instance is the name of the VM,
-// whatever the port.
+// VMExporter describes an exporter on a VM with the labels that all series of a VM have. X-Ray's label instance is the name of
+// the VM, without the port.
 func VMExporter(address, group, vm, node string) Exporter {
 	return Exporter{Address: address,
 		Labels: map[string]string{"vm_group": group, "vm": vm, "instance": vm, "node": node, "job": "bragg"}}

@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
-// Defaults of a VM group, as X-Ray has them.
+// Defaults of a VM group, as in X-Ray.
 const (
 	vcpusDefault    = 2
 	ramBytesDefault = 2048 << 20

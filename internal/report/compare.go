@@ -105,7 +105,7 @@ type Figure struct {
 	Values      []result.Number `json:"values"`
 	Ratios      []result.Number `json:"ratios"`
 	Differences []result.Number `json:"differences"`
-	// AtLeast marks values that are lower bounds; they have no ratio and no difference. Empty: none is.
+	// AtLeast marks values that are lower bounds; they have no ratio and no difference. Empty if there are none.
 	AtLeast []bool `json:"at_least"`
 }
 

@@ -19,7 +19,7 @@ type OperationStats struct {
 	Of        string             `json:"of"` // "VM", "node", or "call" if the time of each VM is unknown
 	Count     int                `json:"count"`
 	Failed    int                `json:"failed"`
-	// Unwatched ended at an unobserved moment; Open have no end in the record.
+	// Unwatched counts those that ended at an unobserved time; Open counts those without an end in the record.
 	Unwatched int    `json:"unwatched"`
 	Open      int    `json:"open"`
 	Simulated bool   `json:"simulated,omitempty"`

@@ -168,7 +168,7 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// presets reads the section and applies the one that was chosen.
+// presets reads the section and applies the chosen preset.
 func (p *inputParser) presets(section *yamltree.Node, chosen string) {
 	if section != nil {
 		f := p.mapping(*section, *section, "presets", nil)

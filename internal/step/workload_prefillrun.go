@@ -21,7 +21,7 @@ var workloadPrefillRun = verb.Kind{
 	New:   func() verb.Step { return new(prefillRun) },
 }
 
-// prefillTimeoutDefault is how long the prefill of one VM may take, as X-Ray has it.
+// prefillTimeoutDefault is how long the prefill of one VM may take, as in X-Ray.
 const prefillTimeoutDefault = 7200 * time.Second
 
 type prefillRun struct {

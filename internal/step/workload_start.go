@@ -33,7 +33,7 @@ var workloadStart = verb.Kind{
 	New:   func() verb.Step { return new(start) },
 }
 
-// timeoutDefault is how long a workload may take beyond its runtime, as X-Ray has it.
+// timeoutDefault is how long a workload may take beyond its runtime, as in X-Ray.
 const timeoutDefault = 300 * time.Second
 
 type start struct {

@@ -59,7 +59,7 @@ func (l LoadSpec) Staggered(vms int, factor float64) Staggering {
 // milliseconds, which must not drop a gap of exactly a second.
 const staggerTolerance = 0.95
 
-// prefillDepthPerNode is how many writes a prefill keeps in flight on each node, as X-Ray has it.
+// prefillDepthPerNode is how many writes a prefill keeps in flight on each node, as in X-Ray.
 const prefillDepthPerNode = 4
 
 // OptionPrefillDepth is the workload option that carries the queue depth of a prefill to its generator.

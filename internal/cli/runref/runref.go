@@ -19,7 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// Help explains RUN in the help of every verb that takes one.
+// Help explains RUN in the help of every command that takes one.
 const Help = "RUN is a run id or its prefix, a label, \"last\", or the path of a bundle."
 
 // Find returns the folder of the run that word names. A label of several runs names the newest of them.

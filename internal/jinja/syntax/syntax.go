@@ -16,7 +16,7 @@ type Fault struct {
 // At is a byte range of the template.
 type At struct{ Offset, Width int }
 
-// Place returns a; whatever embeds At has a place.
+// Place returns a, so that types that embed At have a place.
 func (a At) Place() At { return a }
 
 // to returns the range from the start of a to the end of b.

@@ -48,7 +48,7 @@ func nextQuote(line string, from int) int {
 	return -1
 }
 
-// closingQuote returns the line and offset of the quote that ends the one at an offset of a line, -1 when there is none.
+// closingQuote returns the line and offset of the quote that ends the one at an offset of a line, -1 if there is none.
 func closingQuote(lines []string, line, at int) (int, int) {
 	quote := lines[line][at]
 	for from := at + 1; line < len(lines); line, from = line+1, 0 {
