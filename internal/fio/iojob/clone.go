@@ -9,36 +9,36 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// clone is one clone of a job: what fio runs as one process.
+// clone is one clone of a job; fio runs each as a process.
 type clone struct {
-	job     fiojob.Job // of this clone alone: one clone, its own files and offset
+	job     fiojob.Job // of this clone only: one clone, its own files and offset
 	ordinal int        // of the job among all, from 0
 	number  int        // over all jobs, from 0
 	index   int        // among the clones of its job
 	phase   int        // between two stonewalls
 	files   []cloneFile
-	made    madeFiles  // by jobs above
-	later   bool       // its files are worked out when it begins: a job above writes the log that names them
-	log     *iolog.Log // that is replayed; nil: none
-	logged  string     // file of the log that is written; "": none
+	made    madeFiles  // by preceding jobs
+	later   bool       // its files are planned when it begins: a preceding job writes the log that names them
+	log     *iolog.Log // to replay; nil: none
+	logged  string     // file of the log that it writes; "": none
 	course  course
-	judge   *judge // nil: no steady state is waited for
+	judge   *judge // nil: does not wait for a steady state
 	progress
 }
 
 // cloneFile is one file of a clone.
 type cloneFile struct {
 	path string
-	need int64 // bytes that it must have; 0 takes it as it is
-	size int64 // what it has, once it is laid out
-	// drawn: its length was drawn from a range, and it is used up to there also where it is longer.
+	need int64 // minimum length in bytes; 0: use the file as it is
+	size int64 // its length after layout
+	// drawn: its length was drawn from a range; the clone uses only that much, even if the file is longer.
 	drawn bool
-	// What a log that is replayed does to it; without one the job tells.
+	// What the replayed log does to it; without a log, the job decides.
 	reads, writes bool
 	held          *os.File // a block device that this run holds
 }
 
-// devices are the clone's files as the engine wants them.
+// devices are the clone's files in the form the engine takes.
 func (c *clone) devices() []load.Device {
 	out := make([]load.Device, len(c.files))
 	for i, f := range c.files {

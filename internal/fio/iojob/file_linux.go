@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve makes a file longer with space of its own, where the file system can; a file that will only be written need
-// not hold anything.
+// reserve extends a file with allocated space, if the file system supports that; a file that is only written need not hold
+// any data.
 func reserve(f *os.File, have, need int64) error {
 	if need <= have {
 		return nil

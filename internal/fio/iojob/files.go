@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// expand makes the clones of all jobs and works out their files, whose relative names start from folder. It opens nothing.
+// expand makes the clones of all jobs and plans their files; relative names start from folder. It opens nothing.
 func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 	var out []*clone
 	var list diag.List
@@ -52,8 +52,8 @@ func expand(jobs []fiojob.Job, o *Options, logs *ioLogs) ([]*clone, error) {
 	return out, list.Err()
 }
 
-// madeFiles are the files that jobs of this run make or make longer, with their sizes, as far as they are planned. A later
-// job treats them like existing files.
+// madeFiles are the files that jobs of this run create or extend, with their sizes, as far as they are planned. A later job
+// treats them like existing files.
 type madeFiles map[string]int64
 
 func (m madeFiles) add(c *clone) {
@@ -129,14 +129,14 @@ func (c *clone) plan(o *Options, logs *ioLogs) error {
 			*f = c.drawn(i, f.path)
 		}
 		if j.IOEngine == "falloc" && j.Writes() {
-			f.need = 0 // giving it its space is what the job does
+			f.need = 0 // the job itself allocates the space
 		}
 	}
 	*j = c.alone(existing)
 	return nil
 }
 
-// planNull gives a job without files those that it would make: the null engine touches nothing.
+// planNull names the files that a job without files would make: the null engine does not touch them.
 func (c *clone) planNull() error {
 	j := &c.job
 	names := j.CloneFiles(c.index)
@@ -157,8 +157,8 @@ func (c *clone) planNull() error {
 	return nil
 }
 
-// drawn gives file i of the clone a length from the range of filesize, in whole blocks. It follows from the seed and the
-// index of the file in its job, so that another job with the same range finds what the first one wrote.
+// drawn gives file i of the clone a length from the range of filesize, in whole blocks. The length depends only on the seed
+// and the file's index in its job, so that another job with the same range finds what the first one wrote.
 func (c *clone) drawn(i int, path string) cloneFile {
 	j := &c.job
 	smallest, largest := int64(math.MaxInt64), int64(0)
@@ -192,7 +192,7 @@ func (c *clone) alone(existing func(string) (int64, bool)) fiojob.Job {
 	return j
 }
 
-// needs returns how long a file must be for this clone, 0 to take it as it is.
+// needs returns the minimum length of a file for this clone, 0 to use it as it is.
 func (c *clone) needs(have int64, exists bool) (int64, error) {
 	j := &c.job
 	percent := j.Size.Percent > 0 || j.Offset.Percent > 0 || j.FileSize.Percent > 0 || j.OffsetIncrement.Percent > 0
@@ -215,12 +215,12 @@ func (c *clone) needs(have int64, exists bool) (int64, error) {
 	return 0, errors.New("no size is given, and the file has none")
 }
 
-// names returns the files of a clone: those that the job names and those of its opendir, a device that its section names,
+// names returns the files of a clone: those that the job names and those of its opendir, the device that its section names,
 // or generated ones.
 func (c *clone) names(folder string) ([]string, error) {
 	j := &c.job
 	if j.Layout.OpenDir != "" {
-		sizeMin := int64(1) // an empty file has nothing to do where no size is given
+		sizeMin := int64(1) // without a given size, an empty file has no room for I/O
 		if j.Size.Set || j.FileSize.Set || j.IOSize.Set {
 			sizeMin = 0
 		}
@@ -269,7 +269,8 @@ func isDevice(path string) bool {
 	return err == nil && info.Mode()&os.ModeDevice != 0
 }
 
-// amongDevices reports whether a path leads into the folder of devices, other than to the file system for shared memory there.
+// amongDevices reports whether a path leads into the folder of devices, except to the file system for shared memory below
+// it.
 func amongDevices(path string) bool {
 	path, err := filepath.Abs(path)
 	if folder, followed := filepath.EvalSymlinks(filepath.Dir(path)); followed == nil {
@@ -278,7 +279,7 @@ func amongDevices(path string) bool {
 	return err == nil && strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
-// noDevice is why no file is made for a device that is missing: it would lie in memory and be very fast.
+// noDevice explains why no file is made for a missing device: the file would be in memory and very fast.
 func noDevice(path string) error {
 	return &diag.Error{
 		Code: "no-device", Exit: diag.ExitUnavailable,
@@ -287,7 +288,7 @@ func noDevice(path string) error {
 	}
 }
 
-// refusal is why a write to a block device is not made.
+// refusal explains why a block device is not written to.
 func refusal(path string) error {
 	return &diag.Error{
 		Code: "device-write", Exit: diag.ExitRefused,

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// spareBytes is how much longer a file that fills its file system is made than what is free: what others give back
-// meanwhile is filled too.
+// spareBytes is how much longer than the free space a file is made that fills its file system, so that space freed by
+// others in the meantime is filled too.
 const spareBytes = int64(64) << 20
 
-// space returns a length that no file at path can be written to.
+// space returns a length too large for any file at path.
 func space(path string) (int64, error) {
 	free, known := freeBytes(path)
 	if !known {

@@ -1,10 +1,10 @@
-// Package iojob runs fio job files on this machine with the native engine and tells what came of them, as fio would: every
-// clone of a job has its own files, statistics and row, jobs between two stonewalls run at the same time.
+// Package iojob runs fio job files on this machine with the native engine and reports the results, as fio does: every clone
+// of a job has its own files, statistics and row, and jobs between two stonewalls run at the same time.
 //
 //	[]fiojob.Job ──expand──▶ clones with files ──layOut──▶ files that exist ──run──▶ fioreport.Report
 //
-// It is what `bragg io` does; scenarios and agents use the engine without it. It makes and fills regular files as fio
-// does, and never writes to a block device unless the caller has said that this is meant.
+// It implements `bragg io`; scenarios and agents use the engine without it. It makes and fills regular files as fio does,
+// and never writes to a block device unless the caller allows it.
 package iojob
 
 import (
@@ -29,47 +29,48 @@ import (
 
 // Options say how to run jobs. The zero value is ready to use.
 type Options struct {
-	// Folder is what relative names of files start from; "" is the process's own.
+	// Folder is where relative names of files start from; "" is the current folder of the process.
 	Folder string
-	// StateFolder is where states of verification are saved and looked for; "" is Folder.
+	// StateFolder is where states of verification are saved and loaded from; "" is Folder.
 	StateFolder string
-	// Backend does the I/O of all jobs whatever their ioengine says: one of the engine's back ends; "" leaves it to them.
+	// Backend does the I/O of all jobs regardless of their ioengine: one of the engine's back ends; "" uses each job's
+	// ioengine.
 	Backend string
-	// Sample is the length of the periods whose rates make minimum, maximum and deviation; 0 is half a second, as fio's.
+	// Sample is the length of the periods for minimum, maximum and deviation of rates; 0 is half a second, as in fio.
 	Sample time.Duration
-	// OpenDevice checks a block device that is to be written to and returns it open, held exclusively until the jobs have
+	// OpenDevice checks a block device before it is written to and returns it open, held exclusively until the jobs have
 	// ended; nil refuses all.
 	OpenDevice func(path string) (*os.File, error)
-	// DropAfter is how late an operation of a rate may be before it is dropped and counted; 0 works all of them off.
+	// DropAfter is how late an operation of a rate may be before it is dropped and counted; 0 drops none.
 	DropAfter time.Duration
-	// Say receives what takes a while ("laying out file …"); may be nil.
+	// Say receives messages about slow work ("laying out file …"); may be nil.
 	Say func(text string)
-	// Watch receives the current report every WatchEvery; may be nil. With WatchSeldom it comes less often where making it
-	// takes more than a hundredth of the time.
+	// Watch receives the current report every WatchEvery; may be nil. With WatchSeldom it receives fewer reports if
+	// building one takes more than a hundredth of the time.
 	Watch       func(r *fioreport.Report)
 	WatchEvery  time.Duration
 	WatchSeldom bool
-	// Intervals receives what each row did, a line of JSON an interval, while it runs; may be nil. IntervalLength is a
-	// multiple of Sample; 0 is StreamLengthDefault.
+	// Intervals receives the results of each row while it runs, one line of JSON per interval; may be nil. IntervalLength
+	// is a multiple of Sample; 0 is StreamLengthDefault.
 	Intervals      io.Writer
 	IntervalLength time.Duration
-	// Live receives, before the first operation, what tells at any moment what all clones have done; may be nil.
+	// Live receives, before the first operation, a function that returns the current progress of all clones; may be nil.
 	Live func(now func() []Live)
-	// AllowDevice reports whether a log that is replayed may name this block device, which its job does not; nil: it may not.
+	// AllowDevice reports whether a replayed log may name this block device although its job does not; nil: it may not.
 	AllowDevice func(path string) bool
 	// ReadOnly refuses to replay a log that writes or trims.
 	ReadOnly bool
-	// LogsAsFio takes times of logs as fio 3.33 does where that is not what its manual says.
+	// LogsAsFio interprets times of logs as fio 3.33 does where that differs from its manual.
 	LogsAsFio bool
-	// Host is the number of this host among several that run the same jobs, from 0: no two share offsets or content.
+	// Host is the number of this host among several that run the same jobs, from 0: each has its own offsets and content.
 	Host int
-	// Start says when jobs start that are prepared; nil starts them at once.
+	// Start returns when prepared jobs start; nil starts them at once.
 	Start func(ctx context.Context, r Ready) (time.Time, error)
 }
 
-// Run runs jobs and reports. The error says that jobs could not be run at all (no such file, an option that the engine
+// Run runs jobs and reports. It returns an error if the jobs cannot run at all (no such file, an option that the engine
 // lacks); a job that fails while it runs has its error in its row. A cancelled ctx ends all jobs early, and the report
-// is of what they did.
+// covers what they did until then.
 func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*fioreport.Report, error) {
 	if o.Sample <= 0 {
 		o.Sample = fioreport.SampleDefault
@@ -131,14 +132,14 @@ type runner struct {
 	ramps     shares.Ramps
 }
 
-// check refuses what no clone could do before the first one starts.
+// check refuses jobs that cannot run, before the first one starts.
 func (r *runner) check() error { return errors.Join(r.checkClones(r.clones), r.checkLogs()) }
 
 func (r *runner) checkClones(clones []*clone) error {
 	var list diag.List
 	for _, c := range clones {
 		if c.index > 0 || c.later {
-			continue // its siblings are like it
+			continue // all clones of a job are alike
 		}
 		err := r.checkClone(c)
 		var faults *diag.ListError
@@ -152,7 +153,7 @@ func (r *runner) checkClones(clones []*clone) error {
 	return list.Err()
 }
 
-// checkClone says what is doubtful about a clone, and returns what is wrong.
+// checkClone warns about doubtful settings of a clone, and returns those that are wrong.
 func (r *runner) checkClone(c *clone) error {
 	issues, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.CheckJobs(r.workload(c, 0), []fiojob.Job{c.job})
 	for _, d := range issues {
@@ -171,13 +172,13 @@ func (r *runner) workload(c *clone, start int64) load.Workload {
 		Name: c.job.Name, ConfigName: c.job.Pos.File, Ordinal: r.options.Host<<hostShift + c.number, Instance: 1, StartNanos: start,
 		ZeroUnixNanos: r.axis.zero().UnixNano(), IntervalLength: r.options.Sample, Devices: c.devices(),
 	}
-	if !c.job.RandRepeat && !c.job.Has("randseed") { // a named seed counts in any case, as in fio
+	if !c.job.RandRepeat && !c.job.Has("randseed") { // a seed that is set always applies, as in fio
 		w.Seed = rand.Uint64()
 	}
 	return w
 }
 
-// runPhases runs the phases, the jobs between two stonewalls, one after the other.
+// runPhases runs the phases (the jobs between two stonewalls) one after the other.
 func (r *runner) runPhases(ctx context.Context) {
 	for from := 0; from < len(r.clones) && ctx.Err() == nil && !r.lifecycle.isOver(); {
 		to := from
@@ -197,7 +198,7 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 		run, err := ioengine.Run{}, late[c]
 		if err == nil && c.job.Control.CreateOnly {
 			r.finish(c)
-			continue // its files are there
+			continue // its files exist
 		}
 		if err == nil {
 			run, err = r.prepare(ctx, c)
@@ -215,12 +216,12 @@ func (r *runner) runPhase(ctx context.Context, clones []*clone) {
 	}
 	start, ok := r.start(ctx, ready, prepared)
 	if !ok {
-		clear(prepared) // others may wait for the end of what never begins
+		clear(prepared) // others may wait for clones that never begin
 	}
 	r.runClones(ctx, clones, prepared, start)
 }
 
-// watch shows the current report for as long as jobs run.
+// watch publishes the current report while jobs run.
 func (r *runner) watch() (stop func()) {
 	if r.options.Watch == nil || r.options.WatchEvery <= 0 {
 		return func() {}

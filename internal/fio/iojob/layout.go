@@ -18,22 +18,22 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// plannedFile is one file with what all clones want of it.
+// plannedFile is one file with the requirements of all its clones.
 type plannedFile struct {
 	path    string
 	need    int64
 	reads   bool
 	writes  bool
-	held    *os.File // a block device that is written to, once it was checked
+	held    *os.File // a block device to write to, once it is checked
 	made    bool     // by this run
-	grows   bool     // its length is that of what is written: fallocate=none
-	holes   bool     // it gets no space of its own before it is written: fallocate=none
-	laidOut bool     // it is brought to its length before the start: not create_on_open
+	grows   bool     // it grows as it is written: fallocate=none
+	holes   bool     // no space is allocated before it is written: fallocate=none
+	laidOut bool     // it is extended before the start: not create_on_open
 	watched bool     // its device is in the report: not disk_util=0
-	flush   bool     // what it is filled with is flushed: not create_fsync=0
+	flush   bool     // its fill is flushed: not create_fsync=0
 }
 
-// holdings are the block devices that a run writes to, each held once however many phases and names it has, and the files that it
+// holdings are the block devices that a run writes to, each held once for all its phases and names, and the files that it
 // laid out.
 type holdings struct {
 	devices []*os.File
@@ -50,16 +50,16 @@ func (h *holdings) watched() (paths []string) {
 	return paths
 }
 
-// layOut makes files long enough and fills those that are read, because reading a hole measures nothing. It never makes
-// a file shorter. Clones whose files are known only when they begin are laid out then. What is held stays so until release,
-// also where this fails.
+// layOut makes files long enough and fills those that are read, because reading a hole does not reach the device. It never
+// makes a file shorter. If a clone's files are known only when it begins, they are laid out then. Devices stay held until
+// release, even after an error.
 func (h *holdings) layOut(ctx context.Context, clones []*clone, o Options) error {
 	files, order, err := filesOf(clones, &o)
 	if err != nil {
 		return err
 	}
 	// Refusals come before the first file is made.
-	var guard blockdev.Guard // of regular files only, so that it holds nothing
+	var guard blockdev.Guard // only regular files, so that nothing is held
 	for _, path := range order {
 		if err := files[path].check(o, &guard, h); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (h *holdings) layOut(ctx context.Context, clones []*clone, o Options) error
 	return nil
 }
 
-// filesOf returns what clones want of each file, and in which order they name them.
+// filesOf returns the requirements of clones for each file, and the order in which they name them.
 func filesOf(clones []*clone, o *Options) (files map[string]*plannedFile, order []string, err error) {
 	files = map[string]*plannedFile{}
 	for _, c := range clones {
@@ -121,7 +121,7 @@ func filesOf(clones []*clone, o *Options) (files map[string]*plannedFile, order 
 	return files, order, nil
 }
 
-// check refuses what must not or cannot be written.
+// check refuses files that must not or cannot be written.
 func (p *plannedFile) check(o Options, guard *blockdev.Guard, h *holdings) error {
 	have, err := sizeOf(p.path)
 	if errors.Is(err, fs.ErrNotExist) && amongDevices(p.path) {
@@ -129,7 +129,7 @@ func (p *plannedFile) check(o Options, guard *blockdev.Guard, h *holdings) error
 	}
 	if !isDevice(p.path) {
 		if err != nil || !p.writes && have >= p.need {
-			return nil // what is not there is made, and what is only read is not changed
+			return nil // missing files are created, and files that are only read do not change
 		}
 		_, err = guard.Admit(p.path, blockdev.Consent{})
 		return err
@@ -148,7 +148,8 @@ func (p *plannedFile) check(o Options, guard *blockdev.Guard, h *holdings) error
 	return err
 }
 
-// hold returns the device that a path leads to, opened unless it is held: the kernel gives it exclusively only once.
+// hold returns the device that a path leads to, and opens it if it is not held yet: the kernel opens it exclusively only
+// once.
 func (h *holdings) hold(path string, open func(path string) (*os.File, error)) (*os.File, error) {
 	for _, f := range h.devices {
 		if sameDevice(path, f) {
@@ -169,15 +170,15 @@ func sameDevice(path string, f *os.File) bool {
 	return errPath == nil && errFile == nil && os.SameFile(a, b)
 }
 
-// release gives devices back.
+// release closes the held devices.
 func (h *holdings) release() {
 	for _, f := range h.devices {
-		_ = f.Close() // everything written was waited for
+		_ = f.Close() // all writes have completed
 	}
 	h.devices = nil
 }
 
-// make brings a regular file to its length.
+// make extends a regular file to its length.
 func (p *plannedFile) make(ctx context.Context, o Options) error {
 	if endless(p.path) {
 		return nil
@@ -211,19 +212,19 @@ func (p *plannedFile) make(ctx context.Context, o Options) error {
 	o.say("laying out %s (%s)", p.path, unit.FormatBytes(p.need))
 	if err = errors.Join(p.fill(ctx, f, have), f.Close()); err != nil {
 		if p.made {
-			err = errors.Join(err, os.Remove(p.path)) // half a file would pass for a whole one later
+			err = errors.Join(err, os.Remove(p.path)) // later, half a file would look like a complete one
 		}
 		return err
 	}
 	return nil
 }
 
-// leavesHoles reports whether a job wants its files without space of their own until they are written.
+// leavesHoles reports whether a job wants its files without allocated space until they are written.
 func leavesHoles(j *fiojob.Job) bool {
 	return j.Layout.Fallocate == "none" || j.Layout.Fallocate == "truncate"
 }
 
-// warnOfHoles says when a file is to be read that was never written in parts: they are answered without asking a device.
+// warnOfHoles warns if parts of a file that is read were never written: reads of them do not reach a device.
 func (p *plannedFile) warnOfHoles(have int64, o Options) error {
 	if !p.reads {
 		return nil
@@ -248,7 +249,7 @@ func (p *plannedFile) warnOfHoles(have int64, o Options) error {
 	return err
 }
 
-// preReadFiles reads the files of a clone into the page cache, where its job asks for it.
+// preReadFiles reads the files of a clone into the page cache, if its job requests it.
 func (c *clone) preReadFiles() error {
 	if !c.job.Control.PreRead {
 		return nil
@@ -263,7 +264,8 @@ func (c *clone) preReadFiles() error {
 
 const fillBlock = 1 << 20
 
-// fill writes incompressible data from an offset on and, unless the job does not want that, waits until it is on the medium.
+// fill writes incompressible data from an offset to the end and, unless the job disables it, waits until it is on the
+// medium.
 func (p *plannedFile) fill(ctx context.Context, f *os.File, from int64) error {
 	block, to := make([]byte, fillBlock), p.need
 	for at := from; at < to; {
@@ -283,7 +285,7 @@ func (p *plannedFile) fill(ctx context.Context, f *os.File, from int64) error {
 	return f.Sync()
 }
 
-// removeUnlinked removes the regular files of jobs that ask for it, as fio does after a job.
+// removeUnlinked removes the regular files of jobs that request it, as fio does after a job.
 func removeUnlinked(clones []*clone, files map[string]*plannedFile) []error {
 	var errs []error
 	var removed []string

@@ -13,16 +13,16 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// Jobs act on each other in two ways: one waits until another has ended (wait_for), and the end of one ends others
-// (exitall). A clone that is ended by another has done its part: it has no error.
+// Jobs affect each other in two ways: one waits until another has ended (wait_for), and the end of one ends others
+// (exitall). Ending a clone that way is not an error.
 
 // lifecycle is how clones of a run end each other.
 type lifecycle struct {
 	mu   sync.Mutex
-	over bool // exit_what=all: no phase begins any more
+	over bool // exit_what=all: no further phase begins
 }
 
-// course is how one clone goes through its phase.
+// course is the state of one clone in its phase.
 type course struct {
 	ctx  context.Context
 	stop context.CancelFunc
@@ -40,7 +40,7 @@ func checkWaits(jobs []fiojob.Job) error {
 	return list.Err()
 }
 
-// runClones runs prepared clones of one phase, from start on or when those have ended that they wait for.
+// runClones runs prepared clones of one phase, from start or from the end of the clones that they wait for.
 func (r *runner) runClones(ctx context.Context, clones []*clone, prepared []ioengine.Run, start time.Duration) {
 	for _, c := range clones {
 		c.course.ctx, c.course.stop = context.WithCancel(ctx)
@@ -62,7 +62,7 @@ func (r *runner) runClones(ctx context.Context, clones []*clone, prepared []ioen
 	wait.Wait()
 }
 
-// control tells the engine how this run wants it.
+// control configures the engine's run of a clone.
 func (r *runner) control(c *clone, run ioengine.Run) {
 	run.DropBacklog(r.options.DropAfter)
 	run.ForgetSearch()
@@ -107,7 +107,7 @@ func (r *runner) runClone(c *clone, run ioengine.Run, start time.Duration) {
 	c.judge.leave(c)
 }
 
-// ended ends those that the end of a clone ends.
+// ended ends the clones that exitall of a clone ends.
 func (r *runner) ended(c *clone, phase []*clone) {
 	endComputing(phase)
 	control := &c.job.Control
@@ -127,7 +127,7 @@ func (r *runner) ended(c *clone, phase []*clone) {
 	}
 }
 
-// endComputing ends jobs that only compute once all others of the phase have ended, where they ask for it.
+// endComputing ends jobs that only compute once all others of the phase have ended, if they request it.
 func endComputing(phase []*clone) {
 	for _, c := range phase {
 		if c.job.IOEngine == "cpuio" {
@@ -146,14 +146,14 @@ func endComputing(phase []*clone) {
 	}
 }
 
-// isOver reports whether the end of a clone has ended the run.
+// isOver reports whether a clone's end has ended the run.
 func (l *lifecycle) isOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.over
 }
 
-// settle makes of what a job says of its clones what holds for this one.
+// settle resolves the settings of a job that differ between its clones.
 func (c *clone) settle(j *fiojob.Job) {
 	control := &j.Control
 	if control.StartDelayMax > j.StartDelay {

@@ -11,7 +11,7 @@ type Live struct {
 	Job     string
 	Clone   int // over all jobs, from 1
 	Traffic [interval.DirectionCount]interval.Traffic
-	// OpenLoop: operations have a time, and Due, NotIssued and Backlog mean something.
+	// OpenLoop: operations have a due time, so that Due, NotIssued and Backlog apply.
 	OpenLoop          bool
 	Due, NotIssued    uint64
 	Backlog, InFlight uint64 // now
@@ -20,7 +20,7 @@ type Live struct {
 	Devices           map[string]interval.DeviceTraffic
 }
 
-// liveTotals is what Live has beyond a tally.
+// liveTotals is the part of Live that a tally lacks.
 type liveTotals struct {
 	backlog, inFlight uint64
 	cpu               int64
@@ -30,7 +30,7 @@ type liveTotals struct {
 func (l *liveTotals) add(iv *interval.Interval) {
 	l.backlog, l.inFlight = iv.Backlog, iv.InFlight
 	if iv.Final {
-		l.backlog = 0 // what waited will never be issued
+		l.backlog = 0 // the backlog will never be issued
 	}
 	l.cpu += iv.CPUNanos
 	for name, traffic := range iv.Devices {
@@ -47,7 +47,7 @@ func (l *liveTotals) add(iv *interval.Interval) {
 	}
 }
 
-// live returns a copy of what all clones that have begun have done.
+// live returns a copy of the progress of all clones that have begun.
 func (r *runner) live() []Live {
 	var out []Live
 	for _, c := range r.clones {

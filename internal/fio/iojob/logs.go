@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// openLogs makes the files of all logs before the first operation.
+// openLogs creates the files of all logs before the first operation.
 func (r *runner) openLogs() (*fiolog.Set, error) {
 	clones := make([]fiolog.Clone, len(r.clones))
 	for i, c := range r.clones {
@@ -37,7 +37,7 @@ func (r *runner) openLogs() (*fiolog.Set, error) {
 	return set, nil
 }
 
-// checkLogs refuses logs that cannot be made, before files are laid out for hours.
+// checkLogs refuses logs that cannot be created, before files are laid out for hours.
 func (r *runner) checkLogs() error {
 	for _, c := range r.clones {
 		logs := &c.job.Logs
@@ -57,7 +57,7 @@ func (r *runner) checkLogs() error {
 	return nil
 }
 
-// path is where a relative name of a user's leads.
+// path resolves a relative name that the user gave.
 func (o *Options) path(name string) string {
 	if o.Folder != "" && !filepath.IsAbs(name) {
 		return filepath.Join(o.Folder, name)
@@ -73,7 +73,7 @@ func directionsOf(j *fiojob.Job) (out [interval.DirectionCount]bool) {
 	return out
 }
 
-// observe connects a clone with its logs, and measures how long submission takes where that is wanted.
+// observe connects a clone with its logs, and measures how long submission takes if a log needs it.
 func (r *runner) observe(c *clone, run ioengine.Run) {
 	j := &c.job
 	if recorder := r.logs.Recorder(c.number); recorder != nil {
@@ -84,7 +84,7 @@ func (r *runner) observe(c *clone, run ioengine.Run) {
 	}
 }
 
-// openStream starts what others read while jobs run.
+// openStream starts the outputs that are read while jobs run.
 func (r *runner) openStream() {
 	if r.options.Intervals != nil {
 		r.stream = newStream(r.clones, r.options.Intervals, cmp.Or(r.options.IntervalLength, StreamLengthDefault), r.axis.zero)
@@ -94,7 +94,7 @@ func (r *runner) openStream() {
 	}
 }
 
-// closeOutputs writes what is left of logs and intervals, and returns what is missing in them.
+// closeOutputs writes the rest of logs and intervals, and returns an error if parts of them are missing.
 func (r *runner) closeOutputs() error {
 	r.warnOfWaits()
 	err := r.logs.Close()
@@ -104,7 +104,7 @@ func (r *runner) closeOutputs() error {
 	return err
 }
 
-// deliver takes an interval of a clone.
+// deliver passes on an interval of a clone.
 func (r *runner) deliver(c *clone, iv *interval.Interval) {
 	c.add(iv)
 	if r.stream != nil {
@@ -112,14 +112,14 @@ func (r *runner) deliver(c *clone, iv *interval.Interval) {
 	}
 }
 
-// finish says that a clone delivers nothing more.
+// finish ends the outputs of a clone.
 func (r *runner) finish(c *clone) {
 	if r.stream != nil {
 		r.stream.finish(c)
 	}
 }
 
-// endOutputs lets the last window of a clone's logs and its last interval be written.
+// endOutputs writes the last window of a clone's logs and its last interval.
 func (r *runner) endOutputs(c *clone, end int64) {
 	r.finish(c)
 	recorder := r.logs.Recorder(c.number)
@@ -132,7 +132,7 @@ func (r *runner) endOutputs(c *clone, end int64) {
 	c.logWait = recorder.Waited()
 }
 
-// warnOfWaits says when logs have slowed the load down.
+// warnOfWaits warns if writing logs has slowed the load down.
 func (r *runner) warnOfWaits() {
 	clones, longest := 0, time.Duration(0)
 	for _, c := range r.clones {

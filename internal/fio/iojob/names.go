@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-// forNames reports whether a job times what is done with names of files: filecreate, filestat, filedelete,
-// dircreate, dirstat, dirdelete.
+// forNames reports whether a job measures operations on names of files: filecreate, filestat, filedelete, dircreate,
+// dirstat, dirdelete.
 func forNames(j *fiojob.Job) bool {
 	switch j.IOEngine {
 	case "filecreate", "filestat", "filedelete":
@@ -25,11 +25,11 @@ func forFolders(j *fiojob.Job) bool {
 	return j.IOEngine == "dircreate" || j.IOEngine == "dirstat" || j.IOEngine == "dirdelete"
 }
 
-// madeByJob reports whether making the names is what the job times.
+// madeByJob reports whether the job measures the creation of names.
 func madeByJob(j *fiojob.Job) bool { return j.IOEngine == "filecreate" || j.IOEngine == "dircreate" }
 
-// layOutNames makes what has to be there before a job for names begins, but for files that have content, and reports whether
-// that is all.
+// layOutNames makes the files and folders that must exist before a job for names begins, except files with content, and
+// reports whether that is all.
 func (c *clone) layOutNames() (all bool, err error) {
 	switch {
 	case madeByJob(&c.job):
@@ -52,7 +52,7 @@ func (c *clone) layOutNames() (all bool, err error) {
 	return true, nil
 }
 
-// makeFolders makes what files are to be made in.
+// makeFolders makes the folders of files that the job creates.
 func (c *clone) makeFolders() error {
 	for _, f := range c.files {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
@@ -62,8 +62,8 @@ func (c *clone) makeFolders() error {
 	return nil
 }
 
-// planNames gives a clone its files. Those that are looked up or deleted are made first, and what was there before is never
-// deleted; those that are made must not be there, or something else would be timed.
+// planNames gives a clone its files. Files that are looked up or deleted are made first, and existing files are never
+// deleted; files that the job creates must not exist, or the job would measure something else.
 func (c *clone) planNames(folder string) error {
 	j := &c.job
 	names, err := c.names(folder)

@@ -9,11 +9,11 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-// openDirMax bounds the files of one opendir, which are all open at once.
+// openDirMax bounds the files of one opendir, which are all open at the same time.
 const openDirMax = 1 << 14
 
-// filesBelow lists the regular files below a folder, in the order of their names, those of at least so many bytes. Links are
-// not followed: they may lead out of it.
+// filesBelow lists the regular files below a folder that have at least sizeMin bytes, in the order of their names. It does
+// not follow links: they may lead out of the folder.
 func filesBelow(base, dir string, sizeMin int64) ([]string, error) {
 	root := dir
 	if base != "" && !filepath.IsAbs(dir) {
@@ -46,7 +46,7 @@ func filesBelow(base, dir string, sizeMin int64) ([]string, error) {
 	return found, nil
 }
 
-// startOfFiles makes a job with file_append begin at the end of what its files hold. Devices have no end to append to.
+// startOfFiles makes a job with file_append begin at the current end of its files. Devices have no end to append to.
 func (c *clone) startOfFiles() error {
 	j := &c.job
 	if j.Layout.UnlinkEachLoop && (j.Loops > 1 || j.TimeBased && j.Runtime > 0) {

@@ -12,12 +12,12 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// PlanOperationsDefault is how many operations of a clone a plan has where nothing else is said.
+// PlanOperationsDefault is the default limit of operations per clone in a plan.
 const PlanOperationsDefault = 100_000
 
-// WritePlan writes which operations jobs would do, as lines of JSON, clone after clone, each in the order of issue. It does
-// none of them and makes no file. After most operations (0: PlanOperationsDefault) a clone's plan is cut, because a job may
-// be without an end; every clone has a last line that says so. docs/formats/plan.md describes the lines.
+// WritePlan writes the operations that jobs would do as lines of JSON, clone after clone, each in the order of issue. It
+// does no I/O and makes no file. A clone's plan is cut after most operations (0: PlanOperationsDefault), because a job may
+// have no end; every clone's last line reports whether it was cut. docs/formats/plan.md describes the lines.
 func WritePlan(w io.Writer, jobs []fiojob.Job, o Options, most int64) error {
 	if most <= 0 {
 		most = PlanOperationsDefault
@@ -77,7 +77,7 @@ func (r *runner) planClone(out *bufio.Writer, c *clone, most int64) error {
 	return err
 }
 
-// paced reports whether an operation is due at a time.
+// paced reports whether an operation has a due time.
 func (c *clone) paced(o ioengine.Operation) bool {
 	if c.log != nil {
 		return o.Sync == "" && !c.job.Replay.NoStall
@@ -85,7 +85,7 @@ func (c *clone) paced(o ioengine.Operation) bool {
 	return o.Sync == "" && (c.job.Rate[o.Direction] > 0 || c.job.RateIOPS[o.Direction] > 0)
 }
 
-// planHead is what all lines of a clone begin with.
+// planHead is the common beginning of all lines of a clone.
 func planHead(c *clone) ([]byte, error) {
 	name, err := json.Marshal(c.job.Name)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/search"
 )
 
-// progress is what a clone has done so far, which others read while it runs.
+// progress is the progress of a clone, which others read while it runs.
 type progress struct {
 	mu        sync.Mutex
 	started   int64 // on the axis of the run
-	lead      int64 // from the start of the job until operations count
+	lead      int64 // from the start of the job until operations are counted
 	rampSized bool  // a size ends the ramp
-	ended     int64 // 0: still going on
+	ended     int64 // 0: still running
 	tally     fioreport.Tally
 	account   measuring.Account
 	live      liveTotals
-	logWait   time.Duration // for the files of its logs
+	logWait   time.Duration // time spent waiting for the files of its logs
 	engine    string
-	depth     search.Depth // of a search; the zero value where there is none
+	depth     search.Depth // of a queue depth search; the zero value without one
 	err       error
 }
 
@@ -34,7 +34,7 @@ func (p *progress) fail(err error) {
 	p.err = err
 }
 
-// begin notes when the operations of a job that starts count from, and what does them.
+// begin records from when the operations of a starting job count, and which engine does them.
 func (p *progress) begin(start int64, j *fiojob.Job, engine string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,14 +49,14 @@ func (p *progress) failed() bool {
 	return p.err != nil
 }
 
-// countedFrom returns from when its operations count, on the axis of the run.
+// countedFrom returns when its operations begin to count, on the axis of the run.
 func (p *progress) countedFrom() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.started
 }
 
-// foundDepth records the state of a queue depth search. Operations before it found a depth do not count.
+// foundDepth records the state of a queue depth search. Operations before the end of the search do not count.
 func (p *progress) foundDepth(run ioengine.Run) {
 	d, searches := run.Depth()
 	if !searches {
@@ -71,7 +71,7 @@ func (p *progress) foundDepth(run ioengine.Run) {
 	p.depth = d
 }
 
-// foundRamp takes over when a ramp by size has ended. Until then nothing counts, and no time passes; at is now.
+// foundRamp records the end of a ramp by size. Until then no operation and no time counts; at is the current time.
 func (p *progress) foundRamp(run ioengine.Run, at int64) {
 	if !p.rampSized {
 		return

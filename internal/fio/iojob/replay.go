@@ -19,10 +19,10 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// A log comes from another machine or user: it names files, and what is done to them. A job that replays one goes to regular
-// files that the log names, as with fio, but to a block device only where the job itself or the command line names it too.
+// A log may come from another machine or user: it names files and the operations on them. A job that replays one uses
+// regular files that the log names, as in fio, but a block device only if the job itself or the command line names it too.
 
-// ioLogs are the logs of one run: those that are replayed, looked through once each, and those that are written.
+// ioLogs are the logs of one run: those to replay, each scanned once, and those to write.
 type ioLogs struct {
 	read    []readLog
 	written []string
@@ -35,7 +35,7 @@ type readLog struct {
 	log     *iolog.Log
 }
 
-// open looks through a log, unless another clone has done so.
+// open scans a log, unless another clone has done so.
 func (l *ioLogs) open(path string, o iolog.Options, say func(*iolog.Log)) (*iolog.Log, error) {
 	for _, r := range l.read {
 		if r.path == path && r.options == o {
@@ -51,18 +51,18 @@ func (l *ioLogs) open(path string, o iolog.Options, say func(*iolog.Log)) (*iolo
 	return log, nil
 }
 
-// close ends all reading and writing.
+// close closes all logs.
 func (l *ioLogs) close() {
 	for _, r := range l.read {
 		_ = r.log.Close() // it was only read
 	}
 	for _, f := range l.files {
-		_ = f.Close() // its writer has seen that everything is written
+		_ = f.Close() // its writer has flushed and checked it
 	}
 }
 
-// taken returns the file for the log that a clone writes. fio has clones write into one file all together; here each has
-// one of its own: NAME, NAME.1, NAME.2 …
+// taken returns the file for the log that a clone writes. In fio, all clones write into one file; here each has its own:
+// NAME, NAME.1, NAME.2 …
 func (l *ioLogs) taken(name, folder string) string {
 	if name == "" {
 		return ""
@@ -78,7 +78,7 @@ func (l *ioLogs) taken(name, folder string) string {
 	return own
 }
 
-// create makes the file of a log. An older log gives way; anything else that has something in it stays.
+// create makes the file of a log. It replaces an older log, but no other file that has content.
 func (l *ioLogs) create(path string) (*os.File, error) {
 	fail := func(err error) (*os.File, error) {
 		return nil, &diag.Error{Code: "write-iolog", Message: fmt.Sprintf("write iolog %q", path), Err: err, Exit: diag.ExitData}
@@ -109,7 +109,7 @@ func (l *ioLogs) create(path string) (*os.File, error) {
 
 const logStart = "fio version "
 
-// replayOptions are those of a job.
+// replayOptions are the options of a job for reading its log.
 func replayOptions(r *fiojob.Replay, asFio bool) iolog.Options {
 	o := iolog.Options{
 		Redirect: r.Redirect, SpeedPercent: int64(r.SpeedPercent), Scale: r.Scale, Align: r.Align, WaitsOfFio: asFio,
@@ -138,11 +138,11 @@ func (c *clone) replayed(o *Options) string {
 	return path
 }
 
-// makes reports whether a job above writes a log.
+// makes reports whether a preceding job writes a log.
 func (l *ioLogs) makes(path string) bool { return slices.Contains(l.written, path) }
 
-// planLater works out the files of clones that replay what jobs before them have written, and lays them out. It returns what
-// keeps single ones from running: what was done before them has its report all the same.
+// planLater plans and lays out the files of clones that replay logs of jobs before them. It returns the errors of clones
+// that cannot run; earlier jobs keep their results.
 func (r *runner) planLater(ctx context.Context, clones []*clone) map[*clone]error {
 	faults := map[*clone]error{}
 	for _, c := range clones {
@@ -196,7 +196,7 @@ func (c *clone) planReplay(o *Options, logs *ioLogs) error {
 	return nil
 }
 
-// replayFile works out where operations on one file of a log go, and refuses what it must not or cannot be.
+// replayFile plans where operations on one file of a log go, and refuses files that they must not or cannot use.
 func (c *clone) replayFile(logged *iolog.File, o *Options, untouched bool) (cloneFile, error) {
 	f := cloneFile{path: logged.Name, reads: logged.Operations[iolog.Read] > 0, writes: logged.Writes(), size: logged.End}
 	if untouched {
@@ -252,7 +252,7 @@ func (c *clone) refuse(what string, err error, hint string, code int) error {
 	}
 }
 
-// scaleHint names the divisor that makes a log fit.
+// scaleHint names the divisor with which a log fits.
 func scaleHint(need, have int64) string {
 	if have <= 0 {
 		return "replay_redirect=FILE replays the log on another file or device"
@@ -286,7 +286,7 @@ func (c *clone) touches(f *cloneFile) (reads, writes bool) {
 	return c.job.ReadWrite != "write" && c.job.ReadWrite != "randwrite", c.job.Writes()
 }
 
-// sayReplay tells what a log holds, and what is doubtful about it.
+// sayReplay reports what a log holds, and warns of doubtful parts.
 func (o *Options) sayReplay(l *iolog.Log, r *fiojob.Replay) {
 	for _, w := range l.Warnings {
 		o.say("%s: warning: %s", w.Pos, w.Message)
@@ -308,13 +308,13 @@ func (o *Options) sayReplay(l *iolog.Log, r *fiojob.Replay) {
 	o.say("replaying %s (%s): %s; %s, on %d files", l.Path, l.Version, strings.Join(parts, ", "), pace, len(l.Files))
 }
 
-// besideReplay are options that have no effect on a replay.
+// besideReplay lists options that have no effect on a replay.
 const besideReplay = `
 	rate rate_iops rate_process rwmixread rwmixwrite bsrange bssplit ba time_based loops number_ios io_size filesize offset
 	offset_increment thinktime thinktime_blocks fsync fdatasync zonemode zonesize zoneskip percentage_random
 	random_distribution norandommap directory verify serialize_overlap`
 
-// sayWithoutEffect names the options of a job that its log makes idle.
+// sayWithoutEffect names the options of a job that have no effect because it replays a log.
 func (o *Options) sayWithoutEffect(j *fiojob.Job) {
 	var idle []string
 	for key := range strings.FieldsSeq(besideReplay) {
@@ -327,7 +327,7 @@ func (o *Options) sayWithoutEffect(j *fiojob.Job) {
 	}
 }
 
-// prepare opens the files of a clone, and its log to write.
+// prepare opens the files of a clone and the log that it writes.
 func (r *runner) prepare(ctx context.Context, c *clone) (ioengine.Run, error) {
 	run, err := ioengine.Generator{Backend: r.options.Backend, Replay: c.log}.PrepareJobs(ctx, r.workload(c, 0), []fiojob.Job{c.job})
 	if err == nil {
@@ -348,7 +348,7 @@ func (r *runner) prepare(ctx context.Context, c *clone) (ioengine.Run, error) {
 	return run, nil
 }
 
-// logNames are the names of the clone's files in the log that it writes, those that fio would have.
+// logNames are the names of the clone's files in the log that it writes, the same as in fio.
 func (c *clone) logNames() []string {
 	var names []string
 	for _, f := range c.files {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeBytes is how much may be written beside a file, which need not exist.
+// freeBytes is the free space in the file system of a file, which need not exist.
 func freeBytes(path string) (int64, bool) {
 	for {
 		var st unix.Statfs_t

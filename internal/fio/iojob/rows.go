@@ -4,7 +4,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fioreport"
 )
 
-// report makes the rows of what has been delivered so far.
+// report builds the rows from all intervals delivered so far.
 func (r *runner) report() *fioreport.Report {
 	now := r.axis.now()
 	out := &fioreport.Report{Started: r.axis.zero(), Elapsed: now, Disks: r.disks.Used(now)}
@@ -29,7 +29,7 @@ func (r *runner) report() *fioreport.Report {
 	return out
 }
 
-// addClone adds what one clone has delivered so far.
+// addClone adds the results of one clone so far.
 func addClone(b *fioreport.RowBuilder, c *clone, period int64) {
 	if b.Row.Steady == nil {
 		b.Row.Steady = c.judge.result() // which locks clones itself
@@ -48,7 +48,7 @@ func addClone(b *fioreport.RowBuilder, c *clone, period int64) {
 		b.Row.Depth = &d
 	}
 	if c.started == 0 {
-		return // its turn has not come
+		return // it has not begun
 	}
 	end := c.ended
 	if end == 0 {

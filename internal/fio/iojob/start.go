@@ -8,19 +8,19 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// StartDelay is how long after the last clone is prepared all of them start, so that they do so together.
+// StartDelay is the time from the preparation of the last clone to the common start of all.
 const StartDelay = 2 * time.Millisecond
 
 // hostShift keeps the numbers of clones on several hosts apart.
 const hostShift = 20
 
-// Ready says that the jobs between two stonewalls are prepared: files are laid out and open, memory is there.
+// Ready reports that the jobs between two stonewalls are prepared: files are laid out and open, memory is allocated.
 type Ready struct {
 	Phase  int     // from 0
 	Faults []error // of clones that could not be prepared
 }
 
-// start returns when clones that are prepared begin, on the run's axis, and false where they shall not.
+// start returns when prepared clones begin, on the run's axis, and false if they must not begin.
 func (r *runner) start(ctx context.Context, ready Ready, prepared []ioengine.Run) (time.Duration, bool) {
 	if r.options.Start == nil {
 		return r.axis.now() + StartDelay, len(ready.Faults) < len(prepared)
@@ -35,7 +35,7 @@ func (r *runner) start(ctx context.Context, ready Ready, prepared []ioengine.Run
 		return 0, false
 	}
 	if ready.Phase == 0 {
-		// Hosts that start together have their periods together.
+		// Hosts that start together also begin their periods together.
 		r.axis.set(at.Add(-StartDelay))
 	}
 	for _, run := range prepared {
@@ -46,7 +46,7 @@ func (r *runner) start(ctx context.Context, ready Ready, prepared []ioengine.Run
 	return at.Sub(r.axis.zero()), len(ready.Faults) < len(prepared)
 }
 
-// axis is the time axis of a run. Its zero moves once, when several hosts agree on their start.
+// axis is the time axis of a run. Its zero moves once, when several hosts have agreed on their start.
 type axis struct {
 	mu   sync.Mutex
 	from time.Time

@@ -12,11 +12,11 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// judge watches the clones of one row and ends them when they have settled. The zero pointer watches nothing. Periods of all
-// clones end at the same moments, so what they did between two checks adds up exactly.
+// judge watches the clones of one row and ends them when they are steady. A nil judge does nothing. Periods of all clones
+// end at the same times, so that their sums between two checks are exact.
 type judge struct {
 	period  int64 // length of a delivered interval
-	perStep int64 // of them in a check
+	perStep int64 // number of periods per check
 
 	mu      sync.Mutex
 	members map[*clone]*judged
@@ -25,17 +25,17 @@ type judge struct {
 	steady  fioreport.Steady
 }
 
-// judged is what one clone has delivered.
+// judged is the data that one clone has delivered.
 type judged struct {
 	begun, left bool
 	first       int64 // number of its first whole period
-	reached     int64 // number behind the last period that it has delivered
+	reached     int64 // number after the last period that it has delivered
 	periods     map[int64]judgedPeriod
 }
 
 type judgedPeriod struct{ operations, bytes, latency float64 }
 
-// newJudges gives a judge to every clone whose job asks for a steady state: one for a row.
+// newJudges gives every clone whose job has a steady-state criterion a judge, one per row.
 func newJudges(clones []*clone, period time.Duration) {
 	groups := map[int]*judge{}
 	for _, c := range clones {
@@ -59,7 +59,7 @@ func newJudges(clones []*clone, period time.Duration) {
 	}
 }
 
-// samplePeriod returns the longest length of periods, at most sample, of which every check interval is a multiple.
+// samplePeriod returns the longest period, at most sample, that divides every check interval.
 func samplePeriod(jobs []fiojob.Job, sample time.Duration) time.Duration {
 	common := time.Duration(0)
 	for i := range jobs {
@@ -79,7 +79,7 @@ func samplePeriod(jobs []fiojob.Job, sample time.Duration) time.Duration {
 	return common / ((common + sample - 1) / sample)
 }
 
-// add takes what a clone did in one period.
+// add records what a clone did in one period.
 func (j *judge) add(c *clone, iv *interval.Interval) {
 	if j == nil || iv.Final {
 		return // the last period is cut short
@@ -106,7 +106,7 @@ func (j *judge) add(c *clone, iv *interval.Interval) {
 	j.check()
 }
 
-// leave says that a clone does no more.
+// leave records that a clone has ended.
 func (j *judge) leave(c *clone) {
 	if j == nil {
 		return
@@ -119,7 +119,7 @@ func (j *judge) leave(c *clone) {
 	}
 }
 
-// check judges every check interval that all clones have delivered.
+// check checks every interval that all clones have delivered.
 func (j *judge) check() {
 	reached, alive := int64(math.MaxInt64), false
 	for c, m := range j.members {
@@ -169,7 +169,7 @@ func (j *judge) step() fioreport.SteadyValue {
 	return v
 }
 
-// result returns a copy of what was found.
+// result returns a copy of the result.
 func (j *judge) result() *fioreport.Steady {
 	if j == nil {
 		return nil

@@ -16,15 +16,15 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// StreamLengthDefault is how long the intervals of a stream are where nothing else is said.
+// StreamLengthDefault is the default length of a stream's intervals.
 const StreamLengthDefault = time.Second
 
-// streamLinesMax bounds the lines that wait for the reader of a stream. Further lines are dropped and counted: the clock of
-// the load must not wait for a reader.
+// streamLinesMax bounds the lines that wait for the reader of a stream. Further lines are dropped and counted: a slow
+// reader must not slow down the load.
 const streamLinesMax = 4096
 
-// stream writes what rows did in each interval, a line of JSON each, while they run. docs/formats/intervals.md
-// describes the lines.
+// stream writes the results of rows while they run, one line of JSON per interval. docs/formats/intervals.md describes the
+// lines.
 type stream struct {
 	length int64
 	zero   func() time.Time
@@ -39,7 +39,7 @@ type stream struct {
 	err  error
 }
 
-// rowStream is one row: a clone, or the clones of a group that is reported as one.
+// rowStream is one row: a clone, or the clones of a group with group reporting.
 type rowStream struct {
 	mu      sync.Mutex
 	job     *fiojob.Job
@@ -48,29 +48,29 @@ type rowStream struct {
 	pending map[int64]*streamed // by number of the interval
 }
 
-// cloneProgress is how far a clone has delivered.
+// cloneProgress is how far the delivery of a clone has come.
 type cloneProgress struct {
 	until    int64
 	finished bool
 }
 
-// streamed adds up one interval of a row.
+// streamed is the sum of one interval of a row.
 type streamed struct {
 	start, end                    int64
 	traffic                       [interval.DirectionCount]interval.Traffic
 	due, never, backlog, inFlight uint64
 	stalled, cpu                  int64
-	// By clone: backlog and operations in flight at the end of its last piece, and its stalls, which are those of one
-	// process and the same for all.
+	// By clone: backlog and operations in flight at the end of its last piece, and its stalls, which affect the whole
+	// process and are the same for all clones.
 	backlogOf, inFlightOf, stalledOf map[int]uint64
 }
 
-// sameRow reports whether clones of two jobs, the second behind the first, are reported as one.
+// sameRow reports whether clones of two jobs, the second after the first, share a row.
 func sameRow(a, b *fiojob.Job) bool {
 	return a.GroupReporting && b.GroupReporting && a.Group == b.Group
 }
 
-// newStream starts a stream of clones to w; intervals are length long.
+// newStream starts a stream of clones to w, with intervals of this length.
 func newStream(clones []*clone, w io.Writer, length time.Duration, zero func() time.Time) *stream {
 	s := &stream{length: int64(length), zero: zero, lines: make(chan []byte, streamLinesMax), done: make(chan struct{})}
 	for i, c := range clones {
@@ -85,7 +85,7 @@ func newStream(clones []*clone, w io.Writer, length time.Duration, zero func() t
 	return s
 }
 
-// write hands lines to the reader until the stream is closed.
+// write passes lines to the reader until the stream is closed.
 func (s *stream) write(w io.Writer) {
 	defer close(s.done)
 	for line := range s.lines {
@@ -106,12 +106,12 @@ func (s *stream) failed() bool {
 	return s.err != nil
 }
 
-// add takes what a clone did.
+// add adds an interval of a clone.
 func (s *stream) add(c *clone, iv *interval.Interval) {
 	row := s.of[c.number]
 	row.mu.Lock()
 	defer row.mu.Unlock()
-	// By its middle, because the first and the last piece of a load may reach over a boundary by a tenth.
+	// By its middle, because the first and the last piece of a load may overlap a boundary by up to a tenth.
 	key := (iv.StartNanos + iv.LengthNanos/2) / s.length
 	p := row.pending[key]
 	if p == nil {
@@ -136,7 +136,7 @@ func (p *streamed) add(clone int, iv *interval.Interval) {
 	p.stalledOf[clone] += uint64(iv.StalledNanos)
 }
 
-// finish says that nothing more comes of a clone.
+// finish records that a clone delivers no more.
 func (s *stream) finish(c *clone) {
 	row := s.of[c.number]
 	row.mu.Lock()
@@ -145,7 +145,7 @@ func (s *stream) finish(c *clone) {
 	s.release(row)
 }
 
-// release writes the intervals of a row that all its clones have passed.
+// release writes the intervals of a row that are complete.
 func (s *stream) release(row *rowStream) {
 	finished := true
 	until := int64(-1)
@@ -181,7 +181,7 @@ func (s *stream) emit(row *rowStream, p *streamed, final bool) {
 	}
 	for d, active := range directionsOf(row.job) {
 		if t := &p.traffic[d]; !active && t.Operations == 0 && len(t.Errors) == 0 {
-			continue // a replay or a verification has directions beside those of rw
+			continue // only directions of rw; replays and verification have others
 		}
 		out := streamedDirection(&p.traffic[d], p.end-p.start)
 		switch interval.Direction(d) {
@@ -206,7 +206,7 @@ func (s *stream) emit(row *rowStream, p *streamed, final bool) {
 	}
 }
 
-// close writes what waits and says what is missing.
+// close writes the remaining lines and returns an error if lines are missing.
 func (s *stream) close() error {
 	for _, row := range s.rows {
 		row.mu.Lock()
@@ -262,7 +262,7 @@ type jsonStreamedDirection struct {
 	Response   *jsonQuantiles    `json:"response_ns,omitempty"`
 }
 
-// jsonQuantiles sums up latencies; missing where nothing completed.
+// jsonQuantiles sums up latencies; omitted if no operation completed.
 type jsonQuantiles struct {
 	Mean fioreport.Decimal `json:"mean"`
 	Min  uint64            `json:"min"`

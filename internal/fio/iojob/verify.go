@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// sayMismatches tells what verification found.
+// sayMismatches reports the mismatches that verification found.
 func (o *Options) sayMismatches(job string, account *measuring.Account) {
 	if account.SurveyedBytes > 0 {
 		o.say("verify: job %q: it was written in another order than this job would write it; %s were found by their headers", job,
@@ -29,8 +29,8 @@ func (o *Options) sayMismatches(job string, account *measuring.Account) {
 	}
 }
 
-// shareFiles finds clones that write to the same places at the same time. The header of a block is then that of any of
-// them, so that it cannot be checked whose write is there.
+// shareFiles finds clones that write to the same places at the same time. The header of a block may then be from any of
+// them, so that verification cannot check which clone wrote it.
 func shareFiles(clones []*clone, o *Options) {
 	type part struct {
 		clone    *clone
@@ -71,7 +71,7 @@ func shareFiles(clones []*clone, o *Options) {
 	}
 }
 
-// span bounds what a clone touches of one of its files.
+// span is the range that a clone may touch in one of its files.
 func (c *clone) span(file int) (from, to int64) {
 	j := &c.job
 	from, to = j.Offset.Bytes, math.MaxInt64

@@ -16,16 +16,16 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// Files that say how far a job came with its writes, as fio leaves them: local-NAME-NUMBER-verify.state in the current folder.
-// One is left where a job that verifies is stopped, or where verify_state_save=1 asks for it, and verify_only with
-// verify_state_load=1 reads back what it says.
+// Files that record how far the writes of a job came, as in fio: local-NAME-NUMBER-verify.state in the current folder. A
+// job that verifies writes one when it is stopped, or at its end with verify_state_save=1; verify_only with
+// verify_state_load=1 reads back the writes it records.
 
 func (c *clone) statePath(o *Options) string {
 	name := strings.ReplaceAll(verify.StateName(c.job.Name, c.number), "/", "_")
 	return filepath.Join(cmp.Or(o.StateFolder, o.Folder), name)
 }
 
-// loadState takes over what an earlier run left.
+// loadState loads the state that an earlier run saved.
 func (c *clone) loadState(o *Options) error {
 	j := &c.job
 	if !j.Verify.StateLoad || j.Verify.Method == "" {
@@ -60,7 +60,7 @@ func (c *clone) loadState(o *Options) error {
 	return nil
 }
 
-// readBounded reads a regular file of at most so many bytes.
+// readBounded reads a regular file of at most this many bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// saveState leaves how far a clone came. stopped says that its load was ended from outside.
+// saveState records how far a clone came. stopped reports that its load was ended from outside.
 func (c *clone) saveState(o *Options, run ioengine.Run, stopped bool) error {
 	v := &c.job.Verify
 	if v.StateNever || !v.StateSave && !stopped {
