@@ -9,18 +9,18 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// arg is the value of one option while it is read into a job.
+// arg is the value of an option that is being read into a job.
 type arg struct {
 	*syntax.Value
 	options *Options
-	// repeated says that the same section had the option before.
+	// repeated reports whether the section has set the option before.
 	repeated bool
 }
 
 // apply reads the value of an option into a job.
 type apply func(j *Job, a *arg)
 
-// flag reads the options that are on without a value.
+// flag reads options that are on if they have no value.
 func flag(field func(*Job) *bool) apply {
 	return func(j *Job, a *arg) { a.Boolean(field(j), true) }
 }
@@ -30,7 +30,7 @@ func boolean(field func(*Job) *bool) apply {
 	return func(j *Job, a *arg) { a.Boolean(field(j), false) }
 }
 
-// not reads 0 and 1 into a field that says the opposite.
+// not reads 0 and 1 into a field with the opposite meaning.
 func not(field func(*Job) *bool) apply {
 	return func(j *Job, a *arg) {
 		on := !*field(j)
@@ -39,7 +39,7 @@ func not(field func(*Job) *bool) apply {
 	}
 }
 
-// word reads one of values into a field that says whether it is on.
+// word reads one of values into a field that is true for on.
 func word(field func(*Job) *bool, on string, values ...string) apply {
 	return func(j *Job, a *arg) {
 		if v, ok := a.Choice(a.Text, values, nil); ok {
@@ -48,7 +48,7 @@ func word(field func(*Job) *bool, on string, values ...string) apply {
 	}
 }
 
-// count reads a plain integer. fio takes lists too and uses their first value.
+// count reads a plain integer. Like fio, it uses the first value of a list.
 func count(field func(*Job) *int, low, high int64) apply {
 	return func(j *Job, a *arg) {
 		text := a.Seen
@@ -158,7 +158,7 @@ func FormatSize(s Size) string {
 	return syntax.FormatBytes(s.Bytes)
 }
 
-// drives escapes the drive letters of a list of names, where the system has them and the reading is not fio's own.
+// drives escapes the drive letters in a list of names on systems that have them, except in the exact reading.
 func drives(a *arg) {
 	if !a.options.Windows || a.Reading == syntax.Exact {
 		return

@@ -22,7 +22,7 @@ func (j *Job) Clone() Job {
 	return c
 }
 
-// Bare returns a job of j's name and place that says nothing else.
+// Bare returns a job with only the name and position of j.
 func (j *Job) Bare() Job {
 	bare := defaultJob()
 	bare.Name, bare.Section, bare.Pos, bare.source = j.Name, j.Section, j.Pos, j.source
@@ -42,7 +42,7 @@ func (j Job) With(key, value string) (Job, error) {
 	return j, nil
 }
 
-// Set replaces the text of an option after its typed value changed.
+// Set replaces the text of an option after its typed value has changed.
 func (j *Job) Set(key, exact string) {
 	class, why := ClassOf(key)
 	for i := range j.Options {
@@ -56,7 +56,7 @@ func (j *Job) Set(key, exact string) {
 	j.Options = append(j.Options, syntax.Option{Key: key, Value: exact, Exact: exact, Class: class, Why: why, Pos: j.Pos})
 }
 
-// Each returns a File whose jobs are what change makes of them.
+// Each returns a File whose jobs are replaced by the results of change.
 func (f *File) Each(change func(Job) Job) *File {
 	out := *f
 	out.jobs = make([]Job, len(f.jobs))
@@ -66,7 +66,7 @@ func (f *File) Each(change func(Job) Job) *File {
 	return &out
 }
 
-// WithRuntime returns the job bounded to d: a shorter runtime of its own stays. 0 changes nothing.
+// WithRuntime returns the job bounded to d; it keeps a shorter runtime. 0 changes nothing.
 func (j Job) WithRuntime(d time.Duration) Job {
 	if d > 0 && (j.Runtime == 0 || d < j.Runtime) {
 		j = j.Clone()
@@ -91,8 +91,8 @@ func (f *File) WithDepth(depth int) *File {
 	})
 }
 
-// ContinueOnErrors returns the file with continue_on_error=all for jobs that say nothing about it, as X-Ray sets it:
-// a workload outlives the failures that a scenario causes, and the errors are counted.
+// ContinueOnErrors returns the file with continue_on_error=all for jobs that do not set it, as X-Ray does: a workload
+// outlives the failures that a scenario causes, and the errors are counted.
 func (f *File) ContinueOnErrors() *File {
 	return f.Each(func(j Job) Job {
 		if j.Has("continue_on_error") {

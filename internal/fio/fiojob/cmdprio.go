@@ -8,15 +8,16 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// CommandPriority gives single operations a priority of their own, for reads and writes. The zero value gives none.
+// CommandPriority gives a share of the operations another priority, separately for reads and writes. The zero value gives
+// none.
 type CommandPriority struct {
 	Percent [2]int                    // of operations
-	Class   [2]int                    // of the kernel: 1 realtime, which 0 means too; 2 best effort, 3 idle
+	Class   [2]int                    // of the kernel: 1 realtime (also 0), 2 best effort, 3 idle
 	Level   [2]int                    // 0, the highest, to 7
-	Split   [2][]syntax.PrioritySplit // by block size, in place of Percent
+	Split   [2][]syntax.PrioritySplit // by block size, replaces Percent
 }
 
-// Active reports whether any operation has a priority of its own.
+// Active reports whether any operation has another priority.
 func (c *CommandPriority) Active() bool {
 	return c.Percent != [2]int{} || len(c.Split[Read])+len(c.Split[Write]) > 0
 }
@@ -32,7 +33,7 @@ var commandPriority = []spec{
 		apply: setPrioritySplit},
 }
 
-// pairOf reads "read[,write]"; one value holds for both.
+// pairOf reads "read[,write]"; a single value sets both.
 func pairOf(field func(*Job) *[2]int, low, high int64) apply {
 	return func(j *Job, a *arg) {
 		if strings.Count(a.Seen, ",") > 1 {
@@ -52,7 +53,7 @@ func pairOf(field func(*Job) *[2]int, low, high int64) apply {
 	}
 }
 
-// setPrioritySplit reads "64k/40/1/0:4k/20,1024k/60": two or four numbers an entry.
+// setPrioritySplit reads "64k/40/1/0:4k/20,1024k/60": each entry has two or four numbers.
 func setPrioritySplit(j *Job, a *arg) {
 	if strings.Count(a.Seen, ",") > 1 {
 		a.Bad("want at most two lists, for read and write")
@@ -70,7 +71,7 @@ func setPrioritySplit(j *Job, a *arg) {
 	})
 }
 
-// checkPriorities finds what only several options of CommandPriority show together.
+// checkPriorities finds problems that only several options of CommandPriority show together.
 func checkPriorities(j *Job, at func(string) (syntax.Option, bool), blame func(diag.Severity, syntax.Option, string, string, string)) {
 	c := &j.CommandPriority
 	if c.Percent != [2]int{} && len(c.Split[Read])+len(c.Split[Write]) > 0 {

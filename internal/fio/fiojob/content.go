@@ -11,15 +11,15 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Content says what the writes of a job hold. Options that are not set are zero, but for the chunk.
+// Content describes the data that a job writes. Options that are not set are zero, except the chunk.
 type Content struct {
-	CompressPercent    int    // of each chunk: the part that compresses to nothing
+	CompressPercent    int    // of each chunk: the part that is fully compressible
 	CompressChunkBytes int64  // 0: a chunk is a whole block
-	DedupePercent      int    // of the blocks: repeat another one
-	DedupeMode         string // "" and "repeat": any; "working_set": one of a set of DedupeSetPercent of the job's size
+	DedupePercent      int    // of the blocks: repeat an earlier one
+	DedupeMode         string // "" and "repeat": any earlier block; "working_set": one of a set of DedupeSetPercent of the job's size
 	DedupeSetPercent   int
 	DedupeGlobal       bool   // all jobs share the set
-	Pattern            []byte `json:",omitempty"` // repeated from the start of a block on; with CompressPercent: of the part that compresses
+	Pattern            []byte `json:",omitempty"` // repeated from the start of each block; with CompressPercent, fills the compressible part
 }
 
 const (
@@ -34,7 +34,7 @@ func setPattern(j *Job, a *arg) {
 	}
 }
 
-// setVerifyPattern reads what buffer_pattern takes, and %o for the offset of the block.
+// setVerifyPattern reads values of buffer_pattern, and %o for the offset of the block.
 func setVerifyPattern(j *Job, a *arg) {
 	if pattern, offsets, ok := syntax.ReadPattern(a.Value, true, a.patternFile); ok {
 		j.Verify.Pattern, j.Verify.PatternOffsets = pattern, offsets
@@ -42,7 +42,7 @@ func setVerifyPattern(j *Job, a *arg) {
 }
 
 // patternFile reads a part that is a file name in single quotes, relative to the directory of the job file or the current
-// one. It needs permission to read files there and is refused in a workload. It returns false after reporting an error.
+// one. It needs permission to read files, and is refused in a workload. It returns false after reporting an error.
 func (a *arg) patternFile(text string) (part []byte, rest string, ok bool) {
 	o := a.options
 	name, rest, closed := strings.Cut(text[1:], "'")
@@ -70,7 +70,7 @@ func (a *arg) patternFile(text string) (part []byte, rest string, ok bool) {
 	return part, rest, true
 }
 
-// patternFolder returns the folder that has the file of a pattern, that of the job file where none has.
+// patternFolder returns the folder that has the file of a pattern, or that of the job file if none has.
 func (o *Options) patternFolder(name string) fs.FS {
 	folders := []fs.FS{o.FS, o.WorkFS}
 	if o.Reading == syntax.Exact {

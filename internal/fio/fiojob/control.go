@@ -11,13 +11,13 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Control is what of a job says when it runs, what ends it, and what its threads may use. Its zero value is what fio does
-// where a file says nothing.
+// Control is the part of a job that defines when it runs, when it ends, and which resources its threads may use. The zero
+// value has fio's defaults.
 type Control struct {
 	StartDelayMax  time.Duration // of startdelay=low-high; Job.StartDelay is the low end
 	ExitAll        bool
 	ExitAllOnError bool
-	ExitWhat       string // "group", which "" means too; "stonewall", "all"
+	ExitWhat       string // "group" (also ""), "stonewall", "all"
 	WaitFor        string // name of a job
 	SteadyState    SteadyState
 	CreateOnly     bool
@@ -29,27 +29,27 @@ type Control struct {
 	LatencyPercentile float64 // 0: 100
 	LatencyRun        bool
 	LatencyMax        time.Duration // max_latency; 0: none
-	RateMin           [3]int64      // bytes a second
+	RateMin           [3]int64      // bytes per second
 	RateIOPSMin       [3]int64
-	RateCycle         time.Duration // 0: a second
+	RateCycle         time.Duration // 0: one second
 	RateIgnoreThink   bool
 
 	ThinkTimeSpin   time.Duration
 	ThinkTimeIOTime time.Duration
-	ThinkTimeIssue  bool // blocks are counted when they are issued
+	ThinkTimeIssue  bool // blocks are counted at issue
 
 	FileService FileService
 	Flow        int // weight; 0: none
 	FlowID      int
-	// FlowSleep is how long a job that is ahead of the others waits before it looks again; 0 leaves it to the engine.
+	// FlowSleep is how long a job that is ahead of the others waits before it checks again; 0 uses the engine's default.
 	FlowSleep time.Duration
 
 	CPU          CPULoad
 	CPUs         []int // that the job may run on; nil: all
-	CPUsSplit    bool  // each clone has one of them
+	CPUsSplit    bool  // each clone runs on one of them
 	Nodes        Nodes
 	Nice         int
-	PrioClass    int // of the kernel: 1 realtime, 2 best effort, 3 idle; 0: none is set
+	PrioClass    int // of the kernel: 1 realtime, 2 best effort, 3 idle; 0: not set
 	Prio         int // 0 to 7
 	FSyncOnClose bool
 	EndSyncFS    bool `json:",omitzero"`
@@ -58,18 +58,18 @@ type Control struct {
 	ErrorDump    bool
 }
 
-// SteadyState says when a job has settled. The zero value never ends it.
+// SteadyState defines when a job is steady. The zero value never ends a job.
 type SteadyState struct {
 	Measure       string // "iops", "bw", "lat"; "" for none
-	Slope         bool   // of the line through the values, and not their distance from the mean
+	Slope         bool   // of the regression line through the values, instead of their distance from the mean
 	Limit         float64
 	Percent       bool // Limit is percent of the mean
 	Duration      time.Duration
 	RampTime      time.Duration
-	CheckInterval time.Duration // 0: a second
+	CheckInterval time.Duration // 0: one second
 }
 
-// String is the criterion as fio prints it: "iops_slope:0.300000%".
+// String returns the criterion as fio prints it: "iops_slope:0.300000%".
 func (s SteadyState) String() string {
 	text := s.Measure
 	if s.Slope {
@@ -84,12 +84,12 @@ func (s SteadyState) String() string {
 
 // FileService is the order in which a clone uses its files.
 type FileService struct {
-	Kind      string // "roundrobin", which "" means too; "sequential", "random", "zipf", "pareto", "normal"
+	Kind      string // "roundrobin" (also ""), "sequential", "random", "zipf", "pareto", "normal"
 	Count     int64  // operations on one file before the next; 0: 1
 	Parameter float64
 }
 
-// setSteadyState reads "iops:0.3%", "bw_slope:10" and the like. lat came after fio 3.33.
+// setSteadyState reads "iops:0.3%", "bw_slope:10" and similar values. lat was added after fio 3.33.
 func setSteadyState(j *Job, a *arg) {
 	name, limit, _ := strings.Cut(a.Text, ":")
 	name, ok := a.Choice(strings.TrimSpace(name), []string{"iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"}, nil)
@@ -170,7 +170,7 @@ func setFileService(j *Job, a *arg) {
 
 const cpusMax = 4096
 
-// setCPUs reads "0-3,8": fio takes colons for commas.
+// setCPUs reads "0-3,8"; as in fio, a colon is the same as a comma.
 func setCPUs(j *Job, a *arg) {
 	parts := strings.FieldsFunc(a.Text, func(r rune) bool { return r == ',' || r == ':' || r == ' ' })
 	cpus, ok := numberRanges(parts, cpusMax)
@@ -181,7 +181,7 @@ func setCPUs(j *Job, a *arg) {
 	j.Control.CPUs = cpus
 }
 
-// setCPUMask reads the set of CPUs as the bits of a number.
+// setCPUMask reads the set of CPUs from the bits of a number.
 func setCPUMask(j *Job, a *arg) {
 	v, ok := a.Number(a.Seen, 1, math.MaxInt64)
 	if !ok {
@@ -196,8 +196,8 @@ func setCPUMask(j *Job, a *arg) {
 	a.Option.Exact = strconv.FormatInt(v, 10)
 }
 
-// setIgnoreError reads "EAGAIN,ENOSPC:122": names or numbers, with : between those of one kind of error and commas between
-// those of reads, writes and verification.
+// setIgnoreError reads "EAGAIN,ENOSPC:122": names or numbers, with commas between errors of reads, writes and verification,
+// and colons between errors of the same kind.
 func setIgnoreError(j *Job, a *arg) {
 	var lists [3][]string
 	kinds := strings.Split(a.Text, ",")
@@ -221,7 +221,7 @@ func setIgnoreError(j *Job, a *arg) {
 	j.Control.IgnoreErrors = lists
 }
 
-// setPercentile reads latency_percentile, of whose list fio uses the first.
+// setPercentile reads latency_percentile; like fio, it uses the first value of a list.
 func setPercentile(j *Job, a *arg) {
 	first, _, _ := strings.Cut(a.Text, ":")
 	v, err := strconv.ParseFloat(first, 64)
@@ -243,7 +243,7 @@ func millis(field func(*Job) *time.Duration, low int64) apply {
 	}
 }
 
-// setStartDelay reads startdelay; from a range each clone draws its own.
+// setStartDelay reads startdelay; each clone draws its delay from a range.
 func setStartDelay(j *Job, a *arg) {
 	if low, high, found := strings.Cut(a.Seen, "-"); found {
 		from, ok := a.Time(low, time.Second)
@@ -252,7 +252,7 @@ func setStartDelay(j *Job, a *arg) {
 			return
 		}
 		j.StartDelay, j.Control.StartDelayMax = min(from, to), max(from, to)
-		// A unit in front of the minus sign is none that fio knows.
+		// fio does not accept a unit before the minus sign.
 		if read, _ := syntax.ExactTime(a.Seen, time.Second); read.Value != from.Microseconds() {
 			a.Warn("fio-reads-otherwise", fmt.Sprintf("%s: fio itself reads the first as %v", a.Written(),
 				time.Duration(read.Value)*time.Microsecond), fmt.Sprintf("write %s=%d-…, in seconds", a.Option.Key, int64(from.Seconds())))
@@ -263,7 +263,7 @@ func setStartDelay(j *Job, a *arg) {
 	duration(func(j *Job) *time.Duration { return &j.StartDelay }, time.Second)(j, a)
 }
 
-// checkControl finds what only several options of Control show together.
+// checkControl finds problems that only several options of Control show together.
 func checkControl(j *Job, at func(string) (syntax.Option, bool), blame func(diag.Severity, syntax.Option, string, string, string)) {
 	c := &j.Control
 	if c.SteadyState.Measure != "" && c.SteadyState.Duration <= 0 {
@@ -288,7 +288,7 @@ func checkControl(j *Job, at func(string) (syntax.Option, bool), blame func(diag
 	}
 }
 
-// CheckWaits returns the first job that waits for one that does not precede it, and the problem.
+// CheckWaits returns the first job that waits for a job that does not precede it, and the problem.
 func CheckWaits(jobs []Job) (at int, problem string) {
 	for i := range jobs {
 		wanted := jobs[i].Control.WaitFor

@@ -6,12 +6,12 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// CPULoad is what a job with ioengine=cpuio computes.
+// CPULoad is the load of a job with ioengine=cpuio.
 type CPULoad struct {
 	Percent      int           // of one CPU
-	Chunk        time.Duration // of computing between two rests; 0: 50 ms
-	Sort         bool          // it sorts numbers instead of looking at the clock only
-	ExitOnIODone bool          // it ends when the other jobs have
+	Chunk        time.Duration // computing time between two pauses; 0: 50 ms
+	Sort         bool          // it sorts numbers instead of only reading the clock
+	ExitOnIODone bool          // it ends when all other jobs have ended
 }
 
 const whyCPU = "only bragg io and fio have jobs that compute and do no I/O"

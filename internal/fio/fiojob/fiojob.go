@@ -1,14 +1,14 @@
 // Package fiojob reads fio's job files: sections, inheritance, environment, sizes, percentages, comma triples.
 //
-// It knows the format and the meaning of each option as a value; it drives no load. Every option of a file is
-// classified (Native, Ignored, Delegate, Refused, Unknown), so that a generator can say exactly what it lacks.
+// It only parses; it does not run jobs. Every option of a file has a class (Native, Ignored, Delegate, Refused, Unknown),
+// so that a generator can list exactly which options it lacks.
 //
 //	texts, words of a command line ──ParseAll──▶ File, by one of three readings
 //	text ──Parse, package syntax──▶ File (sections as written) ──Jobs──▶ []Job (typed, inherited, defaults filled in)
 //	File ──WithRuntime, package region──▶ File ──Print──▶ text that fio reads the same way
 //
-// What a person obviously meant wins over what fio would read ("bs = 4k" is 4096 and not 4), and a warning says so,
-// unless Options.Reading asks for fio's own values or for errors. docs/formats/jobfile.md describes the format.
+// What the author obviously meant takes precedence over fio's reading ("bs = 4k" is 4096 and not 4), with a warning, unless
+// Options.Reading selects fio's reading or errors. docs/formats/jobfile.md describes the format.
 package fiojob
 
 import (
@@ -36,14 +36,14 @@ type Size struct {
 
 // Job is one job of a file after inheritance, with defaults filled in. NumJobs is not expanded.
 type Job struct {
-	Name    string // name=, else the section's
+	Name    string // name=, or the section's name
 	Section string
 	Group   int // reporting group: stonewall and new_group start another
 	Pos     diag.Position
 
 	Filenames []string
-	Directory string // a list with : between folders; see Directories
-	// FilenameFormat makes the names of files where Filenames is empty; see CloneFiles.
+	Directory string // a list of folders with colons between them; see Directories
+	// FilenameFormat is the pattern of file names if Filenames is empty; see CloneFiles.
 	FilenameFormat string
 	NrFiles        int
 	OpenFiles      int
@@ -57,14 +57,14 @@ type Job struct {
 	BlockSplit    [3][]syntax.Split
 	BlockAlign    [3]int64
 	PercentRandom [3]int
-	// BlockUnaligned: any size of a range, not only multiples of the smallest. BlockByOrder: sizes of reads are for
-	// sequential and sizes of writes for random operations of any direction.
+	// BlockUnaligned allows any size of a range, not only multiples of the smallest. BlockByOrder uses the read sizes for
+	// sequential and the write sizes for random operations of any direction.
 	BlockUnaligned, BlockByOrder bool
 	SerializeOverlap             bool
 
 	Size            Size
 	FileSize        Size
-	FileSizeMin     int64 `json:",omitzero"` // each file has a length of its own from here to FileSize; 0: all have FileSize
+	FileSizeMin     int64 `json:",omitzero"` // each file draws its length from here to FileSize; 0: all have FileSize
 	Offset          Size
 	OffsetIncrement Size
 	OffsetAlign     int64 // of offsets that are percentages; 0: the smallest block
@@ -74,7 +74,7 @@ type Job struct {
 	ZoneRange       int64
 	ZoneSkip        Size
 	NoRandomMap     bool
-	LFSR            bool `json:",omitzero"` // random_generator=lfsr, which makes a random map of its own
+	LFSR            bool `json:",omitzero"` // random_generator=lfsr, which makes its own random map
 	Distribution    syntax.Distribution
 
 	IOEngine                                                                   string
@@ -90,7 +90,7 @@ type Job struct {
 	NoDiskUse                                                                  bool `json:",omitzero"` // disk_util=0
 	EndFSync                                                                   bool
 	SyncFileRange                                                              SyncFileRange `json:",omitzero"`
-	Advice                                                                     string        `json:",omitempty"` // "" as the order of the job says
+	Advice                                                                     string        `json:",omitempty"` // "" follows the job's order
 
 	NumJobs         int
 	Runtime         time.Duration
@@ -110,7 +110,7 @@ type Job struct {
 	RateProcess string // "linear", "poisson"
 
 	Replay     Replay `json:",omitzero"`
-	WriteIOLog string `json:",omitzero"` // file that gets what the job does; "" is none
+	WriteIOLog string `json:",omitzero"` // file that records the job's operations; "" is none
 
 	ContinueOnError string // "none", "read", "write", "io", "verify", "all"
 	ZeroBuffers     bool
@@ -126,14 +126,14 @@ type Job struct {
 
 	CommandPriority CommandPriority `json:",omitzero"`
 
-	// Options are all options that hold for this job as they were written, in fio's own spelling, for "job options" of
-	// reports and for the command line.
+	// Options are all options that apply to this job as written, in fio's spelling, for "job options" of reports and for
+	// the command line.
 	Options []syntax.Option
 
-	// PercentFloor is the least that a percentage of a scaled job comes to, in bytes.
+	// PercentFloor is the minimum size in bytes that a percentage of a scaled job yields.
 	PercentFloor int64 `json:"-"`
 
 	newGroup bool
 	source   string // the header line
-	kbBase   int64  // what k means in this job: 1024 or 1000
+	kbBase   int64  // value of k in this job: 1024 or 1000
 }

@@ -7,31 +7,32 @@ import (
 	"unicode"
 )
 
-// Logs are the logs that a job writes while it runs, for `bragg io`; loads of scenarios record intervals and write none.
+// Logs are the logs that a job of `bragg io` writes while it runs; loads of scenarios record intervals instead.
 type Logs struct {
 	Bandwidth, Latency, IOPS, Histogram Log
-	// AverageMillis is the window over which values are averaged; 0 logs every operation. HistogramMillis is the time
-	// between two lines of the histogram log; 0 writes none.
+	// AverageMillis is the averaging window of values; 0 logs every operation. HistogramMillis is the time between two
+	// lines of the histogram log; 0 writes none.
 	AverageMillis, HistogramMillis int
-	// Coarseness joins 2^Coarseness buckets of the histogram log.
+	// Coarseness merges 2^Coarseness buckets of the histogram log.
 	Coarseness int
 	Window     string // of latencies in a window: "avg" or "", "max", "both"
 	Offset     bool   // a column with the offset
 	Priority   bool   // the priority in hexadecimal
 	Issued     bool   `json:",omitzero"` // a column with the time of submission, which fio 3.33 does not have
 	Shared     bool   // one file for all clones
-	// Epoch: times are those of Clock (as clock_gettime(2) numbers them, 0 is wall time) and not since the job's start.
+	// Epoch selects times of Clock (as numbered by clock_gettime(2), 0 is wall time) instead of times since the job's
+	// start.
 	Epoch bool
 	Clock int
 }
 
-// Log is one log: whether it is enabled, and the prefix of its name; "" means the name of the job.
+// Log is one log: whether it is enabled, and the prefix of its name; "" is the name of the job.
 type Log struct {
 	On     bool
 	Prefix string
 }
 
-// What Logs.Window may be.
+// Values of Logs.Window.
 const (
 	WindowMean = "avg"
 	WindowMax  = "max"
@@ -74,7 +75,7 @@ var logOptions = []spec{
 		apply: count(func(j *Job) *int { return &j.Logs.Clock }, 0, 11)},
 }
 
-// logOf switches a log on. Without a value its name begins with that of the job.
+// logOf enables a log. Without a value, its name begins with that of the job.
 func logOf(field func(*Logs) *Log) apply {
 	return func(j *Job, a *arg) {
 		if a.Text != "" {
@@ -84,13 +85,13 @@ func logOf(field func(*Logs) *Log) apply {
 	}
 }
 
-// setLogWindow is log_window_value, which took the place of the switch log_max_value after fio 3.33.
+// setLogWindow reads log_window_value, which replaced log_max_value after fio 3.33.
 func setLogWindow(j *Job, a *arg) {
 	choice(func(j *Job) *string { return &j.Logs.Window },
 		[]string{WindowMean, WindowMax, WindowBoth}, map[string]string{"0": WindowMean, "1": WindowMax})(j, a)
 }
 
-// setLogMax reads the switch of fio 3.33, and the words that later versions take under its name.
+// setLogMax reads the switch of fio 3.33, and the words that later versions accept under its name.
 func setLogMax(j *Job, a *arg) {
 	if strings.ContainsFunc(a.Text, unicode.IsLetter) && !slices.Contains([]string{"true", "yes", "on", "false", "no", "off"}, strings.ToLower(a.Text)) {
 		setLogWindow(j, a)

@@ -11,8 +11,8 @@ import (
 // Directories returns the folders of directory, which may be a list.
 func (j *Job) Directories() []string { return syntax.SplitNames(j.Directory, false) }
 
-// Files returns the names that the job opens: filename, with directory in front. It is empty for a job that names
-// none, whose files fio would create.
+// Files returns the names that the job opens: filename, prefixed with directory. It is empty for a job without names, whose
+// files fio would create.
 func (j *Job) Files() []string {
 	files := make([]string, len(j.Filenames))
 	folders := j.Directories()
@@ -25,8 +25,8 @@ func (j *Job) Files() []string {
 	return files
 }
 
-// CloneFiles returns the names that one clone opens: those of filename, or else as many as nrfiles says, made from
-// filename_format and in one of the job's folders, which clones take in turn.
+// CloneFiles returns the names that one clone opens: those of filename, or else nrfiles names made from filename_format, in
+// one of the job's folders, which clones use in turn.
 func (j *Job) CloneFiles(clone int) []string {
 	if len(j.Filenames) > 0 {
 		return j.Files()

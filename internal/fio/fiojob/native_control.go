@@ -7,8 +7,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// nativeControl lists the options of Control. Those with a class of their own are native where whole job files are run on
-// files that the reader makes (Options.Host), and have that class in workloads.
+// nativeControl lists the options of Control. Those with a different class in workloads are native where whole job files
+// run on files that the reader creates (Options.Host).
 var nativeControl = []spec{
 	{name: "exitall", does: "the end of this job ends the others of exit_what", elsewhere: syntax.Delegate, why: whyLifecycle, apply: flag(func(j *Job) *bool { return &j.Control.ExitAll })},
 	{name: "exitall_on_error", does: "an error of this job ends the others of exit_what", elsewhere: syntax.Delegate, why: whyLifecycle,

@@ -10,31 +10,31 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Layout says how bragg io makes the files of a job, finds them and removes them. Workloads use devices that are there, and
-// leave it at its zero value.
+// Layout defines how bragg io creates, finds and removes the files of a job. Workloads use existing devices and leave it at
+// its zero value.
 type Layout struct {
 	Overwrite      bool   // files are filled with data before they are written
-	KeepCache      bool   // invalidate=0: what is in the page cache of a file stays
+	KeepCache      bool   // invalidate=0: the page cache of a file is kept
 	Fallocate      string // "none", "native", "posix", "keep", "truncate"; "" is native
-	NoSync         bool   // create_fsync=0: files that were filled are not flushed
-	CreateOnOpen   bool   // files are made empty and grow as they are written
-	Append         bool   // the region starts at the end of what a file holds
+	NoSync         bool   // create_fsync=0: filled files are not flushed
+	CreateOnOpen   bool   // files are created empty and grow as they are written
+	Append         bool   // the region starts at the current end of a file
 	Unlink         bool   // files are removed after the job
 	UnlinkEachLoop bool
 	OpenDir        string // every regular file below this folder is a file of the job
 }
 
-// SyncFileRange says after how many writes (0: never) which part of sync_file_range(2) is done, on what was written since
-// the last time.
+// SyncFileRange defines after how many writes (0: never) which flags of sync_file_range(2) are used, on the data written
+// since the last call.
 type SyncFileRange struct {
 	Every                        int
 	WaitBefore, Write, WaitAfter bool
 }
 
-// Values of Job.Advice besides "", which advises the kernel of the job's own order.
+// Values of Job.Advice other than "", which advises the kernel according to the job's order.
 const (
 	AdviceNone       = "0"
-	adviceOfJob      = "1" // is "" in Job.Advice
+	adviceOfJob      = "1" // "" in Job.Advice
 	AdviceRandom     = "random"
 	AdviceSequential = "sequential"
 )
@@ -44,8 +44,8 @@ const (
 	whyCache = "it prepares the page cache or files, and workloads use devices"
 )
 
-// nativeFiles lists the options of files. Those about making and removing them have a meaning where files are made: in
-// workloads they are never given to fio either, which would remove a disk that is a file (unlink).
+// nativeFiles lists the options of files. Those about creating and removing them apply only where files are created: in
+// workloads they are not passed to fio either, which could remove a disk that is a file (unlink).
 var nativeFiles = []spec{
 	{name: "overwrite", elsewhere: syntax.Ignored, why: whyCache, does: "fill files with data before they are written",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Overwrite })},
@@ -75,7 +75,7 @@ var nativeFiles = []spec{
 	{name: "sync_file_range", does: "write back or await what was written, after every so many writes", apply: setSyncFileRange},
 }
 
-// nativeFlow lists the options by which jobs are balanced against each other.
+// nativeFlow lists the options that balance jobs against each other.
 var nativeFlow = []spec{
 	{name: "flow", does: "weight of the job among those of one flow_id, which are kept in proportion", apply: count(func(j *Job) *int { return &j.Control.Flow }, 0, 1000)},
 	{name: "flow_id", does: "which jobs are balanced against each other; 0", apply: count(func(j *Job) *int { return &j.Control.FlowID }, 0, math.MaxInt32)},
@@ -111,7 +111,7 @@ func setSyncFileRange(j *Job, a *arg) {
 	a.Option.Exact = fmt.Sprintf("%s:%d", modes, s.Every)
 }
 
-// checkFlows finds jobs whose weight is the only one.
+// checkFlows finds jobs that are the only one with a weight.
 func (p *parser) checkFlows(jobs []Job) {
 	clones := map[int]int{}
 	for i := range jobs {
@@ -132,7 +132,7 @@ func (p *parser) checkFlows(jobs []Job) {
 	}
 }
 
-// setAdvice keeps fio's own words, which are what is printed.
+// setAdvice keeps fio's own words, which are printed again.
 func setAdvice(j *Job, a *arg) {
 	choice(func(j *Job) *string { return &j.Advice }, []string{AdviceNone, adviceOfJob, AdviceRandom, AdviceSequential}, nil)(j, a)
 	if j.Advice == adviceOfJob {

@@ -4,18 +4,18 @@ import (
 	"strings"
 )
 
-// Nodes says on which memory nodes (NUMA) the threads of a job run, and where their memory comes from. The zero value
-// leaves both to the kernel.
+// Nodes defines on which memory nodes (NUMA) the threads of a job run and allocate memory. The zero value leaves both to
+// the kernel.
 type Nodes struct {
 	CPUs    []int  // nodes whose CPUs the job may run on; nil: any
-	CPUsAll bool   // all nodes there are
+	CPUsAll bool   // all existing nodes
 	Policy  string // of memory: "", "default", "prefer", "bind", "interleave", "local"
 	Memory  []int  // nodes of the policy
-	// MemoryAll: all nodes there are.
+	// MemoryAll: all existing nodes.
 	MemoryAll bool
 }
 
-// NodesMax bounds the numbers of nodes, as the kernel does.
+// NodesMax bounds the numbers of nodes, as in the kernel.
 const NodesMax = 1024
 
 var memoryNodes = []spec{

@@ -10,32 +10,32 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Options says what a job file may see of its surroundings. The zero value shows it nothing.
+// Options defines what a job file may access in its environment. The zero value allows nothing.
 type Options struct {
-	Env func(name string) (string, bool) // for ${NAME}; nil: no variable has a value
+	Env func(name string) (string, bool) // for ${NAME}; nil: all variables are unset
 	FS  fs.FS                            // for include, nil refuses it; names are slash paths below its root
 
 	// WorkFS is the current folder, where fio looks for the files of patterns: after FS, and before it in the exact reading.
 	WorkFS fs.FS
 
-	Sections []string // the only jobs of files that are wanted, as [name]; empty: all
+	Sections []string // names of the jobs to use, as in [name]; empty: all
 
-	// Windows: names may begin with a drive letter (C:\data), whose colon parts no names.
+	// Windows: names may begin with a drive letter (C:\data), whose colon does not separate names.
 	Windows bool
 
-	Reading syntax.Reading // what doubtful text means; the zero value is what its author meant
+	Reading syntax.Reading // how doubtful text is read; the zero value is what its author meant
 
-	// Host says that jobs run on this machine with the rights of their author, as with fio: options that make no sense for a
-	// workload on the devices of a VM are native, and files may be named that are not devices.
+	// Host says that jobs run on this machine with the rights of their author, as with fio: options that do not apply to a
+	// workload on the devices of a VM are native, and jobs may name files that are not devices.
 	Host bool
 
-	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error where used
+	PageSize, CPUs, MemoryMB int64 // for $pagesize, $ncpus, $mb_memory; 0: not known, an error if used
 }
 
 // File is a parsed job file.
 type File struct {
 	Name     string
-	Sections []Section // as written, in order, globals too
+	Sections []Section // as written, in order, including globals
 	jobs     []Job
 	host     bool // as Options.Host
 }
@@ -48,16 +48,16 @@ type Section struct {
 	Options []syntax.Option
 }
 
-// Jobs returns the jobs in the file's order. The caller may change the Jobs, not what their slices hold.
+// Jobs returns the jobs in the file's order. The caller may change the Jobs, but not the contents of their slices.
 func (f *File) Jobs() []Job { return slices.Clone(f.jobs) }
 
-// Parse reads a job file. It reports every problem at once and always returns a File; where the List has errors, the
-// jobs hold what could be understood. name is used in positions and to find included files.
+// Parse reads a job file. It reports every problem at once and always returns a File; if the List has errors, the jobs hold
+// what was understood. name is used in positions and to find included files.
 func Parse(name, text string, options Options) (*File, diag.List) {
 	return ParseAll([]Input{{Name: name, Text: text}}, options)
 }
 
-// Bounds of a file's jobs. fio 3.33 starts 4096 at most.
+// Bounds of a file's jobs. fio 3.33 starts at most 4096.
 const (
 	clonesMax     = 4096
 	cloneFilesMax = 1 << 16 // clones × files
@@ -91,7 +91,7 @@ func (p *parser) checkClones(jobs []Job) {
 	}
 }
 
-// defaultJob is what fio assumes where a file says nothing.
+// defaultJob has fio's defaults.
 func defaultJob() Job {
 	return Job{
 		ReadWrite: "read", RWMixRead: 50, BlockSize: [3]int64{4096, 4096, 4096}, PercentRandom: [3]int{100, 100, 100},
@@ -108,20 +108,20 @@ func defaultJob() Job {
 type parser struct {
 	options Options
 	syntax.Problems
-	// zonesWarned says that the warning about zonesize without zonemode was given.
+	// zonesWarned says that the warning about zonesize without zonemode was reported.
 	zonesWarned bool
 }
 
-// blame reports what is wrong with an option.
+// blame reports a problem of an option.
 func (p *parser) blame(severity diag.Severity, o syntax.Option, code, message, hint string) {
 	p.Report(diag.Diagnostic{
 		Code: code, Severity: severity, Pos: o.Pos, Width: o.KeyWidth, Source: o.Source, Message: message, Hint: hint,
 	})
 }
 
-// apply gives a section's options to job in their order, aliases resolved, and returns them.
+// apply applies a section's options to job in order, with aliases resolved, and returns them.
 func (p *parser) apply(job *Job, raw *syntax.RawSection) []syntax.Option {
-	// fio sorts kb_base first: it decides what k means in the whole section.
+	// fio applies kb_base first: it defines k in the whole section.
 	for _, o := range raw.Options {
 		if o.Key == "kb_base" {
 			switch o.Value {
@@ -147,13 +147,13 @@ func (p *parser) apply(job *Job, raw *syntax.RawSection) []syntax.Option {
 	return out
 }
 
-// keep records o as an option of j and drops an older one of the same key.
+// keep records o as an option of j and drops an earlier one with the same key.
 func (j *Job) keep(o syntax.Option) {
 	j.Options = slices.DeleteFunc(j.Options, func(old syntax.Option) bool { return old.Key == o.Key })
 	j.Options = append(j.Options, o)
 }
 
-// option looks up one option, reads its value into job and returns it. ok is false when it cannot be understood.
+// option looks up one option, reads its value into job and returns it. ok is false if key or value is invalid.
 func (p *parser) option(job *Job, raw syntax.RawOption, repeated bool) (syntax.Option, bool) {
 	if !raw.Literal && strings.Contains(raw.Key, "${") {
 		raw.Key, _ = syntax.ExpandEnvironment(raw.Key, p.options.Env)
@@ -195,7 +195,7 @@ func (p *parser) option(job *Job, raw syntax.RawOption, repeated bool) (syntax.O
 	}
 	if s.apply != nil {
 		if s.class == syntax.Native && o.Class == syntax.Ignored {
-			job = &Job{} // the value is looked at and has no effect
+			job = &Job{} // the value is checked and has no effect
 		}
 		s.apply(job, a)
 	} else if s.note {
@@ -204,7 +204,7 @@ func (p *parser) option(job *Job, raw syntax.RawOption, repeated bool) (syntax.O
 	return o, a.Errors == errors
 }
 
-// finish fills in what depends on several options of a job and checks what only they decide together.
+// finish sets fields that depend on several options of a job, and checks these options together.
 func (p *parser) finish(j *Job, raw *syntax.RawSection, own []syntax.Option) {
 	at := func(key string) (syntax.Option, bool) {
 		i := slices.IndexFunc(j.Options, func(o syntax.Option) bool { return o.Key == key })
@@ -221,7 +221,7 @@ func (p *parser) finish(j *Job, raw *syntax.RawSection, own []syntax.Option) {
 	default:
 		j.ZoneMode = "strided"
 		if !p.zonesWarned {
-			p.zonesWarned = true // once a file: X-Ray's have it in every job
+			p.zonesWarned = true // once per file: X-Ray's have it in every job
 			p.blame(diag.SeverityWarning, o, "zonesize-without-zonemode", "zonesize without zonemode is read as strided zones",
 				"write zonemode=strided beside it; fio since 3.9 refuses the file as it is")
 		}
@@ -264,7 +264,7 @@ func (j *Job) hasRange() bool { return j.BlockRange != [3][2]int64{} }
 
 const sectorBytes = 512
 
-// checkAlignment finds what direct I/O would refuse for every operation.
+// checkAlignment finds sizes that direct I/O would reject for every operation.
 func (p *parser) checkAlignment(j *Job, at func(string) (syntax.Option, bool)) {
 	if !j.Direct {
 		return
@@ -294,7 +294,7 @@ func (p *parser) checkAlignment(j *Job, at func(string) (syntax.Option, bool)) {
 	}
 }
 
-// Directions returns the directions that the job's operations have.
+// Directions returns the directions of the job's operations.
 func (j *Job) Directions() []Direction {
 	switch strings.TrimPrefix(j.ReadWrite, "rand") {
 	case "read":
@@ -309,13 +309,13 @@ func (j *Job) Directions() []Direction {
 	return []Direction{Read, Write}
 }
 
-// Random reports whether offsets are drawn, at least in part (percentage_random), and not only counted up.
+// Random reports whether at least some offsets are random (percentage_random), and not only sequential.
 func (j *Job) Random() bool { return strings.HasPrefix(j.ReadWrite, "rand") }
 
 // Writes reports whether the job changes its files: it writes or trims.
 func (j *Job) Writes() bool { return j.ReadWrite != "read" && j.ReadWrite != "randread" }
 
-// Reads reports whether the job reads, besides reading back what it wrote.
+// Reads reports whether the job reads, not counting verification of what it wrote.
 func (j *Job) Reads() bool {
 	switch j.ReadWrite {
 	case "write", "randwrite", "trim", "randtrim", "trimwrite", "randtrimwrite":
@@ -324,8 +324,8 @@ func (j *Job) Reads() bool {
 	return true
 }
 
-// BlockSizes returns the block sizes of one direction with their shares: those of bssplit, else low and high of
-// bsrange, else the one of bs.
+// BlockSizes returns the block sizes of one direction with their shares: those of bssplit, else low and high of bsrange,
+// else bs.
 func (j *Job) BlockSizes(d Direction) []syntax.Split {
 	switch {
 	case len(j.BlockSplit[d]) > 0:
@@ -340,7 +340,7 @@ func (j *Job) BlockSizes(d Direction) []syntax.Split {
 	return []syntax.Split{{Bytes: j.BlockSize[d], Percent: 100}}
 }
 
-// BlockBounds returns the smallest and the largest block of all directions that the job has.
+// BlockBounds returns the smallest and the largest block of all directions of the job.
 func (j *Job) BlockBounds() (smallest, largest int64) {
 	directions := j.Directions()
 	if j.BlockByOrder {

@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Print returns the file as real fio reads it to the same effect: every job in full, without [global], numbers in
-// bytes, and no option that only shapes fio's output. rename maps the names of files; nil keeps them.
+// Print returns the file in a form that fio reads to the same effect: every job in full, without [global], numbers in
+// bytes, and without options that only affect fio's output. rename maps the names of files; nil keeps them.
 func (f *File) Print(rename func(name string) string) string {
 	var b strings.Builder
 	for i, j := range f.jobs {
@@ -26,7 +26,7 @@ func (f *File) Print(rename func(name string) string) string {
 	return b.String()
 }
 
-// Printed returns the job's options as "key=value", in the order in which fio shall read them.
+// Printed returns the job's options as "key=value", in the order in which fio must read them.
 func (j *Job) Printed(rename func(name string) string) []string {
 	var out []string
 	zoned := false
@@ -67,8 +67,8 @@ func (f *File) CommandLine() string {
 	return textio.Shell(words...)
 }
 
-// Unsupported reports every option that only real fio has, as errors that name it. A native generator refuses the
-// file when the list is not empty.
+// Unsupported reports every option that only fio itself supports, as errors that name it. A native generator refuses the
+// file if the list is not empty.
 func (f *File) Unsupported() diag.List {
 	var list diag.List
 	hint := "run it with --engine fio"
@@ -92,8 +92,8 @@ func (f *File) Unsupported() diag.List {
 	return list.Sorted()
 }
 
-// Undeclared reports every job that names no file or one that declared does not know, as errors. A workload may use the
-// devices of its VM and nothing else.
+// Undeclared reports every job without a file or with one that is not in declared, as errors. A workload may use only the
+// devices of its VM.
 func (f *File) Undeclared(declared []string) diag.List {
 	var list diag.List
 	hint := "the VM has no device"

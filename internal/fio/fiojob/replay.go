@@ -10,18 +10,18 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Replay says that a job does what a log recorded, in place of its own pattern.
+// Replay makes a job repeat the operations of a log instead of its own pattern.
 type Replay struct {
 	Logs     []string // clones take them in turn; none: no replay
 	NoStall  bool     // as fast as possible, in the log's order
 	Redirect string   // replaces every file of the log
-	// SpeedPercent is how fast the log's time goes; 0 is 100.
+	// SpeedPercent is the speed of the log's time; 0 is 100.
 	SpeedPercent int
-	Scale, Align int64    // offsets are divided by Scale, then lowered to a multiple of Align; 0: not
+	Scale, Align int64    // offsets are divided by Scale, then rounded down to a multiple of Align; 0: unchanged
 	Skip         []string // "read", "write", "trim", "sync"
 }
 
-// Log returns the log of one clone, "" where the job replays none.
+// Log returns the log of one clone, "" if the job replays none.
 func (r *Replay) Log(clone int) string {
 	if len(r.Logs) == 0 {
 		return ""

@@ -19,11 +19,11 @@ type Input struct {
 
 const inputsMax = 256
 
-// ParseAll reads several job files and options of a command line as one, in fio's order. The options come first in any
-// position: what precedes the first --name is the default of everything, below the [global] of the files; each --name starts
-// a job. Then come the files in their order, each with its own [global] and behind a stonewall that waits for the one
-// before. Groups are numbered through. Options.Sections picks jobs of the files. (With several files, fio 3.33 runs the
-// first section of the later ones too, whatever was picked.)
+// ParseAll reads several job files and options of a command line as one file, in fio's order. Options come first, wherever
+// they are: those before the first --name are defaults of all jobs, below the [global] of the files; each --name starts a
+// job. The files follow in order, each with its own [global] and after a stonewall. Groups are numbered consecutively.
+// Options.Sections selects jobs of the files. (With several files, fio 3.33 also runs the first section of the later ones,
+// even if it is not selected.)
 func ParseAll(inputs []Input, options Options) (*File, diag.List) {
 	p := &parser{options: options, Problems: syntax.Problems{Strict: options.Reading == syntax.Strict}}
 	f := &File{Name: syntax.CommandLine, host: options.Host}
@@ -78,7 +78,7 @@ func ParseAll(inputs []Input, options Options) (*File, diag.List) {
 	return f, p.List.Sorted()
 }
 
-// wall makes the job at first wait for all jobs before it, in a group of its own and of those that follow.
+// wall makes the job at first wait for all jobs before it, and begins a new group for it and those that follow.
 func (f *File) wall(first int) {
 	j := &f.jobs[first]
 	grouped := j.Stonewall || j.newGroup
@@ -94,7 +94,7 @@ func (f *File) wall(first int) {
 	}
 }
 
-// assemble turns sections into jobs of f. global holds what they start from, and keeps what their global sections say.
+// assemble turns sections into jobs of f. global holds their defaults, and collects the options of their global sections.
 func (p *parser) assemble(f *File, sections []syntax.RawSection, global *Job) {
 	for i := range sections {
 		raw := &sections[i]
@@ -119,7 +119,7 @@ func (p *parser) assemble(f *File, sections []syntax.RawSection, global *Job) {
 	}
 }
 
-// picked drops the jobs that Options.Sections does not name, and notes those that it found.
+// picked drops the jobs that Options.Sections does not name, and records those that it found.
 func (p *parser) picked(sections []syntax.RawSection, found map[string]bool) []syntax.RawSection {
 	if len(p.options.Sections) == 0 {
 		return sections
@@ -130,7 +130,7 @@ func (p *parser) picked(sections []syntax.RawSection, found map[string]bool) []s
 	})
 }
 
-// missing reports the names of Options.Sections that no file has.
+// missing reports the names of Options.Sections that are in none of the files.
 func (p *parser) missing(found map[string]bool, file string) {
 	names := slices.Sorted(maps.Keys(found))
 	for _, want := range p.options.Sections {
@@ -147,14 +147,14 @@ func (p *parser) missing(found map[string]bool, file string) {
 	}
 }
 
-// takesValue reports whether an option of a command line goes on in the next word where it has no equals sign.
+// takesValue reports whether an option of a command line takes the next word as its value if it has no equals sign.
 func takesValue(key string) bool {
 	s, known := lookup(key)
 	return known && s.kind != syntax.KindFlag && !(strings.HasPrefix(s.name, "write_") && s.report)
 }
 
-// Arguments splits a command line into options of jobs, for Input.Words, and the rest in its order: the program's own
-// options with their values, and file names. Everything after "--" is rest.
+// Arguments splits a command line into options of jobs, for Input.Words, and the rest in order: the program's own options
+// with their values, and file names. Everything after "--" is rest.
 func Arguments(arguments []string) (words, rest []string) {
 	for i := 0; i < len(arguments); i++ {
 		word := arguments[i]

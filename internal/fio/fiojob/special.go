@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Options whose values have a grammar of their own.
+// Options with their own grammar of values.
 
 var readWriteValues = []string{
 	"read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "readwrite", "randrw", "trimwrite", "randtrimwrite",
@@ -73,10 +73,10 @@ func setFilename(j *Job, a *arg) {
 		return
 	}
 	switch {
-	case a.repeated, exact: // a second line in one section adds to the first; in fio also one of [global]
+	case a.repeated, exact: // a second line in a section adds to the first; in fio also to one of [global]
 		names = append(slices.Clone(j.Filenames), names...)
 	case len(j.Filenames) > 0 && (a.Reading == syntax.Strict || !slices.Equal(j.Filenames, names)):
-		// Real fio adds a job's files to those of [global]. A job that names a device of its own is hardly meant to write the
+		// fio adds a job's files to those of [global]. A job that names its own device is hardly meant to write to the
 		// global one too.
 		a.Warn("filename-replaces", "filename replaces that of [global]; fio itself uses the files of both",
 			"remove filename from [global]")
@@ -85,14 +85,14 @@ func setFilename(j *Job, a *arg) {
 	a.Option.Exact = syntax.JoinFilenames(names, nil)
 }
 
-// setDirectory reads a list of folders like that of files; it is cut into its parts where names are made.
+// setDirectory reads a list of folders in the format of filename; it is split where names are made.
 func setDirectory(j *Job, a *arg) {
 	a.Blank()
 	drives(a)
 	j.Directory = a.Text
 }
 
-// setBlockSize reads bs. fio's ba follows bs unless it is set.
+// setBlockSize reads bs. As in fio, ba follows bs unless it is set.
 var setBlockSize = bytesTriple(func(j *Job) *[3]int64 { return &j.BlockSize }, 1, syntax.BlockBytesMax)
 
 // setBlockRange reads bsrange: low-high for each direction, swapped when reversed.
@@ -120,9 +120,8 @@ func setBlockRange(j *Job, a *arg) {
 	})
 }
 
-// setBlockSplit reads bssplit: size/percent:size/percent for each direction. Entries without a percentage, or with 0,
-// share what the others leave; where the sum stays below 100, the entry with the largest share (of several, the last) takes
-// the rest, as it does in fio.
+// setBlockSplit reads bssplit: size/percent:size/percent for each direction. Entries without a percentage, or with 0, share
+// the remainder; if the sum is below 100, the entry with the largest share (the last of several) gets the rest, as in fio.
 func setBlockSplit(j *Job, a *arg) {
 	a.Triple(func(d int, text string) (string, bool) {
 		splits, exact, ok := syntax.Splits(a.Value, strings.TrimLeft(text, " \t"))
@@ -133,7 +132,7 @@ func setBlockSplit(j *Job, a *arg) {
 	})
 }
 
-// setMix reads rwmixread and rwmixwrite. "70:30" means its first value; fio takes the last.
+// setMix reads rwmixread and rwmixwrite. Of "70:30" it uses the first value; fio uses the last.
 func setMix(write bool) apply {
 	return func(j *Job, a *arg) {
 		text := a.Text
@@ -153,7 +152,7 @@ func setMix(write bool) apply {
 	}
 }
 
-// setFileSize reads filesize. Of a range each file gets a length of its own, where files are made: a device has its own.
+// setFileSize reads filesize. With a range, each created file draws its length; a device keeps its size.
 func setFileSize(j *Job, a *arg) {
 	if low, high, found := strings.Cut(a.Seen, "-"); found {
 		if n, err := syntax.ReadNumber(low, j.kbBase); err == nil {
@@ -183,7 +182,7 @@ var nativeEngines = map[string]bool{
 	"mmap": true, "posixaio": true, "null": true,
 }
 
-// localEngines perform file operations other than I/O, or compute; only for jobs of this machine.
+// localEngines perform file operations other than I/O, or only compute; they are available only to jobs of this machine.
 var localEngines = map[string]bool{
 	"filecreate": true, "filestat": true, "filedelete": true, "dircreate": true, "dirstat": true, "dirdelete": true,
 	"falloc": true, "ftruncate": true, "cpuio": true,
@@ -196,8 +195,8 @@ func Engines() []string {
 	return names
 }
 
-// Other I/O engines of fio: deviceEngines do I/O on the files of a job, which only fio does; farEngines need services or
-// hardware of their own; codeEngines run code; fileEngines create, cut, rearrange and delete files.
+// Other I/O engines of fio: deviceEngines do I/O on the files of a job, but only fio has them; farEngines need their own
+// services or hardware; codeEngines run code; fileEngines create, truncate, rearrange and delete files.
 const (
 	deviceEngines = " mtd sg splice "
 	farEngines    = " cpuio net netsplice gfapi gfapi_async io_uring_cmd nbd rdma rados rbd pmemblk dev-dax libpmem http " +
@@ -231,7 +230,7 @@ func setEngine(j *Job, a *arg) {
 	j.IOEngine = a.Text
 }
 
-// checkPercentiles looks at percentile_list, whose text the report reads: up to 20 numbers of 0 to 100.
+// checkPercentiles checks percentile_list, whose text the report reads: up to 20 numbers from 0 to 100.
 func checkPercentiles(j *Job, a *arg) {
 	list := strings.FieldsFunc(a.Text, func(r rune) bool { return r == ':' || r == ',' || r == ' ' })
 	for _, text := range list {
@@ -245,17 +244,17 @@ func checkPercentiles(j *Job, a *arg) {
 	}
 }
 
-// percentilesMax is how many percentiles the list of fio's report holds.
+// percentilesMax is the maximum length of the list in fio.
 const percentilesMax = 20
 
-// noBlank warns about a blank in front of one of fio's words.
+// noBlank warns about a blank before one of fio's words.
 func noBlank(_ *Job, a *arg) {
 	if a.Raw.BlankBefore {
 		a.RefusedByFio(a.Text)
 	}
 }
 
-// setZoneSkip reads zoneskip; what a percentage of it means is fio's own.
+// setZoneSkip reads zoneskip; only fio itself supports a percentage.
 func setZoneSkip(j *Job, a *arg) {
 	size(func(j *Job) *Size { return &j.ZoneSkip })(j, a)
 	if j.ZoneSkip.Percent > 0 {
@@ -263,7 +262,7 @@ func setZoneSkip(j *Job, a *arg) {
 	}
 }
 
-// noFile refuses values that open a file of the machine: the part behind mark is a path.
+// noFile refuses values that open a file of the machine: the part after mark is a path.
 func noFile(mark string) apply {
 	return func(j *Job, a *arg) {
 		if a.Kind == syntax.KindChoice {
@@ -277,7 +276,7 @@ func noFile(mark string) apply {
 	}
 }
 
-// setSeed reads randseed. fio has no seed above the largest signed number; we have.
+// setSeed reads randseed. fio's seeds end at the largest signed number; Bragg's do not.
 func setSeed(j *Job, a *arg) {
 	if v, err := strconv.ParseUint(a.Text, 10, 64); err == nil && v > math.MaxInt64 && a.Reading == syntax.Meant {
 		j.RandSeed = v
@@ -287,7 +286,7 @@ func setSeed(j *Job, a *arg) {
 	}
 }
 
-// UsesFiles reports whether an I/O engine of fio works on the files and devices that a job names, and on nothing else.
+// UsesFiles reports whether an I/O engine of fio uses only the files and devices that a job names.
 func UsesFiles(engine string) bool {
 	return nativeEngines[engine] || strings.Contains(deviceEngines, " "+engine+" ")
 }

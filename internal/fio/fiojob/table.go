@@ -13,20 +13,20 @@ import (
 type spec struct {
 	name  string
 	class syntax.Class
-	// elsewhere is the class in workloads of an option that is native only with Options.Host; "": the same.
+	// elsewhere is the class in workloads of an option that is native only with Options.Host; "" is the same class.
 	elsewhere syntax.Class
 	why       string
-	does      string // for native options: what it does, a clause
+	does      string // for native options: its effect, a clause
 	kind      syntax.Kind
-	apply     apply // nil: the text is kept and has no typed meaning
-	report    bool  // only shapes fio's own output
+	apply     apply // nil: the text is kept without a typed value
+	report    bool  // only affects fio's own output
 	note      bool  // warn wherever it is used
 }
 
 // notHost is why options are refused in a file that another machine will run.
 const notHost = "it opens files of the machine that runs the workload, which may use its devices only"
 
-// checked gives options of groups, whose values are kept as text, a look at the value.
+// checked has checks for options of groups, whose values are kept as text.
 var checked = map[string]apply{
 	"mem":            noFile(":"),
 	"verify_pattern": noFile("'"),
@@ -59,7 +59,7 @@ var table = sync.OnceValue(func() map[string]spec {
 	return t
 })
 
-// classFor returns the class of an option for a reader that is a host or not.
+// classFor returns the class of an option for a reader that is a host, or for a workload.
 func (s *spec) classFor(host bool) syntax.Class {
 	if s.elsewhere != "" && !host {
 		return s.elsewhere
@@ -67,7 +67,7 @@ func (s *spec) classFor(host bool) syntax.Class {
 	return s.class
 }
 
-// checkOf returns how the value of an option is looked at that has no field in Job, nil where any text will do.
+// checkOf returns the check for values of an option without a field in Job, nil if any text is valid.
 func checkOf(k syntax.Kind) apply {
 	switch k {
 	case syntax.KindSwitch:
@@ -90,7 +90,7 @@ var optionNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// Names returns the names of all options in alphabetic order, aliases among them.
+// Names returns the names of all options in alphabetic order, including aliases.
 func Names() []string { return slices.Clone(optionNames()) }
 
 func lookup(key string) (spec, bool) {
@@ -98,7 +98,7 @@ func lookup(key string) (spec, bool) {
 	return s, ok
 }
 
-// ClassOf returns how an option is treated by its name alone, and why; some values of native options are delegated.
+// ClassOf returns the class of an option by its name alone, and the reason; some values of native options are delegated.
 func ClassOf(key string) (syntax.Class, string) {
 	if s, ok := lookup(key); ok {
 		return s.classFor(false), s.why
@@ -106,15 +106,15 @@ func ClassOf(key string) (syntax.Class, string) {
 	return syntax.Unknown, ""
 }
 
-// Description is what the documentation says about an option.
+// Description describes an option in the documentation.
 type Description struct {
 	Class syntax.Class // in workloads
 	Host  syntax.Class // in bragg io
-	Value string       // what it takes: "bytes", "0 or 1", …
-	Text  string       // what a native option does, or why another one is not native; a clause
+	Value string       // its values: "bytes", "0 or 1", …
+	Text  string       // the effect of a native option, or why another one is not native; a clause
 }
 
-// Describe returns what is known about an option by its name alone, and false for a name that is none.
+// Describe describes an option by its name alone, and returns false for an unknown name.
 func Describe(key string) (Description, bool) {
 	s, ok := lookup(key)
 	text := s.why
@@ -125,7 +125,7 @@ func Describe(key string) (Description, bool) {
 }
 
 func setName(j *Job, a *arg) {
-	// name= in [global] has no effect, also in fio.
+	// name= in [global] has no effect, as in fio.
 	if j.Section != "" && a.Text != "" {
 		a.Blank()
 		j.Name = a.Text

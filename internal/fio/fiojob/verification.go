@@ -4,51 +4,52 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Verification says how a job marks what it writes and checks what it reads.
+// Verification defines how a job marks what it writes and checks what it reads.
 type Verification struct {
-	Method string // as fio names it; "" for none
+	Method string // fio's name of it; "" for none
 	// After reads back what was written (do_verify), Only does so without writing.
 	After, Only bool
-	// Fatal ends a job at the first block that is not what was written. Otherwise all are looked at, and then it fails.
+	// Fatal ends a job at the first mismatching block. Otherwise the job checks all blocks, and then fails.
 	Fatal bool
-	Dump  bool // puts such blocks into files
-	// IntervalBytes is the distance of headers, 0 for one in each block; HeaderOffsetBytes where in its interval each is.
+	Dump  bool // saves such blocks in files
+	// IntervalBytes is the distance of headers, 0 for one in each block; HeaderOffsetBytes is the offset of each in its
+	// interval.
 	IntervalBytes, HeaderOffsetBytes int64
-	// Pattern fills blocks; eight bytes at each of PatternOffsets hold the offset of the block.
+	// Pattern fills blocks; the eight bytes at each of PatternOffsets hold the offset of the block.
 	Pattern        []byte `json:",omitempty"`
 	PatternOffsets []int  `json:",omitempty"`
-	// PatternInterval restarts the pattern every so many bytes of a block; 0: once per block.
+	// PatternInterval restarts the pattern after this many bytes of a block; 0: once per block.
 	PatternInterval int64 `json:",omitzero"`
-	// Backlog reads back after so many writes instead of at the end, BacklogBatch so many of them; 0: not, all.
+	// Backlog reads back after this many writes instead of at the end, BacklogBatch of them at a time; 0: at the end, all.
 	Backlog, BacklogBatch int
 	Trims                 VerifyTrims `json:",omitzero"`
-	// StateLoad reads how far an earlier run came. A run leaves that behind where it is stopped, with StateSave always and with
-	// StateNever never.
+	// StateLoad reads the saved progress of an earlier run. A run saves its progress when it is stopped, with StateSave
+	// always and with StateNever never.
 	StateLoad, StateSave, StateNever bool `json:",omitzero"`
-	// Limit is what an earlier run wrote; nil: all of it.
+	// Limit is what an earlier run wrote; nil: everything.
 	Limit *VerifyLimit `json:",omitempty"`
-	// Uncertain: other clones write to the same places, or io_size is a share of a file that may have had another length, so that
-	// the job does not say how many bytes were written.
+	// Uncertain: other clones write to the same places, or io_size is a share of a file that may have had another length,
+	// so that the job does not define how many bytes were written.
 	Uncertain bool
-	// HeaderSeed and WriteSequence say which parts of a header have to be those of the write.
+	// HeaderSeed and WriteSequence define which header fields must match the write.
 	HeaderSeed, WriteSequence bool
 }
 
-// VerifyLimit says which writes of a job were done when it ended: the first Writes of them, but for those of the last Depth
-// that are not among Completed.
+// VerifyLimit defines which writes of a job were complete when it ended: the first Writes of them, except those of the last
+// Depth that are not in Completed.
 type VerifyLimit struct {
 	Writes, Depth uint64
 	Completed     []VerifyPlace
 }
 
-// VerifyPlace is where a write went: the number of the file in its clone, and the offset.
+// VerifyPlace is the place of a write: the number of the file in its clone, and the offset.
 type VerifyPlace struct{ File, Offset int64 }
 
-// VerifyTrims says what of the writes that are verified is trimmed again.
+// VerifyTrims defines which of the verified writes are trimmed again.
 type VerifyTrims struct {
 	Percent               int  // of the writes; 0: none
-	Backlog, BacklogBatch int  // once so many writes have collected, so many of the oldest are looked at; 0: all
-	Unchecked             bool // what was trimmed need not be zeroes
+	Backlog, BacklogBatch int  // after this many collected writes, this many of the oldest are considered; 0: all
+	Unchecked             bool // trimmed blocks need not read as zeroes
 }
 
 var verifyMethods = []string{
@@ -79,7 +80,7 @@ var verification = []spec{
 	{name: "verify_write_sequence", does: "the number of a header has to be that of the write", apply: boolean(func(j *Job) *bool { return &j.Verify.WriteSequence })},
 }
 
-// fio's own bounds, and one on the memory of a backlog.
+// fio's own bounds, and a bound on the memory of a backlog.
 const (
 	verifyIntervalMin = 80
 	verifyOffsetMin   = 40
