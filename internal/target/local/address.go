@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// addressPool gives each VM an address of 127/8 that no other VM on this machine has, in whatever run. A reservation
-// is a socket with an abstract name made of the address: the kernel keeps it unique, and gives it back when the
-// program dies, so that nothing can be left behind.
+// addressPool gives each VM an address in 127/8 that is unique among all VMs and runs on this machine. A reservation is a
+// socket with an abstract name that contains the address: the kernel keeps it unique, and removes it when the program ends,
+// so that no reservation can be left behind.
 type addressPool struct {
 	mu   sync.Mutex
 	held map[string]*reservation // by VM id
@@ -22,14 +22,14 @@ type reservation struct {
 }
 
 const (
-	addressesMin = 1 << 16 // offset in 127/8: 127.0.0.0/16 is left to others
+	addressesMin = 1 << 16 // offset in 127/8: 127.0.0.0/16 is reserved for others
 	addressCount = 1<<24 - addressesMin - 256
 	addressTries = 1024
 )
 
 func newAddressPool() *addressPool { return &addressPool{held: map[string]*reservation{}} }
 
-// reserve returns the address of a VM. wanted is the one that it had before; it is an error when that is taken now.
+// reserve returns the address of a VM. wanted is its former address; an error if that is now in use.
 func (a *addressPool) reserve(id, wanted string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,7 +49,7 @@ func (a *addressPool) reserve(id, wanted string) (string, error) {
 		n := addressesMin + (start+i)%addressCount
 		last := byte(n)
 		if last == 0 || last == 255 {
-			continue // would look like a network or a broadcast
+			continue // would look like a network or broadcast address
 		}
 		address := net.IPv4(127, byte(n>>16), byte(n>>8), last).String()
 		if a.try(id, address) == nil {
@@ -59,13 +59,13 @@ func (a *addressPool) reserve(id, wanted string) (string, error) {
 	return "", errors.New("reserve address: all are in use")
 }
 
-// try takes one address. The caller holds the lock.
+// try reserves one address. The caller holds the lock.
 func (a *addressPool) try(id, address string) error {
 	socket, err := net.Listen("unix", "@bragg/vm-address/"+address)
 	if err != nil {
 		return err
 	}
-	// A listener of another program on this very address would answer in the VM's place.
+	// A listener of another program on this address would answer instead of the VM.
 	probe, err := net.Listen("tcp4", net.JoinHostPort(address, "0"))
 	if err != nil {
 		_ = socket.Close()

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// cgroups gives each VM a control group of version 2 where that can be done: for its limits, for its CPU time with all
-// its children, and to kill all of it in one write. Everything works without, only less exactly.
+// cgroups gives each VM a control group (version 2) if the system allows it: for its limits, for the CPU time of the VM
+// with all children, and to kill all of it in one write. Everything works without groups, but less exactly.
 type cgroups struct {
-	base   string // folder below which groups are made; empty: none can be made
-	cpu    bool   // limits of CPU can be set
+	base   string // folder below which groups are made; empty: no groups
+	cpu    bool   // CPU limits are available
 	memory bool
 	reason string // why base is empty, or which limits are missing
 }
 
 const (
 	cpuPeriodMicros = 100_000
-	memoryBytesMin  = 128 << 20 // below this an agent could not even start
+	memoryBytesMin  = 128 << 20 // an agent needs at least this to start
 )
 
 func openCgroups() *cgroups {
@@ -38,7 +38,7 @@ func openCgroups() *cgroups {
 	return openCgroupsAt(mount)
 }
 
-// openCgroupsAt uses the hierarchy at mount: groups are made below a folder of Bragg at its root, the one place where a
+// openCgroupsAt uses the hierarchy at mount: groups are made below a folder of Bragg at its root, the only place where a
 // group may have both processes and limits for its children.
 func openCgroupsAt(mount string) *cgroups {
 	base := filepath.Join(mount, "bragg")
@@ -120,15 +120,15 @@ func (g *cgroups) make(id string, vcpus int, ramBytes int64) (*os.File, error) {
 	return os.Open(dir)
 }
 
-// kill ends all processes of a group, those too that left the VM's session.
+// kill ends all processes of a group, including those that left the VM's session.
 func (g *cgroups) kill(group string) {
 	if group != "" {
-		_ = os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0o644) // since Linux 5.14; signals follow anyway
+		_ = os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0o644) // since Linux 5.14; signals follow in any case
 	}
 }
 
-// remove removes the group of a VM, whose processes were killed. The kernel keeps a group busy until the last thread
-// has left it, a moment after the process was waited for.
+// remove removes the group of a VM whose processes were killed. The kernel keeps a group busy until its last thread has
+// ended, shortly after the process was waited for.
 func (g *cgroups) remove(id string) {
 	const (
 		triesMax = 200
@@ -148,8 +148,8 @@ func (g *cgroups) remove(id string) {
 	}
 }
 
-// forgetOld removes groups that a controller left which was killed and whose run was then deleted by hand. A group
-// exists only while its VM runs; an old one without a process is not in use.
+// forgetOld removes groups of a controller that was killed, if its run was then deleted by hand. A group exists only while
+// its VM runs; an old one without a process is not in use.
 func (g *cgroups) forgetOld(now time.Time) {
 	const ageMin = time.Minute
 	dirs, err := os.ReadDir(g.base)
@@ -159,12 +159,12 @@ func (g *cgroups) forgetOld(now time.Time) {
 	for _, d := range dirs {
 		info, err := d.Info()
 		if err == nil && d.IsDir() && now.Sub(info.ModTime()) > ageMin {
-			_ = os.Remove(filepath.Join(g.base, d.Name())) // the kernel refuses while a process is in it
+			_ = os.Remove(filepath.Join(g.base, d.Name())) // the kernel refuses this while the group has a process
 		}
 	}
 }
 
-// cpuMicros returns the CPU time of a group with everything that ever ran in it.
+// cpuMicros returns the CPU time of a group, including ended processes.
 func cpuMicros(group string) (int64, bool) {
 	text, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// CloneVM makes powered-off copies of a VM with the present content of its disks. A disk of a clone may be larger than its source, never
-// smaller. Linked or not makes no difference here: blocks are shared wherever the file system can.
+// CloneVM makes powered-off copies of a VM with the current content of its disks. A disk of a clone may be larger than its
+// source, never smaller. Linked clones are the same as full ones here: blocks are shared if the file system supports it.
 func (t *Target) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, _ bool,
 ) ([]target.VM, error) {
@@ -46,14 +46,15 @@ func (t *Target) CloneVM(
 	return vms, nil
 }
 
-const snapshotsMax = 10_000 // of one VM
+const snapshotsMax = 10_000 // per VM
 
-// SnapshotVMs copies the disks of VMs beside them. Snapshots are numbered, so that one name may be used again.
+// SnapshotVMs copies the disks of VMs into their folders. Snapshots are numbered, so that a name may be used more than
+// once.
 func (ms *machines) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
 	return ms.each(ctx, "snapshot", tag, vms, func(m *machine) error { return ms.snapshot(ctx, m, name) })
 }
 
-// snapshotInfo lies beside the copies of a snapshot.
+// snapshotInfo is stored beside the disk copies of a snapshot.
 type snapshotInfo struct {
 	Name string `json:"name"`
 }
@@ -69,7 +70,7 @@ func (ms *machines) snapshot(ctx context.Context, m *machine, name string) (err 
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir)) // not half a snapshot
+			err = errors.Join(err, os.RemoveAll(dir)) // no partial snapshot
 		}
 	}()
 	for _, d := range m.record.VM.Disks {

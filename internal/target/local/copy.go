@@ -13,7 +13,7 @@ import (
 // copyChunkBytes is how much is copied between two checks of the context.
 const copyChunkBytes = 8 << 20
 
-// makeSparse makes a file that has a size and no blocks.
+// makeSparse makes a file with a size but without blocks.
 func makeSparse(path string, sizeBytes int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -23,8 +23,8 @@ func makeSparse(path string, sizeBytes int64) error {
 	return f.Truncate(sizeBytes)
 }
 
-// copyDisk makes path a copy of source with sizeBytes, which is at least the size of source: by sharing blocks where
-// the file system can do that, else block by block without the holes.
+// copyDisk makes path a copy of source with sizeBytes, which is at least the size of source: it shares blocks if the file
+// system can, and otherwise copies the data without the holes.
 func copyDisk(ctx context.Context, path, source string, sizeBytes int64) error {
 	in, err := os.OpenFile(source, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -37,7 +37,7 @@ func copyDisk(ctx context.Context, path, source string, sizeBytes int64) error {
 	}
 	defer out.Close()
 	if err := unix.IoctlFileClone(int(out.Fd()), int(in.Fd())); err != nil {
-		// Whatever the reason (another file system, no support), copying decides whether it can be done at all.
+		// Whatever the reason (another file system, no support), the copy shows whether it is possible at all.
 		if err := copySparse(ctx, out, in); err != nil {
 			return err
 		}
@@ -48,12 +48,12 @@ func copyDisk(ctx context.Context, path, source string, sizeBytes int64) error {
 	return out.Close()
 }
 
-// copySparse copies the data of in, hole by hole.
+// copySparse copies the data of in without its holes.
 func copySparse(ctx context.Context, out, in *os.File) error {
 	for offset := int64(0); ; {
 		start, err := unix.Seek(int(in.Fd()), offset, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return nil // nothing but a hole up to the end
+			return nil // only a hole up to the end
 		}
 		if err != nil {
 			return fmt.Errorf("find data: %w", err)
@@ -69,7 +69,7 @@ func copySparse(ctx context.Context, out, in *os.File) error {
 	}
 }
 
-// copyRange copies [start, end). The kernel moves the data where it can.
+// copyRange copies [start, end). The kernel moves the data if it can.
 func copyRange(ctx context.Context, out, in *os.File, start, end int64) error {
 	byKernel := true
 	var buffer []byte

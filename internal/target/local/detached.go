@@ -20,12 +20,12 @@ import (
 	"github.com/braggdev/bragg/internal/wait"
 )
 
-// Detached makes the VMs of a Target outlive it and this program: the agent of such a VM listens on a socket in the
-// VM's folder instead of inheriting a connection, and the next program that opens the folder finds it running. Packages that
-// keep VMs on another machine (hostvm) use it; there the machine is one node, and nothing about it is simulated.
+// Detached makes the VMs of a Target outlive it and this program: the agent of such a VM listens on a socket in the VM's
+// folder instead of inheriting a connection, and the next program that opens the folder finds it running. Packages that run
+// VMs on another machine (hostvm) use it; there, the machine is a single node, and nothing about it is simulated.
 type Detached struct {
 	Node target.Node
-	// Address is that of the machine, which all its VMs share.
+	// Address is the address of the machine, which all its VMs share.
 	Address string
 }
 
@@ -37,7 +37,7 @@ const (
 	authorityName   = "authority.crt"
 )
 
-// OpenDetached opens a folder of this machine for detached VMs. It makes nothing.
+// OpenDetached opens a folder of this machine for detached VMs. It creates nothing.
 func OpenDetached(dir string, agentCommand []string, d Detached) (*Target, error) {
 	s, err := openStore(dir)
 	if err != nil {
@@ -48,8 +48,8 @@ func OpenDetached(dir string, agentCommand []string, d Detached) (*Target, error
 	return t, nil
 }
 
-// detachedConfig is the configuration of the agent of a detached VM; package agent reads it as its Config. Names of files are
-// relative to the VM's folder, in which it runs: the path of a socket has no more than 107 bytes.
+// detachedConfig is the configuration of a detached VM's agent; package agent reads it as its Config. File names are
+// relative to the VM's folder, the agent's working directory: the path of a socket is limited to 107 bytes.
 type detachedConfig struct {
 	VM       string            `json:"vm"`
 	VCPUs    int               `json:"vcpus,omitempty"`
@@ -59,7 +59,7 @@ type detachedConfig struct {
 	TLS      map[string]string `json:"tls"`
 }
 
-// PowerOnDetached starts the agent of a VM with an identity of its own. A running one is skipped.
+// PowerOnDetached starts the agent of a VM with its own identity. A running one is skipped.
 func (t *Target) PowerOnDetached(ctx context.Context, tag target.Tag, vm target.VM, identity trust.Files) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -109,27 +109,27 @@ func (l *launcher) startDetached(m *machine, identity trust.Files) error {
 	}
 	_, err = l.launch(m, string(argument), func(c *exec.Cmd) error {
 		c.Args[0] = "bragg-agent" // for people who list the processes of the machine
-		// A session of its own: the end of the connection to the controller does not reach it.
+		// In its own session, the end of the connection to the controller does not reach it.
 		c.SysProcAttr.Setsid = true
 		if err := c.Start(); err != nil {
 			return fmt.Errorf("start its process: %w", err)
 		}
-		go func() { _ = c.Wait() }() // only to leave no zombie: it may well outlive this program
+		go func() { _ = c.Wait() }() // only to avoid a zombie: it may well outlive this program
 		return nil
 	})
 	return err
 }
 
-// confirmPause is between the two checks of a process that seems to have ended.
+// confirmPause is the pause between the two checks of a process that seems to have ended.
 const confirmPause = time.Second
 
-// DialDetached connects to the socket of a VM's agent; a target.StoppedError where its process has ended.
+// DialDetached connects to the socket of a VM's agent; it returns a target.StoppedError if the agent's process has ended.
 func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
 	m, err := t.find(tag, vm.ID)
 	if err != nil {
 		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
 	}
-	// Through a descriptor of the folder, whose path may be longer than that of a socket can be.
+	// By a descriptor of the folder: the folder's path may be too long for a socket.
 	folder, err := os.Open(t.machines.store.path(m.id))
 	if err != nil {
 		return nil, fmt.Errorf("dial agent of vm %q: %w", vm.Name, err)
@@ -160,19 +160,19 @@ func (t *Target) DialDetached(ctx context.Context, tag target.Tag, vm target.VM)
 	}
 }
 
-// How long an agent that was started just now may take until it listens: half a minute.
+// How long an agent may take from its start until it listens: half a minute.
 const (
 	listenTries = 600
 	listenPause = 50 * time.Millisecond
 )
 
-// CheckOwned returns nil when all of vms that exist carry the tag.
+// CheckOwned returns nil if all of vms that exist carry the tag.
 func (ms *machines) CheckOwned(tag target.Tag, vms []target.VM) error {
 	_, err := ms.resolve(tag, vms, true)
 	return err
 }
 
-// ForeignVMs lists the VMs that run on this machine, of whatever folder and run, but for those that carry tag.
+// ForeignVMs lists the VMs that run on this machine, in any folder and of any run, except those that carry tag.
 func ForeignVMs(tag target.Tag) []string {
 	var found []string
 	for mark := range markedProcesses() {
@@ -184,7 +184,7 @@ func ForeignVMs(tag target.Tag) []string {
 	return found
 }
 
-// RemoveFolder removes the folder for VMs when no VM is left in it, of any owner.
+// RemoveFolder removes the folder for VMs if it has no VMs left, of any owner.
 func (ms *machines) RemoveFolder() error {
 	err := os.Remove(ms.store.dir)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) {
@@ -193,7 +193,7 @@ func (ms *machines) RemoveFolder() error {
 	return err
 }
 
-// replaceFile writes a small file as a whole, for this user only.
+// replaceFile replaces a small file as a whole, readable by this user only.
 func replaceFile(path string, text []byte) error {
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		_ = os.Remove(path + ".new")

@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/durable"
 )
 
-// readJSON reads a small file. It refuses links and devices: the folder may lie where others can write.
+// readJSON reads a small file. It refuses links and devices: others may be able to write to the folder.
 func readJSON(path string, into any) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -33,8 +33,8 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// writeOnce makes a file that has its whole content, synced, from the moment it has a name. An existing file is an
-// error that is fs.ErrExist.
+// writeOnce makes a file that has its whole content, synced, from the moment it has a name. If the file exists, the error
+// is fs.ErrExist.
 func writeOnce(dir, name string, text []byte) error {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
@@ -56,8 +56,8 @@ func writeOnce(dir, name string, text []byte) error {
 	return durable.Sync(dir)
 }
 
-// writeExclusive is writeOnce for file systems without unnamed files. A crash in the middle can leave an incomplete
-// file, which has no owner and no meaning.
+// writeExclusive is writeOnce for file systems without unnamed files. A crash in between can leave an incomplete file,
+// which has no owner and is ignored.
 func writeExclusive(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -78,8 +78,8 @@ func writeSynced(f *os.File, text []byte) error {
 	return f.Sync()
 }
 
-// replaceJSON writes a file as a whole: a reader sees the former content or the new one. It is not synced; what it
-// holds can be lost with the machine, with which the processes it describes are lost too.
+// replaceJSON replaces a file as a whole: a reader sees the former content or the new one. It is not synced; a crash of the
+// machine may lose it, but also ends the processes that it describes.
 func replaceJSON(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// markVariable is in the environment of every process of a VM, with processMark as its value. Children inherit it,
-// so that even those that left the process group are found, and nothing else can be taken for one: not a process that
-// got a former pid, not one with a similar name.
+// markVariable is in the environment of every process of a VM, with processMark as its value. Children inherit it, so that
+// even those that left the process group are found, and no other process can be mistaken for one: neither one with a reused
+// pid nor one with a similar name.
 const markVariable = "BRAGG_VM="
 
 func (m *machine) processMark() string { return m.mark + "/" + m.id }
 
-// PowerOffVMs kills everything that runs in VMs, at once and without a word, as a power cut would. A VM that does not
-// exist any more is off.
+// PowerOffVMs kills all processes of VMs at once and without notice, like a power cut. A VM that no longer exists is off.
 func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	machines, err := t.resolve(tag, vms, true)
 	if err != nil {
@@ -41,7 +40,7 @@ func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.V
 	return err
 }
 
-// killAll ends the processes of VMs.
+// killAll kills the processes of VMs.
 func (l *launcher) killAll(list []*machine) {
 	for _, m := range list {
 		m.mu.Lock()
@@ -50,7 +49,7 @@ func (l *launcher) killAll(list []*machine) {
 	}
 }
 
-// kill ends the process of a VM, if there is one, and waits until it is gone. The caller holds the lock of m.
+// kill kills the process of a VM, if it has one, and waits until it is gone. The caller holds the lock of m.
 func (l *launcher) kill(m *machine) {
 	p := m.process
 	if p == nil {
@@ -60,7 +59,7 @@ func (l *launcher) kill(m *machine) {
 	if p.alive() {
 		l.meter.stopping(m) // while its children can still be counted
 		l.groups.kill(p.group)
-		// The process leads its group: as long as it has not been waited for, no other process can have that number.
+		// The process leads its group: until it has been waited for, no other process can have that number.
 		_ = p.command.Process.Kill()
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}
@@ -74,7 +73,7 @@ func (l *launcher) kill(m *machine) {
 	m.record.VM.Power = target.PowerOff
 }
 
-// sweep kills what is left of VMs: processes that left the group of their VM's process, or whose controller died.
+// sweep kills the remaining processes of VMs: those that left the group of their VM's process, or whose controller died.
 func sweep(machines []*machine) {
 	const (
 		roundsMax = 200
@@ -115,7 +114,7 @@ func markedProcesses() map[string][]int {
 	return marked
 }
 
-// markOf returns the mark of a process. A process that has ended has none, even before it was waited for.
+// markOf returns the mark of a process. An ended process has none, even before it was waited for.
 func markOf(pid int) (string, bool) {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -129,8 +128,8 @@ func markOf(pid int) (string, bool) {
 	return "", false
 }
 
-// killMarked kills a process if it carries the mark. The descriptor pins the process: the check and the signal meet
-// the same one even when the number is reused in between.
+// killMarked kills a process if it carries the mark. The descriptor pins the process: check and signal apply to the same
+// one even if its number is reused in between.
 func killMarked(pid int, mark string) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package local is the target that every machine has: virtual nodes on which a VM is an agent process with data disks
-// that are files. Nothing has to be installed.
+// Package local is the target that every machine has: virtual nodes on which a VM is an agent process with files as data
+// disks. It needs no installation.
 //
 // Real here: processes that start and die, data that is copied, bytes that go to files, an address for each VM.
 // Simulated, and listed in Inventory.Simulates: nodes, migration, power of nodes.
 //
 //	Create ──▶ owner file, folder, sparse disk files        (store.go)
 //	PowerOnVMs ──▶ process with one end of a socket pair     (process.go); DialAgent hands out the other end
-//	PowerOffVMs ──▶ SIGKILL to everything of the VM          (kill.go)
+//	PowerOffVMs ──▶ SIGKILL to all processes of the VM       (kill.go)
 //
-// The processes of a Target live as long as the Target: they end when it is closed, and when this program dies in
-// whatever way. The folders stay until Delete.
+// The processes of a Target live as long as the Target: they end when it is closed, and when this program dies for any
+// reason. The folders stay until Delete.
 package local
 
 import (
@@ -34,9 +34,9 @@ type Target struct {
 	*launcher // their processes
 	*meter    // what nodes use; nil where VMs are detached
 	config    target.Config
-	leases    string // where leases are, other than in tests ""
+	leases    string // folder of leases; "" except in tests
 	address   *addressPool
-	// detached says that VMs outlive this Target; nil elsewhere.
+	// detached is set if VMs outlive this Target, else nil.
 	detached *Detached
 }
 
@@ -114,7 +114,7 @@ func newTarget(s *store, groups *cgroups, list []target.Node, agentCommand []str
 	}
 }
 
-// cgroupsFor reads the options of the target file. "cgroups: off" leaves this machine's control groups alone.
+// cgroupsFor reads the options of the target file. "cgroups: off" does not use this machine's control groups.
 func cgroupsFor(options map[string]string) (*cgroups, error) {
 	for name := range options {
 		if name != "cgroups" {
@@ -152,7 +152,7 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 	}
 	inventory := target.Inventory{
 		Provider: "local", Name: name, Nodes: slices.Clone(t.nodes.list), AnyTemplate: true, Overcommits: true,
-		// As df counts: blocks reserved for root are neither free nor used, and no part of the total.
+		// As df counts: blocks reserved for root are neither free nor used, and not part of the total.
 		FreeBytes: int64(fs.Bavail) * fs.Bsize, TotalBytes: int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize,
 		PowerAllowed: t.config.Allow.NodePower, Simulates: simulates(), Replication: t.config.Replication,
 	}
@@ -187,7 +187,7 @@ func (t *Target) Close() error {
 	return nil
 }
 
-// machineRAM returns the memory of this machine, 0 when it is not known.
+// machineRAM returns the memory of this machine, 0 if it is not known.
 func machineRAM() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

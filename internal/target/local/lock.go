@@ -9,26 +9,26 @@ import (
 
 var _ target.Locker = (*Target)(nil)
 
-// Lock takes a part of this machine, for as long as this process lives. Power cuts are simulated here and hit nothing but this
-// target's own processes, so that several local targets may be in use; one that can really cut the machine's power takes it whole.
+// Lock locks a part of this machine until this process ends. Simulated power cuts affect only this target's own processes,
+// so that several local targets may be in use; a target that can really cut the machine's power locks all of it.
 func (t *Target) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
 	held, err := lease.Share(ctx, t.leases, h)
 	if err != nil {
-		return nil, err // and no pointer in an interface
+		return nil, err // not a nil pointer in an interface
 	}
-	if t.leases != "" { // other scopes are those of tests, which leave the machine's own libvirt alone
+	if t.leases != "" { // only tests have other scopes; they do not mark the machine's own libvirt
 		return held, nil
 	}
 	return marked{held, lease.Mark(ctx, h)}, nil
 }
 
-// marked is a part of this machine that its libvirt knows of.
+// marked is a locked part of this machine that is also marked in its libvirt.
 type marked struct {
 	*lease.Part
 	unmark func()
 }
 
-// Unlock gives the part back.
+// Unlock removes the mark and unlocks the part.
 func (m marked) Unlock() error {
 	m.unmark()
 	return m.Part.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// machine is one VM that this process knows. Its lock is held over every change of its power, place or disks, so that
-// calls on one VM follow each other.
+// machine is one VM that this process knows. Its lock is held during every change of its power, place or disks, so that
+// calls on one VM run one after the other.
 type machine struct {
 	id   string
 	mark string
 
 	mu      sync.Mutex
 	record  record
-	process *process // nil: powered off, as far as this Target started it
+	process *process // nil: powered off, or not started by this Target
 	gone    bool     // deleted
 }
 
@@ -35,7 +35,7 @@ type machines struct {
 	closed bool
 }
 
-// find returns the VM if it exists and carries the tag. errGone says that it does not exist.
+// find returns the VM if it exists and carries the tag. The error is errGone if it does not exist.
 func (ms *machines) find(tag target.Tag, id string) (*machine, error) {
 	if err := ms.store.check(id, tag); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (ms *machines) find(tag target.Tag, id string) (*machine, error) {
 	return m, nil
 }
 
-// usable returns why a VM cannot be used any more. The caller holds the lock of m.
+// usable returns why a VM can no longer be used. The caller holds the lock of m.
 func (ms *machines) usable(m *machine) error {
 	if m.gone {
 		return errGone
@@ -78,7 +78,7 @@ func (ms *machines) usable(m *machine) error {
 
 var errClosed = errors.New("the target is closed")
 
-// power returns the present power state. The caller holds the lock.
+// power returns the current power state. The caller holds the lock.
 func (m *machine) power() target.PowerState {
 	if m.process != nil && m.process.alive() {
 		return target.PowerOn
@@ -93,7 +93,7 @@ func (m *machine) vm() target.VM {
 	return vm
 }
 
-// close allows no further use, and returns the VMs that this process knows.
+// close prevents further use, and returns the VMs that this process knows.
 func (ms *machines) close() []*machine {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -120,7 +120,7 @@ func (ms *machines) on(nodeID string) []*machine {
 	})
 }
 
-// each acts on all VMs, which must exist and carry the tag, and holds the lock of each meanwhile.
+// each acts on all VMs, which must exist and carry the tag, and holds the lock of each during its call.
 func (ms *machines) each(ctx context.Context, action string, tag target.Tag, vms []target.VM, do func(m *machine) error) error {
 	list, err := ms.resolve(tag, vms, false)
 	if err != nil {
@@ -136,7 +136,8 @@ func (ms *machines) each(ctx context.Context, action string, tag target.Tag, vms
 	})
 }
 
-// onEach calls do with the index of every VM, several at once, and returns all errors. No call is started after ctx ended.
+// onEach calls do with the index of every VM, several concurrently, and returns all errors. It starts no call after ctx has
+// ended.
 func onEach(ctx context.Context, action string, vms []target.VM, do func(i int) error) error {
 	return target.Each(ctx, len(vms), func(i int) error {
 		ended := target.Observe(ctx, vms[i].Name)
@@ -159,7 +160,7 @@ func (t *Target) Create(ctx context.Context, tag target.Tag, specs []target.VMSp
 // makeDisk makes the file of a data disk.
 type makeDisk func(ctx context.Context, path string, index int, sizeBytes int64) error
 
-// create makes VMs whose disks disk makes. On an error it removes what it had made.
+// create makes VMs whose disks disk makes. On an error it removes everything it made.
 func (t *Target) create(ctx context.Context, tag target.Tag, specs []target.VMSpec, disk makeDisk) ([]target.VM, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
@@ -245,7 +246,7 @@ func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk ma
 	if err := t.machines.store.writeRecord(o.ID, record{VM: vm, Spec: spec}); err != nil {
 		return target.VM{}, fmt.Errorf("record vm: %w", err)
 	}
-	if t.detached != nil { // its machine may lose its power in the run, and the VM must be there afterwards
+	if t.detached != nil { // the machine may lose power during the run, and the VM must still exist afterwards
 		if err := syncFolder(t.machines.store.path(o.ID)); err != nil {
 			return target.VM{}, fmt.Errorf("record vm: %w", err)
 		}
@@ -253,7 +254,7 @@ func (t *Target) build(ctx context.Context, o owner, spec target.VMSpec, disk ma
 	return vm, nil
 }
 
-// newAddress is the address of a new VM.
+// newAddress returns the address of a new VM.
 func (t *Target) newAddress(id string) (string, error) {
 	if t.detached != nil {
 		return t.detached.Address, nil
@@ -261,7 +262,7 @@ func (t *Target) newAddress(id string) (string, error) {
 	return t.address.reserve(id, "")
 }
 
-// Delete powers off and removes VMs, as far as they exist.
+// Delete powers off and removes those of the VMs that exist.
 func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	machines, err := t.resolve(tag, vms, true)
 	if err != nil {
@@ -303,8 +304,8 @@ func byID(machines []*machine, id string) *machine {
 	return nil
 }
 
-// resolve returns the machines of vms, all of which must carry the tag. With orGone, those that do not exist are left
-// out, else they are an error.
+// resolve returns the machines of vms, all of which must carry the tag. With orGone it skips VMs that do not exist;
+// otherwise they are an error.
 func (ms *machines) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*machine, error) {
 	var machines []*machine
 	for _, vm := range vms {
@@ -320,7 +321,7 @@ func (ms *machines) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*ma
 	return machines, nil
 }
 
-// Owned lists the VMs that carry the tag, also those that another process left behind.
+// Owned lists the VMs that carry the tag, including those that another process left behind.
 func (ms *machines) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)

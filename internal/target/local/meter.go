@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// meter adds up, for each virtual node, what the processes of its VMs used. The machine's own totals would show every
-// node the same and count strangers.
+// meter adds up what the processes of each virtual node's VMs used. The machine's own totals would be the same for every
+// node and include other programs.
 type meter struct {
 	megahertz float64 // of one CPU of this machine
 	ramBytes  int64   // of this machine
@@ -32,7 +32,7 @@ type nodeUse struct {
 	received, sent int64 // bytes
 }
 
-// vmUse is what was counted of one power cycle of a VM so far.
+// vmUse is the use of one power cycle of a VM so far.
 type vmUse struct {
 	process        *process
 	node           string
@@ -52,7 +52,7 @@ func newMeter(nodes []target.Node, now time.Time) *meter {
 	return m
 }
 
-// started begins to count a power cycle. The caller holds the lock of vm; so for the functions below.
+// started begins to count a power cycle. The caller holds the lock of vm; the same applies to the functions below.
 func (m *meter) started(vm *machine, p *process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *meter) stopping(vm *machine) {
 	m.count(vm)
 }
 
-// stopped ends a power cycle; the system tells what the dead process had used in all.
+// stopped ends a power cycle; the system reports the total use of the dead process.
 func (m *meter) stopped(vm *machine, p *process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *meter) stopped(vm *machine, p *process) {
 	delete(m.vms, vm)
 }
 
-// moved counts a VM up to now for its former node, and from now on for the node that its record names.
+// moved counts a VM up to now for its former node, and from then on for the node in its record.
 func (m *meter) moved(vm *machine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,8 +101,8 @@ func (m *meter) count(vm *machine) {
 	}
 }
 
-// credit gives the node of a VM the difference to what was known before. A reading can be lower than the one before
-// it, when a child ended and was not waited for; it is then ignored.
+// credit adds the difference since the last reading to the node of a VM. A reading may be lower than the last one, if a
+// child ended and was not waited for; it is then ignored.
 func (m *meter) credit(use *vmUse, cpuSeconds float64) {
 	node := m.nodes[use.node]
 	if node == nil {
@@ -118,7 +118,7 @@ func (m *meter) credit(use *vmUse, cpuSeconds float64) {
 	use.received, use.sent = received, sent
 }
 
-// SampleNodes returns averages since the call before.
+// SampleNodes returns averages since the previous call.
 func (m *meter) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -178,7 +178,7 @@ func treeSeconds(pid, depth int) float64 {
 	if err != nil || depth > treeDepthMax {
 		return 0
 	}
-	// The name in parentheses may hold anything; fields are counted from after it.
+	// The name in parentheses may hold any character; fields are counted after it.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	const utime, cstime = 11, 14
 	var total float64
@@ -211,7 +211,7 @@ func residentBytes(p *process) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// cpuMegahertz returns the clock of this machine's CPUs; 1000 where the system does not tell, so that 1 MHz is then
+// cpuMegahertz returns the clock rate of this machine's CPUs; 1000 if the system does not report it, so that 1 MHz is then
 // a thousandth of a CPU.
 func cpuMegahertz() float64 {
 	const unknown = 1000

@@ -23,7 +23,7 @@ type nodes struct {
 	off map[string]bool
 }
 
-// check returns nil when the node exists and its power is on.
+// check returns nil if the node exists and its power is on.
 func (n *nodes) check(id string) error {
 	switch state, err := n.NodePowerState(context.Background(), id); {
 	case err != nil:
@@ -34,7 +34,7 @@ func (n *nodes) check(id string) error {
 	return nil
 }
 
-// MigrateVMs gives VMs another node. Their processes keep running as they are: migration is simulated.
+// MigrateVMs moves VMs to another node. Their processes keep running unchanged: migration is simulated.
 func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
 	if err := t.check(nodeID); err != nil {
 		return fmt.Errorf("migrate VMs: %w", err)
@@ -69,7 +69,7 @@ func (n *nodes) PowerOnNode(_ context.Context, nodeID string) error {
 	return n.switchNode(nodeID, false)
 }
 
-// PowerOffNode kills all VMs of a node and keeps them from starting until the node is on again.
+// PowerOffNode kills all VMs of a node and prevents their start until the node is on again.
 func (t *Target) PowerOffNode(_ context.Context, nodeID string) error {
 	if err := t.switchNode(nodeID, true); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (t *Target) PowerOffNode(_ context.Context, nodeID string) error {
 // shutdownMax is how long the VMs of a node may take to end when it is shut down.
 const shutdownMax = 10 * time.Second
 
-// ShutdownNode asks the VMs of a node to end, kills those that do not, and switches the node off.
+// ShutdownNode signals the VMs of a node to end, kills those that do not, and switches the node off.
 func (t *Target) ShutdownNode(ctx context.Context, nodeID string) error {
 	if err := t.switchNode(nodeID, true); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (t *Target) ShutdownNode(ctx context.Context, nodeID string) error {
 	return context.Cause(ctx)
 }
 
-// switchNode records that a node is off or on, also for a program that opens this target after a crash.
+// switchNode records that a node is off or on, also for programs that open this target after a crash.
 func (n *nodes) switchNode(nodeID string, off bool) error {
 	if !n.switchable {
 		return target.PowerForbidden(nodeID)
@@ -136,7 +136,7 @@ func (t *Target) killNode(nodeID string) {
 	sweep(list)
 }
 
-// Ready returns nil when all nodes are switched on.
+// Ready returns nil if all nodes are switched on.
 func (n *nodes) Ready(context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

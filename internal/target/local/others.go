@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Others lists the VMs in this folder, and those that run elsewhere on this machine, that do not carry tag.
+// Others lists the VMs without tag in this folder, and those that run elsewhere on this machine.
 func (ms *machines) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
 	if err := errors.Join(tag.Check(), context.Cause(ctx)); err != nil {
 		return nil, err

@@ -25,12 +25,12 @@ import (
 type process struct {
 	command *exec.Cmd
 	exited  chan struct{} // closed once the process is gone and waited for
-	conn    *countedConn  // our end of the socket pair
+	conn    *countedConn  // the controller's end of the socket pair
 	dialed  bool          // conn was handed out, and its new owner closes it
 	group   string        // path of its cgroup, or ""
 }
 
-// countedConn counts the bytes between the controller and a VM, which are all the network traffic that a VM has.
+// countedConn counts the bytes between the controller and a VM, which are all of a VM's network traffic.
 type countedConn struct {
 	net.Conn
 	received atomic.Int64 // by the VM
@@ -88,7 +88,7 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 		}
 		t.kill(m)
 		if len(marked[m.processMark()]) > 0 {
-			sweep([]*machine{m}) // left by a controller that died, and about to end by itself
+			sweep([]*machine{m}) // left by a dead controller, and about to end by themselves
 		}
 		address, err := t.address.reserve(m.id, m.record.VM.Addresses[0])
 		if err != nil {
@@ -135,8 +135,8 @@ func (l *launcher) start(m *machine, address string) (*process, error) {
 	p := &process{exited: make(chan struct{}), conn: near}
 	p.group, err = l.launch(m, argument, func(c *exec.Cmd) error {
 		p.command, c.ExtraFiles = c, files
-		// A session of its own keeps the terminal's signals away and makes one process group of the VM. The death
-		// signal reaches a process that is stopped too, which the closing socket pair does not.
+		// In its own session, the VM does not receive the terminal's signals and is a single process group. The death
+		// signal also reaches a stopped process, unlike the end of the socket pair.
 		c.SysProcAttr.Setsid, c.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 		return l.spawner.start(c)
 	})
@@ -165,7 +165,7 @@ func (m *machine) argument(files int) (string, error) {
 	return string(text), err
 }
 
-// devices are the disks of the VM in the configuration of its agent. The caller holds the lock of m.
+// devices are the disks of the VM in its agent's configuration. The caller holds the lock of m.
 func (m *machine) devices() []agentDevice {
 	devices := []agentDevice{}
 	for _, d := range m.record.VM.Disks {
@@ -174,8 +174,8 @@ func (m *machine) devices() []agentDevice {
 	return devices
 }
 
-// launch lets start start the agent of a VM, in a cgroup of its own where the system allows it, and returns the path of the group.
-// start may be called twice, and adds what the command lacks.
+// launch starts the agent of a VM with start, in its own cgroup if the system allows it, and returns the path of the group.
+// start may be called twice, and completes the command.
 func (l *launcher) launch(m *machine, argument string, start func(*exec.Cmd) error) (group string, err error) {
 	log, err := os.OpenFile(l.store.path(m.id, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -195,7 +195,7 @@ func (l *launcher) launch(m *machine, argument string, start func(*exec.Cmd) err
 		if start(c) == nil {
 			return g.Name(), nil
 		}
-		// A container may forbid the system call that starts in a group. The VM then runs without its limits.
+		// A container may forbid the system call that starts a process in a group. The VM then runs without limits.
 		l.groups.remove(m.id)
 	}
 	return "", start(command())
@@ -216,8 +216,8 @@ func socketPair() (near *countedConn, far *os.File, err error) {
 	return &countedConn{Conn: conn}, os.NewFile(uintptr(fds[1]), "controller"), nil
 }
 
-// listenMetrics opens the listener that the agent inherits: on node_exporter's port, or on any where that is taken
-// for all addresses of the machine. Nil when the address cannot be had at all; the agent then has no metrics.
+// listenMetrics opens the listener that the agent inherits: on node_exporter's port, or on any port if that one is in use
+// on all addresses of the machine. Nil if it cannot listen on the address at all; the agent then has no metrics.
 func listenMetrics(address string) *os.File {
 	const exporterPort = "9100"
 	for _, port := range []string{exporterPort, "0"} {
@@ -233,8 +233,8 @@ func listenMetrics(address string) *os.File {
 	return nil
 }
 
-// agentEnvironment passes on what a program needs to run and nothing else: secrets of the controller's environment
-// stay with the controller.
+// agentEnvironment passes on only what a program needs to run: the agent must not see secrets in the controller's
+// environment.
 func agentEnvironment(vcpus int) []string {
 	kept := []string{"PATH=", "HOME=", "TMPDIR=", "LANG=", "LC_", "TZ=", "BRAGG_", "GODEBUG=", "GORACE=", "GOCOVERDIR=", "GOTRACEBACK="}
 	var env []string
@@ -245,12 +245,12 @@ func agentEnvironment(vcpus int) []string {
 		}
 	}
 	if vcpus > 0 && vcpus < runtime.NumCPU() {
-		env = append(env, "GOMAXPROCS="+strconv.Itoa(vcpus)) // takes effect without a cgroup too
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(vcpus)) // also takes effect without a cgroup
 	}
 	return env
 }
 
-// DialAgent hands out our end of the VM's socket pair, once in each power cycle. Closing it ends the VM's process.
+// DialAgent hands out the controller's end of the VM's socket pair, once per power cycle. Closing it ends the VM's process.
 func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// spawner starts processes from one thread that lives until close. The zero value is ready for use. The death signal of a child is bound to the thread
-// that started it, and the Go runtime may end any thread that is not locked.
+// spawner starts processes from one thread that lives until close. The zero value is ready for use. The death signal of a
+// child depends on the thread that started it, and the Go runtime may end any thread that is not locked.
 type spawner struct {
 	mu      sync.Mutex
 	work    chan spawnRequest // nil before the first start
@@ -35,7 +35,7 @@ func (s *spawner) start(command *exec.Cmd) error {
 	return <-r.done
 }
 
-// run never unlocks its thread: the thread ends with it, and with the thread every child that is still there.
+// run never unlocks its thread: when the thread ends, so does every child that still runs.
 func (s *spawner) run() {
 	runtime.LockOSThread()
 	defer close(s.stopped)

@@ -25,10 +25,10 @@ import (
 //	<id>/vm.json        the VM
 //	<id>/sdb, sdc, …    data disks, sparse files
 //	<id>/snapshots/N/   copies of the disks
-//	<id>/agent.log      what the VM's process said
+//	<id>/agent.log      output of the VM's process
 //	nodes-off.json      nodes that are switched off
 //
-// Removal goes the other way round, the owner file last, so that whatever is left after a crash can be found by tag.
+// Removal is in reverse order, the owner file last, so that a tag finds everything that a crash left.
 type store struct{ dir string }
 
 const (
@@ -53,13 +53,13 @@ type record struct {
 	Spec target.VMSpec `json:"spec"`
 }
 
-// complete reports whether the creation of the VM came to its end: the record is written last.
+// complete reports whether the creation of the VM was completed: the record is written last.
 func (r record) complete() bool { return r.VM.NodeID != "" && len(r.VM.Addresses) > 0 }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}-[0-9a-f]{16}$`)
 
-// vmID derives the identity of a VM, which is also the name of its folder, from its name and owner. Whatever is in the
-// name, the identity is short and safe for a path, and two names or two owners never share one.
+// vmID derives the identity of a VM, which is also the name of its folder, from its name and owner. For any name, the
+// identity is short and safe for a path, and unique for name and owner.
 func vmID(mark, name string) string {
 	const prefixMax = 40
 	safe := strings.Map(func(r rune) rune {
@@ -76,7 +76,7 @@ func vmID(mark, name string) string {
 	return safe[:min(len(safe), prefixMax)] + "-" + hex.EncodeToString(sum[:8])
 }
 
-// openStore makes nothing: a target that is only looked at leaves no trace. It refuses a place where VMs could not lie.
+// openStore creates nothing: opening a target leaves no trace. It refuses a place that cannot hold VMs.
 func openStore(dir string) (*store, error) {
 	s := &store{dir: dir}
 	existing, err := s.existing()
@@ -97,7 +97,7 @@ func (s *store) make() error {
 	return nil
 }
 
-// existing returns the folder, or the nearest one above it that exists: where its free space is.
+// existing returns the folder, or its nearest parent that exists: the place whose free space counts.
 func (s *store) existing() (string, error) {
 	for dir := s.dir; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -116,7 +116,7 @@ func (s *store) path(id string, parts ...string) string {
 	return filepath.Join(append([]string{s.dir, id}, parts...)...)
 }
 
-// claim writes the owner file of a new VM. It is an error when the VM exists already.
+// claim writes the owner file of a new VM. If the VM exists already, it returns an error.
 func (s *store) claim(o owner) error {
 	text, err := json.Marshal(o)
 	if err == nil {
@@ -148,7 +148,7 @@ func (s *store) readOwner(id string) (owner, error) {
 	return o, nil
 }
 
-// check returns nil when the VM exists and carries the tag, errGone when it does not exist.
+// check returns nil if the VM exists and carries the tag, errGone if it does not exist.
 func (s *store) check(id string, tag target.Tag) error {
 	if err := tag.Check(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *store) owned(tag target.Tag) ([]owner, error) {
 		if !isOwner || !e.Type().IsRegular() {
 			continue
 		}
-		// An unreadable owner is not provably ours, so the VM is skipped.
+		// A VM with an unreadable owner is skipped: it may belong to another run.
 		if o, err := s.readOwner(id); err == nil && o.Mark == mark {
 			found = append(found, o)
 		}
@@ -194,13 +194,13 @@ func (s *store) writeRecord(id string, r record) error {
 	return replaceJSON(s.path(id, "vm.json"), r)
 }
 
-// readRecord returns what is known of a VM; of one whose creation was interrupted, its identity only.
+// readRecord returns the record of a VM; if its creation was interrupted, only its identity.
 func (s *store) readRecord(o owner) record {
 	var r record
 	if err := readJSON(s.path(o.ID, "vm.json"), &r); err != nil || r.VM.ID != o.ID || len(r.VM.Disks) > disksMax {
 		return record{VM: target.VM{ID: o.ID, Name: o.Name, Disks: []target.Disk{}}}
 	}
-	// Paths follow from the place of the folder: it may have been moved, and a record must not lead anywhere else.
+	// Paths follow from the folder's place: it may have been moved, and a record must not lead anywhere else.
 	for i := range r.VM.Disks {
 		r.VM.Disks[i].Device, r.VM.Disks[i].Path = "/dev/"+target.DiskName(i+1), s.path(o.ID, target.DiskName(i+1))
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// A disk on its way to another machine is a row of pieces, each with its offset and length (big endian, 8 and 4 bytes)
-// before the data; holes are left out. A piece of length 0 is the end, without which the copy is not whole.
+// A disk is transferred to another machine as a sequence of pieces, each with offset and length (big endian, 8 and 4 bytes)
+// before the data; holes are left out. A piece of length 0 marks the end; without it, the copy is incomplete.
 const (
 	pieceBytesMax  = 1 << 20
 	pieceHeadBytes = 12
 )
 
-// ExportDisk writes the present data of a VM's disk to w.
+// ExportDisk writes the current data of a VM's disk to w.
 func (ms *machines) ExportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, w io.Writer) error {
 	path, size, err := ms.diskOf(tag, vm, index)
 	if err != nil {
@@ -37,7 +37,7 @@ func (ms *machines) ExportDisk(ctx context.Context, tag target.Tag, vm target.VM
 	for offset := int64(0); offset < size; {
 		start, err := unix.Seek(int(f.Fd()), offset, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			break // nothing but a hole up to the end
+			break // only a hole up to the end
 		}
 		if err != nil {
 			return fmt.Errorf("find data: %w", err)
@@ -78,8 +78,8 @@ func writePiece(w io.Writer, offset int64, data []byte) error {
 	return err
 }
 
-// ImportDisk fills the disk of a VM that is powered off and was never written with what ExportDisk of another machine
-// wrote. It returns once the data is on the disk or in the page cache.
+// ImportDisk fills the disk of a powered-off VM, which was never written to, with the output of ExportDisk of another
+// machine. It returns once the data is on the disk or in the page cache.
 func (ms *machines) ImportDisk(ctx context.Context, tag target.Tag, vm target.VM, index int, r io.Reader) error {
 	path, size, err := ms.diskOf(tag, vm, index)
 	if err != nil {
