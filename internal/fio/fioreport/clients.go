@@ -9,8 +9,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// Clients is what came of the same jobs on several hosts, or what has come of them so far. The word is fio's, whose
-// documents call hosts clients.
+// Clients are the results of the same jobs on several hosts, final or so far. The word is fio's, whose outputs call hosts
+// clients.
 type Clients struct {
 	Done    bool
 	Started time.Time // the common start, by the controller's clock
@@ -24,22 +24,23 @@ type Client struct {
 	Name    string // as the user named it
 	Address string
 	Port    int
-	Report  *Report // the last that came; nil: none. Its rows have their jobs.
-	// Own are the options of jobs as this host read them, by position.
+	Report  *Report // the last one received; nil: none. Its rows have their jobs.
+	// Own are the options that each job sets itself as this host read them, by position.
 	Own map[string][]syntax.Option
-	Err error // it was lost or failed, in words that name it: Report is what came before
+	Err error // the host was lost or failed; the error names it, and Report is the last one before
 
-	Hostname, Platform string // what it says of itself; "" where it was never reached
-	// ClockOffset is how far its wall clock was ahead at the start, ClockError how wrong that can be.
+	Hostname, Platform string // as the host reports them; "" if it was never reached
+	// ClockOffset is how far its wall clock was ahead at the start, ClockError the uncertainty of that.
 	ClockOffset, ClockError time.Duration
-	// StartLate is how long after the common start the first of its threads began, in the worst of the phases; 0: not known.
+	// StartLate is the time from the common start to the start of its first thread, in the worst of the phases; 0: not
+	// known.
 	StartLate time.Duration
 }
 
-// AllClients is the name of the row that is merged of all, in fio's documents.
+// AllClients is the name of the row that merges all rows, as in fio's output.
 const AllClients = "All clients"
 
-// state says how a host fared.
+// state describes the state of a host.
 func (h *Client) state(done bool) string {
 	switch {
 	case h.Err != nil && h.Report == nil:
@@ -54,7 +55,7 @@ func (h *Client) state(done bool) string {
 	return "running"
 }
 
-// span returns how far apart hosts began, and how wrong that can be.
+// span returns the start skew of hosts, and its uncertainty.
 func (c *Clients) span() (late, wrong time.Duration) {
 	first, last := time.Duration(0), time.Duration(0)
 	some := false
@@ -72,7 +73,7 @@ func (c *Clients) span() (late, wrong time.Duration) {
 	return last - first, 2 * wrong
 }
 
-// rows returns the host's rows; those of a host that was lost say so.
+// rows returns the host's rows, with an error if the host was lost.
 func (h *Client) rows() []*Row {
 	if h.Report == nil {
 		return nil
@@ -80,7 +81,7 @@ func (h *Client) rows() []*Row {
 	out := make([]*Row, len(h.Report.Rows))
 	for i, row := range h.Report.Rows {
 		if row.Err == nil {
-			row.Err = h.Err // what is there is not all that the host did
+			row.Err = h.Err // the rows do not cover everything that the host did
 		}
 		out[i] = &row
 	}
@@ -96,14 +97,14 @@ func (c *Clients) rows() []*Row {
 	return out
 }
 
-// all merges everything.
+// all merges all rows.
 func (c *Clients) all() Row { return mergeRows(AllClients, c.rows(), c.period()) }
 
-// place names rows of several hosts that belong together: those of one job, in their order. Their numbers may differ,
+// place identifies rows of several hosts that belong together: those of one job, in order. Their numbers may differ,
 // because jobs may have as many clones as a host has CPUs.
 type place struct{ job, index int }
 
-// byPlace returns the rows of hosts that belong together, and the order of places.
+// byPlace returns the rows of hosts that belong together, by place, and the order of places.
 func (c *Clients) byPlace() (order []place, members map[place][]member) {
 	members = map[place][]member{}
 	for i := range c.Hosts {
@@ -127,13 +128,13 @@ type member struct {
 	row  *Row
 }
 
-// merged is a row of several hosts, with what it was made of.
+// merged is a row of several hosts, with the rows it was merged from.
 type merged struct {
 	Row
 	members []member
 }
 
-// merged returns a row for each that hosts have in common.
+// merged returns a row for each place, merged over hosts.
 func (c *Clients) merged() []merged {
 	order, members := c.byPlace()
 	out := make([]merged, len(order))
@@ -154,7 +155,7 @@ func (c *Clients) period() time.Duration {
 	return c.Period
 }
 
-// Failed returns the first error of a host or of its jobs; nil where all went well.
+// Failed returns the first error of a host or of its jobs; nil if there was none.
 func (c *Clients) Failed() error {
 	for i := range c.Hosts {
 		h := &c.Hosts[i]
@@ -176,5 +177,5 @@ func (c *Clients) Failed() error {
 	return nil
 }
 
-// SampleDefault is how long the periods are that bandwidth and IOPS are of.
+// SampleDefault is the default length of periods for bandwidth and IOPS.
 const SampleDefault = 500 * time.Millisecond

@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// jsonClients is the document that fio's client prints: the rows of all hosts one after the other, and a last one that is
-// merged of all. Ours, under "bragg", has the hosts with their clocks, and each job merged over hosts.
+// jsonClients is the document that fio's client prints: the rows of all hosts one after the other, and a last row that
+// merges all. Bragg's part, under "bragg", has the hosts with their clocks, and each job merged over hosts.
 type jsonClients struct {
 	Version   string            `json:"fio version"`
 	Timestamp int64             `json:"timestamp"`
@@ -25,7 +25,7 @@ type jsonClients struct {
 	Bragg     jsonHosts         `json:"bragg"`
 }
 
-// jsonClient is a row of one host. The members that hide those of jsonJob are ones that fio's client leaves out.
+// jsonClient is a row of one host. Its members that hide those of jsonJob are absent from the output of fio's client.
 type jsonClient struct {
 	jsonJob
 	ETA      *int   `json:"eta,omitempty"`
@@ -44,7 +44,7 @@ type jsonMerged struct {
 	Window     *int `json:"latency_window,omitempty"`
 }
 
-// jsonJobOfHosts is a job merged over hosts, with what differs between them.
+// jsonJobOfHosts is a job merged over hosts, with the differences between them.
 type jsonJobOfHosts struct {
 	jsonJob
 	ETA     *int                  `json:"eta,omitempty"`
@@ -59,7 +59,7 @@ type jsonSpread struct {
 	Fastest     string  `json:"fastest"`
 	SlowestIOPS Decimal `json:"slowest_iops"`
 	FastestIOPS Decimal `json:"fastest_iops"`
-	Ratio       Decimal `json:"ratio"` // of the fastest to the slowest, 0 where the slowest did nothing
+	Ratio       Decimal `json:"ratio"` // of the fastest to the slowest, 0 if the slowest did nothing
 	BestP99     float64 `json:"p99_lowest_ns"`
 	WorstP99    float64 `json:"p99_highest_ns"`
 }
@@ -118,7 +118,7 @@ func (c *Clients) WriteJSON(w io.Writer, l Labels) error {
 		}
 	}
 	all := c.all()
-	// fio puts the address of the last client beside the sum, and readers may want the members.
+	// fio prints the address of the last client beside the sum, and readers may require the members.
 	doc.Stats = append(doc.Stats, jsonMerged{jsonClient: jsonClient{
 		jsonJob: (&Report{}).jsonJob(&all, l), Hostname: last.Address, Port: last.Port,
 	}})
@@ -130,7 +130,7 @@ func (c *Clients) WriteJSON(w io.Writer, l Labels) error {
 	return err
 }
 
-// labels are those of this host, whose jobs may have read other options.
+// labels are the labels of this host, whose jobs may have read other options.
 func (h *Client) labels(l Labels) Labels {
 	if h.Own != nil {
 		l.Own = func(j *fiojob.Job) []syntax.Option { return h.Own[j.Pos.String()] }
@@ -170,7 +170,7 @@ func (c *Clients) jsonHosts(l Labels) jsonHosts {
 	return out
 }
 
-// standing is what one host did in one direction of a job.
+// standing is the result of one host in one direction of a job.
 type standing struct {
 	host string
 	dir  *Direction

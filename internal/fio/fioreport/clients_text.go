@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// WriteText writes the rows of each host behind its name, then each job merged over hosts and how far hosts lie apart.
+// WriteText writes the rows of each host after its name, then each job merged over hosts and the spread of the hosts.
 func (c *Clients) WriteText(w io.Writer) error {
 	var b strings.Builder
 	c.textHosts(&b)
@@ -43,7 +43,7 @@ func (c *Clients) WriteText(w io.Writer) error {
 	return err
 }
 
-// textHosts says who took part and how their clocks stood.
+// textHosts lists the hosts and the offsets of their clocks.
 func (c *Clients) textHosts(b *strings.Builder) {
 	late, wrong := c.span()
 	fmt.Fprintf(b, "\nHosts: %d, common start %s, begun within %s (±%s)\n", len(c.Hosts), c.Started.UTC().Format("2006-01-02T15:04:05.000000Z"),
@@ -68,7 +68,7 @@ func (c *Clients) textHosts(b *strings.Builder) {
 	}
 }
 
-// short rounds to what a person reads.
+// short rounds a duration for display.
 func short(d time.Duration) time.Duration {
 	if d.Abs() < time.Millisecond {
 		return d.Round(100 * time.Nanosecond)
@@ -104,7 +104,7 @@ func (m *merged) textStandings(b *strings.Builder, d interval.Direction) {
 	}
 }
 
-// WriteTerse writes a line for each row of each host, and a last one that is merged of all, as fio's client does.
+// WriteTerse writes a line for each row of each host, and a last one that merges all, as fio's client does.
 func (c *Clients) WriteTerse(w io.Writer, o Terse) error {
 	for i := range c.Hosts {
 		if r := c.Hosts[i].Report; r != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// A report travels as JSON between machines that run the same build. Rows name their job by its index, because the receiver
-// has the jobs; periods travel separately, because they grow with the length of the run. All other fields of a row are
+// A report is sent as JSON between machines that run the same build. Rows name their job by its index, because the receiver
+// has the jobs; periods are sent separately, because they grow with the length of the run. All other fields of a row are
 // copied as they are, including fields added later.
 
-// rowFields has what a Row has, without its methods.
+// rowFields has the fields of a Row, without its methods.
 type rowFields Row
 
 type wireRow struct {
@@ -57,7 +57,7 @@ func orEmpty(h *stat.Histogram) *stat.Histogram {
 	return h
 }
 
-// Attach gives the rows of a report that has travelled their jobs, those that were run.
+// Attach gives the rows of a received report their jobs, which must be the jobs that were run.
 func (r *Report) Attach(jobs []fiojob.Job) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -69,7 +69,7 @@ func (r *Report) Attach(jobs []fiojob.Job) error {
 	return nil
 }
 
-// Period is what a row did in one period, by direction. It ends at EndNanos on the axis of the run.
+// Period is the work of a row in one period, by direction. It ends at EndNanos on the axis of the run.
 type Period struct {
 	EndNanos    int64                            `json:"e"`
 	LengthNanos int64                            `json:"l"`
@@ -99,13 +99,13 @@ func (row *Row) SetPeriods(list []Period) {
 	}
 }
 
-// WireError is an error on its way, with the number of the operating system that documents show.
+// WireError is an error as it is sent, with the number of the operating system that outputs show.
 type WireError struct {
 	diag.Wire
 	Number int `json:"errno,omitempty"`
 }
 
-// NewWireError returns err for the way; nil for nil.
+// NewWireError returns err in the form in which it is sent; nil for nil.
 func NewWireError(err error) *WireError {
 	if err == nil {
 		return nil
@@ -118,7 +118,7 @@ func NewWireError(err error) *WireError {
 	return w
 }
 
-// Err returns the error that travelled; nil for nil.
+// Err returns the error that was sent; nil for nil.
 func (w *WireError) Err() error {
 	if w == nil {
 		return nil
@@ -131,7 +131,7 @@ func (w *WireError) Err() error {
 	return err
 }
 
-// numbered is an error that came with the number of the operating system that it was made from.
+// numbered is a received error with the number of its original error of the operating system.
 type numbered struct {
 	userErr *diag.Error
 	number  syscall.Errno

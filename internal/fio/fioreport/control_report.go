@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-// jsonControl fills in what fio has keys for: the search of a queue depth, and errors that the job outlived.
+// jsonControl sets fio's keys for the queue depth search and for errors that the job outlived.
 func (row *Row) jsonControl(j *jsonJob) {
 	c := &row.Job.Control
 	j.Depth, j.Percentile = row.Job.IODepth, Decimal(cmp.Or(c.LatencyPercentile, 100))
@@ -39,7 +39,7 @@ func (row *Row) errorCount() (total uint64) {
 	return total
 }
 
-// outlives reports whether errors of operations need not end a job.
+// outlives reports whether the job continues after errors of operations.
 func outlives(j *fiojob.Job) bool {
 	if j.ContinueOnError != "none" && j.ContinueOnError != "" {
 		return true
@@ -52,7 +52,7 @@ func outlives(j *fiojob.Job) bool {
 	return false
 }
 
-// textDepth writes fio's line of the search for a queue depth.
+// textDepth writes fio's line about the queue depth search.
 func (row *Row) textDepth(b *strings.Builder) {
 	c, depth, found := &row.Job.Control, row.Job.IODepth, ""
 	if row.Depth != nil {
@@ -67,7 +67,7 @@ func (row *Row) textDepth(b *strings.Builder) {
 		c.LatencyWindow.Microseconds(), cmp.Or(c.LatencyPercentile, 100), depth, found)
 }
 
-// backlogPolicy names what became of operations that were late.
+// backlogPolicy names what happens to late operations.
 func backlogPolicy(dropAfter time.Duration) string {
 	if dropAfter == 0 {
 		return "work-off"

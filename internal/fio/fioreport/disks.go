@@ -1,12 +1,12 @@
 package fioreport
 
-// Disk is what the counters of a block device say of a run. Sectors have 512 bytes.
+// Disk is the change of a block device's counters during a run. Sectors have 512 bytes.
 type Disk struct {
 	Name                                           string
 	Reads, ReadMerges, ReadSectors, ReadMillis     uint64
 	Writes, WriteMerges, WriteSectors, WriteMillis uint64
 	QueueMillis                                    uint64
-	Utilization                                    float64 // percent of the time in which it had work
+	Utilization                                    float64 // percent of the time in which it was busy
 
 	Busy uint64 // milliseconds
 }

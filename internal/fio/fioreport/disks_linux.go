@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disks watches the counters of the devices that files lie on. The zero value watches none.
+// Disks reads the counters of the devices that hold files. The zero value has no devices.
 type Disks struct {
 	mu     sync.Mutex
 	before []Disk // by name
 }
 
-// Add watches the devices below files from now on, but for those that it watches already.
+// Add adds the devices of files that it does not have yet; their counters start now.
 func (d *Disks) Add(paths []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *Disks) Used(elapsed time.Duration) []Disk {
 	return out
 }
 
-// diskOf names the block device that holds a file, or that it is; of a partition the whole disk.
+// diskOf names the block device that holds a file or is the file; for a partition, the whole disk.
 func diskOf(path string) (string, bool) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {

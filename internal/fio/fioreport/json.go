@@ -16,26 +16,26 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Labels are what documents say beside the numbers.
+// Labels are the parts of outputs other than the numbers.
 type Labels struct {
 	Version string          // "fio-3.33 (bragg 1.2)": readers want it to begin with fio-
 	Global  []syntax.Option // of [global], as written
-	// Own are the options of a job as it wrote them itself.
+	// Own returns the options that a job sets itself.
 	Own func(j *fiojob.Job) []syntax.Option
-	// Notes are warnings and doubts about the run, one a line; they are under "bragg".
+	// Notes are warnings about the run, one per line; they are under "bragg".
 	Notes []string
 	// Bins adds the histograms, as json+ does.
 	Bins bool
 }
 
-// FormatVersion is the release of fio whose documents these are like.
+// FormatVersion is the release of fio whose output format is used.
 const FormatVersion = "fio-3.33"
 
 // percentilesDefault are fio's.
 var percentilesDefault = []float64{1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99}
 
-// WriteJSON writes the report with the keys of fio's JSON. Figures without a fio key are under "bragg" in each job: response
-// times apart from service times, operations that were due, errors by class. slat_ns is part of clat_ns, and empty unless
+// WriteJSON writes the report with the keys of fio's JSON. Figures without a fio key are under "bragg" in each job:
+// response times apart from service times, due operations, errors by class. slat_ns is part of clat_ns, and empty unless
 // requested.
 func (r *Report) WriteJSON(w io.Writer, l Labels) error {
 	now := r.Started.Add(r.Elapsed)
@@ -71,7 +71,7 @@ type jsonDocument struct {
 	Bragg           *jsonNotes        `json:"bragg,omitempty"`
 }
 
-// jsonNotes is what fio has no key for, of the whole document.
+// jsonNotes has the parts of the whole document for which fio has no key.
 type jsonNotes struct {
 	Notes []string `json:"notes"`
 }
@@ -165,7 +165,7 @@ type jsonDisk struct {
 	Utilization Decimal `json:"util"`
 }
 
-// jsonOurs is what fio has no key for. Latencies are nanoseconds.
+// jsonOurs has the parts of a job for which fio has no key. Latencies are nanoseconds.
 type jsonOurs struct {
 	Engine       string                       `json:"engine"`
 	Clones       int                          `json:"clones"`
@@ -183,7 +183,7 @@ type jsonOurs struct {
 	Errors       map[string]map[string]uint64 `json:"errors,omitempty"`
 }
 
-// Decimal is a number with six decimals, as fio prints it; what is none is 0.
+// Decimal is a number with six decimals, as fio prints it; NaN and infinity are 0.
 type Decimal float64
 
 // MarshalJSON implements json.Marshaler.
@@ -337,7 +337,7 @@ func latencyOf(h *stat.Histogram, percentiles []float64, bins bool) jsonLatency 
 	return out
 }
 
-// percentilesOf reads percentile_list; a list that makes no sense is the default.
+// percentilesOf reads percentile_list, or returns the default if it is invalid.
 func percentilesOf(j *fiojob.Job) []float64 {
 	for _, o := range j.Options {
 		if o.Key != "percentile_list" {

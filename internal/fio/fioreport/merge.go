@@ -6,9 +6,9 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// mergeRows makes one row of several whose runs share their axis. Histograms are merged, never their percentiles. Rates are
-// of all operations over the time from the first start to the last end; minimum, maximum and deviation are of the sum in
-// each period.
+// mergeRows merges several rows whose runs share their axis into one. It merges histograms, never their percentiles. Rates
+// are all operations over the time from the first start to the last end; minimum, maximum and deviation are those of the
+// sum in each period.
 func mergeRows(name string, rows []*Row, period time.Duration) Row {
 	out := Row{Name: name}
 	if len(rows) > 0 {
@@ -72,7 +72,7 @@ type window struct{ from, to int64 }
 
 func (w *window) Add(row *Row) {
 	if row.StartNanos == 0 {
-		return // its turn has not come
+		return // it has not begun
 	}
 	if w.to == 0 || row.StartNanos < w.from {
 		w.from = row.StartNanos

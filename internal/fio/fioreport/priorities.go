@@ -20,7 +20,7 @@ type jsonPriority struct {
 	Response *jsonLatency `json:"lat_ns,omitempty"`
 }
 
-// priorities returns those of a direction that operations had, in their order; none where all had the same.
+// priorities returns the priorities of a direction's operations, in order; none if all had the same.
 func (row *Row) priorities(directions ...int) []measuring.PriorityLatency {
 	var merged measuring.Account
 	for _, d := range directions {

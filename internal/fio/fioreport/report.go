@@ -1,5 +1,5 @@
-// Package fioreport is what came of jobs, in fio's forms: rows of clones, their merging over hosts, and text, JSON and terse
-// lines as fio prints them.
+// Package fioreport has the results of jobs in fio's forms: rows of clones, their merging over hosts, and text, JSON and
+// terse lines as fio prints them.
 //
 //	intervals ──Tally, RowBuilder──▶ Report ──▶ WriteText, WriteJSON, WriteTerse
 //	Reports of hosts ──Merge──▶ Clients ──▶ the same forms, as fio's client writes them
@@ -17,46 +17,47 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Report is what came of jobs, or what has come of them so far.
+// Report has the results of jobs, final or so far.
 type Report struct {
 	Done    bool
 	Started time.Time
 	Elapsed time.Duration
 	Rows    []Row
 	Disks   []Disk
-	// LogFault says which logs or intervals could not be written to their end, and why; "" when all were.
+	// LogFault says which logs or intervals are incomplete, and why; "" if none are.
 	LogFault string
 }
 
-// Row is one clone, or all clones of a group whose jobs ask for group_reporting.
+// Row is one clone, or all clones of a group whose jobs have group_reporting.
 type Row struct {
 	Name     string
 	Job      fiojob.Job `json:"-"` // the first of a group
 	JobIndex int        // of Job among the jobs that were run, from 0
-	Engine   string     // what did the I/O
+	Engine   string     // the engine that did the I/O
 	Clones   int
-	PID      int // of the process that all clones are threads of
+	PID      int // of the process whose threads are the clones
 	Number   int // of the first clone, from 0
 	Group    int
 	Err      error `json:"-"` // of the first clone that failed
-	// StartNanos is from when operations count, on the axis of the run whose zero is Report.Started; 0 where its turn has not come.
+	// StartNanos is the time from which operations count, on the axis of the run whose zero is Report.Started; 0 if it has
+	// not begun.
 	StartNanos int64
 	Runtime    time.Duration
 	// Directions are read, write and trim.
 	Directions [interval.DirectionCount]Direction
 	Account    measuring.Account
-	// Due counts operations that a rate gave a time; NotIssued those of them that were still waiting at the end.
+	// Due counts operations with a due time from a rate; NotIssued those of them that were still waiting at the end.
 	// BacklogMax is the largest number that waited at the end of a period.
 	Due, NotIssued, BacklogMax uint64
-	// Stalled is how long the generator itself did not run.
+	// Stalled is how long the generator was stalled.
 	Stalled time.Duration
-	// LogWait is how long a clone waited for the files of its logs, the longest of all.
+	// LogWait is how long a clone waited for the files of its logs, the maximum of all clones.
 	LogWait time.Duration
-	// Strain reports whether it kept up.
+	// Strain shows whether the generator kept up.
 	Strain Strain
-	// DropAfter is how late operations of a rate could be before they were dropped; 0: they were worked off.
+	// DropAfter is how late operations of a rate could be before they were dropped; 0: none were dropped.
 	DropAfter time.Duration `json:",omitempty"`
-	// Steady is nil where no steady state was waited for.
+	// Steady is nil without a steady-state criterion.
 	Steady *Steady `json:",omitempty"`
 
 	// Depth is the state of a queue depth search, of the first clone that has one.
@@ -70,9 +71,9 @@ type Row struct {
 type Direction struct {
 	Operations, Bytes uint64
 	Errors            map[string]uint64
-	Runtime           time.Duration // 0 where nothing was done
+	Runtime           time.Duration // 0 without operations
 	Service, Response *stat.Histogram
-	Bandwidth, IOPS   Spread // of periods, in bytes and operations a second
+	Bandwidth, IOPS   Spread // of periods, in bytes and operations per second
 }
 
 // PerSecond returns n over the time that the direction ran.
@@ -83,7 +84,7 @@ func (d *Direction) PerSecond(n uint64) float64 {
 	return float64(n) / d.Runtime.Seconds()
 }
 
-// RowBuilder adds up clones.
+// RowBuilder adds up clones into a row.
 type RowBuilder struct {
 	Row      Row
 	Tally    Tally
@@ -110,9 +111,9 @@ func (b *RowBuilder) Finish(period time.Duration) Row {
 	return row
 }
 
-// splitRuntimes gives each direction of a row, made of others or of itself, the time in which it ran: what was written is
-// read back afterwards, and neither writes nor these reads went on for all of the row's runtime. The survey of a job that
-// only reads is none of its reads.
+// splitRuntimes sets the time in which each direction of a row ran, of a merged row (of) or a single one: written data is
+// read back afterwards, and neither these writes nor these reads take the row's whole runtime. The survey of a job that
+// only reads is not part of its reads.
 func (row *Row) splitRuntimes(of ...*Row) {
 	back := time.Duration(row.Account.VerifyNanos)
 	read, write := &row.Directions[interval.Read], &row.Directions[interval.Write]
@@ -137,7 +138,7 @@ func (row *Row) splitRuntimes(of ...*Row) {
 	}
 }
 
-// firstErrno is the number of the error that ended a row, or of the first one that its jobs were to outlive.
+// firstErrno returns the number of the error that ended a row, or of the first error that its jobs outlived.
 func (row *Row) firstErrno() int {
 	if row.Err == nil && outlives(&row.Job) {
 		return row.Account.FirstError
@@ -145,7 +146,7 @@ func (row *Row) firstErrno() int {
 	return errno(row.Err)
 }
 
-// errno is the number of the error that ended a clone, as fio reports it; EIO if it has none.
+// errno returns the number of the error that ended a clone, as fio reports it; EIO if it has none.
 func errno(err error) int {
 	var number syscall.Errno
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// shares are percentages by class, in their order.
+// shares are percentages by class, in the order of classes.
 type shares []share
 
 type share struct {
@@ -49,8 +49,8 @@ func (row *Row) levels() shares { return sharesOf(levelLabels, row.Account.Depth
 
 func batches(counts [7]uint64) shares { return sharesOf(batchLabels, counts[:]) }
 
-// latencyEdges are the classes of latency_ns, latency_us and latency_ms: each holds what is below its edge and not below
-// the one before.
+// latencyEdges are the classes of latency_ns, latency_us and latency_ms: each contains the values below its edge and not
+// below the previous one.
 var latencyEdges = []struct {
 	unit   time.Duration
 	edges  []uint64
@@ -101,7 +101,7 @@ func classOf(nanos uint64) (class, edge int) {
 	return len(latencyEdges) - 1, len(latencyEdges[len(latencyEdges)-1].edges)
 }
 
-// cpuShare returns percent of the time that the row's clones ran.
+// cpuShare returns a CPU time in percent of the time that the row's clones ran.
 func (row *Row) cpuShare(nanos int64) float64 {
 	if row.Runtime <= 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-// jsonSteady is fio's object; latencies, which fio 3.33 does not have, only where the criterion is about them.
+// jsonSteady is fio's object; latencies, which fio 3.33 does not have, are included only if the criterion is about them.
 type jsonSteady struct {
 	Criterion string         `json:"ss"`
 	Duration  int64          `json:"duration"` // seconds
@@ -43,7 +43,7 @@ func (s *Steady) json() *jsonSteady {
 	if s.Attained {
 		out.Attained = 1
 	}
-	// fio divides by what the window has room for and lists all of it, zeros where the job ended before it was full.
+	// fio divides by the capacity of the window and lists all of it, with zeros if the job ended before it was full.
 	padded := *s
 	padded.Window = append(slices.Clone(s.Window), make([]SteadyValue, max(0, capacity(s.Criterion)-len(s.Window)))...)
 	mean := padded.mean()
@@ -62,7 +62,7 @@ func (s *Steady) json() *jsonSteady {
 	return out
 }
 
-// mean is that of the window.
+// mean returns the mean of the window.
 func (s *Steady) mean() (m SteadyValue) {
 	for _, v := range s.Window {
 		n := float64(len(s.Window))
@@ -90,22 +90,22 @@ func (s *Steady) text(b *strings.Builder) {
 		decimalText(mean.Bandwidth), countText(mean.IOPS), latency, s.Criterion.Measure, kind, s.figure(3))
 }
 
-// Steady is whether, and how nearly, a row has settled; see SNIA's Solid State Storage Performance Test Specification, which
-// asks the same of the window's values: little distance from their mean, little slope of the line through them.
+// Steady reports whether a row is steady, and how nearly; see SNIA's Solid State Storage Performance Test Specification,
+// which has the same two criteria for a window's values: distance from their mean, and slope of the regression line.
 type Steady struct {
 	Criterion fiojob.SteadyState
 	Attained  bool
-	// Window holds the values of the window, the oldest first; fewer than it has room for where the job ended before.
+	// Window holds the values of the window, the oldest first; fewer than its capacity if the job ended before it was full.
 	Window []SteadyValue
-	// Deviation is the largest distance from the mean, Slope that of the line of least squares for each check; only the one
-	// that the criterion is about is set, in the unit of the measure. Share is it in percent of the mean.
+	// Deviation is the largest distance from the mean, Slope the slope of the least-squares line per check; only the one
+	// that the criterion is about is set, in the unit of the measure. Share is the same in percent of the mean.
 	Deviation, Slope, Share float64
 }
 
-// SteadyValue is what was done from one check to the next: operations and bytes a second, mean latency in nanoseconds.
+// SteadyValue has the rates from one check to the next: operations and bytes per second, mean latency in nanoseconds.
 type SteadyValue struct{ IOPS, Bandwidth, Latency float64 }
 
-// values returns those that the criterion is about.
+// values returns the values that the criterion is about.
 func (s *Steady) values() []float64 {
 	out := make([]float64, len(s.Window))
 	for i, v := range s.Window {
@@ -121,12 +121,12 @@ func (s *Steady) values() []float64 {
 	return out
 }
 
-// capacity is how many values the window holds.
+// capacity is the number of values in a full window.
 func capacity(s fiojob.SteadyState) int {
 	return max(1, int(s.Duration/cmp.Or(s.CheckInterval, time.Second)))
 }
 
-// Add takes the next value and judges the window, once it is full.
+// Add adds the next value and checks the window once it is full.
 func (s *Steady) Add(v SteadyValue) {
 	s.Window = append(s.Window, v)
 	full := capacity(s.Criterion)
@@ -141,7 +141,7 @@ func (s *Steady) Add(v SteadyValue) {
 	s.Attained = len(s.Window) == full && !math.IsNaN(distance) && distance < s.Criterion.Limit
 }
 
-// measure works out deviation or slope of the window.
+// measure computes deviation or slope of the window.
 func (s *Steady) measure() {
 	values := s.values()
 	mean := meanOf(values)
@@ -166,7 +166,7 @@ func meanOf(values []float64) float64 {
 	return sum
 }
 
-// slopeOf returns that of the line of least squares through (0, v0), (1, v1), …
+// slopeOf returns the slope of the least-squares line through (0, v0), (1, v1), …
 func slopeOf(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {

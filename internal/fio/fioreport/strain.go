@@ -10,7 +10,7 @@ import (
 
 // Strain reports whether the generator kept up, over the periods of all clones of a row.
 type Strain struct {
-	Periods   int // of every clone, those that are long enough to judge or not
+	Periods   int // of all clones, whether or not they are long enough to be checked
 	Saturated int // in which a thread was busy all the time
 	Starved   int // in which the generator lacked CPU time
 	Worst     interval.Effort
@@ -34,7 +34,7 @@ func (s *Strain) Add(o *Strain) {
 	s.Worst.Join(o.Worst)
 }
 
-// text says what casts doubt on the numbers, a line each; nothing where the generator kept up.
+// text writes the reasons to doubt the numbers, one per line; nothing if the generator kept up.
 func (s *Strain) text(b *strings.Builder) {
 	if s.Saturated > 0 {
 		fmt.Fprintf(b, "  generator    : busy all the time in %d of %d periods; it may be the limit, and not the device\n", s.Saturated, s.Periods)
@@ -45,7 +45,7 @@ func (s *Strain) text(b *strings.Builder) {
 	}
 }
 
-// causes names what it waited for, with the worst of one period.
+// causes names what the generator waited for, with the worst of one period.
 func (s *Strain) causes() string {
 	var list []string
 	for _, c := range []struct {

@@ -9,31 +9,31 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Tally adds up what a clone delivers.
+// Tally adds up the intervals of a clone.
 type Tally struct {
-	// apart: directions ran one after the other; periods with none or both of them say nothing about their rates.
+	// apart: directions ran one after the other; periods with none or both of them are not used for their rates.
 	apart bool
-	// surveyed: after the last operation a job that only reads looked for headers, which says nothing about its rates.
+	// surveyed: after the last operation, a job that only reads looked for headers; that time is not used for its rates.
 	surveyed bool
 
 	Traffic    [interval.DirectionCount]interval.Traffic
 	samples    []sample
-	Period     int64  // length of a period, as intervals come
-	Due, Never uint64 // operations that had a time; those of them that were never issued
+	Period     int64  // length of a period: an interval as delivered
+	Due, Never uint64 // operations with a due time; those of them that were never issued
 	backlogMax uint64
 	Stalled    int64
 	Last       int64 // end of the last interval
 	strain     Strain
 }
 
-// sample is what was done in one period, by direction. Periods of all clones end at the same moments, but for the last.
+// sample is the work of one period, by direction. Periods of all clones end at the same times, except the last.
 type sample struct {
 	end, length int64
 	operations  [interval.DirectionCount]float64
 	bytes       [interval.DirectionCount]float64
 }
 
-// Add takes one interval of a clone whose operations count from the moment from on.
+// Add adds one interval of a clone whose operations count from the time from on.
 func (t *Tally) Add(iv *interval.Interval, from int64) {
 	s := sample{end: iv.EndNanos(), length: min(iv.LengthNanos, iv.EndNanos()-from)}
 	for d := range s.operations {
@@ -54,11 +54,11 @@ func (t *Tally) Add(iv *interval.Interval, from int64) {
 	t.Last = max(t.Last, iv.EndNanos())
 }
 
-// samplesMax bounds the memory of a long run: above it, half of them are joined with their neighbours.
+// samplesMax bounds the memory of a long run: above it, neighbouring samples are joined in pairs.
 const samplesMax = 4096
 
-// resolution returns how long whole samples are: period, or it doubled some times. The first and the last sample may be a
-// tenth longer.
+// resolution returns the length of whole samples: period, doubled zero or more times. The first and the last sample may be
+// a tenth longer.
 func resolution(samples []sample, period int64) int64 {
 	longest := int64(0)
 	for i := range samples {
@@ -70,7 +70,7 @@ func resolution(samples []sample, period int64) int64 {
 	return period
 }
 
-// coarsen joins the samples of one clone to longer ones.
+// coarsen joins the samples of one clone into longer ones.
 func coarsen(samples []sample, period int64) []sample {
 	out := samples[:0]
 	for _, s := range samples {
@@ -100,8 +100,8 @@ func (t *Tally) Merge(o *Tally, period int64) {
 	t.samples = joinSamples(period, t.samples, o.samples)
 }
 
-// joinSamples sorts samples and makes those of the same period one, so that minimum and maximum of a group are those of
-// its sum and not sums of extremes of different moments. All get the length of the longest.
+// joinSamples sorts samples and merges those of the same period, so that minimum and maximum of a group are those of its
+// sum, and not sums of extremes at different times. All get the length of the longest.
 func joinSamples(period int64, lists ...[]sample) []sample {
 	for _, list := range lists {
 		period = max(period, resolution(list, period))
@@ -130,14 +130,14 @@ func (s *sample) join(o *sample) {
 	}
 }
 
-// Spread describes rates of periods: bytes or operations a second.
+// Spread describes rates of periods, in bytes or operations per second.
 type Spread struct {
 	Min, Max, Mean, StdDev float64
 	Samples                int
 }
 
-// spreads returns those of bytes and operations of one direction. A period that is cut to less than half by the start or the
-// end of the load says little about the rate and is left out, unless it is the only one.
+// spreads returns the spreads of bytes and operations of one direction. A period that the start or the end of the load cuts
+// to less than half is left out, because its rate is uncertain, unless it is the only one.
 func (t *Tally) spreads(d interval.Direction, period int64) (bytes, operations Spread) {
 	samples := t.samples
 	for t.surveyed && len(samples) > 0 && samples[len(samples)-1].operations[d] == 0 {
@@ -188,7 +188,7 @@ func spreadOf(values []float64) Spread {
 	return s
 }
 
-// latencies returns service and response times of one direction; both may be empty, never nil.
+// latencies returns service and response times of one direction; either may be empty, but not nil.
 func (t *Tally) latencies(d interval.Direction) (service, response *stat.Histogram) {
 	return t.Traffic[d].Service.CloneOrNew(), t.Traffic[d].ResponseOrService().CloneOrNew()
 }

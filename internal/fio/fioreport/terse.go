@@ -10,17 +10,17 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// tersePercentiles is how many fields percentiles take; unused ones are 0%=0.
+// tersePercentiles is the number of fields for percentiles; unused ones are 0%=0.
 const tersePercentiles = 20
 
-// Terse says how terse lines are written.
+// Terse defines the format of terse lines.
 type Terse struct {
 	Layout  int    // 2 to 5, as fio's --terse-version; 0 is 3
 	Release string // of fio, as FormatVersion
 }
 
-// WriteTerse writes a line for each row with the fields of fio's terse output. Latencies are in microseconds, rates in KiB a
-// second. Layout 2 has no release and no disks; 2, 4 and 5 have trims; 5 counts samples, and has IOPS.
+// WriteTerse writes a line for each row with the fields of fio's terse output. Latencies are in microseconds, rates in KiB
+// per second. Layout 2 has no release and no disks; 2, 4 and 5 have trims; 5 counts samples, and has IOPS.
 func (r *Report) WriteTerse(w io.Writer, o Terse) error {
 	layout := cmp.Or(o.Layout, 3)
 	var b strings.Builder
@@ -67,7 +67,7 @@ type terse struct {
 	layout int
 }
 
-// directions writes those of a row, apart, as one, or both, as unified_rw_reporting asks for.
+// directions writes the directions of a row separately, as one, or both, according to unified_rw_reporting.
 func (f *terse) directions(row *Row) {
 	percentiles := percentilesOf(&row.Job)
 	how := row.unified()
@@ -102,7 +102,7 @@ func (f *terse) direction(d *Direction, slat *stat.Histogram, percentiles []floa
 		case d.Service.Count() == 0:
 			f.Add(fmt.Sprintf("%f%%=0", percentiles[i]))
 		default:
-			// Cut off and not rounded, as fio does.
+			// Truncated and not rounded, as in fio.
 			f.Add(fmt.Sprintf("%f%%=%d", percentiles[i], uint64(d.Service.Quantile(percentiles[i]/100))/1000))
 		}
 	}

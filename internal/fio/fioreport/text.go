@@ -14,7 +14,7 @@ import (
 )
 
 // WriteText writes the report in the layout of fio's normal output, which people read and scripts search. Jobs with a rate
-// have a line of their own: what was due, and how long it waited.
+// have an additional line: due operations, and how long they waited.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for i := range r.Rows {
@@ -36,7 +36,7 @@ func (d *Disk) text(b *strings.Builder) {
 		d.WriteMerges, d.ReadMillis, d.WriteMillis, d.QueueMillis, d.Utilization)
 }
 
-// WriteHead writes what is known before jobs run: a line for every job.
+// WriteHead writes a line for every job, before jobs run.
 func WriteHead(w io.Writer, jobs []fiojob.Job) error {
 	var b strings.Builder
 	for i := range jobs {
@@ -147,7 +147,7 @@ func (row *Row) textDirection(b *strings.Builder, dir *namedDirection) {
 		dir.IOPS.Mean, dir.IOPS.StdDev, dir.IOPS.Samples)
 }
 
-// millis rounds to whole milliseconds, and up to one: a runtime of 0 would mean that nothing ran.
+// millis rounds to whole milliseconds, but to at least 1: a runtime of 0 would mean that nothing ran.
 func millis(d time.Duration) int64 {
 	if d <= 0 {
 		return 0
@@ -155,7 +155,7 @@ func millis(d time.Duration) int64 {
 	return max(1, d.Round(time.Millisecond).Milliseconds())
 }
 
-// timeUnit chooses what latencies are printed in.
+// timeUnit chooses the unit in which latencies are printed.
 func timeUnit(h *stat.Histogram) (name string, nanos float64) {
 	name, nanos = "nsec", 1
 	for _, next := range []struct {
@@ -220,7 +220,7 @@ func (row *Row) textClasses(b *strings.Builder) {
 	}
 }
 
-// String prints shares as fio does, what is small but not nothing as 0.1 %.
+// String prints shares as fio does; small values other than zero become 0.1 %.
 func (s shares) String() string {
 	var parts []string
 	for _, c := range s {

@@ -7,14 +7,14 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// Reporting of directions together, as unified_rw_reporting asks for.
+// Values of unified_rw_reporting.
 const (
 	directionsApart = iota
 	directionsMixed
 	directionsBoth
 )
 
-// unified tells how a row shows its directions.
+// unified returns how a row shows its directions.
 func (row *Row) unified() int {
 	switch valueOf(&row.Job, "unified_rw_reporting") {
 	case "mixed", "1":
@@ -25,7 +25,7 @@ func (row *Row) unified() int {
 	return directionsApart
 }
 
-// mixed is all directions as one: sums, merged histograms, and the spread of the sum of each period.
+// mixed returns all directions as one: sums, merged histograms, and the spread of the sum of each period.
 func (row *Row) mixed() (all Direction, submissions stat.Histogram) {
 	all.Service, all.Response = &stat.Histogram{}, &stat.Histogram{}
 	for d := range row.Directions {
@@ -53,7 +53,7 @@ func (row *Row) mixed() (all Direction, submissions stat.Histogram) {
 	return all, submissions
 }
 
-// periodLength is the length of the longest period.
+// periodLength returns the length of the longest period.
 func (row *Row) periodLength() (nanos int64) {
 	for i := range row.samples {
 		nanos = max(nanos, row.samples[i].length)
@@ -61,7 +61,7 @@ func (row *Row) periodLength() (nanos int64) {
 	return nanos
 }
 
-// shown are the directions of a row under the names that outputs give them.
+// shown returns the directions of a row under the names that outputs use.
 func (row *Row) shown() []namedDirection {
 	var out []namedDirection
 	if how := row.unified(); how != directionsApart {
@@ -82,10 +82,10 @@ type namedDirection struct {
 	name string
 	*Direction
 	submissions *stat.Histogram
-	priorities  []measuring.PriorityLatency // nil: all had the same
+	priorities  []measuring.PriorityLatency // nil: all operations had the same priority
 }
 
-// percentiles are those that a row shows of each kind of latency; none where they are switched off.
+// percentiles are the percentiles that a row shows of each kind of latency; none if they are disabled.
 type percentiles struct{ slat, clat, lat []float64 }
 
 func (row *Row) percentiles() percentiles {
@@ -106,7 +106,7 @@ func (row *Row) percentiles() percentiles {
 // description is the text of the job's description.
 func (row *Row) description() string { return valueOf(&row.Job, "description") }
 
-// valueOf returns what a job says for an option, "" where it says nothing.
+// valueOf returns a job's value of an option, "" if it does not set it.
 func valueOf(j *fiojob.Job, key string) string {
 	for _, o := range j.Options {
 		if o.Key == key {
